@@ -1,0 +1,28 @@
+"""How kernels are compiled: without the interpreter lock, cached on disk where that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def kernel(fastmath: bool = False) -> Callable[[Function], Function]:
+    """Compile a function lazily, without the interpreter lock.
+
+    ``error_model="numpy"`` keeps loops with divisions free of branches, so that they vectorise.
+    ``fastmath`` lets sums be reordered: only for kernels whose input holds no NaN.
+    """
+
+    def decorate(function: Function) -> Function:
+        options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+        try:
+            compiled: Function = numba.njit(cache=True, **options)(function)
+        except RuntimeError:  # no folder in which the cache could be written
+            compiled = numba.njit(**options)(function)
+        return compiled
+
+    return decorate

@@ -1,0 +1,48 @@
+"""A pool of threads for kernels that run without the interpreter lock.
+
+The number of parts never depends on the number of threads, and results come back in order, so
+that sums over parts are the same on every machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def n_threads() -> int:
+    """Threads to use: ``LATENTREE_NUM_THREADS``, or the processors this process may run on."""
+    wanted = os.environ.get("LATENTREE_NUM_THREADS", "")
+    if wanted.isdigit() and int(wanted) > 0:
+        return int(wanted)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@cache
+def _pool(size: int, process: int) -> ThreadPoolExecutor:
+    # Keyed by the process too: a pool inherited through fork has no live threads.
+    return ThreadPoolExecutor(size, thread_name_prefix=f"latentree-{process}")
+
+
+def run(function: Callable[[Item], Result], parts: Iterable[Item]) -> list[Result]:
+    """Apply ``function`` to every part, on the pool when there is more than one; in order."""
+    parts = list(parts)
+    threads = n_threads()
+    if threads == 1 or len(parts) < 2:
+        return [function(part) for part in parts]
+    return list(_pool(threads, os.getpid()).map(function, parts))
+
+
+def split(n_items: int, n_parts: int) -> list[tuple[int, int]]:
+    """Cut ``range(n_items)`` into at most ``n_parts`` nearly equal, non-empty ranges."""
+    n_parts = max(1, min(n_parts, n_items))
+    cuts = [n_items * part // n_parts for part in range(n_parts + 1)]
+    return [(start, stop) for start, stop in zip(cuts[:-1], cuts[1:], strict=True) if stop > start]
