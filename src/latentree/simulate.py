@@ -1,0 +1,179 @@
+"""Trees of known shape and models with random parameters, to learn from and to test with.
+
+Every function that draws takes a ``numpy.random.Generator`` (or an integer seed, from which one
+is made). Trees come with edges of length 1; :func:`random_lengths` and
+:meth:`latentree.Tree.with_lengths` set others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from latentree.errors import TreeError
+from latentree.tree import Tree
+from latentree.tree.build import IntArray
+
+Random = np.random.Generator | int
+
+
+# Trees of one shape -----------------------------------------------------------------------------
+
+
+def latent_class(m: int) -> Tree:
+    """Return a star: one hidden node with ``m`` ≥ 3 observed neighbours."""
+    _at_least(m, 3, "latent_class")
+    return _hidden_chain(np.array([m]))
+
+
+def double_star(m: int) -> Tree:
+    """Return two hidden neighbours that share ``m`` ≥ 4 observed leaves in halves.
+
+    The paper's double star, there with 80 observed nodes. The first takes the odd one.
+    """
+    _at_least(m, 4, "double_star")
+    return _hidden_chain(np.array([m - m // 2, m // 2]))
+
+
+def hidden_markov(m: int) -> Tree:
+    """Return a chain of ``m`` − 2 hidden nodes, each with one of ``m`` ≥ 3 observed leaves.
+
+    The two ends of the chain have a second leaf, so that every hidden node has three neighbours
+    (with m = 80 as in the paper: 78 hidden).
+    """
+    _at_least(m, 3, "hidden_markov")
+    leaves = np.ones(m - 2, np.int64)
+    leaves[0] += 1
+    leaves[-1] += 1
+    return _hidden_chain(leaves)
+
+
+def caterpillar(m: int, leaves: int = 2) -> Tree:
+    """Return a chain of hidden nodes with at least ``leaves`` ≥ 2 observed leaves each, m in all.
+
+    There are ``m // leaves`` hidden nodes, which share the leaves as evenly as possible.
+    With one leaf a hidden node this is :func:`hidden_markov`, with half of them
+    :func:`double_star`, with all of them :func:`latent_class`.
+    """
+    if leaves < 2:
+        raise TreeError(f"caterpillar needs leaves ≥ 2, not {leaves}: see hidden_markov for 1")
+    _at_least(m, max(3, leaves), "caterpillar")
+    n_hidden = m // leaves
+    return _hidden_chain(np.diff(np.arange(n_hidden + 1) * m // n_hidden))
+
+
+def complete_tree(degree: int, depth: int) -> Tree:
+    """Return the tree whose inner nodes all have ``degree`` neighbours, ``depth`` edges deep.
+
+    The root (node 0) and the leaves are observed, the inner nodes between them hidden:
+    ``complete_tree(5, 3)`` is the paper's 5-complete tree with 81 observed and 25 hidden nodes.
+    """
+    if degree < 3 or depth < 1:
+        raise TreeError(f"complete_tree needs degree ≥ 3 and depth ≥ 1, not {degree} and {depth}")
+    widths = [1] + [degree * (degree - 1) ** level for level in range(depth)]
+    starts = np.cumsum([0, *widths])  # numbered level by level, then observed first
+    parent = np.full(starts[-1], -1)
+    for level in range(1, depth + 1):
+        fan = widths[level] // widths[level - 1]
+        parent[starts[level] : starts[level + 1]] = starts[level - 1] + (
+            np.arange(widths[level]) // fan
+        )
+    observed = np.concatenate([[0], np.arange(starts[-2], starts[-1])])
+    return _observed_first(parent, observed)
+
+
+def _hidden_chain(leaves: IntArray) -> Tree:
+    """Make a chain of hidden nodes with these numbers of observed leaves, rooted at its start."""
+    m, n_hidden = int(leaves.sum()), leaves.size
+    chain = m + np.arange(n_hidden)
+    above = np.concatenate([[-1], chain[:-1]])
+    return Tree(np.concatenate([np.repeat(chain, leaves), above]), n_observed=m)
+
+
+def _observed_first(parent: IntArray, observed: IntArray) -> Tree:
+    """Renumber a parent array so that the given nodes come first, in the given order."""
+    is_hidden = np.ones(parent.size, bool)
+    is_hidden[observed] = False
+    old = np.concatenate([observed, np.flatnonzero(is_hidden)])
+    new = np.full(parent.size + 1, -1)
+    new[old] = np.arange(parent.size)
+    return Tree(new[parent[old]], n_observed=observed.size)
+
+
+def _at_least(m: int, least: int, shape: str) -> None:
+    if m < least:
+        raise TreeError(f"{shape} needs at least {least} observed nodes, not {m}")
+
+
+# Random trees -----------------------------------------------------------------------------------
+
+
+def random_latent_tree(
+    m: int, rng: Random, inner_share: float = 0.2, merge_share: float = 0.3
+) -> Tree:
+    """Draw a minimal latent tree over ``m`` observed nodes.
+
+    A uniformly random binary tree over the leaves comes first. Then each edge between two hidden
+    nodes is contracted with probability ``merge_share`` (0 keeps all degrees at three; near 1
+    makes hubs), and the share ``inner_share`` of the observed nodes is set inside: each takes the
+    place of a hidden node or, as often, sits on an edge. Edges have length 1.
+
+    Parameters
+    ----------
+    m : int
+        Number of observed nodes, at least 1.
+    rng : numpy.random.Generator or int
+        The source of randomness, or a seed for one.
+    inner_share : float
+        Share of the observed nodes that are not leaves. At least two stay leaves.
+    merge_share : float
+        Probability that an edge between two hidden nodes is contracted.
+    """
+    _at_least(m, 1, "random_latent_tree")
+    for name, share in (("inner_share", inner_share), ("merge_share", merge_share)):
+        if not 0 <= share <= 1:
+            raise TreeError(f"{name} is {share}, but must be from 0 to 1")
+    rng = np.random.default_rng(rng)
+    n_leaves = max(m - round(inner_share * m), min(m, 2))
+    tree = _random_binary_tree(n_leaves, rng)
+    between = tree.hidden[tree.parent[tree.hidden] >= n_leaves]
+    tree = tree.contract_edges(between[rng.random(between.size) < merge_share])
+    return _observe_inside(tree, m, rng)
+
+
+def random_lengths(tree: Tree, rng: Random, low: float = 0.2, high: float = 1.6) -> Tree:
+    """Return the tree with edge lengths drawn uniformly from ``low`` to ``high``.
+
+    The default range is about that of −log|ρ| for correlations ρ from 0.8 down to 0.2.
+    """
+    drawn = np.random.default_rng(rng).uniform(low, high, tree.n_nodes)
+    return tree.with_lengths(np.where(tree.parent < 0, 0.0, drawn))
+
+
+def _random_binary_tree(n_leaves: int, rng: np.random.Generator) -> Tree:
+    """Draw a uniformly random binary tree: each new leaf splits a random edge."""
+    if n_leaves < 3:
+        return Tree([-1, 0][:n_leaves])
+    parent = np.full(2 * n_leaves - 2, -1)
+    parent[1] = 0
+    # With k leaves there are 2k − 3 edges, named by their lower ends: leaf 1 … k − 1, k − 2 hidden.
+    choices = rng.integers(0, 2 * np.arange(2, n_leaves) - 3)
+    for leaf, choice in enumerate(choices, start=2):
+        hidden = n_leaves + leaf - 2
+        child = choice + 1 if choice < leaf - 1 else n_leaves + choice - (leaf - 1)
+        parent[hidden] = parent[child]
+        parent[child] = parent[leaf] = hidden
+    return Tree(parent, n_observed=n_leaves)
+
+
+def _observe_inside(tree: Tree, m: int, rng: np.random.Generator) -> Tree:
+    """Add observed nodes inside the tree until there are ``m``, under shuffled numbers."""
+    n_inside = m - tree.n_observed
+    n_replacing = min(rng.binomial(n_inside, 0.5), tree.n_hidden)
+    replaced = rng.permutation(tree.hidden)[:n_replacing]
+    parent = list(tree.parent)
+    on_edges = range(tree.n_nodes, tree.n_nodes + n_inside - n_replacing)
+    for node, below in zip(on_edges, rng.choice(tree.edges[:, 1], len(on_edges)), strict=True):
+        parent.append(parent[below])  # a second node on an edge goes below the first
+        parent[below] = node
+    observed = np.concatenate([np.arange(tree.n_observed), replaced, np.array(on_edges, np.int64)])
+    return _observed_first(np.array(parent), rng.permutation(observed))
