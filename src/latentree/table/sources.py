@@ -1,0 +1,279 @@
+"""Reading what people have (arrays, lists, frames) into columns of a known kind."""
+
+from __future__ import annotations
+
+import datetime
+import numbers
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+from numpy.typing import NDArray
+
+from latentree.errors import DataError
+
+Kind = Literal["real", "integer", "boolean", "label", "date", "empty"]
+"""What a column holds; ``empty`` is a column without any value, which fits every family."""
+
+_KIND_OF_DTYPE: dict[str, Kind] = {"f": "real", "i": "integer", "u": "integer", "b": "boolean"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its values, which of them are missing, and the declared order of categories."""
+
+    name: str
+    kind: Kind
+    values: NDArray[Any]
+    missing: NDArray[np.bool_] | None = None
+    order: tuple[Hashable, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table as it came: either one numeric matrix or a list of columns."""
+
+    names: tuple[str, ...]
+    named: bool
+    """Whether the names came with the data, so that columns can be found by name."""
+    n_rows: int
+    matrix: NDArray[Any] | None
+    columns: tuple[Column, ...] = ()
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """What every column holds."""
+        if self.matrix is not None:
+            return [_KIND_OF_DTYPE[self.matrix.dtype.kind]] * len(self.names)
+        return [column.kind for column in self.columns]
+
+    def renamed(self, names: tuple[str, ...]) -> Source:
+        """Return the same columns under other names."""
+        columns = [
+            replace(column, name=name)
+            for column, name in zip(self.columns, names, strict=bool(self.columns))
+        ]
+        return replace(self, names=names, columns=tuple(columns))
+
+    def as_columns(self) -> tuple[Column, ...]:
+        """Every column by itself."""
+        if self.matrix is None:
+            return self.columns
+        kind = _KIND_OF_DTYPE[self.matrix.dtype.kind]
+        return tuple(
+            Column(name, kind, self.matrix[:, j], _nan_mask(self.matrix[:, j], kind))
+            for j, name in enumerate(self.names)
+        )
+
+
+def read(X: Any) -> Source:
+    """Read anything but a sparse matrix; say what to do about what cannot be read."""
+    frame = _as_frame(X)
+    if frame is not None:
+        return _from_frame(frame)
+    if isinstance(X, (str, bytes)) or hasattr(X, "__fspath__"):
+        raise DataError(f"got the path or text {X!r}: read the file first, e.g. pandas.read_csv")
+    if X is None or isinstance(X, (dict, set)) or np.isscalar(X):
+        raise DataError(
+            f"cannot read a table from {type(X).__name__}: pass a data frame, a two-dimensional "
+            "array or a scipy.sparse matrix of 0 and 1"
+        )
+    return _from_array(_as_array(X))
+
+
+# Frames -----------------------------------------------------------------------------------------
+
+
+def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
+    try:
+        frame: Any = nw.from_native(X, pass_through=True, allow_series=True)
+    except DuplicateError as error:
+        raise DataError(f"column names must differ. {error}") from None
+    if isinstance(frame, nw.Series):
+        raise DataError("got a single column, but a table has two dimensions: pass a data frame")
+    if isinstance(frame, nw.LazyFrame) or callable(getattr(X, "compute", None)):
+        raise DataError(
+            f"{type(X).__name__} is lazy: collect it first (polars .collect(), dask .compute(), "
+            "DuckDB .df())"
+        )
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _from_frame(frame: nw.DataFrame[Any]) -> Source:
+    names = tuple(str(name) for name in frame.columns)
+    kinds = {_frame_kind(dtype) for dtype in frame.schema.dtypes()}
+    n_rows = frame.shape[0]
+    if len(kinds) == 1 and kinds <= {"real", "integer", "boolean"}:
+        matrix = frame.to_numpy()
+        # Nulls among integers or booleans give another dtype: those go column by column.
+        if _KIND_OF_DTYPE.get(matrix.dtype.kind) in kinds:
+            return Source(names, True, n_rows, matrix)
+    columns = tuple(map(_frame_column, names, frame.iter_columns()))
+    return Source(names, True, n_rows, None, columns)
+
+
+def _frame_kind(dtype: Any) -> Kind:
+    if dtype == nw.Boolean:
+        return "boolean"
+    if dtype.is_float() or dtype == nw.Decimal:
+        return "real"
+    if dtype.is_integer():
+        return "integer"
+    return "date" if dtype.is_temporal() else "label"
+
+
+def _frame_column(name: str, series: nw.Series[Any]) -> Column:
+    kind = _frame_kind(series.dtype)
+    missing = series.is_null().to_numpy() if series.null_count() else None
+    if missing is not None and missing.all():
+        return Column(name, "empty", np.zeros(len(series), np.int8), missing)
+    if kind == "real":
+        values = series.cast(nw.Float64).to_numpy()
+        return Column(name, kind, values, _nan_mask(values, kind))
+    if kind in ("integer", "boolean"):
+        # Filled before it leaves the frame: with nulls, numpy would get floats or objects.
+        filled = series if missing is None else series.fill_null(False if kind == "boolean" else 0)
+        values = filled.to_numpy()
+        if values.dtype.kind in "iub":
+            return Column(name, kind, values, missing)
+    if kind == "date":
+        return Column(name, kind, np.empty(0), missing)
+    return _object_column(name, series.to_list(), missing, _declared_order(series))
+
+
+def _declared_order(series: nw.Series[Any]) -> tuple[Hashable, ...] | None:
+    """Order of the categories where the frame declares one; polars and arrow code by appearance."""
+    if series.dtype == nw.Enum and hasattr(series.dtype, "categories"):
+        return tuple(series.dtype.categories)
+    categories = getattr(getattr(series.to_native(), "cat", None), "categories", None)
+    return None if categories is None else tuple(categories.tolist())
+
+
+# Arrays and lists -------------------------------------------------------------------------------
+
+
+def _as_array(X: Any) -> NDArray[Any]:
+    try:
+        array: NDArray[Any] = np.asanyarray(X)
+        if not isinstance(X, np.ndarray) and array.dtype.kind not in "fiub":
+            # numpy would turn a list of words and numbers into words alone.
+            array = np.array(X, dtype=object)
+    except ValueError as error:
+        raise DataError(f"the rows have different lengths, so they are no table: {error}") from None
+    if array.ndim != 2:
+        raise DataError(
+            f"a table has two dimensions, rows and columns, but this has shape {array.shape}"
+        )
+    return array
+
+
+def _from_array(array: NDArray[Any]) -> Source:
+    n, m = array.shape
+    names = tuple(f"x{j}" for j in range(m))
+    mask = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
+    array = np.asarray(array)
+    kind = array.dtype.kind
+    if kind == "c" or array.dtype.names is not None:
+        raise DataError(f"cannot use values of type {array.dtype}: pass real numbers or labels")
+    if kind in _KIND_OF_DTYPE and (mask is None or not mask.any()):
+        return Source(names, False, n, array)
+    columns = tuple(
+        _array_column(name, array[:, j], None if mask is None else mask[:, j])
+        for j, name in enumerate(names)
+    )
+    return Source(names, False, n, None, columns)
+
+
+def _array_column(name: str, values: NDArray[Any], mask: NDArray[np.bool_] | None) -> Column:
+    if values.dtype.kind in "Mm":
+        return Column(name, "date", np.empty(0))
+    if values.dtype.kind not in _KIND_OF_DTYPE:
+        return _object_column(name, values.tolist(), mask)
+    kind = _KIND_OF_DTYPE[values.dtype.kind]
+    if mask is not None and mask.all():
+        return Column(name, "empty", np.zeros(values.size, np.int8), mask)
+    if kind == "real":
+        values = values.astype(np.float64)
+        if mask is not None:
+            values[mask] = np.nan
+        return Column(name, kind, values, _nan_mask(values, kind))
+    return Column(name, kind, values, mask)
+
+
+def _nan_mask(values: NDArray[Any], kind: Kind) -> NDArray[np.bool_] | None:
+    if kind != "real":
+        return None
+    mask: NDArray[np.bool_] = np.isnan(values)
+    return mask if mask.any() else None
+
+
+# Python objects ---------------------------------------------------------------------------------
+
+
+def _object_column(
+    name: str,
+    values: list[Any],
+    missing: NDArray[np.bool_] | None,
+    order: tuple[Hashable, ...] | None = None,
+) -> Column:
+    """Find out what a column of Python objects holds."""
+    mask = np.fromiter(map(_is_missing, values), bool, len(values))
+    if missing is not None:
+        mask |= missing
+    present = [value for value, gone in zip(values, mask.tolist(), strict=True) if not gone]
+    if not present:
+        return Column(name, "empty", np.zeros(len(values), np.int8), mask)
+    kind = "label" if order is not None else _kind_of_objects(present)
+    if kind == "label":
+        _check_hashable(name, present)
+        array = np.empty(len(values), object)
+        array[:] = values
+    elif kind == "date":
+        return Column(name, kind, np.empty(0))
+    else:
+        dtype = {"real": np.float64, "boolean": np.bool_, "integer": None}[kind]
+        array = np.zeros(len(values), np.asarray(present, dtype).dtype)
+        array[~mask] = present
+        if kind == "real":
+            array[mask] = np.nan
+    return Column(name, kind, array, mask if mask.any() else None, order)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or value is np.ma.masked:
+        return True
+    if isinstance(value, (float, np.floating, Decimal)):
+        return bool(value != value)
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(value))
+    # pandas is not imported for the sake of two constants.
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
+def _kind_of_objects(present: Sequence[Any]) -> Kind:
+    types = set(map(type, present))
+    if all(issubclass(kind, (bool, np.bool_)) for kind in types):
+        return "boolean"
+    if any(issubclass(kind, (bool, np.bool_)) for kind in types):
+        return "label"
+    if all(issubclass(kind, numbers.Integral) for kind in types):
+        return "integer" if all(-(2**63) <= value < 2**63 for value in present) else "label"
+    if all(issubclass(kind, (numbers.Real, Decimal)) for kind in types):
+        return "real"
+    dates = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+    return "date" if all(issubclass(kind, dates) for kind in types) else "label"
+
+
+def _check_hashable(name: str, present: Sequence[Any]) -> None:
+    for value in present:
+        try:
+            hash(value)
+        except TypeError:
+            raise DataError(
+                f"column {name!r} holds {value!r} of type {type(value).__name__}, which cannot be "
+                "a label: use numbers, strings or other hashable values"
+            ) from None
