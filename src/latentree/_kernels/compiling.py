@@ -18,7 +18,7 @@ def kernel(fastmath: bool = False) -> Callable[[Function], Function]:
     """
 
     def decorate(function: Function) -> Function:
-        options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+        options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
         try:
             compiled: Function = numba.njit(cache=True, **options)(function)
         except RuntimeError:  # no folder in which the cache could be written

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -45,4 +46,4 @@ def split(n_items: int, n_parts: int) -> list[tuple[int, int]]:
     """Cut ``range(n_items)`` into at most ``n_parts`` nearly equal, non-empty ranges."""
     n_parts = max(1, min(n_parts, n_items))
     cuts = [n_items * part // n_parts for part in range(n_parts + 1)]
-    return [(start, stop) for start, stop in zip(cuts[:-1], cuts[1:], strict=True) if stop > start]
+    return [(start, stop) for start, stop in pairwise(cuts) if stop > start]

@@ -163,7 +163,10 @@ def path_signs(order, parent, sign):
 
 @kernel()
 def nearest_observed(order, parent, length, n_observed):
-    """For every node the nearest observed one and its distance; ties go to the lowest index."""
+    """For every node the nearest observed one and its distance; ties go to the lowest index.
+
+    An observed node is nearest to itself, even where another is at distance 0.
+    """
     n = parent.size
     nearest = np.full(n, n, np.int64)
     distance = np.full(n, np.inf)
@@ -173,14 +176,14 @@ def nearest_observed(order, parent, length, n_observed):
     for position in range(n - 1, -1, -1):
         v = order[position]
         p = parent[v]
-        if p >= 0:
+        if p >= n_observed:
             d = distance[v] + length[v]
             if d < distance[p] or (d == distance[p] and nearest[v] < nearest[p]):
                 distance[p] = d
                 nearest[p] = nearest[v]
     for v in order:
         p = parent[v]
-        if p >= 0:
+        if p >= 0 and v >= n_observed:
             d = distance[p] + length[v]
             if d < distance[v] or (d == distance[v] and nearest[p] < nearest[v]):
                 distance[v] = d

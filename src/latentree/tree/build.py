@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -60,9 +61,7 @@ def _edge_array(edges: Iterable[Sequence[int]] | IntArray) -> IntArray:
     return pairs.astype(np.int64)
 
 
-def minimal_forest(
-    rooted: Rooted, n_observed: int
-) -> tuple[Rooted, IntArray]:
+def minimal_forest(rooted: Rooted, n_observed: int) -> tuple[Rooted, IntArray]:
     """Suppress hidden nodes with fewer than three neighbours.
 
     Returns the smaller forest and, for each of its nodes, the node that it was before. Components
@@ -124,9 +123,11 @@ def graph_edges(
             raise TreeError(f"observed node {missing[0]!r} is not in the graph")
     seen = set(first)
     if len(seen) < len(first):
-        raise TreeError("an observed node is listed twice")
+        twice = next(node for node, count in Counter(first).items() if count > 1)
+        raise TreeError(f"observed node {twice!r} is listed twice")
     nodes = first + [node for node in graph.nodes if node not in seen]
     number = {node: index for index, node in enumerate(nodes)}
-    edges = np.array([(number[a], number[b]) for a, b in graph.edges], np.int64).reshape(-1, 2)
+    ends = [(number[a], number[b]) for a, b in graph.edges()]  # with () also of a multigraph
+    edges = np.array(ends, np.int64).reshape(-1, 2)
     lengths = np.array([data.get(length, 1.0) for _, _, data in graph.edges(data=True)], np.float64)
     return nodes, len(first), edges, lengths

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -69,8 +70,7 @@ class Tree:
         parents = _as_indices(parent)
         n = parents.size
         observed = n if n_observed is None else int(n_observed)
-        if not 0 < observed <= n:
-            raise TreeError(f"n_observed is {observed}, but must be from 1 to the {n} nodes")
+        _check_size(observed, n)
         _check_parents(parents)
         lengths = _as_lengths(length, parents)
         set_ = object.__setattr__
@@ -130,11 +130,13 @@ class Tree:
         if not minimal:
             return cls(parent, length, n_observed, names)
         parents = _as_indices(parent)
+        _check_size(n_observed, parents.size)
         _check_parents(parents)
         rooted = Rooted(parents, _as_lengths(length, parents))
         smaller, old = build.minimal_forest(rooted, n_observed)
-        if names is not None and len(names) > n_observed:
-            names = [names[node] for node in old]
+        if names is not None:
+            kept = _all_names(names, parents.size, n_observed)
+            names = [kept[node] for node in old[: min(len(names), old.size)]]
         return cls(*smaller, n_observed, names)
 
     @classmethod
@@ -162,9 +164,9 @@ class Tree:
         graph = networkx.Graph()
         for node, name in enumerate(self.names):
             graph.add_node(name, observed=node < self.n_observed)
-        for node in np.flatnonzero(self.parent >= 0):
-            above = self.names[self.parent[node]]
-            graph.add_edge(above, self.names[node], length=float(self.length[node]))
+        for above, below in self.edges:
+            length = float(self.length[below])
+            graph.add_edge(self.names[above], self.names[below], length=length)
         return graph
 
     # What is in it --------------------------------------------------------------------------
@@ -224,13 +226,14 @@ class Tree:
 
     def children(self, node: int) -> IntArray:
         """Nodes whose parent is ``node``."""
+        self._check_nodes(node)
         starts, items = self.child_lists
         return items[starts[node] : starts[node + 1]]
 
     def neighbours(self, node: int) -> IntArray:
         """Children of ``node``, and its parent if it has one."""
-        above = self.parent[node]
-        return np.append(self.children(node), above) if above >= 0 else self.children(node)
+        children, above = self.children(node), self.parent[node]
+        return np.append(children, above) if above >= 0 else children
 
     def index(self, name: str) -> int:
         """Return the number of the node called ``name``."""
@@ -243,10 +246,22 @@ class Tree:
     def _numbers(self) -> dict[str, int]:
         return {name: node for node, name in enumerate(self.names)}
 
+    def _check_nodes(self, nodes: ArrayLike) -> IntArray:
+        # Kernels do not check bounds: a node outside the tree would read or write foreign memory.
+        array = np.asarray(nodes)
+        if array.size and not np.issubdtype(array.dtype, np.integer):
+            raise TreeError(f"nodes must be integers, got {array.dtype}")
+        array = array.astype(np.int64)
+        outside = array[(array < 0) | (array >= self.n_nodes)]
+        if outside.size:
+            raise TreeError(f"node {outside[0]} is outside 0 … {self.n_nodes - 1}")
+        return array
+
     # Distances ------------------------------------------------------------------------------
 
     def path_lengths_from(self, node: int) -> FloatArray:
         """Lengths of the paths from one node to all; infinite between components."""
+        self._check_nodes(node)
         out = np.empty(self.n_nodes)
         kernels.path_lengths_from(node, self.order, self.parent, self.length, out)
         return out
@@ -265,8 +280,8 @@ class Tree:
         self, rows: ArrayLike | None, columns: ArrayLike | None, length: FloatArray
     ) -> FloatArray:
         observed = np.arange(self.n_observed)
-        sources = observed if rows is None else np.asarray(rows, np.int64)
-        targets = observed if columns is None else np.asarray(columns, np.int64)
+        sources = observed if rows is None else self._check_nodes(rows)
+        targets = observed if columns is None else self._check_nodes(columns)
         out = np.empty((sources.size, targets.size))
 
         def fill(part: tuple[int, int]) -> None:
@@ -291,12 +306,11 @@ class Tree:
     def surrogates(self) -> IntArray:
         """Return Sg(i) of every node: the observed node at the smallest path length.
 
-        Ties go to the lowest index, as they do in the spanning tree.
+        Ties go to the lowest index, as they do in the spanning tree; an observed node is its own
+        surrogate, and hides those behind it at distance 0.
         """
         nearest: IntArray
-        nearest, _ = kernels.nearest_observed(
-            self.order, self.parent, self.length, self.n_observed
-        )
+        nearest, _ = kernels.nearest_observed(self.order, self.parent, self.length, self.n_observed)
         return nearest
 
     def surrogate_sets(self) -> list[IntArray]:
@@ -310,6 +324,7 @@ class Tree:
 
     def rerooted(self, node: int) -> Tree:
         """Return the same tree with ``node`` as the root of its component."""
+        self._check_nodes(node)
         parent, length = self.parent.copy(), self.length.copy()
         kernels.flip_path(parent, length, node)
         return Tree(parent, length, self.n_observed, self.names)
@@ -328,6 +343,7 @@ class Tree:
         The neighbours of ``drop`` become neighbours of ``keep``; their edges keep their lengths,
         and the length of the contracted edge is dropped.
         """
+        self._check_nodes([keep, drop])
         if drop < self.n_observed:
             raise TreeError(f"cannot contract observed node {drop} ({self.names[drop]!r}) away")
         if self.parent[drop] == keep:
@@ -336,7 +352,10 @@ class Tree:
             child = keep
         else:
             raise TreeError(f"nodes {keep} and {drop} are not neighbours")
-        return self.contract_edges([child])
+        tree = self.contract_edges([child])
+        if keep > drop:  # two hidden nodes: the merged one stands where the lower stood
+            tree = tree.renamed([*tree.names[:drop], self.names[keep], *tree.names[drop + 1 :]])
+        return tree
 
     def contract_edges(self, children: ArrayLike) -> Tree:
         """Contract the edges between the given nodes and their parents, all at once.
@@ -345,7 +364,7 @@ class Tree:
         group may hold only one observed node. Other edges keep their lengths.
         """
         contracted = np.zeros(self.n_nodes, bool)
-        contracted[np.asarray(children, np.int64)] = True
+        contracted[self._check_nodes(children)] = True
         group, clash = kernels.merge_groups(self.order, self.parent, contracted, self.n_observed)
         if clash >= 0:
             raise TreeError(
@@ -432,6 +451,10 @@ class Tree:
         first = (inside[:, 0] < outside[:, 0])[:, None]
         return np.hstack([np.where(first, inside, outside), np.where(first, outside, inside)])
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor: numpy forgets on pickling that the arrays are read-only.
+        return Tree, (self.parent, self.length, self.n_observed, self.names)
+
     # Showing --------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
@@ -457,6 +480,11 @@ def _as_indices(parent: ArrayLike) -> IntArray:
     return array.astype(np.int64)
 
 
+def _check_size(n_observed: int, n_nodes: int) -> None:
+    if not 0 < n_observed <= n_nodes:
+        raise TreeError(f"n_observed is {n_observed}, but must be from 1 to the {n_nodes} nodes")
+
+
 def _check_parents(parent: IntArray) -> None:
     wrong = np.flatnonzero((parent < -1) | (parent >= parent.size))
     if wrong.size:
@@ -469,7 +497,7 @@ def _check_parents(parent: IntArray) -> None:
 def _as_lengths(length: ArrayLike | None, parent: IntArray) -> FloatArray:
     if length is None:
         return (parent >= 0).astype(np.float64)
-    array = np.array(length, np.float64)
+    array = np.array(length, np.float64) + 0.0  # −0 becomes 0: equal lengths hash equally
     if array.shape != parent.shape:
         raise TreeError(f"{parent.size} nodes need as many lengths, got shape {array.shape}")
     wrong = np.flatnonzero(~(array >= 0) | np.isinf(array))
@@ -494,7 +522,7 @@ def _all_names(names: Sequence[str] | None, n_nodes: int, n_observed: int) -> tu
         raise TreeError(f"names must be strings, got {odd!r}")
     taken = set(given)
     if len(taken) < len(given):
-        twice = next(name for v, name in enumerate(given) if name in given[:v])
+        twice = next(name for name, count in Counter(given).items() if count > 1)
         raise TreeError(f"two nodes are called {twice!r}")
     number = 0
     while len(given) < n_nodes:
