@@ -44,19 +44,25 @@ def raw_forests(
 
 @st.composite
 def trees(
-    draw: st.DrawFn, max_nodes: int = 16, forest: bool = True, lengths=positive_quarters
+    draw: st.DrawFn, max_inner: int = 6, forest: bool = True, lengths=positive_quarters
 ) -> Tree:
-    """Valid trees (or forests) whose inner nodes are observed or hidden at random."""
-    parent, length = _shape(draw, max_nodes, forest, lengths)
+    """Valid trees (or forests): any shape, hidden or observed at will, leaves added as needed."""
+    parent, length = _shape(draw, max_inner, forest, lengths)
+    hidden = [draw(st.sampled_from([True, True, False])) for _ in parent]
     degree = np.bincount([p for p in parent if p >= 0], minlength=len(parent))
     degree += np.array(parent) >= 0
-    observed = [d < 3 or draw(st.booleans()) for d in degree]
-    return Tree(*_renumbered(draw, parent, length, observed))
+    for node, is_hidden in enumerate(list(hidden)):
+        least = max(0, 3 - int(degree[node])) if is_hidden else 0
+        for _ in range(draw(st.integers(least, least + 1))):
+            parent.append(node)
+            length.append(draw(lengths))
+            hidden.append(False)
+    return Tree(*_renumbered(draw, parent, length, [not h for h in hidden]))
 
 
 def _shape(draw, max_nodes, forest, lengths) -> tuple[list[int], list[float]]:
     n = draw(st.integers(1, max_nodes))
-    lowest = -1 if forest else 0
+    lowest = -1 if forest and draw(st.booleans()) else 0
     parent = [-1] + [draw(st.integers(lowest, node - 1)) for node in range(1, n)]
     length = [0.0 if above < 0 else draw(lengths) for above in parent]
     return parent, length
