@@ -73,6 +73,11 @@ def require_learnable(table: Table, min_rows: int) -> None:
     if counted < min_rows:
         of = "" if table.weights is None else " with positive weight"
         raise DataError(f"the table has {counted} row(s){of}, but learning needs {min_rows}")
+    if table.total_weight < min_rows:
+        raise DataError(
+            f"the weights sum to {table.total_weight:g}, but a weight counts rows and learning "
+            f"needs {min_rows}: scale them, for instance to sum to the {counted} rows"
+        )
     low, high, empty = _ranges(values, table.family == "gaussian")
     _refuse(table.names, empty, "has no value at all", "have no value at all")
     _refuse(table.names, ~empty & (low == high), "is constant", "are constant")

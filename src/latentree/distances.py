@@ -1,0 +1,471 @@
+"""Information distances: how far apart variables are on a tree.
+
+Along a tree, information distances add up: d(i, k) = d(i, j) + d(j, k) when j lies between i and
+k. They are −log|ρ| for Gaussians, −log(|det J| / √(det M_i · det M_j)) for variables of K states,
+and −(K−1)·log|1 − K·θ| in the symmetric family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from latentree._kernels import threads
+from latentree.errors import DistanceError
+from latentree.pairwise import Dependence, FloatArray, Index, dependence
+from latentree.table import Family, as_table
+from latentree.table.checks import check_distinct
+
+WEAKEST = 1e-8
+"""Dependence |r| below this counts as this, so that a distance is at most 18.4 times c."""
+
+INDEPENDENT = 1.0
+"""A pair is marked independent when |r| is below so many standard errors of an independent pair."""
+
+_ONE = 1.0 - 64 * float(np.finfo(np.float64).eps)
+_DENSE_CELLS = 1 << 28
+_TILE = 512
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Distances:
+    """Information distances between named variables, as a matrix or computed on demand.
+
+    Make them from data with :func:`information_distances`, or from a matrix with
+    :meth:`from_matrix`. Distances are finite: where the estimated dependence r vanishes, |r| is
+    taken as 1e-8. The signs of r are kept beside them.
+
+    Pairs that look independent are marked: those whose |r| is below the standard error that an
+    independent pair would have, 1/√n for correlations. Two of three independent pairs are that
+    weak; so the mark says that a pair tells nothing about the tree, and errs towards not being
+    set, because weak but real dependence must hold the data together. :meth:`strength_block`
+    gives |r| in standard errors for sharper tests.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the variables.
+    n_samples : float or None
+        Total weight of the rows behind a pair (its mean where cells are missing); None for exact
+        distances.
+    family : str or None
+        Family of the data, when known.
+    """
+
+    names: tuple[str, ...]
+    n_samples: float | None
+    family: Family | None
+    source: _Dense | _OnDemand = field(repr=False)
+
+    # Making ---------------------------------------------------------------------------------
+
+    @classmethod
+    def from_matrix(
+        cls,
+        matrix: ArrayLike,
+        names: Sequence[str] | None = None,
+        *,
+        signs: ArrayLike | None = None,
+        n_samples: float | None = None,
+        family: Family | None = None,
+    ) -> Distances:
+        """Check a square matrix of distances.
+
+        Parameters
+        ----------
+        matrix : array-like of shape (m, m)
+            Symmetric, ≥ 0, with zeros on the diagonal. +inf means independent: such pairs are
+            marked and get a finite distance, at least twice any other.
+        names : sequence of str, optional
+            Names of the variables; ``x0``, ``x1``, … when left out.
+        signs : array-like of shape (m, m), optional
+            Signs of the dependence, −1 or +1; all +1 when left out.
+        n_samples : float, optional
+            Number of rows that the distances were estimated from; None means exact.
+        family : str, optional
+            Family of the data.
+        """
+        d = _checked_matrix(matrix)
+        m = d.shape[0]
+        given = _checked_names(names, m)
+        if n_samples is not None and not (np.isfinite(n_samples) and n_samples > 0):
+            raise DistanceError(f"n_samples is {n_samples}, but must be a positive number or None")
+        infinite = np.isinf(d)
+        marked = infinite if infinite.any() else None
+        if marked is not None:
+            finite = np.where(marked, 0.0, d)
+            d = np.where(marked, max(-np.log(WEAKEST), 2 * float(finite.max())), d)
+        source = _Dense(_frozen(d), _checked_signs(signs, m), None, 1.0, marked)
+        return cls(given, None if n_samples is None else float(n_samples), family, source)
+
+    # Reading --------------------------------------------------------------------------------
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self.names)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether a whole matrix is held."""
+        return isinstance(self.source, _Dense) or "_matrix" in self.__dict__
+
+    def block(self, rows: Any, columns: Any) -> FloatArray:
+        """Return distances of ``rows`` × ``columns``: slices or integer arrays; a new array."""
+        return self._held.distances(_as_index(rows), _as_index(columns))
+
+    def sign_block(self, rows: Any, columns: Any) -> NDArray[np.int8]:
+        """Return signs of the dependence, −1 or +1, of ``rows`` × ``columns``."""
+        return self._held.signs(_as_index(rows), _as_index(columns))
+
+    def strength_block(self, rows: Any, columns: Any) -> FloatArray:
+        """Return |r| of ``rows`` × ``columns`` in standard errors of an independent pair.
+
+        Infinite for distances that came as a matrix, and 0 where such a matrix was infinite.
+        """
+        return self._held.strengths(_as_index(rows), _as_index(columns))
+
+    def independent_block(self, rows: Any, columns: Any) -> NDArray[np.bool_]:
+        """Return which pairs of ``rows`` × ``columns`` look independent."""
+        weak: NDArray[np.bool_] = self.strength_block(rows, columns) < INDEPENDENT
+        return weak
+
+    def dense(self) -> FloatArray:
+        """Return the whole matrix, read-only; computed once."""
+        return self._whole.matrix
+
+    def signs(self) -> NDArray[np.int8]:
+        """Return all signs, read-only."""
+        return self._whole.sign_matrix
+
+    def independent(self) -> NDArray[np.bool_]:
+        """Return which of all pairs look independent; never a variable and itself."""
+        return self.independent_block(slice(None), slice(None))
+
+    def subset(self, variables: Any) -> Distances:
+        """Return the distances among some variables, in the order given."""
+        index = np.arange(self.n_variables)[_as_index(variables)]
+        names = tuple(self.names[j] for j in index.tolist())
+        return Distances(names, self.n_samples, self.family, self._held.subset(index))
+
+    @cached_property
+    def _matrix(self) -> _Dense:
+        assert isinstance(self.source, _OnDemand)
+        return self.source.to_dense()
+
+    @property
+    def _whole(self) -> _Dense:
+        return self.source if isinstance(self.source, _Dense) else self._matrix
+
+    @property
+    def _held(self) -> _Dense | _OnDemand:
+        return self._whole if self.is_dense else self.source
+
+    def __repr__(self) -> str:
+        kind = "dense" if self.is_dense else "on demand"
+        rows = "exact" if self.n_samples is None else f"{self.n_samples:g} samples"
+        return f"Distances({self.n_variables} variables, {rows}, {kind})"
+
+
+def information_distances(
+    X: Any,
+    family: str = "auto",
+    *,
+    centred: bool = True,
+    dense: bool | None = None,
+    weights: ArrayLike | None = None,
+) -> Distances:
+    """Estimate information distances from data by maximum likelihood.
+
+    Parameters
+    ----------
+    X : table-like
+        Anything that :func:`latentree.table.as_table` reads.
+    family : {"auto", "gaussian", "discrete", "symmetric"}
+        How to take the columns. Discrete columns must all have the same number of states.
+    centred : bool
+        Whether to subtract the means of real columns; without it they are taken to be 0.
+    dense : bool, optional
+        Whether to compute the whole matrix at once, or blocks on demand from the standardised
+        data. Left out, matrices of up to 2 GB are computed.
+    weights : array-like, optional
+        Weights of the rows.
+
+    Returns
+    -------
+    Distances
+        Missing cells: each pair is taken over the rows in which both are present.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> hidden = rng.standard_normal((1000, 1))
+    >>> distances = information_distances(hidden + 0.5 * rng.standard_normal((1000, 3)))
+    >>> distances
+    Distances(3 variables, 1000 samples, dense)
+    >>> distances.block([0], [1, 2]).round(2)
+    array([[0.21, 0.2 ]])
+    """
+    table = as_table(X, family, weights=weights)
+    table.require_learnable()
+    statistic = dependence(table, centred)
+    if dense is None:
+        dense = table.n_columns**2 <= _DENSE_CELLS
+    source = _OnDemand(statistic, None)
+    return Distances(
+        table.names,
+        statistic.typical_count(),
+        table.family,
+        source.to_dense() if dense else source,
+    )
+
+
+def as_distances(x: Any) -> Distances:
+    """Pass distances through, and check a square array."""
+    return x if isinstance(x, Distances) else Distances.from_matrix(x)
+
+
+# How they are held ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Dense:
+    """A matrix of distances −c·log|r|."""
+
+    matrix: FloatArray
+    sign_matrix: NDArray[np.int8]
+    precision: float | FloatArray | None
+    """1 / variance of r for an independent pair; None for distances without a statistic."""
+    exponent: float
+    marked: NDArray[np.bool_] | None = None
+
+    def distances(self, rows: Index, columns: Index) -> FloatArray:
+        return _cut(self.matrix, rows, columns).copy()
+
+    def signs(self, rows: Index, columns: Index) -> NDArray[np.int8]:
+        return _cut(self.sign_matrix, rows, columns).copy()
+
+    def strengths(self, rows: Index, columns: Index) -> FloatArray:
+        d = _cut(self.matrix, rows, columns)
+        if self.precision is None:
+            strength = np.full(d.shape, np.inf)
+            if self.marked is not None:
+                strength[_cut(self.marked, rows, columns)] = 0.0
+            return strength
+        precision = self.precision
+        if isinstance(precision, np.ndarray):
+            precision = _cut(precision, rows, columns)
+        strength = np.exp(d / -self.exponent)
+        strength *= np.sqrt(precision)
+        return strength
+
+    def subset(self, index: NDArray[np.int64]) -> _Dense:
+        def cut(array: Any) -> Any:
+            return _frozen(_cut(array, index, index)) if isinstance(array, np.ndarray) else array
+
+        return _Dense(
+            cut(self.matrix),
+            cut(self.sign_matrix),
+            cut(self.precision),
+            self.exponent,
+            cut(self.marked),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _OnDemand:
+    """A statistic, and which of its variables are meant (None for all)."""
+
+    statistic: Dependence
+    chosen: NDArray[np.int64] | None
+
+    def _r(self, rows: Index, columns: Index) -> FloatArray:
+        return self.statistic.block(self._of(rows), self._of(columns))
+
+    def _of(self, index: Index) -> Index:
+        return index if self.chosen is None else self.chosen[index]
+
+    def distances(self, rows: Index, columns: Index) -> FloatArray:
+        d = _to_distances(self._r(rows, columns), self.statistic.exponent)
+        d[self._same(rows, columns)] = 0.0
+        return d
+
+    def _same(self, rows: Index, columns: Index) -> NDArray[np.bool_]:
+        every = np.arange(self.statistic.n_variables)
+        return np.equal.outer(every[self._of(rows)], every[self._of(columns)])
+
+    def signs(self, rows: Index, columns: Index) -> NDArray[np.int8]:
+        return _signs_of(self._r(rows, columns))
+
+    def strengths(self, rows: Index, columns: Index) -> FloatArray:
+        r = np.abs(self._r(rows, columns))
+        r[self._same(rows, columns)] = 1.0
+        n = self.statistic.counts(self._of(rows), self._of(columns))
+        r *= np.sqrt(n * self.statistic.precision)
+        return r
+
+    def subset(self, index: NDArray[np.int64]) -> _OnDemand:
+        return _OnDemand(self.statistic, np.asarray(self._of(index)))
+
+    def to_dense(self) -> _Dense:
+        statistic = self.statistic
+        if self.chosen is None:
+            d, precision = statistic.lower(), statistic.all_counts()
+        else:
+            d = statistic.block(self.chosen, self.chosen)
+            precision = statistic.counts(self.chosen, self.chosen)
+        if isinstance(precision, np.ndarray):
+            precision = _frozen(precision * statistic.precision)
+        else:
+            precision *= statistic.precision
+        signs = _finish(d, statistic.exponent)
+        return _Dense(_frozen(d), _frozen(signs), precision, statistic.exponent)
+
+
+def _finish(r: FloatArray, exponent: float) -> NDArray[np.int8]:
+    """Turn the lower triangle of r into a whole matrix of distances, in place; return the signs.
+
+    Tile by tile on threads: each tile is read once, and written to both sides of the diagonal.
+    """
+    m = r.shape[0]
+    signs = np.empty((m, m), np.int8)
+    cuts = [slice(start, min(m, start + _TILE)) for start in range(0, m, _TILE)]
+
+    def one(tile: tuple[slice, slice]) -> None:
+        rows, columns = tile
+        own = r[rows, columns]
+        if rows == columns:
+            own = np.tril(own) + np.tril(own, -1).T
+            np.fill_diagonal(own, 1.0)
+        s = _signs_of(own)
+        signs[rows, columns] = s
+        signs[columns, rows] = s.T
+        d = _to_distances(own, exponent)
+        r[rows, columns] = d
+        r[columns, rows] = d.T
+
+    threads.run(one, [(a, b) for i, a in enumerate(cuts) for b in cuts[: i + 1]])
+    return signs
+
+
+def _to_distances(r: FloatArray, exponent: float) -> FloatArray:
+    """Return −c·log|r|, with |r| between the weakest and exactly 1."""
+    a = np.abs(r)
+    a[a > _ONE] = 1.0  # duplicate columns, up to rounding
+    np.maximum(a, WEAKEST, out=a)
+    np.log(a, out=a)
+    a *= -exponent
+    a += 0.0  # no −0.0
+    return a
+
+
+def _signs_of(r: FloatArray) -> NDArray[np.int8]:
+    signs: NDArray[np.int8] = (r >= 0).view(np.int8)
+    signs *= 2
+    signs -= 1
+    return signs
+
+
+def _cut(array: NDArray[Any], rows: Index, columns: Index) -> NDArray[Any]:
+    if isinstance(rows, slice) or isinstance(columns, slice):
+        return array[rows][:, columns]
+    return array[np.ix_(rows, columns)]
+
+
+def _as_index(index: Any) -> Index:
+    if isinstance(index, slice):
+        return index
+    array = np.atleast_1d(np.asarray(index))
+    if array.dtype == np.bool_:
+        return np.flatnonzero(array)
+    return (
+        array.astype(np.int64, casting="same_kind", copy=False)
+        if array.size
+        else array.astype(np.int64)
+    )
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
+
+
+# Checking matrices ------------------------------------------------------------------------------
+
+
+def _checked_matrix(matrix: ArrayLike) -> FloatArray:
+    """Return a float64 copy of a matrix of distances, or say what is wrong and where."""
+    try:
+        given = np.asarray(matrix)
+    except ValueError as error:
+        raise DistanceError(f"distances must be a square matrix of numbers: {error}") from None
+    if given.dtype.kind not in "fiu":
+        raise DistanceError(f"distances must be real numbers, got values of type {given.dtype}")
+    if given.ndim != 2 or given.shape[0] != given.shape[1]:
+        raise DistanceError(f"distances must be a square matrix, got shape {given.shape}")
+    if given.shape[0] == 0:
+        raise DistanceError("there are no variables: the matrix is empty")
+    d = given.astype(np.float64)
+    _refuse(np.isnan(d), d, "is NaN: distances must be known for every pair")
+    _refuse(d < 0, d, "is {value}: distances cannot be negative")
+    diagonal = np.diag(d)
+    if diagonal.any():
+        i = int(np.flatnonzero(diagonal)[0])
+        raise DistanceError(f"entry ({i}, {i}) is {diagonal[i]}: the diagonal must be 0")
+    _check_symmetric(d)
+    return d
+
+
+def _refuse(bad: NDArray[np.bool_], d: FloatArray, what: str) -> None:
+    if bad.any():
+        i, j = np.unravel_index(bad.argmax(), bad.shape)
+        raise DistanceError(f"entry ({i}, {j}) " + what.format(value=d[i, j]))
+
+
+def _check_symmetric(d: FloatArray) -> None:
+    with np.errstate(invalid="ignore"):
+        gap = np.abs(d - d.T)
+        largest = np.maximum(d, d.T)
+    gap[np.isnan(gap)] = 0.0  # both infinite
+    bad = ~(gap <= 1e-8 * np.maximum(largest, 1.0)) & (gap > 0)
+    if bad.any():
+        i, j = np.unravel_index(np.where(bad, gap, -1.0).argmax(), gap.shape)
+        raise DistanceError(
+            f"the matrix is not symmetric: entry ({i}, {j}) is {d[i, j]}, but ({j}, {i}) is "
+            f"{d[j, i]}"
+        )
+    np.minimum(d, d.T.copy(), out=d)
+
+
+def _checked_names(names: Sequence[str] | None, m: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"x{j}" for j in range(m))
+    given = tuple(str(name) for name in names)
+    if len(given) != m:
+        raise DistanceError(f"{len(given)} names were given for {m} variables")
+    try:
+        check_distinct(given)
+    except ValueError as error:
+        raise DistanceError(str(error)) from None
+    return given
+
+
+def _checked_signs(signs: ArrayLike | None, m: int) -> NDArray[np.int8]:
+    if signs is None:
+        return np.broadcast_to(np.int8(1), (m, m))
+    given = np.asarray(signs)
+    if given.shape != (m, m):
+        raise DistanceError(f"signs have shape {given.shape}, but there are {m} variables")
+    bad = np.abs(given) != 1
+    if bad.any():
+        i, j = np.unravel_index(bad.argmax(), bad.shape)
+        raise DistanceError(f"the sign at ({i}, {j}) is {given[i, j]}, but must be −1 or +1")
+    if (given != given.T).any() or (np.diag(given) < 0).any():
+        raise DistanceError("signs must be symmetric, with +1 on the diagonal")
+    return _frozen(given.astype(np.int8))

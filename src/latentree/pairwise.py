@@ -1,0 +1,502 @@
+"""Pairwise statistics of a table, whole or by blocks of variables.
+
+Every statistic measures the dependence of a pair as one signed number r in [−1, 1], from which the
+information distance is −c·log|r|:
+
+==================  ==================================  ======  ==============================
+family              r                                   c       variance of r, independent pair
+==================  ==================================  ======  ==============================
+gaussian            correlation                         1       1/n
+discrete, K = 2     correlation of the codes            1       1/n
+discrete, K > 2     ±|det J̃|^(1/(K−1))                  K − 1   about 1/n
+symmetric           1 − K·θ, θ = P(x_i ≠ x_j)/(K−1)     K − 1   1/((K−1)·n)
+==================  ==================================  ======  ==============================
+
+J̃ is the joint table divided by the roots of its marginals; its determinant is the product of the
+K − 1 canonical correlations, and r their geometric mean. Rows count by their weights. Where cells
+are missing, each pair is taken over the rows in which both are present; a pair that is constant on
+those rows gets r = 0, never NaN. Sparse tables are never made dense.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+from latentree._kernels import pairs as kernels
+from latentree._kernels import threads
+from latentree.errors import DataError
+from latentree.table import Table
+from latentree.table.checks import row_chunks
+
+FloatArray = NDArray[np.float64]
+Index = slice | NDArray[np.int64]
+"""Which variables: a slice is taken without a copy."""
+
+_CHUNK_CELLS = 1 << 26
+_TILE = 1024
+
+
+class Dependence(ABC):
+    """The signed dependence r of pairs of variables, by blocks.
+
+    Attributes
+    ----------
+    n_variables : int
+        Number of variables.
+    exponent : float
+        c in the information distance −c·log|r|.
+    precision : float
+        1 / (n · variance of r) for an independent pair of n rows.
+    """
+
+    exponent: float = 1.0
+    precision: float = 1.0
+    tile: int = _TILE
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.n_variables = table.n_columns
+
+    @abstractmethod
+    def block(self, rows: Index, columns: Index) -> FloatArray:
+        """Return r of every pair of ``rows`` × ``columns``, as a new array."""
+
+    def counts(self, rows: Index, columns: Index) -> float | FloatArray:
+        """Total weight of the rows that each pair is taken over: one number if all the same."""
+        if not self.table.has_missing:
+            return self.table.total_weight
+        present, weighted = self._present
+        return weighted[rows] @ present[columns].T
+
+    @cached_property
+    def _present(self) -> tuple[FloatArray, FloatArray]:
+        """Which cells are present, one row a variable; the same times the weights."""
+        present = np.ascontiguousarray(~self.table.missing_mask().T, np.float64)
+        return present, present if self.table.weights is None else present * self.table.weights
+
+    def lower(self) -> FloatArray:
+        """Return r of all pairs; only the lower triangle is meant."""
+        m = self.n_variables
+        out = np.zeros((m, m))
+        for start, stop in _ranges(m, self.tile):
+            for first, last in _ranges(stop, self.tile):
+                out[start:stop, first:last] = self.block(slice(start, stop), slice(first, last))
+        return out
+
+    def all_counts(self) -> float | FloatArray:
+        """Return the counts of all pairs; one number if all the same."""
+        return self.counts(slice(None), slice(None))
+
+    def typical_count(self) -> float:
+        """Return the mean total weight of the rows of a pair."""
+        table = self.table
+        if not table.has_missing or table.n_columns < 2:
+            return table.total_weight
+        m = table.n_columns
+        pairs = 0.0
+        for start, stop in row_chunks(table.values):
+            chunk = table.rows(start, stop)
+            present = m - chunk.missing_mask().sum(axis=1)
+            pairs += float(chunk.weight_array() @ (present * (present - 1.0)))
+        return pairs / (m * (m - 1.0))
+
+
+def _ranges(stop: int, step: int) -> Iterator[tuple[int, int]]:
+    for start in range(0, stop, step):
+        yield start, min(stop, start + step)
+
+
+def dependence(table: Table, centred: bool = True) -> Dependence:
+    """Return the statistic that fits the table.
+
+    ``centred=False`` takes real columns to have mean 0 instead of estimating it.
+    """
+    if table.family == "gaussian":
+        return _correlation(table, centred)
+    n_states = common_cardinality(table)
+    if table.family == "symmetric":
+        return Agreements(table, n_states)
+    return _correlation(table, True) if n_states == 2 else Determinants(table, n_states)
+
+
+def _correlation(table: Table, centred: bool) -> Dependence:
+    if table.is_sparse:
+        return SparseCorrelations(table)
+    if table.has_missing:
+        return PairwiseCorrelations(table, centred)
+    return Correlations(table, centred)
+
+
+def common_cardinality(table: Table) -> int:
+    """Return the number of states that all columns have; raise when they differ."""
+    k = table.cardinalities
+    if k.min() == k.max():
+        return int(k[0])
+    a, b = int(k.argmin()), int(k.argmax())
+    raise DataError(
+        f"column {table.names[a]!r} has {k[a]} states, but {table.names[b]!r} has {k[b]}: "
+        "information distances need the same number in every column, so merge states, "
+        "drop columns, or learn from each group of columns by itself"
+    )
+
+
+# Correlations -----------------------------------------------------------------------------------
+
+
+class Correlations(Dependence):
+    """Correlations of a dense table without missing cells, from standardised columns."""
+
+    def __init__(self, table: Table, centred: bool = True) -> None:
+        super().__init__(table)
+        m = table.n_columns
+        self._roots = None if table.weights is None else np.sqrt(table.weights)[:, None]
+        self._mean = np.zeros(m)
+        if centred:
+            total = np.zeros(m)
+            for start, stop in row_chunks(table.values):
+                chunk = table.values[start:stop]
+                w = None if table.weights is None else table.weights[start:stop]
+                total += chunk.sum(axis=0) if w is None else w @ chunk
+            self._mean = total / table.total_weight
+        self._scale = np.ones(m)
+        largest = self._over_chunks(lambda z: np.abs(z).max(axis=0), np.maximum)
+        # Divided by the largest first, so that no square can overflow or vanish.
+        self._scale = _inverse(largest)
+        squares = self._over_chunks(lambda z: np.einsum("ij,ij->j", z, z), np.add)
+        self._scale *= _inverse(np.sqrt(squares))
+
+    def _over_chunks(self, function: Any, combine: Any) -> FloatArray:
+        out: FloatArray = np.zeros(self.n_variables)
+        for start, stop in row_chunks(self.table.values):
+            out = combine(out, function(self._standardised(start, stop)))
+        return out
+
+    def _standardised(self, start: int, stop: int) -> FloatArray:
+        """Rows of the table with columns of norm 1, so that their products are correlations."""
+        z: FloatArray = self.table.values[start:stop] - self._mean
+        z *= self._scale
+        if self._roots is not None:
+            z *= self._roots[start:stop]
+        return z
+
+    @cached_property
+    def _columns(self) -> FloatArray:
+        z = np.empty((self.n_variables, self.table.n_rows))
+        for start, stop in row_chunks(self.table.values):
+            z[:, start:stop] = self._standardised(start, stop).T
+        return z
+
+    def block(self, rows: Index, columns: Index) -> FloatArray:
+        """Return the correlations of ``rows`` × ``columns``."""
+        z = self._columns
+        return z[rows] @ z[columns].T
+
+    def lower(self) -> FloatArray:
+        """Return all correlations, lower triangle, by one symmetric product."""
+        m, n = self.n_variables, self.table.n_rows
+        out = np.zeros((m, m), order="F")
+        # Half the work of a general product; upper in Fortran's order is lower in ours.
+        for start, stop in _ranges(n, max(1, _CHUNK_CELLS // m)):
+            z = self._standardised(start, stop)
+            out = linalg.blas.dsyrk(1.0, z.T, beta=1.0, c=out, overwrite_c=True)
+        return out.T
+
+
+def _inverse(values: FloatArray) -> FloatArray:
+    """Return 1/x, and 0 for 0."""
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
+
+
+class PairwiseCorrelations(Dependence):
+    """Correlations of a dense table, each pair over the rows in which both are present."""
+
+    def __init__(self, table: Table, centred: bool = True) -> None:
+        super().__init__(table)
+        self._centred = centred
+        x = np.ascontiguousarray(table.values.T, np.float64)
+        present, weighted = self._present
+        x[present == 0] = 0.0
+        # Close to standardised, so that the differences of sums below lose no digits.
+        if centred:
+            x -= ((weighted * x).sum(1) * _inverse(weighted.sum(1)))[:, None]
+        x *= _inverse(np.abs(x * present).max(axis=1))[:, None]
+        x *= present
+        self._x = x
+
+    def block(self, rows: Index, columns: Index) -> FloatArray:
+        """Return the correlations of ``rows`` × ``columns``, 0 where a variance is."""
+        present, weighted = self._present
+        x, y = self._x[rows], self._x[columns]
+        u, v = weighted[rows], present[columns]
+        n = u @ v.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            xx, yy, xy = (u * x * x) @ v.T / n, u @ (y * y).T / n, (u * x) @ y.T / n
+            if self._centred:
+                mean_x, mean_y = (u * x) @ v.T / n, u @ y.T / n
+                constant = (xx - mean_x**2 <= 1e-12 * xx) | (yy - mean_y**2 <= 1e-12 * yy)
+                xy -= mean_x * mean_y
+                xx -= mean_x**2
+                yy -= mean_y**2
+            else:
+                constant = (xx <= 0) | (yy <= 0)
+            r = xy / np.sqrt(xx * yy)
+        # Fewer than two rows make every variable constant, and n = 0 makes NaN of everything.
+        r[constant | ~np.isfinite(r)] = 0.0
+        return r
+
+
+class SparseCorrelations(Dependence):
+    """Correlations of sparse 0/1 columns, from the counts of common ones."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(table)
+        self._ones = OneCounts(table)
+
+    def block(self, rows: Index, columns: Index) -> FloatArray:
+        """Return the correlations of ``rows`` × ``columns``, 0 where a variance is."""
+        n = self.table.total_weight
+        p, q = self._ones.single[rows] / n, self._ones.single[columns] / n
+        r = self._ones.common(rows, columns)
+        r /= n
+        r -= np.outer(p, q)
+        r *= np.sqrt(_inverse(p * (1 - p)))[:, None]
+        r *= np.sqrt(_inverse(q * (1 - q)))
+        return r
+
+
+class OneCounts:
+    """Weighted counts of ones of sparse columns, single and common."""
+
+    def __init__(self, table: Table) -> None:
+        columns = sparse.csr_array(table.values.T, dtype=np.float64)
+        self._columns = columns
+        self._weighted = columns
+        if table.weights is not None:
+            self._weighted = columns.copy()
+            self._weighted.data = table.weights[columns.indices]
+        self.single: FloatArray = np.asarray(self._weighted.sum(axis=1)).ravel()
+
+    def common(self, rows: Index, columns: Index) -> FloatArray:
+        """Weight of the rows in which both variables are 1, dense."""
+        product = self._weighted[rows] @ self._columns[columns].T
+        counts: FloatArray = product.toarray()
+        return counts
+
+
+# Joint tables -----------------------------------------------------------------------------------
+
+
+def joint_counts(table: Table, rows: Index, columns: Index) -> FloatArray:
+    """Weighted counts of every pair of states, of shape (a, K, b, K).
+
+    All columns must have the same number K of states. Rows in which either cell is missing do not
+    count.
+    """
+    k = common_cardinality(table)
+    return _joint(table, rows, columns).reshape(-1, k, _size(columns, table.n_columns), k)
+
+
+def _size(index: Index, n: int) -> int:
+    return len(range(n)[index]) if isinstance(index, slice) else index.size
+
+
+def _joint(table: Table, rows: Index, columns: Index) -> FloatArray:
+    """Weighted counts of pairs of states, the states of all variables laid end to end."""
+    if table.is_sparse:
+        return _sparse_joint(table, rows, columns)
+    widths = _widths(table)
+    shape = (int(widths[rows].sum()), int(widths[columns].sum()))
+    out = np.zeros(shape)
+    # Counts of a chunk below 2²⁴ are exact in single precision, at half the time.
+    dtype = np.float32 if table.weights is None else np.float64
+    for start, stop in _ranges(table.n_rows, max(256, (1 << 22) // max(shape))):
+        codes = table.values[start:stop]
+        left = _one_hot(codes[:, rows], widths[rows], dtype)
+        right = _one_hot(codes[:, columns], widths[columns], dtype)
+        if table.weights is not None:
+            left *= table.weights[start:stop, None]
+        out += left.T @ right
+    return out
+
+
+def _widths(table: Table) -> NDArray[np.int64]:
+    return np.maximum(table.cardinalities, 1)  # a column without any value still has a place
+
+
+def _one_hot(codes: NDArray[Any], widths: NDArray[np.int64], dtype: Any) -> NDArray[Any]:
+    out = np.zeros((codes.shape[0], int(widths.sum())), dtype)
+    row, column = np.nonzero(codes >= 0)
+    offsets = np.cumsum(widths) - widths
+    out[row, offsets[column] + codes[row, column]] = 1
+    return out
+
+
+def _sparse_joint(table: Table, rows: Index, columns: Index) -> FloatArray:
+    ones = OneCounts(table)
+    a, b = ones.single[rows], ones.single[columns]
+    out = np.empty((a.size, 2, b.size, 2))
+    out[:, 1, :, 1] = ones.common(rows, columns)
+    out[:, 1, :, 0] = a[:, None] - out[:, 1, :, 1]
+    out[:, 0, :, 1] = b - out[:, 1, :, 1]
+    out[:, 0, :, 0] = table.total_weight - a[:, None] - b + out[:, 1, :, 1]
+    return out.reshape(2 * a.size, 2 * b.size)
+
+
+class Determinants(Dependence):
+    """Signed (K−1)-th root of the normalised joint table's determinant."""
+
+    def __init__(self, table: Table, n_states: int) -> None:
+        super().__init__(table)
+        self.exponent = n_states - 1.0
+        self.tile = max(1, _TILE // n_states)
+
+    def block(self, rows: Index, columns: Index) -> FloatArray:
+        """Return the roots for ``rows`` × ``columns``, 0 where a state never occurs."""
+        joint = joint_counts(self.table, rows, columns)
+        out = np.empty((joint.shape[0], joint.shape[2]))
+        parts = threads.split(out.shape[0], 8)
+        threads.run(lambda p: kernels.determinant_roots(joint[slice(*p)], out[slice(*p)]), parts)
+        return out
+
+
+# Agreement --------------------------------------------------------------------------------------
+
+
+class Agreements(Dependence):
+    """1 − K·θ̂ of the symmetric family, with θ̂ = mean(x_i ≠ x_j) / (K − 1)."""
+
+    def __init__(self, table: Table, n_states: int) -> None:
+        super().__init__(table)
+        self.n_states = n_states
+        self.exponent = n_states - 1.0
+        self.precision = n_states - 1.0
+        self._ones = OneCounts(table) if table.is_sparse else None
+
+    def block(self, rows: Index, columns: Index) -> FloatArray:
+        """Return 1 − K·θ̂ for ``rows`` × ``columns``, 0 where a pair has no common row."""
+        k = self.n_states
+        # 1 − K/(K−1)·(1 − a) with the share a of rows that agree
+        return np.asarray((k * self.agreement(rows, columns) - 1.0) / (k - 1.0))
+
+    def agreement(self, rows: Index, columns: Index) -> FloatArray:
+        """Share of the rows in which both variables have the same state; 1/K without rows."""
+        n = self.counts(rows, columns)
+        same = (
+            self._dense_same(rows, columns)
+            if self._ones is None
+            else self._sparse_same(rows, columns)
+        )
+        if isinstance(n, float):
+            same /= n
+            return same
+        return np.divide(same, n, out=np.full_like(same, 1.0 / self.n_states), where=n > 0)
+
+    def _sparse_same(self, rows: Index, columns: Index) -> FloatArray:
+        assert self._ones is not None
+        a, b = self._ones.single[rows], self._ones.single[columns]
+        same = self._ones.common(rows, columns)
+        same *= 2.0
+        same += self.table.total_weight - b
+        same -= a[:, None]
+        return same
+
+    def _dense_same(self, rows: Index, columns: Index) -> FloatArray:
+        table = self.table
+        m = table.n_columns
+        out = np.zeros((_size(rows, m), _size(columns, m)))
+        dtype = np.float32 if table.weights is None else np.float64
+        for start, stop in _ranges(table.n_rows, max(256, (1 << 22) // max(out.shape))):
+            left, right = table.values[start:stop, rows], table.values[start:stop, columns]
+            for state in range(self.n_states):
+                a = (left == state).astype(dtype)
+                if table.weights is not None:
+                    a *= table.weights[start:stop, None]
+                out += a.T @ (right == state).astype(dtype)
+        return out
+
+
+# Whole tables -----------------------------------------------------------------------------------
+
+
+def correlations(table: Table, centred: bool = True) -> tuple[FloatArray, float | FloatArray]:
+    """Correlations of all pairs of real or two-state columns, and the rows behind each pair.
+
+    Returns
+    -------
+    rho : array of shape (m, m)
+        0 for a pair that is constant on its common rows.
+    counts : float or array of shape (m, m)
+        Total weight of the rows of each pair; one number when nothing is missing.
+    """
+    if table.family != "gaussian" and common_cardinality(table) != 2:
+        raise DataError("correlations need real columns or columns of two states")
+    statistic = _correlation(table, centred)
+    rho = _mirrored(statistic.lower())
+    return np.clip(rho, -1.0, 1.0, out=rho), statistic.all_counts()
+
+
+def disagreements(table: Table) -> tuple[FloatArray, float | FloatArray]:
+    """Share of rows in which two columns differ, for all pairs, and the rows behind each pair.
+
+    A pair without a common row gets (K − 1)/K, as if independent.
+    """
+    statistic = Agreements(table, common_cardinality(table))
+    return 1.0 - statistic.agreement(slice(None), slice(None)), statistic.all_counts()
+
+
+def mutual_information(table: Table) -> FloatArray:
+    """Mutual information of all pairs in nats; any numbers of states.
+
+    Real columns: −½·log(1 − ρ²), with 1 − ρ² held above the rounding of ρ, so that it stays finite.
+    The diagonal holds the entropies of discrete columns.
+    """
+    if table.family == "gaussian":
+        rho, _ = correlations(table)
+        eps = float(np.finfo(np.float64).eps)
+        return np.asarray(-0.5 * np.log(np.maximum(1.0 - rho**2, eps)))
+    m = table.n_columns
+    out = np.zeros((m, m))
+    tile = max(1, _TILE // int(_widths(table).max()))
+    for start, stop in _ranges(m, tile):
+        for first, last in _ranges(stop, tile):
+            out[start:stop, first:last] = _information(
+                table, slice(start, stop), slice(first, last)
+            )
+    return _mirrored(out)
+
+
+def _information(table: Table, rows: slice, columns: slice) -> FloatArray:
+    """Return I = (Σ g(J) − Σ g(row sums) − Σ g(column sums) + g(N)) / N, with g(x) = x·log x."""
+    widths = _widths(table)
+    at_rows = np.cumsum(widths[rows]) - widths[rows]
+    at_columns = np.cumsum(widths[columns]) - widths[columns]
+    joint = _joint(table, rows, columns)
+    over_columns = np.add.reduceat(joint, at_columns, axis=1)
+    over_rows = np.add.reduceat(joint, at_rows, axis=0)
+    n = np.add.reduceat(over_columns, at_rows, axis=0)
+    total = np.add.reduceat(np.add.reduceat(_xlogx(joint), at_columns, axis=1), at_rows, axis=0)
+    total -= np.add.reduceat(_xlogx(over_columns), at_rows, axis=0)
+    total -= np.add.reduceat(_xlogx(over_rows), at_columns, axis=1)
+    total += _xlogx(n)
+    return np.maximum(total * _inverse(n), 0.0)
+
+
+def _xlogx(x: FloatArray) -> FloatArray:
+    # Rounding can leave a weighted count just below 0.
+    return np.asarray(x * np.log(np.where(x > 0, x, 1.0)))
+
+
+def _mirrored(lower: FloatArray) -> FloatArray:
+    m = lower.shape[0]
+    for start, stop in _ranges(m, _TILE):
+        lower[:start, start:stop] = lower[start:stop, :start].T
+        tile = lower[start:stop, start:stop]
+        tile[...] = np.tril(tile) + np.tril(tile, -1).T
+    return lower
