@@ -613,7 +613,7 @@ OPERATIONS = {
     "hash": hash,
     "bipartition_keys": Tree.bipartition_keys,
     "components": lambda tree: tree.components,
-    "draw": str,
+    "draw": Tree.draw,
     "repr": repr,
     "pickle": lambda tree: pickle.loads(pickle.dumps(tree)),
 }
