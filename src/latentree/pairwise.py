@@ -41,6 +41,7 @@ Index = slice | NDArray[np.int64]
 
 _CHUNK_CELLS = 1 << 26
 _TILE = 1024
+_EPS = float(np.finfo(np.float64).eps)
 
 
 class Dependence(ABC):
@@ -63,6 +64,11 @@ class Dependence(ABC):
     def __init__(self, table: Table) -> None:
         self.table = table
         self.n_variables = table.n_columns
+
+    @property
+    def rounding(self) -> float:
+        """How far from 1 rounding may leave |r| of a column and its copy."""
+        return _EPS * max(64.0, self.table.n_rows / 8)
 
     @abstractmethod
     def block(self, rows: Index, columns: Index) -> FloatArray:
@@ -169,7 +175,8 @@ class Correlations(Dependence):
         largest = self._over_chunks(lambda z: np.abs(z).max(axis=0), np.maximum)
         # Divided by the largest first, so that no square can overflow or vanish.
         self._scale = _inverse(largest)
-        squares = self._over_chunks(lambda z: np.einsum("ij,ij->j", z, z), np.add)
+        # Sums along contiguous memory are pairwise: their rounding hardly grows with n.
+        squares = self._over_chunks(lambda z: np.square(z.T, order="C").sum(axis=1), np.add)
         self._scale *= _inverse(np.sqrt(squares))
 
     def _over_chunks(self, function: Any, combine: Any) -> FloatArray:
@@ -459,8 +466,8 @@ def mutual_information(table: Table) -> FloatArray:
     """
     if table.family == "gaussian":
         rho, _ = correlations(table)
-        eps = float(np.finfo(np.float64).eps)
-        return np.asarray(-0.5 * np.log(np.maximum(1.0 - rho**2, eps)))
+        floor = 2 * _EPS * max(64.0, table.n_rows / 8)
+        return np.asarray(-0.5 * np.log(np.maximum(1.0 - rho**2, floor)))
     m = table.n_columns
     out = np.zeros((m, m))
     tile = max(1, _TILE // int(_widths(table).max()))

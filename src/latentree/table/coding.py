@@ -154,8 +154,10 @@ def code_matrix(matrix: NDArray[Any]) -> tuple[NDArray[Any], Labels] | None:
         return None
     numbers = matrix.view(np.int8) if matrix.dtype.kind == "b" else matrix
     low, high = int(numbers.min()), int(numbers.max())
+    if high - low >= 8:
+        return None
     states = range(low, high + 1)
-    if len(states) > 8 or not all((numbers == state).any(axis=0).all() for state in states):
+    if not all((numbers == state).any(axis=0).all() for state in states):
         return None
     codes = (numbers - low if low else numbers).astype(np.int8, order="C")
     labels: Labels = tuple(map(bool, states)) if matrix.dtype.kind == "b" else tuple(states)

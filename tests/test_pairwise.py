@@ -1,0 +1,351 @@
+"""Pairwise statistics against their definitions, row by row."""
+
+from __future__ import annotations
+
+import pathlib
+from math import log, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from latentree import pairwise
+from latentree.errors import DataError
+from latentree.table import Schema, Table, as_table
+
+ALL = slice(None)
+seeds = st.integers(0, 2**32 - 1)
+quick = settings(max_examples=25, deadline=None)
+
+
+# Definitions ------------------------------------------------------------------------------------
+
+
+def rows_of(table: Table, i: int, j: int) -> list[tuple[float, float, float]]:
+    """(x_i, x_j, weight) of the rows in which both are present."""
+    x = table.values.toarray() if table.is_sparse else table.values
+    gone = table.missing_mask()
+    w = table.weight_array()
+    return [
+        (x[t, i].item(), x[t, j].item(), w[t].item())
+        for t in range(table.n_rows)
+        if not gone[t, i] and not gone[t, j]
+    ]
+
+
+def correlation(table: Table, i: int, j: int, centred: bool = True) -> float:
+    rows = rows_of(table, i, j)
+    n = sum(w for _, _, w in rows)
+    if n == 0:
+        return 0.0
+    a = sum(w * x for x, _, w in rows) / n if centred else 0.0
+    b = sum(w * y for _, y, w in rows) / n if centred else 0.0
+    xy = sum(w * (x - a) * (y - b) for x, y, w in rows)
+    xx = sum(w * (x - a) ** 2 for x, _, w in rows)
+    yy = sum(w * (y - b) ** 2 for _, y, w in rows)
+    return 0.0 if min(xx, yy) < 1e-20 * n else xy / sqrt(xx * yy)
+
+
+def joint(table: Table, i: int, j: int) -> np.ndarray:
+    k = table.cardinalities
+    counts = np.zeros((k[i], k[j]))
+    for x, y, w in rows_of(table, i, j):
+        counts[int(x), int(y)] += w
+    return counts
+
+
+def determinant_root(table: Table, i: int, j: int) -> float:
+    counts = joint(table, i, j)
+    p, q = counts.sum(1), counts.sum(0)
+    if min(p.min(), q.min()) <= 0:
+        return 0.0
+    det = np.linalg.det(counts / counts.sum())
+    ratio = det / sqrt(np.prod(p / counts.sum()) * np.prod(q / counts.sum()))
+    return float(np.sign(ratio) * abs(ratio) ** (1 / (len(p) - 1)))
+
+
+def disagreement(table: Table, i: int, j: int) -> float:
+    rows = rows_of(table, i, j)
+    n = sum(w for _, _, w in rows)
+    k = table.cardinalities[i]
+    return sum(w for x, y, w in rows if x != y) / n if n else (k - 1) / k
+
+
+def information(table: Table, i: int, j: int) -> float:
+    p = joint(table, i, j)
+    if p.sum() == 0:
+        return 0.0
+    p = p / p.sum()
+    a, b = p.sum(1), p.sum(0)
+    cells = np.argwhere(p > 0).tolist()
+    return sum(p[x, y] * log(p[x, y] / (a[x] * b[y])) for x, y in cells)
+
+
+def of_all_pairs(function, table: Table, **options) -> np.ndarray:
+    m = table.n_columns
+    return np.array([[function(table, i, j, **options) for j in range(m)] for i in range(m)])
+
+
+# Data -------------------------------------------------------------------------------------------
+
+
+def weights_of(rng: np.random.Generator, n: int, how: str) -> np.ndarray | None:
+    return {
+        "none": None,
+        "whole": rng.integers(0, 3, n) + np.eye(n)[0],
+        "real": rng.random(n) + 0.01,
+    }[how]
+
+
+weighting = st.sampled_from(["none", "whole", "real"])
+missing_share = st.sampled_from([0.0, 0.2, 0.6])
+
+
+def real_table(seed: int, how: str, missing: float) -> Table:
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(3, 12), rng.integers(2, 6)
+    x = rng.standard_normal((n, 1)) * rng.random(m) + rng.standard_normal((n, m))
+    x = x * 10.0 ** rng.integers(-3, 4, m) + rng.integers(-5, 5, m)
+    x[rng.random((n, m)) < missing] = np.nan
+    return as_table(x, "gaussian", weights=weights_of(rng, n, how))
+
+
+def coded_table(seed: int, k: int, how: str, missing: float, family: str = "discrete") -> Table:
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(2 * k, 30), rng.integers(2, 5)
+    hidden = rng.integers(0, k, (n, 1))
+    codes = np.where(rng.random((n, m)) < 0.5, hidden, rng.integers(0, k, (n, m))).astype(np.int8)
+    codes[rng.random((n, m)) < missing] = -1
+    schema = Schema.discrete([f"x{j}" for j in range(m)], k, family)  # type: ignore[arg-type]
+    return Table(codes, schema, weights_of(rng, n, how))
+
+
+def sparse_twin(table: Table) -> Table:
+    return Table(sparse.csr_array(table.values), table.schema, table.weights)
+
+
+# Against the definitions ------------------------------------------------------------------------
+
+
+@given(seeds, weighting, missing_share, st.booleans())
+@quick
+def test_correlations(seed: int, how: str, missing: float, centred: bool) -> None:
+    table = real_table(seed, how, missing)
+    rho, counts = pairwise.correlations(table, centred)
+    expected = of_all_pairs(correlation, table, centred=centred)
+    assert np.allclose(rho, expected, atol=1e-7 if missing else 1e-12)
+    assert np.array_equal(rho, rho.T)
+    n = of_all_pairs(lambda t, i, j: sum(w for _, _, w in rows_of(t, i, j)), table)
+    assert np.allclose(counts, n)
+    assert isinstance(counts, np.ndarray) == table.has_missing
+
+
+@given(seeds, weighting, missing_share)
+@quick
+def test_two_states_correlate_by_their_determinant(seed: int, how: str, missing: float) -> None:
+    table = coded_table(seed, 2, how, missing)
+    expected = of_all_pairs(determinant_root, table)
+    statistic = pairwise.dependence(table)
+    assert np.allclose(statistic.block(ALL, ALL), expected, atol=1e-10)
+    if not table.has_missing:
+        twin = pairwise.dependence(sparse_twin(table))
+        assert isinstance(twin, pairwise.SparseCorrelations)
+        assert np.allclose(twin.block(ALL, ALL), expected, atol=1e-10)
+
+
+@given(seeds, st.integers(3, 5), weighting, missing_share)
+@quick
+def test_determinants(seed: int, k: int, how: str, missing: float) -> None:
+    table = coded_table(seed, k, how, missing)
+    statistic = pairwise.dependence(table)
+    assert isinstance(statistic, pairwise.Determinants)
+    expected = of_all_pairs(determinant_root, table)
+    # The root of a determinant that is all rounding says nothing.
+    clear = np.abs(expected) > 1e-3
+    got = statistic.block(ALL, ALL)
+    assert np.allclose(got[clear], expected[clear], rtol=1e-6)
+    assert (np.abs(got[~clear]) < 2e-3).all()
+
+
+@given(seeds, st.integers(2, 4), weighting, missing_share)
+@quick
+def test_agreements(seed: int, k: int, how: str, missing: float) -> None:
+    table = coded_table(seed, k, how, missing, "symmetric")
+    expected = of_all_pairs(disagreement, table)
+    share, _ = pairwise.disagreements(table)
+    assert np.allclose(share, expected, atol=1e-12)
+    r = pairwise.dependence(table).block(ALL, ALL)
+    assert np.allclose(r, 1 - k * (expected / (k - 1)), atol=1e-12)
+    if k == 2 and not table.has_missing:
+        twin = pairwise.dependence(sparse_twin(table)).block(ALL, ALL)
+        assert np.allclose(twin, r, atol=1e-12)
+
+
+@given(seeds, st.integers(2, 4), weighting, missing_share)
+@quick
+def test_joint_counts(seed: int, k: int, how: str, missing: float) -> None:
+    table = coded_table(seed, k, how, missing)
+    counts = pairwise.joint_counts(table, ALL, np.array([1, 0]))
+    assert counts.shape == (table.n_columns, k, 2, k)
+    for i in range(table.n_columns):
+        for place, j in enumerate([1, 0]):
+            assert np.allclose(counts[i, :, place], joint(table, i, j), atol=1e-12)
+    if k == 2 and not table.has_missing:
+        twin = pairwise.joint_counts(sparse_twin(table), ALL, np.array([1, 0]))
+        assert np.allclose(twin, counts, atol=1e-12)
+
+
+@given(seeds, weighting, missing_share)
+@quick
+def test_mutual_information(seed: int, how: str, missing: float) -> None:
+    table = coded_table(seed, 2, how, missing)
+    other = coded_table(seed + 1, 3, how, missing)
+    n = min(table.n_rows, other.n_rows)
+    names = [f"y{j}" for j in range(other.n_columns)]
+    schema = Schema(
+        (*table.names, *names), "discrete", (*table.schema.labels, *other.schema.labels)
+    )
+    both = Table(
+        np.hstack([table.values[:n], other.values[:n]]),
+        schema,
+        weights_of(np.random.default_rng(seed), n, how),
+    )
+    expected = of_all_pairs(information, both)
+    assert np.allclose(pairwise.mutual_information(both), expected, atol=1e-12)
+    if not table.has_missing:
+        twin = pairwise.mutual_information(sparse_twin(table))
+        assert np.allclose(twin, pairwise.mutual_information(table), atol=1e-12)
+
+
+def test_mutual_information_of_reals() -> None:
+    table = real_table(5, "real", 0.0)
+    rho, _ = pairwise.correlations(table)
+    apart = ~np.eye(table.n_columns, dtype=bool)
+    information_ = pairwise.mutual_information(table)
+    assert np.allclose(information_[apart], -0.5 * np.log(1 - rho[apart] ** 2))
+    assert np.isfinite(information_).all()
+
+
+def test_mutual_information_of_a_column_without_values() -> None:
+    table = as_table([["a", None], ["b", None]])
+    assert pairwise.mutual_information(table) == pytest.approx(np.array([[log(2), 0], [0, 0]]))
+
+
+# Blocks -----------------------------------------------------------------------------------------
+
+
+@given(seeds, st.sampled_from(["real", "missing", "two", "sparse", "three", "symmetric"]))
+@quick
+def test_blocks_are_parts_of_the_whole(seed: int, kind: str) -> None:
+    table = {
+        "real": lambda: real_table(seed, "real", 0.0),
+        "missing": lambda: real_table(seed, "real", 0.2),
+        "two": lambda: coded_table(seed, 2, "none", 0.1),
+        "sparse": lambda: sparse_twin(coded_table(seed, 2, "real", 0.0)),
+        "three": lambda: coded_table(seed, 3, "none", 0.1),
+        "symmetric": lambda: coded_table(seed, 3, "none", 0.1, "symmetric"),
+    }[kind]()
+    statistic = pairwise.dependence(table)
+    m = table.n_columns
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.permutation(m)[: m - 1], rng.permutation(m)[:2]
+    whole = statistic.block(ALL, ALL)
+    assert np.allclose(statistic.block(rows, columns), whole[np.ix_(rows, columns)], atol=1e-12)
+    assert np.allclose(statistic.block(slice(0, 1), columns), whole[:1, columns], atol=1e-12)
+    lower = statistic.lower()
+    assert np.allclose(np.tril(lower), np.tril(whole), atol=1e-12)
+    assert lower.flags.c_contiguous
+    n = np.broadcast_to(statistic.counts(ALL, ALL), (m, m))
+    part = np.broadcast_to(statistic.counts(rows, columns), (m - 1, 2))
+    assert np.allclose(part, n[np.ix_(rows, columns)])
+    off = ~np.eye(m, dtype=bool)
+    assert statistic.typical_count() == pytest.approx(n[off].mean())
+
+
+def test_tiles_and_chunks_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(7)
+    x = rng.standard_normal((50, 1)) + rng.standard_normal((50, 9))
+    holes = np.where(rng.random(x.shape) < 0.2, np.nan, x)
+    codes = np.digitize(x, [-1, 1])
+    tables = [as_table(x), as_table(holes), as_table(codes), as_table(codes, "symmetric")]
+    tables.append(as_table(x, weights=rng.random(50)))
+    before = [pairwise.dependence(table).lower() for table in tables]
+    infos = [pairwise.mutual_information(table) for table in tables]
+    monkeypatch.setattr(pairwise, "_CHUNK_CELLS", 64)
+    monkeypatch.setattr(pairwise, "_TILE", 4)
+    monkeypatch.setattr(pairwise.Dependence, "tile", 4)
+    monkeypatch.setattr("latentree.table.checks._CHUNK_CELLS", 32)
+    for table, lower, info in zip(tables, before, infos, strict=True):
+        assert np.allclose(np.tril(pairwise.dependence(table).lower()), np.tril(lower))
+        assert np.allclose(pairwise.mutual_information(table), info)
+
+
+# What is special --------------------------------------------------------------------------------
+
+
+def test_a_pair_that_is_constant_on_its_common_rows_gets_zero() -> None:
+    x = np.array([[1.1, 0.3], [1.1, 0.9], [1.1, -2.0], [7.0, np.nan], [2.0, np.nan]])
+    rho, counts = pairwise.correlations(as_table(x))
+    assert rho.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert counts[0, 1] == 3
+    apart = np.array([[0.5, np.nan], [1.5, np.nan], [np.nan, 0.1], [np.nan, 0.7]])
+    for centred in (True, False):
+        rho, counts = pairwise.correlations(as_table(apart), centred)
+        assert rho[0, 1] == 0
+        assert counts[0, 1] == 0
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e-3, 1e170])
+@pytest.mark.parametrize("missing", [False, True])
+def test_units_do_not_matter(scale: float, missing: bool) -> None:
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((20, 1)) + rng.standard_normal((20, 3))
+    if missing:
+        x[0, 0] = np.nan
+    rho, _ = pairwise.correlations(as_table(x))
+    scaled, _ = pairwise.correlations(as_table(x * scale))
+    assert np.allclose(rho, scaled, atol=1e-12)
+
+
+def test_a_large_mean_costs_no_digits() -> None:
+    rng = np.random.default_rng(2)
+    x = rng.integers(-8, 8, (200, 4)) + rng.integers(-8, 8, (200, 1))
+    far = x + 2.0**30
+    holes = far.copy()
+    holes[0] = np.nan
+    rho, _ = pairwise.correlations(as_table(x, "gaussian"))
+    assert np.allclose(pairwise.correlations(as_table(far, "gaussian"))[0], rho, atol=1e-9)
+    short, _ = pairwise.correlations(as_table(x[1:], "gaussian"))
+    assert np.allclose(pairwise.correlations(as_table(holes, "gaussian"))[0], short, atol=1e-9)
+
+
+def test_different_cardinalities_are_refused() -> None:
+    table = as_table(np.array([[0, 0], [1, 1], [0, 2]]), names=["two", "three"])
+    with pytest.raises(DataError, match=r"'two' has 2 states, but 'three' has 3.*merge states"):
+        pairwise.dependence(table)
+    with pytest.raises(DataError, match="'two' has 2 states"):
+        pairwise.joint_counts(table, ALL, ALL)
+    three = as_table(np.array([[0, 0], [1, 1], [2, 2]]))
+    with pytest.raises(DataError, match="columns of two states"):
+        pairwise.correlations(three)
+
+
+NEWSGROUPS = pathlib.Path("/work/shared/data/newsgroups.csv.gz")
+
+
+@pytest.mark.skipif(not NEWSGROUPS.exists(), reason="the paper's data is not here")
+def test_mutual_information_tree_of_the_newsgroups() -> None:
+    """The paper's Chow-Liu tree: its published log-likelihood, to the digit."""
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
+    x = np.loadtxt(NEWSGROUPS, delimiter=",", skiprows=1, dtype=np.int8)
+    table = as_table(sparse.csr_array(x))
+    information_ = pairwise.mutual_information(table)
+    entropies = np.diag(information_)
+    tree = minimum_spanning_tree(np.triu(2.0 - information_, 1)).tocoo()
+    total = information_[tree.row, tree.col].sum() - entropies.sum()
+    assert table.n_rows * total == pytest.approx(-238_712.6, abs=0.05)
+    negative = np.tril(pairwise.dependence(table).lower(), -1) < 0
+    assert negative.sum() == 2453

@@ -1,0 +1,292 @@
+"""Every way in which data can be unfit, and the message that says so."""
+
+from __future__ import annotations
+
+import datetime
+import pathlib
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+from latentree.errors import DataError, DataWarning
+from latentree.table import Schema, as_table
+from latentree.table.checks import duplicate_columns
+
+
+class DaskLike:
+    """Stands for a dask array, which must not be computed behind the user's back."""
+
+    shape = (2, 2)
+
+    def compute(self) -> Any:
+        raise AssertionError("computed without being asked")
+
+
+SCHEMA = Schema(("a", "b"), "discrete", (("u", "v"), (0, 1)))
+
+BAD: dict[str, tuple[Callable[[], Any], str]] = {
+    "one dimension": (lambda: as_table(np.ones(3)), r"two dimensions.*shape \(3,\)"),
+    "three dimensions": (lambda: as_table(np.ones((2, 2, 2))), "two dimensions"),
+    "scalar": (lambda: as_table(3.5), "cannot read a table from float"),
+    "none": (lambda: as_table(None), "cannot read a table from NoneType"),
+    "dict": (lambda: as_table({"a": [1]}), "cannot read a table from dict"),
+    "path string": (lambda: as_table("data.csv"), "'data.csv': read the file first"),
+    "path": (lambda: as_table(pathlib.Path("data.csv")), "read the file first"),
+    "pandas series": (lambda: as_table(pd.Series([1, 2])), "a single column"),
+    "polars series": (lambda: as_table(pl.Series([1, 2])), "a single column"),
+    "ragged": (lambda: as_table([[1, 2], [3]]), "different lengths"),
+    "lazy": (lambda: as_table(pl.LazyFrame({"a": [1]})), r"LazyFrame is lazy.*\.collect\(\)"),
+    "dask": (lambda: as_table(DaskLike()), r"DaskLike is lazy.*\.compute\(\)"),
+    "no rows": (lambda: as_table(np.ones((0, 2))), "empty: 0 rows, 2 columns"),
+    "no columns": (lambda: as_table(np.ones((2, 0))), "empty: 2 rows, 0 columns"),
+    "empty frame": (lambda: as_table(pd.DataFrame()), "empty: 0 rows, 0 columns"),
+    "empty sparse": (lambda: as_table(sparse.csr_array((0, 2))), "empty"),
+    "complex": (lambda: as_table(np.array([[1j]])), "type complex128"),
+    "structured": (lambda: as_table(np.zeros((2, 2), [("a", int)])), "cannot use values of type"),
+    "twice pandas": (lambda: as_table(pd.DataFrame([[1, 2]], columns=["a", "a"])), "differ.*'a'"),
+    "twice arrow": (lambda: as_table(pa.table([[1], [2]], names=["a", "a"])), "differ.*'a'"),
+    "twice as text": (
+        lambda: as_table(pd.DataFrame([[1, 2]], columns=[1, "1"])),
+        "occur twice: '1'",
+    ),
+    "twice given": (lambda: as_table([[1, 2]], names=["b", "b"]), "occur twice: 'b'"),
+    "names too few": (lambda: as_table([[1, 2]], names=["b"]), "1 names were given for 2 columns"),
+    "infinite": (
+        lambda: as_table(pd.DataFrame({"a": [0.5, 1.0], "b": [0.5, -np.inf]})),
+        "column 'b' holds -inf in row 1",
+    ),
+    "infinite beside nan": (
+        lambda: as_table(np.array([[np.nan, 1.0], [0.5, np.inf]])),
+        "column 'x1' holds inf in row 1",
+    ),
+    "infinite, mixed frame": (
+        lambda: as_table(pd.DataFrame({"a": [1, 2], "b": [0.5, np.inf]}), "gaussian"),
+        "column 'b' holds inf in row 1",
+    ),
+    "mixed": (
+        lambda: as_table(pd.DataFrame({"a": [0.5], "b": ["u"], "c": [1], "d": [True]})),
+        "real: 'a'; categories: 'b'; integer: 'c'; boolean: 'd'.*family='gaussian'.*'discrete'",
+    ),
+    "mixed, many": (
+        lambda: as_table(pd.DataFrame({f"a{j}": [j if j % 2 else j / 7] for j in range(14)})),
+        r"… \(7 in all\)",
+    ),
+    "many states": (
+        lambda: as_table(pd.DataFrame({"id": np.arange(101)})),
+        "column 'id' has 101 distinct values.*family='gaussian', bin",
+    ),
+    "many labels": (
+        lambda: as_table(pd.DataFrame({"id": [f"k{i}" for i in range(101)]})),
+        "column 'id' has 101 distinct values.*identifies rows",
+    ),
+    "fractions as codes": (
+        lambda: as_table(pd.DataFrame({"a": [1.0, 0.25]}), "discrete"),
+        "column 'a' holds 0.25 in row 1, which is no whole number",
+    ),
+    "infinite codes": (
+        lambda: as_table(np.array([[np.inf], [1.0]]), "discrete"),
+        "column 'x0' holds inf in row 0",
+    ),
+    "words as reals": (
+        lambda: as_table(pd.DataFrame({"a": [0.5], "b": ["u"]}), "gaussian"),
+        "column 'b' holds labels, not numbers",
+    ),
+    "dates": (
+        lambda: as_table(pd.DataFrame({"t": pd.to_datetime(["2020-01-01"])})),
+        "column 't' holds dates or times: convert",
+    ),
+    "dates as reals": (
+        lambda: as_table(pl.DataFrame({"t": [datetime.date(2020, 1, 1)]}), "gaussian"),
+        "column 't' holds dates",
+    ),
+    "dates as codes": (
+        lambda: as_table(np.array([["2020-01-01"]], "M8[D]"), "discrete"),
+        "column 'x0' holds dates",
+    ),
+    "durations": (lambda: as_table([[datetime.timedelta(1)]]), "column 'x0' holds dates"),
+    "unhashable": (
+        lambda: as_table(pd.DataFrame({"a": [1, 2], "o": [[1], [2]]})),
+        r"column 'o' holds \[1\] of type list",
+    ),
+    "structs": (lambda: as_table(pl.DataFrame({"o": [{"a": 1}]})), "column 'o' holds .* type dict"),
+    "unknown family": (lambda: as_table([[1]], "poisson"), "family is 'poisson'"),
+    "sparse reals": (
+        lambda: as_table(sparse.csr_array([[0.0, 2.5], [1.0, 0.0]])),
+        "0 and 1 only, but column 1 holds 2.5",
+    ),
+    "sparse nan": (lambda: as_table(sparse.csr_array([[np.nan]])), "column 0 holds nan"),
+    "sparse gaussian": (
+        lambda: as_table(sparse.eye_array(2), "gaussian"),
+        r"pass X.toarray\(\) to treat it as real",
+    ),
+    "weights, number": (lambda: as_table([[1], [2]], weights=[1]), r"2 rows.*shape \(1,\)"),
+    "weights, negative": (lambda: as_table([[1], [2]], weights=[1, -1]), "row 1 is -1"),
+    "weights, nan": (lambda: as_table([[1], [2]], weights=[np.nan, 1]), "row 0 is nan"),
+    "weights, infinite": (lambda: as_table([[1], [2]], weights=[1, np.inf]), "row 1 is inf"),
+    "weights, zero": (lambda: as_table([[1], [2]], weights=[0, 0]), "all weights are 0"),
+    "weights, words": (lambda: as_table([[1]], weights=["a"]), "weights must be numbers"),
+    "weights, twice": (
+        lambda: as_table(as_table([[1]], weights=[1]), weights=[1]),
+        "already has weights",
+    ),
+    "table of another family": (
+        lambda: as_table(as_table([[0.5]]), "discrete"),
+        "the table is gaussian, but family='discrete'",
+    ),
+    "schema, another family": (
+        lambda: as_table([["u", 0]], "gaussian", schema=SCHEMA),
+        "family 'gaussian' contradicts the model's 'discrete'",
+    ),
+    "schema, count": (
+        lambda: as_table([["u", 0, 1]], schema=SCHEMA),
+        "the data has 3 columns, but the model has 2",
+    ),
+    "schema, lacking": (
+        lambda: as_table(pd.DataFrame({"a": ["u"]}), schema=SCHEMA),
+        "the model's columns 'b' are not in the data",
+    ),
+    "schema, extra": (
+        lambda: as_table(pd.DataFrame({"a": ["u"], "b": [0], "c": [1]}), schema=SCHEMA),
+        "columns 'c' are unknown to the model",
+    ),
+    "schema, label": (
+        lambda: as_table(pd.DataFrame({"a": ["u", "w"], "b": [0, 1]}), schema=SCHEMA),
+        "column 'a' holds 'w', but its known labels are 'u', 'v'",
+    ),
+    "schema, number": (
+        lambda: as_table([["u", 0.5]], schema=SCHEMA),
+        "column 'b' holds 0.5, but its known labels are 0, 1",
+    ),
+    "schema, sparse": (
+        lambda: as_table(sparse.eye_array(2), schema=SCHEMA),
+        "column 'a' has the labels 'u', 'v', so sparse 0/1 data does not fit it",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_data_is_refused_with_a_reason(case: str) -> None:
+    make, message = BAD[case]
+    with pytest.raises(DataError, match=f"(?s){message}"):
+        make()
+
+
+def test_many_states_can_be_insisted_on() -> None:
+    assert as_table(np.arange(101)[:, None], "discrete").cardinalities.tolist() == [101]
+
+
+# Learning ---------------------------------------------------------------------------------------
+
+
+def reals(n: int = 6, m: int = 3) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((n, m))
+
+
+def test_good_tables_are_learnable_without_a_word() -> None:
+    as_table(reals()).require_learnable()
+    as_table(np.array([[0, 1], [1, 1], [1, 0]])).require_learnable()
+    as_table(sparse.csr_array([[0, 1], [1, 1], [1, 0]])).require_learnable()
+
+
+def test_too_few_rows() -> None:
+    with pytest.raises(DataError, match=r"1 row\(s\), but learning needs 2"):
+        as_table(reals(1)).require_learnable()
+    with pytest.raises(DataError, match=r"6 row\(s\), but learning needs 7"):
+        as_table(reals()).require_learnable(min_rows=7)
+    with pytest.raises(DataError, match=r"1 row\(s\) with positive weight"):
+        as_table(reals(2), weights=[1, 0]).require_learnable()
+    with pytest.raises(DataError, match=r"weights sum to 1.*scale them"):
+        as_table(reals(), weights=np.full(6, 1 / 6)).require_learnable()
+
+
+def test_columns_without_values() -> None:
+    x = reals()
+    x[:, 1] = np.nan
+    with pytest.raises(DataError, match="column 'x1' has no value at all"):
+        as_table(x).require_learnable()
+    codes = pl.DataFrame({"a": [None, None], "b": [1, 2], "c": [None, None]})
+    with pytest.raises(DataError, match="columns 'a', 'c' have no value at all"):
+        as_table(codes).require_learnable()
+
+
+def test_constant_columns() -> None:
+    x = reals(6, 9)
+    x[:, 1] = 0.1
+    with pytest.raises(DataError, match=r"column 'x1' is constant.*drop"):
+        as_table(x).require_learnable()
+    x[:, 2:] = 0.1
+    with pytest.raises(DataError, match=r"columns 'x1'.*'x5', … \(8 in all\) are constant"):
+        as_table(x).require_learnable()
+    noisy = reals()
+    noisy[:, 0] = 1e9 * (1 + np.array([0, 1, 2, 0, 1, 2]) * 1e-16)
+    with pytest.raises(DataError, match="column 'x0' is constant"):
+        as_table(noisy).require_learnable()
+    for column in ([0.1, np.nan, np.nan], [np.nan, 0.3, 0.3]):
+        with pytest.raises(DataError, match="column 'x1' is constant"):
+            as_table(np.c_[reals(3, 1), column]).require_learnable()
+
+
+def test_constant_codes() -> None:
+    for column in ([5, 5, 5], [None, 5, 5]):
+        frame = pl.DataFrame({"a": [0, 1, 0], "b": column})
+        with pytest.raises(DataError, match="column 'b' is constant"):
+            as_table(frame).require_learnable()
+    for bit in (0, 1):
+        x = sparse.csr_array([[0, bit], [1, bit], [0, bit]])
+        with pytest.raises(DataError, match="column 'x1' is constant"):
+            as_table(x).require_learnable()
+
+
+def test_rows_of_weight_zero_do_not_save_a_column() -> None:
+    x = np.array([[0, 0], [1, 0], [0, 1]])
+    for data in (x, sparse.csr_array(x), x + 0.5):
+        as_table(data).require_learnable()
+        with pytest.raises(DataError, match="column 'x1' is constant"):
+            as_table(data, "auto", weights=[1, 1, 0]).require_learnable()
+
+
+def test_duplicate_columns_are_named() -> None:
+    x = reals(6, 4)
+    x[:, 3] = x[:, 1]
+    x[2, [1, 3]] = np.nan
+    for data in (x, (x > 0).astype(int), sparse.csr_array(x > 0)):
+        with pytest.warns(DataWarning, match="distance 0 from each other: 'x1 = x3'"):
+            as_table(data).require_learnable()
+
+
+def test_duplicates_are_found_exactly() -> None:
+    rng = np.random.default_rng(3)
+    for n_states in (2, 3):
+        codes = rng.integers(0, n_states, (5, 60)).astype(np.int8)
+        expected = []
+        for j in range(60):
+            twins = [i for i in range(j) if np.array_equal(codes[:, i], codes[:, j])]
+            expected += [(twins[0], j)] if twins else []
+        assert duplicate_columns(codes) == sorted(expected)
+        assert duplicate_columns(codes.astype(float)) == sorted(expected)
+        if n_states == 2:
+            assert duplicate_columns(sparse.csr_array(codes)) == sorted(expected)
+    signed = np.array([[0.0, -0.0], [1.0, 1.0]])
+    assert duplicate_columns(signed) == [(0, 1)]
+
+
+def test_looking_for_duplicates_is_linear() -> None:
+    codes = np.random.default_rng(0).integers(0, 2, (1000, 4000)).astype(np.int8)
+    start = time.perf_counter()
+    assert duplicate_columns(codes) == []
+    assert time.perf_counter() - start < 5  # comparing all pairs would take minutes
+
+
+def test_the_door_never_warns_of_good_data() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        as_table(reals()).require_learnable()
+        as_table(reals(100, 4) * 1e200)
