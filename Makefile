@@ -1,0 +1,37 @@
+# make test, make lint, make demo, make bench: each installs what it needs into .venv first.
+# PYTHON chooses the interpreter for that, BENCH what the benchmarks are told.
+
+PYTHON ?= python3
+BENCH ?= --small
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+.DELETE_ON_ERROR:
+.PHONY: install demo test lint bench clean
+
+test: lint
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+lint: $(INSTALLED)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+demo: $(INSTALLED)
+	@for example in $(wildcard examples/*.py); do $(BIN)/python $$example || exit 1; done
+
+bench: $(INSTALLED)
+	@for script in $(wildcard benchmarks/*.py); do $(BIN)/python $$script $(BENCH) || exit 1; done
+
+install: $(INSTALLED)
+
+# A stamp, so that a second call installs nothing; a changed pyproject.toml installs again.
+$(INSTALLED): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
