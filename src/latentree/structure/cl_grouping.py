@@ -1,0 +1,120 @@
+"""CLGrouping: a Chow-Liu tree first, hidden variables in each of its neighbourhoods then."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentree._kernels import grouping, neighbourhoods
+from latentree._kernels.joining import join_neighbours
+from latentree.errors import DistanceError
+from latentree.structure.contraction import finish_tree
+from latentree.structure.neighbor_joining import STRONG
+from latentree.structure.problem import Problem, Progress, learn_by_blocks, report
+from latentree.structure.recursive_grouping import Grouping, grouping_of
+from latentree.tree import Tree
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_REPRESENTATIVES = 4
+
+
+def cl_grouping(
+    distances: Any,
+    subroutine: Literal["rg", "nj"] = "rg",
+    exact: bool = False,
+    threshold: float = STRONG,
+    progress: Progress | None = None,
+) -> Tree:
+    """Learn a latent tree by CLGrouping."""
+    if subroutine not in ("rg", "nj"):
+        raise DistanceError(f"subroutine is {subroutine!r}, but must be 'rg' or 'nj'")
+
+    def learn(problem: Problem) -> Tree:
+        growing = Growing(problem, subroutine, exact)
+        for done, node in enumerate(growing.internal):
+            if done % 64 == 0:
+                report(progress, done, len(growing.internal), "adding hidden variables")
+            growing.regroup(int(node))
+        return finish_tree(growing.tree(), problem, exact, threshold)
+
+    return learn_by_blocks(distances, learn)
+
+
+class Growing:
+    """A tree that starts as the spanning tree and gains hidden nodes, neighbourhood by another."""
+
+    def __init__(self, problem: Problem, subroutine: str, exact: bool) -> None:
+        m = problem.n_variables
+        self.problem = problem
+        self.subroutine = subroutine
+        self.how = grouping_of(problem, exact)
+        self.next_hidden = m
+        degree = np.bincount(problem.spanning.ravel(), minlength=m)
+        inner = np.flatnonzero(degree > 1)
+        self.internal = inner[np.argsort(-degree[inner], kind="stable")]
+        """Nodes with two neighbours or more, most neighbours first."""
+        room = 4 * m
+        self.head = np.full(room, -1)
+        self.target, self.following, self.preceding = np.empty((3, 2 * room), np.int64)
+        self.length = np.empty(2 * room)
+        self.free = np.concatenate([[room], np.arange(2 * room - 2, -1, -2)])
+        lengths = problem.pair_distances(problem.spanning)
+        for (a, b), d in zip(problem.spanning.tolist(), lengths.tolist(), strict=True):
+            slot = self.free[self.free[0]]
+            self.free[0] -= 1
+            neighbourhoods.add_edge(
+                a, b, d, slot, self.head, self.target, self.length, self.following, self.preceding
+            )
+
+    def neighbourhood(self, node: int) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return the closed neighbourhood of a node, with its distances and depths."""
+        members, starts, seen, far = neighbourhoods.representatives(
+            node, self.problem.n_variables, _REPRESENTATIVES if self.how.noise > 0 else 1,
+            self.head, self.target, self.length, self.following,
+        )
+        block = self.problem.matrix[np.ix_(seen, seen)]
+        return members, *neighbourhoods.member_distances(starts, far, block, self.how.reach)
+
+    def regroup(self, node: int) -> None:
+        """Replace the star around a node by the latent tree over its closed neighbourhood."""
+        members, distance, depth = self.neighbourhood(node)
+        if self.subroutine == "nj":
+            ends, lengths = _joined(distance, self.how)
+        else:
+            ends, lengths = _grouped(distance, depth, self.how)
+        self.next_hidden = neighbourhoods.replace_neighbourhood(
+            members, ends, lengths, self.next_hidden, self.free,
+            self.head, self.target, self.length, self.following, self.preceding,
+        )
+
+    def tree(self) -> Tree:
+        """Return the tree as it is now; negative lengths become 0."""
+        ends, lengths = neighbourhoods.all_edges(
+            self.next_hidden, self.head, self.target, self.length, self.following
+        )
+        return Tree.from_edges(
+            ends, self.problem.n_variables, np.maximum(lengths, 0.0), minimal=True
+        )
+
+
+def _joined(distance: FloatArray, how: Grouping) -> tuple[IntArray, FloatArray]:
+    m = len(distance)
+    ends, lengths = join_neighbours(distance)
+    if how.noise > 0:
+        return ends, lengths
+    ends, lengths, _ = neighbourhoods.contract_local(ends, lengths, m, 2 * m - 2, how.tolerance)
+    return ends, lengths
+
+
+def _grouped(distance: FloatArray, depth: FloatArray, how: Grouping) -> tuple[IntArray, FloatArray]:
+    m = len(distance)
+    ends, lengths = np.empty((2 * m, 2), np.int64), np.empty(2 * m)
+    n_edges = grouping.finish_grouping(
+        distance, depth, np.arange(m), how.noise, how.z, how.tau, how.tolerance, how.epsilon,
+        how.short, how.relaxed, m, ends, lengths, 0,
+    )
+    return ends[:n_edges], lengths[:n_edges]

@@ -1,0 +1,113 @@
+"""Recursive grouping: siblings are found by what they have in common with all others."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentree._kernels import grouping
+from latentree._kernels.ranges import max_difference
+from latentree.structure.contraction import finish_tree
+from latentree.structure.neighbor_joining import STRONG
+from latentree.structure.problem import Problem, Progress, learn_by_blocks, report
+from latentree.tree import Tree
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_CERTAINTY = 0.75  # of √(log n): half-width of the intervals, in standard errors
+_SMALL = 48  # active nodes from which on all rounds are run by the compiled loop
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """How families are recognised."""
+
+    noise: float
+    z: float
+    tau: float
+    tolerance: float
+    epsilon: float
+    short: float
+    relaxed: bool
+
+    @property
+    def reach(self) -> float:
+        """Up to which distance precisions are told apart; 0 weighs all alike."""
+        return 6.0 if self.noise > 0 else 0.0
+
+    @property
+    def additive(self) -> float:
+        """How far from additive a parent's distances may be."""
+        return math.inf if self.relaxed and self.noise > 0 else self.tolerance
+
+
+def recursive_grouping(
+    distances: Any,
+    exact: bool = False,
+    threshold: float = STRONG,
+    tau: float | None = None,
+    epsilon: float | None = None,
+    progress: Progress | None = None,
+) -> Tree:
+    """Learn a latent tree by recursive grouping (Section 4 of the paper, relaxed as in 6.1)."""
+    def learn(problem: Problem) -> Tree:
+        how = grouping_of(problem, exact, tau, epsilon)
+        return finish_tree(grouped(problem, how, progress), problem, exact, threshold)
+
+    return learn_by_blocks(distances, learn)
+
+
+def grouping_of(
+    problem: Problem, exact: bool, tau: float | None = None, epsilon: float | None = None
+) -> Grouping:
+    """Choose how to recognise families, from what is known of the distances."""
+    noise = 0.0 if exact else problem.noise
+    plain = noise == 0.0 or epsilon is not None
+    return Grouping(
+        noise=noise,
+        z=0.0 if plain else _CERTAINTY * math.sqrt(-2.0 * math.log(noise)),
+        tau=1e8 if tau is None else tau,
+        tolerance=problem.tolerance,
+        epsilon=-1.0 if epsilon is None else epsilon,
+        short=problem.tolerance,
+        relaxed=not exact,
+    )
+
+
+def grouped(problem: Problem, how: Grouping, progress: Progress | None = None) -> Tree:
+    """Run all rounds; negative lengths become 0."""
+    m = problem.n_variables
+    distance, depth, node = problem.matrix, np.zeros(m), np.arange(m)
+    next_hidden = m
+    ends, lengths = np.empty((2 * m, 2), np.int64), np.empty(2 * m)
+    n_edges = 0
+    while node.size > _SMALL:
+        report(progress, m - node.size, m, "grouping siblings")
+        label = families(distance, depth, how)
+        distance, depth, node, next_hidden, n_edges = grouping.merge_families(
+            distance, depth, node, label, how.reach, how.additive, how.short,
+            next_hidden, ends, lengths, n_edges,
+        )
+    n_edges = grouping.finish_grouping(
+        distance, depth, node, how.noise, how.z, how.tau, how.tolerance, how.epsilon, how.short,
+        how.relaxed, next_hidden, ends, lengths, n_edges,
+    )
+    report(progress, m, m, "grouping siblings")
+    return Tree.from_edges(
+        ends[:n_edges], m, np.maximum(lengths[:n_edges], 0.0), minimal=True
+    )
+
+
+def families(distance: FloatArray, depth: FloatArray, how: Grouping) -> IntArray:
+    """Return the family of every active node, with the m³ kernel on all threads."""
+    bounds = grouping.distance_bounds(distance, depth, how.noise, how.z, how.tau)
+    spread = grouping.spread_of(max_difference(*bounds))
+    label: IntArray = grouping.family_labels(
+        distance, depth, spread, how.noise, how.tolerance, how.epsilon, how.relaxed
+    )
+    return label
