@@ -325,10 +325,11 @@ def _joint(table: Table, rows: Index, columns: Index) -> FloatArray:
     dtype = np.float32 if table.weights is None else np.float64
     for start, stop in _ranges(table.n_rows, max(256, (1 << 22) // max(shape))):
         codes = table.values[start:stop]
-        left = _one_hot(codes[:, rows], widths[rows], dtype)
-        right = _one_hot(codes[:, columns], widths[columns], dtype)
+        left = right = _one_hot(codes[:, rows], widths[rows], dtype)
+        if rows is not columns:
+            right = _one_hot(codes[:, columns], widths[columns], dtype)
         if table.weights is not None:
-            left *= table.weights[start:stop, None]
+            left = left * table.weights[start:stop, None]
         out += left.T @ right
     return out
 
@@ -338,11 +339,8 @@ def _widths(table: Table) -> NDArray[np.int64]:
 
 
 def _one_hot(codes: NDArray[Any], widths: NDArray[np.int64], dtype: Any) -> NDArray[Any]:
-    out = np.zeros((codes.shape[0], int(widths.sum())), dtype)
-    row, column = np.nonzero(codes >= 0)
-    offsets = np.cumsum(widths) - widths
-    out[row, offsets[column] + codes[row, column]] = 1
-    return out
+    states = np.concatenate([np.arange(width) for width in widths]).astype(codes.dtype)
+    return (np.repeat(codes, widths, axis=1) == states).astype(dtype)
 
 
 def _sparse_joint(table: Table, rows: Index, columns: Index) -> FloatArray:

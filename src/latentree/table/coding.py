@@ -14,6 +14,8 @@ from latentree.table.sources import Column
 
 Labels = tuple[Hashable, ...]
 
+_SHORT_RANGE = 8
+
 
 class Coded(NamedTuple):
     """Codes of a column, −1 where missing, and the label of every code."""
@@ -95,13 +97,18 @@ def _spread(codes: NDArray[Any], n_states: int, missing: NDArray[np.bool_] | Non
 
 def _code_objects(column: Column) -> Coded:
     values = column.values if column.missing is None else column.values[~column.missing]
+    if column.coded:
+        assert column.order is not None
+        places, codes = np.unique(values, return_inverse=True)
+        labels = tuple(column.order[place] for place in places.tolist())
+        return Coded(_spread(codes, len(labels), column.missing), labels)
     distinct = set(values.tolist())
     if column.order is None:
         labels = sort_labels(distinct)
     else:
         labels = tuple(label for label in column.order if label in distinct)
     number = {label: index for index, label in enumerate(labels)}
-    codes = np.fromiter((number[value] for value in values), np.int64, values.size)
+    codes = np.fromiter(map(number.__getitem__, values.tolist()), np.int64, values.size)
     return Coded(_spread(codes, len(labels), column.missing), labels)
 
 
@@ -148,17 +155,20 @@ def stack(codes: Sequence[NDArray[Any]], n_states: int) -> NDArray[Any]:
     return np.ascontiguousarray(columns.T)
 
 
-def code_matrix(matrix: NDArray[Any]) -> tuple[NDArray[Any], Labels] | None:
-    """Code a whole integer matrix at once when every column has all states of a short range."""
+def code_matrix(matrix: NDArray[Any]) -> tuple[NDArray[Any], tuple[Labels, ...]] | None:
+    """Code a whole matrix of integers from a short range at once, or return None."""
     if matrix.dtype.kind not in "iub":
         return None
     numbers = matrix.view(np.int8) if matrix.dtype.kind == "b" else matrix
     low, high = int(numbers.min()), int(numbers.max())
-    if high - low >= 8:
+    if high - low >= _SHORT_RANGE:
         return None
     states = range(low, high + 1)
-    if not all((numbers == state).any(axis=0).all() for state in states):
-        return None
+    names: Labels = tuple(map(bool, states)) if matrix.dtype.kind == "b" else tuple(states)
+    occurs = np.array([(numbers == state).any(axis=0) for state in states])
     codes = (numbers - low if low else numbers).astype(np.int8, order="C")
-    labels: Labels = tuple(map(bool, states)) if matrix.dtype.kind == "b" else tuple(states)
-    return codes, labels
+    labels = [names] * matrix.shape[1]
+    for j in np.flatnonzero(~occurs.all(axis=0)).tolist():  # columns that lack some state
+        labels[j] = tuple(name for name, there in zip(names, occurs[:, j], strict=True) if there)
+        codes[:, j] = (np.cumsum(occurs[:, j]) - 1)[codes[:, j]]
+    return codes, tuple(labels)

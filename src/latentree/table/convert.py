@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from latentree.errors import DataError, DataWarning
 from latentree.table import checks, coding, sources
 from latentree.table.checks import listing
-from latentree.table.coding import Coded
+from latentree.table.coding import Coded, Labels
 from latentree.table.sources import Kind, Source
 from latentree.table.table import FAMILIES, Family, Schema, Table
 
@@ -123,9 +124,8 @@ def _from_source(source: Source, wanted: str, schema: Schema | None) -> Table:
     if schema is not None:
         return _coded_by(schema, source)
     quick = None if source.matrix is None else coding.code_matrix(source.matrix)
-    if quick is not None:
-        codes, labels = quick
-        return Table(codes, Schema(source.names, family, (labels,) * len(source.names)))
+    if quick is not None and (family == "discrete" or len(set(quick[1])) == 1):
+        return Table(quick[0], Schema(source.names, family, quick[1]))
     coded = [coding.code(column) for column in source.as_columns()]
     if wanted == "auto":
         _refuse_many_states(source, coded)
@@ -148,6 +148,9 @@ def _assemble(names: tuple[str, ...], family: Family, coded: Sequence[Coded]) ->
 
 
 def _coded_by(schema: Schema, source: Source) -> Table:
+    quick = None if source.matrix is None else coding.code_matrix(source.matrix)
+    if quick is not None:
+        return _recoded(quick[0], quick[1], schema)
     codes = []
     for column, labels in zip(source.as_columns(), schema.labels, strict=True):
         coded = coding.code(column, whole=False)
@@ -340,20 +343,32 @@ def _match(table: Table, names: Sequence[str] | None, schema: Schema) -> Table:
     """Bring a table into the columns and codes of a schema."""
     index = _column_index(table.names, names is not None, schema)
     values = table.values if index is None else table.values[:, index]
-    own = table.schema.labels if index is None else tuple(table.schema.labels[j] for j in index)
+    labels = table.schema.labels if index is None else tuple(table.schema.labels[j] for j in index)
     if table.is_sparse:
-        for name, labels in zip(schema.names, schema.labels, strict=True):
-            if labels != (0, 1):
-                raise DataError(
-                    f"column {name!r} has the labels {listing(labels)}, so sparse 0/1 data does "
-                    "not fit it: pass a dense array or a frame"
-                )
-    elif own != schema.labels:
-        codes = [
-            coding.recode(Coded(values[:, j], own[j]), name, coding.numbering(schema.labels[j]))
-            for j, name in enumerate(schema.names)
-        ]
-        values = coding.stack(codes, int(schema.cardinalities.max()))
-    return Table(
-        np.ascontiguousarray(values) if not table.is_sparse else values, schema, table.weights
-    )
+        _check_two_states(schema)
+    elif table.family == "gaussian":
+        values = np.ascontiguousarray(values)
+    else:
+        values = _recoded(values, labels, schema).values
+    return Table(values, schema, table.weights)
+
+
+def _check_two_states(schema: Schema) -> None:
+    for name, labels in zip(schema.names, schema.labels, strict=True):
+        if labels != (0, 1):
+            raise DataError(
+                f"column {name!r} has the labels {listing(labels)}, so sparse 0/1 data does not "
+                "fit it: pass a dense array or a frame"
+            )
+
+
+def _recoded(codes: NDArray[Any], labels: Sequence[Labels], schema: Schema) -> Table:
+    """Code by the schema's labels instead of each column's own."""
+    dtype = coding.smallest_type(int(schema.cardinalities.max()))
+    same = all(map(operator.eq, labels, schema.labels))
+    values = codes.astype(dtype, order="C", copy=not same)
+    for j, (own, wanted) in enumerate(zip(labels, schema.labels, strict=True)):
+        if own != wanted:
+            coded = Coded(codes[:, j], own)
+            values[:, j] = coding.recode(coded, schema.names[j], coding.numbering(wanted))
+    return Table(values, schema)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import numbers
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal
@@ -24,13 +24,17 @@ _KIND_OF_DTYPE: dict[str, Kind] = {"f": "real", "i": "integer", "u": "integer", 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its values, which of them are missing, and the declared order of categories."""
+    """One column: its values, which of them are missing, and the declared order of categories.
+
+    ``coded`` says that the values are places in ``order``, not labels themselves.
+    """
 
     name: str
     kind: Kind
     values: NDArray[Any]
     missing: NDArray[np.bool_] | None = None
     order: tuple[Hashable, ...] | None = None
+    coded: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,15 +63,17 @@ class Source:
         ]
         return replace(self, names=names, columns=tuple(columns))
 
-    def as_columns(self) -> tuple[Column, ...]:
+    def as_columns(self) -> Iterator[Column]:
         """Every column by itself."""
         if self.matrix is None:
-            return self.columns
+            yield from self.columns
+            return
         kind = _KIND_OF_DTYPE[self.matrix.dtype.kind]
-        return tuple(
-            Column(name, kind, self.matrix[:, j], _nan_mask(self.matrix[:, j], kind))
-            for j, name in enumerate(self.names)
-        )
+        # Transposed some at a time: reading a column of a wide matrix misses the cache every cell.
+        for start in range(0, len(self.names), 64):
+            block = np.ascontiguousarray(self.matrix[:, start : start + 64].T)
+            for name, values in zip(self.names[start : start + 64], block, strict=True):
+                yield Column(name, kind, values, _nan_mask(values, kind))
 
 
 def read(X: Any) -> Source:
@@ -142,15 +148,24 @@ def _frame_column(name: str, series: nw.Series[Any]) -> Column:
             return Column(name, kind, values, missing)
     if kind == "date":
         return Column(name, kind, np.empty(0), missing)
-    return _object_column(name, series.to_list(), missing, _declared_order(series))
+    if series.dtype in (nw.Categorical, nw.Enum):
+        return _category_column(name, series, missing)
+    if series.dtype == nw.String:
+        return Column(name, "label", _object_array(series.to_list()), missing)
+    return _object_column(name, series.to_list(), missing)
 
 
-def _declared_order(series: nw.Series[Any]) -> tuple[Hashable, ...] | None:
-    """Order of the categories where the frame declares one; polars and arrow code by appearance."""
-    if series.dtype == nw.Enum and hasattr(series.dtype, "categories"):
-        return tuple(series.dtype.categories)
-    categories = getattr(getattr(series.to_native(), "cat", None), "categories", None)
-    return None if categories is None else tuple(categories.tolist())
+def _category_column(
+    name: str, series: nw.Series[Any], missing: NDArray[np.bool_] | None
+) -> Column:
+    """Read categories in the order declared; polars and arrow number them by appearance alone."""
+    native: Any = getattr(series.to_native(), "cat", None)
+    if hasattr(native, "codes") and hasattr(native, "categories"):  # pandas and its kin
+        order = tuple(native.categories.tolist())
+        return Column(name, "label", native.codes.to_numpy(), missing, order, coded=True)
+    declared = getattr(series.dtype, "categories", None) if series.dtype == nw.Enum else None
+    values = _object_array(series.to_list())
+    return Column(name, "label", values, missing, None if declared is None else tuple(declared))
 
 
 # Arrays and lists -------------------------------------------------------------------------------
@@ -214,12 +229,13 @@ def _nan_mask(values: NDArray[Any], kind: Kind) -> NDArray[np.bool_] | None:
 # Python objects ---------------------------------------------------------------------------------
 
 
-def _object_column(
-    name: str,
-    values: list[Any],
-    missing: NDArray[np.bool_] | None,
-    order: tuple[Hashable, ...] | None = None,
-) -> Column:
+def _object_array(values: list[Any]) -> NDArray[Any]:
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+def _object_column(name: str, values: list[Any], missing: NDArray[np.bool_] | None) -> Column:
     """Find out what a column of Python objects holds."""
     mask = np.fromiter(map(_is_missing, values), bool, len(values))
     if missing is not None:
@@ -227,11 +243,10 @@ def _object_column(
     present = [value for value, gone in zip(values, mask.tolist(), strict=True) if not gone]
     if not present:
         return Column(name, "empty", np.zeros(len(values), np.int8), mask)
-    kind = "label" if order is not None else _kind_of_objects(present)
+    kind = _kind_of_objects(present)
     if kind == "label":
         _check_hashable(name, present)
-        array = np.empty(len(values), object)
-        array[:] = values
+        array = _object_array(values)
     elif kind == "date":
         return Column(name, kind, np.empty(0))
     else:
@@ -240,7 +255,7 @@ def _object_column(
         array[~mask] = present
         if kind == "real":
             array[mask] = np.nan
-    return Column(name, kind, array, mask if mask.any() else None, order)
+    return Column(name, kind, array, mask if mask.any() else None)
 
 
 def _is_missing(value: Any) -> bool:
