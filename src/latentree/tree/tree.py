@@ -463,9 +463,6 @@ class Tree:
             parts.append(f"{len(self.roots)} components")
         return f"Tree({', '.join(parts)})"
 
-    def __str__(self) -> str:
-        return self.draw()
-
     def draw(self, max_nodes: int = 200) -> str:
         """Draw the tree as text, hidden nodes in parentheses; long trees are cut."""
         return draw(self.parent, self.length, self.order, self.names, self.n_observed, max_nodes)

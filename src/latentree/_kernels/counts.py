@@ -1,0 +1,487 @@
+"""Expected counts of a discrete tree on subtree patterns: the expectation step of EM.
+
+The work is a list of slots, each a small table of values over (states, patterns):
+
+  EVIDENCE  the symbol seen at a node: 1 for the state seen (for every state if it is missing)
+  EDGE      μ(i) = Σ_j T[i, j]·λ(j): what lies below a child, as a function of its parent's state
+  JOIN      λ(k) = a(k)·b(k): two parts that hang at the same node; patterns are pairs of patterns
+
+A component of slots ends in a root slot, closed by a prior: z = Σ_k prior(k)·λ(k), and the
+log-likelihood is Σ w·log z over the root's patterns, of weight w. Downward, every slot receives
+R(k), the summed posterior weight of state k over all rows with the pattern: a join hands it to
+both parts, an edge turns it into the expected counts R(i)·T[i, j]·λ(j)/μ(i).
+
+Slots with nearly as many patterns as their component has rows are run row by row instead, in
+blocks of ``BLOCK`` rows whose values stay in the cache (``by_row``); there a join looks up the
+patterns of parts that are not by row, and what it hands down to them is added up.
+
+Values are plain products, scaled by a power of two when they get small (exact). Where a product
+falls below ``TINY`` although no factor is zero, information may be lost: the kernels say so, and
+the caller repeats the pass with logarithms (`messages`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from latentree._kernels.compiling import kernel
+
+EVIDENCE, EDGE, JOIN = 0, 1, 2
+BLOCK = 64
+TINY = 2.0**-900
+SMALL = 2.0**-256
+GROW = 2.0**256
+LOG_GROW = 256 * np.log(2.0)
+
+SLOT = np.dtype(
+    [
+        ("kind", np.int64),
+        ("by_row", np.bool_),
+        ("node", np.int64),  # the node seen or joined at, or the lower end of the edge
+        ("n_states", np.int64),
+        ("n_patterns", np.int64),
+        ("a", np.int64),  # the slots joined, or the one below an edge; itself if there is none
+        ("b", np.int64),
+        ("index_a", np.int64),  # where the patterns of a (or the symbols) start in `gather`
+        ("index_b", np.int64),
+        ("table", np.int64),  # where the edge's table starts in `theta`
+        ("value", np.int64),  # where values start: a number, or a row of a block if by row
+        ("received", np.int64),  # likewise what comes from above
+    ],
+    align=True,
+)
+
+COMPONENT = np.dtype(
+    [
+        ("node", np.int64),  # whose states the root slot has
+        ("first", np.int64),  # the slots from first to root belong to the component
+        ("root", np.int64),
+        ("prior", np.int64),  # where the marginal starts in `theta`; −1: given, all ones
+        ("weights", np.int64),  # where the weights of the root's patterns start
+        ("posterior", np.int64),  # where their posteriors start
+    ],
+    align=True,
+)
+
+# A part is a table of numbers over (states, patterns): entry (k, p) is at start + k·stride + p.
+
+
+@kernel(fastmath=True)
+def _edge_up(table, n_parent, n_child, source, source_stride, out, stride, width):
+    """μ(i) = Σ_j T[i, j]·λ(j)."""
+    for i in range(n_parent):
+        target = out[i * stride : i * stride + width]
+        t = table[i * n_child]
+        below = source[:width]
+        for p in range(width):
+            target[p] = t * below[p]
+        for j in range(1, n_child):
+            t = table[i * n_child + j]
+            below = source[j * source_stride : j * source_stride + width]
+            for p in range(width):
+                target[p] += t * below[p]
+
+
+@kernel(fastmath=True)
+def _edge_down(
+    table,
+    n_parent,
+    n_child,
+    received,
+    message,
+    stride,
+    source,
+    handed,
+    child_stride,
+    width,
+    counts,
+    ratio,
+):
+    """Expected counts (over T) are added to ``counts``, posterior weights handed to the child."""
+    for i in range(n_parent):
+        r = received[i * stride : i * stride + width]
+        m = message[i * stride : i * stride + width]
+        target = ratio[i * width : i * width + width]
+        for p in range(width):
+            target[p] = r[p] / m[p] if m[p] > TINY else 0.0
+    for j in range(n_child):
+        below = source[j * child_stride : j * child_stride + width]
+        out = handed[j * child_stride : j * child_stride + width]
+        for p in range(width):
+            out[p] = 0.0
+        for i in range(n_parent):
+            weight = ratio[i * width : i * width + width]
+            t = table[i * n_child + j]
+            total = 0.0
+            for p in range(width):
+                total += weight[p] * below[p]
+                out[p] += t * weight[p]
+            counts[i * n_child + j] += total
+        for p in range(width):
+            out[p] *= below[p]
+
+
+@kernel(fastmath=True)
+def _fetch(source, source_stride, at, n_states, width, out):
+    """Look up the patterns ``at`` of a part, into a block."""
+    for k in range(n_states):
+        row = source[k * source_stride : (k + 1) * source_stride]
+        target = out[k * BLOCK : k * BLOCK + width]
+        for p in range(width):
+            target[p] = row[at[p]]
+
+
+@kernel(fastmath=True)
+def _scatter(block, block_stride, at, n_states, width, out, stride):
+    """Add a block to the patterns ``at`` of a part."""
+    for k in range(n_states):
+        target = out[k * stride : (k + 1) * stride]
+        row = block[k * block_stride : k * block_stride + width]
+        for p in range(width):
+            target[at[p]] += row[p]
+
+
+@kernel(fastmath=True)
+def _multiply(a, b, n_states, width, out, stride):
+    """λ(k) = a(k)·b(k) of two blocks; returns the smallest product."""
+    low = 1.0
+    for k in range(n_states):
+        first = a[k * BLOCK : k * BLOCK + width]
+        second = b[k * BLOCK : k * BLOCK + width]
+        target = out[k * stride : k * stride + width]
+        for p in range(width):
+            x = first[p] * second[p]
+            target[p] = x
+            low = x if x < low else low
+    return low
+
+
+@kernel(fastmath=True)
+def _rescale(a, b, n_states, width, out, stride, exact, shifts):
+    """Scale up patterns that got small, noting it in ``shifts``; True if information is lost.
+
+    A product below ``TINY`` of two factors that are not zero is a loss, unless one part is
+    evidence (``exact``), whose factors are 0 and 1.
+    """
+    for p in range(width):
+        shifts[p] = 0.0
+        top = 0.0
+        for k in range(n_states):
+            x = out[k * stride + p]
+            top = max(top, x)
+            if x < TINY and not exact and a[k * BLOCK + p] > 0.0 and b[k * BLOCK + p] > 0.0:
+                return True
+        if 0.0 < top < TINY:
+            return True
+        if 0.0 < top < SMALL:
+            shifts[p] = 1.0
+            for k in range(n_states):
+                out[k * stride + p] *= GROW
+    return False
+
+
+@kernel(fastmath=True)
+def _close(prior, n_states, weights, width, source, received, stride, counts):
+    """Close a root: w·log z summed, its states' posterior weights, its counts (over the prior)."""
+    total = 0.0
+    for p in range(width):
+        z = 0.0
+        for k in range(n_states):
+            z += prior[k] * source[k * stride + p]
+        w = weights[p]
+        if w > 0.0:
+            if z < TINY:
+                return total, True
+            total += w * np.log(z)
+        scale = w / z if z > TINY else 0.0
+        for k in range(n_states):
+            x = scale * source[k * stride + p]
+            counts[k] += x
+            received[k * stride + p] = prior[k] * x
+    return total, False
+
+
+@kernel(fastmath=True)
+def up_patterns(slots, listed, gather, theta, values, shifts, scaled):
+    """Fill the listed slots, which work on patterns; True if information may be lost."""
+    largest = 1
+    for s in listed:
+        largest = max(largest, slots[s].n_states)
+    block_a, block_b = np.empty(largest * BLOCK), np.empty(largest * BLOCK)
+    for s in listed:
+        slot = slots[s]
+        width = slot.n_patterns
+        out = values[slot.value :]
+        if slot.kind == EVIDENCE:
+            for k in range(slot.n_states):
+                for p in range(width):
+                    seen = gather[slot.index_a + p]
+                    out[k * width + p] = 1.0 if seen == k or seen < 0 else 0.0
+        elif slot.kind == EDGE:
+            a = slots[slot.a]
+            _edge_up(
+                theta[slot.table :],
+                slot.n_states,
+                a.n_states,
+                values[a.value :],
+                width,
+                out,
+                width,
+                width,
+            )
+        else:
+            a, b = slots[slot.a], slots[slot.b]
+            exact = a.kind == EVIDENCE or b.kind == EVIDENCE
+            scaled[s] = False
+            for start in range(0, width, BLOCK):
+                size = min(BLOCK, width - start)
+                _fetch(
+                    values[a.value :],
+                    a.n_patterns,
+                    gather[slot.index_a + start :],
+                    slot.n_states,
+                    size,
+                    block_a,
+                )
+                _fetch(
+                    values[b.value :],
+                    b.n_patterns,
+                    gather[slot.index_b + start :],
+                    slot.n_states,
+                    size,
+                    block_b,
+                )
+                low = _multiply(block_a, block_b, slot.n_states, size, out[start:], width)
+                if low < SMALL:
+                    if not scaled[s]:
+                        scaled[s] = True
+                        shifts[slot.value : slot.value + width] = 0.0
+                    if _rescale(
+                        block_a,
+                        block_b,
+                        slot.n_states,
+                        size,
+                        out[start:],
+                        width,
+                        exact,
+                        shifts[slot.value + start :],
+                    ):
+                        return True
+    return False
+
+
+@kernel(fastmath=True)
+def close_patterns(slot, prior, weights, values, received, counts):
+    """Close a component whose root works on patterns."""
+    return _close(
+        prior,
+        slot.n_states,
+        weights,
+        slot.n_patterns,
+        values[slot.value :],
+        received[slot.value :],
+        slot.n_patterns,
+        counts,
+    )
+
+
+@kernel(fastmath=True)
+def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received, counts):
+    """Hand posterior weights down through the listed slots, last first, adding up counts.
+
+    Returns what the scaling of values must take from the log-likelihood.
+    """
+    correction = 0.0
+    largest = 1
+    for s in listed:
+        largest = max(largest, slots[s].n_states * slots[s].n_patterns)
+    ratio = np.empty(largest)
+    for position in range(listed.size - 1, -1, -1):
+        slot = slots[listed[position]]
+        width = slot.n_patterns
+        mine = received[slot.value :]
+        a = slots[slot.a]
+        if slot.kind == EDGE:
+            _edge_down(
+                theta[slot.table :],
+                slot.n_states,
+                a.n_states,
+                mine,
+                values[slot.value :],
+                width,
+                values[a.value :],
+                received[a.value :],
+                width,
+                width,
+                counts[slot.table :],
+                ratio,
+            )
+        elif slot.kind == JOIN:
+            b = slots[slot.b]
+            for part, index in ((a, slot.index_a), (b, slot.index_b)):
+                received[part.value : part.value + part.n_states * part.n_patterns] = 0.0
+                _scatter(
+                    mine,
+                    width,
+                    gather[index:],
+                    slot.n_states,
+                    width,
+                    received[part.value :],
+                    part.n_patterns,
+                )
+            if scaled[listed[position]]:
+                for k in range(slot.n_states):
+                    for p in range(width):
+                        correction += mine[k * width + p] * shifts[slot.value + p]
+    return correction * LOG_GROW
+
+
+@kernel(fastmath=True)
+def _rows_up(slots, listed, gather, theta, values, own, start, width, weights, block_a, block_b):
+    """Fill one block of rows; returns the correction for scaling, and whether there is a loss."""
+    correction = 0.0
+    shift = np.empty(BLOCK)
+    for s in listed:
+        slot = slots[s]
+        out = own[slot.value * BLOCK :]
+        a = slots[slot.a]
+        if slot.kind == EDGE:
+            _edge_up(
+                theta[slot.table :],
+                slot.n_states,
+                a.n_states,
+                own[a.value * BLOCK :],
+                BLOCK,
+                out,
+                BLOCK,
+                width,
+            )
+            continue
+        b = slots[slot.b]
+        part_a, part_b = own[a.value * BLOCK :], own[b.value * BLOCK :]
+        if not a.by_row:
+            part_a = block_a
+            _fetch(
+                values[a.value :],
+                a.n_patterns,
+                gather[slot.index_a + start :],
+                slot.n_states,
+                width,
+                block_a,
+            )
+        if not b.by_row:
+            part_b = block_b
+            _fetch(
+                values[b.value :],
+                b.n_patterns,
+                gather[slot.index_b + start :],
+                slot.n_states,
+                width,
+                block_b,
+            )
+        if _multiply(part_a, part_b, slot.n_states, width, out, BLOCK) < SMALL:
+            exact = a.kind == EVIDENCE or b.kind == EVIDENCE
+            if _rescale(part_a, part_b, slot.n_states, width, out, BLOCK, exact, shift):
+                return correction, True
+            for p in range(width):
+                correction += weights[p] * shift[p]
+    return correction * LOG_GROW, False
+
+
+@kernel(fastmath=True)
+def _rows_down(slots, listed, gather, theta, own, start, width, received, counts, handed, ratio):
+    """Hand one block of rows down; what patterns below receive is added to ``handed``."""
+    for position in range(listed.size - 1, -1, -1):
+        slot = slots[listed[position]]
+        mine = received[slot.received * BLOCK :]
+        a = slots[slot.a]
+        if slot.kind == EDGE:
+            _edge_down(
+                theta[slot.table :],
+                slot.n_states,
+                a.n_states,
+                mine,
+                own[slot.value * BLOCK :],
+                BLOCK,
+                own[a.value * BLOCK :],
+                received[a.received * BLOCK :],
+                BLOCK,
+                width,
+                counts[slot.table :],
+                ratio,
+            )
+            continue
+        for part, index in ((a, slot.index_a), (slots[slot.b], slot.index_b)):
+            if not part.by_row:
+                _scatter(
+                    mine,
+                    BLOCK,
+                    gather[index + start :],
+                    slot.n_states,
+                    width,
+                    handed[part.received :],
+                    part.n_patterns,
+                )
+
+
+@kernel(fastmath=True)
+def run_rows(
+    slots,
+    listed,
+    gather,
+    theta,
+    values,
+    prior,
+    weights,
+    first,
+    last,
+    n_values,
+    n_received,
+    largest,
+    counts,
+    root_counts,
+    handed,
+):
+    """Run rows ``first`` to ``last`` of a component through its by-row slots, up and down.
+
+    Returns their log-likelihood and whether information may be lost.
+    """
+    own = np.empty(n_values * BLOCK)
+    received = np.empty(n_received * BLOCK)
+    block_a, block_b, ratio = (
+        np.empty(largest * BLOCK), np.empty(largest * BLOCK), np.empty(largest * BLOCK)
+    )  # fmt: skip
+    root = slots[listed[-1]]
+    total = 0.0
+    for start in range(first, last, BLOCK):
+        width = min(BLOCK, last - start)
+        correction, lost = _rows_up(
+            slots,
+            listed,
+            gather,
+            theta,
+            values,
+            own,
+            start,
+            width,
+            weights[start:],
+            block_a,
+            block_b,
+        )
+        if lost:
+            return total, True
+        closed, lost = _close(
+            prior,
+            root.n_states,
+            weights[start:],
+            width,
+            own[root.value * BLOCK :],
+            received[root.received * BLOCK :],
+            BLOCK,
+            root_counts,
+        )
+        if lost:
+            return total, True
+        total += closed - correction
+        _rows_down(slots, listed, gather, theta, own, start, width, received, counts, handed, ratio)
+    return total, False

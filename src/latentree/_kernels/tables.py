@@ -1,0 +1,94 @@
+"""Loops over the flat probability tables of a discrete tree (see ``models.tables``)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from latentree._kernels.compiling import kernel
+
+
+@kernel()
+def marginals(order, parent, n_states, starts, theta, state_starts):
+    """Marginal probabilities of every node, laid end to end."""
+    out = np.zeros(state_starts[-1])
+    for v in order:
+        p = parent[v]
+        here = state_starts[v]
+        for j in range(n_states[v]):
+            if p < 0:
+                out[here + j] = theta[starts[v] + j]
+            else:
+                for i in range(n_states[p]):
+                    out[here + j] += (
+                        out[state_starts[p] + i] * theta[starts[v] + i * n_states[v] + j]
+                    )
+    return out
+
+
+@kernel()
+def reorient(parent, new_parent, n_states, starts, theta, marginal, state_starts, new_starts, size):
+    """The same distribution as tables for another rooting.
+
+    Turning the edge p → v round gives P(p = a | v = b) = P(a)·T[a, b]/P(b), uniform if P(b) = 0.
+    """
+    out = np.empty(size)
+    for v in range(parent.size):
+        p = new_parent[v]
+        n = n_states[v]
+        if p < 0:
+            for k in range(n):
+                out[new_starts[v] + k] = marginal[state_starts[v] + k]
+        elif p == parent[v]:
+            for k in range(n_states[p] * n):
+                out[new_starts[v] + k] = theta[starts[v] + k]
+        else:
+            for b in range(n_states[p]):
+                whole = marginal[state_starts[p] + b]
+                for a in range(n):
+                    joint = marginal[state_starts[v] + a] * theta[starts[p] + a * n_states[p] + b]
+                    out[new_starts[v] + b * n + a] = joint / whole if whole > 0.0 else 1.0 / n
+    return out
+
+
+@kernel()
+def turn_counts(parent, new_parent, new_order, n_states, starts, counts, new_starts, size):
+    """Joint counts of edges for another rooting; root counts are summed from an edge."""
+    out = np.empty(size)
+    for v in range(parent.size):
+        p = new_parent[v]
+        n = n_states[v]
+        if p >= 0 and p == parent[v]:
+            for k in range(n_states[p] * n):
+                out[new_starts[v] + k] = counts[starts[v] + k]
+        elif p >= 0:
+            for b in range(n_states[p]):
+                for a in range(n):
+                    out[new_starts[v] + b * n + a] = counts[starts[p] + a * n_states[p] + b]
+        elif parent[v] < 0:
+            for k in range(n):
+                out[new_starts[v] + k] = counts[starts[v] + k]
+        else:
+            for k in range(n):
+                total = 0.0
+                for i in range(n_states[parent[v]]):
+                    total += counts[starts[v] + i * n + k]
+                out[new_starts[v] + k] = total
+    return out
+
+
+@kernel()
+def sample_states(order, parent, n_states, starts, theta, uniform, out):
+    """Draw all nodes from the root down: the state at which the cumulated table passes u."""
+    for row in range(uniform.shape[0]):
+        for v in order:
+            n = n_states[v]
+            start = starts[v] + (out[row, parent[v]] * n if parent[v] >= 0 else 0)
+            total = 0.0
+            state = 0
+            for k in range(n):
+                if theta[start + k] > 0.0:
+                    state = k
+                    total += theta[start + k]
+                    if total > uniform[row, v]:
+                        break
+            out[row, v] = state

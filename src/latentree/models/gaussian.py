@@ -1,0 +1,374 @@
+"""Gaussian latent tree models: a correlation per edge, a mean and a scale per variable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from latentree._kernels import gaussian as kernels
+from latentree._kernels import threads
+from latentree._kernels import trees as tree_kernels
+from latentree.distances import Distances
+from latentree.errors import ModelError
+from latentree.models.evidence import (
+    Node,
+    child_of_edge,
+    chunks,
+    node_number,
+    node_numbers,
+    numbered_evidence,
+    weighted_total,
+)
+from latentree.table import Schema, Table, as_table
+from latentree.tree import Tree
+from latentree.tree.build import FloatArray, IntArray
+
+MAX_CORRELATION = 1.0 - 1e-12
+"""Correlations taken from distances are kept below this: a perfect one leaves no density."""
+
+_GROUP_ROWS = 512
+_NOTHING = np.empty((0, 0))
+
+
+class Normal(NamedTuple):
+    """A normal distribution, or an array of them."""
+
+    mean: Any
+    variance: Any
+
+
+class NormalPair(NamedTuple):
+    """Joint normal distributions of the two ends of an edge, one a row."""
+
+    parent: Normal
+    child: Normal
+    covariance: FloatArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GaussianTreeModel:
+    """A jointly Gaussian model whose dependence follows a tree.
+
+    Hidden nodes have mean 0 and variance 1. Node v given its parent p is, in standard units,
+    N(ρ_v·x_p, 1 − ρ_v²). All inference costs O(rows × nodes); no matrix of all pairs is ever made
+    for it.
+
+    Parameters
+    ----------
+    tree : Tree
+    correlations : array of float
+        The correlation of every node with its parent, in (−1, 1); ignored at roots.
+    means, scales : array of float, optional
+        Of the observed variables: 0 and 1 when left out. Scales are standard deviations.
+
+    Examples
+    --------
+    >>> from latentree import Tree
+    >>> star = Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
+    >>> model = GaussianTreeModel(star, [0.8, 0.5, -0.5, 0])
+    >>> model.covariance().round(2)
+    array([[ 1.  ,  0.4 , -0.4 ],
+           [ 0.4 ,  1.  , -0.25],
+           [-0.4 , -0.25,  1.  ]])
+    """
+
+    tree: Tree
+    correlations: FloatArray
+    means: FloatArray
+    scales: FloatArray
+
+    def __init__(
+        self,
+        tree: Tree,
+        correlations: ArrayLike,
+        means: ArrayLike | None = None,
+        scales: ArrayLike | None = None,
+    ) -> None:
+        rho = _numbers("correlations", correlations, tree.n_nodes, 0.0)
+        rho[tree.roots] = 0.0
+        _refuse(np.abs(rho) < 1.0, rho, tree, "correlation", "strictly between −1 and 1")
+        center = _numbers("means", means, tree.n_observed, 0.0)
+        spread = _numbers("scales", scales, tree.n_observed, 1.0)
+        _refuse(np.isfinite(center), center, tree, "mean", "finite")
+        _refuse((spread > 0) & np.isfinite(spread), spread, tree, "scale", "positive and finite")
+        for name, value in (
+            ("tree", tree),
+            ("correlations", rho),
+            ("means", center),
+            ("scales", spread),
+        ):
+            object.__setattr__(self, name, value)
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+    @classmethod
+    def from_distances(
+        cls,
+        tree: Tree,
+        signs: ArrayLike | None = None,
+        means: ArrayLike | None = None,
+        scales: ArrayLike | None = None,
+    ) -> GaussianTreeModel:
+        """Take |ρ| = exp(−length) from the lengths of the tree, with a sign per node's edge."""
+        rho = np.minimum(np.exp(-tree.length), MAX_CORRELATION)
+        if signs is not None:
+            rho = rho * np.where(np.asarray(signs) < 0, -1.0, 1.0)
+        return cls(tree, rho, means, scales)
+
+    # What the model says --------------------------------------------------------------------
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that data for this model has."""
+        return Schema.gaussian(self.tree.names[: self.tree.n_observed])
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of correlations; means and scales are not counted, as in the paper."""
+        return self.tree.n_edges
+
+    def correlation(
+        self, rows: ArrayLike | None = None, columns: ArrayLike | None = None
+    ) -> FloatArray:
+        """Correlations between two lists of nodes; by default the observed ones."""
+        tree = self.tree
+        observed = np.arange(tree.n_observed)
+        first = observed if rows is None else np.asarray(rows, np.int64)
+        second = observed if columns is None else np.asarray(columns, np.int64)
+        with np.errstate(divide="ignore"):
+            lengths = np.where(tree.parent < 0, 0.0, -np.log(np.abs(self.correlations)))
+        strength = np.exp(-tree._path_matrix(first, second, lengths))
+        edge_sign = np.where(self.correlations < 0, -1.0, 1.0)
+        sign = tree_kernels.path_signs(tree.order, tree.parent, edge_sign)
+        return np.asarray(strength * sign[first][:, None] * sign[second])
+
+    def covariance(self) -> FloatArray:
+        """Covariances of the observed variables."""
+        return self.scales[:, None] * self.correlation() * self.scales
+
+    def log_det(self) -> float:
+        """Log-determinant of the covariance of the observed variables, in O(nodes)."""
+        at_mean = self._log_likelihood(self.means[None, :])[0]
+        return float(-2.0 * at_mean - self.tree.n_observed * np.log(2.0 * np.pi))
+
+    def information_distances(self) -> Distances:
+        """Exact information distances −log|ρ| between all nodes, with their signs."""
+        nodes = np.arange(self.tree.n_nodes)
+        rho = self.correlation(nodes, nodes)
+        with np.errstate(divide="ignore"):
+            matrix = -np.log(np.abs(rho))
+        np.fill_diagonal(matrix, 0.0)
+        signs = np.where(rho < 0, -1, 1)
+        return Distances.from_matrix(np.maximum(matrix, 0.0), self.tree.names, signs=signs)
+
+    def distance_tree(self) -> Tree:
+        """Return the tree with the information distances of its edges as lengths."""
+        zero = np.flatnonzero((self.correlations == 0) & (self.tree.parent >= 0))
+        if zero.size:
+            raise ModelError(
+                f"the edge above {self.tree.names[zero[0]]!r} has correlation 0, an infinite length"
+            )
+        rho = np.where(self.tree.parent < 0, 1.0, np.abs(self.correlations))
+        return self.tree.with_lengths(np.abs(-np.log(rho)))
+
+    # Inference ------------------------------------------------------------------------------
+
+    def log_likelihood(self, X: Any) -> FloatArray:
+        """Log-density of every row; missing cells are summed out."""
+        return self._log_likelihood(self._table(X).values)
+
+    def total_log_likelihood(self, X: Any, weights: ArrayLike | None = None) -> float:
+        """Weighted sum of the rows' log-densities."""
+        table = as_table(X, schema=self.schema, weights=weights)
+        return weighted_total(self._log_likelihood(table.values), table.weights)
+
+    def posterior(self, X: Any, nodes: Iterable[Node] | None = None) -> Normal:
+        """Means and variances of nodes given each row, by default of the hidden nodes.
+
+        Returns two arrays with a row per row of ``X`` and a column per node. Observed nodes are in
+        the units of the data; present cells have variance 0.
+        """
+        numbers = node_numbers(self.tree, nodes)
+        values = self._table(X).values
+        mean = np.empty((len(values), numbers.size))
+        variance = np.empty_like(mean)
+        for start, stop in chunks(len(values), self.tree.n_nodes):
+            states, groups, variances, _ = self._states(values[start:stop], None)
+            mean[start:stop] = states[:, numbers]
+            variance[start:stop] = variances[:, numbers][groups.of_row]
+        center, scale = self._units()
+        return Normal(mean * scale[numbers] + center[numbers], variance * scale[numbers] ** 2)
+
+    def edge_posterior(self, X: Any, a: Node, b: Node) -> NormalPair:
+        """Joint distribution of the two ends of an edge given each row."""
+        child = child_of_edge(self.tree, a, b)
+        ends = [int(self.tree.parent[child]), child]
+        values = self._table(X).values
+        pair = np.empty((len(values), 5))
+        for start, stop in chunks(len(values), self.tree.n_nodes):
+            states, groups, variances, covariances = self._states(values[start:stop], None)
+            pair[start:stop, :2] = states[:, ends]
+            pair[start:stop, 2:4] = variances[:, ends][groups.of_row]
+            pair[start:stop, 4] = covariances[:, child][groups.of_row]
+        center, scale = (unit[ends] for unit in self._units())
+        mean, variance = pair[:, :2] * scale + center, pair[:, 2:4] * scale**2
+        return NormalPair(
+            Normal(mean[:, 0], variance[:, 0]),
+            Normal(mean[:, 1], variance[:, 1]),
+            pair[:, 4] * scale[0] * scale[1],
+        )
+
+    def complete(self, X: Any) -> FloatArray:
+        """Most probable values of all nodes given each row; for a Gaussian, the means."""
+        means: FloatArray = self.posterior(X, range(self.tree.n_nodes)).mean
+        return means
+
+    def impute(self, X: Any) -> FloatArray:
+        """Return the observed columns with missing cells replaced by their posterior means."""
+        values = self._table(X).values
+        filled = self.posterior(X, range(self.tree.n_observed)).mean
+        return np.asarray(np.where(np.isnan(values), filled, values))
+
+    def sample(self, n_samples: int, random_state: Any = None, hidden: bool = False) -> FloatArray:
+        """Draw rows of the observed variables, or of all nodes with ``hidden=True``."""
+        width = self.tree.n_nodes if hidden else self.tree.n_observed
+        rng = np.random.default_rng(random_state)
+        out = np.empty((n_samples, width))
+        nothing = np.full((1, self.tree.n_observed), np.nan)
+        for start, stop in chunks(n_samples, self.tree.n_nodes):
+            values = np.broadcast_to(nothing, (stop - start, self.tree.n_observed))
+            out[start:stop] = self._draw(values, rng)[:, :width]
+        return out
+
+    def sample_hidden(self, X: Any, random_state: Any = None) -> FloatArray:
+        """Draw the values of the hidden nodes given each row, one draw a row."""
+        rng = np.random.default_rng(random_state)
+        values = self._table(X).values
+        out = np.empty((len(values), self.tree.n_hidden))
+        for start, stop in chunks(len(values), self.tree.n_nodes):
+            out[start:stop] = self._draw(values[start:stop], rng)[:, self.tree.n_observed :]
+        return out
+
+    def marginal(self, node: Node) -> Normal:
+        """Return the distribution of one node."""
+        return self.conditional(node)
+
+    def conditional(self, node: Node, given: Mapping[Node, float] | None = None) -> Normal:
+        """Return the distribution of one node given values of any others, hidden ones included."""
+        number = node_number(self.tree, node)
+        row = np.full((1, self.tree.n_nodes), np.nan)
+        for other, value in numbered_evidence(self.tree, given).items():
+            row[0, other] = value
+        states, _, variances, _ = self._states(row, None)
+        center, scale = self._units()
+        return Normal(
+            float(states[0, number] * scale[number] + center[number]),
+            float(variances[0, number] * scale[number] ** 2),
+        )
+
+    # Behind it ------------------------------------------------------------------------------
+
+    def _table(self, X: Any) -> Table:
+        return as_table(X, schema=self.schema)
+
+    def _units(self) -> tuple[FloatArray, FloatArray]:
+        """Centers and scales of all nodes."""
+        hidden = self.tree.n_hidden
+        return np.append(self.means, np.zeros(hidden)), np.append(self.scales, np.ones(hidden))
+
+    def _log_likelihood(self, values: FloatArray) -> FloatArray:
+        groups = row_groups(values)
+        return self._run(values, groups, _NOTHING, _NOTHING, _NOTHING)
+
+    def _states(
+        self, values: FloatArray, rng: np.random.Generator | None
+    ) -> tuple[FloatArray, RowGroups, FloatArray, FloatArray]:
+        """Posterior means (or draws) of all nodes in standard units, and variances by group."""
+        groups = row_groups(values)
+        shape = (len(values), self.tree.n_nodes)
+        states = np.zeros(shape) if rng is None else rng.standard_normal(shape)
+        variances = np.empty((groups.starts.size - 1, self.tree.n_nodes))
+        covariances = np.empty_like(variances)
+        self._run(values, groups, states, variances, covariances)
+        return states, groups, variances, covariances
+
+    def _draw(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+        states, *_ = self._states(values, rng)
+        center, scale = self._units()
+        return states * scale + center
+
+    def _run(
+        self,
+        values: FloatArray,
+        groups: RowGroups,
+        states: FloatArray,
+        variances: FloatArray,
+        covariances: FloatArray,
+    ) -> FloatArray:
+        tree = self.tree
+        column = np.arange(tree.n_nodes)
+        column[values.shape[1] :] = -1
+        center, scale = self._units()
+        log_likelihood = np.empty(len(values))
+
+        def part(bounds: tuple[int, int]) -> None:
+            kernels.run_groups(
+                values, column, center, scale, *bounds, groups.starts, groups.members,
+                tree.order, tree.parent, self.correlations,
+                log_likelihood, states, variances, covariances,
+            )  # fmt: skip
+
+        threads.run(part, threads.split(groups.starts.size - 1, 64))
+        return log_likelihood
+
+    def __repr__(self) -> str:
+        return f"GaussianTreeModel({self.tree!r})"
+
+
+class RowGroups(NamedTuple):
+    """Rows grouped by which of their cells are present, no group over 512 rows."""
+
+    starts: IntArray
+    members: IntArray
+    of_row: IntArray
+
+
+def row_groups(values: FloatArray) -> RowGroups:
+    """Group the rows in which the same cells are missing."""
+    missing = np.isnan(values)
+    if missing.any():
+        packed = np.packbits(missing, axis=1)
+        keys = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
+        _, pattern = np.unique(keys, return_inverse=True)
+    else:
+        pattern = np.zeros(len(values), np.int64)
+    members = np.argsort(pattern, kind="stable")
+    ordered = pattern[members]
+    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    within = np.arange(members.size) - np.repeat(first, np.diff(np.append(first, members.size)))
+    starts = np.append(np.flatnonzero(within % _GROUP_ROWS == 0), members.size)
+    of_row = np.empty(members.size, np.int64)
+    of_row[members] = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    return RowGroups(starts, members, of_row)
+
+
+def _numbers(what: str, values: ArrayLike | None, count: int, default: float) -> FloatArray:
+    if values is None:
+        return np.full(count, default)
+    array = np.array(values, np.float64)
+    if array.shape != (count,):
+        raise ModelError(f"{what} must be {count} numbers, got shape {array.shape}")
+    return array
+
+
+def _refuse(good: Any, values: FloatArray, tree: Tree, what: str, rule: str) -> None:
+    wrong = np.flatnonzero(~good)
+    if wrong.size:
+        node = wrong[0]
+        raise ModelError(
+            f"the {what} of {tree.names[node]!r} is {values[node]}, but must be {rule}"
+        )

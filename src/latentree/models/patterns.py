@@ -1,0 +1,239 @@
+"""A table compiled against a tree: the distinct patterns of values below every node.
+
+Rows that agree on all variables below a node share the node's message, so messages are computed
+once a pattern, not once a row. An observed node without missing cells separates what lies below it
+from the rest; the tree falls into components there, each with its own patterns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentree._kernels import patterns as kernels
+from latentree._kernels.counts import COMPONENT, EDGE, EVIDENCE, SLOT
+from latentree.models.tables import Layout
+from latentree.table import Table
+from latentree.tree import Tree
+from latentree.tree.build import FloatArray, IntArray
+
+IndexArray = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """The slots of a tree on a table (see ``_kernels.counts``), and the patterns of their rows."""
+
+    layout: Layout
+    slots: NDArray[Any]
+    gather: IndexArray
+    components: NDArray[Any]
+    weights: FloatArray
+    n_rows: int
+    root_rows: IndexArray
+    root_ids: IndexArray
+    root_starts: IntArray
+
+    @cached_property
+    def root_patterns(self) -> IndexArray:
+        """Pattern of every row (column) at the root of every component (row)."""
+        out = np.zeros((len(self.components), self.n_rows), np.int32)
+        component = np.repeat(np.arange(len(out)), np.diff(self.root_starts))
+        out[component, self.root_rows] = self.root_ids
+        return out
+
+    @property
+    def n_values(self) -> int:
+        """Numbers that one pass keeps: states × patterns over all slots."""
+        return int((self.slots["n_states"] * self.slots["n_patterns"]).sum())
+
+    @property
+    def n_posteriors(self) -> int:
+        """Numbers in the posteriors of the components' roots."""
+        roots = self.slots[self.components["root"]]
+        return int((roots["n_states"] * roots["n_patterns"]).sum())
+
+    @property
+    def n_conditionals(self) -> int:
+        """Numbers in the conditional tables of all edges and patterns."""
+        edges = self.slots[self.slots["kind"] == EDGE]
+        below = self.slots["n_states"][edges["a"]]
+        return int((edges["n_states"] * edges["n_patterns"] * below).sum())
+
+
+def compile_patterns(tree: Tree, n_states: IntArray, table: Table) -> Patterns:
+    """Number the patterns of a table below every node, from the root that makes it cheapest.
+
+    Costs O(cells) for a dense table; for a sparse one, the ones times the depth of the tree.
+    """
+    columns = _Columns.of(table)
+    rooted = cheapest_rooting(tree, columns)
+    entropy, complete = _node_facts(rooted, columns)
+    slots, slot_entropy, closed = kernels.make_slots(
+        rooted.order, rooted.parent, *rooted.child_lists, rooted.n_observed, complete, entropy
+    )
+    listing, ends = kernels.list_slots(slots, slot_entropy, closed[0])
+    n_patterns, index, gather, *roots = kernels.number_slots(
+        listing, slots, ends, table.n_rows, columns.starts, columns.rows, columns.ids,
+        columns.n_symbols,
+    )  # fmt: skip
+    layout = Layout(rooted, n_states)
+    records = _slot_records(layout, slots, listing, n_patterns)
+    records["index_a"], records["index_b"] = index
+    evidence = records["kind"] == EVIDENCE
+    records["index_a"][evidence] = gather.size + columns.symbol_starts[records["node"][evidence]]
+    components = _component_records(layout, records, ends, closed)
+    return Patterns(
+        layout,
+        records,
+        np.concatenate([gather, columns.symbols]),
+        components,
+        _pattern_weights(table, records["n_patterns"][components["root"]], *roots),
+        table.n_rows,
+        *roots,
+    )
+
+
+def cheapest_rooting(tree: Tree, columns: _Columns) -> Tree:
+    """Root every component where the estimated number of patterns is smallest."""
+    up, down, gathered = kernels.directed_entropies(
+        tree.order, tree.parent, *_node_facts(tree, columns)
+    )
+    roots = kernels.cheapest_roots(tree.order, tree.parent, up, down, gathered, columns.n_rows)
+    for root in roots[tree.parent[roots] >= 0]:
+        tree = tree.rerooted(int(root))
+    return tree
+
+
+def _node_facts(tree: Tree, columns: _Columns) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Entropy of every node (0 if hidden), and whether it is observed without missing cells."""
+    entropy, complete = np.zeros(tree.n_nodes), np.zeros(tree.n_nodes, bool)
+    entropy[: tree.n_observed] = columns.entropy
+    complete[: tree.n_observed] = columns.complete
+    return entropy, complete
+
+
+class _Columns(NamedTuple):
+    """The columns of a table as sparse lists: rows whose symbol is not the column's default.
+
+    Symbols of column c (codes, −1 for missing) are ``symbols[symbol_starts[c]:][:n_symbols[c]]``,
+    the default first.
+    """
+
+    n_rows: int
+    entropy: FloatArray
+    complete: NDArray[np.bool_]
+    starts: IntArray
+    rows: IndexArray
+    ids: IndexArray
+    n_symbols: IntArray
+    symbols: IndexArray
+    symbol_starts: IntArray
+
+    @classmethod
+    def of(cls, table: Table) -> _Columns:
+        most_states = int(table.cardinalities.max())
+        if table.is_sparse:
+            ones = np.bincount(table.values.indices, minlength=table.n_columns)
+            counts = np.column_stack([np.zeros_like(ones), table.n_rows - ones, ones])
+        else:
+            counts = kernels.symbol_counts(table.values, most_states)
+        default = counts.argmax(axis=1)
+        occurs = counts > 0
+        occurs[np.arange(len(counts)), default] = False
+        number = np.where(occurs, np.cumsum(occurs, axis=1), 0).astype(np.int32)
+        n_symbols = 1 + occurs.sum(axis=1)
+        place = np.where(occurs, number, most_states + 2)
+        place[np.arange(len(counts)), default] = 0
+        order = np.argsort(place, axis=1, kind="stable")
+        symbols = order[np.arange(order.shape[1]) < n_symbols[:, None]]
+        starts = np.concatenate([[0], np.cumsum(table.n_rows - counts.max(axis=1))])
+        share = counts / table.n_rows
+        entropy = -(share * np.log(np.where(share > 0, share, 1.0))).sum(axis=1)
+        rows, ids = _differing(table, default - 1, number, starts)
+        return cls(
+            table.n_rows, entropy, counts[:, 0] == 0, starts, rows, ids, n_symbols,
+            (symbols - 1).astype(np.int32), _starts(n_symbols),
+        )  # fmt: skip
+
+
+def _differing(
+    table: Table, default: IntArray, number: IndexArray, starts: IntArray
+) -> tuple[IndexArray, IndexArray]:
+    if not table.is_sparse:
+        rows, ids = kernels.differing_rows(table.values, default, number, starts)
+        return rows, ids
+    columns = table.values.tocsc()
+    rows = np.empty(starts[-1], np.int32)
+    mostly_zero = np.repeat(default == 0, np.diff(columns.indptr))
+    rows[np.repeat(default == 0, np.diff(starts))] = columns.indices[mostly_zero]
+    for column in np.flatnonzero(default == 1):
+        ones = columns.indices[columns.indptr[column] : columns.indptr[column + 1]]
+        rows[starts[column] : starts[column + 1]] = np.delete(np.arange(table.n_rows), ones)
+    return rows, np.ones(rows.size, np.int32)  # only one symbol is not the default
+
+
+def _slot_records(
+    layout: Layout, slots: IntArray, listing: IntArray, n_patterns: IntArray
+) -> NDArray[Any]:
+    """Slots in the order of ``listing``, numbered anew, with where their values lie."""
+    number = np.zeros(slots.shape[1] + 1, np.int64)
+    number[listing] = np.arange(listing.size)
+    kind, node, a, b = slots[:, listing]
+    records = np.zeros(listing.size, SLOT)
+    records["kind"], records["node"], records["n_patterns"] = kind, node, n_patterns
+    records["a"] = np.where(a >= 0, number[a], np.arange(listing.size))
+    records["b"] = np.where(b >= 0, number[b], np.arange(listing.size))
+    n_states = layout.n_states[np.where(kind == EDGE, layout.tree.parent[node], node)]
+    records["n_states"] = n_states
+    records["table"] = np.where(kind == EDGE, layout.starts[node], 0)
+    records["value"] = _starts(n_states * n_patterns)
+    below = np.where(kind == EDGE, n_states[records["a"]], 0)
+    records["received"] = _starts(n_states * n_patterns * below)
+    return records
+
+
+def _component_records(
+    layout: Layout, slots: NDArray[Any], ends: IntArray, closed: IntArray
+) -> NDArray[Any]:
+    components = np.zeros(ends.size, COMPONENT)
+    components["root"] = ends - 1
+    components["first"] = np.concatenate([[0], ends[:-1]])
+    components["node"] = closed[1]
+    components["prior"] = np.where(closed[2] == 1, layout.starts[closed[1]], -1)
+    tops = slots[ends - 1]
+    components["weights"] = _starts(tops["n_patterns"])
+    components["posterior"] = _starts(tops["n_patterns"] * tops["n_states"])
+    return components
+
+
+def _starts(sizes: NDArray[Any]) -> IntArray:
+    """Where parts of these sizes start when laid end to end."""
+    return np.asarray(np.cumsum(sizes) - sizes, np.int64)
+
+
+def _pattern_weights(
+    table: Table, n_patterns: IntArray, rows: IndexArray, ids: IndexArray, starts: IntArray
+) -> FloatArray:
+    """Summed weight of the rows of every pattern of every component's root."""
+    weights = None if table.weights is None else table.weights
+    out = np.zeros(int(n_patterns.sum()))
+    first = _starts(n_patterns)
+    for component, (start, stop) in enumerate(pairwise(starts)):
+        mine, size = rows[start:stop], int(n_patterns[component])
+        sums = np.bincount(
+            ids[start:stop], None if weights is None else weights[mine], minlength=size
+        ).astype(np.float64)
+        if weights is None:
+            sums[0] = table.n_rows - mine.size
+        else:  # added up afresh: a difference of sums would leave rounding behind
+            rest = np.ones(table.n_rows, bool)
+            rest[mine] = False
+            sums[0] = weights[rest].sum()
+        out[first[component] : first[component] + size] = sums
+    return out
