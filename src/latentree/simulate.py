@@ -7,13 +7,17 @@ is made). Trees come with edges of length 1; :func:`random_lengths` and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from latentree.errors import TreeError
+from latentree.errors import ModelError, TreeError
+from latentree.models import DiscreteTreeModel, GaussianTreeModel
 from latentree.tree import Tree
-from latentree.tree.build import IntArray
+from latentree.tree.build import FloatArray, IntArray
 
 Random = np.random.Generator | int
+Range = tuple[float, float]
 
 
 # Trees of one shape -----------------------------------------------------------------------------
@@ -177,3 +181,107 @@ def _observe_inside(tree: Tree, m: int, rng: np.random.Generator) -> Tree:
         parent[below] = node
     observed = np.concatenate([np.arange(tree.n_observed), replaced, np.array(on_edges, np.int64)])
     return _observed_first(np.array(parent), rng.permutation(observed))
+
+
+# Random parameters ------------------------------------------------------------------------------
+
+
+def random_gaussian_model(
+    tree: Tree, rng: Random, strength: Range = (0.2, 0.8), negative_share: float = 0.0
+) -> GaussianTreeModel:
+    """Draw a correlation for every edge, uniformly from the range ``strength``.
+
+    The default is the paper's. Each is negative with probability ``negative_share``. Means are 0
+    and scales 1.
+    """
+    rng = np.random.default_rng(rng)
+    rho = _draw_strengths(tree.n_nodes, rng, strength)
+    return GaussianTreeModel(tree, rho * _draw_signs(tree.n_nodes, rng, negative_share))
+
+
+def random_symmetric_model(
+    tree: Tree,
+    n_states: int,
+    rng: Random,
+    strength: Range = (0.2, 0.8),
+    negative_share: float = 0.0,
+) -> DiscreteTreeModel:
+    """Draw a symmetric model: 1 − K·θ of every edge is uniform in the range ``strength``.
+
+    Each is negative with probability ``negative_share``, and then divided by K − 1, because
+    θ ≤ 1/(K−1) leaves no more room there.
+    """
+    rng = np.random.default_rng(rng)
+    drawn = _draw_strengths(tree.n_nodes, rng, strength)
+    signs = _draw_signs(tree.n_nodes, rng, negative_share)
+    signed = np.where(signs < 0, -drawn / max(n_states - 1, 1), drawn)
+    return DiscreteTreeModel.symmetric(tree, n_states, (1.0 - signed) / n_states)
+
+
+def random_discrete_model(
+    tree: Tree,
+    n_states: int | Sequence[int] | IntArray,
+    rng: Random,
+    strength: Range = (0.2, 0.8),
+) -> DiscreteTreeModel:
+    """Draw a general discrete model with ``n_states`` states in all nodes, or in each.
+
+    Given state i of the parent, a node takes the state π(i) of a random one-to-one map π (as near
+    to one as the numbers of states allow) with probability s_i, uniform in the range ``strength``,
+    and else a state from a random distribution of its own for every i. Square tables T have
+    |det T| ≥ Π s_i, so no edge is nearly independent by accident. Root marginals are at least
+    1/(2K).
+    """
+    rng = np.random.default_rng(rng)
+    states = np.broadcast_to(np.asarray(n_states, np.int64), tree.n_nodes)
+    if states.min() < 1:
+        raise ModelError(f"every node needs at least one state, got {states.min()}")
+    tables = [
+        _random_marginal(int(states[node]), rng)
+        if above < 0
+        else _random_table(int(states[above]), int(states[node]), rng, strength)
+        for node, above in enumerate(tree.parent)
+    ]
+    return DiscreteTreeModel(tree, tables)
+
+
+def _draw_strengths(count: int, rng: np.random.Generator, strength: Range) -> FloatArray:
+    low, high = strength
+    if not 0 <= low <= high <= 1:
+        raise ModelError(f"strength is {strength}, but must be a range within 0 to 1")
+    return rng.uniform(low, high, count)
+
+
+def _draw_signs(count: int, rng: np.random.Generator, negative_share: float) -> FloatArray:
+    if not 0 <= negative_share <= 1:
+        raise ModelError(f"negative_share is {negative_share}, but must be from 0 to 1")
+    return np.where(rng.random(count) < negative_share, -1.0, 1.0)
+
+
+def _random_marginal(n_states: int, rng: np.random.Generator) -> FloatArray:
+    return 0.5 / n_states + 0.5 * rng.dirichlet(np.ones(n_states))
+
+
+def _random_table(
+    n_above: int, n_states: int, rng: np.random.Generator, strength: Range
+) -> FloatArray:
+    """Draw T = diag(s)·Π + diag(1 − s)·N, where Π is a map between states and N noise."""
+    s = _draw_strengths(n_above, rng, strength)
+    mapped = np.eye(n_states)[_random_map(n_above, n_states, rng)]
+    own = rng.dirichlet(np.ones(n_states), n_above)
+    common = rng.dirichlet(np.ones(n_states))
+    share = 1.0
+    while True:
+        noise = share * own + (1.0 - share) * common
+        table: FloatArray = s[:, None] * mapped + (1.0 - s)[:, None] * noise
+        # With noise common to all rows |det T| = Π s · (1 + Σ (1 − s_i)/s_i · common_π(i)), which
+        # is more than asked for: halving the share of each row's own noise ends somewhere.
+        if n_above != n_states or share < 1e-6 or abs(np.linalg.det(table)) >= s.prod():
+            return table
+        share /= 2.0
+
+
+def _random_map(n_from: int, n_to: int, rng: np.random.Generator) -> IntArray:
+    """Map states one to one as far as that goes: every target is used before any is used again."""
+    rounds = -(-n_from // n_to)
+    return np.concatenate([rng.permutation(n_to) for _ in range(rounds)])[:n_from]
