@@ -1,0 +1,270 @@
+"""How alike two trees are, how far apart two models, and how well a model explains data.
+
+Variables are matched by name, whatever their order; hidden nodes have no identity of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from latentree.errors import ModelError, TreeError
+from latentree.models import DiscreteTreeModel, GaussianTreeModel
+from latentree.models.evidence import chunks
+from latentree.table import Table, as_table
+from latentree.tree import Tree
+from latentree.tree.build import FloatArray, IntArray
+
+Model = GaussianTreeModel | DiscreteTreeModel
+
+EXACT_STATES = 1 << 16
+"""Discrete divergences are summed over all joint states of the observed variables up to so many."""
+
+
+# Trees ------------------------------------------------------------------------------------------
+
+
+def robinson_foulds(a: Tree, b: Tree) -> int:
+    """Count the edges of either tree whose bipartition the other does not have.
+
+    An edge splits the observed variables of its component in two. This is also the number of edge
+    contractions and expansions that lead from one tree to the other. Observed nodes may be inside,
+    so edges to leaves count too. Linear in the number of nodes.
+
+    References
+    ----------
+    D. F. Robinson and L. R. Foulds, "Comparison of phylogenetic trees", Mathematical Biosciences
+    53 (1981).
+
+    Examples
+    --------
+    >>> from latentree import simulate
+    >>> robinson_foulds(simulate.double_star(6), simulate.latent_class(6))
+    1
+    """
+    first, second = (_split_keys(tree) for tree in (a, _matched(b, a)))
+    return len(first ^ second)
+
+
+def normalized_robinson_foulds(a: Tree, b: Tree) -> float:
+    """Robinson-Foulds distance as a share of all edges: 0 for equal, 1 for nothing in common."""
+    return robinson_foulds(a, b) / max(a.n_edges + b.n_edges, 1)
+
+
+def same_structure(a: Tree, b: Tree) -> bool:
+    """Whether two trees have the same edges, up to roots, hidden nodes' names and lengths."""
+    return a.same_structure(_matched(b, a))
+
+
+def hidden_difference(a: Tree, b: Tree) -> int:
+    """Return how many hidden nodes ``a`` has more than ``b``; negative if it has fewer."""
+    _matched(b, a)
+    return a.n_hidden - b.n_hidden
+
+
+def _split_keys(tree: Tree) -> set[bytes]:
+    keys = np.ascontiguousarray(tree.bipartition_keys())
+    return {key.tobytes() for key in keys}
+
+
+def _matched(tree: Tree, reference: Tree) -> Tree:
+    """Return the tree with its observed nodes in the order of a reference."""
+    own, wanted = (t.names[: t.n_observed] for t in (tree, reference))
+    if own == wanted:
+        return tree
+    _check_names(wanted, own, TreeError)
+    place = {name: node for node, name in enumerate(own)}
+    old = np.array([*(place[name] for name in wanted), *tree.hidden])
+    new = np.append(np.argsort(old), -1)
+    return Tree(new[tree.parent[old]], tree.length[old], tree.n_observed, wanted)
+
+
+def _check_names(
+    first: tuple[str, ...], second: tuple[str, ...], error: type[TreeError] | type[ModelError]
+) -> None:
+    apart = set(first) ^ set(second)
+    if apart:
+        name = next(name for name in (*first, *second) if name in apart)
+        which = "first" if name in first else "second"
+        raise error(
+            f"both must have the same variables, but {name!r} is only in the {which}"
+            f" ({len(first)} and {len(second)} variables, {len(apart)} not shared)"
+        )
+
+
+# Models -----------------------------------------------------------------------------------------
+
+
+class Divergence(float):
+    """A divergence in nats: a number that knows its standard error, 0 when it is exact."""
+
+    standard_error: float
+
+    def __new__(cls, value: float, standard_error: float = 0.0) -> Divergence:
+        """Make the number, with its standard error."""
+        self = super().__new__(cls, value)
+        self.standard_error = float(standard_error)
+        return self
+
+    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
+        return float(self), self.standard_error
+
+    def __repr__(self) -> str:
+        if self.standard_error == 0.0:
+            return float.__repr__(self)
+        return f"{float(self):.6g} ± {self.standard_error:.2g}"
+
+
+def kl_divergence(
+    p: Model, q: Model, n_samples: int = 20_000, random_state: Any = None
+) -> Divergence:
+    """Kullback-Leibler divergence D(p ‖ q) between the observed variables of two models, in nats.
+
+    Gaussian: the closed form, without any matrix of all pairs, in O(nodes of p × nodes of q).
+    Discrete: summed over all joint states when there are at most 65,536, else the mean of
+    log p(x) − log q(x) over ``n_samples`` draws x from p, with its standard error.
+
+    Parameters
+    ----------
+    p, q : models of the same family over the same variables
+        With the truth as ``p`` this is the paper's measure.
+    n_samples : int
+        Number of draws where enumeration is too much.
+    random_state : int or numpy.random.Generator, optional
+        For the draws.
+
+    Returns
+    -------
+    Divergence
+        A float whose ``standard_error`` is 0 unless it comes from draws.
+    """
+    _check_names(p.schema.names, q.schema.names, ModelError)
+    if isinstance(p, GaussianTreeModel) and isinstance(q, GaussianTreeModel):
+        return Divergence(_gaussian_divergence(p, q))
+    if not (isinstance(p, DiscreteTreeModel) and isinstance(q, DiscreteTreeModel)):
+        raise ModelError(
+            f"a {p.schema.family} and a {q.schema.family} model have no divergence: "
+            "they live on different values"
+        )
+    _check_labels(p, q)
+    # In floating point: the number of joint states of many variables overflows an integer.
+    if np.prod(p.schema.cardinalities, dtype=float) <= EXACT_STATES:
+        return Divergence(_enumerated_divergence(p, q))
+    return _sampled_divergence(p, q, n_samples, random_state)
+
+
+def _gaussian_divergence(p: GaussianTreeModel, q: GaussianTreeModel) -> float:
+    """½·(tr(Σ_q⁻¹Σ_p) + (μ_p − μ_q)ᵀΣ_q⁻¹(μ_p − μ_q) − m + log det Σ_q − log det Σ_p).
+
+    With x = μ_p + A·z for independent standard innovations z of p's nodes, Σ_p = AAᵀ, and the
+    trace is the sum of aᵀΣ_q⁻¹a over the columns a of A.
+    """
+    centred = GaussianTreeModel(q.tree, q.correlations, scales=q.scales)
+    at_mean = centred.log_likelihood(np.zeros((1, q.tree.n_observed)))[0]
+
+    def quadratic(rows: FloatArray) -> float:
+        # aᵀΣ_q⁻¹a = −2·(log q(a) − log q(0)) for a centred q
+        return float(-2.0 * (centred.log_likelihood(Table(rows, p.schema)) - at_mean).sum())
+
+    place = {name: column for column, name in enumerate(q.schema.names)}
+    shift = p.means - q.means[[place[name] for name in p.schema.names]]
+    total = quadratic(shift[None, :])
+    for columns in _innovation_columns(p):
+        total += quadratic(columns)
+    total += q.log_det() - p.log_det() - p.tree.n_observed
+    return max(0.0, 0.5 * total)
+
+
+def _innovation_columns(model: GaussianTreeModel) -> Iterator[FloatArray]:
+    """Columns of A in x = μ + A·z, as rows, in chunks.
+
+    Innovation z_v enters at node v with √(1 − ρ_v²) and goes down, times ρ on every edge.
+    """
+    tree, rho = model.tree, model.correlations
+    own = np.sqrt(1.0 - rho**2)
+    for start, stop in chunks(tree.n_nodes, tree.n_nodes):
+        flow = np.zeros((tree.n_nodes, stop - start))
+        for node in tree.order:
+            above = tree.parent[node]
+            if above >= 0:
+                np.multiply(flow[above], rho[node], out=flow[node])
+            if start <= node < stop:
+                flow[node, node - start] = own[node]
+        yield flow[: tree.n_observed].T * model.scales
+
+
+def _check_labels(p: DiscreteTreeModel, q: DiscreteTreeModel) -> None:
+    known = dict(zip(q.schema.names, q.schema.labels, strict=True))
+    for name, labels in zip(p.schema.names, p.schema.labels, strict=True):
+        lacking = [label for label in labels if label not in known[name]]
+        if lacking:
+            raise ModelError(
+                f"variable {name!r} has the state {lacking[0]!r}, which the second model lacks"
+            )
+
+
+def _enumerated_divergence(p: DiscreteTreeModel, q: DiscreteTreeModel) -> float:
+    log_p, log_q = _log_probabilities(p, q, _joint_states(p.schema.cardinalities))
+    possible = log_p > -np.inf  # 0·log 0 = 0
+    log_p, log_q = log_p[possible], log_q[possible]
+    return max(0.0, float((np.exp(log_p) * (log_p - log_q)).sum()))
+
+
+def _sampled_divergence(
+    p: DiscreteTreeModel, q: DiscreteTreeModel, n_samples: int, random_state: Any
+) -> Divergence:
+    if n_samples < 2:
+        raise ModelError(f"n_samples is {n_samples}, but a standard error needs at least 2")
+    drawn = p.sample(n_samples, random_state)
+    table = as_table(drawn, schema=p.schema)
+    log_p, log_q = _log_probabilities(p, q, table.values)
+    if np.isinf(log_q).any():
+        return Divergence(np.inf)
+    ratio = log_p - log_q
+    return Divergence(ratio.mean(), ratio.std(ddof=1) / np.sqrt(n_samples))
+
+
+def _log_probabilities(
+    p: DiscreteTreeModel, q: DiscreteTreeModel, codes: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    table = Table(codes, p.schema)
+    return p.log_likelihood(table), q.log_likelihood(table)
+
+
+def _joint_states(cardinalities: IntArray) -> IntArray:
+    """All joint states, one a row."""
+    return np.indices(tuple(cardinalities)).reshape(cardinalities.size, -1).T.copy()
+
+
+# Models and data --------------------------------------------------------------------------------
+
+
+def log_likelihood(model: Model, X: Any, weights: ArrayLike | None = None) -> float:
+    """Log-likelihood of all rows together, each as often as its weight says."""
+    return model.total_log_likelihood(X, weights)
+
+
+def bic_score(model: Model, X: Any, weights: ArrayLike | None = None) -> float:
+    """LL − κ/2·log n, the paper's BIC: higher is better. n is the total weight of the rows."""
+    total, n = _total(model, X, weights)
+    return total - 0.5 * model.n_parameters * float(np.log(n))
+
+
+def aic_score(model: Model, X: Any, weights: ArrayLike | None = None) -> float:
+    """LL − κ, Akaike's criterion on the scale of :func:`bic_score`: higher is better."""
+    return log_likelihood(model, X, weights) - model.n_parameters
+
+
+def held_out_score(model: Model, X: Any, weights: ArrayLike | None = None) -> float:
+    """Mean log-likelihood of a row, in nats; on rows that the model was not learned from."""
+    total, n = _total(model, X, weights)
+    return total / n
+
+
+def _total(model: Model, X: Any, weights: ArrayLike | None) -> tuple[float, float]:
+    """Log-likelihood of all rows and their total weight."""
+    table = as_table(X, schema=model.schema, weights=weights)
+    return model.total_log_likelihood(table), table.total_weight
