@@ -15,7 +15,7 @@ from scipy import sparse
 from latentree import distances as module
 from latentree.distances import Distances, as_distances, information_distances
 from latentree.errors import DataError, DataWarning, DistanceError
-from latentree.table import as_table
+from latentree.table import Schema, as_table
 
 ALL = slice(None)
 seeds = st.integers(0, 2**32 - 1)
@@ -185,6 +185,9 @@ def test_subsets(seed: int, kind: str, dense: bool) -> None:
     assert part.is_dense == dense
     whole = information_distances(x, family)
     expected = whole.dense()[np.ix_(order, order)]
+    block = part.subset([3, 1, 0]).block([2], slice(0, 2))
+    assert np.allclose(np.exp(-block), np.exp(-expected[[0], [3, 1]]), atol=1e-12)
+    assert part.is_dense == dense
     assert np.allclose(np.exp(-part.dense()), np.exp(-expected), atol=1e-12)
     assert np.array_equal(part.dense(), part.dense().T)
     inner = part.subset([2, 0])
@@ -316,6 +319,19 @@ def test_singular_but_dependent_tables_stay_finite() -> None:
     second = np.where(first == 2, np.tile([0, 0, 1, 0, 0, 2], 10), np.tile([0, 0, 0, 1, 1, 0], 10))
     d = information_distances(np.c_[first, second])
     assert np.isfinite(d.dense()).all()
+
+
+def test_a_state_that_never_occurs_leaves_its_column_without_information() -> None:
+    rng = np.random.default_rng(0)
+    x = np.repeat(rng.integers(0, 3, (50, 1)), 3, axis=1)
+    x = np.where(rng.random(x.shape) < 0.3, rng.integers(0, 3, x.shape), x)
+    x[:, 1] = np.minimum(x[:, 1], 1)
+    table = as_table(x, schema=Schema.discrete("abc", 3))
+    for dense in (True, False):
+        d = information_distances(table, dense=dense)
+        assert d.block([1], ALL).tolist() == [[2 * LARGEST, 0.0, 2 * LARGEST]]
+        assert d.independent_block([1], ALL).tolist() == [[True, False, True]]
+        assert d.block([0], [2])[0, 0] < 4
 
 
 def test_pairs_without_common_rows_are_marked() -> None:

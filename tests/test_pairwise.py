@@ -290,6 +290,13 @@ def test_a_pair_that_is_constant_on_its_common_rows_gets_zero() -> None:
     rho, counts = pairwise.correlations(as_table(x))
     assert rho.tolist() == [[1.0, 0.0], [0.0, 1.0]]
     assert counts[0, 1] == 3
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        x = rng.standard_normal((40, 2))
+        x[:25, 0] = x[0, 0]
+        x[25:, 1] = np.nan
+        rho, _ = pairwise.correlations(as_table(x, weights=rng.random(40)))
+        assert rho[0, 1] == rho[1, 0] == 0
     apart = np.array([[0.5, np.nan], [1.5, np.nan], [np.nan, 0.1], [np.nan, 0.7]])
     for centred in (True, False):
         rho, counts = pairwise.correlations(as_table(apart), centred)
