@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from latentree import pairwise
+from latentree.distances import information_distances
 from latentree.errors import DataError
 from latentree.table import Schema, Table, as_table
 
@@ -314,6 +315,13 @@ def test_units_do_not_matter(scale: float, missing: bool) -> None:
     rho, _ = pairwise.correlations(as_table(x))
     scaled, _ = pairwise.correlations(as_table(x * scale))
     assert np.allclose(rho, scaled, atol=1e-12)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_values_too_large_to_be_summed_are_refused(missing: bool) -> None:
+    x = np.array([[0.5, 1.7e308], [1.0, 1.6e308], [0.1, -1.7e308], [np.nan, 1.0]])
+    with pytest.raises(DataError, match="column 'x1' are too large"):
+        information_distances(x if missing else x[:3])
 
 
 def test_a_large_mean_costs_no_digits() -> None:

@@ -163,21 +163,26 @@ class Correlations(Dependence):
         super().__init__(table)
         m = table.n_columns
         self._roots = None if table.weights is None else np.sqrt(table.weights)[:, None]
-        self._mean = np.zeros(m)
-        if centred:
-            total = np.zeros(m)
-            for start, stop in row_chunks(table.values):
-                chunk = table.values[start:stop]
-                w = None if table.weights is None else table.weights[start:stop]
-                total += chunk.sum(axis=0) if w is None else w @ chunk
-            self._mean = total / table.total_weight
+        self._mean = self._means() if centred else np.zeros(m)
         self._scale = np.ones(m)
-        largest = self._over_chunks(lambda z: np.abs(z).max(axis=0), np.maximum)
+        with np.errstate(over="ignore", invalid="ignore"):
+            largest = self._over_chunks(lambda z: np.abs(z).max(axis=0), np.maximum)
+        _check_size(table, largest)
         # Divided by the largest first, so that no square can overflow or vanish.
         self._scale = _inverse(largest)
         # Sums along contiguous memory are pairwise: their rounding hardly grows with n.
         squares = self._over_chunks(lambda z: np.square(z.T, order="C").sum(axis=1), np.add)
         self._scale *= _inverse(np.sqrt(squares))
+
+    def _means(self) -> FloatArray:
+        table = self.table
+        total = np.zeros(table.n_columns)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start, stop in row_chunks(table.values):
+                chunk = table.values[start:stop]
+                w = None if table.weights is None else table.weights[start:stop]
+                total += chunk.sum(axis=0) if w is None else w @ chunk
+        return total / table.total_weight
 
     def _over_chunks(self, function: Any, combine: Any) -> FloatArray:
         out: FloatArray = np.zeros(self.n_variables)
@@ -216,6 +221,12 @@ class Correlations(Dependence):
         return out.T
 
 
+def _check_size(table: Table, largest: FloatArray) -> None:
+    if not np.isfinite(largest).all():
+        name = table.names[int(np.flatnonzero(~np.isfinite(largest))[0])]
+        raise DataError(f"the values of column {name!r} are too large to be summed: rescale it")
+
+
 def _inverse(values: FloatArray) -> FloatArray:
     """Return 1/x, and 0 for 0."""
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
@@ -231,10 +242,13 @@ class PairwiseCorrelations(Dependence):
         present, weighted = self._present
         x[present == 0] = 0.0
         # Close to standardised, so that the differences of sums below lose no digits.
-        if centred:
-            x -= ((weighted * x).sum(1) * _inverse(weighted.sum(1)))[:, None]
-        x *= _inverse(np.abs(x * present).max(axis=1))[:, None]
-        x *= present
+        with np.errstate(over="ignore", invalid="ignore"):
+            if centred:
+                x -= ((weighted * x).sum(1) * _inverse(weighted.sum(1)))[:, None]
+            x *= present
+            largest = np.abs(x).max(axis=1)
+        _check_size(table, largest)
+        x *= _inverse(largest)[:, None]
         self._x = x
 
     def block(self, rows: Index, columns: Index) -> FloatArray:

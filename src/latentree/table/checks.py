@@ -116,7 +116,8 @@ def _ranges(values: Any, real: bool) -> tuple[NDArray[Any], NDArray[Any], NDArra
     low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
     # A spread of a few units in the last place is rounding, not variance.
     noise = 4 * np.finfo(np.float64).eps * np.maximum(np.abs(low), np.abs(high))
-    return np.where(high - low <= noise, high, low), high, np.isnan(high)
+    with np.errstate(over="ignore"):
+        return np.where(high - low <= noise, high, low), high, np.isnan(high)
 
 
 def duplicate_columns(values: Any) -> list[tuple[int, int]]:

@@ -235,7 +235,8 @@ def _warn_of_codes(values: NDArray[np.float64]) -> None:
     first = values[0]
     if (np.isfinite(first) & (first != np.rint(first))).any():  # settles the usual case
         return
-    spread = np.fmax.reduce(values, axis=0) - np.fmin.reduce(values, axis=0)
+    with np.errstate(over="ignore"):
+        spread = np.fmax.reduce(values, axis=0) - np.fmin.reduce(values, axis=0)
     if (spread > _FEW_WHOLE).any():
         return
     for start, stop in checks.row_chunks(values):
