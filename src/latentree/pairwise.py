@@ -354,7 +354,8 @@ def _widths(table: Table) -> NDArray[np.int64]:
 
 def _one_hot(codes: NDArray[Any], widths: NDArray[np.int64], dtype: Any) -> NDArray[Any]:
     states = np.concatenate([np.arange(width) for width in widths]).astype(codes.dtype)
-    return (np.repeat(codes, widths, axis=1) == states).astype(dtype)
+    hot: NDArray[Any] = np.repeat(codes, widths, axis=1) == states
+    return hot.astype(dtype)
 
 
 def _sparse_joint(table: Table, rows: Index, columns: Index) -> FloatArray:
