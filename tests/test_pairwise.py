@@ -347,15 +347,11 @@ def test_different_cardinalities_are_refused() -> None:
         pairwise.correlations(three)
 
 
-NEWSGROUPS = pathlib.Path("/work/shared/data/newsgroups.csv.gz")
-
-
-@pytest.mark.skipif(not NEWSGROUPS.exists(), reason="the paper's data is not here")
-def test_mutual_information_tree_of_the_newsgroups() -> None:
+def test_mutual_information_tree_of_the_newsgroups(paper_data: pathlib.Path) -> None:
     """The paper's Chow-Liu tree: its published log-likelihood, to the digit."""
     from scipy.sparse.csgraph import minimum_spanning_tree
 
-    x = np.loadtxt(NEWSGROUPS, delimiter=",", skiprows=1, dtype=np.int8)
+    x = np.loadtxt(paper_data / "newsgroups.csv.gz", delimiter=",", skiprows=1, dtype=np.int8)
     table = as_table(sparse.csr_array(x))
     information_ = pairwise.mutual_information(table)
     entropies = np.diag(information_)

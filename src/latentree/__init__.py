@@ -9,16 +9,41 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from latentree import errors, metrics, models, simulate, structure
+    from latentree.distances import Distances, information_distances
+    from latentree.models import DiscreteTreeModel, GaussianTreeModel
+    from latentree.table import Schema, Table, as_table
     from latentree.tree import Tree
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "DiscreteTreeModel": "latentree.models",
+    "Distances": "latentree.distances",
+    "GaussianTreeModel": "latentree.models",
+    "Schema": "latentree.table",
+    "Table": "latentree.table",
     "Tree": "latentree.tree",
+    "as_table": "latentree.table",
+    "information_distances": "latentree.distances",
 }
-_MODULES = ("errors",)
+_MODULES = ("errors", "metrics", "models", "simulate", "structure")
 
-__all__ = ["Tree", "errors"]
+__all__ = [
+    "DiscreteTreeModel",
+    "Distances",
+    "GaussianTreeModel",
+    "Schema",
+    "Table",
+    "Tree",
+    "as_table",
+    "errors",
+    "information_distances",
+    "metrics",
+    "models",
+    "simulate",
+    "structure",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ import numba
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def kernel(fastmath: bool = False) -> Callable[[Function], Function]:
+def kernel(fastmath: bool | set[str] = False) -> Callable[[Function], Function]:
     """Compile a function lazily, without the interpreter lock.
 
     ``error_model="numpy"`` keeps loops with divisions free of branches, so that they vectorise.

@@ -1,10 +1,16 @@
 """Exact inference in Gaussian trees: one pass up, one pass down, O(rows × nodes).
 
-Every node has mean 0 and variance 1; node v given its parent p is N(ρ_v·x_p, q_v) with
-q_v = 1 − ρ_v² (ρ = 0, q = 1 at a root). What is known below node v is the likelihood
-exp(−½·J_v·x² + h_v·x): the precision J depends only on which cells are present, h on the values.
-Rows are therefore taken in groups with the same cells present: the gains are computed once a
-group, and the rows of a group run through the tree ``LANES`` at a time.
+Every node has mean 0 and variance 1; node v given its parent p is N(ρ·x_p, q) with q = 1 − ρ²
+(ρ = 0, q = 1 at a root). What is known below a node is the likelihood exp(−½·J·x² + h·x) of its
+value. With s = 1/(1 + q·J), a node tells its parent, and adds to the log-likelihood,
+
+  if its value x is present:  h = ρ/q·x,   J = ρ²/q;      x·(h − ½·(J + 1/q)·x) − ½·log 2πq
+  if it is absent or hidden:  h = ρ·s·h,   J = ρ²·s·J;    ½·q·s·h² + ½·log s
+
+and downward an absent node is x = ρ·s·x_p + q·s·h, give or take a variance of q·s.
+
+``LANES`` rows run side by side, so that every step is one vector operation. Nodes are numbered in
+traversal order here (parents first), which makes both passes sequential in memory.
 """
 
 from __future__ import annotations
@@ -14,218 +20,150 @@ import numpy as np
 from latentree._kernels.compiling import kernel
 
 LANES = 8
+_LARGE = 1e250
 
 
 @kernel()
-def group_gains(present, order, parent, rho, message, quadratic, gain, offset, inner):
-    """Gains of one group of rows; returns the constant of the log-likelihood.
+def _load(values, first, lanes, place, center, inverse_scale, x, absent):
+    """Standardise a block of rows and turn it round; count the absent cells of each node."""
+    absent[:] = LANES
+    for column in range(values.shape[1]):
+        at = place[column]
+        missing = 0
+        for b in range(LANES):
+            value = values[first + min(b, lanes - 1), column]
+            x[at, b] = (value - center[column]) * inverse_scale[column]
+            missing += value != value
+        absent[at] = missing
 
-    With s = 1/(1 + q·J) the node sends upward, as a function of x_p,
-      present: h = ρ/q·x,   J = ρ²/q,    log-likelihood h_v·x − ½(J_v + 1/q)·x² − ½·log 2πq
-      absent:  h = ρ·s·h_v, J = ρ²·J_v·s, log-likelihood ½·q·s·h_v² − ½·log(1 + q·J_v)
-    and downward, absent nodes only, x_v = ρ·s·x_p + q·s·h_v ± sqrt(q·s).
-    ``message``, ``quadratic``, ``gain`` and ``offset`` hold these factors; ``inner`` marks nodes
-    that have received a message (h = 0 at the others).
-    """
-    n = parent.size
-    precision = np.zeros(n)
-    inner[:] = False
-    constant = 0.0
-    for position in range(n - 1, -1, -1):
-        v = order[position]
+
+@kernel(fastmath={"contract"})
+def _up(parent, rho, x, absent, h, J, s, total):
+    """Fill h, J and s of all nodes, and the rows' log-likelihoods in standard units."""
+    product = np.ones(LANES)
+    h[:] = 0.0
+    J[:] = 0.0
+    for v in range(parent.size - 1, -1, -1):
         r = rho[v]
         q = (1.0 - r) * (1.0 + r)
-        J = precision[v]
-        if present[v]:
-            message[v] = r / q
-            quadratic[v] = 0.5 * (J + 1.0 / q)
-            gain[v] = 0.0
-            offset[v] = 0.0
-            constant -= 0.5 * np.log(2.0 * np.pi * q)
-            up = r * r / q
-        else:
-            s = 1.0 / (1.0 + q * J)
-            message[v] = r * s
-            quadratic[v] = 0.5 * q * s
-            gain[v] = r * s
-            offset[v] = q * s
-            constant -= 0.5 * np.log1p(q * J)
-            up = r * r * J * s
-        p = parent[v]
-        if p >= 0 and up > 0.0:
-            precision[p] += up
-            inner[p] = True
-    return constant
-
-
-@kernel()
-def _load(values, rows, lanes, column, center, scale, out):
-    for b in range(LANES):
-        row = rows[b] if b < lanes else rows[lanes - 1]
-        out[b] = (values[row, column] - center) / scale
-
-
-@kernel()
-def _up(
-    values,
-    rows,
-    lanes,
-    column,
-    center,
-    scale,
-    order,
-    parent,
-    message,
-    quadratic,
-    present,
-    inner,
-    h,
-    x,
-    total,
-):
-    for position in range(order.size - 1, -1, -1):
-        v = order[position]
-        p = parent[v]
-        if present[v]:
-            _load(values, rows, lanes, column[v], center[v], scale[v], x)
-            if inner[v]:
-                for b in range(LANES):
-                    total[b] += x[b] * (h[v, b] - quadratic[v] * x[b])
-            else:
-                for b in range(LANES):
-                    total[b] -= quadratic[v] * x[b] * x[b]
-            if p >= 0:
-                for b in range(LANES):
-                    h[p, b] += message[v] * x[b]
-        elif inner[v]:
+        p = parent[v] if parent[v] >= 0 else v
+        if absent[v] == 0:
+            gain, precision, constant = r / q, r * r / q, 0.5 * np.log(2.0 * np.pi * q)
             for b in range(LANES):
-                total[b] += quadratic[v] * h[v, b] * h[v, b]
-            if p >= 0:
+                y = x[v, b]
+                total[b] += y * (h[v, b] - 0.5 * (J[v, b] + 1.0 / q) * y) - constant
+                h[p, b] += gain * y
+                J[p, b] += precision
+        elif absent[v] == LANES:
+            for b in range(LANES):
+                w = 1.0 + q * J[v, b]
+                k = 1.0 / w
+                s[v, b] = k
+                product[b] *= w
+                total[b] += 0.5 * q * k * h[v, b] * h[v, b]
+                h[p, b] += r * k * h[v, b]
+                J[p, b] += r * r * k * J[v, b]
+            # log s is taken of many factors at once
+            if product.max() > _LARGE:
                 for b in range(LANES):
-                    h[p, b] += message[v] * h[v, b]
-
-
-@kernel()
-def _down(
-    values,
-    rows,
-    lanes,
-    column,
-    center,
-    scale,
-    order,
-    parent,
-    gain,
-    offset,
-    present,
-    inner,
-    h,
-    x,
-    states,
-):
-    for v in order:
-        p = parent[v]
-        if present[v]:
-            _load(values, rows, lanes, column[v], center[v], scale[v], x)
+                    total[b] -= 0.5 * np.log(product[b])
+                    product[b] = 1.0
         else:
-            spread = np.sqrt(offset[v])
-            for b in range(lanes):
-                x[b] = spread * states[rows[b], v]
-            if inner[v]:
-                for b in range(lanes):
-                    x[b] += offset[v] * h[v, b]
+            for b in range(LANES):
+                y = x[v, b]
+                if y == y:
+                    total[b] += y * (h[v, b] - 0.5 * (J[v, b] + 1.0 / q) * y)
+                    total[b] -= 0.5 * np.log(2.0 * np.pi * q)
+                    h[p, b] += r / q * y
+                    J[p, b] += r * r / q
+                else:
+                    k = 1.0 / (1.0 + q * J[v, b])
+                    s[v, b] = k
+                    total[b] += 0.5 * (q * k * h[v, b] * h[v, b] + np.log(k))
+                    h[p, b] += r * k * h[v, b]
+                    J[p, b] += r * r * k * J[v, b]
+    for b in range(LANES):
+        total[b] -= 0.5 * np.log(product[b])
+
+
+@kernel(fastmath={"contract"})
+def _down(parent, rho, absent, h, s, noise, x, variance, covariance):
+    """Fill in absent nodes: means (draws, if there is noise), variances, covariances with p."""
+    for v in range(parent.size):
+        r = rho[v]
+        q = (1.0 - r) * (1.0 + r)
+        p = parent[v]
+        for b in range(LANES):
+            if absent[v] == 0 or (absent[v] < LANES and x[v, b] == x[v, b]):
+                variance[v, b] = 0.0
+                covariance[v, b] = 0.0
+                continue
+            k = s[v, b]
+            y = q * k * h[v, b] + np.sqrt(q * k) * noise[v, b]
+            spread = q * k
             if p >= 0:
-                for b in range(lanes):
-                    x[b] += gain[v] * states[rows[b], p]
-        for b in range(lanes):
-            states[rows[b], v] = x[b]
+                y += r * k * x[p, b]
+                spread += r * r * k * k * variance[p, b]
+                covariance[v, b] = r * k * variance[p, b]
+            else:
+                covariance[v, b] = 0.0
+            x[v, b] = y
+            variance[v, b] = spread
 
 
 @kernel()
-def run_groups(
+def _store(block, place, first, lanes, out):
+    for b in range(lanes):
+        for node in range(out.shape[1]):
+            out[first + b, node] = block[place[node], b]
+
+
+@kernel()
+def run_rows(
     values,
-    column,
-    center,
-    scale,
     first,
     last,
-    starts,
-    members,
-    order,
+    place,
     parent,
     rho,
+    center,
+    inverse_scale,
     log_likelihood,
     states,
     variances,
     covariances,
 ):
-    """Run groups ``first`` to ``last`` of rows through the tree.
+    """Run rows ``first`` to ``last`` through the tree.
 
-    Node v reads column ``column[v]`` of ``values`` (−1: none); NaN is an absent cell, the same
-    in all rows of a group (``members[starts[g]:starts[g + 1]]``). ``log_likelihood`` is filled in
-    standard units. If ``states`` has rows, it comes in as noise (zeros give posterior means,
-    normal draws give draws) and leaves as the values of all nodes. If ``variances`` has rows, row g
-    receives the posterior variances of the group, and ``covariances`` those with the parents.
+    Column c of ``values`` belongs to the node numbered ``place[c]``; NaN is an absent cell.
+    ``log_likelihood`` is filled in standard units. If ``states`` has rows, they come in as noise
+    (zeros give posterior means, normal draws give draws) and leave as the values of all nodes, by
+    their own numbers; ``variances`` and ``covariances`` (with the parent) likewise.
     """
     n = parent.size
-    message, quadratic, gain, offset = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    inner = np.empty(n, np.bool_)
-    present = np.empty(n, np.bool_)
-    h = np.empty((n, LANES))
-    x = np.empty(LANES)
+    x, h, J, s = (
+        np.empty((n, LANES)), np.empty((n, LANES)), np.empty((n, LANES)), np.empty((n, LANES))
+    )  # fmt: skip
+    downward = states.shape[0] > 0
+    wide = n if downward else 0
+    noise, variance, covariance = (
+        np.empty((wide, LANES)), np.empty((wide, LANES)), np.empty((wide, LANES))
+    )  # fmt: skip
+    absent = np.empty(n, np.int64)
     total = np.empty(LANES)
-    for g in range(first, last):
-        sample = members[starts[g]]
-        for v in range(n):
-            present[v] = column[v] >= 0 and not np.isnan(values[sample, column[v]])
-        constant = group_gains(present, order, parent, rho, message, quadratic, gain, offset, inner)
-        for v in range(n):
-            if present[v]:
-                constant -= np.log(scale[v])
-        if variances.shape[0] > 0:
-            for v in order:
-                above = variances[g, parent[v]] if parent[v] >= 0 else 0.0
-                variances[g, v] = offset[v] + gain[v] * gain[v] * above
-                covariances[g, v] = gain[v] * above
-        for block in range(starts[g], starts[g + 1], LANES):
-            lanes = min(LANES, starts[g + 1] - block)
-            rows = members[block : block + lanes]
-            h[:] = 0.0
-            total[:] = constant
-            _up(
-                values,
-                rows,
-                lanes,
-                column,
-                center,
-                scale,
-                order,
-                parent,
-                message,
-                quadratic,
-                present,
-                inner,
-                h,
-                x,
-                total,
-            )
-            for b in range(lanes):
-                log_likelihood[rows[b]] = total[b]
-            if states.shape[0] > 0:
-                _down(
-                    values,
-                    rows,
-                    lanes,
-                    column,
-                    center,
-                    scale,
-                    order,
-                    parent,
-                    gain,
-                    offset,
-                    present,
-                    inner,
-                    h,
-                    x,
-                    states,
-                )
+    for start in range(first, last, LANES):
+        lanes = min(LANES, last - start)
+        _load(values, start, lanes, place, center, inverse_scale, x, absent)
+        total[:] = 0.0
+        _up(parent, rho, x, absent, h, J, s, total)
+        for b in range(lanes):
+            log_likelihood[start + b] = total[b]
+        if downward:
+            for b in range(LANES):
+                for node in range(n):
+                    noise[place[node], b] = states[start + min(b, lanes - 1), node]
+            _down(parent, rho, absent, h, s, noise, x, variance, covariance)
+            _store(x, place, start, lanes, states)
+            if variances.shape[0] > 0:
+                _store(variance, place, start, lanes, variances)
+                _store(covariance, place, start, lanes, covariances)

@@ -30,7 +30,6 @@ from latentree.tree.build import FloatArray, IntArray
 MAX_CORRELATION = 1.0 - 1e-12
 """Correlations taken from distances are kept below this: a perfect one leaves no density."""
 
-_GROUP_ROWS = 512
 _NOTHING = np.empty((0, 0))
 
 
@@ -196,10 +195,10 @@ class GaussianTreeModel:
         values = self._table(X).values
         mean = np.empty((len(values), numbers.size))
         variance = np.empty_like(mean)
-        for start, stop in chunks(len(values), self.tree.n_nodes):
-            states, groups, variances, _ = self._states(values[start:stop], None)
-            mean[start:stop] = states[:, numbers]
-            variance[start:stop] = variances[:, numbers][groups.of_row]
+        for start, stop in chunks(len(values), 3 * self.tree.n_nodes):
+            rows = self._infer(values[start:stop])
+            mean[start:stop] = rows.states[:, numbers]
+            variance[start:stop] = rows.variances[:, numbers]
         center, scale = self._units()
         return Normal(mean * scale[numbers] + center[numbers], variance * scale[numbers] ** 2)
 
@@ -208,18 +207,19 @@ class GaussianTreeModel:
         child = child_of_edge(self.tree, a, b)
         ends = [int(self.tree.parent[child]), child]
         values = self._table(X).values
-        pair = np.empty((len(values), 5))
-        for start, stop in chunks(len(values), self.tree.n_nodes):
-            states, groups, variances, covariances = self._states(values[start:stop], None)
-            pair[start:stop, :2] = states[:, ends]
-            pair[start:stop, 2:4] = variances[:, ends][groups.of_row]
-            pair[start:stop, 4] = covariances[:, child][groups.of_row]
+        mean, variance = np.empty((len(values), 2)), np.empty((len(values), 2))
+        covariance = np.empty(len(values))
+        for start, stop in chunks(len(values), 3 * self.tree.n_nodes):
+            rows = self._infer(values[start:stop])
+            mean[start:stop] = rows.states[:, ends]
+            variance[start:stop] = rows.variances[:, ends]
+            covariance[start:stop] = rows.covariances[:, child]
         center, scale = (unit[ends] for unit in self._units())
-        mean, variance = pair[:, :2] * scale + center, pair[:, 2:4] * scale**2
+        mean, variance = mean * scale + center, variance * scale**2
         return NormalPair(
             Normal(mean[:, 0], variance[:, 0]),
             Normal(mean[:, 1], variance[:, 1]),
-            pair[:, 4] * scale[0] * scale[1],
+            covariance * scale[0] * scale[1],
         )
 
     def complete(self, X: Any) -> FloatArray:
@@ -238,10 +238,9 @@ class GaussianTreeModel:
         width = self.tree.n_nodes if hidden else self.tree.n_observed
         rng = np.random.default_rng(random_state)
         out = np.empty((n_samples, width))
-        nothing = np.full((1, self.tree.n_observed), np.nan)
         for start, stop in chunks(n_samples, self.tree.n_nodes):
-            values = np.broadcast_to(nothing, (stop - start, self.tree.n_observed))
-            out[start:stop] = self._draw(values, rng)[:, :width]
+            nothing = np.full((stop - start, self.tree.n_observed), np.nan)
+            out[start:stop] = self._draw(nothing, rng)[:, :width]
         return out
 
     def sample_hidden(self, X: Any, random_state: Any = None) -> FloatArray:
@@ -263,11 +262,11 @@ class GaussianTreeModel:
         row = np.full((1, self.tree.n_nodes), np.nan)
         for other, value in numbered_evidence(self.tree, given).items():
             row[0, other] = value
-        states, _, variances, _ = self._states(row, None)
+        found = self._infer(row)
         center, scale = self._units()
         return Normal(
-            float(states[0, number] * scale[number] + center[number]),
-            float(variances[0, number] * scale[number] ** 2),
+            float(found.states[0, number] * scale[number] + center[number]),
+            float(found.variances[0, number] * scale[number] ** 2),
         )
 
     # Behind it ------------------------------------------------------------------------------
@@ -281,79 +280,75 @@ class GaussianTreeModel:
         return np.append(self.means, np.zeros(hidden)), np.append(self.scales, np.ones(hidden))
 
     def _log_likelihood(self, values: FloatArray) -> FloatArray:
-        groups = row_groups(values)
-        return self._run(values, groups, _NOTHING, _NOTHING, _NOTHING)
+        return self._run(values, _NOTHING, _NOTHING, _NOTHING)
 
-    def _states(
-        self, values: FloatArray, rng: np.random.Generator | None
-    ) -> tuple[FloatArray, RowGroups, FloatArray, FloatArray]:
-        """Posterior means (or draws) of all nodes in standard units, and variances by group."""
-        groups = row_groups(values)
+    def _infer(self, values: FloatArray) -> _Inferred:
+        """Posterior means, variances and covariances of all nodes in standard units."""
         shape = (len(values), self.tree.n_nodes)
-        states = np.zeros(shape) if rng is None else rng.standard_normal(shape)
-        variances = np.empty((groups.starts.size - 1, self.tree.n_nodes))
-        covariances = np.empty_like(variances)
-        self._run(values, groups, states, variances, covariances)
-        return states, groups, variances, covariances
+        inferred = _Inferred(np.zeros(shape), np.empty(shape), np.empty(shape))
+        self._run(values, *inferred)
+        return inferred
 
     def _draw(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
-        states, *_ = self._states(values, rng)
+        """Draws of all nodes given each row."""
+        states = rng.standard_normal((len(values), self.tree.n_nodes))
+        self._run(values, states, _NOTHING, _NOTHING)
         center, scale = self._units()
         return states * scale + center
 
     def _run(
         self,
         values: FloatArray,
-        groups: RowGroups,
         states: FloatArray,
         variances: FloatArray,
         covariances: FloatArray,
     ) -> FloatArray:
         tree = self.tree
-        column = np.arange(tree.n_nodes)
-        column[values.shape[1] :] = -1
         center, scale = self._units()
         log_likelihood = np.empty(len(values))
+        parent, place = _in_order(tree)
+        rho = self.correlations[tree.order]
 
         def part(bounds: tuple[int, int]) -> None:
-            kernels.run_groups(
-                values, column, center, scale, *bounds, groups.starts, groups.members,
-                tree.order, tree.parent, self.correlations,
+            kernels.run_rows(
+                values, *bounds, place, parent, rho, center, 1.0 / scale,
                 log_likelihood, states, variances, covariances,
             )  # fmt: skip
 
-        threads.run(part, threads.split(groups.starts.size - 1, 64))
-        return log_likelihood
+        threads.run(part, threads.split(len(values), 64))
+        return np.asarray(log_likelihood - _log_units(values, scale))
 
     def __repr__(self) -> str:
         return f"GaussianTreeModel({self.tree!r})"
 
 
-class RowGroups(NamedTuple):
-    """Rows grouped by which of their cells are present, no group over 512 rows."""
+class _Inferred(NamedTuple):
+    """Values of all nodes given each row: means, variances, covariances with the parents."""
 
-    starts: IntArray
-    members: IntArray
-    of_row: IntArray
+    states: FloatArray
+    variances: FloatArray
+    covariances: FloatArray
 
 
-def row_groups(values: FloatArray) -> RowGroups:
-    """Group the rows in which the same cells are missing."""
-    missing = np.isnan(values)
-    if missing.any():
-        packed = np.packbits(missing, axis=1)
-        keys = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
-        _, pattern = np.unique(keys, return_inverse=True)
-    else:
-        pattern = np.zeros(len(values), np.int64)
-    members = np.argsort(pattern, kind="stable")
-    ordered = pattern[members]
-    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    within = np.arange(members.size) - np.repeat(first, np.diff(np.append(first, members.size)))
-    starts = np.append(np.flatnonzero(within % _GROUP_ROWS == 0), members.size)
-    of_row = np.empty(members.size, np.int64)
-    of_row[members] = np.repeat(np.arange(starts.size - 1), np.diff(starts))
-    return RowGroups(starts, members, of_row)
+def _in_order(tree: Tree) -> tuple[IntArray, IntArray]:
+    """Parents when nodes are numbered in traversal order, and the new number of every node."""
+    place = np.empty(tree.n_nodes, np.int64)
+    place[tree.order] = np.arange(tree.n_nodes)
+    parent = tree.parent[tree.order]
+    return np.where(parent < 0, -1, place[parent]), place
+
+
+def _log_units(values: FloatArray, scale: FloatArray) -> Any:
+    """Sum of the log-scales of the cells present in each row."""
+    log_scale = np.log(scale[: values.shape[1]])
+    if not log_scale.any():
+        return 0.0
+    per_row = np.full(len(values), log_scale.sum())
+    for start, stop in chunks(len(values), values.shape[1]):
+        missing = np.isnan(values[start:stop])
+        if missing.any():
+            per_row[start:stop] -= missing @ log_scale
+    return per_row
 
 
 def _numbers(what: str, values: ArrayLike | None, count: int, default: float) -> FloatArray:

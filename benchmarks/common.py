@@ -1,0 +1,37 @@
+"""What the benchmarks share: the paper's data where it is, and tables on the terminal."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import numpy as np
+
+
+def data_folder() -> Path | None:
+    """Folder of the paper's data, or None with a note."""
+    folder = os.environ.get("LATENTREE_DATA", "")
+    if not folder or not Path(folder).is_dir():
+        print("LATENTREE_DATA is not set: what needs the paper's data is left out")
+        return None
+    return Path(folder)
+
+
+def newsgroups() -> np.ndarray | None:
+    """Newsgroups as 0/1 codes, 16,242 × 100, or None."""
+    folder = data_folder()
+    if folder is None:
+        return None
+    with gzip.open(folder / "newsgroups.csv.gz", "rt") as file:
+        return np.loadtxt(file, delimiter=",", skiprows=1, dtype=np.int8)
+
+
+def show(header: list[str], lines: list[list[str]]) -> None:
+    """Print a table, first column to the left, the others to the right."""
+    widths = [max(len(line[i]) for line in [header, *lines]) for i in range(len(header))]
+    for line in [header, ["-" * width for width in widths], *lines]:
+        cells = [line[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
+        print("  ".join(cells))
+    print(flush=True)
