@@ -354,7 +354,7 @@ def merge_families(
     new_node = np.empty(n_families, np.int64)
     for family in range(n_families):
         members = np.flatnonzero(label == family)
-        u = members[0]
+        u = int(members[0])
         if members.size > 1:
             to_parent = distances_to_parent(distance, depth, members, reach)
             u = family_parent(distance, members, to_parent, tolerance, short)
@@ -422,7 +422,7 @@ def family_labels(distance, depth, spread, noise, tolerance, epsilon, relaxed):
 
 @kernel()
 def spread_of(product):
-    """max Φ − min Φ of every pair from the max-plus product; 0 where nothing contradicts."""
+    """Λ = max Φ − min Φ of every pair from the max-plus product; 0 where nothing contradicts."""
     m = product.shape[0]
     out = np.zeros((m, m))
     for i in range(m):
@@ -434,8 +434,20 @@ def spread_of(product):
 
 @kernel()
 def finish_grouping(
-    distance, depth, node, noise, z, tau, tolerance, epsilon, short, relaxed,
-    next_hidden, ends, lengths, n_edges,
+    distance,
+    depth,
+    node,
+    noise,
+    z,
+    tau,
+    tolerance,
+    epsilon,
+    short,
+    relaxed,
+    next_hidden,
+    ends,
+    lengths,
+    n_edges,
 ):
     """Run rounds of recursive grouping until one node is left; return the number of edges."""
     reach = 6.0 if noise > 0.0 else 0.0

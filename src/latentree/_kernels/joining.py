@@ -176,7 +176,6 @@ def join_neighbours(distance):
             if alive[k]:
                 fresh += merged[k]
         total[j] = fresh
-        old_u = u[j]
         u[j] = fresh / (r - 3)
         rise = _refresh_u(total, u, alive, n_slots, 1.0 / (r - 3))
         drop += rise

@@ -1,5 +1,47 @@
-"""Learners of latent trees from information distances."""
+"""Learners of latent trees from information distances.
+
+Every learner takes :class:`~latentree.distances.Distances`, or a square array, and returns a
+minimal :class:`~latentree.tree.Tree`:
+
+============================== ==================================================================
+:func:`chow_liu`               the spanning tree: no hidden variables, the baseline
+:func:`neighbor_joining`       joins pair after pair; fast, best for short distances
+:func:`recursive_grouping`     finds whole families at once; the most accurate from samples when
+                               there are few hidden variables
+:func:`cl_grouping`            a Chow-Liu tree, then one of the two above in each neighbourhood:
+                               near m² for m variables, best for large and long trees
+:func:`cl_blind`               a Chow-Liu tree, then a hidden variable beside each inner node
+============================== ==================================================================
+
+By default they are *relaxed*: made for estimated distances. With ``exact=True`` they expect the
+distances of a tree, and give that tree back. :func:`learn_structure` calls them by name, and
+:func:`node_relationships` is the test that recursive grouping rests on.
+
+From samples, the relaxed learners share three ideas that the paper does not have. A distance
+comes with an interval, z standard errors wide on the scale of correlations, and two nodes are
+kept apart only by what their intervals cannot explain. An edge between two hidden nodes must be
+told from 0 by the data, or it is contracted. And all lengths are fitted in the end, by weighted
+least squares on the correlations of near pairs.
+"""
+
 from latentree.structure.chow_liu import chow_liu, mutual_information_tree
+from latentree.structure.cl_blind import cl_blind
 from latentree.structure.cl_grouping import cl_grouping
+from latentree.structure.learn import METHODS, learn_structure
 from latentree.structure.neighbor_joining import neighbor_joining
 from latentree.structure.recursive_grouping import recursive_grouping
+from latentree.structure.relationships import Relation, Relationships, node_relationships
+
+__all__ = [
+    "METHODS",
+    "Relation",
+    "Relationships",
+    "chow_liu",
+    "cl_blind",
+    "cl_grouping",
+    "learn_structure",
+    "mutual_information_tree",
+    "neighbor_joining",
+    "node_relationships",
+    "recursive_grouping",
+]

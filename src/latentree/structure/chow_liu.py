@@ -25,7 +25,7 @@ def chow_liu(distances: Any) -> Tree:
 
     Examples
     --------
-    >>> print(chow_liu([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]]))
+    >>> print(chow_liu([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]]).draw())
     x0
     └─ x1  1
        └─ x2  2

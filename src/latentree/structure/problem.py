@@ -7,7 +7,7 @@ the data falls apart into blocks, each gets a tree of its own, and a warning say
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,7 +86,7 @@ def learn_by_blocks(
     if len(blocks) > 1:
         warnings.warn(
             f"the variables fall apart into {len(blocks)} blocks that look independent of each "
-            f"other (the smallest: {_some_names(checked, min(blocks, key=len))}); each block gets "
+            f"other (the smallest: {_some_names(checked, min(blocks, key=lambda b: b.size))}); each block gets "
             "a tree of its own",
             DataWarning,
             stacklevel=3,
@@ -134,7 +134,7 @@ def _independent_edges(distances: Distances, edges: IntArray) -> NDArray[np.bool
     return out
 
 
-def _some_names(distances: Distances, block: Iterable[int]) -> str:
+def _some_names(distances: Distances, block: IntArray) -> str:
     names = [distances.names[v] for v in block]
     return ", ".join(map(repr, names[:3])) + (" …" if len(names) > 3 else "")
 

@@ -1,0 +1,183 @@
+"""Compiled loops against their plain definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from latentree._kernels import branches, fitting, grouping
+from latentree._kernels.joining import join_neighbours
+from latentree._kernels.ranges import FAR, max_difference, max_difference_small
+from latentree._kernels.spanning import minimum_spanning_tree
+from tests.structure.shapes import latent_trees
+
+
+def _textbook_excess(d, ends):
+    """Replay joins by the textbook: by how much any joined pair missed the smallest criterion."""
+    m = len(d)
+    full = np.zeros((2 * m - 2, 2 * m - 2))
+    full[:m, :m] = d
+    active = list(range(m))
+    worst = 0.0
+    for step in range(m - 3):
+        i, j, h = ends[2 * step, 0], ends[2 * step + 1, 0], m + step
+        part = full[np.ix_(active, active)]
+        r = len(active)
+        total = part.sum(axis=1)
+        criterion = (r - 2) * part - total[:, None] - total
+        np.fill_diagonal(criterion, np.inf)
+        chosen = criterion[active.index(i), active.index(j)]
+        worst = max(worst, (chosen - criterion.min()) / (r - 2))
+        full[h, active] = full[active, h] = (full[i, active] + full[j, active] - full[i, j]) / 2
+        full[h, h] = 0.0
+        active = [v for v in active if v not in (i, j)] + [h]
+    return worst
+
+
+@pytest.mark.parametrize("kind", ["uniform", "skewed", "integers", "points", "constant"])
+def test_neighbor_joining_joins_what_the_textbook_joins(kind):
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        m = int(rng.integers(4, 90))
+        d = {
+            "uniform": lambda m=m: rng.uniform(0, 1, (m, m)),
+            "skewed": lambda m=m: rng.exponential(1, (m, m)) ** 3,
+            "integers": lambda m=m: rng.integers(1, 4, (m, m)).astype(float),
+            "points": lambda m=m: np.abs(np.subtract.outer(*[rng.normal(size=m)] * 2)),
+            "constant": lambda m=m: np.ones((m, m)),
+        }[kind]()
+        d = np.triu(d, 1) + np.triu(d, 1).T
+        ends, _ = join_neighbours(d.copy())
+        assert _textbook_excess(d, ends) <= 1e-9 * max(d.max(), 1.0)
+
+
+def test_neighbor_joining_of_a_larger_noisy_matrix():
+    rng = np.random.default_rng(8)
+    points = rng.normal(size=(300, 5))
+    d = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
+    d += np.triu(rng.uniform(0, 0.5, d.shape), 1) + np.triu(rng.uniform(0, 0.5, d.shape), 1).T
+    d = (d + d.T) / 2
+    np.fill_diagonal(d, 0.0)
+    ends, _ = join_neighbours(d.copy())
+    assert _textbook_excess(d, ends) <= 1e-9 * d.max()
+
+
+@given(tree=latent_trees(most=20, shapes=("binary",)))
+@settings(max_examples=20, deadline=None)
+def test_neighbor_joining_lengths(tree):
+    ends, lengths = join_neighbours(tree.path_lengths())
+    assert lengths.sum() == pytest.approx(tree.length.sum())
+    assert ends.max() == 2 * tree.n_observed - 3
+
+
+@pytest.mark.parametrize("m", [1, 2, 5, 64, 130])
+def test_max_difference(m):
+    rng = np.random.default_rng(m)
+    lower = rng.normal(size=(m, m))
+    upper = rng.normal(size=(m, m))
+    upper = upper + upper.T
+    naive = (lower[:, None, :] - upper[None, :, :]).max(axis=2)
+    np.testing.assert_allclose(max_difference(lower, upper), naive, atol=1e-15)
+    np.testing.assert_allclose(max_difference_small(lower, upper), naive, atol=1e-15)
+
+
+def test_the_threshold_tau_leaves_out_far_nodes():
+    rng = np.random.default_rng(0)
+    m, tau = 20, 1.2
+    d = rng.uniform(0.2, 2.0, (m, m))
+    d = np.triu(d, 1) + np.triu(d, 1).T
+    bounds = grouping.distance_bounds(d, np.zeros(m), 0.0, 0.0, tau)
+    spread = grouping.spread_of(max_difference(*bounds))
+    for i in range(m):
+        for j in range(m):
+            near = [k for k in range(m) if k not in (i, j) and max(d[i, k], d[j, k]) < tau]
+            if i == j:
+                continue
+            if near:
+                assert spread[i, j] == pytest.approx(np.ptp(d[i, near] - d[j, near]))
+            else:
+                assert spread[i, j] < -FAR / 2
+
+
+def test_the_number_of_threads_changes_nothing(monkeypatch):
+    rng = np.random.default_rng(1)
+    d = rng.uniform(0, 1, (200, 200))
+    results = []
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("LATENTREE_NUM_THREADS", threads)
+        results.append(max_difference(d, d + d.T))
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
+
+
+@given(m=st.integers(2, 30), seed=st.integers(0, 10**6))
+@settings(max_examples=30, deadline=None)
+def test_average_linkage_equals_scipy(m, seed):
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    rng = np.random.default_rng(seed)
+    d = rng.uniform(0, 1, (m, m))
+    d = np.triu(d, 1) + np.triu(d, 1).T
+    limit = rng.uniform(0, 1)
+    ours = grouping.average_linkage(d, limit)
+    theirs = fcluster(linkage(squareform(d), "average"), limit, "distance")
+    same = ours[:, None] == ours
+    np.testing.assert_array_equal(same, theirs[:, None] == theirs)
+
+
+def test_mean_silhouette_equals_scikit_learn():
+    from sklearn.metrics import silhouette_score
+
+    rng = np.random.default_rng(4)
+    d = rng.uniform(0, 1, (25, 25))
+    d = np.triu(d, 1) + np.triu(d, 1).T
+    label = np.r_[0, 1, 2, 3, rng.integers(0, 4, 21)]
+    label[label == 3] = 2
+    expected = silhouette_score(d, label, metric="precomputed")
+    assert grouping.mean_silhouette(d, label) == pytest.approx(expected)
+
+
+def test_prim_breaks_ties_by_the_shift():
+    d = np.full((5, 5), 2.0)
+    np.fill_diagonal(d, 0.0)
+    shift = np.array([5.0, 1.0, 4.0, 3.0, 2.0])
+    a, b = minimum_spanning_tree(d, shift)
+    edges = {frozenset(e) for e in zip(a.tolist(), b.tolist(), strict=True)}
+    assert edges == {frozenset((1, v)) for v in (0, 2, 3, 4)}
+
+
+@given(tree=latent_trees(most=25))
+@settings(max_examples=40, deadline=None)
+def test_pairs_around_determine_all_lengths(tree):
+    pairs = fitting.pairs_around(tree.order, tree.parent, tree.length, tree.n_observed, 2, 8)
+    level = fitting.node_levels(tree.order, tree.parent)
+    starts, items = fitting.path_edges(pairs, tree.parent, level)
+    design = np.zeros((len(pairs), tree.n_nodes))
+    for row in range(len(pairs)):
+        design[row, items[starts[row] : starts[row + 1]]] = 1.0
+    truth = tree.path_lengths()[pairs[:, 0], pairs[:, 1]]
+    np.testing.assert_allclose(design @ tree.length, truth, atol=1e-9)
+    assert np.linalg.matrix_rank(design) == tree.n_edges
+
+
+@given(tree=latent_trees(most=20, shapes=("random", "hubs", "caterpillar"), longest=1.0))
+@settings(max_examples=30, deadline=None)
+def test_squared_sights_are_multiple_correlations(tree):
+    """R² of regressing a node on the observed nodes behind an edge, from the joint covariance."""
+    nodes = np.arange(tree.n_nodes)
+    rho = np.exp(-tree.path_lengths(nodes, nodes))
+    down, up = branches.squared_sights(tree.order, tree.parent, tree.length, tree.n_observed)
+    behind = {v: [v] if v < tree.n_observed else [] for v in nodes}
+    for v in tree.order[::-1]:
+        if tree.parent[v] >= 0:
+            behind[tree.parent[v]] = behind[tree.parent[v]] + behind[v]
+    for v in tree.edges[:, 1]:
+        inside = behind[v]
+        outside = [o for o in range(tree.n_observed) if o not in inside]
+        for near, seen, value in ((tree.parent[v], inside, down[v]), (v, outside, up[v])):
+            r = rho[near, seen]
+            expected = r @ np.linalg.solve(rho[np.ix_(seen, seen)], r)
+            assert value == pytest.approx(expected, abs=1e-6)
