@@ -26,6 +26,10 @@ class ModelError(LatentTreeError, ValueError):
     """Parameters do not make a probability model, or do not fit the tree."""
 
 
+class FileError(LatentTreeError, ValueError):
+    """A file cannot be read or written; the message names the file and the part at fault."""
+
+
 class MissingExtraError(LatentTreeError, ImportError):
     """An optional dependency is not installed."""
 
