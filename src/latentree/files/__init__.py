@@ -1,0 +1,38 @@
+"""Files: models as JSON, trees and models in the formats of other programs.
+
+:func:`save` and :func:`load` keep a model to the last bit (``docs/model-file.md``). :func:`export`
+writes for other programs, choosing the format by the suffix, and :func:`read_tree` reads Newick and
+GraphML; ``to_…`` and ``from_…`` do the same with text.
+"""
+
+from latentree.files.bif import to_bif
+from latentree.files.export import export, read_tree
+from latentree.files.graphml import from_graphml
+from latentree.files.graphs import (
+    to_cytoscape,
+    to_dot,
+    to_gexf,
+    to_graphml,
+    to_node_link,
+)
+from latentree.files.model import load, load_report, save
+from latentree.files.newick import from_newick, to_newick
+from latentree.files.pgmpy import to_pgmpy
+
+__all__ = [
+    "export",
+    "from_graphml",
+    "from_newick",
+    "load",
+    "load_report",
+    "read_tree",
+    "save",
+    "to_bif",
+    "to_cytoscape",
+    "to_dot",
+    "to_gexf",
+    "to_graphml",
+    "to_newick",
+    "to_node_link",
+    "to_pgmpy",
+]
