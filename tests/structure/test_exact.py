@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.structure.shapes import latent_trees
 
 from latentree import structure
 from latentree.structure.cl_grouping import Growing
 from latentree.structure.problem import Problem, spanning_edges
 from latentree.structure.recursive_grouping import families, grouping_of
 from latentree.tree import Tree
-from tests.structure.shapes import latent_trees
 
 EXACT = {
     "rg": lambda d: structure.recursive_grouping(d, exact=True),

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.structure.shapes import latent_trees
 
 from latentree._kernels import branches, fitting, grouping
 from latentree._kernels.joining import join_neighbours
 from latentree._kernels.ranges import FAR, max_difference, max_difference_small
 from latentree._kernels.spanning import minimum_spanning_tree
-from tests.structure.shapes import latent_trees
+from latentree.structure.lengths import QUICK, _near_pairs
 
 
 def _textbook_excess(d, ends):
@@ -152,7 +153,7 @@ def test_prim_breaks_ties_by_the_shift():
 @given(tree=latent_trees(most=25))
 @settings(max_examples=40, deadline=None)
 def test_pairs_around_determine_all_lengths(tree):
-    pairs = fitting.pairs_around(tree.order, tree.parent, tree.length, tree.n_observed, 2, 8)
+    pairs = _near_pairs(tree, QUICK)
     level = fitting.node_levels(tree.order, tree.parent)
     starts, items = fitting.path_edges(pairs, tree.parent, level)
     design = np.zeros((len(pairs), tree.n_nodes))

@@ -9,14 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from latentree import simulate, structure
-from latentree.distances import Distances, information_distances
-from latentree.errors import DataWarning, DistanceError
-from latentree.structure.contraction import contract_short
-from latentree.structure.lengths import fit_lengths
-from latentree.structure.problem import Problem, spanning_edges
-from latentree.tree import Tree
 from tests.structure.shapes import (
     is_minimal,
     latent_trees,
@@ -25,6 +17,14 @@ from tests.structure.shapes import (
     sampled_distances,
     with_lengths,
 )
+
+from latentree import simulate, structure
+from latentree.distances import Distances, information_distances
+from latentree.errors import DataWarning, DistanceError
+from latentree.structure.contraction import contract_short
+from latentree.structure.lengths import fit_lengths
+from latentree.structure.problem import Problem, spanning_edges
+from latentree.tree import Tree
 
 METHODS = list(structure.METHODS)
 LATENT = ["rg", "nj", "clrg", "clnj"]

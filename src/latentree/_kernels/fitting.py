@@ -42,9 +42,12 @@ def nearest_around(order, parent, length, n_observed, count):
     for each the neighbour behind which it lies (the node itself for an observed one).
     """
     n = parent.size
-    nodes = np.full((n, 2 * count), -1, np.int64)
-    far = np.full((n, 2 * count), np.inf)
-    tags = np.full((n, 2 * count), -1, np.int64)
+    nodes = np.empty((n, 2 * count), np.int64)
+    far = np.empty((n, 2 * count))
+    tags = np.empty((n, 2 * count), np.int64)
+    for v in range(n):
+        for q in range(2 * count):
+            nodes[v, q] = -1
     for v in range(n_observed):
         _offer(nodes[v], far[v], tags[v], v, 0.0, v)
     for position in range(n - 1, -1, -1):
@@ -66,66 +69,58 @@ def nearest_around(order, parent, length, n_observed, count):
 
 
 @kernel()
-def pairs_around(order, parent, length, n_observed, count, crowd):
-    """Pairs of observed nodes whose distances determine the lengths of all edges around.
+def lists_around(order, parent, length, n_observed, count):
+    """The nearest observed nodes around each node, at most ``count`` behind each neighbour.
 
-    Around each node, the ``count`` nearest observed nodes behind each neighbour are paired across
-    neighbours: all with all up to ``crowd`` of them, beyond that each with the ``crowd`` nearest.
-    Pairs are returned with the smaller node first and may repeat.
+    Returns for every entry the node in the middle, the observed node, the neighbour behind which
+    it lies (the node itself for an observed one), and the distance.
     """
     n = parent.size
     nodes, far, tags = nearest_around(order, parent, length, n_observed, count)
-    # Lists by neighbour: of v's own subtree as seen from its parent, and of the rest from v.
-    degree = np.zeros(n, np.int64)
-    for v in range(n):
-        if parent[v] >= 0:
-            degree[v] += 1
-            degree[parent[v]] += 1
-    starts = np.zeros(n + 1, np.int64)
-    for v in range(n):
-        starts[v + 1] = starts[v] + (degree[v] + 1) * count
-    item = np.empty(starts[n], np.int64)
-    item_far = np.empty(starts[n])
-    item_tag = np.empty(starts[n], np.int64)
-    fill = starts[:-1].copy()
+    room = 2 * n * count + n_observed
+    entry = np.empty((room, 3), np.int64)
+    distance = np.empty(room)
+    size = 0
     for v in range(n):
         if v < n_observed:
-            item[fill[v]], item_far[fill[v]], item_tag[fill[v]] = v, 0.0, v
-            fill[v] += 1
+            entry[size, 0], entry[size, 1], entry[size, 2] = v, v, v
+            distance[size] = 0.0
+            size += 1
         p = parent[v]
         if p < 0:
             continue
-        down = 0
-        for q in range(2 * count):
-            if down < count and nodes[v, q] >= 0 and tags[v, q] != p:
-                f = fill[p]
-                item[f], item_far[f], item_tag[f] = nodes[v, q], far[v, q] + length[v], v
-                fill[p] += 1
-                down += 1
-        up = 0
-        for q in range(2 * count):
-            if up < count and nodes[p, q] >= 0 and tags[p, q] != v:
-                f = fill[v]
-                item[f], item_far[f], item_tag[f] = nodes[p, q], far[p, q] + length[v], p
-                fill[v] += 1
-                up += 1
-    total = 0
-    for v in range(n):
-        size = fill[v] - starts[v]
-        total += size * min(size, crowd)
-    pairs = np.empty((total, 2), np.int64)
+        for centre, other in ((p, v), (v, p)):
+            taken = 0
+            for q in range(2 * count):
+                if taken < count and nodes[other, q] >= 0 and tags[other, q] != centre:
+                    entry[size, 0], entry[size, 1] = centre, nodes[other, q]
+                    entry[size, 2] = other
+                    distance[size] = far[other, q] + length[v]
+                    size += 1
+                    taken += 1
+    return entry[:size], distance[:size]
+
+
+@kernel()
+def pairs_across(entry, crowd):
+    """Pair the entries around each node across neighbours.
+
+    ``entry`` is sorted by the node in the middle and by distance. Around a node all are paired
+    with all up to ``crowd`` of them, beyond that each with the ``crowd`` nearest. The smaller
+    node comes first; pairs may repeat.
+    """
+    n = entry.shape[0]
+    pairs = np.empty((n * crowd, 2), np.int64)
     n_pairs = 0
-    for v in range(n):
-        size = fill[v] - starts[v]
-        here = slice(starts[v], fill[v])
-        by_distance = np.argsort(item_far[here], kind="mergesort") + starts[v]
-        for a in range(size):
-            for b in range(min(a, crowd)):
-                x, y = by_distance[a], by_distance[b]
-                if item_tag[x] != item_tag[y]:
-                    pairs[n_pairs, 0] = min(item[x], item[y])
-                    pairs[n_pairs, 1] = max(item[x], item[y])
-                    n_pairs += 1
+    first = 0
+    for x in range(n):
+        if entry[x, 0] != entry[first, 0]:
+            first = x
+        for y in range(first, min(x, first + crowd)):
+            if entry[x, 2] != entry[y, 2]:
+                pairs[n_pairs, 0] = min(entry[x, 1], entry[y, 1])
+                pairs[n_pairs, 1] = max(entry[x, 1], entry[y, 1])
+                n_pairs += 1
     return pairs[:n_pairs]
 
 
@@ -171,7 +166,8 @@ def node_levels(order, parent):
 @kernel()
 def _normal_product(x, free, starts, items, weight, out):
     """Set out = Aᵀ·W·A·x over the free edges, where A says which edges each path holds."""
-    out[:] = 0.0
+    for e in range(x.size):
+        out[e] = 0.0
     for pair in range(starts.size - 1):
         path = items[starts[pair] : starts[pair + 1]]
         total = 0.0
@@ -186,69 +182,89 @@ def _normal_product(x, free, starts, items, weight, out):
 
 
 @kernel()
-def _solve_free(start, free, starts, items, weight, target, n_steps):
-    """Conjugate gradients for min Σ w·(target − path length)² over the free edges, others 0."""
-    n = start.size
-    x = np.where(free, start, 0.0)
-    diagonal = np.zeros(n)
+def _solve_free(x, free, starts, items, weight, target, n_steps):
+    """Conjugate gradients for min Σ w·(target − path length)² over the free edges, in place.
+
+    Edges that are not free stay at 0.
+    """
+    n = x.size
+    inverse = np.zeros(n)
     residual = np.zeros(n)
+    direction = np.zeros(n)
+    product = np.zeros(n)
+    for e in range(n):
+        x[e] = x[e] if free[e] else 0.0
     for pair in range(starts.size - 1):
         path = items[starts[pair] : starts[pair + 1]]
         gap = target[pair]
         for e in path:
             gap -= x[e]
-        gap *= weight[pair]
         for e in path:
-            diagonal[e] += weight[pair]
-            residual[e] += gap
+            inverse[e] += weight[pair]
+            residual[e] += gap * weight[pair]
+    energy = 0.0
     for e in range(n):
-        diagonal[e] = 1.0 / diagonal[e] if free[e] and diagonal[e] > 0.0 else 0.0
-    residual *= free
-    direction = diagonal * residual
-    product = np.empty(n)
-    energy = (residual * direction).sum()
+        inverse[e] = 1.0 / inverse[e] if free[e] and inverse[e] > 0.0 else 0.0
+        direction[e] = inverse[e] * residual[e]
+        energy += direction[e] * residual[e]
     enough = 1e-16 * energy
     for _ in range(n_steps):
         if energy <= enough:
             break
         _normal_product(direction, free, starts, items, weight, product)
-        step = energy / (direction * product).sum()
-        x += step * direction
-        residual -= step * product
-        scaled = diagonal * residual
-        new_energy = (residual * scaled).sum()
-        direction = scaled + (new_energy / energy) * direction
+        curvature = 0.0
+        for e in range(n):
+            curvature += direction[e] * product[e]
+        step = energy / curvature
+        new_energy = 0.0
+        for e in range(n):
+            x[e] += step * direction[e]
+            residual[e] -= step * product[e]
+            new_energy += inverse[e] * residual[e] * residual[e]
+        for e in range(n):
+            direction[e] = inverse[e] * residual[e] + new_energy / energy * direction[e]
         energy = new_energy
-    return x
 
 
 @kernel()
-def fit_edge_lengths(length, is_edge, starts, items, estimated, n_rounds, n_steps):
-    """Gauss-Newton on the scale of correlations; lengths stay ≥ 0.
+def _set_goals(length, starts, items, estimated, weight, target):
+    """Weights and wanted path lengths of one Gauss-Newton step on the scale of correlations.
 
-    ``estimated`` holds ρ̂ of each pair. A pair whose ρ̂ is below the path's ρ moves the path by
-    (ρ − ρ̂)/ρ ≤ 1, one whose ρ̂ is above by log(ρ̂/ρ); its weight is ρ²/(1 − ρ²)².
+    A pair whose ρ̂ is below the path's ρ moves the path by (ρ − ρ̂)/ρ ≤ 1, one whose ρ̂ is above
+    by log(ρ̂/ρ); its weight is ρ²/(1 − ρ²)².
     """
-    n_pairs = starts.size - 1
-    weight = np.empty(n_pairs)
-    target = np.empty(n_pairs)
-    length = length.copy()
+    for pair in range(starts.size - 1):
+        path = 0.0
+        for e in items[starts[pair] : starts[pair + 1]]:
+            path += length[e]
+        path = min(path, 30.0)
+        rho = math.exp(-path)
+        ratio = estimated[pair] / rho
+        target[pair] = path + (1.0 - ratio if ratio < 1.0 else -math.log(ratio))
+        weight[pair] = (rho / max(1.0 - rho * rho, 1e-3)) ** 2
+
+
+@kernel()
+def fit_edge_lengths(length, parent, starts, items, estimated, n_rounds, n_steps):
+    """Fit lengths to ρ̂ of each pair in Gauss-Newton steps; ``length`` is overwritten.
+
+    What comes out negative is set to 0 and the rest solved again, a few times over.
+    """
+    n = length.size
+    weight = np.empty(starts.size - 1)
+    target = np.empty(starts.size - 1)
+    free = np.empty(n, np.bool_)
     for _ in range(n_rounds):
-        for pair in range(n_pairs):
-            path = 0.0
-            for e in items[starts[pair] : starts[pair + 1]]:
-                path += length[e]
-            path = min(path, 30.0)
-            rho = math.exp(-path)
-            ratio = estimated[pair] / rho
-            target[pair] = path + (1.0 - ratio if ratio < 1.0 else -math.log(ratio))
-            weight[pair] = (rho / max(1.0 - rho * rho, 1e-3)) ** 2
-        free = is_edge.copy()
+        _set_goals(length, starts, items, estimated, weight, target)
+        for e in range(n):
+            free[e] = parent[e] >= 0
         for _ in range(4):
-            fitted = _solve_free(length, free, starts, items, weight, target, n_steps)
-            negative = fitted < 0.0
-            if not negative.any():
+            _solve_free(length, free, starts, items, weight, target, n_steps)
+            n_negative = 0
+            for e in range(n):
+                if length[e] < 0.0:
+                    length[e] = 0.0
+                    free[e] = False
+                    n_negative += 1
+            if n_negative == 0:
                 break
-            free &= ~negative
-        length = np.maximum(fitted, 0.0)
-    return length

@@ -6,6 +6,9 @@ bound on its own smallest value of d_ij − u_j, and is scanned again only when 
 it could win. A scan's result ages: after a step no u_j has risen by more than the largest rise,
 so subtracting the sum of the largest rises since the scan keeps the bound valid. The pair that is
 joined is the same as in the textbook, always.
+
+A slot whose node has been joined is marked by u = −1e300: d − u is then never smallest, and the
+loops need no branch.
 """
 
 from __future__ import annotations
@@ -13,8 +16,6 @@ from __future__ import annotations
 import numpy as np
 
 from latentree._kernels.compiling import kernel
-
-HUGE = 1e300
 
 
 @kernel(fastmath=True)
@@ -51,67 +52,77 @@ def _first_at(row, u, stop, wanted):
 
 
 @kernel()
-def _best_pair(distance, u, bound, drop, alive, n_slots):
-    """The alive pair (i, j), j < i, with the smallest d_ij − u_i − u_j."""
-    best = np.inf
-    best_i = -1
+def _best_pair(distance, u, bound, drop, n_slots):
+    """The pair of slots (i, j), j < i, with the smallest d_ij − u_i − u_j."""
     # Start from the row whose bound is lowest: its exact value rules out most other rows.
-    start = -1
-    lowest = np.inf
-    for i in range(1, n_slots):
-        if alive[i]:
-            value = bound[i] - u[i]
-            if value < lowest:
-                lowest = value
-                start = i
+    start = _first_at(bound, u, n_slots, _row_minimum(bound, u, n_slots))
+    best_i = start
     best_raw = _row_minimum(distance[start], u, start)
     bound[start] = best_raw + drop
     best = best_raw - u[start]
-    best_i = start
     for i in range(1, n_slots):
-        if alive[i] and i != start and bound[i] - drop - u[i] <= best:
+        if bound[i] - drop - u[i] <= best and i != start:
             raw = _row_minimum(distance[i], u, i)
             bound[i] = raw + drop
             value = raw - u[i]
             if value < best or (value == best and i < best_i):
-                best = value
-                best_i = i
-                best_raw = raw
+                best, best_i, best_raw = value, i, raw
     return best_i, _first_at(distance[best_i], u, best_i, best_raw)
 
 
 @kernel(fastmath=True)
-def _merge_rows(distance, i, j, n_slots, total, out):
-    """Distances of the new node to all (in ``out``); updates the row sums of the others."""
-    d_ij = distance[i, j]
-    row_i = distance[i]
-    row_j = distance[j]
+def _merge_rows(row_i, row_j, d_ij, n_slots, u, total, out):
+    """Distances of the new node to all, in ``out``; updates S of the others, returns its own."""
+    fresh = 0.0
     for k in range(n_slots):
         # d_hk = (d_ik + d_jk − d_ij) / 2, and S_k loses d_ik + d_jk and gains d_hk.
         both = row_i[k] + row_j[k]
-        out[k] = 0.5 * (both - d_ij)
+        new = 0.5 * (both - d_ij)
+        out[k] = new
         total[k] -= 0.5 * (both + d_ij)
+        fresh += new if u[k] > -1e299 else 0.0
+    return fresh
+
+
+@kernel()
+def _write_node(distance, j, merged, n_slots):
+    """Put the new node's distances into row and column j."""
+    row = distance[j]
+    for k in range(n_slots):
+        row[k] = merged[k]
+    for k in range(n_slots):
+        distance[k, j] = merged[k]
+    row[j] = 0.0
 
 
 @kernel(fastmath=True)
-def _refresh_u(total, u, alive, n_slots, scale):
-    """Set u_k = S_k·scale for the alive; return the largest rise."""
+def _refresh_u(total, u, n_slots, scale):
+    """Set u_k = S_k·scale of all nodes that are left; return the largest rise."""
     rise = -1e300
     for k in range(n_slots):
+        old = u[k]
         new = total[k] * scale
-        change = new - u[k] if alive[k] else -1e300
-        u[k] = new if alive[k] else -1e300
+        change = new - old if old > -1e299 else -1e300
+        u[k] = new if old > -1e299 else old
         rise = change if change > rise else rise
     return rise
 
 
+@kernel(fastmath=True)
+def _offer_to_later(merged, bound, j, n_slots, gain):
+    """Lower the bounds of the rows after j, which see the new node in slot j."""
+    for k in range(j + 1, n_slots):
+        value = merged[k] + gain
+        bound[k] = value if value < bound[k] else bound[k]
+
+
 @kernel()
-def _compact(distance, total, u, bound, alive, slot_node, n_slots):
-    """Move the alive slots to the front, in place; return how many there are."""
+def _compact(distance, total, u, bound, slot_node, n_slots):
+    """Move the slots that are in use to the front, in place; return how many there are."""
     count = 0
     keep = np.empty(n_slots, np.int64)
     for k in range(n_slots):
-        if alive[k]:
+        if u[k] > -1e299:
             keep[count] = k
             count += 1
     for a in range(count):
@@ -123,8 +134,6 @@ def _compact(distance, total, u, bound, alive, slot_node, n_slots):
         u[a] = u[keep[a]]
         bound[a] = bound[keep[a]]
         slot_node[a] = slot_node[keep[a]]
-    alive[:count] = True
-    alive[count:] = False
     return count
 
 
@@ -139,63 +148,51 @@ def join_neighbours(distance):
     m = distance.shape[0]
     ends = np.empty((2 * m - 3, 2), np.int64)
     lengths = np.empty(2 * m - 3)
-    alive = np.ones(m, np.bool_)
     slot_node = np.arange(m)
     total = np.empty(m)
+    u = np.zeros(m)
+    bound = np.empty(m)
+    merged = np.empty(m)
+    bound[0] = 1e300
     for k in range(m):
         distance[k, k] = 0.0
         total[k] = _row_sum(distance[k])
-    u = np.zeros(m)
-    _refresh_u(total, u, alive, m, 1.0 / max(m - 2, 1))
-    bound = np.full(m, -1e300)
-    merged = np.empty(m)
-    drop = 0.0
-    n_slots = m
+    _refresh_u(total, u, m, 1.0 / max(m - 2, 1))
     for i in range(1, m):
         bound[i] = _row_minimum(distance[i], u, i)
+    drop = 0.0
+    n_slots = m
     for step in range(m - 3):
-        r = m - step
-        i, j = _best_pair(distance, u, bound, drop, alive, n_slots)
+        left = m - step - 1  # nodes that are left after this step
+        i, j = _best_pair(distance, u, bound, drop, n_slots)
         d_ij = distance[i, j]
-        # d_ih = (d_ij + u_i − u_j) / 2
-        half = 0.5 * (u[i] - u[j])
-        ends[2 * step, 0], ends[2 * step, 1] = slot_node[i], m + step
-        ends[2 * step + 1, 0], ends[2 * step + 1, 1] = slot_node[j], m + step
-        lengths[2 * step] = 0.5 * d_ij + half
-        lengths[2 * step + 1] = 0.5 * d_ij - half
-        _merge_rows(distance, i, j, n_slots, total, merged)
-        alive[i] = False
-        merged[i] = 0.0
-        merged[j] = 0.0
-        # The new node takes the lower slot, j: its own row is the shorter one to scan.
+        for side, slot, sign in ((0, i, 1.0), (1, j, -1.0)):
+            # d_ih = (d_ij + u_i − u_j) / 2
+            ends[2 * step + side, 0], ends[2 * step + side, 1] = slot_node[slot], m + step
+            lengths[2 * step + side] = 0.5 * (d_ij + sign * (u[i] - u[j]))
+        # The new node takes the lower slot, j: its row is the shorter one to scan.
+        u[i], bound[i] = -1e300, 1e300
         slot_node[j] = m + step
-        fresh = 0.0
-        for k in range(n_slots):
-            distance[j, k] = merged[k]
-            distance[k, j] = merged[k]
-            if alive[k]:
-                fresh += merged[k]
-        total[j] = fresh
-        u[j] = fresh / (r - 3)
-        rise = _refresh_u(total, u, alive, n_slots, 1.0 / (r - 3))
-        drop += rise
+        total[j] = _merge_rows(distance[i], distance[j], d_ij, n_slots, u, total, merged)
+        _write_node(distance, j, merged, n_slots)
+        u[j] = total[j] / (left - 2)
+        drop += _refresh_u(total, u, n_slots, 1.0 / (left - 2))
         bound[j] = _row_minimum(distance[j], u, j) + drop
-        for k in range(j + 1, n_slots):
-            value = merged[k] - u[j] + drop
-            bound[k] = value if value < bound[k] else bound[k]
-        if n_slots > 32 and 4 * (r - 1) < 3 * n_slots:
-            n_slots = _compact(distance, total, u, bound, alive, slot_node, n_slots)
-    _finish(distance, alive, slot_node, n_slots, m, ends, lengths)
+        _offer_to_later(merged, bound, j, n_slots, drop - u[j])
+        if n_slots > 32 and 4 * left < 3 * n_slots:
+            n_slots = _compact(distance, total, u, bound, slot_node, n_slots)
+    _finish(distance, u, slot_node, n_slots, m, ends, lengths)
     return ends, lengths
 
 
 @kernel()
-def _finish(distance, alive, slot_node, n_slots, m, ends, lengths):
+def _finish(distance, u, slot_node, n_slots, m, ends, lengths):
     """Connect the last three nodes: all pairs tie, so there is nothing to choose."""
-    last = np.flatnonzero(alive[:n_slots])
-    a, b, c = last[0], last[1], last[2]
+    a, b, c = -1, -1, -1
+    for slot in range(n_slots):
+        if u[slot] > -1e299:
+            a, b, c = b, c, slot
     d_ab, d_ac, d_bc = distance[b, a], distance[c, a], distance[c, b]
-    centre = 2 * m - 3
     first = 2 * m - 6
     for offset, slot, length in (
         (0, a, 0.5 * (d_ab + d_ac - d_bc)),
@@ -203,5 +200,5 @@ def _finish(distance, alive, slot_node, n_slots, m, ends, lengths):
         (2, c, 0.5 * (d_ac + d_bc - d_ab)),
     ):
         ends[first + offset, 0] = slot_node[slot]
-        ends[first + offset, 1] = centre
+        ends[first + offset, 1] = 2 * m - 3
         lengths[first + offset] = length

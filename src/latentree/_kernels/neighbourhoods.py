@@ -107,8 +107,9 @@ def representatives(i, n_observed, count, head, target, length, following):
         )
         members[a] = x
         starts[a + 1] = starts[a] + nodes.size
-        seen[starts[a] : starts[a + 1]] = nodes
-        far[starts[a] : starts[a + 1]] = distances
+        for q in range(nodes.size):
+            seen[starts[a] + q] = nodes[q]
+            far[starts[a] + q] = distances[q]
         a += 1
         s = following[s]
     return members, starts, seen[: starts[a]], far[: starts[a]]

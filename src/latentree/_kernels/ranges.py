@@ -14,58 +14,59 @@ from latentree._kernels import threads
 from latentree._kernels.compiling import kernel
 
 FAR = 1e9  # a bound that never wins, yet stays finite in sums
-COLUMNS = 512  # a tile of 8 × 512 doubles stays in the first-level cache
-ROWS = 64
 
 
 @kernel(fastmath=True)
-def _update_two_rows(x, y, first_k, left, right, out_x, out_y, upper):
-    """Fold eight k into two rows of the result, columns left … right − 1.
+def _fold_four(lower, upper, i, k, left, right, out):
+    """Fold columns k … k + 3 into rows i and i + 1 of the result, columns left … right − 1.
 
     Elementwise over j (no reduction), so that the compiler makes SIMD code of the comparisons.
     """
-    x0, x1, x2, x3 = x[first_k], x[first_k + 1], x[first_k + 2], x[first_k + 3]
-    y0, y1, y2, y3 = y[first_k], y[first_k + 1], y[first_k + 2], y[first_k + 3]
-    u0 = upper[first_k, left:right]
-    u1 = upper[first_k + 1, left:right]
-    u2 = upper[first_k + 2, left:right]
-    u3 = upper[first_k + 3, left:right]
-    row_x = out_x[left:right]
-    row_y = out_y[left:right]
+    x0, x1, x2, x3 = lower[i, k], lower[i, k + 1], lower[i, k + 2], lower[i, k + 3]
+    y0, y1, y2, y3 = lower[i + 1, k], lower[i + 1, k + 1], lower[i + 1, k + 2], lower[i + 1, k + 3]
+    u0 = upper[k, left:right]
+    u1 = upper[k + 1, left:right]
+    u2 = upper[k + 2, left:right]
+    u3 = upper[k + 3, left:right]
+    out_x = out[i, left:right]
+    out_y = out[i + 1, left:right]
     for j in range(right - left):
         c0, c1, c2, c3 = u0[j], u1[j], u2[j], u3[j]
-        p = x0 - c0
-        q = x1 - c1
-        p = q if q > p else p
-        q = x2 - c2
-        r = x3 - c3
-        q = r if r > q else q
-        p = q if q > p else p
-        b = row_x[j]
-        row_x[j] = p if p > b else b
-        p = y0 - c0
-        q = y1 - c1
-        p = q if q > p else p
-        q = y2 - c2
-        r = y3 - c3
-        q = r if r > q else q
-        p = q if q > p else p
-        b = row_y[j]
-        row_y[j] = p if p > b else b
+        b = out_x[j]
+        v = x0 - c0
+        b = v if v > b else b
+        v = x1 - c1
+        b = v if v > b else b
+        v = x2 - c2
+        b = v if v > b else b
+        v = x3 - c3
+        out_x[j] = v if v > b else b
+        b = out_y[j]
+        v = y0 - c0
+        b = v if v > b else b
+        v = y1 - c1
+        b = v if v > b else b
+        v = y2 - c2
+        b = v if v > b else b
+        v = y3 - c3
+        out_y[j] = v if v > b else b
 
 
 @kernel(fastmath=True)
 def _max_difference_rows(lower, upper, start, stop, out):
-    """Rows start … stop − 1 of the product; padded so that rows are even, and columns by four."""
+    """Rows start … stop − 1 of the product; padded so that rows are even, and columns by four.
+
+    Strips of 512 columns: the rows of ``upper`` and ``out`` in use stay in the nearest caches.
+    """
     n_columns = upper.shape[1]
-    out[start:stop] = -1e300
+    for i in range(start, stop):
+        for j in range(n_columns):
+            out[i, j] = -1e300
     for left in range(0, n_columns, 512):
         right = min(left + 512, n_columns)
-        for first_k in range(0, lower.shape[1], 4):
+        for k in range(0, lower.shape[1], 4):
             for i in range(start, stop, 2):
-                _update_two_rows(
-                    lower[i], lower[i + 1], first_k, left, right, out[i], out[i + 1], upper
-                )
+                _fold_four(lower, upper, i, k, left, right, out)
 
 
 def max_difference(lower, upper):
@@ -80,7 +81,7 @@ def max_difference(lower, upper):
     def fill(part):
         _max_difference_rows(low, high, 2 * part[0], 2 * part[1], out)
 
-    threads.run(fill, threads.split(padded // 2, max(2, padded // ROWS)))
+    threads.run(fill, threads.split(padded // 2, max(2, padded // 64)))
     return out[:m, :m]
 
 

@@ -16,12 +16,13 @@ def minimum_spanning_tree(distance, shift):
     Returns the two ends of each edge, in the order in which Prim's algorithm finds them.
     """
     m = distance.shape[0]
-    best = np.full(m, np.inf)
+    best = np.empty(m)
     source = np.zeros(m, np.int64)
     ends_a = np.empty(max(m - 1, 0), np.int64)
     ends_b = np.empty(max(m - 1, 0), np.int64)
     huge = 1e300
-    best[:] = huge
+    for j in range(m):
+        best[j] = huge
     node = 0
     best[0] = -1.0
     for step in range(m - 1):

@@ -46,22 +46,21 @@ def fit_lengths(tree: Tree, problem: Problem, effort: Effort | None = None) -> T
     pairs = _near_pairs(tree, effort)
     level = fitting.node_levels(tree.order, tree.parent)
     starts, items = fitting.path_edges(pairs, tree.parent, level)
-    lengths = fitting.fit_edge_lengths(
-        tree.length,
-        tree.parent >= 0,
-        starts,
-        items,
-        np.exp(-problem.pair_distances(pairs)),
-        effort.rounds,
-        effort.steps,
+    estimated = np.exp(-problem.pair_distances(pairs))
+    lengths = tree.length.copy()
+    fitting.fit_edge_lengths(
+        lengths, tree.parent, starts, items, estimated, effort.rounds, effort.steps
     )
     return tree.with_lengths(lengths)
 
 
 def _near_pairs(tree: Tree, effort: Effort) -> IntArray:
     """Return the pairs around each node, without repetition."""
-    raw = fitting.pairs_around(
-        tree.order, tree.parent, tree.length, tree.n_observed, effort.nearest, effort.crowd
+    entry, distance = fitting.lists_around(
+        tree.order, tree.parent, tree.length, tree.n_observed, effort.nearest
     )
-    keys = np.unique(raw[:, 0] * tree.n_observed + raw[:, 1])
+    raw = fitting.pairs_across(
+        entry[np.lexsort([entry[:, 1], distance, entry[:, 0]])], effort.crowd
+    )
+    keys = np.unique(raw[:, 0] * tree.n_observed + raw[:, 1])  # sorted, so order is no matter
     return np.column_stack(np.divmod(keys, tree.n_observed))

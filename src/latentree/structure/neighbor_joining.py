@@ -44,7 +44,7 @@ def neighbor_joining(distances: Any, exact: bool = False, threshold: float = STR
 
     Examples
     --------
-    >>> print(neighbor_joining([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]], exact=True).draw())
+    >>> print(neighbor_joining([[0, 1, 3], [1, 0, 2], [3, 2, 0]], exact=True).draw())
     x0
     └─ x1  1
        └─ x2  2

@@ -84,9 +84,10 @@ def learn_by_blocks(
     spanning = spanning_edges(checked.dense())
     blocks = _blocks(checked, spanning)
     if len(blocks) > 1:
+        smallest = min(blocks, key=lambda block: block.size)
         warnings.warn(
             f"the variables fall apart into {len(blocks)} blocks that look independent of each "
-            f"other (the smallest: {_some_names(checked, min(blocks, key=lambda b: b.size))}); each block gets "
+            f"other (the smallest: {_some_names(checked, smallest)}); each block gets "
             "a tree of its own",
             DataWarning,
             stacklevel=3,
