@@ -9,8 +9,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from latentree import errors, metrics, models, simulate, structure
+    from latentree import em, errors, metrics, models, search, simulate, structure
     from latentree.distances import Distances, information_distances
+    from latentree.em import fit_parameters
     from latentree.models import DiscreteTreeModel, GaussianTreeModel
     from latentree.table import Schema, Table, as_table
     from latentree.tree import Tree
@@ -25,9 +26,10 @@ _HOME = {
     "Table": "latentree.table",
     "Tree": "latentree.tree",
     "as_table": "latentree.table",
+    "fit_parameters": "latentree.em",
     "information_distances": "latentree.distances",
 }
-_MODULES = ("errors", "metrics", "models", "simulate", "structure")
+_MODULES = ("em", "errors", "metrics", "models", "search", "simulate", "structure")
 
 __all__ = [
     "DiscreteTreeModel",
@@ -37,10 +39,13 @@ __all__ = [
     "Table",
     "Tree",
     "as_table",
+    "em",
     "errors",
+    "fit_parameters",
     "information_distances",
     "metrics",
     "models",
+    "search",
     "simulate",
     "structure",
 ]

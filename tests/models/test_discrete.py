@@ -274,7 +274,9 @@ def test_chunks_give_the_same_as_one_piece(monkeypatch):
 
 
 def test_parameter_counts():
-    binary = DiscreteTreeModel.symmetric(hidden_markov(10), 2, 0.1)
+    symmetric = DiscreteTreeModel.symmetric(hidden_markov(10), 2, 0.1)
+    assert symmetric.n_parameters == symmetric.tree.n_edges
+    binary = DiscreteTreeModel(symmetric.tree, symmetric.tables)
     assert binary.n_parameters == 2 * binary.tree.n_nodes - 1
     star = latent_class(3)
     wide = DiscreteTreeModel(star, [np.full((16, 2), 0.5)] * 3 + [np.full(16, 1 / 16)])

@@ -167,3 +167,45 @@ def run_rows(
             if variances.shape[0] > 0:
                 _store(variance, place, start, lanes, variances)
                 _store(covariance, place, start, lanes, covariances)
+
+
+@kernel(fastmath={"contract"})
+def run_moments(values, weights, first, last, place, parent, rho, center, inverse_scale, moments):
+    """Add up expected moments of all nodes over rows; returns their log-likelihood.
+
+    Row v of ``moments`` (nodes in traversal order) receives Σ w·E[x], Σ w·E[x²] and Σ w·E[x·x_p]
+    in standard units.
+    """
+    n = parent.size
+    x, h, J, s = (
+        np.empty((n, LANES)), np.empty((n, LANES)), np.empty((n, LANES)), np.empty((n, LANES))
+    )  # fmt: skip
+    variance, covariance = np.empty((n, LANES)), np.empty((n, LANES))
+    noise = np.zeros((n, LANES))
+    absent = np.empty(n, np.int64)
+    total = np.empty(LANES)
+    w = np.empty(LANES)
+    log_likelihood = 0.0
+    for start in range(first, last, LANES):
+        lanes = min(LANES, last - start)
+        _load(values, start, lanes, place, center, inverse_scale, x, absent)
+        total[:] = 0.0
+        _up(parent, rho, x, absent, h, J, s, total)
+        _down(parent, rho, absent, h, s, noise, x, variance, covariance)
+        w[:] = 0.0
+        for b in range(lanes):
+            w[b] = weights[start + b]
+            if w[b] > 0.0:
+                log_likelihood += w[b] * total[b]
+        for v in range(n):
+            p = parent[v] if parent[v] >= 0 else v
+            mean, square, product = 0.0, 0.0, 0.0
+            for b in range(LANES):
+                wx = w[b] * x[v, b]
+                mean += wx
+                square += wx * x[v, b] + w[b] * variance[v, b]
+                product += wx * x[p, b] + w[b] * covariance[v, b]
+            moments[v, 0] += mean
+            moments[v, 1] += square
+            moments[v, 2] += product
+    return log_likelihood

@@ -26,7 +26,7 @@ from latentree.models.evidence import (
 from latentree.models.expectation import Expectation, ExpectedCounts, Messages
 from latentree.models.patterns import compile_patterns
 from latentree.models.tables import Layout
-from latentree.table import Schema, Table, as_table
+from latentree.table import Family, Schema, Table, as_table
 from latentree.tree import Tree
 from latentree.tree.build import FloatArray, IntArray
 
@@ -117,14 +117,15 @@ class DiscreteTreeModel:
         n_states: IntArray,
         theta: FloatArray,
         labels: Sequence[Sequence[Hashable]] | None,
+        family: Family = "discrete",
     ) -> None:
         theta.flags.writeable = False
         observed = tree.names[: tree.n_observed]
         cardinalities = n_states[: tree.n_observed]
         if labels is None:
-            schema = Schema.discrete(observed, cardinalities)
+            schema = Schema.discrete(observed, cardinalities, family)
         else:
-            schema = Schema(observed, "discrete", tuple(tuple(states) for states in labels))
+            schema = Schema(observed, family, tuple(tuple(states) for states in labels))
         wrong = np.flatnonzero(schema.cardinalities != cardinalities)
         if wrong.size:
             node = wrong[0]
@@ -147,11 +148,15 @@ class DiscreteTreeModel:
         n_states: IntArray,
         theta: FloatArray,
         labels: Sequence[Sequence[Hashable]] | None = None,
+        family: Family = "discrete",
     ) -> DiscreteTreeModel:
-        """Make a model of tables that already lie end to end (see ``models.tables``)."""
+        """Make a model of tables that already lie end to end (see ``models.tables``).
+
+        The family "symmetric" says that the tables are symmetric: one parameter an edge.
+        """
         model = cls.__new__(cls)
         layout = Layout(tree, n_states)
-        model._set(tree, n_states, layout.normalised(np.array(theta, np.float64)), labels)
+        model._set(tree, n_states, layout.normalised(np.array(theta, np.float64)), labels, family)
         return model
 
     @classmethod
@@ -167,20 +172,16 @@ class DiscreteTreeModel:
         ``crossover`` holds θ in [0, 1/(K−1)] for the edge above every node, ignored at roots.
         """
         theta = np.broadcast_to(np.asarray(crossover, np.float64), tree.n_nodes)
-        tables: list[NDArray[np.float64]] = []
-        for node in range(tree.n_nodes):
-            if tree.parent[node] < 0:
-                tables.append(np.full(n_states, 1.0 / n_states))
-                continue
-            if not 0.0 <= theta[node] * (n_states - 1) <= 1.0:
-                raise ModelError(
-                    f"the crossover of {tree.names[node]!r} is {theta[node]}, "
-                    f"but must be from 0 to 1/{n_states - 1}"
-                )
-            table = np.full((n_states, n_states), theta[node])
-            np.fill_diagonal(table, 1.0 - (n_states - 1) * theta[node])
-            tables.append(table)
-        return cls(tree, tables, labels)
+        wrong = np.flatnonzero(~((theta >= 0) & (theta * (n_states - 1) <= 1)) & (tree.parent >= 0))
+        if wrong.size:
+            raise ModelError(
+                f"the crossover of {tree.names[wrong[0]]!r} is {theta[wrong[0]]}, "
+                f"but must be from 0 to 1/{n_states - 1}"
+            )
+        layout = Layout(tree, np.full(tree.n_nodes, n_states))
+        return cls.from_theta(
+            tree, layout.n_states, layout.symmetric(theta), labels, family="symmetric"
+        )
 
     @classmethod
     def from_distances(
@@ -218,14 +219,18 @@ class DiscreteTreeModel:
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: K − 1 at a root, K_parent·(K − 1) at every other node."""
+        """Free parameters: K − 1 at a root, K_parent·(K − 1) elsewhere; symmetric: one an edge."""
+        if self.schema.family == "symmetric":
+            return self.tree.n_edges
         return int((self.layout.parent_states * (self.n_states - 1)).sum())
 
     def rerooted(self, node: Node) -> DiscreteTreeModel:
         """Return the same distribution with another root."""
         tree = self.tree.rerooted(node_number(self.tree, node))
         theta = self.layout.reoriented(self.theta, Layout(tree, self.n_states))
-        return DiscreteTreeModel.from_theta(tree, self.n_states, theta, self.schema.labels)
+        return DiscreteTreeModel.from_theta(
+            tree, self.n_states, theta, self.schema.labels, self.schema.family
+        )
 
     def marginal(self, node: Node) -> FloatArray:
         """Return the probabilities of the states of one node."""

@@ -306,7 +306,7 @@ class GaussianTreeModel:
         tree = self.tree
         center, scale = self._units()
         log_likelihood = np.empty(len(values))
-        parent, place = _in_order(tree)
+        parent, place = in_order(tree)
         rho = self.correlations[tree.order]
 
         def part(bounds: tuple[int, int]) -> None:
@@ -330,7 +330,7 @@ class _Inferred(NamedTuple):
     covariances: FloatArray
 
 
-def _in_order(tree: Tree) -> tuple[IntArray, IntArray]:
+def in_order(tree: Tree) -> tuple[IntArray, IntArray]:
     """Parents when nodes are numbered in traversal order, and the new number of every node."""
     place = np.empty(tree.n_nodes, np.int64)
     place[tree.order] = np.arange(tree.n_nodes)

@@ -67,6 +67,29 @@ class Layout:
         safe = np.repeat(np.where(sums > 0, sums, 1.0), self.row_widths)
         return np.where(empty, 1.0 / np.repeat(self.row_widths, self.row_widths), weights / safe)
 
+    def symmetric(self, crossover: FloatArray) -> FloatArray:
+        """Tables with 1 − (K−1)·θ on the diagonal and θ beside it; uniform marginals at roots.
+
+        All nodes must have the same number of states K.
+        """
+        k = int(self.n_states[0])
+        tables = np.repeat(crossover, self.parent_states * k)
+        diagonal = self.diagonal
+        tables[diagonal] = np.repeat(1.0 - (k - 1) * crossover, k)[np.repeat(self.inner, k)]
+        tables[np.repeat(~self.inner, self.parent_states * k)] = 1.0 / k
+        return tables
+
+    @property
+    def inner(self) -> NDArray[np.bool_]:
+        """Which nodes have a parent."""
+        return np.asarray(self.tree.parent >= 0)
+
+    @property
+    def diagonal(self) -> IntArray:
+        """Where the diagonals of the tables of edges lie; all nodes have the same K."""
+        k = int(self.n_states[0])
+        return (self.starts[:-1][self.inner][:, None] + np.arange(k) * (k + 1)).ravel()
+
     def marginals(self, theta: FloatArray) -> NDArray[np.float64]:
         """Marginal probabilities of all nodes end to end (K_v numbers for node v)."""
         out: FloatArray = kernels.marginals(

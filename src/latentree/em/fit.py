@@ -1,0 +1,233 @@
+"""From a tree and a table to a fitted model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from latentree.distances import information_distances
+from latentree.em import starts
+from latentree.em.discrete import DiscreteProblem, SymmetricProblem
+from latentree.em.driver import Budget, Driver, Progress
+from latentree.em.gaussian import GaussianProblem, column_moments
+from latentree.em.report import FitReport
+from latentree.errors import DataError, ModelError
+from latentree.models import DiscreteTreeModel, GaussianTreeModel
+from latentree.models.evidence import Node, node_number
+from latentree.table import Schema, Table, as_table
+from latentree.tree import Tree
+from latentree.tree.build import FloatArray, IntArray
+
+TreeModel = GaussianTreeModel | DiscreteTreeModel
+HiddenStates = int | Sequence[int] | IntArray | Mapping[Node, int] | None
+
+
+class Fitted(NamedTuple):
+    """A model and the report of how it was found."""
+
+    model: Any
+    report: FitReport
+
+
+def fit_parameters(
+    tree: Tree,
+    X: Any,
+    family: str = "auto",
+    *,
+    method: str = "ml",
+    n_states: HiddenStates = None,
+    start: TreeModel | None = None,
+    n_starts: int = 3,
+    prior_weight: float = 0.0,
+    weights: ArrayLike | None = None,
+    budget: Budget | None = None,
+    random_state: Any = None,
+    progress: Progress | None = None,
+) -> Fitted:
+    """Fit the parameters of a tree to data.
+
+    Parameters
+    ----------
+    tree : Tree
+        Its observed nodes are the columns of ``X``, matched by name if both have names.
+    X : table
+        Anything :func:`latentree.as_table` takes; cells may be missing.
+    family : {"auto", "gaussian", "discrete", "symmetric"}
+    method : {"ml", "distances"}
+        Maximum likelihood, by EM where something is hidden or missing; or straight from the
+        lengths of the tree, for the Gaussian and the symmetric family.
+    n_states : int, sequence or mapping, optional
+        Discrete families: numbers of states of the hidden nodes. By default the most common
+        number among the variables.
+    start : model, optional
+        Start from this model only, for instance to go on with a fit.
+    n_starts : int
+        One start from the distances, the others random; all run a little, the best one goes on.
+    prior_weight : float
+        Weight of a uniform Dirichlet prior on discrete tables, as a number of rows.
+    weights : array, optional
+        How much each row counts.
+    budget : Budget, optional
+        When to stop.
+    random_state : int or Generator, optional
+    progress : callable, optional
+        Called with the number of steps so far and the log-likelihood.
+
+    Returns
+    -------
+    Fitted
+        ``model, report``. An interrupt (Ctrl-C) returns the best so far, marked as not converged.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> tree = lt.simulate.latent_class(4)
+    >>> X = lt.simulate.random_gaussian_model(tree, 0).sample(1_000, 1)
+    >>> model, report = lt.fit_parameters(tree, X)
+    >>> report.converged
+    True
+    """
+    clock = time.perf_counter()
+    table = table_of(tree, X, family, weights)
+    if method == "distances":
+        model = _from_distances(tree, table)
+        report = _report(model, table, method="distances")
+    elif method == "ml":
+        problem = make_problem(tree, table, n_states, prior_weight)
+        points = _starts(problem, table, start, n_starts, np.random.default_rng(random_state))
+        model, report = maximise(problem, table, points, budget, progress)
+    else:
+        raise ModelError(f"method is {method!r}, but must be 'ml' or 'distances'")
+    return Fitted(model, report.timed(time.perf_counter() - clock))
+
+
+def maximise(
+    problem: Any,
+    table: Table,
+    points: Sequence[FloatArray],
+    budget: Budget | None = None,
+    progress: Progress | None = None,
+) -> Fitted:
+    """Run EM from the given points."""
+    outcome = Driver(problem, budget or Budget(), progress).maximise(points)
+    model = problem.model(outcome.best.point)
+    closed = problem.tree.n_hidden == 0 and not table.has_missing
+    report = FitReport(
+        method="closed form" if closed else "em",
+        log_likelihood=problem.step(outcome.best.point).log_likelihood,
+        n_parameters=model.n_parameters,
+        n_samples=table.total_weight,
+        converged=outcome.best.converged,
+        log_likelihoods=tuple(outcome.best.trace),
+        n_steps=outcome.n_steps,
+        starts=outcome.starts,
+        notes=(outcome.interrupted,) if outcome.interrupted else (),
+    )
+    return Fitted(model, report)
+
+
+def _report(model: TreeModel, table: Table, method: str) -> FitReport:
+    log_likelihood = model.total_log_likelihood(table)
+    return FitReport(method, log_likelihood, model.n_parameters, table.total_weight)
+
+
+# What goes in -----------------------------------------------------------------------------------
+
+
+def table_of(tree: Tree, X: Any, family: str = "auto", weights: ArrayLike | None = None) -> Table:
+    """Return the data of a tree's observed nodes, columns in their order."""
+    table = as_table(X, family, weights=weights)
+    names = tree.names[: tree.n_observed]
+    if table.n_columns != tree.n_observed:
+        raise DataError(
+            f"the tree has {tree.n_observed} variables, but the data has {table.n_columns} columns"
+        )
+    table.require_learnable(min_rows=1)
+    unnamed = tuple(f"x{v}" for v in range(tree.n_observed))
+    if table.names == names:
+        return table
+    if unnamed in (table.names, names):  # one side has no names: columns are matched by position
+        return _with_columns(table, range(table.n_columns), names)
+    place = {name: column for column, name in enumerate(table.names)}
+    absent = [name for name in names if name not in place]
+    if absent:
+        raise DataError(f"the tree's variable {absent[0]!r} is not a column of the data")
+    return _with_columns(table, [place[name] for name in names], names)
+
+
+def _with_columns(table: Table, columns: Sequence[int], names: tuple[str, ...]) -> Table:
+    schema = Schema(names, table.family, tuple(table.schema.labels[c] for c in columns))
+    in_order = list(columns) == list(range(table.n_columns))
+    values = table.values if in_order else table.values[:, list(columns)]
+    return Table(values, schema, table.weights)
+
+
+def make_problem(
+    tree: Tree, table: Table, n_states: HiddenStates = None, prior_weight: float = 0.0
+) -> Any:
+    """Return the likelihood of a table under a tree, as the EM driver sees it."""
+    if table.family == "gaussian":
+        return GaussianProblem(tree, table)
+    states = hidden_states(tree, table, n_states)
+    kind = SymmetricProblem if table.family == "symmetric" else DiscreteProblem
+    return kind(tree, states, table, prior_weight)
+
+
+def hidden_states(tree: Tree, table: Table, n_states: HiddenStates) -> IntArray:
+    """Return the numbers of states of all nodes: those of the data, and the hidden ones'."""
+    usual = int(np.bincount(table.cardinalities).argmax())
+    hidden = np.full(tree.n_hidden, usual, np.int64)
+    if isinstance(n_states, Mapping):
+        for node, count in n_states.items():
+            number = node_number(tree, node)
+            if number < tree.n_observed:
+                raise ModelError(f"{tree.names[number]!r} is observed: its states are its values")
+            hidden[number - tree.n_observed] = count
+    elif n_states is not None:
+        if np.size(n_states) not in (1, tree.n_hidden):
+            raise ModelError(f"{np.size(n_states)} numbers of states for {tree.n_hidden} nodes")
+        hidden[:] = n_states
+    if hidden.min(initial=1) < 1:
+        raise ModelError(f"a hidden node cannot have {hidden.min()} states")
+    if table.family == "symmetric" and (hidden != usual).any():
+        raise ModelError(f"in a symmetric model every node has the data's {usual} states")
+    return np.concatenate([table.cardinalities, hidden])
+
+
+# Where it starts --------------------------------------------------------------------------------
+
+
+def _from_distances(tree: Tree, table: Table) -> TreeModel:
+    if table.family == "discrete":
+        raise ModelError(
+            "the parameters of general discrete models do not follow from distances: use 'ml'"
+        )
+    signs = starts.edge_signs(tree, information_distances(table))
+    if table.family == "gaussian":
+        return GaussianTreeModel.from_distances(tree, signs, *column_moments(table))
+    n_states = int(table.cardinalities[0])
+    return DiscreteTreeModel.from_distances(tree, n_states, signs, table.schema.labels)
+
+
+def _starts(
+    problem: Any, table: Table, start: TreeModel | None, n_starts: int, rng: np.random.Generator
+) -> list[FloatArray]:
+    if start is not None:
+        return [problem.point(start)]
+    if table.family == "discrete":
+        first = starts.surrogate_start(problem, rng)
+    else:
+        first = problem.point(_from_distances(problem.tree, table))
+    draw = _RANDOM_STARTS[table.family]
+    return [first, *(draw(problem, rng) for _ in range(n_starts - 1))]
+
+
+_RANDOM_STARTS: dict[str, Callable[[Any, np.random.Generator], FloatArray]] = {
+    "gaussian": starts.random_gaussian_start,
+    "discrete": starts.random_discrete_start,
+    "symmetric": starts.random_symmetric_start,
+}

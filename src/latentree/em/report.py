@@ -1,0 +1,78 @@
+"""What a fit did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """What learning did, step by step.
+
+    Attributes
+    ----------
+    method : str
+        How the parameters were found: "closed form", "distances" or "em".
+    log_likelihood : float
+        Of the data under the fitted model, weighted.
+    n_parameters : int
+    n_samples : float
+        Sum of the weights of the rows.
+    converged : bool
+        Whether the stopping rule was met; False when a limit or an interrupt came first.
+    log_likelihoods : tuple of float
+        At each step of the start that was continued to the end; it never goes down.
+    n_steps : int
+        Expectation passes over the data, all starts together.
+    starts : tuple of float
+        Log-likelihood of each start after its short run.
+    seconds : float
+    notes : tuple of str
+        What deserves a look.
+    """
+
+    method: str
+    log_likelihood: float
+    n_parameters: int
+    n_samples: float
+    converged: bool = True
+    log_likelihoods: tuple[float, ...] = ()
+    n_steps: int = 0
+    starts: tuple[float, ...] = ()
+    seconds: float = 0.0
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def bic_score(self) -> float:
+        """LL − κ/2·log n: higher is better."""
+        return float(self.log_likelihood - 0.5 * self.n_parameters * np.log(self.n_samples))
+
+    @property
+    def aic_score(self) -> float:
+        """LL − κ: higher is better."""
+        return self.log_likelihood - self.n_parameters
+
+    def with_note(self, *notes: str) -> FitReport:
+        """Return the same report with notes added."""
+        return replace(self, notes=self.notes + notes)
+
+    def timed(self, seconds: float) -> FitReport:
+        """Return the same report with the time that it took."""
+        return replace(self, seconds=seconds)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for files and tables."""
+        return {
+            "method": self.method,
+            "log_likelihood": self.log_likelihood,
+            "bic_score": self.bic_score,
+            "n_parameters": self.n_parameters,
+            "n_samples": self.n_samples,
+            "converged": self.converged,
+            "n_steps": self.n_steps,
+            "seconds": self.seconds,
+            "notes": list(self.notes),
+        }

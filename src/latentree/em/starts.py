@@ -1,0 +1,144 @@
+"""Where EM starts: from the distances, or at random."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from latentree._kernels import spanning
+from latentree.distances import Distances
+from latentree.em.discrete import DiscreteProblem, SymmetricProblem
+from latentree.em.gaussian import GaussianProblem
+from latentree.models import GaussianTreeModel
+from latentree.table import Table
+from latentree.tree import Tree
+from latentree.tree.build import FloatArray, IntArray
+
+SOFTNESS = 0.15
+"""How much a hidden node differs at the start from the observed node that it is a copy of."""
+
+
+def node_signs(distances: Distances) -> FloatArray:
+    """Return a sign per variable such that the product of two agrees with their correlation.
+
+    On a tree the sign of every correlation is the product of the signs of the edges on the path;
+    as a hidden variable's sign is free, that is one sign per observed variable. Signs are spread
+    along the spanning tree of the distances, then single ones are turned as long as the sum of
+    s_i·s_j·ρ_ij·|ρ_ij| over all pairs grows: heavier pairs count more.
+    """
+    signed = distances.signs() * np.exp(-2.0 * distances.dense())
+    np.fill_diagonal(signed, 0.0)
+    sign = np.zeros(distances.n_variables)
+    sign[:1] = 1.0
+    dense = distances.dense()
+    for a, b in zip(*spanning.minimum_spanning_tree(dense, np.zeros(len(dense))), strict=True):
+        known, new = (a, b) if sign[a] else (b, a)  # edges come from the inside out
+        sign[new] = sign[known] * (-1.0 if signed[known, new] < 0 else 1.0)
+    pull = sign * (signed @ sign)
+    while pull.min(initial=0.0) < -1e-12:  # every turn raises the sum, so this ends
+        worst = int(pull.argmin())
+        pull -= 2.0 * sign * signed[worst] * sign[worst]
+        sign[worst] = -sign[worst]
+        pull[worst] = -pull[worst]
+    return sign
+
+
+def edge_signs(tree: Tree, distances: Distances) -> FloatArray:
+    """Return the sign of the edge above every node; hidden nodes are positive themselves."""
+    sign = np.append(node_signs(distances), np.ones(tree.n_hidden))
+    return np.where(tree.parent < 0, 1.0, sign * sign[tree.parent])
+
+
+def random_gaussian_start(problem: GaussianProblem, rng: np.random.Generator) -> FloatArray:
+    """Correlations of random sign and size; means and scales of the columns."""
+    rho = rng.uniform(0.2, 0.8, problem.tree.n_nodes)
+    rho *= rng.choice([-1.0, 1.0], rho.size)
+    return problem.point(GaussianTreeModel(problem.tree, rho, problem.center, problem.spread))
+
+
+def surrogate_start(problem: DiscreteProblem, rng: np.random.Generator) -> FloatArray:
+    """Take every hidden node for a noisy copy of its surrogate, the observed node nearest to it.
+
+    The table of an edge is then that of the two surrogates in the data, blurred: the dependence
+    has the right direction, and states of neighbours mean the same. Where the numbers of states
+    differ, states of the surrogate are shared out at random.
+    """
+    tree, layout = problem.layout.tree, problem.layout
+    surrogate = tree.surrogates()
+    counter = _PairCounts(problem.table)
+    blur = [_blur(problem, node, int(surrogate[node]), rng) for node in range(tree.n_nodes)]
+    weights = np.empty(layout.size)
+    for node in range(tree.n_nodes):
+        above = int(tree.parent[node])
+        mine = int(surrogate[node])
+        if above < 0:
+            joint = counter.single(mine) @ blur[node]
+        else:
+            joint = blur[above].T @ counter.pair(int(surrogate[above]), mine) @ blur[node]
+        weights[layout.starts[node] : layout.starts[node + 1]] = joint.ravel()
+    return layout.normalised(weights + 1e-3 * problem.table.total_weight**0.5)
+
+
+def _blur(
+    problem: DiscreteProblem, node: int, surrogate: int, rng: np.random.Generator
+) -> FloatArray:
+    """P(state of the node | value of its surrogate)."""
+    n_from, n_to = int(problem.n_states[surrogate]), int(problem.n_states[node])
+    if node == surrogate:
+        return np.eye(n_from)
+    if n_from == n_to:
+        return (1.0 - SOFTNESS) * np.eye(n_from) + SOFTNESS / n_to
+    shares = rng.dirichlet(np.ones(n_to), n_from)
+    return (1.0 - SOFTNESS) * shares + SOFTNESS / n_to
+
+
+class _PairCounts:
+    """Weighted counts of values and pairs of values, rows with both present."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.columns = table.values.tocsc() if table.is_sparse else None
+        self.weights = table.weight_array()
+
+    def _codes(self, column: int) -> IntArray:
+        if self.columns is None:
+            return np.asarray(self.table.values[:, column], np.int64)
+        dense = np.zeros(self.table.n_rows, np.int64)
+        start, stop = self.columns.indptr[column : column + 2]
+        dense[self.columns.indices[start:stop]] = 1
+        return dense
+
+    def single(self, column: int) -> FloatArray:
+        codes, k = self._codes(column), int(self.table.cardinalities[column])
+        seen = codes >= 0
+        counts = np.bincount(codes[seen], self.weights[seen], minlength=k)
+        return np.asarray(counts, np.float64)
+
+    def pair(self, a: int, b: int) -> FloatArray:
+        first, second = self._codes(a), self._codes(b)
+        shape = tuple(self.table.cardinalities[[a, b]])
+        seen = (first >= 0) & (second >= 0)
+        keys = first[seen] * shape[1] + second[seen]
+        counts = np.bincount(keys, self.weights[seen], minlength=shape[0] * shape[1])
+        return np.asarray(counts.reshape(shape), np.float64)
+
+
+def random_discrete_start(problem: DiscreteProblem, rng: np.random.Generator) -> FloatArray:
+    """Tables near independence: rows of an observed child scatter around its own frequencies."""
+    layout, tree = problem.layout, problem.layout.tree
+    counter = _PairCounts(problem.table)
+    weights = np.empty(layout.size)
+    for node in range(tree.n_nodes):
+        shape = layout.parent_states[node], layout.n_states[node]
+        if node < tree.n_observed:
+            share = counter.single(node) + 1.0
+            rows = share / share.sum() * np.exp(rng.normal(0.0, 0.5, shape))
+        else:
+            rows = rng.dirichlet(np.full(shape[1], 2.0), shape[0])
+        weights[layout.starts[node] : layout.starts[node + 1]] = rows.ravel()
+    return layout.normalised(weights)
+
+
+def random_symmetric_start(problem: SymmetricProblem, rng: np.random.Generator) -> FloatArray:
+    """Crossovers of random size."""
+    k = int(problem.n_states[0])
+    return problem.layout.symmetric(rng.uniform(0.05, 0.9 / k, problem.tree.n_nodes))
