@@ -14,6 +14,7 @@ from latentree.files import plain
 from latentree.files.encode import FORMAT, VERSION, Model, check_labels
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
 from latentree.models.tables import Layout
+from latentree.table.table import FAMILIES
 from latentree.tree import Tree
 from latentree.tree.build import FloatArray, IntArray
 
@@ -44,13 +45,14 @@ def decode(data: bytes) -> Document:
     fields = _dict(parse(data), "the file")
     _check_version(fields)
     family = fields.get("family")
-    if family not in ("gaussian", "discrete"):
-        raise FileError(f"family is {plain.shown(family)}, but must be 'gaussian' or 'discrete'")
-    own_keys = ("parameters", "labels") if family == "discrete" else ("parameters",)
+    if family not in FAMILIES:
+        known = ", ".join(FAMILIES)
+        raise FileError(f"family is {plain.shown(family)}, but must be one of {known}")
+    own_keys = ("parameters",) if family == "gaussian" else ("parameters", "labels")
     _check_keys(fields, "the file", (*_TREE_KEYS, *own_keys), optional=("report",))
     try:
         tree = _tree(fields)
-        model: Model = _discrete(tree, fields) if family == "discrete" else _gaussian(tree, fields)
+        model: Model = _gaussian(tree, fields) if family == "gaussian" else _discrete(tree, fields)
     except FileError:
         raise
     except LatentTreeError as error:  # what the constructors check: cycles, ranges, distinct names
@@ -215,9 +217,11 @@ def _discrete(tree: Tree, fields: dict[str, Any]) -> DiscreteTreeModel:
         )
     labels = _labels(fields["labels"], n_states[: tree.n_observed])
     theta = _probabilities(layout, _theta(rows))
+    if fields["family"] == "symmetric":
+        _check_symmetric(layout, theta)
     # Not by the public constructors: they scale the rows again, which can change the last bit.
     model = DiscreteTreeModel.__new__(DiscreteTreeModel)
-    model._set(tree, n_states, theta, labels)
+    model._set(tree, n_states, theta, labels, fields["family"])
     return model
 
 
@@ -226,9 +230,12 @@ def _table_rows(tree: Tree, tables: list[Any]) -> list[list[list[Any]]]:
     out = []
     for node, table in enumerate(tables):
         part = f"parameters.tables[{node}]"
-        rows = [table] if tree.parent[node] < 0 else _list(table, part)
+        is_root = tree.parent[node] < 0
+        rows = [table] if is_root else _list(table, part)
         for row in rows:
-            _list(row, f"a row of {part}" if tree.parent[node] >= 0 else part, len(rows[0]))
+            width = len(_list(row, part if is_root else f"a row of {part}"))
+            if width != len(rows[0]):
+                raise FileError(f"{part} has rows of {len(rows[0])} and of {width} entries")
         if not rows or not rows[0]:
             raise FileError(f"{part} is empty, but every node has at least one state")
         out.append(rows)
@@ -261,6 +268,23 @@ def _probabilities(layout: Layout, theta: FloatArray) -> FloatArray:
             "but must sum to 1"
         )
     return theta if np.abs(sums - 1.0).max() <= ROUNDING else layout.normalised(theta)
+
+
+def _check_symmetric(layout: Layout, theta: FloatArray) -> None:
+    """Check that all nodes have K states, roots are uniform and all wrong states alike."""
+    k = int(layout.n_states[0])
+    if (layout.n_states != k).any():
+        raise FileError("family is symmetric, but the nodes differ in their numbers of states")
+    inner = layout.tree.parent >= 0
+    below = np.repeat(inner, layout.parent_states * k)
+    wrong_states = theta[below].reshape(-1, k, k)[:, ~np.eye(k, dtype=bool)]
+    spread = np.zeros(inner.size)
+    spread[~inner] = np.ptp(theta[~below].reshape(-1, k), axis=1)
+    if k > 1:
+        spread[inner] = np.ptp(wrong_states, axis=1)
+    node = int(spread.argmax())
+    if spread[node] > TOLERANCE:
+        raise FileError(f"family is symmetric, but parameters.tables[{node}] is not")
 
 
 def _labels(value: Any, n_states: IntArray) -> list[list[Any]]:

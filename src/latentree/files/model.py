@@ -31,6 +31,7 @@ def save(model: Model, path: PathLike, report: Mapping[str, Any] | None = None) 
         )
     try:
         data = encode(model, report)
+        decode(data)  # what could not be read back is not written
     except FileError as error:
         raise FileError(f"{path}: {error}") from error
     disk.write_bytes(path, data)
