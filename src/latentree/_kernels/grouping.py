@@ -399,6 +399,18 @@ def merge_families(
 
 
 @kernel()
+def _clipped(spread, distance):
+    """Spread from −5 up, so that lack of evidence counts little; near pairs first among equals."""
+    m = spread.shape[0]
+    out = np.zeros((m, m))
+    for i in range(m):
+        for j in range(m):
+            if i != j:
+                out[i, j] = min(max(spread[i, j], -5.0), 50.0) + 1e-3 * distance[i, j]
+    return out
+
+
+@kernel()
 def family_labels(distance, depth, spread, noise, tolerance, epsilon, relaxed):
     """Families of one round, given the certain variation ``spread`` of Φ for each pair.
 
@@ -410,7 +422,7 @@ def family_labels(distance, depth, spread, noise, tolerance, epsilon, relaxed):
     if epsilon >= 0.0:
         label = average_linkage(spread, max(epsilon, tolerance))
     elif noise > 0.0 and relaxed:
-        label = average_linkage(np.minimum(np.maximum(spread, -5.0), 50.0), 0.0)
+        label = average_linkage(_clipped(spread, distance), 0.0)
         if label.max() > 0 and label.max() + 1 < m:
             label = misfits_moved(label, profile_mismatch(distance, depth, noise))
     else:

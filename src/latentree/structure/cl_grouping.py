@@ -120,13 +120,23 @@ class Growing:
         block = self.problem.matrix[np.ix_(seen, seen)]
         return members, *neighbourhoods.member_distances(starts, far, block, self.how.reach)
 
-    def regroup(self, node: int) -> None:
-        """Replace the star around a node by the latent tree over its closed neighbourhood."""
+    def proposal(self, node: int) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return the latent tree over the closed neighbourhood of a node.
+
+        The neighbourhood, and edges with their lengths: numbers below its size stand for its
+        members, others for new hidden nodes.
+        """
         members, distance, depth = self.neighbourhood(node)
         if self.subroutine == "nj":
-            ends, lengths = _joined(distance, self.how)
-        else:
-            ends, lengths = _grouped(distance, depth, self.how)
+            return members, *_joined(distance, self.how)
+        return members, *_grouped(distance, depth, self.how)
+
+    def regroup(self, node: int) -> None:
+        """Replace the star around a node by the latent tree over its closed neighbourhood."""
+        self.replace(*self.proposal(node))
+
+    def replace(self, members: IntArray, ends: IntArray, lengths: FloatArray) -> None:
+        """Replace the star around ``members[0]`` by a proposal."""
         self.next_hidden = neighbourhoods.replace_neighbourhood(
             members,
             ends,
@@ -140,11 +150,16 @@ class Growing:
             self.preceding,
         )
 
-    def tree(self) -> Tree:
-        """Return the tree as it is now; negative lengths become 0."""
+    def edges(self) -> tuple[IntArray, FloatArray]:
+        """Return the edges as they are now, with their lengths."""
         ends, lengths = neighbourhoods.all_edges(
             self.next_hidden, self.head, self.target, self.length, self.following
         )
+        return ends, lengths
+
+    def tree(self) -> Tree:
+        """Return the tree as it is now; negative lengths become 0."""
+        ends, lengths = self.edges()
         return Tree.from_edges(
             ends, self.problem.n_variables, np.maximum(lengths, 0.0), minimal=True
         )

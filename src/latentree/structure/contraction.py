@@ -53,9 +53,9 @@ def _contract_greedily(tree: Tree, candidates: IntArray) -> Tree:
 def contract_insignificant(tree: Tree, problem: Problem, threshold: float) -> Tree:
     """Contract, a few at a time, and fit the lengths anew in between until all edges stand.
 
-    An edge between hidden nodes stands when its length is at least the threshold and √(log n)
-    standard errors, the price of a parameter in BIC; one between a hidden and an observed node
-    when it reaches the threshold. Of neighbouring candidates only the weakest goes in each pass, so
+    An edge between hidden nodes stands when its length is at least the threshold and
+    √(log n + log m) standard errors, the price of a parameter in BIC plus that of having chosen it
+    among many; one between a hidden and an observed node when it reaches the threshold. Of neighbouring candidates only the weakest goes in each pass, so
     that nothing cascades: what is left is measured again first.
     """
     tree = fit_lengths(tree, problem)
@@ -70,7 +70,7 @@ def contract_insignificant(tree: Tree, problem: Problem, threshold: float) -> Tr
 def _weakest_edges(tree: Tree, noise: float, threshold: float) -> IntArray:
     """Edges that do not stand and are weaker than all such edges that they touch."""
     error = branches.edge_errors(tree.order, tree.parent, tree.length, tree.n_observed, noise)
-    z = math.sqrt(-2.0 * math.log(noise))  # √(log n)
+    z = math.sqrt(math.log(tree.n_observed) - 2.0 * math.log(noise))  # √(log n + log m)
     below = tree.edges[:, 1]
     above = tree.parent[below]
     hidden_ends = (below >= tree.n_observed).astype(int) + (above >= tree.n_observed)

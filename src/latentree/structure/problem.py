@@ -38,6 +38,8 @@ class Problem:
     spanning: IntArray
     """Edges of the minimum spanning tree, one row each."""
     n_samples: float | None
+    variables: IntArray
+    """Which of all variables these are."""
 
     @property
     def n_variables(self) -> int:
@@ -93,13 +95,15 @@ def learn_by_blocks(
             stacklevel=3,
         )
         return _join_trees(checked, blocks, [_learn_block(checked, b, learn) for b in blocks])
-    problem = Problem(checked.dense(), spanning, checked.n_samples)
+    everything = np.arange(checked.n_variables)
+    problem = Problem(checked.dense(), spanning, checked.n_samples, everything)
     return _learn_problem(problem, learn).renamed(checked.names)
 
 
 def _learn_block(distances: Distances, block: IntArray, learn: Callable[[Problem], Tree]) -> Tree:
     part = np.ascontiguousarray(distances.dense()[np.ix_(block, block)])
-    return _learn_problem(Problem(part, spanning_edges(part), distances.n_samples), learn)
+    problem = Problem(part, spanning_edges(part), distances.n_samples, block)
+    return _learn_problem(problem, learn)
 
 
 def _learn_problem(problem: Problem, learn: Callable[[Problem], Tree]) -> Tree:
