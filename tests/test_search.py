@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import latentree as lt
 from latentree import search, simulate
-from latentree.errors import DataError
+from latentree.errors import DataError, ModelError
+from latentree.search.regularized import _Search
+from latentree.structure.problem import Problem, spanning_edges
 
 
 def test_latent_class_finds_the_number_of_classes():
@@ -68,3 +72,116 @@ def test_binary_tree_takes_missing_cells_and_weights():
     values[rng.random(X.shape) < 0.1] = np.nan
     model, _ = search.binary_tree(values, "discrete", weights=rng.uniform(0.5, 2, 500))
     assert model.tree.n_observed == 6
+
+
+# Regularised CLGrouping -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("subroutine", ["rg", "nj"])
+@pytest.mark.parametrize("family", ["gaussian", "discrete"])
+def test_regularized_grouping_finds_a_double_star(subroutine, family):
+    rng = np.random.default_rng(5)
+    tree = simulate.double_star(10)
+    make = {
+        "gaussian": lambda: simulate.random_gaussian_model(tree, rng, strength=(0.6, 0.8)),
+        "discrete": lambda: simulate.random_discrete_model(tree, 2, rng, strength=(0.6, 0.8)),
+    }[family]
+    X = make().sample(5_000, rng)
+    model, report = search.regularized_cl_grouping(X, subroutine)
+    halves = frozenset([frozenset(range(5)), frozenset(range(5, 10))])
+    assert halves in model.tree.bipartitions()
+    assert set(model.tree.degrees[:10]) == {1}
+    without, plain = search.learn_model(X, "chow_liu")
+    assert without.tree.n_hidden == 0
+    assert report.bic_score > plain.bic_score
+
+
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_the_number_of_hidden_nodes_is_respected(most):
+    rng = np.random.default_rng(6)
+    tree = simulate.hidden_markov(12)
+    X = simulate.random_gaussian_model(tree, rng, strength=(0.6, 0.8)).sample(3_000, rng)
+    model, _ = search.regularized_cl_grouping(X, "nj", n_hidden=most)
+    assert model.tree.n_hidden <= most
+
+
+@pytest.mark.parametrize("family", ["gaussian", "discrete"])
+def test_local_scores_are_exact(family):
+    """What a proposal gains on its region is what the whole tree's BIC gains."""
+    rng = np.random.default_rng(7)
+    tree = simulate.hidden_markov(10)
+    make = {
+        "gaussian": lambda: simulate.random_gaussian_model(tree, rng, strength=(0.5, 0.8)),
+        "discrete": lambda: simulate.random_discrete_model(tree, 2, rng, strength=(0.5, 0.8)),
+    }[family]
+    table = lt.as_table(make().sample(2_000, rng))
+    distances = lt.information_distances(table)
+    matrix = distances.dense()
+    problem = Problem(matrix, spanning_edges(matrix), distances.n_samples)
+    growing = _Search(problem, "nj", table, 0)
+    fit = partial(lt.fit_parameters, X=table, n_starts=1, random_state=0)
+    score = fit(growing.growing.tree()).report.bic_score
+    for node in growing.growing.internal[:3]:
+        proposal = growing._propose(int(node), growing._neighbours())
+        growing.growing.replace(proposal.members, proposal.ends, proposal.lengths)
+        after = fit(growing.growing.tree()).report.bic_score
+        assert after - score == pytest.approx(proposal.gain, abs=0.5)
+        score = after
+
+
+def test_nothing_hidden_is_found_where_nothing_is():
+    rng = np.random.default_rng(8)
+    chain = lt.Tree(np.arange(-1, 7))
+    X = simulate.random_gaussian_model(chain, rng, strength=(0.5, 0.7)).sample(4_000, rng)
+    for subroutine in ("rg", "nj"):
+        model, _ = search.regularized_cl_grouping(X, subroutine)
+        assert model.tree.same_structure(chain)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_few_variables(m):
+    X = simulate.random_gaussian_model(simulate.latent_class(3), 0, strength=(0.8, 0.9))
+    model, _ = search.regularized_cl_grouping(X.sample(1_000, 1)[:, :m])
+    assert model.tree.n_observed == m
+
+
+@pytest.mark.filterwarnings("ignore:the variables fall apart")
+def test_missing_cells_weights_and_blocks():
+    rng = np.random.default_rng(9)
+    blocks = [simulate.random_discrete_model(simulate.double_star(6), 3, rng) for _ in range(2)]
+    values = np.hstack([block.sample(800, rng) for block in blocks]).astype(float)
+    values[rng.random(values.shape) < 0.05] = np.nan
+    model, report = search.regularized_cl_grouping(
+        values, family="discrete", weights=rng.uniform(0.5, 2, 800)
+    )
+    assert model.tree.n_observed == 12
+    assert np.isfinite(report.log_likelihood)
+
+
+@pytest.mark.parametrize("method", search.METHODS)
+@pytest.mark.parametrize("family", ["gaussian", "discrete"])
+def test_every_method_learns_by_name(method, family):
+    rng = np.random.default_rng(10)
+    tree = simulate.double_star(8)
+    make = {
+        "gaussian": lambda: simulate.random_gaussian_model(tree, rng, strength=(0.6, 0.8)),
+        "discrete": lambda: simulate.random_discrete_model(tree, 2, rng, strength=(0.6, 0.8)),
+    }[family]
+    X = make().sample(1_000, rng)
+    model, report = search.learn_model(X, method, random_state=0)
+    assert report.bic_score == pytest.approx(lt.metrics.bic_score(model, X))
+    again, _ = search.learn_model(X, method, random_state=0)
+    assert again.tree == model.tree
+
+
+def test_unknown_methods_are_named():
+    with pytest.raises(ModelError, match="method is 'magic', but must be one of chow_liu, nj"):
+        search.learn_model(np.zeros((3, 3)), "magic")
+
+
+def test_chow_liu_of_the_newsgroups_has_the_published_likelihood(paper_data):
+    words = np.loadtxt(paper_data / "newsgroups.csv.gz", delimiter=",", skiprows=1, dtype=np.int8)
+    _, report = search.learn_model(words, "chow_liu")
+    assert report.method == "closed form"
+    assert report.log_likelihood == pytest.approx(-238_712.6, abs=0.05)
+    assert report.bic_score == pytest.approx(-239_677.3, abs=0.05)

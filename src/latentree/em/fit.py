@@ -98,7 +98,7 @@ def fit_parameters(
         report = _report(model, table, method="distances")
     elif method == "ml":
         problem = make_problem(tree, table, n_states, prior_weight)
-        points = _starts(problem, table, start, n_starts, np.random.default_rng(random_state))
+        points = start_points(problem, table, start, n_starts, np.random.default_rng(random_state))
         model, report = maximise(problem, table, points, budget, progress)
     else:
         raise ModelError(f"method is {method!r}, but must be 'ml' or 'distances'")
@@ -213,9 +213,10 @@ def _from_distances(tree: Tree, table: Table) -> TreeModel:
     return DiscreteTreeModel.from_distances(tree, n_states, signs, table.schema.labels)
 
 
-def _starts(
+def start_points(
     problem: Any, table: Table, start: TreeModel | None, n_starts: int, rng: np.random.Generator
 ) -> list[FloatArray]:
+    """Return where EM starts: at a model, or from the distances and at random."""
     if start is not None:
         return [problem.point(start)]
     if table.family == "discrete":

@@ -1,14 +1,18 @@
 """Learners that score models: they look at the data again and again, not at distances only.
 
-======================== =====================================================================
-:func:`latent_class`     one hidden variable explains everything; the baseline LCM
-:func:`binary_tree`      a binary tree joined greedily from the bottom up; the baseline BIN
-======================== =====================================================================
+=================================== ==========================================================
+:func:`regularized_cl_grouping`     hidden variables enter where they are worth their parameters
+:func:`latent_class`                one hidden variable explains everything; the baseline LCM
+:func:`binary_tree`                 a binary tree joined greedily; the baseline BIN
+:func:`learn_model`                 any method by name, from a table to a fitted model
+=================================== ==========================================================
 
 Each returns a model and the report of its fit.
 """
 
 from latentree.search.binary_tree import binary_tree
 from latentree.search.latent_class import latent_class
+from latentree.search.learn import METHODS, learn_model
+from latentree.search.regularized import regularized_cl_grouping
 
-__all__ = ["binary_tree", "latent_class"]
+__all__ = ["METHODS", "binary_tree", "latent_class", "learn_model", "regularized_cl_grouping"]

@@ -14,6 +14,7 @@ from latentree.structure.contraction import finish_tree
 from latentree.structure.neighbor_joining import STRONG
 from latentree.structure.problem import Problem, Progress, learn_by_blocks, report
 from latentree.structure.recursive_grouping import Grouping, grouping_of
+from latentree.structure.regraft import LARGEST, regraft_weak_links
 from latentree.tree import Tree
 
 FloatArray = NDArray[np.float64]
@@ -35,7 +36,9 @@ def cl_grouping(
     neighbours first, gives its closed neighbourhood to recursive grouping or neighbor joining,
     and the tree learned over it takes the place of the star. Hidden nodes that a neighbourhood
     holds already are seen through up to four observed nodes behind them, the nearest ones. At
-    last lengths are fitted and short edges contracted, as in :func:`neighbor_joining`.
+    last lengths are fitted and short edges contracted, as in :func:`neighbor_joining`. Among up to
+    256 variables, links that the spanning tree took from a single weak pair are then moved to where
+    the two sides as wholes correlate most.
 
     O(m²) for the spanning tree of m variables, and d³ for each neighbourhood of d nodes: close to
     m² unless the tree is a star.
@@ -74,7 +77,10 @@ def cl_grouping(
             if done % 64 == 0:
                 report(progress, done, len(growing.internal), "adding hidden variables")
             growing.regroup(int(node))
-        return finish_tree(growing.tree(), problem, exact, threshold)
+        tree = finish_tree(growing.tree(), problem, exact, threshold)
+        if exact or problem.n_variables > LARGEST:
+            return tree
+        return regraft_weak_links(tree, problem, threshold)
 
     return learn_by_blocks(distances, learn)
 

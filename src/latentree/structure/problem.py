@@ -38,8 +38,10 @@ class Problem:
     spanning: IntArray
     """Edges of the minimum spanning tree, one row each."""
     n_samples: float | None
-    variables: IntArray
-    """Which of all variables these are."""
+    variables: IntArray | None = None
+    """Which of all variables these are; None for all of them."""
+    signs: NDArray[np.int8] | None = None
+    """Signs of the dependence, for learners that want them."""
 
     @property
     def n_variables(self) -> int:
@@ -95,14 +97,14 @@ def learn_by_blocks(
             stacklevel=3,
         )
         return _join_trees(checked, blocks, [_learn_block(checked, b, learn) for b in blocks])
-    everything = np.arange(checked.n_variables)
-    problem = Problem(checked.dense(), spanning, checked.n_samples, everything)
+    problem = Problem(checked.dense(), spanning, checked.n_samples, signs=checked.signs())
     return _learn_problem(problem, learn).renamed(checked.names)
 
 
 def _learn_block(distances: Distances, block: IntArray, learn: Callable[[Problem], Tree]) -> Tree:
     part = np.ascontiguousarray(distances.dense()[np.ix_(block, block)])
-    problem = Problem(part, spanning_edges(part), distances.n_samples, block)
+    signs = distances.sign_block(block, block)
+    problem = Problem(part, spanning_edges(part), distances.n_samples, block, signs)
     return _learn_problem(problem, learn)
 
 

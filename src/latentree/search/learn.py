@@ -1,0 +1,81 @@
+"""One door to every learner: from a table to a fitted model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from latentree.distances import information_distances
+from latentree.em import Fitted, fit_parameters
+from latentree.errors import ModelError
+from latentree.search.binary_tree import binary_tree
+from latentree.search.latent_class import latent_class
+from latentree.search.regularized import regularized_cl_grouping
+from latentree.structure import METHODS as BY_DISTANCES
+from latentree.structure import learn_structure, mutual_information_tree
+from latentree.table import Table, as_table
+from latentree.tree import Tree
+
+BY_SCORES: dict[str, Callable[..., Fitted]] = {
+    "reg_clnj": partial(regularized_cl_grouping, subroutine="nj"),
+    "reg_clrg": partial(regularized_cl_grouping, subroutine="rg"),
+    "lcm": latent_class,
+    "bin": binary_tree,
+}
+"""Learners that score models, by the names of their methods."""
+
+METHODS = (*BY_DISTANCES, *BY_SCORES)
+"""Names of all methods."""
+
+
+def learn_model(
+    X: Any,
+    method: str = "clrg",
+    family: str = "auto",
+    *,
+    weights: ArrayLike | None = None,
+    **options: Any,
+) -> Fitted:
+    """Learn a tree by the method of that name, and its parameters by maximum likelihood.
+
+    Parameters
+    ----------
+    X : table
+        Anything :func:`latentree.as_table` takes.
+    method : str
+        One of ``METHODS``.
+    family : {"auto", "gaussian", "discrete", "symmetric"}
+    weights : array, optional
+        How much each row counts.
+    **options
+        As in :func:`latentree.fit_parameters`; ``n_hidden`` for ``reg_clrg`` and ``reg_clnj``,
+        ``n_states`` for ``lcm``.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> model = lt.simulate.random_gaussian_model(lt.simulate.double_star(8), 0)
+    >>> learned, report = learn_model(model.sample(2_000, 1), "rg")
+    >>> learned
+    GaussianTreeModel(Tree(8 observed, 2 hidden, 9 edges))
+    """
+    if method not in METHODS:
+        raise ModelError(f"method is {method!r}, but must be one of {', '.join(METHODS)}")
+    clock = time.perf_counter()
+    table = as_table(X, family, weights=weights)
+    if method in BY_SCORES:
+        fitted = BY_SCORES[method](table, family=table.family, **options)
+    else:
+        fitted = fit_parameters(_tree_by_distances(table, method), table, **options)
+    return Fitted(fitted.model, fitted.report.timed(time.perf_counter() - clock))
+
+
+def _tree_by_distances(table: Table, method: str) -> Tree:
+    if method == "chow_liu" and table.family == "discrete":
+        # The best tree without hidden nodes; as a start for others MST(V; D) is used.
+        return mutual_information_tree(table)
+    return learn_structure(information_distances(table), method)
