@@ -14,6 +14,7 @@ from tests.structure.shapes import (
     latent_trees,
     permuted,
     robinson_foulds,
+    sampled_correlations,
     sampled_distances,
     with_lengths,
 )
@@ -21,9 +22,11 @@ from tests.structure.shapes import (
 from latentree import simulate, structure
 from latentree.distances import Distances, information_distances
 from latentree.errors import DataWarning, DistanceError
+from latentree.structure import regraft
 from latentree.structure.contraction import contract_short
 from latentree.structure.lengths import fit_lengths
 from latentree.structure.problem import Problem, spanning_edges
+from latentree.structure.regraft import regraft_weak_links
 from latentree.tree import Tree
 
 METHODS = list(structure.METHODS)
@@ -157,6 +160,41 @@ def test_names_are_kept():
     d = Distances.from_matrix([[0, 2, 2], [2, 0, 2], [2, 2, 0]], names=["a", "b", "c"])
     for method in METHODS:
         assert structure.learn_structure(d, method).names[:3] == ("a", "b", "c")
+
+
+def test_a_weak_link_at_the_wrong_place_is_moved():
+    """Two stars tied together by a far too long way round: the link goes back to their centres."""
+    rng = np.random.default_rng(9)
+    centres = simulate.caterpillar(24, 8)  # three stars in a row
+    tree = with_lengths(centres, np.where(np.arange(27) < 24, 0.4, 1.2))
+    rho = sampled_correlations(tree, 2000, rng)
+    d = -np.log(np.clip(np.abs(rho + rho.T) / 2, 1e-8, 1.0))
+    np.fill_diagonal(d, 0.0)
+    signs = np.where(rho < 0, -1, 1).astype(np.int8)
+    problem = Problem(d, spanning_edges(d), 2000.0, signs=signs)
+    first, last = tree.hidden[0], tree.hidden[-1]
+    wrong = [(a, b) for a, b in tree.edges.tolist() if {a, b} != {first, first + 1}]
+    lengths = [tree.path_lengths([a], [b]).item() for a, b in wrong]
+    wrong_tree = Tree.from_edges([*wrong, (first, last)], 24, [*lengths, 1.2], minimal=True)
+    assert not wrong_tree.same_structure(tree)
+    moved = regraft_weak_links(fit_lengths(wrong_tree, problem), problem, 0.1)
+    assert moved.same_structure(tree)
+
+
+@given(tree=latent_trees(most=15, shapes=("random", "leaves", "hidden_markov"), longest=1.0))
+@settings(max_examples=20, deadline=None)
+def test_regression_on_one_side_of_a_link(tree):
+    """What is taken over from the regression on all variables equals solving for the side."""
+    whole = regraft._whole(tree)
+    position, size = regraft._subtrees(tree)
+    for v in tree.edges[:, 1]:
+        inside = tree.order[position[v] : position[v] + size[v]]
+        outside = np.setdiff1d(tree.order, inside)
+        without = inside[inside < tree.n_observed]
+        quick = regraft._large_part(tree, outside, whole, tree.parent[v], without)
+        plain = regraft._small_part(tree, outside, whole, tree.parent[v])
+        np.testing.assert_allclose(quick.weights, plain.weights, atol=1e-5)
+        np.testing.assert_array_equal(quick.open, plain.open)
 
 
 # Parts ------------------------------------------------------------------------------------------

@@ -55,8 +55,9 @@ def contract_insignificant(tree: Tree, problem: Problem, threshold: float) -> Tr
 
     An edge between hidden nodes stands when its length is at least the threshold and
     √(log n + log m) standard errors, the price of a parameter in BIC plus that of having chosen it
-    among many; one between a hidden and an observed node when it reaches the threshold. Of neighbouring candidates only the weakest goes in each pass, so
-    that nothing cascades: what is left is measured again first.
+    among many; one between a hidden and an observed node when it reaches the threshold. Of
+    neighbouring candidates only the weakest goes in each pass, so that nothing cascades: what is
+    left is measured again first.
     """
     tree = fit_lengths(tree, problem)
     while True:

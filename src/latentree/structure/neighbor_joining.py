@@ -22,10 +22,10 @@ def neighbor_joining(distances: Any, exact: bool = False, threshold: float = STR
     Neighbor joining makes a binary tree with all variables as leaves. Edges that have no length
     are contracted afterwards, so that hidden nodes of any degree and observed inner nodes come
     out. The relaxed version contracts edges shorter than ``threshold`` and, when the number of
-    samples n is known, edges between hidden nodes whose length is less than √(log n + log m) of its
-    standard errors, weakest first, with the lengths of the others fitted anew by weighted least squares in
-    between. This removes most of the hidden nodes that plain neighbor joining adds at random:
-    from 1,000 samples of a double star with 80 leaves it adds 3, not 27.
+    samples n is known, edges between hidden nodes whose length is less than √(log n + log m) of
+    its standard errors, weakest first, with the lengths of the others fitted anew by weighted
+    least squares in between. This removes most of the hidden nodes that plain neighbor joining adds
+    at random: from 1,000 samples of a double star with 80 leaves it adds 3, not 27.
 
     Close to O(m²) time for m variables (O(m³) at worst); one copy of the matrix.
 
