@@ -35,3 +35,14 @@ def show(header: list[str], lines: list[list[str]]) -> None:
         cells += [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
         print("  ".join(cells))
     print(flush=True)
+
+
+def stocks(standardised: bool = False) -> np.ndarray | None:
+    """Monthly returns of 84 companies and the index, 216 × 85, or None."""
+    folder = data_folder()
+    if folder is None:
+        return None
+    with open(folder / "sp100_monthly_returns.csv") as file:
+        width = len(file.readline().split(","))
+        values = np.loadtxt(file, delimiter=",", usecols=range(1, width))
+    return (values - values.mean(axis=0)) / values.std(axis=0) if standardised else values

@@ -92,3 +92,23 @@ def sample_states(order, parent, n_states, starts, theta, uniform, out):
                     if total > uniform[row, v]:
                         break
             out[row, v] = state
+
+
+@kernel()
+def joint_with_all(codes, node, others, weights, n_states):
+    """Weighted joint counts of one column of codes with several others, both present.
+
+    Entry (o, a, b) counts rows in which the node has code a and other o code b.
+    """
+    most = 1
+    for other in others:
+        most = max(most, n_states[other])
+    counts = np.zeros((others.size, n_states[node], most))
+    for row in range(codes.shape[0]):
+        a = codes[row, node]
+        if a >= 0:
+            for o in range(others.size):
+                b = codes[row, others[o]]
+                if b >= 0:
+                    counts[o, a, b] += weights[row]
+    return counts

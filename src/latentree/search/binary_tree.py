@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latentree._kernels import tables as kernels
 from latentree.em import Budget, Fitted
 from latentree.em.driver import Progress
 from latentree.em.fit import fit_parameters
@@ -108,7 +109,7 @@ class _Joining:
 
 
 class _DiscreteJoining(_Joining):
-    """Carries the shares of the states in every row: one is 1, unless the cell is missing.
+    """Carries a code for every row, −1 where it is missing.
 
     Carrying probabilities or draws upward instead loses so much dependence at every level that
     the newsgroups fall apart into more than twenty trees.
@@ -116,47 +117,37 @@ class _DiscreteJoining(_Joining):
 
     def __init__(self, table: Table, random_state: Any) -> None:
         super().__init__(table.n_columns, table.total_weight)
+        m = table.n_columns
         self.rng = np.random.default_rng(random_state)
         self.weights = table.weight_array()
         self.n_states = table.cardinalities.tolist()
-        self.share: list[FloatArray] = []
-        self.marginal: list[FloatArray] = []
-        for column, k in enumerate(self.n_states):
-            codes = table.column(column)
-            seen = codes >= 0
-            marginal = np.bincount(codes[seen], self.weights[seen], minlength=k)
-            self.marginal.append(marginal / marginal.sum())
-            self.share.append(np.where(seen[:, None], np.eye(k)[codes], self.marginal[-1]))
-        for node in range(table.n_columns):
-            self._inform(node)
+        self.codes = np.full((table.n_rows, 2 * m), -1, np.int16)
+        for column in range(m):
+            self.codes[:, column] = table.column(column)
+        for node in range(m):
+            self._inform(node, np.arange(node + 1))
 
-    def _counts(self, node: int, others: IntArray) -> list[FloatArray]:
+    def _joints(self, node: int, others: IntArray) -> list[FloatArray]:
         """Joint distribution of a node with each of several others."""
-        weighted = self.share[node] * (self.weights / self.weights.sum())[:, None]
-        side_by_side = np.hstack([self.share[other] for other in others])
-        joint: FloatArray = weighted.T @ side_by_side
-        cuts = np.cumsum([self.n_states[other] for other in others])[:-1]
-        return np.split(joint, cuts, axis=1)
+        states = np.array(self.n_states)
+        counts = kernels.joint_with_all(self.codes, node, others, self.weights, states)
+        parts = [counts[o, :, : states[other]] for o, other in enumerate(others)]
+        return [part / max(part.sum(), 1e-300) for part in parts]
 
-    def _inform(self, node: int) -> None:
-        others = self.active[self.active <= node]
-        values = [_mutual_information(joint) for joint in self._counts(node, others)]
+    def _inform(self, node: int, others: IntArray) -> None:
+        values = [_mutual_information(joint) for joint in self._joints(node, others)]
         self._set_information(node, others, np.array(values))
 
     def join(self, i: int, j: int) -> None:
         """Put a hidden node above two others."""
-        joint = self._counts(i, np.array([j]))[0]
+        joint = self._joints(i, np.array([j]))[0]
         prior, to_i, to_j = _best_pair_model(joint, self.n_samples, self.rng)
         node = self._add(i, j, prior.size)
-        # what lies below a child is known as P(state | below) ∝ P(state)·P(below | state)
-        below_i = self.share[i] / np.maximum(self.marginal[i], 1e-300)
-        below_j = self.share[j] / np.maximum(self.marginal[j], 1e-300)
-        probability = prior * (below_i @ to_i.T) * (below_j @ to_j.T)
-        share = np.eye(prior.size)[probability.argmax(axis=1)]
-        self.share.append(share)
-        self.marginal.append(self.weights @ share / self.weights.sum())
-        self.share[i] = self.share[j] = np.empty((0, 0))
-        self._inform(node)
+        # a missing child says nothing: its code −1 reads the ones at the end
+        says_i = np.vstack([to_i.T, np.ones(prior.size)])[self.codes[:, i]]
+        says_j = np.vstack([to_j.T, np.ones(prior.size)])[self.codes[:, j]]
+        self.codes[:, node] = (prior * says_i * says_j).argmax(axis=1)
+        self._inform(node, self.active)
 
 
 def _mutual_information(joint: FloatArray) -> float:
@@ -215,10 +206,9 @@ class _GaussianJoining(_Joining):
         guess = (table.values - mean) / scale
         self.guess = list(np.where(np.isnan(guess), 0.0, guess).T)
         for node in range(table.n_columns):
-            self._inform(node)
+            self._inform(node, np.arange(node + 1))
 
-    def _inform(self, node: int) -> None:
-        others = self.active[self.active <= node]
+    def _inform(self, node: int, others: IntArray) -> None:
         r = np.stack([self.guess[other] for other in others]) @ (self.weights * self.guess[node])
         self._set_information(node, others, -0.5 * np.log1p(-np.minimum(r**2, 1.0 - 1e-15)))
 
@@ -228,4 +218,4 @@ class _GaussianJoining(_Joining):
         node = self._add(i, j, 1)
         both = a + b if self.weights @ (a * b) >= 0 else a - b
         self.guess.append(both / np.sqrt(self.weights @ both**2))
-        self._inform(node)
+        self._inform(node, self.active)
