@@ -20,6 +20,8 @@ from latentree.tree import Tree
 # XML 1.0 has no way to write these, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
+_XML = '<?xml version="1.0" encoding="UTF-8"?>'
+
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 
 
@@ -83,30 +85,30 @@ def _check_xml(tree: Tree, kind: str) -> None:
             )
 
 
-def _joined(lines: Iterator[str]) -> str:
-    # A bare carriage return in XML is read as a line feed; escaped it stays.
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + "\n".join(lines).replace("\r", "&#13;")
-
-
 def to_graphml(item: Model | Tree) -> str:
     """Write a tree as GraphML: ``name`` and ``observed`` of nodes, ``length`` of edges.
 
     Models add ``correlation`` or ``n_states``. Control characters in names are refused, because
     XML has none.
     """
-    import networkx
+    from networkx.readwrite.graphml import GraphMLWriter
 
     _check_xml(tree_of(item), "GraphML")
-    return _joined(networkx.generate_graphml(_graph(item))) + "\n"
+    # Not by generate_graphml, which breaks names into lines. A bare carriage return in XML is read
+    # as a line feed; escaped it stays.
+    text = str(GraphMLWriter(_graph(item), prettyprint=True)).replace("\r", "&#13;")
+    return f"{_XML}\n{text}"
 
 
 def to_gexf(item: Model | Tree) -> str:
     """Write a tree as GEXF for Gephi, labelled by the names; otherwise like :func:`to_graphml`."""
-    import networkx
+    from networkx.readwrite.gexf import GEXFWriter
 
     _check_xml(tree_of(item), "GEXF")
-    text = _joined(networkx.generate_gexf(_graph(item, label="name")))
-    return re.sub(r' lastmodifieddate="[^"]*"', "", text, count=1) + "\n"  # same tree, same text
+    writer = GEXFWriter(prettyprint=True)
+    writer.add_graph(_graph(item, label="name"))
+    text = re.sub(r' lastmodifieddate="[^"]*"', "", str(writer), count=1)  # same tree, same text
+    return f"{_XML}\n{text}"
 
 
 # DOT ----------------------------------------------------------------------------------------
@@ -148,8 +150,8 @@ def _dot_text(name: str) -> str:
 
 
 def to_cytoscape(item: Model | Tree) -> str:
-    """Write a tree as Cytoscape JSON (.cyjs)."""
-    nodes = [{"data": {"id": key, **data}} for key, data in _nodes(item)]
+    """Write a tree as Cytoscape JSON (.cyjs); ``value`` is for networkx, which reads it too."""
+    nodes = [{"data": {"id": key, "value": key, **data}} for key, data in _nodes(item)]
     edges = [
         {"data": {"id": f"{above}-{below}", "source": above, "target": below, **data}}
         for above, below, data in _edges(item)

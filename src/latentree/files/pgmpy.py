@@ -25,15 +25,15 @@ def to_pgmpy(model: Model) -> Any:
     if not isinstance(model, DiscreteTreeModel | GaussianTreeModel):
         raise FileError(f"expected a model, got a {type(model).__name__}")
     tree, models = model.tree, _pgmpy("models")
+    edges = [(tree.names[above], tree.names[below]) for above, below in tree.edges]
     latents = set(tree.names[tree.n_observed :])
     if isinstance(model, DiscreteTreeModel):
-        network = models.DiscreteBayesianNetwork(latents=latents)
+        network = models.DiscreteBayesianNetwork(edges, latents=latents)
         parts = _tables(model, _pgmpy("factors.discrete"))
     else:
-        network = models.LinearGaussianBayesianNetwork(latents=latents)
+        network = models.LinearGaussianBayesianNetwork(edges, latents=latents)
         parts = _regressions(model, _pgmpy("factors.continuous"))
-    network.add_nodes_from(tree.names)
-    network.add_edges_from((tree.names[above], tree.names[below]) for above, below in tree.edges)
+    network.add_nodes_from(tree.names)  # those without an edge
     network.add_cpds(*parts)
     return network
 
