@@ -1,0 +1,11 @@
+"""Pictures of trees and models.
+
+:func:`plot_tree` draws with matplotlib, which the extra ``plot`` brings and which is loaded only
+then. The layouts (:func:`radial_layout`, :func:`layered_layout`) are plain numpy and serve other
+drawing programs as well.
+"""
+
+from latentree.plot.layout import TreeLayout, layered_layout, radial_layout
+from latentree.plot.tree_plot import TreePlot, plot_tree
+
+__all__ = ["TreeLayout", "TreePlot", "layered_layout", "plot_tree", "radial_layout"]

@@ -1,0 +1,313 @@
+"""Pictures measured as they are drawn, on the Agg renderer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, simulate
+from latentree.errors import DataError, MissingExtraError, ModelError
+from latentree.plot import plot_tree
+from latentree.plot.groups import PALETTE
+from latentree.plot.strength import edge_strengths
+
+STAR = Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+# Labels -----------------------------------------------------------------------------------------
+
+
+def corners(text, renderer):
+    """Corners of the ink box of a text, turned as the text is."""
+    angle = np.radians(text.get_rotation())
+    x, y = text.get_transform().transform(text.get_position())
+    text.set_rotation(0)
+    box = text.get_window_extent(renderer)
+    text.set_rotation(np.degrees(angle))
+    points = np.array([(box.x0, box.y0), (box.x1, box.y0), (box.x1, box.y1), (box.x0, box.y1)])
+    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    return (points - (x, y)) @ turn + (x, y)
+
+
+def overlap(a, b):
+    """Whether two rectangles share more than a hair: some axis of a side must part them."""
+    for p, q in zip([*a, *b], [*a[1:], a[0], *b[1:], b[0]], strict=True):
+        normal = np.array([p[1] - q[1], q[0] - p[0]])
+        normal /= np.hypot(*normal)
+        first, second = a @ normal, b @ normal
+        if first.max() <= second.min() + 0.3 or second.max() <= first.min() + 0.3:
+            return False
+    return True
+
+
+def collisions(plot):
+    figure = plot.ax.figure
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    boxes = {name: corners(text, renderer) for name, text in plot.labels.items()}
+    centers = {name: box.mean(axis=0) for name, box in boxes.items()}
+    reach = {name: np.hypot(*(box[0] - centers[name])) for name, box in boxes.items()}
+    names = list(boxes)
+    return [
+        (a, b)
+        for i, a in enumerate(names)
+        for b in names[i + 1 :]
+        if np.hypot(*(centers[a] - centers[b])) < reach[a] + reach[b]
+        and overlap(boxes[a], boxes[b])
+    ]
+
+
+def inside(plot):
+    """Whether all text, and the legend, is within the figure."""
+    figure = plot.ax.figure
+    renderer = figure.canvas.get_renderer()
+    artists = [*plot.labels.values()] + ([plot.legend] if plot.legend else [])
+    page = figure.bbox
+    boxes = [artist.get_window_extent(renderer) for artist in artists]
+    return all(
+        box.x0 >= page.x0 - 1 and box.y0 >= page.y0 - 1
+        and box.x1 <= page.x1 + 1 and box.y1 <= page.y1 + 1
+        for box in boxes
+    )  # fmt: skip
+
+
+def worded(tree):
+    """Names of one to twelve letters."""
+    rng = np.random.default_rng(1)
+    letters = list("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    names: dict[str, None] = {}
+    while len(names) < tree.n_observed:
+        names["".join(rng.choice(letters, rng.integers(1, 13)))] = None
+    return tree.renamed(list(names))
+
+
+SHAPES = {
+    "20": simulate.random_latent_tree(20, 1),
+    "100": simulate.random_latent_tree(100, 2),
+    "100 observed inside": simulate.random_latent_tree(100, 3, inner_share=0.6),
+    "300": simulate.random_latent_tree(300, 4),
+    "star of 300": simulate.latent_class(300),
+    "double star": simulate.double_star(80),
+    "chain": Tree(np.arange(-1, 79)),
+    "complete": simulate.complete_tree(5, 3),
+    "forest": Tree([-1, 0, 0, -1, 3, -1, -1, -1, -1, *([8] * 30)]),
+}
+
+
+@pytest.mark.parametrize("tree", SHAPES.values(), ids=SHAPES.keys())
+def test_labels_are_complete_and_do_not_collide(tree):
+    tree = worded(tree)
+    plot = plot_tree(tree)
+    assert collisions(plot) == []
+    assert inside(plot)
+    assert len(plot.labels) >= 0.97 * tree.n_observed
+    if tree.n_observed <= 100:
+        assert set(plot.labels) == set(tree.names[: tree.n_observed])
+
+
+def test_the_check_itself_finds_collisions():
+    plot = plot_tree(STAR)
+    plot.labels["a"].set_position(plot.labels["b"].get_position())
+    assert collisions(plot) == [("a", "b")]
+
+
+@pytest.mark.parametrize("layout", ["radial", "layered"])
+@pytest.mark.parametrize("size", [(3.3, 3.3), (7.0, 3.0), (3.0, 7.0)])
+def test_given_axes_are_kept_to(layout, size):
+    figure, axes = plt.subplots(1, 2, figsize=size)
+    tree = worded(simulate.random_latent_tree(40, 5))
+    groups = [f"group {v % 3}" for v in range(40)]
+    plot = plot_tree(tree, axes[1], layout=layout, groups=groups)
+    assert plot.ax is axes[1]
+    assert collisions(plot) == []
+    renderer = figure.canvas.get_renderer()
+    page = axes[1].get_window_extent()
+    for artist in [*plot.labels.values(), plot.legend]:
+        box = artist.get_window_extent(renderer)
+        assert box.x0 >= page.x0 - 2
+        assert box.x1 <= page.x1 + 2
+
+
+def test_impossible_labels_are_left_out_the_unimportant_first():
+    tree = Tree([-1] + [0] * 600)
+    _, ax = plt.subplots(figsize=(2, 2))
+    plot = plot_tree(tree, ax)
+    assert 0 < len(plot.labels) < 300
+    assert collisions(plot) == []
+
+
+def test_labels_on_request():
+    tree = simulate.random_latent_tree(40, 1)
+    assert plot_tree(tree, labels=False).labels == {}
+    both = plot_tree(tree, hidden_labels=True)
+    assert set(both.labels) > set(tree.names[:40])
+    assert collisions(both) == []
+
+
+def test_names_of_all_kinds():
+    names = ["$x^2$", "two\nlines", "a_b{", "n" * 80, ""]
+    plot = plot_tree(Tree([-1, 0, 0, 0, 0], names=names))
+    plot.ax.figure.canvas.draw()
+    shown = {name: text.get_text() for name, text in plot.labels.items()}
+    assert shown["$x^2$"] == "$x^2$"
+    assert shown["two\nlines"] == "two lines"
+    assert len(shown["n" * 80]) == 28
+    assert collisions(plot) == []
+
+
+# Groups -----------------------------------------------------------------------------------------
+
+
+def legend_of(plot):
+    return [entry.get_text() for entry in plot.legend.get_texts()]
+
+
+def test_groups_by_name_and_by_position():
+    tree = simulate.double_star(6)
+    by_name = plot_tree(tree, groups={"x0": "even", "x1": "odd", "x2": "even", "x3": "odd"})
+    assert legend_of(by_name) == ["even", "odd", "no group"]
+    assert [len(part.get_offsets()) for part in by_name.observed] == [2, 2, 2]
+    by_position = plot_tree(tree, groups=[1, 2, 1, 2, 1, 2])
+    assert legend_of(by_position) == ["1", "2"]
+    colours = [part.get_facecolor()[0, :3] for part in by_position.observed]
+    assert colours == [pytest.approx(mpl.colors.to_rgb(colour)) for colour in PALETTE[:2]]
+
+
+def test_no_legend_without_need():
+    assert plot_tree(simulate.double_star(6)).legend is None
+    assert plot_tree(STAR, groups=["u", "v", "v"], legend=False).legend is None
+
+
+def test_many_groups_are_told_apart():
+    tree = simulate.latent_class(40)
+    plot = plot_tree(tree, groups=[f"g{v}" for v in range(40)])
+    looks = {(handle.get_color(), handle.get_marker()) for handle in plot.legend.legend_handles}
+    assert len(looks) == 40
+    plot.ax.figure.canvas.draw()
+    assert inside(plot)
+
+
+def test_wrong_groups_are_named():
+    with pytest.raises(DataError, match="groups names 'd', but no observed variable"):
+        plot_tree(STAR, groups={"a": 1, "d": 2})
+    with pytest.raises(DataError, match="3 observed variables need as many groups, not 2"):
+        plot_tree(STAR, groups=["u", "v"])
+
+
+# Strengths and signs ----------------------------------------------------------------------------
+
+
+def test_strengths_of_a_tree():
+    tree = STAR.with_lengths([0.0, 1.0, 2.0, 0.0])
+    assert edge_strengths(tree) == pytest.approx([1.0, np.exp(-1), np.exp(-2), 0.0])
+
+
+def test_signs_of_a_gaussian_model():
+    model = GaussianTreeModel(STAR, [0.8, 0.5, -0.5, 0])
+    plot = plot_tree(model)
+    assert len(plot.edges.get_paths()) == 2
+    assert len(plot.negative_edges.get_paths()) == 1
+    assert legend_of(plot) == ["negative"]
+    assert plot.edges.get_linewidths()[0] > plot.edges.get_linewidths()[1]
+
+
+def test_the_sign_of_a_hidden_variable_is_free():
+    rng = np.random.default_rng(0)
+    tree = simulate.random_latent_tree(9, 2)
+    rho = simulate.random_gaussian_model(tree, rng, negative_share=0.5).correlations
+    shown = edge_strengths(GaussianTreeModel(tree, rho))
+    assert np.abs(shown) == pytest.approx(np.abs(rho))
+    # By definition: the least weight on negative edges over all signs of the hidden nodes.
+    least = np.inf
+    for bits in range(2**tree.n_hidden):
+        sign = np.ones(tree.n_nodes)
+        sign[tree.n_observed :] = 1 - 2 * (bits >> np.arange(tree.n_hidden) & 1)
+        flipped = rho * sign * np.where(tree.parent < 0, 1, sign[tree.parent])
+        least = min(least, -flipped[flipped < 0].sum())
+    assert -shown[shown < 0].sum() == pytest.approx(least)
+    # The product of signs between observed nodes is what the data shows; it stays.
+    before = GaussianTreeModel(tree, rho).correlation()
+    assert GaussianTreeModel(tree, shown).correlation() == pytest.approx(before)
+
+
+def test_signs_of_a_binary_model():
+    same, other = [[0.9, 0.1], [0.1, 0.9]], [[0.2, 0.8], [0.8, 0.2]]
+    model = DiscreteTreeModel(STAR, [same, same, other, [0.5, 0.5]])
+    assert edge_strengths(model) == pytest.approx([0.8, 0.8, -0.6, 0.0])
+
+
+def test_strengths_of_other_tables():
+    # Two states determine three in part: V is the correlation ratio here.
+    copy = np.eye(3)
+    half = [[1, 0], [1, 0], [0, 1]]
+    nothing = [[0.3, 0.7]] * 3
+    model = DiscreteTreeModel(STAR, [copy, half, nothing, np.full(3, 1 / 3)])
+    assert edge_strengths(model) == pytest.approx([1.0, 1.0, 0.0, 0.0], abs=1e-6)
+    rng = np.random.default_rng(0)
+    random = simulate.random_discrete_model(STAR, [2, 3, 4, 3], rng)
+    joint = random.joint("h1", "b")
+    expected = joint.sum(1)[:, None] * joint.sum(0)
+    chi2 = ((joint - expected) ** 2 / expected).sum()  # Pearson's own form
+    assert edge_strengths(random)[1] == pytest.approx(np.sqrt(chi2 / 2))
+
+
+# Everything else --------------------------------------------------------------------------------
+
+
+def test_nodes_and_few_artists():
+    tree = simulate.random_latent_tree(600, 0)
+    plot = plot_tree(simulate.random_gaussian_model(tree, 0, negative_share=0.3), labels=False)
+    assert len(plot.hidden.get_offsets()) == tree.n_hidden
+    assert len(plot.observed[0].get_offsets()) == 600
+    assert len(plot.ax.collections) == 4
+    drawn = len(plot.edges.get_paths()) + len(plot.negative_edges.get_paths())
+    assert drawn == tree.n_edges
+
+
+def test_layouts_by_size():
+    few, many = plot_tree(simulate.double_star(20)), plot_tree(simulate.double_star(60))
+    assert {text.get_rotation() for text in few.labels.values()} == {0.0}
+    assert len({text.get_rotation() for text in many.labels.values()}) > 10
+    with pytest.raises(DataError, match="layout is 'spiral'"):
+        plot_tree(STAR, layout="spiral")
+
+
+def test_only_trees_and_models_are_drawn():
+    with pytest.raises(ModelError, match="expected a tree or a tree model, got list"):
+        plot_tree([1, 2])
+
+
+@pytest.mark.parametrize("format", ["pdf", "svg"])
+def test_vector_output(tmp_path, format):
+    model = simulate.random_gaussian_model(simulate.double_star(40), 0, negative_share=0.3)
+    file = tmp_path / f"tree.{format}"
+    plot_tree(model).ax.figure.savefig(file)
+    assert 5_000 < file.stat().st_size < 1_000_000
+
+
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'latentree\[plot\]'"):
+        plot_tree(STAR)
+
+
+def test_matplotlib_is_loaded_only_to_draw():
+    code = (
+        "import sys; from latentree.plot import radial_layout; from latentree import Tree;"
+        "radial_layout(Tree([-1, 0])); print('matplotlib' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
