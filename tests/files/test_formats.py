@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import warnings
+from pathlib import Path
 from urllib.parse import unquote
 
 import hypothesis.strategies as st
@@ -18,6 +19,7 @@ from made import NASTY, discrete_models, gaussian_models, identical, named_trees
 
 from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, files
 from latentree.errors import FileError, MissingExtraError
+from latentree.files import suffixes
 
 STAR = Tree([3, 3, 3, -1], [0.5, 0.25, 2, 0], n_observed=3, names=["a", "b", "c", "h"])
 NOISY = [[0.9, 0.1], [0.2, 0.8]]
@@ -378,3 +380,16 @@ def test_large_trees_are_written_quickly(tmp_path):
     for suffix in (".nwk", ".graphml", ".gexf", ".dot", ".cyjs", ".json"):
         files.export(tree, tmp_path / f"t{suffix}")
     assert files.read_tree(tmp_path / "t.graphml") == tree
+
+
+def test_the_page_about_files_is_true(tmp_path, monkeypatch):
+    page = Path(__file__).parents[2].joinpath("docs", "model-file.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(code, names)
+    shown_file = re.search(r"```json\n(.*?)```", page, re.DOTALL)[1]
+    assert Path("model.json").read_text() == shown_file
+    assert identical(names["again"], names["model"])
+    for suffix in suffixes.WRITERS:
+        assert f"`{suffix}`" in page

@@ -130,6 +130,13 @@ def test_reports_that_hold_themselves_are_refused(tmp_path):
         files.save(gaussian(), tmp_path / "m.json", report)
 
 
+def test_models_save_themselves(tmp_path):
+    for model in (gaussian(), discrete()):
+        model.save(tmp_path / "m.json", {"method": "by hand"})
+        assert identical(model, files.load(tmp_path / "m.json"))
+        assert files.load_report(tmp_path / "m.json") == {"method": "by hand"}
+
+
 def test_only_models_are_saved(tmp_path):
     with pytest.raises(FileError, match="not a Tree"):
         files.save(STAR, tmp_path / "m.json")

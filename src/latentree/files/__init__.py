@@ -6,7 +6,6 @@ GraphML; ``to_…`` and ``from_…`` do the same with text.
 """
 
 from latentree.files.bif import to_bif
-from latentree.files.export import export, read_tree
 from latentree.files.graphml import from_graphml
 from latentree.files.graphs import (
     to_cytoscape,
@@ -18,6 +17,7 @@ from latentree.files.graphs import (
 from latentree.files.model import load, load_report, save
 from latentree.files.newick import from_newick, to_newick
 from latentree.files.pgmpy import to_pgmpy
+from latentree.files.suffixes import export, read_tree
 
 __all__ = [
     "export",

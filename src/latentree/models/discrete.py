@@ -25,6 +25,7 @@ from latentree.models.evidence import (
 )
 from latentree.models.expectation import Expectation, ExpectedCounts, Messages
 from latentree.models.patterns import compile_patterns
+from latentree.models.saving import Savable
 from latentree.models.tables import Layout
 from latentree.table import Family, Schema, Table, as_table
 from latentree.tree import Tree
@@ -66,7 +67,7 @@ class Fit(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DiscreteTreeModel:
+class DiscreteTreeModel(Savable):
     """A model of discrete variables whose dependence follows a tree.
 
     Every node has its own number of states; a latent class model is a star whose centre has many.

@@ -23,6 +23,7 @@ from latentree.models.evidence import (
     numbered_evidence,
     weighted_total,
 )
+from latentree.models.saving import Savable
 from latentree.table import Schema, Table, as_table
 from latentree.tree import Tree
 from latentree.tree.build import FloatArray, IntArray
@@ -49,7 +50,7 @@ class NormalPair(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GaussianTreeModel:
+class GaussianTreeModel(Savable):
     """A jointly Gaussian model whose dependence follows a tree.
 
     Hidden nodes have mean 0 and variance 1. Node v given its parent p is, in standard units,
