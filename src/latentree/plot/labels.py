@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 
 from latentree.errors import import_extra
 from latentree.tree.build import FloatArray
+
+Cell = tuple[int, int]
 
 LONGEST = 28
 """Characters of a label; longer names end in an ellipsis."""
@@ -63,31 +66,47 @@ def fit(extent_at: Any, room: tuple[float, float]) -> float:
 
 
 class Boxes:
-    """Rectangles, turned as they like, that must not overlap."""
+    """Rectangles, turned as they like, that must not overlap.
 
-    def __init__(self, capacity: int) -> None:
+    A grid of cells tells which of those taken are near, so that a look costs the same however many
+    there are.
+    """
+
+    def __init__(self, capacity: int, cell: float) -> None:
         self._center = np.empty((capacity, 2))
         self._half = np.empty((capacity, 2))
         self._axis = np.empty((capacity, 2))
-        self._reach = np.empty(capacity)
         self._count = 0
+        self._cell = max(cell, 1e-6)
+        self._grid: dict[tuple[int, int], list[int]] = {}
 
     def add(self, center: FloatArray, half: FloatArray, angle: float) -> None:
         """Take a rectangle: its centre, half its width and height, and its turn."""
         i = self._count
         self._center[i], self._half[i] = center, half
         self._axis[i] = np.cos(angle), np.sin(angle)
-        self._reach[i] = np.hypot(*half)
         self._count += 1
+        for cell in self._cells(center, half, angle):
+            self._grid.setdefault(cell, []).append(i)
+
+    def _cells(self, center: FloatArray, half: FloatArray, angle: float) -> Iterator[Cell]:
+        """Cells that the upright box around a rectangle touches."""
+        cos, sin = abs(math.cos(angle)), abs(math.sin(angle))
+        x, y = float(center[0]), float(center[1])
+        w, h = float(half[0]), float(half[1])
+        reach_x, reach_y = w * cos + h * sin, w * sin + h * cos
+        rows = range(int((y - reach_y) // self._cell), int((y + reach_y) // self._cell) + 1)
+        for i in range(int((x - reach_x) // self._cell), int((x + reach_x) // self._cell) + 1):
+            for j in rows:
+                yield i, j
 
     def is_free(self, center: FloatArray, half: FloatArray, angle: float) -> bool:
         """Whether a rectangle overlaps none of those taken (by the separating axis theorem)."""
-        n = self._count
-        offset = self._center[:n] - center
-        near = np.hypot(offset[:, 0], offset[:, 1]) < self._reach[:n] + np.hypot(*half)
-        if not near.any():
+        cells = self._cells(center, half, angle)
+        near = sorted({i for cell in cells for i in self._grid.get(cell, ())})
+        if not near:
             return True
-        offset, halves, axes = offset[near], self._half[:n][near], self._axis[:n][near]
+        offset, halves, axes = self._center[near] - center, self._half[near], self._axis[near]
         own = np.array([np.cos(angle), np.sin(angle)])
         cos = np.abs(axes @ own)
         sin = np.abs(axes[:, 0] * own[1] - axes[:, 1] * own[0])

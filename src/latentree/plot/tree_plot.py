@@ -119,7 +119,7 @@ def plot_tree(
     if ax is None:
         _, ax = plt.subplots(figsize=_figure_size(placed, widths, entries))
         ax.set_position((0.0, 0.0, 1.0, 1.0))
-    page = _Page.of(ax, entries)
+    page = _Page.of(ax, entries, _shape(placed))
     drawn = _scaled(tree, placed, widths, page)
     artists = _draw_edges(ax, drawn, strength)
     observed, hidden = _draw_nodes(ax, tree, drawn, grouping)
@@ -173,21 +173,19 @@ class _Page(NamedTuple):
     columns: int
 
     @classmethod
-    def of(cls, ax: Axes, entries: list[Any]) -> _Page:
-        box = ax.get_window_extent()
-        dpi = ax.figure.dpi
+    def of(cls, ax: Axes, entries: list[Any], shape: FloatArray) -> _Page:
+        """Measure the axes; the legend goes where it leaves more room for a picture of a shape."""
+        box, dpi = ax.get_window_extent(), ax.figure.dpi
         width, height = float(box.width) * 72 / dpi, float(box.height) * 72 / dpi
-        side_width, _ = _legend_size(entries)
-        if not entries:
-            right, low, columns = 0.0, 0.0, 1
-        elif width - side_width >= 0.85 * height:
-            right, low, columns = side_width, 0.0, 1
-        else:
-            columns = max(1, min(len(entries), int((width - 2 * PAD) // side_width)))
-            rows = -(-len(entries) // columns)
-            right, low = 0.0, rows * LEGEND_SIZE * 1.6 + 2 * PAD
-        inner_width, inner_height = width - right - 2 * PAD, height - low - 2 * PAD
-        return cls(width, height, PAD, low + PAD, inner_width, inner_height, columns)
+        strip, tall = _legend_size(entries)
+        columns = max(1, min(len(entries), int((width - 2 * PAD) // max(strip, 1.0))))
+        low = -(-len(entries) // columns) * LEGEND_SIZE * 1.6 + (2 * PAD if entries else 0.0)
+        beside = min((width - strip) / shape[0], height / shape[1])
+        below = min(width / shape[0], (height - low) / shape[1])
+        if beside >= below and tall <= height:
+            return cls(width, height, PAD, PAD, width - strip - 2 * PAD, height - 2 * PAD, 1)
+        inner = width - 2 * PAD, height - low - 2 * PAD
+        return cls(width, height, PAD, low + PAD, *inner, columns)
 
 
 class _Drawn(NamedTuple):
@@ -201,6 +199,14 @@ class _Drawn(NamedTuple):
     font: float
     dot: float
     roomy: bool
+
+
+def _shape(placed: TreeLayout) -> FloatArray:
+    """Width and height of a picture, up to a factor; layers take any shape."""
+    if placed.kind == "layered":
+        return np.array([1.0, 1.0])
+    spread: FloatArray = np.maximum(np.ptp(placed.position, axis=0), 1.0)
+    return spread
 
 
 def _figure_size(placed: TreeLayout, widths: FloatArray, entries: list[Any]) -> tuple[float, float]:
@@ -356,7 +362,7 @@ def _write_labels(
     wanted[tree.n_observed :] = hidden_labels
     if not wanted.any():
         return {}
-    boxes = text.Boxes(2 * tree.n_nodes)
+    boxes = text.Boxes(2 * tree.n_nodes, cell=4 * drawn.font)
     for center in drawn.position:
         boxes.add(center, np.full(2, drawn.dot / 2), 0.0)
     written: dict[str, Text] = {}
