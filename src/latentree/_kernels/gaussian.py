@@ -72,6 +72,7 @@ def _up(parent, rho, x, absent, h, J, s, total):
             for b in range(LANES):
                 y = x[v, b]
                 if y == y:
+                    s[v, b] = 0.0  # nothing is left open
                     total[b] += y * (h[v, b] - 0.5 * (J[v, b] + 1.0 / q) * y)
                     total[b] -= 0.5 * np.log(2.0 * np.pi * q)
                     h[p, b] += r / q * y
@@ -90,24 +91,24 @@ def _up(parent, rho, x, absent, h, J, s, total):
 def _down(parent, rho, absent, h, s, noise, x, variance, covariance):
     """Fill in absent nodes: means (draws, if there is noise), variances, covariances with p."""
     for v in range(parent.size):
+        if absent[v] == 0:
+            variance[v] = 0.0
+            covariance[v] = 0.0
+            continue
         r = rho[v]
         q = (1.0 - r) * (1.0 + r)
-        p = parent[v]
+        p = parent[v] if parent[v] >= 0 else v
         for b in range(LANES):
-            if absent[v] == 0 or (absent[v] < LANES and x[v, b] == x[v, b]):
-                variance[v, b] = 0.0
-                covariance[v, b] = 0.0
-                continue
             k = s[v, b]
             y = q * k * h[v, b] + np.sqrt(q * k) * noise[v, b]
             spread = q * k
-            if p >= 0:
+            covariance[v, b] = 0.0
+            if p != v:
                 y += r * k * x[p, b]
                 spread += r * r * k * k * variance[p, b]
                 covariance[v, b] = r * k * variance[p, b]
-            else:
-                covariance[v, b] = 0.0
-            x[v, b] = y
+            if absent[v] == LANES or k > 0.0:  # a present cell stays as it is
+                x[v, b] = y
             variance[v, b] = spread
 
 
@@ -169,7 +170,49 @@ def run_rows(
                 _store(covariance, place, start, lanes, covariances)
 
 
-@kernel(fastmath={"contract"})
+@kernel(fastmath=True)
+def _down_moments(parent, rho, absent, h, s, x, variance, w, moments):
+    """Fill in absent nodes with their means, adding up moments on the way.
+
+    Everything is used as soon as it is made: at many nodes the memory is what takes the time.
+    """
+    for v in range(parent.size):
+        p = parent[v] if parent[v] >= 0 else v
+        r = rho[v]
+        q = (1.0 - r) * (1.0 + r)
+        mean, square, product = 0.0, 0.0, 0.0
+        if absent[v] == 0:
+            for b in range(LANES):
+                y = x[v, b]
+                variance[v, b] = 0.0
+                mean += w[b] * y
+                square += w[b] * y * y
+                product += w[b] * y * x[p, b]
+        elif parent[v] < 0:
+            for b in range(LANES):
+                seen = absent[v] < LANES and s[v, b] == 0.0
+                y = x[v, b] if seen else s[v, b] * h[v, b]
+                x[v, b] = y
+                variance[v, b] = s[v, b]
+                mean += w[b] * y
+                square += w[b] * (y * y + s[v, b])
+        else:
+            for b in range(LANES):
+                k = s[v, b]
+                seen = absent[v] < LANES and k == 0.0
+                y = x[v, b] if seen else r * k * x[p, b] + q * k * h[v, b]
+                spread = q * k + r * r * k * k * variance[p, b]
+                x[v, b] = y
+                variance[v, b] = spread
+                mean += w[b] * y
+                square += w[b] * (y * y + spread)
+                product += w[b] * (y * x[p, b] + r * k * variance[p, b])
+        moments[v, 0] += mean
+        moments[v, 1] += square
+        moments[v, 2] += product
+
+
+@kernel()
 def run_moments(values, weights, first, last, place, parent, rho, center, inverse_scale, moments):
     """Add up expected moments of all nodes over rows; returns their log-likelihood.
 
@@ -180,8 +223,6 @@ def run_moments(values, weights, first, last, place, parent, rho, center, invers
     x, h, J, s = (
         np.empty((n, LANES)), np.empty((n, LANES)), np.empty((n, LANES)), np.empty((n, LANES))
     )  # fmt: skip
-    variance, covariance = np.empty((n, LANES)), np.empty((n, LANES))
-    noise = np.zeros((n, LANES))
     absent = np.empty(n, np.int64)
     total = np.empty(LANES)
     w = np.empty(LANES)
@@ -191,21 +232,11 @@ def run_moments(values, weights, first, last, place, parent, rho, center, invers
         _load(values, start, lanes, place, center, inverse_scale, x, absent)
         total[:] = 0.0
         _up(parent, rho, x, absent, h, J, s, total)
-        _down(parent, rho, absent, h, s, noise, x, variance, covariance)
         w[:] = 0.0
         for b in range(lanes):
             w[b] = weights[start + b]
             if w[b] > 0.0:
                 log_likelihood += w[b] * total[b]
-        for v in range(n):
-            p = parent[v] if parent[v] >= 0 else v
-            mean, square, product = 0.0, 0.0, 0.0
-            for b in range(LANES):
-                wx = w[b] * x[v, b]
-                mean += wx
-                square += wx * x[v, b] + w[b] * variance[v, b]
-                product += wx * x[p, b] + w[b] * covariance[v, b]
-            moments[v, 0] += mean
-            moments[v, 1] += square
-            moments[v, 2] += product
+        # J is not needed any more: its place serves for the variances
+        _down_moments(parent, rho, absent, h, s, x, J, w, moments)
     return log_likelihood
