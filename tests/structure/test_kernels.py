@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.structure.shapes import latent_trees
 
+from latentree import simulate
 from latentree._kernels import branches, fitting, grouping
 from latentree._kernels.joining import join_neighbours
 from latentree._kernels.ranges import FAR, max_difference, max_difference_small
@@ -100,6 +101,20 @@ def test_the_threshold_tau_leaves_out_far_nodes():
                 assert spread[i, j] == pytest.approx(np.ptp(d[i, near] - d[j, near]))
             else:
                 assert spread[i, j] < -FAR / 2
+
+
+@pytest.mark.parametrize("reach", [0.0, 6.0])
+def test_distances_to_a_new_parent_are_exact_on_exact_distances(reach):
+    rng = np.random.default_rng(5)
+    tree = simulate.random_lengths(simulate.caterpillar(12, 4), rng)
+    d = tree.path_lengths()
+    h = tree.parent[0]
+    members = np.flatnonzero(tree.parent[:12] == h)
+    expected = tree.path_lengths(members, [h])[:, 0]
+    got = grouping.distances_to_parent(d, np.zeros(12), members, reach)
+    np.testing.assert_allclose(got, expected, atol=1e-12)
+    pair = grouping.distances_to_parent(d, np.zeros(12), members[:2], reach)
+    np.testing.assert_allclose(pair, expected[:2], atol=1e-12)
 
 
 def test_the_number_of_threads_changes_nothing(monkeypatch):

@@ -145,6 +145,14 @@ def misfits_moved(label, mismatch):
     return renumbered(label)
 
 
+@kernel(fastmath=True)
+def _dot(a, b):
+    total = 0.0
+    for k in range(a.size):
+        total += a[k] * b[k]
+    return total
+
+
 @kernel()
 def profile_mismatch(distance, depth, noise):
     """How far from proportional the correlations of two nodes with all others are, in noise².
@@ -160,18 +168,15 @@ def profile_mismatch(distance, depth, noise):
             if i != j:
                 rho[i, j] = math.exp(-(distance[i, j] + depth[i] + depth[j]))
     out = np.zeros((m, m))
+    square = np.zeros(m)
+    for i in range(m):
+        square[i] = _dot(rho[i], rho[i])
     for i in range(m):
         for j in range(i):
-            ii = 0.0
-            jj = 0.0
-            ij = 0.0
-            for k in range(m):
-                ii += rho[i, k] * rho[i, k]
-                jj += rho[j, k] * rho[j, k]
-                ij += rho[i, k] * rho[j, k]
+            ij = _dot(rho[i], rho[j])
             # ρ_ii = 0, so only k = j and k = i have to be taken out of the squares
-            ii -= rho[i, j] ** 2
-            jj -= rho[i, j] ** 2
+            ii = square[i] - rho[i, j] ** 2
+            jj = square[j] - rho[i, j] ** 2
             gap = math.sqrt((ii - jj) ** 2 + 4.0 * ij * ij)
             out[i, j] = 0.5 * (ii + jj - gap) / (noise * noise)
             out[j, i] = out[i, j]

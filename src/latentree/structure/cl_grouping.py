@@ -37,7 +37,7 @@ def cl_grouping(
     and the tree learned over it takes the place of the star. Hidden nodes that a neighbourhood
     holds already are seen through up to four observed nodes behind them, the nearest ones. At
     last lengths are fitted and short edges contracted, as in :func:`neighbor_joining`. Among up to
-    256 variables, links that the spanning tree took from a single weak pair are then moved to where
+    128 variables, links that the spanning tree took from a single weak pair are then moved to where
     the two sides as wholes correlate most.
 
     O(m²) for the spanning tree of m variables, and d³ for each neighbourhood of d nodes: close to

@@ -22,7 +22,7 @@ from latentree.tree import Tree
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-LARGEST = 256
+LARGEST = 128
 """Blocks with more variables are left as they are: a move is m³ work and more."""
 
 _WEAK = 8.0  # links that stand out from noise by more standard errors are not looked at
