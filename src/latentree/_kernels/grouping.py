@@ -389,9 +389,10 @@ def merge_families(
         next_hidden += 1
     # d_hl = Σ_ij w_i·w_j·d_ij − Σ_i w_i·d_ih − Σ_j w_j·d_jl
     half = np.zeros((n_families, m))
-    for i in range(m):
-        if weight[i] > 0.0:
-            half[label[i]] += weight[i] * distance[i]
+    for v in range(m):
+        if weight[v] > 0.0:
+            for k in range(m):
+                half[label[v], k] += weight[v] * distance[v, k]
     new = np.zeros((n_families, n_families))
     for g in range(n_families):
         for j in range(m):
