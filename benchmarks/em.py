@@ -142,11 +142,12 @@ def against_pgmpy() -> None:
 
 def growth(quick: bool) -> None:
     rng = np.random.default_rng(1)
-    lines = []
     tree = lt.simulate.random_latent_tree(100, rng)
     model = lt.simulate.random_discrete_model(tree, 2, rng, strength=(0.6, 0.9))
-    for n in (4_000, 8_000) if quick else (16_000, 32_000, 64_000, 128_000):
-        lines.append(_step_line(f"n = {n:,}, m = 100", tree, lt.as_table(model.sample(n, rng))))
+    sizes = (4_000, 8_000) if quick else (16_000, 32_000, 64_000, 128_000)
+    lines = [
+        _step_line(f"n = {n:,}, m = 100", tree, lt.as_table(model.sample(n, rng))) for n in sizes
+    ]
     for m in (100, 300) if quick else (100, 1_000, 10_000):
         tree = lt.simulate.random_latent_tree(m, rng)
         sparse = scipy.sparse.random_array((20_000, m), density=10 / m, rng=rng, format="csr")

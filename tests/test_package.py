@@ -82,7 +82,8 @@ def test_examples_in_docstrings(name):
 
 
 def test_a_missing_library_names_its_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)  # as if it were not installed
+    for module in ("matplotlib", "matplotlib.pyplot"):  # as if it were not installed
+        monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError) as caught:
         import_extra("matplotlib.pyplot", "plot")
     message = "this needs matplotlib, which is not installed: pip install 'latentree[plot]'"

@@ -131,7 +131,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "weights, negative": (lambda: as_table([[1], [2]], weights=[1, -1]), "row 1 is -1"),
     "weights, nan": (lambda: as_table([[1], [2]], weights=[np.nan, 1]), "row 0 is nan"),
     "weights, infinite": (lambda: as_table([[1], [2]], weights=[1, np.inf]), "row 1 is inf"),
-    "weights, zero": (lambda: as_table([[1], [2]], weights=[0, 0]), "all weights are 0"),
+    "weights, zero": (lambda: as_table([[1], [2]], weights=[0, 0]), "all weights are zero"),
     "weights, words": (lambda: as_table([[1]], weights=["a"]), "weights must be numbers"),
     "weights, twice": (
         lambda: as_table(as_table([[1]], weights=[1]), weights=[1]),

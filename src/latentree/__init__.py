@@ -9,10 +9,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from latentree import em, errors, metrics, models, search, simulate, structure
+    from latentree import (
+        datasets,
+        em,
+        errors,
+        files,
+        metrics,
+        models,
+        plot,
+        search,
+        simulate,
+        structure,
+    )
     from latentree.distances import Distances, information_distances
     from latentree.em import fit_parameters
+    from latentree.estimator import LatentTree
+    from latentree.files import load
     from latentree.models import DiscreteTreeModel, GaussianTreeModel
+    from latentree.plot import plot_tree
     from latentree.table import Schema, Table, as_table
     from latentree.tree import Tree
 
@@ -22,29 +36,49 @@ _HOME = {
     "DiscreteTreeModel": "latentree.models",
     "Distances": "latentree.distances",
     "GaussianTreeModel": "latentree.models",
+    "LatentTree": "latentree.estimator",
     "Schema": "latentree.table",
     "Table": "latentree.table",
     "Tree": "latentree.tree",
     "as_table": "latentree.table",
     "fit_parameters": "latentree.em",
     "information_distances": "latentree.distances",
+    "load": "latentree.files",
+    "plot_tree": "latentree.plot",
 }
-_MODULES = ("em", "errors", "metrics", "models", "search", "simulate", "structure")
+_MODULES = (
+    "datasets",
+    "em",
+    "errors",
+    "files",
+    "metrics",
+    "models",
+    "plot",
+    "search",
+    "simulate",
+    "structure",
+)
 
 __all__ = [
     "DiscreteTreeModel",
     "Distances",
     "GaussianTreeModel",
+    "LatentTree",
     "Schema",
     "Table",
     "Tree",
     "as_table",
+    "datasets",
     "em",
     "errors",
+    "files",
     "fit_parameters",
     "information_distances",
+    "load",
     "metrics",
     "models",
+    "plot",
+    "plot_tree",
     "search",
     "simulate",
     "structure",

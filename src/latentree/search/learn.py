@@ -70,11 +70,12 @@ def learn_model(
     if method in BY_SCORES:
         fitted = BY_SCORES[method](table, family=table.family, **options)
     else:
-        fitted = fit_parameters(_tree_by_distances(table, method), table, **options)
+        fitted = fit_parameters(learn_tree(table, method), table, **options)
     return Fitted(fitted.model, fitted.report.timed(time.perf_counter() - clock))
 
 
-def _tree_by_distances(table: Table, method: str) -> Tree:
+def learn_tree(table: Table, method: str) -> Tree:
+    """Learn a tree by one of the methods that need nothing but distances."""
     if method == "chow_liu" and table.family == "discrete":
         # The best tree without hidden nodes; as a start for others MST(V; D) is used.
         return mutual_information_tree(table)

@@ -105,7 +105,7 @@ def _with_weights(table: Table, weights: ArrayLike) -> Table:
             f"the weight of row {bad[0]} is {w[bad[0]]}, but weights must be finite and ≥ 0"
         )
     if not w.any():
-        raise DataError("all weights are 0, so no row counts")
+        raise DataError("all weights are zero, so no row counts")
     return Table(table.values, table.schema, w)
 
 

@@ -1,0 +1,320 @@
+"""The scikit-learn estimator: a short line through the stages."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, DensityMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from latentree.em import Budget, Fitted, fit_parameters
+from latentree.errors import DataError, ModelError
+from latentree.models import DiscreteTreeModel
+from latentree.models.evidence import Node, node_number
+from latentree.search.learn import BY_SCORES, METHODS, learn_model, learn_tree
+from latentree.table import Table, as_table
+from latentree.tree import Tree
+from latentree.tree.build import FloatArray
+
+try:  # scikit-learn 1.9 and later
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stand-in for a scikit-learn that has no callbacks."""
+
+    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
+        """Stand-in for a scikit-learn that has no callbacks."""
+        return method
+
+
+def _is_discrete(estimator: Any) -> bool:
+    """Whether there are probabilities to predict; else say what to use."""
+    if isinstance(getattr(estimator, "model_", None), DiscreteTreeModel):
+        return True
+    raise AttributeError("predict_proba is for fitted discrete models: see model_.posterior")
+
+
+class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Learn a latent tree model: the hidden variables behind the columns of a table.
+
+    Parameters
+    ----------
+    method : str
+        How the tree is learned: ``clrg`` (the default), ``clnj``, ``nj``, ``rg``, ``cl_blind``,
+        ``chow_liu`` from distances between the columns; ``reg_clrg``, ``reg_clnj``, ``lcm``,
+        ``bin`` by scoring models.
+    family : {"auto", "gaussian", "discrete", "symmetric"}
+        What the columns are. "auto" goes by their types.
+    refit : bool
+        Whether parameters are fitted by maximum likelihood. If not, they follow from the
+        distances (Gaussian and symmetric families).
+    n_states : int, optional
+        States of hidden variables in discrete models; for ``lcm`` the number of classes.
+    n_hidden : int, optional
+        Most hidden variables, for ``reg_clrg`` and ``reg_clnj``.
+    prior_weight : float
+        Weight of a uniform prior on discrete tables, as a number of rows.
+    n_starts : int
+        Starts of EM, the first from the distances and the others random.
+    max_steps : int
+        Most steps of EM.
+    time_limit : float, optional
+        Most seconds for EM.
+    random_state : int, RandomState or Generator, optional
+    verbose : int
+        1 or more: progress on standard error.
+
+    Attributes
+    ----------
+    tree_ : Tree
+    model_ : GaussianTreeModel or DiscreteTreeModel
+    report_ : FitReport
+    n_hidden_ : int
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if the columns have names.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> X = lt.simulate.random_gaussian_model(lt.simulate.double_star(8), 0).sample(2_000, 1)
+    >>> learned = lt.LatentTree(method="rg").fit(X)
+    >>> learned.n_hidden_
+    2
+    >>> learned.transform(X).shape
+    (2000, 2)
+    """
+
+    def __init__(
+        self,
+        method: str = "clrg",
+        family: str = "auto",
+        *,
+        refit: bool = True,
+        n_states: int | None = None,
+        n_hidden: int | None = None,
+        prior_weight: float = 0.0,
+        n_starts: int = 3,
+        max_steps: int = 5_000,
+        time_limit: float | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.method = method
+        self.family = family
+        self.refit = refit
+        self.n_states = n_states
+        self.n_hidden = n_hidden
+        self.prior_weight = prior_weight
+        self.n_starts = n_starts
+        self.max_steps = max_steps
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.non_deterministic = False
+        return tags
+
+    # Learning -------------------------------------------------------------------------------
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> LatentTree:
+        """Learn the tree and its parameters.
+
+        Parameters
+        ----------
+        X : table
+            pandas, polars, pyarrow, numpy or sparse 0/1; cells may be missing.
+        y : ignored
+        sample_weight : array, optional
+            How much each row counts.
+        """
+        if self.method not in METHODS:
+            raise ModelError(f"method is {self.method!r}, but must be one of {', '.join(METHODS)}")
+        X = self._checked(X, reset=True)
+        table = as_table(X, self.family, weights=_weights(sample_weight, X))
+        if table.n_rows < 2:
+            raise DataError("there is 1 sample (n_samples=1), but learning needs at least 2")
+        table.require_learnable()
+        fitted = self._learn(table, self._reporter())
+        self.model_, self.report_ = fitted
+        self.tree_: Tree = self.model_.tree
+        self.n_hidden_ = self.tree_.n_hidden
+        return self
+
+    def _learn(self, table: Table, progress: Callable[[int, float], None] | None) -> Fitted:
+        if not self.refit and self.method not in BY_SCORES:
+            return fit_parameters(learn_tree(table, self.method), table, method="distances")
+        return learn_model(table, self.method, progress=progress, **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        limit = np.inf if self.time_limit is None else self.time_limit
+        options: dict[str, Any] = {
+            "budget": Budget(max_steps=self.max_steps, time_limit=limit),
+            "random_state": _generator(self.random_state),
+        }
+        if self.method == "lcm":
+            options["n_states"] = self.n_states
+        elif self.method in ("reg_clrg", "reg_clnj"):
+            options["n_hidden"] = self.n_hidden
+        elif self.method not in BY_SCORES:
+            options["n_states"] = self.n_states
+            options["n_starts"] = self.n_starts
+            options["prior_weight"] = self.prior_weight
+        return options
+
+    def _reporter(self) -> Callable[[int, float], None] | None:
+        """Return what EM calls at each step: scikit-learn's callbacks, or a line if verbose."""
+        context = None
+        if getattr(self, "_skl_callbacks", None):
+            context = self._init_callback_context(max_subtasks=None)
+            context.call_on_fit_task_begin(estimator=self)
+        if context is None and not self.verbose:
+            return None
+
+        def report(steps: int, log_likelihood: float) -> None:
+            if context is not None:
+                step = context.subcontext(task_name="step")
+                step.call_on_fit_task_begin(estimator=self)
+                step.call_on_fit_task_end(
+                    estimator=self, metadata={"log_likelihood": log_likelihood}
+                )
+            if self.verbose and steps % 10 == 0:
+                message = f"latentree: step {steps}, log-likelihood {log_likelihood:,.2f}"
+                sys.stderr.write(message + "\n")
+
+        return report
+
+    # Using it -------------------------------------------------------------------------------
+
+    def _checked(self, X: Any, reset: bool) -> Any:
+        """Let scikit-learn check shapes and names; columns are looked at by the table itself."""
+        if isinstance(X, np.ndarray | list):
+            return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return X
+
+    def _table(self, X: Any, sample_weight: ArrayLike | None = None) -> Table:
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        return as_table(X, schema=self.model_.schema, weights=_weights(sample_weight, X))
+
+    def transform(self, X: Any) -> FloatArray:
+        """Infer the hidden variables of each row.
+
+        Gaussian: the posterior mean of each hidden variable. Discrete: the probability of each of
+        its states, one column a state.
+        """
+        posterior = self._model().posterior(self._table(X))
+        if isinstance(self.model_, DiscreteTreeModel):
+            return np.asarray(posterior.probabilities)
+        return np.asarray(posterior.mean)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the columns of :meth:`transform`: ``h1`` or ``h1=0``, ``h1=1``."""
+        check_is_fitted(self)
+        hidden = self.tree_.hidden
+        if not isinstance(self.model_, DiscreteTreeModel):
+            return np.array([self.tree_.names[node] for node in hidden], object)
+        counts = self.model_.n_states
+        return np.array(
+            [f"{self.tree_.names[v]}={state}" for v in hidden for state in range(counts[v])], object
+        )
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Log-likelihood of each row."""
+        return np.asarray(self._model().log_likelihood(self._table(X)))
+
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+        """Mean log-likelihood of the rows."""
+        table = self._table(X, sample_weight)
+        return float(self.model_.total_log_likelihood(table) / table.total_weight)
+
+    def bic(self, X: Any) -> float:
+        """Return −2·LL + κ·log n: lower is better, as elsewhere in scikit-learn."""
+        table = self._table(X)
+        penalty = self.model_.n_parameters * np.log(table.total_weight)
+        return float(penalty - 2.0 * self.model_.total_log_likelihood(table))
+
+    def aic(self, X: Any) -> float:
+        """Return −2·LL + 2·κ: lower is better."""
+        log_likelihood = self._model().total_log_likelihood(self._table(X))
+        return float(2.0 * self.model_.n_parameters - 2.0 * log_likelihood)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> NDArray[Any]:
+        """Draw new rows."""
+        return np.asarray(self._model().sample(n_samples, _generator(random_state)))
+
+    def impute(self, X: Any) -> Any:
+        """Fill in missing cells, and return the same kind of table.
+
+        Real cells get their posterior mean, discrete ones their most probable value.
+        """
+        filled = self._model().impute(self._table(X))
+        return _like(X, filled, self.model_.schema.names)
+
+    @available_if(_is_discrete)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, variable: Node) -> FloatArray:
+        """Probabilities of one discrete variable's values, given the other cells of each row.
+
+        Columns are in the order of ``model_.schema.labels``, or of the states if it is hidden.
+        """
+        table = self._table(X)
+        number = node_number(self.tree_, variable)
+        if number < self.tree_.n_observed:
+            values = table.values.toarray() if table.is_sparse else np.array(table.values)
+            values[:, number] = -1
+            table = Table(values, table.schema)
+        return np.asarray(self.model_.posterior(table, [number])[number])
+
+    def _model(self) -> Any:
+        check_is_fitted(self)
+        return self.model_
+
+    # Showing --------------------------------------------------------------------------------
+
+    def _html_repr(self) -> str:
+        plain = str(super()._html_repr())
+        if not hasattr(self, "model_"):
+            return plain
+        # Pictures are a layer above: looked up when a notebook asks, not imported.
+        notebook = importlib.import_module("latentree.plot.notebook")
+        return str(notebook.fitted_html(self)) + plain
+
+
+def _weights(sample_weight: ArrayLike | None, X: Any) -> Any:
+    """Return weights as an array; one number counts for every row."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, np.float64)
+    return np.full(len(X), weights) if weights.ndim == 0 else weights
+
+
+def _generator(random_state: Any) -> Any:
+    """Turn scikit-learn's RandomState into what numpy's Generator takes."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    return random_state
+
+
+def _like(X: Any, values: NDArray[Any], names: tuple[str, ...]) -> Any:
+    """Return values as the kind of table that X is: a frame, or an array."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return values
+    columns = {name: values[:, place] for place, name in enumerate(names)}
+    ordered = {name: columns[name].tolist() for name in frame.columns}
+    return nw.from_dict(ordered, backend=nw.get_native_namespace(frame)).to_native()
