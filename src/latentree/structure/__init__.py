@@ -21,7 +21,8 @@ From samples, the relaxed learners share three ideas that the paper does not hav
 comes with an interval, z standard errors wide on the scale of correlations, and two nodes are
 kept apart only by what their intervals cannot explain. An edge between two hidden nodes must be
 told from 0 by the data, or it is contracted. And all lengths are fitted in the end, by weighted
-least squares on the correlations of near pairs.
+least squares on the correlations of near pairs. :func:`cl_grouping` moreover looks again at weak
+links of the spanning tree, with all that lies on both sides of them.
 """
 
 from latentree.structure.chow_liu import chow_liu, mutual_information_tree
