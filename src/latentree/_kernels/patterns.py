@@ -11,6 +11,7 @@ import numpy as np
 
 from latentree._kernels.compiling import kernel
 from latentree._kernels.counts import EDGE, EVIDENCE, JOIN
+from latentree._kernels.trees import sorted_by
 
 # What each column holds -------------------------------------------------------------------------
 
@@ -60,12 +61,12 @@ def _join_all(slots, count, entropy, v, parts):
 
     Joined parts come out in ascending order, so two queues do what a heap would.
     """
-    queue = parts[np.argsort(entropy[parts], kind="mergesort")]
+    queue = sorted_by(entropy, parts)
     joined = np.empty(parts.size, np.int64)
+    pair = np.empty(2, np.int64)
     first, first_joined = 0, 0
     top = queue[0]
     for n_joined in range(parts.size - 1):
-        pair = np.empty(2, np.int64)
         for side in range(2):
             if first_joined == n_joined or (
                 first < queue.size and entropy[queue[first]] <= entropy[joined[first_joined]]
@@ -97,10 +98,14 @@ def make_slots(order, parent, child_starts, children, n_observed, complete, node
     count, n_closed = 0, 0
     for position in range(n - 1, -1, -1):
         v = order[position]
-        below = edge_above[children[child_starts[v] : child_starts[v + 1]]]
+        below = np.empty(child_starts[v + 1] - child_starts[v] + 1, np.int64)
+        n_below = below.size - 1
+        for i in range(n_below):
+            below[i] = edge_above[children[child_starts[v] + i]]
         seen = v < n_observed
         if seen and complete[v]:
-            for part in below:
+            for i in range(n_below):
+                part = below[i]
                 entropy[count] = node_entropy[v]
                 count = _add(slots, count, EVIDENCE, v, -1, -1)
                 entropy[count] = node_entropy[v] + entropy[part]
@@ -109,12 +114,13 @@ def make_slots(order, parent, child_starts, children, n_observed, complete, node
                 closed[2, n_closed] = 0
                 n_closed += 1
                 count = _add(slots, count, JOIN, v, count - 1, part)
-            below = below[:0]
+            n_below = 0
         if seen:
             entropy[count] = node_entropy[v]
+            below[n_below] = count
+            n_below += 1
             count = _add(slots, count, EVIDENCE, v, -1, -1)
-            below = np.append(below, count - 1)
-        count, top = _join_all(slots, count, entropy, v, below)
+        count, top = _join_all(slots, count, entropy, v, below[:n_below])
         if parent[v] < 0:
             closed[0, n_closed] = top
             closed[1, n_closed] = v
@@ -156,7 +162,8 @@ def list_slots(slots, entropy, roots):
             if b >= 0:
                 stack[height] = b
                 height += 1
-        listing[start:count] = listing[start:count][::-1].copy()
+        for i in range((count - start) // 2):
+            listing[start + i], listing[count - 1 - i] = listing[count - 1 - i], listing[start + i]
         ends[component] = count
     return listing, ends
 
@@ -165,12 +172,19 @@ def list_slots(slots, entropy, roots):
 
 
 @kernel()
+def _copy(source, start, size, target, at):
+    """Copy a piece of an array; a loop, as assigning a slice takes seconds to compile."""
+    for i in range(size):
+        target[at + i] = source[start + i]
+
+
+@kernel()
 def _grown(array, used, wanted):
     """The array itself if ``wanted`` entries fit, else a longer copy."""
     if wanted <= array.size:
         return array
     longer = np.empty(max(wanted, 2 * array.size), array.dtype)
-    longer[:used] = array[:used]
+    _copy(array, 0, used, longer, 0)
     return longer
 
 
@@ -185,9 +199,9 @@ def _pair_up(rows_a, ids_a, rows_b, ids_b, place):
     first = np.empty(most, np.int32)
     second = np.zeros(most, np.int32)
     count = rows_a.size
-    rows[:count] = rows_a
-    first[:count] = ids_a
     for i in range(count):
+        rows[i] = rows_a[i]
+        first[i] = ids_a[i]
         place[rows_a[i]] = i
     for i in range(rows_b.size):
         row = rows_b[i]
@@ -285,8 +299,8 @@ def number_slots(listing, slots, ends, n_rows, starts, rows, ids, n_symbols):
             at = bottom[height]
             stack_rows = _grown(stack_rows, at, at + size)
             stack_ids = _grown(stack_ids, at, at + size)
-            stack_rows[at : at + size] = rows[starts[column] : starts[column + 1]]
-            stack_ids[at : at + size] = ids[starts[column] : starts[column + 1]]
+            _copy(rows, starts[column], size, stack_rows, at)
+            _copy(ids, starts[column], size, stack_ids, at)
             n_patterns[position] = n_symbols[column]
             listed[height] = position
             height += 1
@@ -302,12 +316,12 @@ def number_slots(listing, slots, ends, n_rows, starts, rows, ids, n_symbols):
                 stack_rows[middle:high], stack_ids[middle:high], place,
             )  # fmt: skip
             numbers, pair_low, pair_high = _number_pairs(first, second, p_low, p_high)
-            stack_rows[low : low + both.size] = both
-            stack_ids[low : low + both.size] = numbers
+            _copy(both, 0, both.size, stack_rows, low)
+            _copy(numbers, 0, both.size, stack_ids, low)
             count = pair_low.size
             gather = _grown(gather, n_gather, n_gather + 2 * count)
-            gather[n_gather : n_gather + count] = pair_low
-            gather[n_gather + count : n_gather + 2 * count] = pair_high
+            _copy(pair_low, 0, count, gather, n_gather)
+            _copy(pair_high, 0, count, gather, n_gather + count)
             # The lower list is the part with more entropy, which may be either of a and b.
             a_is_low = listing[listed[height - 2]] == slots[2, s]
             index[0, position] = n_gather if a_is_low else n_gather + count
@@ -321,8 +335,8 @@ def number_slots(listing, slots, ends, n_rows, starts, rows, ids, n_symbols):
             start, size = root_starts[component], bottom[1]
             root_rows = _grown(root_rows, start, start + size)
             root_ids = _grown(root_ids, start, start + size)
-            root_rows[start : start + size] = stack_rows[:size]
-            root_ids[start : start + size] = stack_ids[:size]
+            _copy(stack_rows, 0, size, root_rows, start)
+            _copy(stack_ids, 0, size, root_ids, start)
             component += 1
             root_starts[component] = start + size
             height = 0

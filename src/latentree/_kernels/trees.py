@@ -320,12 +320,34 @@ def prune_and_splice(order, parent, length, n_observed):
 
 
 @kernel()
+def sorted_by(keys, items):
+    """Items in ascending order of their keys, ties by item (Shell's sort: quick to compile)."""
+    out = items.copy()
+    gap = 1
+    while gap < out.size:
+        gap = 3 * gap + 1
+    while gap > 1:
+        gap //= 3
+        for i in range(gap, out.size):
+            item = out[i]
+            key = keys[item]
+            j = i
+            while j >= gap and (
+                keys[out[j - gap]] > key or (keys[out[j - gap]] == key and out[j - gap] > item)
+            ):
+                out[j] = out[j - gap]
+                j -= gap
+            out[j] = item
+    return out
+
+
+@kernel()
 def sort_children(starts, items, keys):
-    """Children of every node in ascending order of their keys (insertion for few, sort else)."""
+    """Children of every node in ascending order of their keys."""
     out = items.copy()
     for v in range(starts.size - 1):
-        first, last = starts[v], starts[v + 1]
-        if last - first > 1:
-            children = items[first:last]
-            out[first:last] = children[np.argsort(keys[children])]
+        if starts[v + 1] - starts[v] > 1:
+            children = sorted_by(keys, items[starts[v] : starts[v + 1]])
+            for i in range(children.size):
+                out[starts[v] + i] = children[i]
     return out

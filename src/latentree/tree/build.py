@@ -93,8 +93,16 @@ def root_at_observed(rooted: Rooted, n_observed: int) -> Rooted:
     return Rooted(parent, length)
 
 
+def read_only(array: IntArray) -> IntArray:
+    """Return a view that cannot be written: the kind that kernels are compiled for anyway."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def traversal(parent: IntArray) -> IntArray:
     """Return every node after its parent, depth first; raise when there is a cycle."""
+    parent = read_only(parent)
     order: IntArray = kernels.preorder(parent, *kernels.child_lists(parent))
     if order.size < parent.size:
         reached = np.zeros(parent.size, bool)

@@ -390,8 +390,9 @@ class Tree:
         parent, length = build.root_at_observed(Rooted(self.parent, self.length), self.n_observed)
         order = build.traversal(parent)
         lowest = kernels.subtree_minimum(order, parent, np.arange(self.n_nodes))
-        starts, items = kernels.child_lists(parent)
-        order = kernels.preorder(parent, starts, kernels.sort_children(starts, items, lowest))
+        frozen = build.read_only(parent)
+        starts, items = kernels.child_lists(frozen)
+        order = kernels.preorder(frozen, starts, kernels.sort_children(starts, items, lowest))
         hidden = order[order >= self.n_observed]
         old = np.concatenate([np.arange(self.n_observed), hidden])
         new = np.empty(self.n_nodes + 1, np.int64)
