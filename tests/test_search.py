@@ -14,6 +14,13 @@ from latentree.search.regularized import _Search
 from latentree.structure.problem import Problem, spanning_edges
 
 
+def draw(family, tree, n, rng, strength):
+    """Draw rows of a random model on a tree: real numbers, or 0 and 1."""
+    if family == "gaussian":
+        return simulate.random_gaussian_model(tree, rng, strength=strength).sample(n, rng)
+    return simulate.random_discrete_model(tree, 2, rng, strength=strength).sample(n, rng)
+
+
 def test_latent_class_finds_the_number_of_classes():
     rng = np.random.default_rng(0)
     tree = simulate.latent_class(10)
@@ -41,11 +48,7 @@ def test_latent_class_of_real_data_has_one_factor():
 def test_binary_tree_joins_what_belongs_together(family):
     rng = np.random.default_rng(2)
     tree = simulate.double_star(8)
-    make = {
-        "gaussian": lambda: simulate.random_gaussian_model(tree, rng, strength=(0.8, 0.9)),
-        "discrete": lambda: simulate.random_discrete_model(tree, 2, rng, strength=(0.8, 0.9)),
-    }[family]
-    X = make().sample(2_000, rng)
+    X = draw(family, tree, 2_000, rng, (0.8, 0.9))
     model, report = search.binary_tree(X, random_state=0)
     found = model.tree
     assert found.n_hidden == 6
@@ -82,11 +85,7 @@ def test_binary_tree_takes_missing_cells_and_weights():
 def test_regularized_grouping_finds_a_double_star(subroutine, family):
     rng = np.random.default_rng(5)
     tree = simulate.double_star(10)
-    make = {
-        "gaussian": lambda: simulate.random_gaussian_model(tree, rng, strength=(0.6, 0.8)),
-        "discrete": lambda: simulate.random_discrete_model(tree, 2, rng, strength=(0.6, 0.8)),
-    }[family]
-    X = make().sample(5_000, rng)
+    X = draw(family, tree, 5_000, rng, (0.6, 0.8))
     model, report = search.regularized_cl_grouping(X, subroutine)
     halves = frozenset([frozenset(range(5)), frozenset(range(5, 10))])
     assert halves in model.tree.bipartitions()
@@ -110,11 +109,7 @@ def test_local_scores_are_exact(family):
     """What a proposal gains on its region is what the whole tree's BIC gains."""
     rng = np.random.default_rng(7)
     tree = simulate.hidden_markov(10)
-    make = {
-        "gaussian": lambda: simulate.random_gaussian_model(tree, rng, strength=(0.5, 0.8)),
-        "discrete": lambda: simulate.random_discrete_model(tree, 2, rng, strength=(0.5, 0.8)),
-    }[family]
-    table = lt.as_table(make().sample(2_000, rng))
+    table = lt.as_table(draw(family, tree, 2_000, rng, (0.5, 0.8)))
     distances = lt.information_distances(table)
     matrix = distances.dense()
     problem = Problem(matrix, spanning_edges(matrix), distances.n_samples)
@@ -163,11 +158,7 @@ def test_missing_cells_weights_and_blocks():
 def test_every_method_learns_by_name(method, family):
     rng = np.random.default_rng(10)
     tree = simulate.double_star(8)
-    make = {
-        "gaussian": lambda: simulate.random_gaussian_model(tree, rng, strength=(0.6, 0.8)),
-        "discrete": lambda: simulate.random_discrete_model(tree, 2, rng, strength=(0.6, 0.8)),
-    }[family]
-    X = make().sample(1_000, rng)
+    X = draw(family, tree, 1_000, rng, (0.6, 0.8))
     model, report = search.learn_model(X, method, random_state=0)
     assert report.bic_score == pytest.approx(lt.metrics.bic_score(model, X))
     again, _ = search.learn_model(X, method, random_state=0)

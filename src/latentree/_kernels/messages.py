@@ -94,6 +94,16 @@ def close_messages(slot, log_prior, maximise, values, log_z, posterior):
 
 
 @kernel()
+def _hand_down(slot, p, gather, pattern):
+    """Look up the patterns of a slot's parts, given its own."""
+    if slot.kind == JOIN:
+        pattern[slot.a] = gather[slot.index_a + p]
+        pattern[slot.b] = gather[slot.index_b + p]
+    elif slot.kind == EDGE:
+        pattern[slot.a] = p
+
+
+@kernel()
 def walk_posteriors(
     slots,
     components,
@@ -125,11 +135,8 @@ def walk_posteriors(
             for s in range(component.root, component.first - 1, -1):
                 slot = slots[s]
                 p = pattern[s]
-                if slot.kind == JOIN:
-                    pattern[slot.a] = gather[slot.index_a + p]
-                    pattern[slot.b] = gather[slot.index_b + p]
-                elif slot.kind == EDGE:
-                    pattern[slot.a] = p
+                _hand_down(slot, p, gather, pattern)
+                if slot.kind == EDGE:
                     n_child = slots[slot.a].n_states
                     here, above = starts[slot.node], starts[parent[slot.node]]
                     at = slot.received + p * slot.n_states * n_child
@@ -178,11 +185,8 @@ def walk_states(
             for s in range(component.root, component.first - 1, -1):
                 slot = slots[s]
                 p = pattern[s]
-                if slot.kind == JOIN:
-                    pattern[slot.a] = gather[slot.index_a + p]
-                    pattern[slot.b] = gather[slot.index_b + p]
-                elif slot.kind == EDGE:
-                    pattern[slot.a] = p
+                _hand_down(slot, p, gather, pattern)
+                if slot.kind == EDGE:
                     v = slot.node
                     n_child = slots[slot.a].n_states
                     at = slot.received + (p * slot.n_states + out[row, parent[v]]) * n_child
