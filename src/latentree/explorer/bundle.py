@@ -1,0 +1,85 @@
+"""One HTML file of the page's template, style, scripts and data.
+
+The scripts are ES modules in files of their own. A page opened from disk may not load modules, so
+they are joined in the order of what they import, without their ``import`` and ``export``, into one
+script. Its hash, and that of the style, are all that the page's content security policy lets run.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from importlib import resources
+from typing import Any
+
+SCRIPTS = (
+    "dom.js",
+    "numbers.js",
+    "model.js",
+    "inference.js",
+    "influence.js",
+    "strength.js",
+    "layout.js",
+    "scene.js",
+    "svg.js",
+    "state.js",
+    "view.js",
+    "charts.js",
+    "panel.js",
+    "answers.js",
+    "search.js",
+    "outline.js",
+    "minimap.js",
+    "export.js",
+    "keyboard.js",
+    "main.js",
+)
+"""In the order in which they are joined: each imports only from those before it."""
+
+_IMPORT = re.compile(r"^import\s[^;]*;\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class)\b)", re.MULTILINE)
+
+
+def page(content: dict[str, Any], title: str) -> str:
+    """Return the page that shows some content."""
+    style = _asset("style.css")
+    script = joined(SCRIPTS)
+    parts = {
+        "title": html.escape(title),
+        "policy": _policy(script, style),
+        "style": style,
+        "script": script,
+        "payload": as_json(content),
+    }
+    # All places at once: what is filled in is never itself searched for places.
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _asset("page.html"))
+
+
+def joined(names: tuple[str, ...]) -> str:
+    """Return some of the scripts as one, in a scope of its own and in strict mode."""
+    body = "\n".join(_EXPORT.sub("", _IMPORT.sub("", _asset(name))) for name in names)
+    return f'\n(() => {{\n"use strict";\n{body}}})();\n'
+
+
+def as_json(content: Any) -> str:
+    """Return JSON that can stand in a script element: no ``<`` that could end or open one."""
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # A lone half of a pair cannot be written as UTF-8, but can be escaped.
+    text = re.sub("[\ud800-\udfff\u2028\u2029]", lambda half: f"\\u{ord(half[0]):04x}", text)
+    return text.replace("<", "\\u003c")
+
+
+def _policy(script: str, style: str) -> str:
+    return f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}"
+
+
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+def _asset(name: str) -> str:
+    return (resources.files("latentree.explorer") / "page" / name).read_text("utf-8")

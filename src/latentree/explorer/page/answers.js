@@ -1,0 +1,133 @@
+// What is supposed, and what follows from it.
+
+import { shareBar } from "./charts.js";
+import { byId, element, nameOf } from "./dom.js";
+import { formatNumber, formatPercent, formatSigned } from "./numbers.js";
+import { goButton } from "./panel.js";
+import { clearEvidence, on, setEvidence } from "./state.js";
+
+const MOST_ANSWERS = 10;
+
+export function createAnswers(state, view) {
+  const box = byId("answers");
+  const show = () => {
+    box.hidden = state.evidence.size === 0;
+    box.replaceChildren(...(box.hidden ? [] : answers(state, view)));
+    byId("announce").textContent = box.hidden ? "" : spoken(state);
+  };
+  on(state, "evidence", show);
+  on(state, "names", show);
+  show();
+}
+
+/** A value of a node in words: "+2.00 σ (0.153)" or a label. */
+export function evidenceText(state, v) {
+  const { model, prior, evidence } = state;
+  const value = evidence.get(v);
+  if (!model.isGaussian) return model.labels(v)[value];
+  const sigma = (value - prior.mean[v]) / Math.sqrt(prior.variance[v]);
+  return `${formatSigned(sigma)} σ (${formatNumber(value)})`;
+}
+
+function answers(state, view) {
+  const chips = Array.from(state.evidence.keys(), (v) => chip(state, view, v));
+  const clear = element(
+    "button",
+    { type: "button", class: "clear", click: () => clearEvidence(state) },
+    "Clear all",
+  );
+  return [
+    element("h3", {}, "Suppose"),
+    element("ul", { class: "chips" }, chips),
+    element("p", { class: "buttons" }, clear),
+    element("h3", {}, "Most changed"),
+    state.posterior.possible ? mostChanged(state, view) : impossible(),
+  ];
+}
+
+function impossible() {
+  return element(
+    "p",
+    { class: "warning" },
+    "The model gives this combination probability 0: nothing follows from it.",
+  );
+}
+
+function chip(state, view, v) {
+  const remove = element(
+    "button",
+    {
+      type: "button",
+      class: "remove",
+      "aria-label": "Forget this",
+      click: () => setEvidence(state, v, undefined),
+    },
+    "×",
+  );
+  return element("li", {}, goButton(state, view, v), " = ", nameOf(evidenceText(state, v)), remove);
+}
+
+/** Nodes without evidence by how far they moved. */
+export function ranking(state) {
+  const { model, change, evidence } = state;
+  const nodes = [];
+  for (let v = 0; v < model.size; v++) {
+    if (!evidence.has(v) && Math.abs(change[v]) > 1e-9) nodes.push(v);
+  }
+  return nodes.sort((a, b) => Math.abs(change[b]) - Math.abs(change[a]) || a - b);
+}
+
+function mostChanged(state, view) {
+  const nodes = ranking(state).slice(0, MOST_ANSWERS);
+  if (nodes.length === 0) return element("p", { class: "quiet" }, "Nothing else changes.");
+  return element(
+    "ol",
+    { class: "list" },
+    nodes.map((v) => changeRow(state, view, v)),
+  );
+}
+
+function changeRow(state, view, v) {
+  const { model, change } = state;
+  const full = model.isGaussian ? 3 : 1;
+  const signed = model.isGaussian || model.states[v] === 2;
+  const way = !signed ? "moved" : change[v] < 0 ? "down" : "up";
+  return element(
+    "li",
+    {},
+    goButton(state, view, v),
+    shareBar(Math.abs(change[v]) / full, null, way),
+    element("span", { class: "figures" }, changeText(state, v)),
+  );
+}
+
+/** "+1.32 σ", or the state that gained most: "yes 4 % → 61 %". */
+function changeText(state, v) {
+  const { model, change, prior, posterior } = state;
+  if (model.isGaussian) return `${formatSigned(change[v])} σ`;
+  const k = mostMoved(state, v);
+  const i = model.stateStart[v] + k;
+  const [before, after] = [prior.probability[i], posterior.probability[i]].map(formatPercent);
+  return [nameOf(model.labels(v)[k]), ` ${before} → ${after}`];
+}
+
+/** The last state when there are two, else the one whose probability changed most. */
+function mostMoved({ model, prior, posterior }, v) {
+  const from = model.stateStart[v];
+  const count = model.states[v];
+  if (count === 2) return 1;
+  let best = 0;
+  const moved = (k) => Math.abs(posterior.probability[from + k] - prior.probability[from + k]);
+  for (let k = 1; k < count; k++) if (moved(k) > moved(best)) best = k;
+  return best;
+}
+
+/** The same for those who listen. */
+function spoken(state) {
+  const { model, evidence } = state;
+  const given = Array.from(evidence.keys(), (v) => `${model.names[v]} = ${evidenceText(state, v)}`);
+  if (!state.posterior.possible) return `Impossible: ${given.join(", ")}`;
+  const first = ranking(state).slice(0, 3);
+  const moved = first.map((v) => `${model.names[v]} ${formatSigned(state.change[v])}`);
+  return `Suppose ${given.join(", ")}. Most changed: ${moved.join(", ")}.`;
+}

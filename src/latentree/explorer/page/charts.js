@@ -1,0 +1,113 @@
+// Small pictures in the panel: a bell curve, bars.
+
+import { element, svgElement } from "./dom.js";
+import { formatNumber } from "./numbers.js";
+
+const WIDTH = 300;
+const HEIGHT = 92;
+const BASE = HEIGHT - 16;
+
+/** Histogram of the data (if any), the model's curve, and the curve given the evidence. */
+export function bellChart(state, v) {
+  const { model, prior, posterior, evidence } = state;
+  const before = { mean: prior.mean[v], deviation: Math.sqrt(prior.variance[v]) };
+  const after = { mean: posterior.mean[v], deviation: Math.sqrt(posterior.variance[v]) };
+  const range = rangeOf(model, v, before, after);
+  const toX = (value) => ((value - range.low) / (range.high - range.low)) * WIDTH;
+  const peak = 1 / Math.min(before.deviation, after.deviation || before.deviation);
+  const tallest = Math.min(peak, 3 / before.deviation) * 0.42;
+  const toY = (density) => BASE - Math.min(density / tallest, 1.02) * (BASE - 6);
+  const chart = svgElement("svg", {
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+    class: "bell",
+    role: "img",
+  });
+  chart.append(svgElement("title", {}, bellText(before, after, evidence.size > 0)));
+  if (model.data && v < model.observed) chart.append(...histogram(model, v, toX, toY));
+  chart.append(svgElement("line", { x1: 0, x2: WIDTH, y1: BASE, y2: BASE, class: "axis" }));
+  chart.append(curve(before, range, toX, toY, "prior"));
+  if (evidence.has(v)) {
+    chart.append(
+      svgElement("line", {
+        x1: toX(after.mean),
+        x2: toX(after.mean),
+        y1: 6,
+        y2: BASE,
+        class: "given",
+      }),
+    );
+  } else if (evidence.size > 0) {
+    chart.append(curve(after, range, toX, toY, "posterior"));
+  }
+  for (const sigma of [-2, 0, 2]) {
+    const value = before.mean + sigma * before.deviation;
+    const label = svgElement("text", { x: toX(value), y: HEIGHT - 4, class: "tick" });
+    label.textContent = formatNumber(value);
+    chart.append(
+      svgElement("line", { x1: toX(value), x2: toX(value), y1: BASE, y2: BASE + 3, class: "axis" }),
+      label,
+    );
+  }
+  return chart;
+}
+
+function bellText(before, after, asked) {
+  const say = ({ mean, deviation }) =>
+    `mean ${formatNumber(mean)}, deviation ${formatNumber(deviation)}`;
+  return asked ? `Before: ${say(before)}. Given the evidence: ${say(after)}.` : say(before);
+}
+
+function rangeOf(model, v, before, after) {
+  let low = Math.min(before.mean - 3.4 * before.deviation, after.mean - 2 * after.deviation);
+  let high = Math.max(before.mean + 3.4 * before.deviation, after.mean + 2 * after.deviation);
+  if (model.data && v < model.observed) {
+    low = Math.min(low, Math.max(model.data.low[v], before.mean - 5 * before.deviation));
+    high = Math.max(high, Math.min(model.data.high[v], before.mean + 5 * before.deviation));
+  }
+  return { low, high };
+}
+
+function curve({ mean, deviation }, range, toX, toY, kind) {
+  const points = [];
+  for (let i = 0; i <= 120; i++) {
+    const value = range.low + ((range.high - range.low) * i) / 120;
+    const z = (value - mean) / deviation;
+    const density = Math.exp(-0.5 * z * z) / (deviation * Math.sqrt(2 * Math.PI));
+    points.push(`${toX(value).toFixed(1)},${toY(density).toFixed(1)}`);
+  }
+  return svgElement("polyline", { points: points.join(" "), class: kind });
+}
+
+function histogram(model, v, toX, toY) {
+  const { low, high, counts, bins } = model.data;
+  const own = counts.subarray(v * bins, (v + 1) * bins);
+  const total = own.reduce((a, b) => a + b, 0);
+  const step = (high[v] - low[v]) / bins;
+  if (!(total > 0) || !(step > 0)) return [];
+  return Array.from(own, (count, i) => {
+    const top = toY(count / (total * step));
+    const left = toX(low[v] + i * step);
+    const width = Math.max(toX(low[v] + (i + 1) * step) - left - 0.6, 0.4);
+    return svgElement("rect", {
+      x: left,
+      y: top,
+      width,
+      height: Math.max(BASE - top, 0),
+      class: "bar",
+    });
+  });
+}
+
+/** A bar from 0 to 1, with a mark for a second value. */
+export function shareBar(share, mark = null, kind = "") {
+  const bar = element("span", { class: `share ${kind}`, "aria-hidden": "true" });
+  const fill = element("span", { class: "fill" });
+  fill.style.width = `${(100 * Math.min(Math.max(share, 0), 1)).toFixed(2)}%`;
+  bar.append(fill);
+  if (mark !== null) {
+    const line = element("span", { class: "mark" });
+    line.style.left = `${(100 * Math.min(Math.max(mark, 0), 1)).toFixed(2)}%`;
+    bar.append(line);
+  }
+  return bar;
+}

@@ -1,0 +1,46 @@
+// Elements from plain values. Text is only ever text: nothing here reads markup.
+
+/**
+ * Make an element. Attributes that are functions become listeners, true and false set or leave
+ * out an attribute; children that are no nodes become text.
+ */
+export function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (typeof value === "function") {
+      made.addEventListener(key, value);
+    } else if (value === true) {
+      made.setAttribute(key, "");
+    } else if (value !== false && value !== null && value !== undefined) {
+      made.setAttribute(key, value);
+    }
+  }
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+/** A name from the data, kept apart from the direction of the text around it. */
+export function nameOf(text, attributes = {}) {
+  return element("bdi", { class: "name", dir: "auto", ...attributes }, shownName(text));
+}
+
+/** What is shown of a name: a name of nothing but blanks would be no more than a gap. */
+export function shownName(text) {
+  return text.trim() === "" ? `“${text}”` : text;
+}
+
+export function byId(id) {
+  return document.getElementById(id);
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An element of a picture inside the page. */
+export function svgElement(tag, attributes = {}, ...children) {
+  const made = document.createElementNS(SVG, tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    made.setAttribute(key, value);
+  }
+  made.append(...children);
+  return made;
+}

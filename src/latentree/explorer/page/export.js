@@ -1,0 +1,193 @@
+// What can be taken away: pictures, the tree, the posterior table, the page itself.
+
+import { byId, element } from "./dom.js";
+import { isHidden } from "./model.js";
+import { drawScene } from "./scene.js";
+import { SvgContext } from "./svg.js";
+
+/** Offer some content as a download. */
+function download(content, name, type) {
+  const blob = content instanceof Blob ? content : new Blob([content], { type });
+  const url = URL.createObjectURL(blob);
+  const link = element("a", { href: url, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
+export function createExports(state, view, source) {
+  const name = fileName(state.model.title);
+  const actions = {
+    "save-svg": () => download(toSvg(state, view), `${name}.svg`, "image/svg+xml"),
+    "save-png": () => toPng(state, view, (blob) => download(blob, `${name}.png`)),
+    "save-newick": () => download(toNewick(state.model), `${name}.nwk`, "text/plain"),
+    "save-json": () => download(toModelFile(state.model), `${name}.json`, "application/json"),
+    "save-csv": () => download(toCsv(state), `${name}-posterior.csv`, "text/csv"),
+    "save-page": () => download(toPage(state.model, source), `${name}.html`, "text/html"),
+  };
+  for (const [id, action] of Object.entries(actions)) {
+    byId(id).addEventListener("click", () => {
+      byId("take").open = false;
+      action();
+    });
+  }
+}
+
+function fileName(title) {
+  const plain = title
+    .normalize("NFKD")
+    .replace(/[^\w-]+/g, "-")
+    .replace(/^-+|-+$/g, "");
+  return plain.slice(0, 60) || "latent-tree";
+}
+
+// Pictures --------------------------------------------------------------------------------------
+
+export function toSvg(state, view) {
+  const ctx = new SvgContext(Math.round(view.width), Math.round(view.height), view.ctx);
+  drawScene(ctx, state, view, view.colours);
+  return ctx.toString();
+}
+
+function toPng(state, view, done) {
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.round(2 * view.width);
+  canvas.height = Math.round(2 * view.height);
+  const ctx = canvas.getContext("2d");
+  ctx.setTransform(2, 0, 0, 2, 0, 0);
+  drawScene(ctx, state, view, view.colours);
+  canvas.toBlob(done, "image/png");
+}
+
+// The tree --------------------------------------------------------------------------------------
+
+/** Newick as latentree writes it: hidden nodes have no name, one tree a line. */
+export function toNewick(model) {
+  const { childStart, child, parent } = model;
+  const parts = [];
+  for (let root = 0; root < model.size; root++) {
+    if (parent[root] >= 0) continue;
+    const waiting = [{ v: root, closing: false, first: true }];
+    while (waiting.length > 0) {
+      const { v, closing, first } = waiting.pop();
+      if (!closing && !first) parts.push(",");
+      if (!closing && childStart[v + 1] > childStart[v]) {
+        parts.push("(");
+        waiting.push({ v, closing: true });
+        for (let j = childStart[v + 1] - 1; j >= childStart[v]; j--) {
+          waiting.push({ v: child[j], closing: false, first: j === childStart[v] });
+        }
+        continue;
+      }
+      if (closing) parts.push(")");
+      if (!isHidden(model, v)) parts.push(newickName(model.names[v]));
+      if (v !== root) parts.push(`:${model.length[v]}`);
+    }
+    parts.push(";\n");
+  }
+  return parts.join("");
+}
+
+function newickName(name) {
+  return /^[A-Za-z0-9.+-]+$/.test(name) ? name : `'${name.replaceAll("'", "''")}'`;
+}
+
+/** The model in the format of latentree's model files, which lt.load reads. */
+export function toModelFile(model) {
+  const fields = {
+    format: '"latentree model"',
+    version: "1",
+    family: JSON.stringify(model.family),
+    n_observed: String(model.observed),
+    names: JSON.stringify(model.names),
+    parent: JSON.stringify(Array.from(model.parent)),
+    length: floats(model.length),
+    parameters: model.isGaussian ? gaussianParameters(model) : discreteParameters(model),
+  };
+  if (!model.isGaussian) {
+    const sets = Array.from(
+      { length: model.observed },
+      (_, v) => `[${model.labelJson(v).join(", ")}]`,
+    );
+    fields.labels = `[${sets.join(", ")}]`;
+  }
+  const lines = Object.entries(fields).map(([key, text]) => `  "${key}": ${text}`);
+  return `{\n${lines.join(",\n")}\n}\n`;
+}
+
+/** Numbers as Python writes floats: whole ones keep their point. */
+function floats(values) {
+  const text = (x) =>
+    Object.is(x, -0) ? "-0.0" : Number.isInteger(x) && Math.abs(x) < 1e16 ? `${x}.0` : `${x}`;
+  return `[${Array.from(values, text).join(", ")}]`;
+}
+
+function gaussianParameters(model) {
+  const observed = (values) => floats(values.subarray(0, model.observed));
+  return (
+    `{"correlations": ${floats(model.rho)}, "means": ${observed(model.mean)}, ` +
+    `"scales": ${observed(model.scale)}}`
+  );
+}
+
+function discreteParameters(model) {
+  const { parent, states, theta, tableStart } = model;
+  const tables = Array.from(parent, (above, v) => {
+    const table = theta.subarray(tableStart[v], tableStart[v + 1]);
+    if (above < 0) return floats(table);
+    const row = (i) => floats(table.subarray(i * states[v], (i + 1) * states[v]));
+    return `[${Array.from({ length: states[above] }, (_, i) => row(i)).join(", ")}]`;
+  });
+  return `{"tables": [\n${tables.join(",\n")}\n]}`;
+}
+
+// The posterior table ---------------------------------------------------------------------------
+
+/** One line a node, or a state of it: before and after the evidence, to the last digit. */
+export function toCsv(state) {
+  const { model, prior, posterior, evidence } = state;
+  const lines = [];
+  const kind = (v) => (isHidden(model, v) ? "hidden" : "observed");
+  const given = (v) => (evidence.has(v) ? "yes" : "no");
+  if (model.isGaussian) {
+    lines.push("node,kind,given,prior_mean,prior_sd,posterior_mean,posterior_sd");
+    for (let v = 0; v < model.size; v++) {
+      const numbers = [prior, posterior].flatMap((d) => [d.mean[v], Math.sqrt(d.variance[v])]);
+      lines.push([cell(model.names[v]), kind(v), given(v), ...numbers].join(","));
+    }
+  } else {
+    lines.push("node,kind,given,state,prior,posterior");
+    for (let v = 0; v < model.size; v++) {
+      model.labels(v).forEach((label, k) => {
+        const i = model.stateStart[v] + k;
+        const numbers = [prior.probability[i], posterior.probability[i]];
+        lines.push([cell(model.names[v]), kind(v), given(v), cell(label), ...numbers].join(","));
+      });
+    }
+  }
+  return `${lines.join("\r\n")}\r\n`;
+}
+
+function cell(text) {
+  return /[",\r\n]|^\s|\s$|^$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+// The page --------------------------------------------------------------------------------------
+
+/** The page as it was written, with the names as they are now. */
+export function toPage(model, source) {
+  const payload = { ...source.payload, names: model.names };
+  const json = JSON.stringify(payload).replaceAll("<", "\\u003c");
+  const place = source.html.indexOf(source.mark) + source.mark.length;
+  return source.html.slice(0, place) + json + source.html.slice(place);
+}
+
+/** Take the data out of the page, and keep the rest as it was written. */
+export function takeSource() {
+  const data = byId("payload");
+  const payload = JSON.parse(data.textContent);
+  data.textContent = "";
+  const mark = '<script type="application/json" id="payload">';
+  return { payload, mark, html: `<!doctype html>\n${document.documentElement.outerHTML}\n` };
+}

@@ -1,0 +1,167 @@
+// Exact inference on the tree: messages from the leaves to the roots, then distributions from the
+// roots to the leaves. Evidence is a Map from nodes to values: for Gaussian models in the units of
+// the data, for discrete ones the number of a state. Any node may be given, hidden ones included.
+
+/** Distributions of all nodes given evidence. */
+export function infer(model, evidence) {
+  return model.isGaussian ? inferGaussian(model, evidence) : inferDiscrete(model, evidence);
+}
+
+// Gaussian: in standard units, x_v given x_p is N(ρ x_p, q) with q = 1 − ρ². What lies below a node
+// says exp(−J x²/2 + h x) about it.
+
+function inferGaussian(model, evidence) {
+  const { size, order, parent, rho, mean, scale } = model;
+  const given = new Float64Array(size).fill(Number.NaN);
+  for (const [v, value] of evidence) given[v] = (value - mean[v]) / scale[v];
+  const J = new Float64Array(size);
+  const h = new Float64Array(size);
+  for (let i = size - 1; i >= 0; i--) {
+    const v = order[i];
+    const above = parent[v];
+    if (above < 0) continue;
+    const q = (1 - rho[v]) * (1 + rho[v]);
+    if (Number.isNaN(given[v])) {
+      const share = 1 + q * J[v];
+      J[above] += (rho[v] * rho[v] * J[v]) / share;
+      h[above] += (rho[v] * h[v]) / share;
+    } else {
+      J[above] += (rho[v] * rho[v]) / q;
+      h[above] += (rho[v] * given[v]) / q;
+    }
+  }
+  const m = new Float64Array(size);
+  const variance = new Float64Array(size);
+  for (const v of order) {
+    const above = parent[v];
+    if (!Number.isNaN(given[v])) {
+      m[v] = given[v];
+    } else if (above < 0) {
+      m[v] = h[v] / (1 + J[v]);
+      variance[v] = 1 / (1 + J[v]);
+    } else {
+      // x_v given x_p and all below v is N((ρ x_p + q h) / (1 + q J), q / (1 + q J)).
+      const q = (1 - rho[v]) * (1 + rho[v]);
+      const share = 1 + q * J[v];
+      m[v] = (rho[v] * m[above] + q * h[v]) / share;
+      variance[v] = q / share + (rho[v] / share) ** 2 * variance[above];
+    }
+  }
+  for (let v = 0; v < size; v++) {
+    m[v] = evidence.has(v) ? evidence.get(v) : m[v] * scale[v] + mean[v];
+    variance[v] *= scale[v] * scale[v];
+  }
+  return { possible: true, mean: m, variance };
+}
+
+// Discrete: all in logarithms, so that thousands of children, probabilities near 0 and exact zeros
+// are safe.
+
+/** log Σ exp of the entries of an array; −∞ for nothing. */
+function logSum(values, from, to) {
+  let most = Number.NEGATIVE_INFINITY;
+  for (let i = from; i < to; i++) if (values[i] > most) most = values[i];
+  if (most === Number.NEGATIVE_INFINITY) return most;
+  let sum = 0;
+  for (let i = from; i < to; i++) sum += Math.exp(values[i] - most);
+  return most + Math.log(sum);
+}
+
+/** Logarithms of the tables, computed once. */
+function logTables(model) {
+  if (!model.logTheta) model.logTheta = model.theta.map(Math.log);
+  return model.logTheta;
+}
+
+function inferDiscrete(model, evidence) {
+  const { size, order, parent, states, stateStart, tableStart } = model;
+  const logTheta = logTables(model);
+  const total = stateStart[size];
+  // below[v, j]: log-probability of the evidence in the subtree of v when v is in state j.
+  const below = new Float64Array(total);
+  for (const [v, state] of evidence) {
+    for (let j = 0; j < states[v]; j++) {
+      if (j !== state) below[stateStart[v] + j] = Number.NEGATIVE_INFINITY;
+    }
+  }
+  const terms = new Float64Array(states.reduce((a, b) => Math.max(a, b), 1));
+  // message[row]: the same when the parent of v is in the state of that row of v's table.
+  const rowStart = rowStarts(model);
+  const message = new Float64Array(rowStart[size]);
+  for (let i = size - 1; i >= 0; i--) {
+    const v = order[i];
+    const above = parent[v];
+    const K = states[v];
+    const rows = above < 0 ? 1 : states[above];
+    for (let k = 0; k < rows; k++) {
+      for (let j = 0; j < K; j++) {
+        terms[j] = logTheta[tableStart[v] + k * K + j] + below[stateStart[v] + j];
+      }
+      const sum = logSum(terms, 0, K);
+      message[rowStart[v] + k] = sum;
+      if (above >= 0) below[stateStart[above] + k] += sum;
+    }
+  }
+  let logLikelihood = 0;
+  for (let v = 0; v < size; v++) if (parent[v] < 0) logLikelihood += message[rowStart[v]];
+  const probability = new Float64Array(total);
+  if (logLikelihood === Number.NEGATIVE_INFINITY) {
+    return { possible: false, logLikelihood, probability: probability.fill(Number.NaN) };
+  }
+  for (const v of order) descend(model, v, logTheta, below, message, rowStart, probability);
+  return { possible: true, logLikelihood, probability };
+}
+
+/** P(v) = Σ_k P(parent = k) · P(v | parent = k, evidence below v). */
+function descend(model, v, logTheta, below, message, rowStart, probability) {
+  const { parent, states, stateStart, tableStart } = model;
+  const above = parent[v];
+  const K = states[v];
+  const at = stateStart[v];
+  const rows = above < 0 ? 1 : states[above];
+  for (let k = 0; k < rows; k++) {
+    const weight = above < 0 ? 1 : probability[stateStart[above] + k];
+    if (weight === 0) continue;
+    const norm = message[rowStart[v] + k];
+    for (let j = 0; j < K; j++) {
+      const term = logTheta[tableStart[v] + k * K + j] + below[at + j];
+      probability[at + j] += weight * Math.exp(term - norm);
+    }
+  }
+  let sum = 0;
+  for (let j = 0; j < K; j++) sum += probability[at + j];
+  for (let j = 0; j < K; j++) probability[at + j] /= sum;
+}
+
+function rowStarts(model) {
+  const { size, parent, states } = model;
+  const starts = new Int32Array(size + 1);
+  for (let v = 0; v < size; v++)
+    starts[v + 1] = starts[v] + (parent[v] < 0 ? 1 : states[parent[v]]);
+  return starts;
+}
+
+/**
+ * How far every node has moved from `before` to `after`: for Gaussian models the change of the mean
+ * in standard deviations; for discrete ones the largest total change of probability, signed by the
+ * last state when there are two.
+ */
+export function changes(model, before, after) {
+  const out = new Float64Array(model.size);
+  if (!after.possible) return out;
+  for (let v = 0; v < model.size; v++) {
+    out[v] = model.isGaussian
+      ? (after.mean[v] - before.mean[v]) / Math.sqrt(before.variance[v])
+      : totalChange(model, v, before.probability, after.probability);
+  }
+  return out;
+}
+
+function totalChange(model, v, before, after) {
+  const from = model.stateStart[v];
+  const to = model.stateStart[v + 1];
+  if (to - from === 2) return after[to - 1] - before[to - 1];
+  let sum = 0;
+  for (let i = from; i < to; i++) sum += Math.abs(after[i] - before[i]);
+  return sum / 2;
+}

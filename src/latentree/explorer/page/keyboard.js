@@ -1,0 +1,86 @@
+// Arrows walk the tree, / searches, Esc clears.
+
+import { byId } from "./dom.js";
+import { clearEvidence, select, selectedNode, setKind, toggleFold } from "./state.js";
+
+const DIRECTIONS = {
+  ArrowRight: [1, 0],
+  ArrowLeft: [-1, 0],
+  ArrowDown: [0, 1],
+  ArrowUp: [0, -1],
+};
+
+export function createKeyboard(state, view) {
+  const keys = {
+    "/": () => byId("search").focus(),
+    Escape: () => clear(state),
+    f: () => toggleFold(state, selectedNode(state)),
+    l: () => setKind(state, state.kind === "radial" ? "layered" : "radial"),
+    "+": () => view.zoom(1.3),
+    "=": () => view.zoom(1.3),
+    "-": () => view.zoom(1 / 1.3),
+    0: () => view.fit(),
+    Enter: () => selectedNode(state) >= 0 && view.flyToNode(selectedNode(state)),
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const typing = event.target.matches("input, textarea, select");
+    if (typing && event.key !== "Escape") return;
+    if (event.target.matches("button, summary, a") && event.key === "Enter") return;
+    if (event.key in DIRECTIONS) {
+      if (event.target.closest("aside, header, #outline-box")) return;
+      walk(state, view, DIRECTIONS[event.key]);
+    } else if (event.key in keys) {
+      if (typing) event.target.blur();
+      if (event.key === "f" && selectedNode(state) < 0) return;
+      keys[event.key]();
+    } else return;
+    event.preventDefault();
+  });
+}
+
+/** First the selection goes, then the evidence. */
+function clear(state) {
+  byId("take").open = false;
+  if (state.selection !== null) select(state, null);
+  else if (state.evidence.size > 0) clearEvidence(state);
+}
+
+function walk(state, view, direction) {
+  const from = selectedNode(state);
+  const to = from < 0 ? state.layout.shown[0] : stepFrom(state, from, direction);
+  if (to < 0) return;
+  select(state, { node: to });
+  view.bringIntoSight(to);
+}
+
+/** The neighbour, or the sibling next to it, that lies nearest to a direction; −1 if none does. */
+export function stepFrom(state, v, [dx, dy]) {
+  const { layout } = state;
+  let best = -1;
+  let most = 0.25;
+  for (const u of reachable(state, v)) {
+    const x = layout.x[u] - layout.x[v];
+    const y = layout.y[u] - layout.y[v];
+    const score = (x * dx + y * dy) / (Math.hypot(x, y) || 1);
+    if (score > most) {
+      best = u;
+      most = score;
+    }
+  }
+  return best;
+}
+
+function reachable({ tree, layout }, v) {
+  const { parent, childStart, child } = tree;
+  const near = Array.from(child.subarray(childStart[v], childStart[v + 1]));
+  const above = parent[v];
+  if (above >= 0) {
+    near.push(above);
+    const siblings = child.subarray(childStart[above], childStart[above + 1]);
+    const place = siblings.indexOf(v);
+    if (place > 0) near.push(siblings[place - 1]);
+    if (place + 1 < siblings.length) near.push(siblings[place + 1]);
+  }
+  return near.filter((u) => layout.visible[u]);
+}

@@ -1,0 +1,299 @@
+// Where the nodes go: linear time, no recursion. As in latentree.plot both layouts are one
+// arrangement: every variable owns a slot, every node has a level from 0 in the middle of the tree
+// to 1 at the farthest leaf; slot and level become row and column, or angle and radius.
+
+import { childLists, neighbours, traversal } from "./model.js";
+
+const FAMILY_GAP = 0.6;
+const WIDEST_SLOT = 9;
+const CENTER = 0.1;
+const STRETCH = 0.3;
+
+/** The tree hung by its middle: parents, children (small branches first) and an order. */
+export function hangByMiddle(model) {
+  const up = rootedInTheMiddle(model);
+  const lists = childLists(up);
+  const tree = { parent: up, ...lists };
+  tree.order = traversal(tree);
+  const size = subtreeSizes(tree.order, up);
+  const rank = (v) => (model.group[v] < 0 ? model.groups.length : model.group[v]);
+  for (let v = 0; v < up.length; v++) {
+    const part = Array.from(tree.child.subarray(tree.childStart[v], tree.childStart[v + 1]));
+    part.sort((a, b) => size[a] - size[b] || rank(a) - rank(b) || a - b);
+    tree.child.set(part, tree.childStart[v]);
+  }
+  tree.order = traversal(tree);
+  return { ...tree, size: subtreeSizes(tree.order, up) };
+}
+
+function subtreeSizes(order, up) {
+  const size = new Int32Array(up.length).fill(1);
+  for (let i = order.length - 1; i >= 0; i--) {
+    if (up[order[i]] >= 0) size[up[order[i]]] += size[order[i]];
+  }
+  return size;
+}
+
+/** Parents when each component hangs by the node whose heaviest branch is lightest. */
+function rootedInTheMiddle(model) {
+  const { size, order, parent } = model;
+  const below = new Int32Array(size).fill(1, 0, model.observed);
+  const heaviest = new Int32Array(size);
+  const root = new Int32Array(size);
+  for (let i = size - 1; i >= 0; i--) {
+    const v = order[i];
+    if (parent[v] < 0) continue;
+    below[parent[v]] += below[v];
+    heaviest[parent[v]] = Math.max(heaviest[parent[v]], below[v]);
+  }
+  const middle = new Map();
+  for (const v of order) {
+    root[v] = parent[v] < 0 ? v : root[parent[v]];
+    heaviest[v] = Math.max(heaviest[v], below[root[v]] - below[v]);
+    const best = middle.get(root[v]);
+    if (best === undefined || heaviest[v] < heaviest[best]) middle.set(root[v], v);
+  }
+  const up = new Int32Array(size).fill(-1);
+  const waiting = Array.from(middle.values());
+  while (waiting.length > 0) {
+    const v = waiting.pop();
+    for (const next of neighbours(model, v)) {
+      if (next === up[v]) continue;
+      up[next] = v;
+      waiting.push(next);
+    }
+  }
+  return up;
+}
+
+/**
+ * Positions of all nodes that are seen, in units of one row of text.
+ *
+ * `folded` marks the nodes whose branches are not shown. `aspect` is the width to height that the
+ * picture is made for. The result has x, y and the angle in which a label leaves its node,
+ * `shown` (the seen nodes in order), and the control points of every edge by its lower end.
+ */
+export function layOut(model, tree, kind, folded, aspect) {
+  const radial = kind === "radial";
+  const placed = arrange(model, tree, folded, radial);
+  const size = model.size;
+  const layout = {
+    kind,
+    shown: placed.shown,
+    visible: placed.visible,
+    x: new Float32Array(size),
+    y: new Float32Array(size),
+    angle: new Float32Array(size),
+    hasSlot: placed.own.map((width) => (width > 0 ? 1 : 0)),
+    curve: new Float32Array(4 * size),
+    spiral: new Map(),
+  };
+  if (radial) {
+    placeInDiscs(tree, placed, layout, aspect);
+  } else {
+    placeInLayers(tree, placed, layout, aspect);
+  }
+  layout.bounds = boundsOf(layout);
+  return layout;
+}
+
+// Arranging -----------------------------------------------------------------------------------
+
+function arrange(model, tree, folded, radial) {
+  const { parent, order } = tree;
+  const visible = new Uint8Array(model.size);
+  const shown = [];
+  for (const v of order) {
+    visible[v] = parent[v] < 0 || (visible[parent[v]] && !folded[parent[v]]) ? 1 : 0;
+    if (visible[v]) shown.push(v);
+  }
+  const level = levels(shown, parent);
+  const own = new Float64Array(model.size);
+  for (const v of shown) {
+    const inner = !folded[v] && tree.childStart[v + 1] > tree.childStart[v];
+    own[v] = v < model.observed || !inner ? 1 : 0;
+    if (!radial) continue;
+    if (parent[v] < 0) {
+      own[v] = inner ? 0 : 1;
+      level[v] = 0;
+    } else {
+      level[v] = (level[v] + CENTER) / (1 + CENTER);
+      own[v] *= Math.min(1 / Math.max(level[v], 0.1), WIDEST_SLOT);
+    }
+  }
+  return { visible, shown, level, own, ...dealSlots(tree, shown, folded, own) };
+}
+
+/** Even steps along the longest way down; shallow branches take somewhat longer ones. */
+function levels(shown, parent) {
+  const height = new Int32Array(parent.length);
+  for (let i = shown.length - 1; i >= 0; i--) {
+    const v = shown[i];
+    if (parent[v] >= 0) height[parent[v]] = Math.max(height[parent[v]], height[v] + 1);
+  }
+  const level = new Float64Array(parent.length);
+  const step = new Float64Array(parent.length);
+  for (const v of shown) {
+    const above = parent[v];
+    if (above >= 0) level[v] = Math.min(level[above] + step[above], 1);
+    if (height[v] > 0) {
+      const even = (1 - level[v]) / height[v];
+      step[v] = above < 0 ? even : step[above] ** (1 - STRETCH) * even ** STRETCH;
+    }
+  }
+  return level;
+}
+
+/** The middle of every node's slot (or of its children's), and the slots of each component. */
+function dealSlots(tree, shown, folded, own) {
+  const { parent, childStart, child } = tree;
+  const from = (v) => childStart[v];
+  const to = (v) => (folded[v] ? childStart[v] : childStart[v + 1]);
+  const extent = own.slice();
+  for (let i = shown.length - 1; i >= 0; i--) {
+    const v = shown[i];
+    if (parent[v] < 0) continue;
+    if (to(v) > from(v)) extent[v] += FAMILY_GAP;
+    extent[parent[v]] += extent[v];
+  }
+  const begin = new Float64Array(parent.length);
+  const slot = new Float64Array(parent.length);
+  for (const v of shown) {
+    const inside = to(v) - from(v);
+    let at = begin[v] + (inside && parent[v] >= 0 ? FAMILY_GAP / 2 : 0);
+    let half = at;
+    for (let j = from(v); j < to(v); j++) half += extent[child[j]] / 2;
+    let waiting = own[v] > 0;
+    for (let j = from(v); j < to(v); j++) {
+      const c = child[j];
+      if (waiting && at + extent[c] / 2 >= half - 1e-9 * half) {
+        slot[v] = at + own[v] / 2;
+        at += own[v];
+        waiting = false;
+      }
+      begin[c] = at;
+      at += extent[c];
+    }
+    if (waiting) slot[v] = at + own[v] / 2;
+  }
+  for (let i = shown.length - 1; i >= 0; i--) {
+    const v = shown[i];
+    if (own[v] === 0 && to(v) > from(v)) {
+      slot[v] = (slot[child[from(v)]] + slot[child[to(v) - 1]]) / 2;
+    }
+  }
+  const roots = shown.filter((v) => parent[v] < 0);
+  return { slot, extent, roots };
+}
+
+// Layers --------------------------------------------------------------------------------------
+
+function placeInLayers(tree, placed, layout, aspect) {
+  const { parent } = tree;
+  let rows = 0;
+  const top = new Float64Array(parent.length);
+  for (const root of placed.roots) {
+    top[root] = rows;
+    rows += placed.extent[root] + 1;
+  }
+  const wide = Math.max(rows * aspect * 0.78, 14);
+  for (const v of placed.shown) {
+    const above = parent[v];
+    if (above >= 0) top[v] = top[above];
+    layout.x[v] = placed.level[v] * wide;
+    layout.y[v] = top[v] + placed.slot[v];
+    if (above < 0) continue;
+    const middle = (layout.x[above] + layout.x[v]) / 2;
+    layout.curve.set([middle, layout.y[above], middle, layout.y[v]], 4 * v);
+  }
+}
+
+// Discs ---------------------------------------------------------------------------------------
+
+function placeInDiscs(tree, placed, layout, aspect) {
+  const { parent } = tree;
+  const discs = placed.roots.map((root) => discOf(tree, placed, root));
+  pack(discs, aspect);
+  const disc = new Array(parent.length);
+  for (const one of discs) disc[one.root] = one;
+  for (const v of placed.shown) {
+    const above = parent[v];
+    disc[v] = above < 0 ? disc[v] : disc[above];
+    const { turn, ahead, radius, x, y } = disc[v];
+    const angle = (placed.slot[v] - ahead) * turn;
+    const r = radius * placed.level[v];
+    layout.x[v] = x + r * Math.cos(angle);
+    layout.y[v] = y + r * Math.sin(angle);
+    layout.angle[v] = above < 0 ? 0 : angle;
+    if (above >= 0) bend(placed, layout, disc[v], above, v);
+  }
+}
+
+function discOf(tree, placed, root) {
+  const slots = placed.extent[root];
+  const last = tree.child[tree.childStart[root + 1] - 1];
+  const hasBranches = tree.childStart[root + 1] > tree.childStart[root];
+  const ahead = hasBranches && placed.visible[last] ? placed.slot[last] : 0;
+  const radius = slots > 1 ? Math.max(slots / (2 * Math.PI), 1.5) : 0;
+  return { root, turn: (2 * Math.PI) / slots, ahead, radius, x: 0, y: 0 };
+}
+
+/** The curve from a node's parent to it: radial at both ends, or a spiral where it is long. */
+function bend(placed, layout, { turn, ahead, radius, x, y }, above, v) {
+  const from = placed.level[above] * radius;
+  const to = placed.level[v] * radius;
+  const end = (placed.slot[v] - ahead) * turn;
+  const start = from === 0 ? end : (placed.slot[above] - ahead) * turn;
+  const middle = (from + to) / 2;
+  const points = [middle * Math.cos(start) + x, middle * Math.sin(start) + y];
+  points.push(middle * Math.cos(end) + x, middle * Math.sin(end) + y);
+  layout.curve.set(points, 4 * v);
+  const wide = Math.abs(end - start);
+  if (wide < 0.7) return;
+  const steps = Math.ceil(wide / 0.12);
+  const spiral = new Float32Array(2 * (steps + 1));
+  for (let i = 0; i <= steps; i++) {
+    const u = i / steps;
+    const r = from + (to - from) * u ** 1.35;
+    const a = end + (start - end) * (1 - u) ** 1.6;
+    spiral[2 * i] = r * Math.cos(a) + x;
+    spiral[2 * i + 1] = r * Math.sin(a) + y;
+  }
+  layout.spiral.set(v, spiral);
+}
+
+/** Discs in rows of falling size, about as wide as asked, with room for labels between them. */
+function pack(discs, aspect) {
+  if (discs.length === 1) return;
+  const margin = 7;
+  const side = (disc) => (disc.radius > 0 ? 2 * (disc.radius + margin) : 2);
+  const wide = (disc) => (disc.radius > 0 ? side(disc) : 2 * margin);
+  const sorted = discs.slice().sort((a, b) => b.radius - a.radius);
+  const area = sorted.reduce((sum, disc) => sum + side(disc) * wide(disc), 0);
+  const limit = Math.max(Math.sqrt(area * aspect), wide(sorted[0]));
+  let x = 0;
+  let y = 0;
+  let tall = 0;
+  for (const disc of sorted) {
+    if (x > 0 && x + wide(disc) > limit) {
+      y += tall;
+      x = 0;
+      tall = 0;
+    }
+    tall = Math.max(tall, side(disc));
+    disc.x = x + wide(disc) / 2;
+    disc.y = y + side(disc) / 2;
+    x += wide(disc);
+  }
+}
+
+function boundsOf(layout) {
+  const bounds = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
+  for (const v of layout.shown) {
+    bounds.left = Math.min(bounds.left, layout.x[v]);
+    bounds.right = Math.max(bounds.right, layout.x[v]);
+    bounds.top = Math.min(bounds.top, layout.y[v]);
+    bounds.bottom = Math.max(bounds.bottom, layout.y[v]);
+  }
+  return bounds;
+}

@@ -1,0 +1,125 @@
+// The model as arrays, read from the page's data. A node is an integer, as in Python: the first
+// `observed` ones are variables, the rest hidden. Nothing here recurses: chains are deep.
+
+/** Undo base64 into an array of little-endian numbers. */
+function unpack(text, Type) {
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  return new Type(bytes.buffer);
+}
+
+/** Make the model of what Python wrote into the page. */
+export function readModel(payload) {
+  const parent = unpack(payload.parent, Int32Array);
+  const model = {
+    title: payload.title,
+    family: payload.family,
+    isGaussian: payload.family === "gaussian",
+    size: parent.length,
+    observed: payload.observed,
+    names: payload.names.slice(),
+    parent,
+    length: unpack(payload.length, Float64Array),
+    ...childLists(parent),
+  };
+  model.order = traversal(model);
+  if (model.isGaussian) {
+    readGaussian(model, payload);
+  } else {
+    readDiscrete(model, payload);
+  }
+  readGroups(model, payload);
+  readData(model, payload);
+  return model;
+}
+
+function readGaussian(model, payload) {
+  const hidden = model.size - model.observed;
+  model.rho = unpack(payload.correlations, Float64Array);
+  model.mean = withTail(unpack(payload.means, Float64Array), hidden, 0);
+  model.scale = withTail(unpack(payload.scales, Float64Array), hidden, 1);
+}
+
+function withTail(values, count, filler) {
+  const out = new Float64Array(values.length + count).fill(filler);
+  out.set(values);
+  return out;
+}
+
+function readDiscrete(model, payload) {
+  const { size, parent } = model;
+  model.states = unpack(payload.states, Int32Array);
+  model.theta = unpack(payload.theta, Float64Array);
+  model.stateStart = new Int32Array(size + 1);
+  model.tableStart = new Int32Array(size + 1);
+  for (let v = 0; v < size; v++) {
+    const rows = parent[v] < 0 ? 1 : model.states[parent[v]];
+    model.stateStart[v + 1] = model.stateStart[v] + model.states[v];
+    model.tableStart[v + 1] = model.tableStart[v] + rows * model.states[v];
+  }
+  const which = unpack(payload.labels.which, Int32Array);
+  const shown = payload.labels.sets.map((set) => set.map(labelText));
+  model.labelJson = (v) => payload.labels.sets[which[v]];
+  model.labels = (v) =>
+    v < model.observed
+      ? shown[which[v]]
+      : Array.from({ length: model.states[v] }, (_, k) => `${k}`);
+}
+
+/** A label comes as JSON, so that 1 and 1.0 and "1" stay apart; strings are shown bare. */
+function labelText(json) {
+  return json.startsWith('"') ? JSON.parse(json) : json;
+}
+
+function readGroups(model, payload) {
+  model.groups = payload.groups ? payload.groups.names : [];
+  model.group = new Int32Array(model.size).fill(-1);
+  if (payload.groups) model.group.set(unpack(payload.groups.numbers, Int32Array));
+}
+
+function readData(model, payload) {
+  if (!payload.data) {
+    model.data = null;
+    return;
+  }
+  model.data = {};
+  for (const [key, value] of Object.entries(payload.data)) {
+    model.data[key] = typeof value === "string" ? unpack(value, Float64Array) : value;
+  }
+}
+
+/** Children of all nodes end to end: those of v are child[childStart[v]] to childStart[v + 1]. */
+export function childLists(parent) {
+  const childStart = new Int32Array(parent.length + 1);
+  for (const above of parent) if (above >= 0) childStart[above + 1]++;
+  for (let v = 0; v < parent.length; v++) childStart[v + 1] += childStart[v];
+  const next = childStart.slice();
+  const child = new Int32Array(childStart[parent.length]);
+  for (let v = 0; v < parent.length; v++) if (parent[v] >= 0) child[next[parent[v]]++] = v;
+  return { childStart, child };
+}
+
+/** Every node after its parent, depth first. */
+export function traversal({ parent, childStart, child }) {
+  const order = new Int32Array(parent.length);
+  const waiting = [];
+  for (let v = parent.length - 1; v >= 0; v--) if (parent[v] < 0) waiting.push(v);
+  for (let i = 0; waiting.length > 0; i++) {
+    const v = waiting.pop();
+    order[i] = v;
+    for (let j = childStart[v + 1] - 1; j >= childStart[v]; j--) waiting.push(child[j]);
+  }
+  return order;
+}
+
+/** All neighbours of a node. */
+export function neighbours(model, v) {
+  const around = Array.from(model.child.subarray(model.childStart[v], model.childStart[v + 1]));
+  if (model.parent[v] >= 0) around.push(model.parent[v]);
+  return around;
+}
+
+export function isHidden(model, v) {
+  return v >= model.observed;
+}

@@ -1,0 +1,77 @@
+// The tree as a list, for screen readers and for whoever likes lists better.
+
+import { byId, element, nameOf } from "./dom.js";
+import { isHidden } from "./model.js";
+import { formatSigned } from "./numbers.js";
+import { modelEdge } from "./scene.js";
+import { on, select } from "./state.js";
+
+const OPEN = 600; // nodes up to which all branches are open from the start
+
+export function createOutline(state, view) {
+  const box = byId("outline");
+  const build = () => {
+    const { tree, model } = state;
+    const roots = Array.from(tree.order).filter((v) => tree.parent[v] < 0);
+    box.replaceChildren(branch(state, view, roots, model.size <= OPEN));
+  };
+  on(state, "names", build);
+  // After the picture, so that it does not wait for the list.
+  setTimeout(build, 0);
+}
+
+/** Items for some nodes; with `open`, for all below them too, without recursion. */
+function branch(state, view, nodes, open) {
+  const top = element("ul", {});
+  const waiting = [[top, nodes]];
+  while (waiting.length > 0) {
+    const [list, members] = waiting.pop();
+    for (const v of members) {
+      const item = element("li", {}, itemButton(state, view, v));
+      const below = childrenOf(state, v);
+      if (below.length > 0 && open) {
+        const inner = element("ul", {});
+        item.append(inner);
+        waiting.push([inner, below]);
+      } else if (below.length > 0) {
+        item.append(opener(state, view, item, below));
+      }
+      list.append(item);
+    }
+  }
+  return top;
+}
+
+function childrenOf({ tree }, v) {
+  return Array.from(tree.child.subarray(tree.childStart[v], tree.childStart[v + 1]));
+}
+
+function opener(state, view, item, below) {
+  const toggle = element("button", { type: "button", class: "open", "aria-expanded": "false" });
+  toggle.textContent = `${below.length} below`;
+  toggle.addEventListener("click", () => {
+    const opened = item.querySelector(":scope > ul");
+    if (opened) opened.remove();
+    else item.append(branch(state, view, below, false));
+    toggle.setAttribute("aria-expanded", String(!opened));
+  });
+  return toggle;
+}
+
+function itemButton(state, view, v) {
+  const { model, tree, strengths } = state;
+  const kind = isHidden(model, v) ? "hidden variable" : "variable";
+  const group = model.group[v] >= 0 ? `, ${model.groups[model.group[v]]}` : "";
+  const tie =
+    tree.parent[v] < 0 ? "" : `, strength ${formatSigned(strengths.signed[modelEdge(state, v)])}`;
+  const press = () => {
+    select(state, { node: v });
+    view.bringIntoSight(v);
+  };
+  return element(
+    "button",
+    { type: "button", class: "item", click: press },
+    nameOf(model.names[v]),
+    element("span", { class: "quiet" }, `, ${kind}${group}${tie}`),
+  );
+}

@@ -1,0 +1,439 @@
+// Drawing the tree on anything that has the methods of a canvas. A view says which part of the
+// plane is seen: the point in its middle, and the pixels of one unit.
+
+import { shownName } from "./dom.js";
+import { isHidden } from "./model.js";
+import { clamp } from "./numbers.js";
+
+const LEVELS = 6; // of strength, each drawn at once
+const MOST_LABELS = 420;
+const LONGEST = 30; // characters of a label
+const ROOMY = 10.4; // pixels a row at which all labels fit by construction
+
+/** Edges by sign and strength, so that each kind is one stroke. */
+export function edgeBuckets(state) {
+  const { layout, strengths, tree } = state;
+  const lists = Array.from({ length: 2 * LEVELS }, () => []);
+  for (const v of layout.shown) {
+    if (tree.parent[v] < 0) continue;
+    const strength = edgeStrengthOf(state, v);
+    const level = Math.min(Math.floor(Math.abs(strength) * LEVELS), LEVELS - 1);
+    lists[level + (strength < 0 ? LEVELS : 0)].push(v);
+  }
+  strengths.anyNegative = lists.slice(LEVELS).some((list) => list.length > 0);
+  return lists.map((list) => Int32Array.from(list));
+}
+
+/** An edge of the drawn tree is known by its outer end; in the model its lower end may differ. */
+export function modelEdge(state, v) {
+  const above = state.tree.parent[v];
+  return state.model.parent[v] === above ? v : above;
+}
+
+export function edgeStrengthOf(state, v) {
+  return state.strengths.drawn[modelEdge(state, v)];
+}
+
+export function drawScene(ctx, state, view, colours) {
+  const frame = frameOf(view);
+  ctx.fillStyle = colours.paper;
+  ctx.fillRect(0, 0, view.width, view.height);
+  drawEdges(ctx, state, frame, colours);
+  drawHalos(ctx, state, frame, colours);
+  drawNodes(ctx, state, frame, colours);
+  drawMarks(ctx, state, frame, colours);
+  if (!state.unlabelled) drawLabels(ctx, state, frame, colours);
+}
+
+/** A view with what follows from it. */
+function frameOf(view) {
+  const { x, y, scale, width, height } = view;
+  const margin = 40 / scale;
+  return {
+    ...view,
+    left: x - width / 2 / scale - margin,
+    right: x + width / 2 / scale + margin,
+    top: y - height / 2 / scale - margin,
+    bottom: y + height / 2 / scale + margin,
+    dx: width / 2 - x * scale,
+    dy: height / 2 - y * scale,
+    dot: nodeRadius(scale),
+  };
+}
+
+/** Radius in pixels of a variable's dot. */
+export function nodeRadius(scale) {
+  return clamp(0.3 * scale, 0.9, 5);
+}
+
+// Edges ---------------------------------------------------------------------------------------
+
+function drawEdges(ctx, state, frame, colours) {
+  const weight = clamp(frame.scale / 11, 0.35, 1.3);
+  ctx.lineCap = "round";
+  state.buckets.forEach((edges, bucket) => {
+    if (edges.length === 0) return;
+    const negative = bucket >= LEVELS;
+    const power = ((bucket % LEVELS) + 0.5) / LEVELS;
+    ctx.strokeStyle = (negative ? colours.negative : colours.edge)[bucket % LEVELS];
+    ctx.lineWidth = weight * (0.55 + 2.4 * power);
+    ctx.setLineDash(negative ? [4.5 * weight + 1, 3 * weight + 1.5] : []);
+    ctx.beginPath();
+    for (let i = 0; i < edges.length; i++) traceEdge(ctx, state, frame, edges[i]);
+    ctx.stroke();
+  });
+  ctx.setLineDash([]);
+}
+
+function traceEdge(ctx, state, frame, v) {
+  const { layout, tree } = state;
+  const above = tree.parent[v];
+  const { scale, dx, dy } = frame;
+  const ax = layout.x[above];
+  const ay = layout.y[above];
+  const bx = layout.x[v];
+  const by = layout.y[v];
+  const spiral = layout.spiral.get(v);
+  if (spiral) {
+    ctx.moveTo(spiral[0] * scale + dx, spiral[1] * scale + dy);
+    for (let i = 2; i < spiral.length; i += 2) {
+      ctx.lineTo(spiral[i] * scale + dx, spiral[i + 1] * scale + dy);
+    }
+    return;
+  }
+  if ((ax < frame.left && bx < frame.left) || (ax > frame.right && bx > frame.right)) return;
+  if ((ay < frame.top && by < frame.top) || (ay > frame.bottom && by > frame.bottom)) return;
+  const sx = ax * scale + dx;
+  const sy = ay * scale + dy;
+  const tx = bx * scale + dx;
+  const ty = by * scale + dy;
+  ctx.moveTo(sx, sy);
+  if (Math.abs(tx - sx) + Math.abs(ty - sy) < 9) {
+    ctx.lineTo(tx, ty); // too short for a bend to be seen
+    return;
+  }
+  const c = layout.curve;
+  const i = 4 * v;
+  ctx.bezierCurveTo(
+    c[i] * scale + dx,
+    c[i + 1] * scale + dy,
+    c[i + 2] * scale + dx,
+    c[i + 3] * scale + dy,
+    tx,
+    ty,
+  );
+}
+
+// Nodes ---------------------------------------------------------------------------------------
+
+/** Nodes within the frame. */
+function seen(state, frame) {
+  const { layout } = state;
+  const out = [];
+  for (const v of layout.shown) {
+    const x = layout.x[v];
+    const y = layout.y[v];
+    if (x >= frame.left && x <= frame.right && y >= frame.top && y <= frame.bottom) out.push(v);
+  }
+  return out;
+}
+
+/** Discs behind the nodes that evidence has moved: the farther, the larger. */
+function drawHalos(ctx, state, frame, colours) {
+  if (state.evidence.size === 0) return;
+  const { layout, change, model, strengths } = state;
+  const signed = (v) => (model.isGaussian || model.states[v] === 2 ? 1 : 0);
+  const full = model.isGaussian ? 2 : 0.6;
+  for (const [sign, colour] of [
+    [1, colours.up],
+    [-1, colours.down],
+    [0, colours.moved],
+  ]) {
+    ctx.fillStyle = colour;
+    ctx.beginPath();
+    for (const v of seen(state, frame)) {
+      const power = Math.min(Math.abs(change[v]) / full, 1);
+      const direction = signed(v) * Math.sign(change[v] * strengths.turned[v]);
+      if (power < 0.015 || direction !== sign || state.evidence.has(v)) continue;
+      const x = layout.x[v] * frame.scale + frame.dx;
+      const y = layout.y[v] * frame.scale + frame.dy;
+      const radius = frame.dot * 0.9 + Math.sqrt(power) * clamp(frame.scale * 0.85, 3, 15);
+      ctx.moveTo(x + radius, y);
+      ctx.arc(x, y, radius, 0, 2 * Math.PI);
+    }
+    ctx.fill();
+  }
+}
+
+function drawNodes(ctx, state, frame, colours) {
+  const { layout, model } = state;
+  const nodes = seen(state, frame);
+  const hidden = [];
+  const byGroup = new Map();
+  for (const v of nodes) {
+    if (isHidden(model, v)) {
+      hidden.push(v);
+    } else {
+      const group = model.groups.length === 0 ? -2 : model.group[v];
+      if (!byGroup.has(group)) byGroup.set(group, []);
+      byGroup.get(group).push(v);
+    }
+  }
+  const at = (v) => [layout.x[v] * frame.scale + frame.dx, layout.y[v] * frame.scale + frame.dy];
+  const small = 0.78 * frame.dot;
+  ctx.beginPath();
+  for (const v of hidden) traceMarker(ctx, 0, ...at(v), small);
+  ctx.fillStyle = colours.paper;
+  ctx.fill();
+  ctx.lineWidth = clamp(0.36 * small, 0.5, 1.4);
+  ctx.strokeStyle = colours.hidden;
+  ctx.stroke();
+  for (const [group, members] of byGroup) {
+    const style = groupStyle(group, colours);
+    ctx.beginPath();
+    for (const v of members) traceMarker(ctx, style.marker, ...at(v), frame.dot);
+    ctx.fillStyle = style.colour;
+    ctx.fill();
+  }
+}
+
+/** Colour and marker of a group; −1 is no group, −2 means that there are none at all. */
+export function groupStyle(group, colours) {
+  if (group === -2) return { colour: colours.plain, marker: 0 };
+  if (group === -1) return { colour: colours.ungrouped, marker: 0 };
+  const count = colours.groups.length;
+  return { colour: colours.groups[group % count], marker: Math.floor(group / count) % 4 };
+}
+
+/** Disc, square, triangle or diamond. */
+export function traceMarker(ctx, marker, x, y, radius) {
+  if (radius < 1.3) {
+    ctx.rect(x - radius, y - radius, 2 * radius, 2 * radius);
+  } else if (marker === 0) {
+    ctx.moveTo(x + radius, y);
+    ctx.arc(x, y, radius, 0, 2 * Math.PI);
+  } else if (marker === 1) {
+    const side = 0.88 * radius;
+    ctx.rect(x - side, y - side, 2 * side, 2 * side);
+  } else {
+    const points = marker === 2 ? [-90, 30, 150] : [-90, 0, 90, 180];
+    points.forEach((degrees, i) => {
+      const a = (degrees * Math.PI) / 180;
+      const to = [x + 1.2 * radius * Math.cos(a), y + 1.2 * radius * Math.sin(a)];
+      if (i === 0) ctx.moveTo(...to);
+      else ctx.lineTo(...to);
+    });
+    ctx.closePath();
+  }
+}
+
+// Marks: folded branches, evidence, selection ---------------------------------------------------
+
+function drawMarks(ctx, state, frame, colours) {
+  const { layout, folded, evidence, tree } = state;
+  const at = (v) => [layout.x[v] * frame.scale + frame.dx, layout.y[v] * frame.scale + frame.dy];
+  const ring = (v, radius, width, colour) => {
+    const [x, y] = at(v);
+    ctx.beginPath();
+    ctx.moveTo(x + radius, y);
+    ctx.arc(x, y, radius, 0, 2 * Math.PI);
+    ctx.lineWidth = width;
+    ctx.strokeStyle = colour;
+    ctx.stroke();
+  };
+  const dot = Math.max(frame.dot, 2.5);
+  for (const v of layout.shown) if (folded[v]) ring(v, dot + 2, 2, colours.hidden);
+  for (const v of evidence.keys()) {
+    if (!layout.visible[v]) continue;
+    ring(v, dot + 2.5, 2.4, colours.accent);
+  }
+  const { selection, hover } = state;
+  if (hover && "node" in hover && layout.visible[hover.node]) {
+    ring(hover.node, dot + 3, 1, colours.ink);
+  }
+  if (selection && "node" in selection && layout.visible[selection.node]) {
+    ring(selection.node, dot + 4, 1.6, colours.ink);
+  }
+  for (const one of [hover, selection]) {
+    if (!one || !("edge" in one) || !layout.visible[one.edge] || tree.parent[one.edge] < 0)
+      continue;
+    ctx.beginPath();
+    traceEdge(ctx, state, frame, one.edge);
+    ctx.lineWidth = one === selection ? 5 : 4;
+    ctx.strokeStyle = colours.glow;
+    ctx.stroke();
+  }
+}
+
+// Labels --------------------------------------------------------------------------------------
+
+export const FONT = 'system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif';
+
+/** A name as it is drawn: cut to a length, line breaks as blanks. */
+export function labelOf(name) {
+  const letters = Array.from(shownName(name.replace(/\s+/gu, " ")));
+  return letters.length > LONGEST ? `${letters.slice(0, LONGEST - 1).join("")}…` : letters.join("");
+}
+
+function labelWidth(ctx, state, v) {
+  state.widths ??= new Map();
+  const text = labelOf(state.model.names[v]);
+  let width = state.widths.get(text);
+  if (width === undefined) {
+    ctx.font = `100px ${FONT}`;
+    width = ctx.measureText(text).width / 100;
+    state.widths.set(text, width);
+  }
+  return width;
+}
+
+/** Write the labels that have room, the most important first. */
+function drawLabels(ctx, state, frame, colours) {
+  const { model, layout } = state;
+  const size = clamp(frame.scale * 0.74, 9.5, 13);
+  const roomy = frame.scale >= ROOMY;
+  const grid = new Occupancy(frame.width, frame.height, size * 0.5);
+  const nodes = seen(state, frame);
+  if (nodes.length < 1500) {
+    for (const v of nodes) {
+      grid.add(layout.x[v] * frame.scale + frame.dx, layout.y[v] * frame.scale + frame.dy);
+    }
+  }
+  let written = 0;
+  ctx.textBaseline = "middle";
+  ctx.lineJoin = "round";
+  for (const { v, urgent } of labelQueue(state, nodes, frame)) {
+    if (written >= MOST_LABELS) break;
+    const hidden = isHidden(model, v);
+    const font = urgent ? Math.max(size, 12) : hidden ? size * 0.86 : size;
+    const width = labelWidth(ctx, state, v) * font;
+    const spot = spotFor(state, frame, v, width, font);
+    const exact = roomy && layout.hasSlot[v] && !hidden;
+    if (!urgent && !exact && !grid.isFree(spot)) continue;
+    grid.fill(spot);
+    write(ctx, state, v, spot, font, hidden, urgent, colours);
+    written++;
+  }
+  state.labelsWritten = written;
+}
+
+/** Nodes in the order in which labels find their places; the urgent ones always have one. */
+function labelQueue(state, nodes, frame) {
+  const { model, selection, hover, evidence, originalNames, folded } = state;
+  const urgent = new Set();
+  for (const one of [selection, hover]) {
+    if (one && "node" in one) urgent.add(one.node);
+    if (one && "edge" in one) urgent.add(one.edge).add(state.tree.parent[one.edge]);
+  }
+  const among = new Set(nodes);
+  const front = [...urgent].filter((v) => among.has(v)).map((v) => ({ v, urgent: true }));
+  const showHidden = frame.scale >= 13;
+  const importance = labelImportance(state);
+  const wanted = nodes.filter(
+    (v) =>
+      !urgent.has(v) &&
+      (!isHidden(model, v) || showHidden || folded[v] || model.names[v] !== originalNames[v]),
+  );
+  const early = (v) => importance[v] + (evidence.has(v) ? 1e6 : 0);
+  const ranked = wanted.map((v) => ({ v, urgent: false, rank: early(v) }));
+  ranked.sort((a, b) => b.rank - a.rank);
+  return front.concat(ranked.slice(0, 4 * MOST_LABELS));
+}
+
+/** Renamed hidden nodes, then inner variables, then those with the strongest edges. */
+function labelImportance(state) {
+  if (state.importance) return state.importance;
+  const { model, strengths } = state;
+  const out = new Float64Array(model.size);
+  for (let v = 0; v < model.size; v++) {
+    const degree = model.childStart[v + 1] - model.childStart[v] + (model.parent[v] >= 0 ? 1 : 0);
+    out[v] += Math.abs(strengths.signed[v]) + 2 * Math.min(degree - 1, 50);
+    if (isHidden(model, v)) out[v] -= 1000;
+  }
+  state.importance = out;
+  return out;
+}
+
+/** Where a label goes: along the slot of a variable, above and right of a hidden node. */
+function spotFor(state, frame, v, width, font) {
+  const { layout, model } = state;
+  const x = layout.x[v] * frame.scale + frame.dx;
+  const y = layout.y[v] * frame.scale + frame.dy;
+  const gap = frame.dot + 0.32 * font;
+  if (!layout.hasSlot[v] || (isHidden(model, v) && !state.folded[v])) {
+    return { x: x + 0.4 * gap, y: y - gap - 0.2 * font, angle: 0, flipped: false, width, font };
+  }
+  let angle = layout.angle[v];
+  const flipped = Math.cos(angle) < -1e-9;
+  const start = { x: x + gap * Math.cos(angle), y: y + gap * Math.sin(angle) };
+  if (flipped) angle += Math.PI;
+  return { ...start, angle, flipped, width, font };
+}
+
+function write(ctx, state, v, spot, font, hidden, urgent, colours) {
+  const more = state.folded[v] ? ` +${state.tree.size[v] - 1}` : "";
+  const text = labelOf(state.model.names[v]) + more;
+  ctx.save();
+  ctx.translate(spot.x, spot.y);
+  ctx.rotate(spot.angle);
+  ctx.direction = "ltr";
+  ctx.textAlign = spot.flipped ? "right" : "left";
+  ctx.font = `${hidden ? "italic " : ""}${urgent ? "600 " : ""}${font.toFixed(1)}px ${FONT}`;
+  ctx.lineWidth = 3;
+  ctx.strokeStyle = colours.paper;
+  ctx.strokeText(text, 0, 0);
+  ctx.fillStyle = hidden ? colours.hiddenInk : colours.ink;
+  ctx.fillText(text, 0, 0);
+  ctx.restore();
+}
+
+/** Cells of the picture that hold a label or a node already. */
+class Occupancy {
+  constructor(width, height, cell) {
+    this.cell = cell;
+    this.columns = Math.ceil(width / cell) + 1;
+    this.rows = Math.ceil(height / cell) + 1;
+    this.taken = new Uint8Array(this.columns * this.rows);
+  }
+
+  index(x, y) {
+    const column = Math.floor(x / this.cell);
+    const row = Math.floor(y / this.cell);
+    const inside = column >= 0 && row >= 0 && column < this.columns && row < this.rows;
+    return inside ? row * this.columns + column : -1;
+  }
+
+  add(x, y) {
+    const i = this.index(x, y);
+    if (i >= 0) this.taken[i] = 1;
+  }
+
+  isFree(spot) {
+    return !this.some(spot, (i) => this.taken[i] === 1);
+  }
+
+  fill(spot) {
+    this.some(spot, (i) => {
+      this.taken[i] = 1;
+      return false;
+    });
+  }
+
+  /** Whether a test holds for a cell under the spot's three lines of points. */
+  some(spot, test) {
+    const { x, y, angle, width, font } = spot;
+    const cos = Math.cos(angle);
+    const sin = Math.sin(angle);
+    const sign = spot.flipped ? -1 : 1;
+    for (let along = 0; along <= width; along += this.cell * 0.8) {
+      for (const across of [-0.45 * font, 0, 0.45 * font]) {
+        const i = this.index(
+          x + sign * along * cos - across * sin,
+          y + sign * along * sin + across * cos,
+        );
+        if (i >= 0 && test(i)) return true;
+      }
+    }
+    return false;
+  }
+}

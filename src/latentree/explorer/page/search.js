@@ -1,0 +1,135 @@
+// The search field: completes names, flies to them, and reads "name = value" as evidence.
+
+import { byId, element, nameOf } from "./dom.js";
+import { isHidden } from "./model.js";
+import { parseNumber } from "./numbers.js";
+import { select, setEvidence } from "./state.js";
+
+const MOST_OPTIONS = 10;
+
+export function createSearch(state, view) {
+  const field = byId("search");
+  const list = byId("completions");
+  const search = { options: [], active: -1 };
+
+  const close = () => {
+    list.replaceChildren();
+    list.hidden = true;
+    search.options = [];
+    search.active = -1;
+    field.setAttribute("aria-expanded", "false");
+    field.removeAttribute("aria-activedescendant");
+  };
+
+  const choose = (option) => {
+    field.value = "";
+    close();
+    select(state, { node: option.node });
+    if ("value" in option) setEvidence(state, option.node, option.value);
+    view.flyToNode(option.node);
+    view.canvas.focus({ preventScroll: true });
+  };
+
+  const mark = (active) => {
+    search.active = active;
+    [...list.children].forEach((item, i) => {
+      item.setAttribute("aria-selected", String(i === active));
+    });
+    if (active >= 0) field.setAttribute("aria-activedescendant", `option-${active}`);
+  };
+
+  const show = () => {
+    close();
+    const query = field.value.trim();
+    if (query === "") return;
+    search.options = complete(state, query);
+    const items = search.options.map((option, i) =>
+      element(
+        "li",
+        {
+          id: `option-${i}`,
+          role: "option",
+          mousedown: (event) => event.preventDefault(),
+          click: () => choose(option),
+        },
+        nameOf(state.model.names[option.node]),
+        "text" in option ? [" = ", nameOf(option.text)] : null,
+        element("span", { class: "quiet" }, isHidden(state.model, option.node) ? "hidden" : ""),
+      ),
+    );
+    if (items.length === 0) {
+      items.push(element("li", { class: "quiet none" }, "No node is called so"));
+    }
+    list.replaceChildren(...items);
+    list.hidden = false;
+    field.setAttribute("aria-expanded", "true");
+    if (search.options.length > 0) mark(0);
+  };
+
+  field.addEventListener("input", show);
+  field.addEventListener("focus", show);
+  field.addEventListener("blur", close);
+  field.addEventListener("keydown", (event) => {
+    const count = search.options.length;
+    if (event.key === "ArrowDown" && count > 0) mark((search.active + 1) % count);
+    else if (event.key === "ArrowUp" && count > 0) mark((search.active + count - 1) % count);
+    else if (event.key === "Enter" && search.active >= 0) choose(search.options[search.active]);
+    else if (event.key === "Escape") {
+      field.value = "";
+      close();
+      view.canvas.focus({ preventScroll: true });
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+}
+
+/** What a query may mean: nodes whose names hold it, or a node and a value of it. */
+export function complete(state, query) {
+  const found = matches(state.model.names, query);
+  const equals = query.lastIndexOf("=");
+  if (equals < 1 || found.length > 0) return found.slice(0, MOST_OPTIONS).map((node) => ({ node }));
+  const name = query.slice(0, equals).trim();
+  const wanted = query.slice(equals + 1).trim();
+  const node = matches(state.model.names, name)[0];
+  if (node === undefined) return [];
+  return state.model.isGaussian
+    ? numberOptions(state, node, wanted)
+    : stateOptions(state, node, wanted);
+}
+
+/** Nodes by name: the name itself, then names that begin with the query, then that hold it. */
+function matches(names, query) {
+  const wanted = query.toLowerCase();
+  const ranked = [];
+  names.forEach((name, v) => {
+    const at = name.toLowerCase().indexOf(wanted);
+    if (at < 0) return;
+    ranked.push({
+      v,
+      rank: name === query ? 0 : name.length === query.length ? 1 : at === 0 ? 2 : 3,
+    });
+  });
+  ranked.sort((a, b) => a.rank - b.rank || names[a.v].length - names[b.v].length || a.v - b.v);
+  return ranked.map(({ v }) => v);
+}
+
+function stateOptions(state, node, wanted) {
+  const labels = state.model.labels(node).map((text, value) => ({ node, value, text }));
+  const begins = ({ text }) => text.toLowerCase().startsWith(wanted.toLowerCase());
+  const fitting = labels.filter(begins);
+  fitting.sort((a, b) => a.text.length - b.text.length);
+  return fitting.slice(0, MOST_OPTIONS);
+}
+
+/** "+2 σ" (or "2 sd", "2s") counts in standard deviations, a bare number in units of the data. */
+function numberOptions(state, node, wanted) {
+  const { prior } = state;
+  const sigma = /\s*(σ|sd|s|sigma)$/i;
+  const number = parseNumber(wanted.replace(sigma, ""));
+  if (Number.isNaN(number)) return [];
+  const value = sigma.test(wanted)
+    ? prior.mean[node] + number * Math.sqrt(prior.variance[node])
+    : number;
+  return [{ node, value, text: wanted }];
+}

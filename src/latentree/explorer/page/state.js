@@ -1,0 +1,124 @@
+// What the page is about at this moment, in one place. Parts of the page change it through the
+// functions here and hear of changes of others by name.
+
+import { changes, infer } from "./inference.js";
+import { hangByMiddle, layOut } from "./layout.js";
+import { readModel } from "./model.js";
+import { edgeBuckets } from "./scene.js";
+import { edgeStrengths } from "./strength.js";
+
+const FEW = 30; // up to so many variables are drawn in layers rather than in a disc
+
+export function createState(payload) {
+  const model = readModel(payload);
+  const state = {
+    model,
+    tree: hangByMiddle(model),
+    strengths: edgeStrengths(model),
+    kind: model.observed <= FEW ? "layered" : "radial",
+    aspect: 1.4,
+    folded: new Uint8Array(model.size),
+    selection: null,
+    hover: null,
+    evidence: new Map(),
+    prior: infer(model, new Map()),
+    listeners: new Map(),
+  };
+  state.posterior = state.prior;
+  state.change = new Float64Array(model.size);
+  state.originalNames = model.names.slice();
+  relayOut(state);
+  return state;
+}
+
+/** Call a function whenever something of that name happens. */
+export function on(state, event, listener) {
+  if (!state.listeners.has(event)) state.listeners.set(event, []);
+  state.listeners.get(event).push(listener);
+}
+
+export function emit(state, event) {
+  for (const listener of state.listeners.get(event) ?? []) listener();
+}
+
+export function relayOut(state) {
+  state.layout = layOut(state.model, state.tree, state.kind, state.folded, state.aspect);
+  state.buckets = edgeBuckets(state);
+}
+
+export function setKind(state, kind) {
+  state.kind = kind;
+  relayOut(state);
+  emit(state, "layout");
+}
+
+/** Select a node ({ node }), an edge ({ edge }: its lower end), or nothing (null). */
+export function select(state, selection) {
+  if (selection && "node" in selection) reveal(state, selection.node);
+  state.selection = selection;
+  emit(state, "selection");
+}
+
+export function selectedNode(state) {
+  return state.selection && "node" in state.selection ? state.selection.node : -1;
+}
+
+/** Set what is known of a node; undefined forgets it. */
+export function setEvidence(state, node, value) {
+  if (value === undefined) {
+    state.evidence.delete(node);
+  } else {
+    state.evidence.set(node, value);
+  }
+  updatePosterior(state);
+}
+
+export function clearEvidence(state) {
+  state.evidence.clear();
+  updatePosterior(state);
+}
+
+function updatePosterior(state) {
+  const { model, evidence, prior } = state;
+  state.posterior = evidence.size === 0 ? prior : infer(model, evidence);
+  state.change = changes(model, prior, state.posterior);
+  emit(state, "evidence");
+}
+
+/** Fold or unfold what lies beyond a node, seen from the middle of the tree. */
+export function toggleFold(state, node) {
+  if (state.tree.childStart[node + 1] === state.tree.childStart[node]) return;
+  state.folded[node] = state.folded[node] ? 0 : 1;
+  relayOut(state);
+  emit(state, "fold");
+}
+
+export function unfoldAll(state) {
+  state.folded.fill(0);
+  relayOut(state);
+  emit(state, "fold");
+}
+
+/** Unfold all that hides a node. */
+export function reveal(state, node) {
+  let changed = false;
+  for (let v = state.tree.parent[node]; v >= 0; v = state.tree.parent[v]) {
+    if (state.folded[v]) {
+      state.folded[v] = 0;
+      changed = true;
+    }
+  }
+  if (!changed) return;
+  relayOut(state);
+  emit(state, "fold");
+}
+
+/** Call a hidden variable something else; refused (false) when the name is taken or empty. */
+export function rename(state, node, name) {
+  const clean = name.trim();
+  const { names } = state.model;
+  if (clean === "" || names.some((other, v) => v !== node && other === clean)) return false;
+  names[node] = clean;
+  emit(state, "names");
+  return true;
+}

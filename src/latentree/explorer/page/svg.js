@@ -1,0 +1,132 @@
+// A canvas that writes SVG: the few methods that the scene is drawn with.
+
+/** Text that XML can hold: no control characters, no markup. */
+export function escapeXml(text) {
+  return text
+    .toWellFormed()
+    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd")
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;");
+}
+
+const short = (value) => String(Math.round(value * 100) / 100);
+
+export class SvgContext {
+  constructor(width, height, measure) {
+    this.width = width;
+    this.height = height;
+    this.measure = measure; // a true canvas, to know the widths of texts
+    this.parts = [];
+    this.path = [];
+    this.dash = [];
+    this.transform = "";
+    this.saved = [];
+  }
+
+  beginPath() {
+    this.path = [];
+  }
+
+  moveTo(x, y) {
+    this.path.push(`M${short(x)} ${short(y)}`);
+  }
+
+  lineTo(x, y) {
+    this.path.push(`L${short(x)} ${short(y)}`);
+  }
+
+  bezierCurveTo(...points) {
+    this.path.push(`C${points.map(short).join(" ")}`);
+  }
+
+  closePath() {
+    this.path.push("Z");
+  }
+
+  rect(x, y, width, height) {
+    this.path.push(`M${short(x)} ${short(y)}h${short(width)}v${short(height)}h${short(-width)}Z`);
+  }
+
+  /** Whole circles only; the point where they begin is set by moveTo. */
+  arc(x, y, radius) {
+    const r = short(radius);
+    this.path.push(`A${r} ${r} 0 1 1 ${short(x - radius)} ${short(y)}`);
+    this.path.push(`A${r} ${r} 0 1 1 ${short(x + radius)} ${short(y)}`);
+  }
+
+  fill() {
+    if (this.path.length === 0) return;
+    this.parts.push(`<path d="${this.path.join("")}" fill="${escapeXml(this.fillStyle)}"/>`);
+  }
+
+  stroke() {
+    if (this.path.length === 0) return;
+    const dash =
+      this.dash.length > 0 ? ` stroke-dasharray="${this.dash.map(short).join(" ")}"` : "";
+    this.parts.push(
+      `<path d="${this.path.join("")}" fill="none" stroke="${escapeXml(this.strokeStyle)}" ` +
+        `stroke-width="${short(this.lineWidth)}" stroke-linecap="round"${dash}/>`,
+    );
+  }
+
+  fillRect(x, y, width, height) {
+    this.parts.push(
+      `<rect x="${short(x)}" y="${short(y)}" width="${short(width)}" height="${short(height)}" ` +
+        `fill="${escapeXml(this.fillStyle)}"/>`,
+    );
+  }
+
+  setLineDash(dash) {
+    this.dash = dash;
+  }
+
+  save() {
+    this.saved.push(this.transform);
+  }
+
+  restore() {
+    this.transform = this.saved.pop();
+  }
+
+  translate(x, y) {
+    this.transform += `translate(${short(x)} ${short(y)})`;
+  }
+
+  rotate(angle) {
+    if (angle !== 0) this.transform += `rotate(${short((angle * 180) / Math.PI)})`;
+  }
+
+  measureText(text) {
+    this.measure.font = this.font;
+    return this.measure.measureText(text);
+  }
+
+  strokeText(text) {
+    this.text(text, `fill="none" stroke="${escapeXml(this.strokeStyle)}" stroke-width="3"`);
+  }
+
+  fillText(text) {
+    this.text(text, `fill="${escapeXml(this.fillStyle)}"`);
+  }
+
+  text(text, paint) {
+    const anchor = this.textAlign === "right" ? ' text-anchor="end"' : "";
+    const [, style, weight, size, family] = /^(italic )?(600 )?([\d.]+)px (.*)$/.exec(this.font);
+    this.parts.push(
+      `<text transform="${this.transform}" dy="0.34em" font-family="${escapeXml(family)}" ` +
+        `font-size="${size}"${style ? ' font-style="italic"' : ""}` +
+        `${weight ? ' font-weight="600"' : ""} ${paint} stroke-linejoin="round"${anchor} ` +
+        `xml:space="preserve">${escapeXml(text)}</text>`,
+    );
+  }
+
+  toString() {
+    const size = `width="${this.width}" height="${this.height}"`;
+    return (
+      `<svg xmlns="http://www.w3.org/2000/svg" ${size} ` +
+      `viewBox="0 0 ${this.width} ${this.height}">\n${this.parts.join("\n")}\n</svg>\n`
+    );
+  }
+}

@@ -1,0 +1,362 @@
+// The canvas: which part of the tree is seen, and how pointer and wheel change that.
+
+import { isHidden } from "./model.js";
+import { clamp } from "./numbers.js";
+import { drawScene, nodeRadius } from "./scene.js";
+import { emit, on, relayOut, select, toggleFold } from "./state.js";
+
+const LARGEST = 60; // pixels a unit
+const CLICK = 5; // pixels that a click may move
+
+/** Colours as the style sheet has them for the theme in use. */
+export function readColours() {
+  const style = getComputedStyle(document.documentElement);
+  const read = (name) => style.getPropertyValue(name).trim();
+  const shades = (name) =>
+    Array.from({ length: 6 }, (_, i) => mixed(read(name), read("--paper"), i));
+  return {
+    paper: read("--paper"),
+    ink: read("--ink"),
+    hidden: read("--hidden"),
+    hiddenInk: read("--hidden-ink"),
+    plain: read("--plain"),
+    ungrouped: read("--ungrouped"),
+    accent: read("--accent"),
+    glow: read("--glow"),
+    up: read("--up"),
+    down: read("--down"),
+    moved: read("--moved"),
+    edge: shades("--edge"),
+    negative: shades("--negative"),
+    groups: Array.from({ length: 9 }, (_, i) => read(`--group-${i}`)),
+  };
+}
+
+/** The weaker an edge, the nearer its colour to the paper's; no transparency, so print is safe. */
+function mixed(colour, paper, level) {
+  const share = 0.36 + (0.64 * level) / 5;
+  const parts = (text) => [1, 3, 5].map((i) => Number.parseInt(text.slice(i, i + 2), 16));
+  const [a, b] = [parts(colour), parts(paper)];
+  return `rgb(${a.map((value, i) => Math.round(share * value + (1 - share) * b[i])).join(", ")})`;
+}
+
+export class View {
+  constructor(state, canvas) {
+    this.state = state;
+    this.canvas = canvas;
+    this.ctx = canvas.getContext("2d", { alpha: false });
+    this.colours = readColours();
+    this.x = 0;
+    this.y = 0;
+    this.scale = 10;
+    this.width = 1;
+    this.height = 1;
+    this.pending = 0;
+    this.flight = 0;
+    this.frameTimes = [];
+    this.pointers = new Map();
+    new ResizeObserver(() => this.resize()).observe(canvas);
+    this.listen();
+    for (const event of ["selection", "evidence", "names", "hover"]) {
+      on(state, event, () => this.invalidate());
+    }
+    on(state, "layout", () => this.fit());
+    on(state, "fold", () => this.invalidate());
+  }
+
+  // Sizes and drawing -------------------------------------------------------------------------
+
+  resize() {
+    const box = this.canvas.getBoundingClientRect();
+    if (box.width < 2 || box.height < 2) return;
+    const first = this.width === 1;
+    const ratio = Math.min(window.devicePixelRatio || 1, 3);
+    this.width = box.width;
+    this.height = box.height;
+    this.canvas.width = Math.round(box.width * ratio);
+    this.canvas.height = Math.round(box.height * ratio);
+    this.ratio = ratio;
+    if (first) {
+      this.state.aspect = this.width / this.height;
+      relayOut(this.state);
+      this.fit(false);
+    }
+    this.draw();
+  }
+
+  invalidate() {
+    if (this.pending) return;
+    this.pending = requestAnimationFrame(() => {
+      this.pending = 0;
+      this.draw();
+    });
+  }
+
+  draw() {
+    const start = performance.now();
+    this.ctx.setTransform(this.ratio ?? 1, 0, 0, this.ratio ?? 1, 0, 0);
+    drawScene(this.ctx, this.state, this, this.colours);
+    this.frameTimes.push(performance.now() - start);
+    if (this.frameTimes.length > 240) this.frameTimes.shift();
+    emit(this.state, "view");
+  }
+
+  // Where to look -----------------------------------------------------------------------------
+
+  toScreen(v) {
+    const { x, y } = this.state.layout;
+    return {
+      x: (x[v] - this.x) * this.scale + this.width / 2,
+      y: (y[v] - this.y) * this.scale + this.height / 2,
+    };
+  }
+
+  toWorld(x, y) {
+    return {
+      x: this.x + (x - this.width / 2) / this.scale,
+      y: this.y + (y - this.height / 2) / this.scale,
+    };
+  }
+
+  /** The view that shows everything, with room for labels. */
+  whole() {
+    const { bounds, kind, shown } = this.state.layout;
+    const wide = Math.max(bounds.right - bounds.left, 1);
+    const tall = Math.max(bounds.bottom - bounds.top, 1);
+    const label = shown.length > 600 ? 14 : Math.min(90, this.width * 0.16);
+    const left = kind === "radial" ? label : 24;
+    const across = (this.width - left - label - 12) / wide;
+    const down = (this.height - (kind === "radial" ? 2 * label * 0.8 : 50)) / tall;
+    const scale = clamp(Math.min(across, down), 0.01, 34);
+    return {
+      x: (bounds.left + bounds.right) / 2 + (label - left) / 2 / scale,
+      y: (bounds.top + bounds.bottom) / 2,
+      scale,
+    };
+  }
+
+  fit(smoothly = true) {
+    this.smallest = this.whole().scale / 3;
+    this.flyTo(this.whole(), smoothly);
+  }
+
+  /** Bring a node to the middle, near enough to be read. */
+  flyToNode(v) {
+    const { x, y } = this.state.layout;
+    this.flyTo({ x: x[v], y: y[v], scale: Math.max(this.scale, 13) });
+  }
+
+  /** Move so that a node is seen, no more than needed. */
+  bringIntoSight(v) {
+    const at = this.toScreen(v);
+    const margin = 60;
+    const inside =
+      at.x > margin && at.y > margin && at.x < this.width - margin && at.y < this.height - margin;
+    if (!inside) {
+      const { x, y } = this.state.layout;
+      this.flyTo({ x: x[v], y: y[v], scale: this.scale });
+    }
+  }
+
+  flyTo(target, smoothly = true) {
+    cancelAnimationFrame(this.flight);
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (!smoothly || still) {
+      Object.assign(this, target);
+      this.invalidate();
+      return;
+    }
+    const from = { x: this.x, y: this.y, scale: this.scale };
+    const start = performance.now();
+    const step = (now) => {
+      const t = clamp((now - start) / 420, 0, 1);
+      const u = t * t * (3 - 2 * t);
+      const scale = from.scale * (target.scale / from.scale) ** u;
+      // Positions follow the scale, so that what is flown to stays in sight while zooming.
+      const ratio = target.scale / from.scale;
+      const share = Math.abs(ratio - 1) < 1e-3 ? u : (1 - from.scale / scale) / (1 - 1 / ratio);
+      this.x = from.x + (target.x - from.x) * share;
+      this.y = from.y + (target.y - from.y) * share;
+      this.scale = scale;
+      this.draw();
+      if (t < 1) this.flight = requestAnimationFrame(step);
+    };
+    this.flight = requestAnimationFrame(step);
+  }
+
+  /** Zoom by a factor, keeping a point of the screen where it is. */
+  zoom(factor, x = this.width / 2, y = this.height / 2) {
+    cancelAnimationFrame(this.flight);
+    const before = this.toWorld(x, y);
+    this.scale = clamp(this.scale * factor, this.smallest ?? 0.01, LARGEST);
+    const after = this.toWorld(x, y);
+    this.x += before.x - after.x;
+    this.y += before.y - after.y;
+    this.invalidate();
+  }
+
+  pan(dx, dy) {
+    cancelAnimationFrame(this.flight);
+    this.x -= dx / this.scale;
+    this.y -= dy / this.scale;
+    this.invalidate();
+  }
+
+  // What is under a point ---------------------------------------------------------------------
+
+  /** The node ({ node }) or edge ({ edge }) at a point of the screen, or null. */
+  hit(x, y, slack = 6) {
+    const node = this.nodeAt(x, y, nodeRadius(this.scale) + slack);
+    if (node >= 0) return { node };
+    const edge = this.edgeAt(x, y, 5);
+    return edge >= 0 ? { edge } : null;
+  }
+
+  nodeAt(x, y, reach) {
+    const { layout, model } = this.state;
+    let best = -1;
+    let nearest = reach * reach;
+    for (const v of layout.shown) {
+      const at = this.toScreen(v);
+      const distance = (at.x - x) ** 2 + (at.y - y) ** 2;
+      if (distance < nearest || (distance === nearest && !isHidden(model, v))) {
+        best = v;
+        nearest = distance;
+      }
+    }
+    return best;
+  }
+
+  edgeAt(x, y, reach) {
+    const { layout, tree } = this.state;
+    if (layout.shown.length > 3000 && this.scale < 4) return -1; // too dense to be meant
+    const point = this.toWorld(x, y);
+    const limit = reach / this.scale;
+    let best = -1;
+    let nearest = limit;
+    for (const v of layout.shown) {
+      if (tree.parent[v] < 0) continue;
+      const distance = edgeDistance(this.state, v, point.x, point.y, nearest);
+      if (distance < nearest) {
+        best = v;
+        nearest = distance;
+      }
+    }
+    return best;
+  }
+
+  // Pointer and wheel -------------------------------------------------------------------------
+
+  listen() {
+    const { canvas } = this;
+    const listen = (event, handler, options) => canvas.addEventListener(event, handler, options);
+    listen("wheel", (event) => this.onWheel(event), { passive: false });
+    listen("pointerdown", (event) => this.onDown(event));
+    listen("pointermove", (event) => this.onMove(event));
+    listen("pointerup", (event) => this.onUp(event));
+    listen("pointercancel", (event) => this.pointers.delete(event.pointerId));
+    listen("pointerleave", () => this.setHover(null));
+    listen("dblclick", (event) => this.onDouble(event));
+  }
+
+  onWheel(event) {
+    event.preventDefault();
+    const lines = event.deltaMode === 1 ? 16 : 1;
+    const factor = Math.exp(
+      -clamp(event.deltaY * lines, -240, 240) * (event.ctrlKey ? 0.01 : 0.0022),
+    );
+    this.zoom(factor, event.offsetX, event.offsetY);
+  }
+
+  onDown(event) {
+    this.canvas.setPointerCapture(event.pointerId);
+    this.canvas.focus({ preventScroll: true });
+    this.pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
+    if (this.pointers.size === 1)
+      this.pressed = { x: event.offsetX, y: event.offsetY, moved: false };
+    else if (this.pressed) this.pressed.moved = true;
+  }
+
+  onMove(event) {
+    const at = { x: event.offsetX, y: event.offsetY };
+    const last = this.pointers.get(event.pointerId);
+    if (!last) {
+      this.setHover(this.hit(at.x, at.y));
+      return;
+    }
+    if (this.pointers.size === 2) {
+      this.pinch(event.pointerId, last, at);
+    } else if (this.pressed) {
+      const far = Math.hypot(at.x - this.pressed.x, at.y - this.pressed.y) > CLICK;
+      if (far) this.pressed.moved = true;
+      if (this.pressed.moved) this.pan(at.x - last.x, at.y - last.y);
+    }
+    this.pointers.set(event.pointerId, at);
+  }
+
+  pinch(id, last, at) {
+    const [other] = [...this.pointers].filter(([key]) => key !== id).map(([, point]) => point);
+    const before = Math.hypot(last.x - other.x, last.y - other.y);
+    const after = Math.hypot(at.x - other.x, at.y - other.y);
+    this.pan((at.x - last.x) / 2, (at.y - last.y) / 2);
+    if (before > 1) this.zoom(after / before, (at.x + other.x) / 2, (at.y + other.y) / 2);
+  }
+
+  onUp(event) {
+    const alone = this.pointers.size === 1;
+    this.pointers.delete(event.pointerId);
+    if (!alone || !this.pressed || this.pressed.moved) return;
+    const slack = event.pointerType === "touch" ? 16 : 6;
+    select(this.state, this.hit(event.offsetX, event.offsetY, slack));
+  }
+
+  onDouble(event) {
+    const hit = this.hit(event.offsetX, event.offsetY);
+    if (hit && "node" in hit) {
+      toggleFold(this.state, hit.node);
+    } else {
+      const { x, y } = this.toWorld(event.offsetX, event.offsetY);
+      this.flyTo({ x, y, scale: Math.min(this.scale * 2, LARGEST) });
+    }
+  }
+
+  setHover(hover) {
+    const { state } = this;
+    const key = (one) => (one ? ("node" in one ? `n${one.node}` : `e${one.edge}`) : "");
+    if (key(hover) === key(state.hover)) return;
+    state.hover = hover;
+    this.canvas.classList.toggle("pointing", hover !== null);
+    emit(state, "hover");
+  }
+}
+
+/** Distance in units from a point to an edge's curve, or more than `limit`. */
+function edgeDistance(state, v, x, y, limit) {
+  const points = edgePoints(state, v);
+  let best = Number.POSITIVE_INFINITY;
+  for (let i = 2; i < points.length; i += 2) {
+    const [ax, ay, bx, by] = points.slice(i - 2, i + 2);
+    if (Math.min(ax, bx) - limit > x || Math.max(ax, bx) + limit < x) continue;
+    if (Math.min(ay, by) - limit > y || Math.max(ay, by) + limit < y) continue;
+    const length = (bx - ax) ** 2 + (by - ay) ** 2;
+    const t =
+      length === 0 ? 0 : clamp(((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / length, 0, 1);
+    best = Math.min(best, Math.hypot(ax + t * (bx - ax) - x, ay + t * (by - ay) - y));
+  }
+  return best;
+}
+
+function edgePoints(state, v) {
+  const { layout, tree } = state;
+  if (layout.spiral.has(v)) return layout.spiral.get(v);
+  const above = tree.parent[v];
+  const c = layout.curve.subarray(4 * v, 4 * v + 4);
+  const points = [];
+  for (let i = 0; i <= 8; i++) {
+    const u = i / 8;
+    const w = [(1 - u) ** 3, 3 * u * (1 - u) ** 2, 3 * u * u * (1 - u), u ** 3];
+    points.push(w[0] * layout.x[above] + w[1] * c[0] + w[2] * c[2] + w[3] * layout.x[v]);
+    points.push(w[0] * layout.y[above] + w[1] * c[1] + w[2] * c[3] + w[3] * layout.y[v]);
+  }
+  return points;
+}
