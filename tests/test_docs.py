@@ -1,0 +1,246 @@
+"""Everything the documentation shows is run, and what it says is printed must be printed.
+
+The blocks of a page share one namespace and one temporary folder:
+
+- ``python`` blocks are executed; a ``text`` block right below one is what it prints, numbers to
+  within one in a hundred;
+- in ``sh`` blocks, lines that start with ``latentree`` are run by the command line's own ``main``;
+- ``console``, ``json`` and ``{eval-rst}`` blocks are only read. Other kinds are refused, so that
+  no block goes untested by a typing error.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib.util
+import io
+import math
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import latentree
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+KINDS = {"python", "sh", "text", "console", "json", "{eval-rst}", "{toctree}"}
+TOLERANCE = 0.01
+MOST_BYTES = 200_000
+
+NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
+
+
+class Block(NamedTuple):
+    kind: str
+    code: str
+    line: int
+    """Number of its first line of code in the page, from 1."""
+    follows: bool
+    """Whether only blank lines are between it and the block before."""
+
+
+def blocks_of(text: str) -> Iterator[Block]:
+    """Fenced blocks of a page, in order."""
+    lines = text.splitlines()
+    start, kind, ended = None, "", None
+    for number, line in enumerate(lines):
+        if not line.lstrip().startswith("```"):
+            continue
+        if start is None:
+            start, kind = number, line.strip().strip("`").split(" ")[0]
+            continue
+        between = None if ended is None else lines[ended + 1 : start]
+        follows = between is not None and not any(between)
+        yield Block(kind, "\n".join(lines[start + 1 : number]), start + 2, follows)
+        start, ended = None, number
+    assert start is None, f"the block that opens in line {(start or 0) + 1} is not closed"
+
+
+class Runner:
+    """Runs the blocks of one page."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.names: dict[str, Any] = {"__name__": "__main__"}
+        self.printed: str | None = None
+
+    def run(self, block: Block) -> None:
+        where = f"{self.name}:{block.line}"
+        assert block.kind in KINDS, f"{where}: a block of kind {block.kind!r}, not of {KINDS}"
+        if block.kind == "text" and block.follows and self.printed is not None:
+            difference = compare(block.code, self.printed)
+            assert difference is None, f"{where}: {difference}; it printed\n{self.printed}"
+        self.printed = self._python(block) if block.kind == "python" else None
+        if block.kind == "sh":
+            for command in commands_of(block.code):
+                run_command(command, where)
+
+    def _python(self, block: Block) -> str:
+        tree = ast.parse(block.code, self.name)
+        ast.increment_lineno(tree, block.line - 1)  # tracebacks point into the page
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(tree, self.name, "exec"), self.names)
+        return out.getvalue()
+
+
+def compare(expected: str, printed: str) -> str | None:
+    """What differs between two texts; numbers may differ a little, spaces at will."""
+    shown, found = NUMBER.sub("#", expected).split(), NUMBER.sub("#", printed).split()
+    for a, b in zip(shown, found, strict=False):
+        if a != b:
+            return f"the page has {a!r} where {b!r} is printed"
+    if len(shown) != len(found):
+        return f"the page has {len(shown)} words, but {len(found)} are printed"
+    for a, b in zip(NUMBER.findall(expected), NUMBER.findall(printed), strict=True):
+        last_digit = 10.0 ** -len(a.partition(".")[2])
+        if not math.isclose(number(a), number(b), rel_tol=TOLERANCE, abs_tol=1.01 * last_digit):
+            return f"the page has {a}, but {b} is printed"
+    return None
+
+
+def number(text: str) -> float:
+    return float(text.replace(",", "").replace("−", "-"))
+
+
+def commands_of(code: str) -> list[str]:
+    """Commands of latentree in a block of shell lines."""
+    lines = code.replace("\\\n", " ").splitlines()
+    return [line for line in map(str.strip, lines) if line.split(" ")[0] == "latentree"]
+
+
+def run_command(command: str, where: str) -> None:
+    if importlib.util.find_spec("latentree.cli") is None:
+        pytest.skip(f"{where}: there is no latentree.cli")
+    pytest.importorskip("typer", reason="the extra cli is not installed")
+    from latentree.cli import main
+
+    words = shlex.split(command)
+    assert not {"|", ">", "<", "&&"} & set(words), f"{where}: plain commands only, not {command}"
+    errors, code = io.StringIO(), None
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
+        try:
+            code = main(words[1:])
+        except SystemExit as end:
+            code = end.code
+    assert code in (None, 0), f"{where}: {command} ended with {code}\n{errors.getvalue()}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A temporary folder to be in, with pictures drawn on no screen."""
+    matplotlib = pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    matplotlib.use("Agg")
+    yield tmp_path
+    importlib.import_module("matplotlib.pyplot").close("all")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_runs(page: Path, folder: Path) -> None:
+    runner = Runner(str(page.relative_to(ROOT)))
+    for block in blocks_of(page.read_text("utf-8")):
+        runner.run(block)
+
+
+# What holds between pages -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    prose = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
+        if "://" not in target and not target.startswith(("#", "mailto:")):
+            file = target.partition("#")[0]
+            built = (page.parent / file).with_suffix(".rst")
+            assert (page.parent / file).exists() or built.exists(), f"{page.name}: {target}"
+
+
+def test_every_page_is_in_the_contents() -> None:
+    listed = set()
+    for block in blocks_of((DOCS / "index.md").read_text("utf-8")):
+        if block.kind == "{toctree}":
+            listed |= {line.strip() for line in block.code.splitlines() if line[:1] not in ":"}
+    pages = {str(p.relative_to(DOCS).with_suffix("")) for p in DOCS.glob("*.md")} - {"index"}
+    assert pages <= listed
+    assert all(any(DOCS.glob(f"{name}.*")) for name in listed - {""})
+
+
+def test_reference_has_every_public_name() -> None:
+    text = (DOCS / "reference.rst").read_text("utf-8")
+    documented = set(re.findall(r"^\.\. auto\w+:: ([\w.]+)", text, re.MULTILINE))
+    names = {f"latentree.{name}" for name in latentree.__all__}
+    assert names - documented == set()
+    for name in documented:
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), attribute), name
+
+
+def test_pictures_are_small() -> None:
+    pictures = [p for p in (DOCS / "images").iterdir() if p.suffix in (".svg", ".png")]
+    assert len(pictures) >= 2
+    for picture in pictures:
+        assert 1_000 < picture.stat().st_size < MOST_BYTES, picture.name
+
+
+# The runner itself ------------------------------------------------------------------------------
+
+
+def run_text(text: str) -> None:
+    runner = Runner("page.md")
+    for block in blocks_of(text):
+        runner.run(block)
+
+
+def test_blocks_share_names_and_folder(folder: Path) -> None:
+    run_text("```python\na = 2\nopen('f', 'w').close()\n```\n\n```python\nassert a == 2\n```\n")
+    assert (folder / "f").exists()
+
+
+def test_a_broken_block_is_found_in_its_line() -> None:
+    with pytest.raises(ZeroDivisionError) as caught:
+        run_text("# Title\n\n```python\na = 0\n1 / a\n```\n")
+    assert caught.traceback[-1].lineno + 1 == 5
+
+
+@pytest.mark.parametrize(
+    ("shown", "fine"),
+    [
+        ("score 12.34", True),
+        ("score  12.40", True),
+        ("score 12.60", False),
+        ("score 0.0", False),
+        ("Score 12.34", False),
+        ("score 12.34 and more", False),
+        ("", False),
+    ],
+)
+def test_what_is_shown_is_compared(shown: str, fine: bool) -> None:
+    text = f"```python\nprint('score 12.34')\n```\n\n```text\n{shown}\n```\n"
+    if fine:
+        run_text(text)
+    else:
+        with pytest.raises(AssertionError, match=r"page\.md"):
+            run_text(text)
+
+
+def test_text_after_prose_is_not_output() -> None:
+    run_text("```python\nprint(1)\n```\nAs a file:\n```text\n2\n```\n")
+
+
+@pytest.mark.parametrize("text", ["```\n1\n```\n", "```pyton\n1\n```\n", "```python\n1\n"])
+def test_other_blocks_are_refused(text: str) -> None:
+    with pytest.raises(AssertionError):
+        run_text(text)
+
+
+def test_commands_are_found() -> None:
+    code = "pip install latentree\nlatentree learn a.csv \\\n  --method nj\n# latentree plot\n"
+    assert commands_of(code) == ["latentree learn a.csv    --method nj"]
