@@ -85,7 +85,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     Examples
     --------
     >>> import latentree as lt
-    >>> X = lt.simulate.random_gaussian_model(lt.simulate.double_star(8), 0).sample(2_000, 1)
+    >>> truth = lt.simulate.random_gaussian_model(lt.simulate.double_star(8), 0, (0.6, 0.8))
+    >>> X = truth.sample(2_000, 1)
     >>> learned = lt.LatentTree(method="rg").fit(X)
     >>> learned.n_hidden_
     2

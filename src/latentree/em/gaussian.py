@@ -14,6 +14,7 @@ from latentree._kernels import gaussian as kernels
 from latentree._kernels import threads
 from latentree.em.driver import Step
 from latentree.models import GaussianTreeModel
+from latentree.models.evidence import chunks
 from latentree.models.gaussian import in_order
 from latentree.table import Table
 from latentree.tree import Tree
@@ -39,7 +40,7 @@ class GaussianProblem:
         self.total_weight = table.total_weight
         self.center, self.spread = column_moments(table)
         self.parent, self.place = in_order(tree)
-        self._present = self.weights @ ~np.isnan(self.values)
+        self._present, _ = _weighted_sums(table, self.center, 1)
 
     def step(self, point: FloatArray) -> Step:
         """Expected moments of all nodes, and the parameters they give."""
@@ -116,10 +117,20 @@ class GaussianProblem:
 
 def column_moments(table: Table) -> tuple[FloatArray, FloatArray]:
     """Weighted means and standard deviations of the present cells of every column."""
+    present, sums = _weighted_sums(table, np.zeros(table.n_columns), 1)
+    mean = sums / present
+    _, squares = _weighted_sums(table, mean, 2)
+    return mean, np.sqrt(squares / present)
+
+
+def _weighted_sums(table: Table, center: FloatArray, power: int) -> tuple[FloatArray, FloatArray]:
+    """Σ w and Σ w·(x − center)^power over the present cells of every column, in chunks of rows."""
     weights = table.weight_array()
-    missing = np.isnan(table.values)
-    present = weights @ ~missing
-    filled = np.where(missing, 0.0, table.values)
-    mean = weights @ filled / present
-    centred = np.where(missing, 0.0, table.values - mean)
-    return mean, np.sqrt(weights @ centred**2 / present)
+    present, sums = np.zeros(table.n_columns), np.zeros(table.n_columns)
+    for start, stop in chunks(table.n_rows, table.n_columns):
+        part = table.values[start:stop] - center
+        missing = np.isnan(part)
+        part[missing] = 0.0
+        present += weights[start:stop] @ ~missing
+        sums += weights[start:stop] @ part**power
+    return present, sums

@@ -58,7 +58,7 @@ def learn_model(
     Examples
     --------
     >>> import latentree as lt
-    >>> model = lt.simulate.random_gaussian_model(lt.simulate.double_star(8), 0)
+    >>> model = lt.simulate.random_gaussian_model(lt.simulate.double_star(8), 0, (0.6, 0.8))
     >>> learned, report = learn_model(model.sample(2_000, 1), "rg")
     >>> learned
     GaussianTreeModel(Tree(8 observed, 2 hidden, 9 edges))
