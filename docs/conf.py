@@ -18,9 +18,12 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # docstrings say the types
 autodoc_class_signature = "mixed"
 napoleon_google_docstring = False
+napoleon_use_ivar = True
 napoleon_use_rtype = False
 
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_title = f"latentree {release}"
 html_copy_source = False
 html_show_sourcelink = False
