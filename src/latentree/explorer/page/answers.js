@@ -82,7 +82,7 @@ function mostChanged(state, view) {
   if (nodes.length === 0) return element("p", { class: "quiet" }, "Nothing else changes.");
   return element(
     "ol",
-    { class: "list" },
+    { class: state.model.isGaussian ? "list" : "list wide" },
     nodes.map((v) => changeRow(state, view, v)),
   );
 }
@@ -108,7 +108,7 @@ function changeText(state, v) {
   const k = mostMoved(state, v);
   const i = model.stateStart[v] + k;
   const [before, after] = [prior.probability[i], posterior.probability[i]].map(formatPercent);
-  return [nameOf(model.labels(v)[k]), ` ${before} → ${after}`];
+  return [nameOf(model.labels(v)[k]), `: ${before} → ${after}`];
 }
 
 /** The last state when there are two, else the one whose probability changed most. */

@@ -188,6 +188,6 @@ export function takeSource() {
   const data = byId("payload");
   const payload = JSON.parse(data.textContent);
   data.textContent = "";
-  const mark = '<script type="application/json" id="payload">';
+  const mark = 'id="payload">';
   return { payload, mark, html: `<!doctype html>\n${document.documentElement.outerHTML}\n` };
 }

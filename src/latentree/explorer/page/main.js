@@ -96,6 +96,7 @@ function createLegend(state, view) {
       }
     }
     box.replaceChildren(...items);
+    view.inset = box.offsetHeight;
   };
   for (const event of ["evidence", "layout", "theme"]) on(state, event, show);
   show();

@@ -28,11 +28,9 @@ export function createMinimap(state, view) {
   };
 
   const show = () => {
+    canvas.hidden = seesAll(state.layout.bounds, view);
+    if (canvas.hidden) return;
     const seen = frame();
-    const all = seen.x <= 2 && seen.y <= 2 && seen.right >= width - 2 && seen.bottom >= height - 2;
-    canvas.hidden = all;
-    if (all) return;
-    if (!map.fresh) redraw();
     ctx.setTransform(1, 0, 0, 1, 0, 0);
     ctx.drawImage(picture, 0, 0);
     ctx.setTransform(2, 0, 0, 2, 0, 0);
@@ -74,6 +72,13 @@ export function createMinimap(state, view) {
   };
   for (const event of ["layout", "fold", "evidence", "theme"]) on(state, event, stale);
   on(state, "view", show);
+}
+
+function seesAll({ left, right, top, bottom }, view) {
+  const across = view.width / view.scale / 2;
+  const down = view.height / view.scale / 2;
+  const beside = left >= view.x - across && right <= view.x + across;
+  return beside && top >= view.y - down && bottom <= view.y + down;
 }
 
 /** The state without what would clutter a small picture. */

@@ -94,7 +94,7 @@ export function spokenFor(state, v) {
   const variables = around.filter((u) => !isHidden(model, u));
   const chosen = variables.length > 0 ? variables : around;
   const words = chosen.slice(0, 4).flatMap((u, i) => [i > 0 ? ", " : "", nameOf(model.names[u])]);
-  return chosen.length > 4 ? [...words, ` and ${chosen.length - 4} more`] : words;
+  return chosen.length > 4 ? [...words, ` +${chosen.length - 4}`] : words;
 }
 
 /** A list that shows its first entries, and the rest on demand. */

@@ -6,7 +6,8 @@ import { isHidden } from "./model.js";
 import { clamp } from "./numbers.js";
 
 const LEVELS = 6; // of strength, each drawn at once
-const MOST_LABELS = 420;
+const MOST_LABELS = 320;
+const CROWD = 1500; // nodes in sight beyond which few labels are better than many
 const LONGEST = 30; // characters of a label
 const ROOMY = 10.4; // pixels a row at which all labels fit by construction
 
@@ -35,21 +36,23 @@ export function edgeStrengthOf(state, v) {
 }
 
 export function drawScene(ctx, state, view, colours) {
-  const frame = frameOf(view);
+  const frame = frameOf(state, view);
+  state.dot = frame.dot;
   ctx.fillStyle = colours.paper;
   ctx.fillRect(0, 0, view.width, view.height);
   drawEdges(ctx, state, frame, colours);
+  drawChosenEdges(ctx, state, frame, colours);
   drawHalos(ctx, state, frame, colours);
   drawNodes(ctx, state, frame, colours);
   drawMarks(ctx, state, frame, colours);
   if (!state.unlabelled) drawLabels(ctx, state, frame, colours);
 }
 
-/** A view with what follows from it. */
-function frameOf(view) {
+/** A view with what follows from it: its borders in units, the nodes in sight, their size. */
+function frameOf(state, view) {
   const { x, y, scale, width, height } = view;
   const margin = 40 / scale;
-  return {
+  const frame = {
     ...view,
     left: x - width / 2 / scale - margin,
     right: x + width / 2 / scale + margin,
@@ -57,19 +60,18 @@ function frameOf(view) {
     bottom: y + height / 2 / scale + margin,
     dx: width / 2 - x * scale,
     dy: height / 2 - y * scale,
-    dot: nodeRadius(scale),
   };
-}
-
-/** Radius in pixels of a variable's dot. */
-export function nodeRadius(scale) {
-  return clamp(0.3 * scale, 0.9, 5);
+  frame.nodes = seen(state, frame);
+  // Dots grow with the scale, and where few are in sight.
+  const room = Math.sqrt((width * height) / Math.max(frame.nodes.length, 1));
+  frame.dot = clamp(Math.max(0.3 * scale, 0.055 * room), 0.9, clamp(0.18 * scale, 4.5, 6.5));
+  return frame;
 }
 
 // Edges ---------------------------------------------------------------------------------------
 
 function drawEdges(ctx, state, frame, colours) {
-  const weight = clamp(frame.scale / 11, 0.35, 1.3);
+  const weight = clamp(frame.dot / 3.4, 0.35, 1.4);
   ctx.lineCap = "round";
   state.buckets.forEach((edges, bucket) => {
     if (edges.length === 0) return;
@@ -124,6 +126,19 @@ function traceEdge(ctx, state, frame, v) {
   );
 }
 
+/** A glow along the edge that is selected or pointed at. */
+function drawChosenEdges(ctx, state, frame, colours) {
+  const { layout, hover, selection } = state;
+  for (const one of [hover, selection]) {
+    if (!one || !("edge" in one) || !layout.visible[one.edge]) continue;
+    ctx.beginPath();
+    traceEdge(ctx, state, frame, one.edge);
+    ctx.lineWidth = one === selection ? 5 : 4;
+    ctx.strokeStyle = colours.glow;
+    ctx.stroke();
+  }
+}
+
 // Nodes ---------------------------------------------------------------------------------------
 
 /** Nodes within the frame. */
@@ -136,6 +151,11 @@ function seen(state, frame) {
     if (x >= frame.left && x <= frame.right && y >= frame.top && y <= frame.bottom) out.push(v);
   }
   return out;
+}
+
+/** How far in pixels the largest disc reaches beyond its node. */
+function haloReach(scale) {
+  return clamp(0.55 * scale, 3, 9);
 }
 
 /** Discs behind the nodes that evidence has moved: the farther, the larger. */
@@ -151,13 +171,13 @@ function drawHalos(ctx, state, frame, colours) {
   ]) {
     ctx.fillStyle = colour;
     ctx.beginPath();
-    for (const v of seen(state, frame)) {
+    for (const v of frame.nodes) {
       const power = Math.min(Math.abs(change[v]) / full, 1);
       const direction = signed(v) * Math.sign(change[v] * strengths.turned[v]);
       if (power < 0.015 || direction !== sign || state.evidence.has(v)) continue;
       const x = layout.x[v] * frame.scale + frame.dx;
       const y = layout.y[v] * frame.scale + frame.dy;
-      const radius = frame.dot * 0.9 + Math.sqrt(power) * clamp(frame.scale * 0.85, 3, 15);
+      const radius = frame.dot * 0.8 + Math.sqrt(power) * haloReach(frame.scale);
       ctx.moveTo(x + radius, y);
       ctx.arc(x, y, radius, 0, 2 * Math.PI);
     }
@@ -167,7 +187,7 @@ function drawHalos(ctx, state, frame, colours) {
 
 function drawNodes(ctx, state, frame, colours) {
   const { layout, model } = state;
-  const nodes = seen(state, frame);
+  const { nodes } = frame;
   const hidden = [];
   const byGroup = new Map();
   for (const v of nodes) {
@@ -230,7 +250,7 @@ export function traceMarker(ctx, marker, x, y, radius) {
 // Marks: folded branches, evidence, selection ---------------------------------------------------
 
 function drawMarks(ctx, state, frame, colours) {
-  const { layout, folded, evidence, tree } = state;
+  const { layout, folded, evidence } = state;
   const at = (v) => [layout.x[v] * frame.scale + frame.dx, layout.y[v] * frame.scale + frame.dy];
   const ring = (v, radius, width, colour) => {
     const [x, y] = at(v);
@@ -253,15 +273,6 @@ function drawMarks(ctx, state, frame, colours) {
   }
   if (selection && "node" in selection && layout.visible[selection.node]) {
     ring(selection.node, dot + 4, 1.6, colours.ink);
-  }
-  for (const one of [hover, selection]) {
-    if (!one || !("edge" in one) || !layout.visible[one.edge] || tree.parent[one.edge] < 0)
-      continue;
-    ctx.beginPath();
-    traceEdge(ctx, state, frame, one.edge);
-    ctx.lineWidth = one === selection ? 5 : 4;
-    ctx.strokeStyle = colours.glow;
-    ctx.stroke();
   }
 }
 
@@ -290,25 +301,27 @@ function labelWidth(ctx, state, v) {
 /** Write the labels that have room, the most important first. */
 function drawLabels(ctx, state, frame, colours) {
   const { model, layout } = state;
-  const size = clamp(frame.scale * 0.74, 9.5, 13);
+  const size = clamp(frame.scale * 0.74, 9.5, frame.scale > 26 ? 14.5 : 13);
   const roomy = frame.scale >= ROOMY;
   const grid = new Occupancy(frame.width, frame.height, size * 0.5);
-  const nodes = seen(state, frame);
-  if (nodes.length < 1500) {
+  const { nodes } = frame;
+  const crowded = nodes.length > CROWD;
+  if (!crowded) {
     for (const v of nodes) {
       grid.add(layout.x[v] * frame.scale + frame.dx, layout.y[v] * frame.scale + frame.dy);
     }
   }
+  const most = roomy ? MOST_LABELS : crowded ? 60 : 160;
   let written = 0;
   ctx.textBaseline = "middle";
   ctx.lineJoin = "round";
   for (const { v, urgent } of labelQueue(state, nodes, frame)) {
-    if (written >= MOST_LABELS) break;
+    if (written >= most) break;
     const hidden = isHidden(model, v);
     const font = urgent ? Math.max(size, 12) : hidden ? size * 0.86 : size;
     const width = labelWidth(ctx, state, v) * font;
     const spot = spotFor(state, frame, v, width, font);
-    const exact = roomy && layout.hasSlot[v] && !hidden;
+    const exact = roomy && isLeaf(state, v);
     if (!urgent && !exact && !grid.isFree(spot)) continue;
     grid.fill(spot);
     write(ctx, state, v, spot, font, hidden, urgent, colours);
@@ -337,7 +350,7 @@ function labelQueue(state, nodes, frame) {
   const early = (v) => importance[v] + (evidence.has(v) ? 1e6 : 0);
   const ranked = wanted.map((v) => ({ v, urgent: false, rank: early(v) }));
   ranked.sort((a, b) => b.rank - a.rank);
-  return front.concat(ranked.slice(0, 4 * MOST_LABELS));
+  return front.concat(ranked.slice(0, 3 * MOST_LABELS));
 }
 
 /** Renamed hidden nodes, then inner variables, then those with the strongest edges. */
@@ -354,14 +367,20 @@ function labelImportance(state) {
   return out;
 }
 
-/** Where a label goes: along the slot of a variable, above and right of a hidden node. */
+/** Whether nothing is drawn beyond a node. */
+function isLeaf({ tree, folded }, v) {
+  return folded[v] === 1 || tree.childStart[v + 1] === tree.childStart[v];
+}
+
+/** Where a label goes: along the slot of a leaf, above and right of an inner node. */
 function spotFor(state, frame, v, width, font) {
-  const { layout, model } = state;
+  const { layout } = state;
   const x = layout.x[v] * frame.scale + frame.dx;
   const y = layout.y[v] * frame.scale + frame.dy;
-  const gap = frame.dot + 0.32 * font;
-  if (!layout.hasSlot[v] || (isHidden(model, v) && !state.folded[v])) {
-    return { x: x + 0.4 * gap, y: y - gap - 0.2 * font, angle: 0, flipped: false, width, font };
+  const gap =
+    frame.dot + 0.32 * font + (state.evidence.size > 0 ? haloReach(frame.scale) * 0.5 : 0);
+  if (!isLeaf(state, v)) {
+    return { x: x + 0.5 * gap, y: y - gap - 0.4 * font, angle: 0, flipped: false, width, font };
   }
   let angle = layout.angle[v];
   const flipped = Math.cos(angle) < -1e-9;
@@ -379,9 +398,11 @@ function write(ctx, state, v, spot, font, hidden, urgent, colours) {
   ctx.direction = "ltr";
   ctx.textAlign = spot.flipped ? "right" : "left";
   ctx.font = `${hidden ? "italic " : ""}${urgent ? "600 " : ""}${font.toFixed(1)}px ${FONT}`;
-  ctx.lineWidth = 3;
-  ctx.strokeStyle = colours.paper;
-  ctx.strokeText(text, 0, 0);
+  if (urgent || !isLeaf(state, v)) {
+    ctx.lineWidth = 3; // a rim, where edges may run below the text
+    ctx.strokeStyle = colours.paper;
+    ctx.strokeText(text, 0, 0);
+  }
   ctx.fillStyle = hidden ? colours.hiddenInk : colours.ink;
   ctx.fillText(text, 0, 0);
   ctx.restore();

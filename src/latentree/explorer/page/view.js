@@ -2,10 +2,10 @@
 
 import { isHidden } from "./model.js";
 import { clamp } from "./numbers.js";
-import { drawScene, nodeRadius } from "./scene.js";
+import { drawScene } from "./scene.js";
 import { emit, on, relayOut, select, toggleFold } from "./state.js";
 
-const LARGEST = 60; // pixels a unit
+const LARGEST = 90; // pixels a unit
 const CLICK = 5; // pixels that a click may move
 
 /** Colours as the style sheet has them for the theme in use. */
@@ -51,6 +51,7 @@ export class View {
     this.scale = 10;
     this.width = 1;
     this.height = 1;
+    this.inset = 0; // pixels at the bottom that the legend takes
     this.pending = 0;
     this.flight = 0;
     this.frameTimes = [];
@@ -76,10 +77,11 @@ export class View {
     this.canvas.width = Math.round(box.width * ratio);
     this.canvas.height = Math.round(box.height * ratio);
     this.ratio = ratio;
-    if (first) {
+    if (first || this.fitted) {
       this.state.aspect = this.width / this.height;
       relayOut(this.state);
       this.fit(false);
+      Object.assign(this, this.whole());
     }
     this.draw();
   }
@@ -126,11 +128,11 @@ export class View {
     const label = shown.length > 600 ? 14 : Math.min(90, this.width * 0.16);
     const left = kind === "radial" ? label : 24;
     const across = (this.width - left - label - 12) / wide;
-    const down = (this.height - (kind === "radial" ? 2 * label * 0.8 : 50)) / tall;
-    const scale = clamp(Math.min(across, down), 0.01, 34);
+    const down = (this.height - this.inset - (kind === "radial" ? 1.3 * label : 44)) / tall;
+    const scale = clamp(Math.min(across, down), 0.01, 56);
     return {
       x: (bounds.left + bounds.right) / 2 + (label - left) / 2 / scale,
-      y: (bounds.top + bounds.bottom) / 2,
+      y: (bounds.top + bounds.bottom) / 2 + this.inset / 2 / scale,
       scale,
     };
   }
@@ -138,6 +140,7 @@ export class View {
   fit(smoothly = true) {
     this.smallest = this.whole().scale / 3;
     this.flyTo(this.whole(), smoothly);
+    this.fitted = true; // and stays so when the window changes its size
   }
 
   /** Bring a node to the middle, near enough to be read. */
@@ -160,6 +163,7 @@ export class View {
 
   flyTo(target, smoothly = true) {
     cancelAnimationFrame(this.flight);
+    this.fitted = false;
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (!smoothly || still) {
       Object.assign(this, target);
@@ -187,6 +191,7 @@ export class View {
   /** Zoom by a factor, keeping a point of the screen where it is. */
   zoom(factor, x = this.width / 2, y = this.height / 2) {
     cancelAnimationFrame(this.flight);
+    this.fitted = false;
     const before = this.toWorld(x, y);
     this.scale = clamp(this.scale * factor, this.smallest ?? 0.01, LARGEST);
     const after = this.toWorld(x, y);
@@ -197,6 +202,7 @@ export class View {
 
   pan(dx, dy) {
     cancelAnimationFrame(this.flight);
+    this.fitted = false;
     this.x -= dx / this.scale;
     this.y -= dy / this.scale;
     this.invalidate();
@@ -206,7 +212,7 @@ export class View {
 
   /** The node ({ node }) or edge ({ edge }) at a point of the screen, or null. */
   hit(x, y, slack = 6) {
-    const node = this.nodeAt(x, y, nodeRadius(this.scale) + slack);
+    const node = this.nodeAt(x, y, (this.state.dot ?? 2) + slack);
     if (node >= 0) return { node };
     const edge = this.edgeAt(x, y, 5);
     return edge >= 0 ? { edge } : null;
