@@ -1,0 +1,57 @@
+"""Which variables each hidden variable speaks for."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from latentree.plot.strength import edge_strengths
+from latentree.tree import Tree
+
+_FROM_AFAR = 3
+_WEAKEST = 1e-300
+
+
+class Voice(NamedTuple):
+    """A hidden variable and the observed ones it speaks for, strongest first.
+
+    ``own`` says whether they have no hidden variable that is closer; a hidden variable among
+    hidden ones has none of its own, and speaks for the strongest from afar.
+    """
+
+    name: str
+    members: tuple[str, ...]
+    strengths: tuple[float, ...]
+    own: bool
+
+
+def voices(model: Any) -> list[Voice]:
+    """Return for each hidden variable the observed ones whose nearest hidden variable it is.
+
+    The strength of two variables is the product of the strengths of the edges between them.
+    """
+    tree: Tree = model.tree
+    strength = np.maximum(np.abs(edge_strengths(model)), _WEAKEST)
+    lengths = np.where(tree.parent < 0, 0.0, -np.log(np.minimum(strength, 1.0)))
+    measured = tree.with_lengths(lengths)
+    observed = np.arange(tree.n_observed)
+    distances = [measured.path_lengths([h], observed)[0] for h in tree.hidden]
+    if not distances:
+        return []
+    nearest = np.argmin(distances, axis=0)
+    found = []
+    for k, h in enumerate(tree.hidden.tolist()):
+        order = np.argsort(distances[k], kind="stable")
+        order = order[np.isfinite(distances[k][order])]  # of the same component
+        members = order[nearest[order] == k]
+        shown = members if members.size else order[:_FROM_AFAR]
+        found.append(
+            Voice(
+                tree.names[h],
+                tuple(tree.names[v] for v in shown.tolist()),
+                tuple(np.exp(-distances[k][shown]).tolist()),
+                bool(members.size),
+            )
+        )
+    return found

@@ -1,0 +1,259 @@
+"""``learn`` and ``compare``: from a table to models, and to what they are worth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import typer
+
+from latentree.cli import outputs
+from latentree.cli.data import Choice, facts, read_data, split
+from latentree.cli.hidden import Voice, voices
+from latentree.cli.screen import Screen
+from latentree.em import Fitted
+from latentree.errors import LatentTreeError, ModelError
+from latentree.metrics import held_out_score
+from latentree.search import METHODS, learn_model
+from latentree.table import Table
+
+_SHOWN = 6  # variables named for a hidden one; the others are counted
+
+
+class Result(NamedTuple):
+    """How a method fared; ``failure`` says why there is no model."""
+
+    method: str
+    fitted: Fitted | None
+    held_out: float | None = None
+    failure: str = ""
+
+    def facts(self) -> dict[str, Any]:
+        """Plain values, for machines."""
+        if self.fitted is None:
+            return {"method": self.method, "failure": self.failure}
+        report = self.fitted.report
+        return {
+            "method": self.method,
+            "log_likelihood": report.log_likelihood,
+            "bic_score": report.bic_score,
+            "held_out_score": self.held_out,
+            "n_hidden": self.fitted.model.tree.n_hidden,
+            "n_parameters": report.n_parameters,
+            "seconds": report.seconds,
+            "converged": report.converged,
+            "notes": list(report.notes),
+        }
+
+
+class Targets(NamedTuple):
+    """Files that ``learn`` writes beside what it prints."""
+
+    model: str | None = None
+    page: str | None = None
+    picture: str | None = None
+
+    def check(self) -> None:
+        """Raise for what could not be written: better before learning than after."""
+        for path in filter(None, self):
+            outputs.check_folder(path)
+        if self.page is not None:
+            outputs.explorer()
+        if self.picture is not None:
+            outputs.check_picture(self.picture)
+
+    def write(self, screen: Screen, result: Result, table: Table, groups: Any = None) -> None:
+        """Write the files that were asked for."""
+        assert result.fitted is not None
+        model, report = result.fitted
+        if self.model is not None:
+            about = {**report.as_dict(), "method": result.method, "fitted_by": report.method}
+            model.save(self.model, about)
+        if self.page is not None:
+            outputs.explorer()(model, self.page, data=table, groups=groups)
+        if self.picture is not None:
+            outputs.write_picture(model, self.picture, groups)
+        for path in filter(None, self):
+            screen.tell(f"wrote {path}")
+
+
+def learn(
+    screen: Screen,
+    path: str,
+    choice: Choice,
+    method: str,
+    targets: Targets,
+    test_fraction: float,
+    seed: int,
+) -> None:
+    """Learn a model from a file and show it."""
+    check_method(method)
+    targets.check()
+    table = read_data(screen, path, choice)
+    kept, held_out = split(table, test_fraction, seed)
+    result = learn_one(screen, method, kept, held_out, seed)
+    assert result.fitted is not None
+    if screen.as_json:
+        found = [_voice_facts(voice) for voice in voices(result.fitted.model)]
+        files = {kind: path for kind, path in targets._asdict().items() if path is not None}
+        screen.json({"data": facts(path, table), **result.facts(), "hidden": found, "files": files})
+    else:
+        show_results(screen, [result])
+        show_voices(screen, voices(result.fitted.model))
+    _tell_notes(screen, [result])
+    targets.write(screen, result, kept)
+
+
+def compare(
+    screen: Screen,
+    path: str,
+    choice: Choice,
+    methods: Sequence[str],
+    test_fraction: float,
+    seed: int,
+) -> None:
+    """Learn by several methods and show the paper's table; a method that fails is a row of it."""
+    chosen = list(methods or METHODS)
+    for method in chosen:
+        check_method(method)
+    table = read_data(screen, path, choice)
+    kept, held_out = split(table, test_fraction, seed)
+    results = [_try_one(screen, method, kept, held_out, seed) for method in chosen]
+    if screen.as_json:
+        screen.json({"data": facts(path, table), "methods": [result.facts() for result in results]})
+    else:
+        show_results(screen, results)
+    _tell_notes(screen, results)
+    if all(result.fitted is None for result in results):
+        raise ModelError("every method failed: see the messages of each")
+
+
+def check_method(method: str) -> None:
+    """Raise for a name that is no method."""
+    if method not in METHODS:
+        raise typer.BadParameter(f"there is no method {method!r}: use {', '.join(METHODS)}")
+
+
+def learn_one(
+    screen: Screen, method: str, table: Table, held_out: Table | None, seed: int
+) -> Result:
+    """Learn by one method, with progress."""
+    with screen.progress(f"learning by {method}") as progress:
+        fitted = learn_model(table, method, random_state=seed, progress=progress)
+        score = None if held_out is None else held_out_score(fitted.model, held_out)
+    return Result(method, fitted, score)
+
+
+def _try_one(
+    screen: Screen, method: str, table: Table, held_out: Table | None, seed: int
+) -> Result:
+    try:
+        return learn_one(screen, method, table, held_out, seed)
+    except LatentTreeError as error:
+        return Result(method, None, failure=str(error))
+    except Exception as error:  # one method's defect must not hide what the others found
+        return Result(method, None, failure=f"{type(error).__name__}: {error}")
+
+
+# Showing ----------------------------------------------------------------------------------------
+
+
+def show_results(screen: Screen, results: Sequence[Result]) -> None:
+    """Print a row for each method; the best of several is marked."""
+    tested = any(result.held_out is not None for result in results)
+    header = ["Method", "Log-likelihood", "BIC score", "Hidden", "Parameters", "Seconds"]
+    rows = [_row(result) for result in results]
+    best = _best([_bic(result) for result in results], 1)
+    _mark(rows, 2, best)
+    if tested:
+        header.insert(3, "Held-out")
+        for row, result in zip(rows, results, strict=True):
+            row.insert(3, "–" if result.held_out is None else _number(result.held_out, 3))
+        _mark(rows, 3, _best([_score(result) for result in results], 3))
+    screen.table(header, rows, best if len(results) > 1 else ())
+    if len(results) > 1:
+        tail = "; held-out: mean log-likelihood of a row that was not learned from" * tested
+        screen.text(f"* best{tail}")
+    for result in results:
+        if result.fitted is None:
+            screen.text(f"{result.method} failed: {' '.join(result.failure.split())}")
+
+
+def _row(result: Result) -> list[str]:
+    if result.fitted is None:
+        return [result.method, "failed", "–", "–", "–", "–"]
+    model, report = result.fitted
+    return [
+        result.method,
+        _number(report.log_likelihood, 1),
+        _number(report.bic_score, 1),
+        f"{model.tree.n_hidden:,}",
+        f"{report.n_parameters:,}",
+        f"{report.seconds:.2f}",
+    ]
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:,.{digits}f}" if math.isfinite(value) else str(value).replace("inf", "∞")
+
+
+def _bic(result: Result) -> float:
+    return -math.inf if result.fitted is None else result.fitted.report.bic_score
+
+
+def _score(result: Result) -> float:
+    return -math.inf if result.held_out is None else result.held_out
+
+
+def _best(scores: Sequence[float], digits: int) -> list[int]:
+    """Places of the highest score as shown, ties included; none of a single one."""
+    highest = max(scores)
+    if len(scores) < 2 or not math.isfinite(highest):
+        return []
+    shown = _number(highest, digits)
+    return [place for place, score in enumerate(scores) if _number(score, digits) == shown]
+
+
+def _mark(rows: list[list[str]], column: int, best: Sequence[int]) -> None:
+    """Put a star after the best numbers, and a blank after the others, so that digits align."""
+    if best:
+        for place, row in enumerate(rows):
+            row[column] += "*" if place in best else " "
+
+
+def show_voices(screen: Screen, found: Sequence[Voice]) -> None:
+    """Print for each hidden variable those that it speaks for."""
+    screen.text()
+    if not found:
+        screen.text("No hidden variable: the variables depend on each other directly.")
+        return
+    screen.table(
+        ["Hidden", "Speaks for (strength)"], [[voice.name, _spoken(voice)] for voice in found]
+    )
+
+
+def _spoken(voice: Voice) -> str:
+    pairs = zip(voice.members[:_SHOWN], voice.strengths[:_SHOWN], strict=True)
+    # Names do not break in two where a line is full.
+    named = ", ".join(f"{name}\u00a0{strength:.2f}" for name, strength in pairs)
+    more = len(voice.members) - _SHOWN
+    from_afar = "" if voice.own else "between others; from afar "
+    return f"{from_afar}{named}{f' and {more} more' if more > 0 else ''}"
+
+
+def _voice_facts(voice: Voice) -> dict[str, Any]:
+    return {
+        "name": voice.name,
+        "own": voice.own,
+        "speaks_for": [
+            {"name": name, "strength": strength}
+            for name, strength in zip(voice.members, voice.strengths, strict=True)
+        ],
+    }
+
+
+def _tell_notes(screen: Screen, results: Sequence[Result]) -> None:
+    for result in results:
+        for note in result.fitted.report.notes if result.fitted is not None else ():
+            screen.tell(f"note: {result.method}: {note}")

@@ -1,0 +1,326 @@
+"""What the commands print and write."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from latentree import files, metrics
+from latentree.cli import app, demo, hidden, outputs
+from latentree.cli.data import described
+from latentree.datasets import load_holzinger
+from latentree.files.tables import read_table, write_table
+from latentree.search import METHODS
+from latentree.search import learn as learn_module
+from latentree.table import as_table
+
+
+def data_of(path):
+    raw = read_table(path)
+    return as_table(raw.data, names=raw.names)
+
+
+# Learning ---------------------------------------------------------------------------------------
+
+
+def test_learn_says_what_it_read_and_found(run, made):
+    code, out, err = run("learn", made / "real.csv")
+    assert code == 0
+    assert "real.csv: 400 rows × 6 columns, gaussian: real numbers, nothing missing" in err
+    lines = out.splitlines()
+    header = ["Method", "Log-likelihood", "BIC score", "Hidden", "Parameters", "Seconds"]
+    assert all(title in lines[0] for title in header)
+    assert lines[2].split()[0] == "clrg"
+    assert max(map(len, lines)) <= 80
+    assert "\x1b" not in out + err
+    found = {line.split()[0]: line for line in lines if line.startswith("h")}
+    assert set(found) == {"h1", "h2"}
+    sides = [{word for word in line.split() if len(word) == 1} for line in found.values()]
+    assert sorted(map(sorted, sides)) == [["a", "b", "c"], ["d", "e", "f"]]
+
+
+def test_learn_for_machines(run, made, tmp_path):
+    out_file = tmp_path / "m.json"
+    code, out, err = run(
+        "learn", made / "words.csv", "--method", "chow_liu", "--json", "--quiet", "--out", out_file,
+        "--test-fraction", "0.25", "--seed", "3", "--drop", "a",
+    )  # fmt: skip
+    assert code == 0
+    assert err == ""
+    found = json.loads(out)
+    assert found["data"] == {
+        "source": str(made / "words.csv"),
+        "rows": 400,
+        "columns": 5,
+        "family": "discrete",
+        "missing": 0,
+    }
+    assert found["method"] == "chow_liu"
+    assert found["n_hidden"] == 0
+    assert found["hidden"] == []
+    assert found["files"] == {"model": str(out_file)}
+    model, report = files.load(out_file), files.load_report(out_file)
+    assert found["n_parameters"] == model.n_parameters == 9
+    assert report["method"] == "chow_liu"
+    assert report["n_samples"] == 300
+    assert found["log_likelihood"] == report["log_likelihood"]
+    # the rows held out are those that the model was not learned from
+    whole = model.total_log_likelihood(read_table(made / "words.csv", drop=["a"]).data)
+    held_out = whole - found["log_likelihood"]
+    assert found["held_out_score"] == pytest.approx(held_out / 100, abs=1e-6)
+
+
+def test_learning_twice_gives_the_same_file(run, made, tmp_path):
+    for name in ("one.json", "two.json"):
+        run("learn", made / "words.csv", "-q", "--method", "lcm", "--out", tmp_path / name)
+    one, two = (files.load(tmp_path / name) for name in ("one.json", "two.json"))
+    np.testing.assert_array_equal(one.theta, two.theta)
+
+
+def test_learn_writes_pictures(run, made, tmp_path):
+    code, _, err = run("learn", made / "real.csv", "--plot", tmp_path / "t.svg")
+    assert code == 0
+    assert "wrote" in err
+    assert (tmp_path / "t.svg").read_text().startswith("<?xml")
+
+
+def test_learn_writes_pages_if_it_can(run, made, tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(
+        outputs, "explorer", lambda: lambda model, path, data, groups: written.append((path, data))
+    )
+    page = str(tmp_path / "page.html")
+    assert run("learn", made / "real.csv", "--html", page)[0] == 0
+    assert [path for path, _ in written] == [page]
+    assert written[0][1].n_rows == 400
+
+
+def test_pages_that_this_version_lacks_are_one_line(run, made, monkeypatch):
+    monkeypatch.setattr(outputs.importlib.util, "find_spec", lambda name: None)
+    code, out, err = run("learn", made / "real.csv", "--html", made / "page.html")
+    assert (code, out) == (1, "")
+    assert err == "error: pages (--html) are not available in this version of latentree\n"
+
+
+def test_compare_marks_the_best(run, made):
+    code, out, _ = run("compare", made / "real.csv", "--test-fraction", "0.5")
+    assert code == 0
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 80
+    rows = {line.split()[0]: line.split() for line in lines[2 : 2 + len(METHODS)]}
+    assert set(rows) == set(METHODS)
+    for column in (2, 3):
+        values = {
+            name: float(row[column].strip("*").replace(",", "")) for name, row in rows.items()
+        }
+        starred = {name for name, row in rows.items() if row[column].endswith("*")}
+        assert starred == {name for name, value in values.items() if value == max(values.values())}
+    assert "Held-out" in lines[0]
+
+
+def test_compare_survives_a_method_that_fails(run, made, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("no\nluck")
+
+    monkeypatch.setitem(learn_module.BY_SCORES, "lcm", fail)
+    code, out, _ = run("compare", made / "real.csv", "--methods", "lcm,clrg")
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[2].split()[:2] == ["lcm", "failed"]
+    assert lines[3].startswith("clrg")
+    assert lines[-1] == "lcm failed: RuntimeError: no luck"
+    found = json.loads(run("compare", made / "real.csv", "--methods", "lcm,clrg", "--json")[1])
+    assert found["methods"][0] == {"method": "lcm", "failure": "RuntimeError: no\nluck"}
+    code, out, err = run("compare", made / "real.csv", "--methods", "lcm")
+    assert code == 1
+    assert "failed" in out
+    assert "every method failed" in err
+
+
+def test_help_names_every_method_and_family(run):
+    assert tuple(app.METHODS.split(", ")) == METHODS
+    for command in ("learn", "compare"):
+        words = run(command, "--help")[1]
+        words = words.translate(str.maketrans(",.;", "   ")).split()
+        assert set(METHODS) | set(app.FAMILIES) <= set(words)
+
+
+# Hidden variables -------------------------------------------------------------------------------
+
+
+def test_hidden_variables_speak_for_the_nearest():
+    from latentree import GaussianTreeModel, Tree
+
+    # h1 joins h2, h3 and h4, each with two variables; g hangs alone
+    parent = [8, 8, 9, 9, 10, 10, -1, -1, 7, 7, 7]
+    tree = Tree(parent, n_observed=7, names=list("abcdefg"))
+    rho = np.array([0.9, -0.5, 0.8, 0.7, 0.6, 0.5, 0, 0, 0.5, 0.4, 0.9])
+    one, two, three, four = hidden.voices(GaussianTreeModel(tree, rho))
+    assert (two.members, two.own) == (("a", "b"), True)
+    assert two.strengths == pytest.approx((0.9, 0.5))
+    assert (three.members, four.members) == (("c", "d"), ("e", "f"))
+    assert (one.members, one.own) == (("e", "a", "f"), False)
+    assert one.strengths == pytest.approx((0.54, 0.45, 0.45))
+
+
+def test_tables_are_described(tmp_path):
+    write_table(tmp_path / "t.csv", ["a", "b"], np.array([[1, 1], [2, None], [3, 2]], object))
+    assert (
+        described(data_of(tmp_path / "t.csv"))
+        == "3 rows × 2 columns, discrete: 2 to 3 states a column, 1 cells missing (0.17 of all)"
+    )
+
+
+# Models -----------------------------------------------------------------------------------------
+
+
+def test_infer_gives_means_or_probabilities(run, made, tmp_path):
+    code, out, err = run("infer", made / "real.json", made / "real.csv")
+    assert code == 0
+    assert "wrote" not in err
+    lines = out.splitlines()
+    assert lines[0] == "h1,h2"
+    assert len(lines) == 401
+    model = files.load(made / "real.json")
+    expected = model.posterior(data_of(made / "real.csv")).mean
+    np.testing.assert_array_equal(np.loadtxt(lines[1:], delimiter=","), expected)
+
+    target = tmp_path / "p.parquet"
+    assert run("infer", made / "words.json", made / "words.csv", "-o", target)[0] == 0
+    table = data_of(target)
+    assert table.names[:2] == ("h1=0", "h1=1")
+    np.testing.assert_allclose(table.values[:, :2].sum(axis=1), 1.0)
+
+
+def test_models_take_their_columns_from_any_place_and_leave_others(run, made, tmp_path):
+    wide = data_of(made / "real.csv")
+    shuffled = np.hstack([np.arange(400.0)[:, None], wide.values[:, ::-1]])
+    write_table(tmp_path / "wide.csv", ["id", *"fedcba"], shuffled)
+    _, expected, _ = run("score", made / "real.json", made / "real.csv")
+    assert run("score", made / "real.json", tmp_path / "wide.csv")[1] == expected
+    bare = (made / "real.csv").read_text().split("\n", 1)[1]
+    (tmp_path / "bare.csv").write_text(bare)
+    assert run("score", made / "real.json", tmp_path / "bare.csv", "--no-header")[1] == expected
+    np.savez(tmp_path / "bare.npz", wide.values)
+    assert run("score", made / "real.json", tmp_path / "bare.npz")[1] == expected
+
+
+def test_impute_fills_and_keeps(run, made, tmp_path):
+    values = data_of(made / "real.csv").values.copy()
+    gaps = np.random.default_rng(0).random(values.shape) < 0.1
+    write_table(tmp_path / "gaps.csv", list("abcdef"), np.where(gaps, np.nan, values))
+    code, _, err = run(
+        "impute", made / "real.json", tmp_path / "gaps.csv", "-o", tmp_path / "f.tsv"
+    )
+    assert code == 0
+    assert f"filled in {gaps.sum()} cells" in err
+    filled = data_of(tmp_path / "f.tsv").values
+    assert not np.isnan(filled).any()
+    np.testing.assert_array_equal(filled[~gaps], values[~gaps])
+    expected = files.load(made / "real.json").impute(np.where(gaps, np.nan, values))
+    np.testing.assert_array_equal(filled, expected)
+
+
+def test_impute_gives_labels(run, made, tmp_path):
+    text = (made / "words.csv").read_text().split("\n")
+    (tmp_path / "gap.csv").write_text("\n".join([text[0], '"yes",,"yes",,,"no"', *text[2:]]))
+    _, out, _ = run("impute", made / "words.json", tmp_path / "gap.csv", "--quiet")
+    (tmp_path / "full.csv").write_text(out)
+    table = data_of(tmp_path / "full.csv")
+    assert table.schema.labels == (("no", "yes"),) * 6
+    assert not table.has_missing
+
+
+def test_score_sums_up_to_the_likelihood(run, made):
+    _, out, err = run("score", made / "words.json", made / "words.csv")
+    model, table = files.load(made / "words.json"), data_of(made / "words.csv")
+    each = np.loadtxt(out.splitlines()[1:])
+    np.testing.assert_array_equal(each, model.log_likelihood(table))
+    assert "a row" in err
+    found = json.loads(run("score", made / "words.json", made / "words.csv", "--json")[1])
+    assert found["log_likelihood"] == pytest.approx(metrics.log_likelihood(model, table))
+    assert found["mean_log_likelihood"] == pytest.approx(metrics.held_out_score(model, table))
+
+
+def test_sample_draws_what_the_seed_says(run, made, tmp_path):
+    code, out, _ = run("sample", made / "words.json", "-n", 7, "--seed", 1)
+    assert code == 0
+    assert run("sample", made / "words.json", "-n", 7, "--seed", 1)[1] == out
+    assert run("sample", made / "words.json", "-n", 7, "--seed", 2)[1] != out
+    assert out.splitlines()[0] == "a,b,c,d,e,f"
+    assert len(out.splitlines()) == 8
+    run("sample", made / "real.json", "--hidden", "-o", tmp_path / "s.feather")
+    assert data_of(tmp_path / "s.feather").names == (*"abcdef", "h1", "h2")
+    _, out, _ = run("sample", made / "words.json", "--hidden", "-n", 3)
+    assert out.splitlines()[0] == "a,b,c,d,e,f,h1,h2"
+
+
+@pytest.mark.parametrize("name", ["t.nwk", "t.graphml", "t.dot", "t.json", "t.bif", "t.gexf"])
+def test_export(run, made, tmp_path, name):
+    assert run("export", made / "words.json", tmp_path / name)[0] == 0
+    model = files.load(made / "words.json")
+    # a model file there is already: JSON is the tree's nodes and edges
+    files.export(model.tree if name == "t.json" else model, tmp_path / f"own-{name}")
+    assert (tmp_path / name).read_bytes() == (tmp_path / f"own-{name}").read_bytes()
+
+
+def test_export_never_replaces_the_model(run, made):
+    before = (made / "real.json").read_bytes()
+    code, _, err = run("export", made / "real.json", made / "real.json")
+    assert code == 1
+    assert "is the model file itself" in err
+    assert (made / "real.json").read_bytes() == before
+
+
+def test_plot(run, made, tmp_path):
+    assert run("plot", made / "real.json", tmp_path / "t.png")[0] == 0
+    assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
+    assert [path.name for path in tmp_path.iterdir()] == ["t.png"]
+
+
+def test_show_draws_the_tree(run, made):
+    code, out, _ = run("show", made / "real.json")
+    assert code == 0
+    model = files.load(made / "real.json")
+    assert model.tree.draw() in out
+    assert out.splitlines()[0] == (
+        "gaussian model: 6 observed, 2 hidden, 7 parameters, learned by clrg"
+    )
+    found = json.loads(run("show", made / "real.json", "--json")[1])
+    assert len(found["edges"]) == 7
+    assert found["report"]["method"] == "clrg"
+
+
+def test_names_cannot_command_the_terminal(run, made, tmp_path):
+    model = files.load(made / "real.json")
+    nasty = ["\x1b[31mred", "[bold]b[/]", "c\x07", ":smile:", "e" * 200, "f", "h1", "h2"]
+    type(model)(model.tree.renamed(nasty), model.correlations).save(tmp_path / "n.json")
+    code, out, _ = run("show", tmp_path / "n.json")
+    assert code == 0
+    assert "\x1b" not in out
+    assert "\x07" not in out
+    assert "[bold]b[/]" in out
+    assert ":smile:" in out
+
+
+def test_demo_learns_draws_and_says_what_it_found(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(outputs, "has_explorer", lambda: False)
+    code, out, _ = run("demo", "--folder", tmp_path / "demo")
+    assert code == 0
+    names = sorted(path.name for path in (tmp_path / "demo").iterdir())
+    assert names == ["holzinger.json", "holzinger.png", "stocks.json", "stocks.png"]
+    text = " ".join(out.split())
+    assert "visual (x1, x3, x2); verbal (x5, x4, x6); speed (x8, x7, x9): 9 of 9 tests" in text
+    assert "technology (MSFT, AMD, AAPL)" in text
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_the_sentence_counts_nobody_who_stands_alone():
+    dataset = load_holzinger()
+    found = [
+        hidden.Voice("h1", ("x1", "x4"), (0.5, 0.5), True),
+        hidden.Voice("h2", ("x5", "x6", "x7"), (0.5, 0.5, 0.5), True),
+    ]
+    assert ": 2 of 9 tests are" in demo.sentence(demo.EXAMPLES[0], dataset, found)
