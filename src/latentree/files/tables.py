@@ -371,6 +371,7 @@ def write_table(path: PathLike, names: Sequence[str], data: NDArray[Any]) -> Non
     """
     write = _chosen(WRITERS, path)
     if str(path) == STANDARD:
+        sys.stdout.flush()
         write(sys.stdout.buffer, names, data)
         return
     with _replacing(path) as file:
