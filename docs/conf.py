@@ -18,7 +18,6 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # docstrings say the types
 autodoc_class_signature = "mixed"
 napoleon_google_docstring = False
-napoleon_use_ivar = True
 napoleon_use_rtype = False
 
 html_theme = "furo"
