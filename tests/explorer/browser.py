@@ -25,6 +25,7 @@ OPTIONS = (
     "--disable-component-update",
     "--disable-sync",
     "--hide-scrollbars",
+    "--force-prefers-reduced-motion",
     "--force-device-scale-factor=1",
 )
 KEYS = {

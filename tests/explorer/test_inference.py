@@ -98,7 +98,7 @@ def test_gaussian_posteriors_agree_with_python():
                 mean, variance = model.conditional(v, case)
                 worst = max(worst, abs(answer["mean"][v] - mean) / scale[v])
                 worst = max(worst, abs(answer["variance"][v] - variance) / scale[v] ** 2)
-    print(f"largest difference, in units of the scale: {worst:.1e}")
+    print(f"largest difference, in units of the scale: {worst:.1e}")  # noqa: T201
     assert worst < 1e-9
 
 
@@ -126,7 +126,7 @@ def test_discrete_posteriors_agree_with_python():
             for v in range(model.tree.n_nodes):
                 found = answer["probability"][starts[v] : starts[v + 1]]
                 worst = max(worst, np.abs(found - model.conditional(v, evidence)).max())
-    print(f"largest difference of a probability: {worst:.1e}")
+    print(f"largest difference of a probability: {worst:.1e}")  # noqa: T201
     assert worst < 1e-9
 
 

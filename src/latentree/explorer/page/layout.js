@@ -233,8 +233,9 @@ function discOf(tree, placed, root) {
   const slots = placed.extent[root];
   const last = tree.child[tree.childStart[root + 1] - 1];
   const hasBranches = tree.childStart[root + 1] > tree.childStart[root];
-  const ahead = hasBranches && placed.visible[last] ? placed.slot[last] : 0;
-  const radius = slots > 1 ? Math.max(slots / (2 * Math.PI), 1.5) : 0;
+  const open = hasBranches && placed.visible[last] === 1;
+  const ahead = open ? placed.slot[last] : 0;
+  const radius = open ? Math.max(slots / (2 * Math.PI), 1.5) : 0;
   return { root, turn: (2 * Math.PI) / slots, ahead, radius, x: 0, y: 0 };
 }
 

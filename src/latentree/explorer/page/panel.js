@@ -212,6 +212,13 @@ function summaryOf(state, v) {
   const say = (from) =>
     `${formatNumber(from.mean[v], 4)} ± ${formatNumber(Math.sqrt(from.variance[v]))}`;
   const moved = formatSigned(state.change[v]);
+  if (evidence.has(v)) {
+    return element(
+      "p",
+      { class: "summary figures" },
+      `Supposed: ${formatNumber(posterior.mean[v], 5)} (${moved} σ)`,
+    );
+  }
   const text =
     evidence.size === 0 ? say(prior) : `${say(prior)}  →  ${say(posterior)}  (${moved} σ)`;
   return element("p", { class: "summary figures" }, text);
@@ -244,6 +251,9 @@ function sigmaControl(state, v) {
     "aria-label": "Value in the units of the data",
     "data-key": "value",
     value: given === undefined ? "" : formatNumber(given, 6),
+    keydown: (event) => {
+      if (event.key === "Enter") field.blur();
+    },
     change: () => {
       const value = parseNumber(field.value);
       if (field.value.trim() === "") set(undefined);

@@ -39,7 +39,7 @@ export function drawScene(ctx, state, view, colours) {
   const frame = frameOf(state, view);
   state.dot = frame.dot;
   ctx.fillStyle = colours.paper;
-  ctx.fillRect(0, 0, view.width, view.height);
+  ctx.fillRect(0, 0, view.width + 1, view.height + 1);
   drawEdges(ctx, state, frame, colours);
   drawChosenEdges(ctx, state, frame, colours);
   drawHalos(ctx, state, frame, colours);
@@ -62,9 +62,13 @@ function frameOf(state, view) {
     dy: height / 2 - y * scale,
   };
   frame.nodes = seen(state, frame);
-  // Dots grow with the scale, and where few are in sight.
+  // Dots grow with the scale, and where few are in sight, but not into those of the next row.
   const room = Math.sqrt((width * height) / Math.max(frame.nodes.length, 1));
-  frame.dot = clamp(Math.max(0.3 * scale, 0.055 * room), 0.9, clamp(0.18 * scale, 4.5, 6.5));
+  frame.dot = clamp(
+    Math.max(0.3 * scale, Math.min(0.055 * room, Math.max(0.46 * scale, 1.9))),
+    0.9,
+    clamp(0.18 * scale, 4.5, 6.5),
+  );
   return frame;
 }
 
@@ -379,7 +383,8 @@ function spotFor(state, frame, v, width, font) {
   const y = layout.y[v] * frame.scale + frame.dy;
   const gap =
     frame.dot + 0.32 * font + (state.evidence.size > 0 ? haloReach(frame.scale) * 0.5 : 0);
-  if (!isLeaf(state, v)) {
+  const alongEdge = layout.kind === "layered" && !isHidden(state.model, v);
+  if (!isLeaf(state, v) && !alongEdge) {
     return { x: x + 0.5 * gap, y: y - gap - 0.4 * font, angle: 0, flipped: false, width, font };
   }
   let angle = layout.angle[v];

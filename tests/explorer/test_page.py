@@ -1,0 +1,563 @@
+"""The page in a real browser: clicking, typing, zooming, asking, taking away."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.explorer.browser import Browser, missing
+
+from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, files, simulate
+from latentree.explorer import write_explorer
+
+pytestmark = pytest.mark.skipif(
+    bool(missing()), reason=f"no browser to test the page in: {missing()}"
+)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    window = Browser(tmp_path_factory.mktemp("browser"))
+    yield window
+    window.close()
+
+
+@pytest.fixture(autouse=True)
+def no_errors(browser):
+    browser.errors()
+    yield
+    assert browser.errors() == []
+
+
+def gaussian(seed: int = 0, m: int = 24) -> GaussianTreeModel:
+    rng = np.random.default_rng(seed)
+    tree = simulate.random_latent_tree(m, rng, inner_share=0.3)
+    tree = tree.rerooted(int(rng.integers(tree.n_nodes)))
+    rho = rng.uniform(0.3, 0.95, tree.n_nodes) * rng.choice([-1, 1], tree.n_nodes, p=[0.2, 0.8])
+    return GaussianTreeModel(tree, rho, rng.normal(scale=10, size=m), rng.uniform(0.1, 5, m))
+
+
+def discrete(seed: int = 0, m: int = 24) -> DiscreteTreeModel:
+    rng = np.random.default_rng(seed)
+    tree = simulate.random_latent_tree(m, rng, inner_share=0.3)
+    tree = tree.rerooted(int(rng.integers(tree.n_nodes)))
+    states = rng.integers(2, 5, tree.n_nodes)
+    drawn = simulate.random_discrete_model(tree, states, rng)
+    labels = [[f"s{k}" for k in range(count)] for count in states[:m]]
+    return DiscreteTreeModel(tree, drawn.tables, labels)
+
+
+def show(browser, tmp_path, model, **options) -> Path:
+    path = tmp_path / "tree.html"
+    write_explorer(model, path, **options)
+    browser.open(path)
+    return path
+
+
+def spot(browser, node: int) -> tuple[float, float]:
+    """Where a node is in the window."""
+    x, y = browser.run(
+        """
+        const { view } = window.latentreeExplorer;
+        const at = view.toScreen(arguments[0]);
+        const box = view.canvas.getBoundingClientRect();
+        return [at.x + box.left, at.y + box.top];
+        """,
+        node,
+    )
+    return x, y
+
+
+def selected(browser) -> int:
+    return browser.run("return window.latentreeExplorer.state.selection?.node ?? -1")
+
+
+def hidden_of(model) -> int:
+    return int(model.tree.n_observed)
+
+
+def table_of(browser) -> list[dict[str, str]]:
+    text = browser.run("return window.latentreeExplorer.toCsv()")
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+# Opening ----------------------------------------------------------------------------------------
+
+
+def test_nothing_is_requested_from_anywhere(browser, tmp_path):
+    show(browser, tmp_path, gaussian())
+    assert browser.run("return performance.getEntriesByType('resource').length") == 0
+    refused = browser._call(
+        "POST",
+        f"{browser.session}/execute/async",
+        {
+            "script": "const done = arguments[0];"
+            "fetch('http://127.0.0.1:9/').then(() => done('asked'), () => done('refused'))",
+            "args": [],
+        },
+    )
+    assert refused == "refused"
+    assert any("Content Security Policy" in message for message in browser.errors())
+
+
+def test_names_are_never_markup(browser, tmp_path):
+    names = [
+        "<script>window.hacked=1</script>",
+        '"><img src=x onerror=window.hacked=1>',
+        "שלום עולם",
+        "👩‍👩‍👧 emoji",
+        "it's; DROP TABLE",
+        "</script><svg onload=window.hacked=1>",
+        " ",
+        "x" * 300,
+    ]
+    star = Tree([8] * 8 + [-1], n_observed=8, names=[*names, "<i>h</i>"])
+    tables = [[[0.9, 0.1], [0.2, 0.8]]] * 8 + [[0.5, 0.5]]
+    labels = [["<b>no</b>", "<img src=x onerror=window.hacked=1>"]] * 8
+    model = DiscreteTreeModel(star, tables, labels)
+    show(browser, tmp_path, model, groups=names, title="<u>title</u>")
+    for node in range(9):
+        browser.run(
+            """
+            const { state, view } = window.latentreeExplorer;
+            view.canvas.dispatchEvent(new PointerEvent("pointermove", { bubbles: true }));
+            """
+        )
+        browser.click(*spot(browser, node))
+        assert selected(browser) == node
+        browser.click_on(".state")
+    browser.click_on("#list")
+    assert browser.run("return window.hacked ?? 0") == 0
+    assert browser.run("return document.querySelectorAll('script').length") == 2
+    assert browser.run("return document.querySelectorAll('img, b, i, u, svg[onload]').length") == 0
+    shown = browser.run(
+        "return [...document.querySelectorAll('#outline bdi')].map((e) => e.textContent)"
+    )
+    assert set(names) - {" "} <= set(shown)
+    assert browser.text("h1") == "<u>title</u>"
+    svg = browser.run("return window.latentreeExplorer.toSvg()")
+    texts = [e.text for e in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+    assert any(text.startswith("<script>") for text in texts)
+
+
+# Looking ----------------------------------------------------------------------------------------
+
+
+def test_a_hidden_node_tells_what_it_speaks_for(browser, tmp_path):
+    model = gaussian(1)
+    show(browser, tmp_path, model)
+    h = hidden_of(model)
+    browser.click(*spot(browser, h))
+    assert selected(browser) == h
+    assert "Hidden variable" in browser.text("#details .kind")
+    listed = browser.run(
+        """
+        const section = [...document.querySelectorAll("#details section")]
+          .find((e) => e.querySelector("h3").textContent === "Speaks for");
+        return [...section.querySelectorAll("li .name")].map((e) => e.textContent);
+        """
+    )
+    rho = np.abs(model.correlation([h], range(model.tree.n_observed))[0])
+    strongest = [model.tree.names[v] for v in np.argsort(-rho, kind="stable")[: len(listed)]]
+    assert listed == strongest
+
+
+def test_a_variable_shows_its_data(browser, tmp_path):
+    model = gaussian(2)
+    show(browser, tmp_path, model, data=model.sample(200, 0))
+    browser.click(*spot(browser, 0))
+    assert "Nearest relatives" in browser.text("#details")
+    assert "200 rows" in browser.text("#details")
+    assert browser.run("return document.querySelectorAll('.bell .bar').length") == 24
+
+
+def test_an_edge_shows_its_correlation(browser, tmp_path):
+    model = gaussian(3)
+    show(browser, tmp_path, model)
+    browser.click(*spot(browser, 0))
+    browser.click_on("#details .edge")
+    assert "Correlation" in browser.text("#details")
+    child = browser.run("return window.latentreeExplorer.state.selection.edge")
+    a, b = spot(browser, child), None
+    above = browser.run("return window.latentreeExplorer.state.tree.parent[arguments[0]]", child)
+    b = spot(browser, above)
+    browser.type("Escape")
+    browser.click((a[0] + b[0]) / 2, (a[1] + b[1]) / 2)  # curves pass through the middle
+    assert browser.run("return window.latentreeExplorer.state.selection?.edge") == child
+    rho = model.correlation([above], [child])[0, 0]
+    said = browser.text(".facts dd").replace("\u2212", "-")
+    assert float(said) == pytest.approx(rho, abs=6e-5)
+
+
+def test_an_edge_shows_its_tables(browser, tmp_path):
+    model = discrete(3)
+    show(browser, tmp_path, model)
+    browser.click(*spot(browser, 0))
+    browser.click_on("#details .edge")
+    assert browser.run("return document.querySelectorAll('#details table').length") == 2
+
+
+def test_wheel_zooms_where_the_pointer_is_and_dragging_pans(browser, tmp_path):
+    model = gaussian(4)
+    show(browser, tmp_path, model)
+    before = spot(browser, 3)
+    scale = browser.run("return window.latentreeExplorer.view.scale")
+    browser.wheel(*before, -300)
+    assert browser.run("return window.latentreeExplorer.view.scale") > 1.3 * scale
+    assert spot(browser, 3) == pytest.approx(before, abs=1.5)
+    assert not browser.run("return document.getElementById('minimap').hidden")
+    browser.drag((400, 300), (460, 340))
+    assert spot(browser, 3) == pytest.approx((before[0] + 60, before[1] + 40), abs=2)
+    browser.type("0")
+    assert browser.run("return window.latentreeExplorer.view.scale") == pytest.approx(scale)
+    assert browser.run("return document.getElementById('minimap').hidden")
+
+
+def test_search_completes_and_flies(browser, tmp_path):
+    model = gaussian(5)
+    show(browser, tmp_path, model)
+    browser.type("/")
+    browser.type("X1")
+    options = browser.run(
+        "return [...document.querySelectorAll('#completions bdi')].map((e) => e.textContent)"
+    )
+    assert options[0] == "x1"
+    assert {"x10", "x14"} <= set(options)
+    browser.type("Down", "Enter")
+    node = model.tree.index(options[1])
+    assert selected(browser) == node
+    x, y, width, height = browser.run(
+        """
+        const { view } = window.latentreeExplorer;
+        const at = view.toScreen(arguments[0]);
+        return [at.x, at.y, view.width, view.height];
+        """,
+        node,
+    )
+    assert (x, y) == pytest.approx((width / 2, height / 2), abs=1)
+
+
+def test_arrows_walk_and_escape_clears(browser, tmp_path):
+    model = gaussian(6)
+    show(browser, tmp_path, model)
+    browser.click_on("#layered")
+    browser.run("window.latentreeExplorer.view.canvas.focus()")
+    browser.type("Right")
+    start = selected(browser)
+    assert start >= 0
+    browser.type("Right")
+    child = selected(browser)
+    parent = browser.run("return window.latentreeExplorer.state.tree.parent[arguments[0]]", child)
+    assert parent == start
+    browser.type("Left")
+    assert selected(browser) == start
+    browser.type("Escape")
+    assert selected(browser) == -1
+
+
+def test_branches_fold(browser, tmp_path):
+    model = gaussian(7)
+    show(browser, tmp_path, model)
+    inner = browser.run(
+        """
+        const { tree } = window.latentreeExplorer.state;
+        return tree.order.find((v) => tree.parent[v] >= 0 && tree.size[v] > 3);
+        """
+    )
+    count = "return window.latentreeExplorer.state.layout.shown.length"
+    assert browser.run(count) == model.tree.n_nodes
+    size = browser.run("return window.latentreeExplorer.state.tree.size[arguments[0]]", inner)
+    browser.click(*spot(browser, inner), times=2)
+    assert browser.run(count) == model.tree.n_nodes - size + 1
+    browser.click_on("#details button", "Unfold branch")
+    assert browser.run(count) == model.tree.n_nodes
+    browser.type("f")
+    assert browser.run(count) == model.tree.n_nodes - size + 1
+    browser.click_on("#unfold")
+    assert browser.run(count) == model.tree.n_nodes
+
+
+def test_touch_selects(browser, tmp_path):
+    model = gaussian(8)
+    show(browser, tmp_path, model)
+    browser.click(*spot(browser, 2), kind="touch")
+    assert selected(browser) == 2
+
+
+def test_the_list_holds_every_node(browser, tmp_path):
+    model = gaussian(9)
+    show(browser, tmp_path, model)
+    browser.settle(0.05)
+    names = "return [...document.querySelectorAll('#outline .item bdi')].map((e) => e.textContent)"
+    assert sorted(browser.run(names)) == sorted(model.tree.names)
+
+
+# Asking -----------------------------------------------------------------------------------------
+
+
+def differences_gaussian(browser, model, given) -> float:
+    scale = np.append(model.scales, np.ones(model.tree.n_hidden))
+    worst = 0.0
+    for v, row in enumerate(table_of(browser)):
+        mean, variance = model.conditional(v, given)
+        assert row["given"] == ("yes" if v in given else "no")
+        worst = max(worst, abs(float(row["posterior_mean"]) - mean) / scale[v])
+        worst = max(worst, abs(float(row["posterior_sd"]) - np.sqrt(variance)) / scale[v])
+    return worst
+
+
+@pytest.mark.parametrize("seed", [11, 12])
+def test_gaussian_answers_agree_with_python(browser, tmp_path, seed):
+    model = gaussian(seed)
+    show(browser, tmp_path, model)
+    inner = int(np.flatnonzero(model.tree.degrees[: model.tree.n_observed] > 1)[0])
+    browser.type("/")
+    browser.type(f"x{inner} = +2 σ", "Enter")
+    given = {inner: model.means[inner] + 2 * model.scales[inner]}
+    assert differences_gaussian(browser, model, given) < 1e-9
+    assert "Most changed" in browser.text("#answers")
+    other = (inner + 5) % model.tree.n_observed
+    browser.type("/")
+    browser.type(f"x{other}", "Enter")
+    browser.click_on(".value")
+    browser.type("-1.25", "Enter")
+    given[other] = -1.25
+    assert differences_gaussian(browser, model, given) < 1e-9
+    h = hidden_of(model)
+    browser.type("/")
+    browser.type(model.tree.names[h], "Enter")
+    browser.click_on("#details button", "+1 σ")
+    given[h] = 1.0
+    assert differences_gaussian(browser, model, given) < 1e-9
+    first = browser.text("#answers ol li .name")
+    moved = {
+        v: abs(model.conditional(v, given).mean - model.marginal(v).mean)
+        / np.sqrt(model.marginal(v).variance)
+        for v in range(model.tree.n_nodes)
+        if v not in given
+    }
+    assert first == model.tree.names[max(moved, key=moved.get)]
+    browser.click_on("#answers .clear")
+    assert differences_gaussian(browser, model, {}) < 1e-9
+
+
+def test_the_slider_asks(browser, tmp_path):
+    model = gaussian(13)
+    show(browser, tmp_path, model)
+    browser.click(*spot(browser, 4))
+    browser.run("document.querySelector('#details input[type=range]').focus()")
+    browser.type("Right", "Right", "Right")
+    given = browser.run("return window.latentreeExplorer.state.evidence.get(4)")
+    assert given == pytest.approx(model.means[4] + 0.15 * model.scales[4])
+    assert differences_gaussian(browser, model, {4: given}) < 1e-9
+    assert browser.run("return document.activeElement.type") == "range"
+
+
+@pytest.mark.parametrize("seed", [21, 22])
+def test_discrete_answers_agree_with_python(browser, tmp_path, seed):
+    model = discrete(seed)
+    show(browser, tmp_path, model)
+    inner = int(np.flatnonzero(model.tree.degrees[: model.tree.n_observed] > 1)[0])
+    given = {inner: "s1", (inner + 3) % 24: "s0"}
+    for node, label in given.items():
+        browser.type("/")
+        browser.type(f"x{node}", "Enter")
+        browser.click_on("#details .state", label)
+    h = hidden_of(model)
+    browser.type("/")
+    browser.type(f"{model.tree.names[h]} = 1", "Enter")
+    given[h] = 1
+    rows = table_of(browser)
+    found = np.array([float(row["posterior"]) for row in rows])
+    starts = model.layout.state_starts
+    for v in range(model.tree.n_nodes):
+        wanted = model.conditional(v, given)
+        assert np.abs(found[starts[v] : starts[v + 1]] - wanted).max() < 1e-9
+    assert rows[0]["state"] == "s0"
+    browser.type("Escape", "Escape")
+    assert browser.run("return window.latentreeExplorer.state.evidence.size") == 0
+
+
+def test_impossible_evidence_is_said(browser, tmp_path):
+    model = DiscreteTreeModel(Tree([-1, 0, 0]), [[0.5, 0.5], np.eye(2), np.eye(2)])
+    show(browser, tmp_path, model)
+    for question in ("x1 = 0", "x2 = 1"):
+        browser.type("/")
+        browser.type(question, "Enter")
+    assert "probability 0" in browser.text("#answers")
+
+
+# Taking away ------------------------------------------------------------------------------------
+
+
+def test_a_new_name_is_kept_in_the_saved_page(browser, tmp_path):
+    model = gaussian(31)
+    show(browser, tmp_path, model)
+    h = hidden_of(model)
+    browser.click(*spot(browser, h))
+    browser.click_on(".rename")
+    browser.run("document.activeElement.select()")
+    browser.type("Market <mood>", "Enter")
+    assert browser.run(f"return window.latentreeExplorer.state.model.names[{h}]") == "Market <mood>"
+    browser.click_on("#take summary")
+    browser.click_on("#save-page")
+    saved = downloaded(browser, "*.html")
+    browser.open(saved)
+    assert browser.run(f"return window.latentreeExplorer.state.model.names[{h}]") == "Market <mood>"
+    browser.click(*spot(browser, h))
+    assert browser.run("return document.querySelector('.rename').value") == "Market <mood>"
+    again = browser.run("return window.latentreeExplorer.toPage()")
+    assert again == saved.read_text("utf-8")
+
+
+def test_a_taken_name_is_refused(browser, tmp_path):
+    model = gaussian(32)
+    show(browser, tmp_path, model)
+    browser.click(*spot(browser, hidden_of(model)))
+    browser.click_on(".rename")
+    browser.run("document.activeElement.select()")
+    browser.type("x0", "Enter")
+    assert "taken" in browser.text("#details")
+
+
+def downloaded(browser, pattern: str) -> Path:
+    for _ in range(100):
+        found = [path for path in browser.downloads.glob(pattern) if path.stat().st_size]
+        if found:
+            return found[0]
+        time.sleep(0.05)
+    raise AssertionError(f"no download {pattern}")
+
+
+@pytest.mark.parametrize("model", [gaussian(41), discrete(42)])
+def test_the_model_comes_back_from_its_json(browser, tmp_path, model):
+    show(browser, tmp_path, model)
+    path = tmp_path / "model.json"
+    path.write_text(browser.run("return window.latentreeExplorer.toModelFile()"), "utf-8")
+    loaded = files.load(path)
+    assert loaded.tree.names == model.tree.names
+    assert loaded.tree.parent.tolist() == model.tree.parent.tolist()
+    assert loaded.schema == model.schema
+    if isinstance(model, GaussianTreeModel):
+        assert loaded.correlations.tolist() == model.correlations.tolist()
+        assert loaded.scales.tolist() == model.scales.tolist()
+    else:
+        assert np.allclose(loaded.theta, model.theta, rtol=1e-15)
+
+
+def test_the_tree_comes_back_from_its_newick(browser, tmp_path):
+    tree = simulate.random_lengths(gaussian(43).tree, 0)
+    names = [f"it's {v}" for v in range(tree.n_observed)]
+    tree = tree.renamed(names)
+    model = GaussianTreeModel.from_distances(tree)
+    show(browser, tmp_path, model)
+    text = browser.run("return window.latentreeExplorer.toNewick()")
+    back = files.from_newick(text, observed=names)
+    assert back == tree
+    assert np.allclose(back.path_lengths(), tree.path_lengths())
+
+
+def test_pictures_and_tables_are_downloaded(browser, tmp_path):
+    model = gaussian(44)
+    show(browser, tmp_path, model, title="Downloads of all kinds")
+    for button in ("save-svg", "save-png", "save-newick", "save-json", "save-csv"):
+        browser.click_on("#take summary")
+        browser.click_on(f"#{button}")
+    stem = "Downloads-of-all-kinds"
+    png = downloaded(browser, f"{stem}.png").read_bytes()
+    assert png.startswith(b"\x89PNG")
+    svg = ElementTree.fromstring(downloaded(browser, f"{stem}.svg").read_text("utf-8"))
+    texts = [e.text for e in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert "x0" in texts
+    assert downloaded(browser, f"{stem}.nwk").read_text("utf-8").endswith(";\n")
+    assert json.loads(downloaded(browser, f"{stem}.json").read_text("utf-8"))["version"] == 1
+    table = downloaded(browser, f"{stem}-posterior.csv").read_text("utf-8")
+    assert table.startswith("node,kind,given,prior_mean")
+
+
+# Looks ------------------------------------------------------------------------------------------
+
+
+def test_light_dark_and_narrow(browser, tmp_path):
+    model = gaussian(51, m=60)
+    show(browser, tmp_path, model, groups=[f"group {v % 4}" for v in range(60)])
+    assert browser.run("return document.querySelectorAll('#legend li').length") >= 5
+    paper = "return getComputedStyle(document.body).backgroundColor"
+    light = browser.run(paper)
+    browser.screenshot(tmp_path / "light.png")
+    browser.click_on("#theme")
+    assert browser.run(paper) != light
+    browser.screenshot(tmp_path / "dark.png")
+    browser.resize(500, 800)
+    try:
+        browser.screenshot(tmp_path / "narrow.png")
+        inside = browser.run("return document.documentElement.scrollWidth <= innerWidth")
+        below = browser.run(
+            "return document.querySelector('aside').getBoundingClientRect().top >="
+            " document.getElementById('stage').getBoundingClientRect().bottom - 1"
+        )
+    finally:
+        browser.resize(1280, 800)
+    assert inside
+    assert below
+
+
+def test_forests_and_single_variables(browser, tmp_path):
+    forest = Tree([-1, 0, 0, -1, -1, 4], names=list("abcdef"))
+    model = GaussianTreeModel(forest, [0, 0.5, 0.6, 0, 0, 0.7])
+    show(browser, tmp_path, model)
+    for kind in ("radial", "layered"):
+        browser.click_on(f"#{kind}")
+        places = [spot(browser, v) for v in range(6)]
+        assert len({(round(x), round(y)) for x, y in places}) == 6
+    show(browser, tmp_path, GaussianTreeModel(Tree([-1]), [0]))
+    browser.click(*spot(browser, 0))
+    assert selected(browser) == 0
+
+
+def test_ten_thousand_nodes_are_drawn_in_time(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    tree = simulate.random_latent_tree(6900, rng)
+    assert tree.n_nodes > 10_000
+    model = simulate.random_gaussian_model(tree, rng, negative_share=0.1)
+    show(browser, tmp_path, model, groups=[f"group {v % 8}" for v in range(6900)])
+    times = browser.run(
+        """
+        const { view } = window.latentreeExplorer;
+        const times = [];
+        for (let i = 0; i < 40; i++) {
+          const start = performance.now();
+          view.scale *= i < 20 ? 1.12 : 1 / 1.12;
+          view.x += 2 / view.scale;
+          view.draw();
+          view.ctx.getImageData(0, 0, 1, 1); // wait until it is truly drawn
+          times.push(performance.now() - start);
+        }
+        return times;
+        """
+    )
+    print(f"frame at {tree.n_nodes} nodes: median {np.median(times):.0f} ms, most {max(times):.0f}")  # noqa: T201
+    assert np.median(times) < 100  # 50 is the aim; the machine may be busy
+    browser.type("/")
+    browser.type("x77 = 2 σ", "Enter")
+    asked = browser.run(
+        """
+        const { state } = window.latentreeExplorer;
+        const start = performance.now();
+        for (const listener of state.listeners.get("evidence")) listener();
+        return performance.now() - start;
+        """
+    )
+    assert asked < 500
+    x77 = tree.index("x77")
+    near = int(tree.neighbours(x77)[0])
+    rows = table_of(browser)
+    assert float(rows[near]["posterior_mean"]) == pytest.approx(
+        model.conditional(near, {x77: 2.0}).mean, abs=1e-9
+    )
