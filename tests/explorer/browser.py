@@ -160,6 +160,24 @@ class Browser:
         self.pointer(to(start), down, to(end), up)
         self.settle()
 
+    def pinch(self, middle: tuple[float, float], start: int, end: int) -> None:
+        """Move two fingers from ``start`` to ``end`` pixels left and right of a point."""
+        x, y = middle
+
+        def finger(name: str, side: int) -> dict[str, Any]:
+            def to(reach: int, duration: int) -> dict[str, Any]:
+                place = {"x": round(x + side * reach), "y": round(y)}
+                return {"type": "pointerMove", "duration": duration, **place}
+
+            down, up = {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}
+            actions = [to(start, 0), down, to(end, 60), up]
+            touch = {"pointerType": "touch"}
+            return {"type": "pointer", "id": name, "parameters": touch, "actions": actions}
+
+        fingers = [finger("left", -1), finger("right", 1)]
+        self._call("POST", f"{self.session}/actions", {"actions": fingers})
+        self.settle()
+
     def wheel(self, x: float, y: float, delta: int) -> None:
         action = {
             "type": "scroll", "x": round(x), "y": round(y), "deltaX": 0, "deltaY": delta,

@@ -290,6 +290,34 @@ def test_touch_selects(browser, tmp_path):
     assert selected(browser) == 2
 
 
+def test_two_fingers_zoom(browser, tmp_path):
+    show(browser, tmp_path, gaussian(8))
+    scale = browser.run("return window.latentreeExplorer.view.scale")
+    browser.pinch((400, 350), 40, 120)
+    assert browser.run("return window.latentreeExplorer.view.scale") > 2 * scale
+    assert selected(browser) == -1
+
+
+@pytest.mark.parametrize("kind", ["chain", "star"])
+def test_deep_and_wide_trees(browser, tmp_path, kind):
+    tree = simulate.hidden_markov(2500) if kind == "chain" else simulate.latent_class(5000)
+    model = simulate.random_discrete_model(tree, 2, 0)
+    show(browser, tmp_path, model)
+    for layout in ("layered", "radial"):
+        browser.click_on(f"#{layout}")
+        places = browser.run(
+            "const { x, y } = window.latentreeExplorer.state.layout; return [...x, ...y]"
+        )
+        assert np.isfinite(np.array(places, float)).all()
+    browser.type("/")
+    browser.type("x7 = 1", "Enter")
+    h = hidden_of(model)
+    row = next(r for r in table_of(browser) if r["node"] == tree.names[h] and r["state"] == "1")
+    assert float(row["posterior"]) == pytest.approx(model.conditional(h, {7: 1})[1], abs=1e-9)
+    text = browser.run("return window.latentreeExplorer.toNewick()")
+    assert files.from_newick(text, observed=tree.names[: tree.n_observed]) == tree
+
+
 def test_the_list_holds_every_node(browser, tmp_path):
     model = gaussian(9)
     show(browser, tmp_path, model)

@@ -33,6 +33,7 @@ SCRIPTS = (
     "search.js",
     "outline.js",
     "minimap.js",
+    "legend.js",
     "export.js",
     "keyboard.js",
     "main.js",

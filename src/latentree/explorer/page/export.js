@@ -64,29 +64,34 @@ function toPng(state, view, done) {
 
 /** Newick as latentree writes it: hidden nodes have no name, one tree a line. */
 export function toNewick(model) {
-  const { childStart, child, parent } = model;
   const parts = [];
   for (let root = 0; root < model.size; root++) {
-    if (parent[root] >= 0) continue;
-    const waiting = [{ v: root, closing: false, first: true }];
-    while (waiting.length > 0) {
-      const { v, closing, first } = waiting.pop();
-      if (!closing && !first) parts.push(",");
-      if (!closing && childStart[v + 1] > childStart[v]) {
-        parts.push("(");
-        waiting.push({ v, closing: true });
-        for (let j = childStart[v + 1] - 1; j >= childStart[v]; j--) {
-          waiting.push({ v: child[j], closing: false, first: j === childStart[v] });
-        }
-        continue;
-      }
-      if (closing) parts.push(")");
-      if (!isHidden(model, v)) parts.push(newickName(model.names[v]));
-      if (v !== root) parts.push(`:${model.length[v]}`);
-    }
+    if (model.parent[root] >= 0) continue;
+    for (const part of newickParts(model, root)) parts.push(part);
     parts.push(";\n");
   }
   return parts.join("");
+}
+
+/** Parts of one tree's text, by a stack of nodes still to be opened or closed. */
+function* newickParts(model, root) {
+  const { childStart, child } = model;
+  const waiting = [{ v: root, closing: false, first: true }];
+  while (waiting.length > 0) {
+    const { v, closing, first } = waiting.pop();
+    if (!closing && !first) yield ",";
+    if (!closing && childStart[v + 1] > childStart[v]) {
+      yield "(";
+      waiting.push({ v, closing: true });
+      for (let j = childStart[v + 1] - 1; j >= childStart[v]; j--) {
+        waiting.push({ v: child[j], closing: false, first: j === childStart[v] });
+      }
+      continue;
+    }
+    yield closing ? ")" : "";
+    yield isHidden(model, v) ? "" : newickName(model.names[v]);
+    yield v === root ? "" : `:${model.length[v]}`;
+  }
 }
 
 function newickName(name) {

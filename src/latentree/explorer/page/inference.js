@@ -74,46 +74,55 @@ function logTables(model) {
 }
 
 function inferDiscrete(model, evidence) {
+  const { size, order, parent, stateStart } = model;
+  const messages = collect(model, evidence);
+  let logLikelihood = 0;
+  for (let v = 0; v < size; v++) {
+    if (parent[v] < 0) logLikelihood += messages.toParent[messages.rowStart[v]];
+  }
+  const probability = new Float64Array(stateStart[size]);
+  const possible = logLikelihood > Number.NEGATIVE_INFINITY;
+  if (possible) {
+    for (const v of order) descend(model, v, messages, probability);
+  } else {
+    probability.fill(Number.NaN);
+  }
+  return { possible, logLikelihood, probability };
+}
+
+/**
+ * Messages from the leaves to the roots. `below[v, j]` is the log-probability of the evidence in
+ * the subtree of v when v is in state j; `toParent[v, k]` the same when v's parent is in state k.
+ */
+function collect(model, evidence) {
   const { size, order, parent, states, stateStart, tableStart } = model;
   const logTheta = logTables(model);
-  const total = stateStart[size];
-  // below[v, j]: log-probability of the evidence in the subtree of v when v is in state j.
-  const below = new Float64Array(total);
+  const below = new Float64Array(stateStart[size]);
   for (const [v, state] of evidence) {
     for (let j = 0; j < states[v]; j++) {
       if (j !== state) below[stateStart[v] + j] = Number.NEGATIVE_INFINITY;
     }
   }
-  const terms = new Float64Array(states.reduce((a, b) => Math.max(a, b), 1));
-  // message[row]: the same when the parent of v is in the state of that row of v's table.
   const rowStart = rowStarts(model);
-  const message = new Float64Array(rowStart[size]);
+  const toParent = new Float64Array(rowStart[size]);
+  const terms = new Float64Array(states.reduce((a, b) => Math.max(a, b), 1));
   for (let i = size - 1; i >= 0; i--) {
     const v = order[i];
-    const above = parent[v];
     const K = states[v];
-    const rows = above < 0 ? 1 : states[above];
+    const rows = rowStart[v + 1] - rowStart[v];
     for (let k = 0; k < rows; k++) {
-      for (let j = 0; j < K; j++) {
-        terms[j] = logTheta[tableStart[v] + k * K + j] + below[stateStart[v] + j];
-      }
+      const at = tableStart[v] + k * K;
+      for (let j = 0; j < K; j++) terms[j] = logTheta[at + j] + below[stateStart[v] + j];
       const sum = logSum(terms, 0, K);
-      message[rowStart[v] + k] = sum;
-      if (above >= 0) below[stateStart[above] + k] += sum;
+      toParent[rowStart[v] + k] = sum;
+      if (parent[v] >= 0) below[stateStart[parent[v]] + k] += sum;
     }
   }
-  let logLikelihood = 0;
-  for (let v = 0; v < size; v++) if (parent[v] < 0) logLikelihood += message[rowStart[v]];
-  const probability = new Float64Array(total);
-  if (logLikelihood === Number.NEGATIVE_INFINITY) {
-    return { possible: false, logLikelihood, probability: probability.fill(Number.NaN) };
-  }
-  for (const v of order) descend(model, v, logTheta, below, message, rowStart, probability);
-  return { possible: true, logLikelihood, probability };
+  return { logTheta, below, toParent, rowStart };
 }
 
 /** P(v) = Σ_k P(parent = k) · P(v | parent = k, evidence below v). */
-function descend(model, v, logTheta, below, message, rowStart, probability) {
+function descend(model, v, { logTheta, below, toParent, rowStart }, probability) {
   const { parent, states, stateStart, tableStart } = model;
   const above = parent[v];
   const K = states[v];
@@ -122,7 +131,7 @@ function descend(model, v, logTheta, below, message, rowStart, probability) {
   for (let k = 0; k < rows; k++) {
     const weight = above < 0 ? 1 : probability[stateStart[above] + k];
     if (weight === 0) continue;
-    const norm = message[rowStart[v] + k];
+    const norm = toParent[rowStart[v] + k];
     for (let j = 0; j < K; j++) {
       const term = logTheta[tableStart[v] + k * K + j] + below[at + j];
       probability[at + j] += weight * Math.exp(term - norm);

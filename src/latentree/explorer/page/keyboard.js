@@ -14,7 +14,7 @@ export function createKeyboard(state, view) {
   const keys = {
     "/": () => byId("search").focus(),
     Escape: () => clear(state),
-    f: () => toggleFold(state, selectedNode(state)),
+    f: () => selectedNode(state) >= 0 && toggleFold(state, selectedNode(state)),
     l: () => setKind(state, state.kind === "radial" ? "layered" : "radial"),
     "+": () => view.zoom(1.3),
     "=": () => view.zoom(1.3),
@@ -23,25 +23,28 @@ export function createKeyboard(state, view) {
     Enter: () => selectedNode(state) >= 0 && view.flyToNode(selectedNode(state)),
   };
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const typing = event.target.matches("input, textarea, select");
-    if (typing && event.key !== "Escape") return;
-    if (event.target.matches("button, summary, a") && event.key === "Enter") return;
-    if (event.key in DIRECTIONS) {
-      if (event.target.closest("aside, header, #outline-box")) return;
-      walk(state, view, DIRECTIONS[event.key]);
-    } else if (event.key in keys) {
-      if (typing) event.target.blur();
-      if (event.key === "f" && selectedNode(state) < 0) return;
-      keys[event.key]();
-    } else return;
+    if (isForOthers(event)) return;
+    if (event.key in DIRECTIONS) walk(state, view, DIRECTIONS[event.key]);
+    else if (event.key in keys) keys[event.key]();
+    else return;
     event.preventDefault();
   });
+}
+
+/** Whether a key belongs to what has the focus: a field, a button, the panel's own scrolling. */
+function isForOthers(event) {
+  const { target, key } = event;
+  if (event.ctrlKey || event.metaKey || event.altKey) return true;
+  if (key === "Escape") return false;
+  if (target.matches("input, textarea, select")) return true;
+  if (key === "Enter") return target.matches("button, summary, a");
+  return key in DIRECTIONS && target.closest("aside, header, #outline-box") !== null;
 }
 
 /** First the selection goes, then the evidence. */
 function clear(state) {
   byId("take").open = false;
+  if (document.activeElement?.matches("input")) document.activeElement.blur();
   if (state.selection !== null) select(state, null);
   else if (state.evidence.size > 0) clearEvidence(state);
 }

@@ -147,43 +147,52 @@ function levels(shown, parent) {
 /** The middle of every node's slot (or of its children's), and the slots of each component. */
 function dealSlots(tree, shown, folded, own) {
   const { parent, childStart, child } = tree;
-  const from = (v) => childStart[v];
-  const to = (v) => (folded[v] ? childStart[v] : childStart[v + 1]);
+  const inside = (v) =>
+    child.subarray(childStart[v], folded[v] ? childStart[v] : childStart[v + 1]);
+  const extent = extents(parent, shown, own, inside);
+  const begin = new Float64Array(parent.length);
+  const slot = new Float64Array(parent.length);
+  for (const v of shown) {
+    const gap = inside(v).length > 0 && parent[v] >= 0 ? FAMILY_GAP / 2 : 0;
+    dealChildren(v, inside(v), begin[v] + gap, own, extent, begin, slot);
+  }
+  for (let i = shown.length - 1; i >= 0; i--) {
+    const below = inside(shown[i]);
+    if (own[shown[i]] === 0 && below.length > 0) {
+      slot[shown[i]] = (slot[below[0]] + slot[below[below.length - 1]]) / 2;
+    }
+  }
+  return { slot, extent, roots: shown.filter((v) => parent[v] < 0) };
+}
+
+/** Slots that the subtree of each node takes. */
+function extents(parent, shown, own, inside) {
   const extent = own.slice();
   for (let i = shown.length - 1; i >= 0; i--) {
     const v = shown[i];
     if (parent[v] < 0) continue;
-    if (to(v) > from(v)) extent[v] += FAMILY_GAP;
+    if (inside(v).length > 0) extent[v] += FAMILY_GAP;
     extent[parent[v]] += extent[v];
   }
-  const begin = new Float64Array(parent.length);
-  const slot = new Float64Array(parent.length);
-  for (const v of shown) {
-    const inside = to(v) - from(v);
-    let at = begin[v] + (inside && parent[v] >= 0 ? FAMILY_GAP / 2 : 0);
-    let half = at;
-    for (let j = from(v); j < to(v); j++) half += extent[child[j]] / 2;
-    let waiting = own[v] > 0;
-    for (let j = from(v); j < to(v); j++) {
-      const c = child[j];
-      if (waiting && at + extent[c] / 2 >= half - 1e-9 * half) {
-        slot[v] = at + own[v] / 2;
-        at += own[v];
-        waiting = false;
-      }
-      begin[c] = at;
-      at += extent[c];
+  return extent;
+}
+
+/** Give the children of a node their slots one after the other, its own in the middle of them. */
+function dealChildren(v, children, start, own, extent, begin, slot) {
+  let at = start;
+  let half = start;
+  for (const c of children) half += extent[c] / 2;
+  let waiting = own[v] > 0;
+  for (const c of children) {
+    if (waiting && at + extent[c] / 2 >= half - 1e-9 * half) {
+      slot[v] = at + own[v] / 2;
+      at += own[v];
+      waiting = false;
     }
-    if (waiting) slot[v] = at + own[v] / 2;
+    begin[c] = at;
+    at += extent[c];
   }
-  for (let i = shown.length - 1; i >= 0; i--) {
-    const v = shown[i];
-    if (own[v] === 0 && to(v) > from(v)) {
-      slot[v] = (slot[child[from(v)]] + slot[child[to(v) - 1]]) / 2;
-    }
-  }
-  const roots = shown.filter((v) => parent[v] < 0);
-  return { slot, extent, roots };
+  if (waiting) slot[v] = at + own[v] / 2;
 }
 
 // Layers --------------------------------------------------------------------------------------

@@ -254,10 +254,12 @@ export function traceMarker(ctx, marker, x, y, radius) {
 // Marks: folded branches, evidence, selection ---------------------------------------------------
 
 function drawMarks(ctx, state, frame, colours) {
-  const { layout, folded, evidence } = state;
-  const at = (v) => [layout.x[v] * frame.scale + frame.dx, layout.y[v] * frame.scale + frame.dy];
+  const { layout, folded, evidence, selection, hover } = state;
+  const dot = Math.max(frame.dot, 2.5);
   const ring = (v, radius, width, colour) => {
-    const [x, y] = at(v);
+    if (!layout.visible[v]) return;
+    const x = layout.x[v] * frame.scale + frame.dx;
+    const y = layout.y[v] * frame.scale + frame.dy;
     ctx.beginPath();
     ctx.moveTo(x + radius, y);
     ctx.arc(x, y, radius, 0, 2 * Math.PI);
@@ -265,19 +267,10 @@ function drawMarks(ctx, state, frame, colours) {
     ctx.strokeStyle = colour;
     ctx.stroke();
   };
-  const dot = Math.max(frame.dot, 2.5);
-  for (const v of layout.shown) if (folded[v]) ring(v, dot + 2, 2, colours.hidden);
-  for (const v of evidence.keys()) {
-    if (!layout.visible[v]) continue;
-    ring(v, dot + 2.5, 2.4, colours.accent);
-  }
-  const { selection, hover } = state;
-  if (hover && "node" in hover && layout.visible[hover.node]) {
-    ring(hover.node, dot + 3, 1, colours.ink);
-  }
-  if (selection && "node" in selection && layout.visible[selection.node]) {
-    ring(selection.node, dot + 4, 1.6, colours.ink);
-  }
+  for (const v of frame.nodes) if (folded[v]) ring(v, dot + 2, 2, colours.hidden);
+  for (const v of evidence.keys()) ring(v, dot + 2.5, 2.4, colours.accent);
+  if (hover && "node" in hover) ring(hover.node, dot + 3, 1, colours.ink);
+  if (selection && "node" in selection) ring(selection.node, dot + 4, 1.6, colours.ink);
 }
 
 // Labels --------------------------------------------------------------------------------------
@@ -304,34 +297,26 @@ function labelWidth(ctx, state, v) {
 
 /** Write the labels that have room, the most important first. */
 function drawLabels(ctx, state, frame, colours) {
-  const { model, layout } = state;
   const size = clamp(frame.scale * 0.74, 9.5, frame.scale > 26 ? 14.5 : 13);
   const roomy = frame.scale >= ROOMY;
-  const grid = new Occupancy(frame.width, frame.height, size * 0.5);
-  const { nodes } = frame;
-  const crowded = nodes.length > CROWD;
-  if (!crowded) {
-    for (const v of nodes) {
-      grid.add(layout.x[v] * frame.scale + frame.dx, layout.y[v] * frame.scale + frame.dy);
-    }
-  }
+  const crowded = frame.nodes.length > CROWD;
   const most = roomy ? MOST_LABELS : crowded ? 60 : 160;
-  let written = 0;
+  const grid = new Occupancy(frame.width, frame.height, size * 0.5);
+  if (!crowded) grid.addNodes(state.layout, frame);
   ctx.textBaseline = "middle";
   ctx.lineJoin = "round";
-  for (const { v, urgent } of labelQueue(state, nodes, frame)) {
+  let written = 0;
+  for (const { v, urgent } of labelQueue(state, frame.nodes, frame)) {
     if (written >= most) break;
-    const hidden = isHidden(model, v);
+    const hidden = isHidden(state.model, v);
     const font = urgent ? Math.max(size, 12) : hidden ? size * 0.86 : size;
-    const width = labelWidth(ctx, state, v) * font;
-    const spot = spotFor(state, frame, v, width, font);
-    const exact = roomy && isLeaf(state, v);
-    if (!urgent && !exact && !grid.isFree(spot)) continue;
+    const spot = spotFor(state, frame, v, labelWidth(ctx, state, v) * font, font);
+    const certain = urgent || (roomy && isLeaf(state, v));
+    if (!certain && !grid.isFree(spot)) continue;
     grid.fill(spot);
-    write(ctx, state, v, spot, font, hidden, urgent, colours);
+    write(ctx, state, v, spot, hidden, urgent, colours);
     written++;
   }
-  state.labelsWritten = written;
 }
 
 /** Nodes in the order in which labels find their places; the urgent ones always have one. */
@@ -394,7 +379,7 @@ function spotFor(state, frame, v, width, font) {
   return { ...start, angle, flipped, width, font };
 }
 
-function write(ctx, state, v, spot, font, hidden, urgent, colours) {
+function write(ctx, state, v, spot, hidden, urgent, colours) {
   const more = state.folded[v] ? ` +${state.tree.size[v] - 1}` : "";
   const text = labelOf(state.model.names[v]) + more;
   ctx.save();
@@ -402,7 +387,7 @@ function write(ctx, state, v, spot, font, hidden, urgent, colours) {
   ctx.rotate(spot.angle);
   ctx.direction = "ltr";
   ctx.textAlign = spot.flipped ? "right" : "left";
-  ctx.font = `${hidden ? "italic " : ""}${urgent ? "600 " : ""}${font.toFixed(1)}px ${FONT}`;
+  ctx.font = `${hidden ? "italic " : ""}${urgent ? "600 " : ""}${spot.font.toFixed(1)}px ${FONT}`;
   if (urgent || !isLeaf(state, v)) {
     ctx.lineWidth = 3; // a rim, where edges may run below the text
     ctx.strokeStyle = colours.paper;
@@ -429,9 +414,11 @@ class Occupancy {
     return inside ? row * this.columns + column : -1;
   }
 
-  add(x, y) {
-    const i = this.index(x, y);
-    if (i >= 0) this.taken[i] = 1;
+  addNodes(layout, { nodes, scale, dx, dy }) {
+    for (const v of nodes) {
+      const i = this.index(layout.x[v] * scale + dx, layout.y[v] * scale + dy);
+      if (i >= 0) this.taken[i] = 1;
+    }
   }
 
   isFree(spot) {

@@ -34,9 +34,22 @@ function associations(model) {
 /** From the leaves up the least cost of both choices, from the root down the choices: ±1. */
 function fewestNegative(model, signed) {
   const { size, order, parent } = model;
+  const price = (v, own, side) => Math.max(0, own === side ? -signed[v] : signed[v]);
+  const cost = turningCosts(model, price);
+  const chosen = new Int8Array(size);
+  for (const v of order) {
+    const side = parent[v] < 0 ? 0 : chosen[parent[v]];
+    const edge = (own) => (parent[v] < 0 ? 0 : price(v, own, side));
+    chosen[v] = cost[1][v] + edge(1) < cost[0][v] + edge(0) ? 1 : 0;
+  }
+  return chosen.map((turn) => 1 - 2 * turn);
+}
+
+/** The least weight on negative edges below every node, when it is not turned, and when it is. */
+function turningCosts(model, price) {
+  const { size, order, parent } = model;
   const mayTurn = (v) => isHidden(model, v) && (model.isGaussian || model.states[v] === 2);
   const cost = [new Float64Array(size), new Float64Array(size)];
-  const price = (v, own, side) => Math.max(0, own === side ? -signed[v] : signed[v]);
   for (let v = 0; v < size; v++) if (!mayTurn(v)) cost[1][v] = Number.POSITIVE_INFINITY;
   for (let i = size - 1; i >= 0; i--) {
     const v = order[i];
@@ -46,12 +59,5 @@ function fewestNegative(model, signed) {
       cost[side][parent[v]] += Math.min(stay, cost[1][v] + price(v, 1, side));
     }
   }
-  const chosen = new Int8Array(size);
-  for (const v of order) {
-    const root = parent[v] < 0;
-    const side = root ? 0 : chosen[parent[v]];
-    const stay = cost[0][v] + (root ? 0 : price(v, 0, side));
-    chosen[v] = cost[1][v] + (root ? 0 : price(v, 1, side)) < stay ? 1 : 0;
-  }
-  return chosen.map((turn) => 1 - 2 * turn);
+  return cost;
 }

@@ -338,6 +338,7 @@ export class View {
 
 /** Distance in units from a point to an edge's curve, or more than `limit`. */
 function edgeDistance(state, v, x, y, limit) {
+  if (!mayTouch(state, v, x, y, limit)) return Number.POSITIVE_INFINITY;
   const points = edgePoints(state, v);
   let best = Number.POSITIVE_INFINITY;
   for (let i = 2; i < points.length; i += 2) {
@@ -350,6 +351,20 @@ function edgeDistance(state, v, x, y, limit) {
     best = Math.min(best, Math.hypot(ax + t * (bx - ax) - x, ay + t * (by - ay) - y));
   }
   return best;
+}
+
+/** Whether a point is within the box around an edge. */
+function mayTouch({ layout, tree }, v, x, y, limit) {
+  if (layout.spiral.has(v)) return true;
+  const above = tree.parent[v];
+  const c = layout.curve;
+  const i = 4 * v;
+  const outside = (at, a, b, p, q) =>
+    at < Math.min(a, b, p, q) - limit || at > Math.max(a, b, p, q) + limit;
+  return !(
+    outside(x, layout.x[above], layout.x[v], c[i], c[i + 2]) ||
+    outside(y, layout.y[above], layout.y[v], c[i + 1], c[i + 3])
+  );
 }
 
 function edgePoints(state, v) {

@@ -1,0 +1,72 @@
+// What colours and lines mean.
+
+import { byId, element, nameOf } from "./dom.js";
+import { groupStyle, traceMarker } from "./scene.js";
+import { on } from "./state.js";
+
+export function createLegend(state, view) {
+  const box = byId("legend");
+  const show = () => {
+    const entries = [...nodeEntries(state), ...evidenceEntries(state)];
+    box.replaceChildren(...entries.map(([what, text]) => legendItem(view, what, text)));
+    view.inset = box.offsetHeight;
+  };
+  for (const event of ["evidence", "layout", "theme"]) on(state, event, show);
+  show();
+}
+
+function nodeEntries({ model, strengths }) {
+  const entries = model.groups.map((name, group) => [group, nameOf(name)]);
+  const some = entries.length > 0;
+  if (!some) entries.push([-2, "variable"]);
+  else if (model.group.subarray(0, model.observed).includes(-1)) entries.push([-1, "no group"]);
+  if (model.size > model.observed) entries.push(["hidden", "hidden variable"]);
+  if (strengths.anyNegative) entries.push(["negative", "negative"]);
+  return entries;
+}
+
+function evidenceEntries({ model, evidence }) {
+  if (evidence.size === 0) return [];
+  const entries = [["given", "supposed"]];
+  if (model.isGaussian || model.states.includes(2)) entries.push(["up", "more"], ["down", "less"]);
+  if (!model.isGaussian && model.states.some((count) => count > 2)) {
+    entries.push(["moved", "changed"]);
+  }
+  return entries;
+}
+
+function legendItem(view, what, text) {
+  const canvas = element("canvas", { width: 36, height: 28, "aria-hidden": "true" });
+  const ctx = canvas.getContext("2d");
+  ctx.scale(2, 2);
+  ctx.beginPath();
+  if (what === "negative") drawDashes(ctx, view.colours);
+  else if (what === "hidden") drawRing(ctx, 3.6, 1.3, view.colours.hidden);
+  else if (what === "given") drawRing(ctx, 5, 2.4, view.colours.accent);
+  else drawDot(ctx, what, view.colours);
+  return element("li", {}, canvas, element("span", {}, text));
+}
+
+function drawDashes(ctx, colours) {
+  ctx.setLineDash([4, 2.5]);
+  ctx.moveTo(1, 7);
+  ctx.lineTo(17, 7);
+  ctx.lineWidth = 1.8;
+  ctx.strokeStyle = colours.negative[4];
+  ctx.stroke();
+}
+
+function drawRing(ctx, radius, width, colour) {
+  traceMarker(ctx, 0, 9, 7, radius);
+  ctx.lineWidth = width;
+  ctx.strokeStyle = colour;
+  ctx.stroke();
+}
+
+function drawDot(ctx, what, colours) {
+  const isGroup = typeof what === "number";
+  const style = isGroup ? groupStyle(what, colours) : { colour: colours[what], marker: 0 };
+  traceMarker(ctx, style.marker, 9, 7, isGroup ? 4.5 : 6);
+  ctx.fillStyle = style.colour;
+  ctx.fill();
+}
