@@ -67,6 +67,12 @@ def test_integers_with_missing_cells_stay_integers(tmp_path):
     np.testing.assert_array_equal(table.values, [[0, -1], [-1, 1], [1, 0], [-1, 0]])
 
 
+@pytest.mark.parametrize("top", [127, 128, -129, 40_000, 2**31, -(2**40), 2**63 - 1])
+def test_integers_of_any_size(tmp_path, top):
+    table = table_of(written(tmp_path, f"a,b\n0,1\n{top},0\n{top},1\n"))
+    assert table.schema.labels == (tuple(sorted((0, top))), (0, 1))
+
+
 def test_booleans_with_missing_cells_stay_booleans(tmp_path):
     table = table_of(written(tmp_path, "a,b\ntrue,false\n,true\nfalse,true\n"))
     assert table.schema.labels == ((False, True), (False, True))
@@ -419,4 +425,4 @@ def test_reading_takes_less_than_five_times_the_data(tmp_path, kind):
     extra, n_rows, n_columns, family = json.loads(done.stdout)
     assert (n_rows, n_columns) == (n, m)
     assert family == ("gaussian" if kind == "real" else "discrete")
-    assert extra < 5 * 8 * n * m
+    assert extra < {"real": 4, "integer": 3, "word": 4}[kind] * 8 * n * m

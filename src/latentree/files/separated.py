@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+import numpy as np
+
 from latentree.errors import FileError, import_extra
 from latentree.files.plain import shown
 
@@ -64,7 +66,7 @@ def read_separated(
     kept = wanted(layout.names)
     parts, n_lines = [], layout.n_lines_before
     for block in _chain(first, blocks):
-        parts.append(_parse(block, layout, kept, as_text, n_lines))
+        parts.append(_narrowed(_parse(block, layout, kept, as_text, n_lines)))
         n_lines += block.count(b"\n")
     parts = [part for part in parts if part.num_rows] or parts[:1]
     _refuse_mixed(parts, as_text)
@@ -200,6 +202,23 @@ def _parse(
                 f"{shown(row.text)}"
             ) from None
         raise FileError(f"cannot be read: {str(error).splitlines()[0]}") from None
+
+
+def _narrowed(part: Any) -> Any:
+    """Return integers in the smallest type that holds them: codes take a byte instead of eight."""
+    pa, compute = import_extra("pyarrow", "cli"), import_extra("pyarrow.compute", "cli")
+    for j, kind in enumerate(part.schema.types):
+        if pa.types.is_integer(kind):
+            ends = compute.min_max(part.column(j)).as_py()
+            low, high = ends["min"] or 0, ends["max"] or 0
+            small = next(
+                size
+                for size in (np.int8, np.int16, np.int32, np.int64)
+                if np.iinfo(size).min <= low and high <= np.iinfo(size).max
+            )
+            narrow = part.column(j).cast(pa.from_numpy_dtype(small))
+            part = part.set_column(j, part.column_names[j], narrow)
+    return part
 
 
 def _refuse_mixed(parts: Sequence[Any], as_text: Sequence[str]) -> None:

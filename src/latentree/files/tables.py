@@ -151,16 +151,18 @@ def _read_text(delimiter: str) -> Callable[..., RawTable]:
         with _opened(path) as stream:
             while True:
                 try:
-                    table = read_separated(stream, delimiter, header, wanted, as_text)
-                    break
+                    return _from_text(read_separated(stream, delimiter, header, wanted, as_text))
                 except TextColumnsError as error:
                     as_text = error.names
                     stream.seek(0)
-        if table.num_rows == 0:
-            raise FileError("has a line of names, but no rows")
-        return _from_arrow(table)
 
     return read
+
+
+def _from_text(table: Any) -> RawTable:
+    if table.num_rows == 0:
+        raise FileError("has a line of names, but no rows")
+    return _from_arrow(table)
 
 
 @contextlib.contextmanager
@@ -222,19 +224,38 @@ def _select_arrow(table: Any, wanted: _Wanted) -> RawTable:
 def _from_arrow(table: Any) -> RawTable:
     """Return numbers as they are; with text, codes where they are few, else shared strings."""
     pa = import_extra("pyarrow", "cli")
+    names = tuple(table.column_names)
+    if all(map(pa.types.is_floating, table.schema.types)):
+        return RawTable(_filled(np.empty(table.shape), table, _real_cells), names)
     numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
     if all(any(test(kind) for test in numbers) for kind in table.schema.types):
         return RawTable(table, None)
     coded = _coded_table(table)
     if coded is not None:
         return RawTable(coded, None)
-    names = tuple(table.column_names)
-    cells = np.empty((table.num_rows, len(names)), object, order="F")
-    for j in range(len(names)):
-        known, places = _encoded(table.column(0))
-        cells[:, j] = np.array([*known, None], object)[places]
-        table = table.remove_column(0)  # its memory is free for the next
-    return RawTable(cells, names)
+    return RawTable(_filled(np.empty(table.shape, object, order="F"), table, _shared_cells), names)
+
+
+def _filled(out: NDArray[Any], table: Any, cells: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+    """Fill an array column by column, giving the table's memory back on the way."""
+    for j in range(out.shape[1]):
+        out[:, j] = cells(table.column(0))
+        table = table.remove_column(0)
+    return out
+
+
+def _real_cells(column: Any) -> NDArray[Any]:
+    numbers: NDArray[Any] = column.to_numpy()  # missing cells become NaN
+    return numbers
+
+
+def _shared_cells(column: Any) -> NDArray[Any]:
+    """Cells as Python objects, of which each distinct one is made once."""
+    known, places = _encoded(column)
+    objects = np.empty(len(known) + 1, object)
+    objects[:-1] = known
+    cells: NDArray[Any] = objects[places]
+    return cells
 
 
 def _coded_table(table: Any) -> Table | None:
