@@ -61,7 +61,8 @@ def test_help_is_quick():
 def test_help_and_version(run):
     code, out, err = run("--help")
     assert (code, err) == (0, "")
-    for command in "learn compare infer impute score sample plot export show demo".split(" "):
+    names = "learn compare infer impute score sample plot export show demo"
+    for command in names.split():
         assert f"\n  {command} " in out
     assert max(map(len, out.splitlines())) <= 80
     assert run("--version") == (0, f"latentree {__version__}\n", "")

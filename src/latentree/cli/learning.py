@@ -18,6 +18,7 @@ from latentree.metrics import held_out_score
 from latentree.search import METHODS, learn_model
 from latentree.table import Table
 
+_LONGEST = 28  # characters of a name in a list
 _SHOWN = 6  # variables named for a hidden one; the others are counted
 
 
@@ -236,10 +237,14 @@ def show_voices(screen: Screen, found: Sequence[Voice]) -> None:
 def _spoken(voice: Voice) -> str:
     pairs = zip(voice.members[:_SHOWN], voice.strengths[:_SHOWN], strict=True)
     # Names do not break in two where a line is full.
-    named = ", ".join(f"{name}\u00a0{strength:.2f}" for name, strength in pairs)
+    named = ", ".join(f"{_short(name)}\u00a0{strength:.2f}" for name, strength in pairs)
     more = len(voice.members) - _SHOWN
     from_afar = "" if voice.own else "between others; from afar "
     return f"{from_afar}{named}{f' and {more} more' if more > 0 else ''}"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
 
 
 def _voice_facts(voice: Voice) -> dict[str, Any]:
