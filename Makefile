@@ -1,4 +1,4 @@
-# make test, make lint, make demo, make bench: each installs what it needs into .venv first.
+# make test, lint, demo, bench, docs: each installs what it needs into .venv first.
 # PYTHON chooses the interpreter for that, BENCH what the benchmarks are told.
 
 PYTHON ?= python3
@@ -7,7 +7,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 
 .DELETE_ON_ERROR:
-.PHONY: install demo test lint bench clean
+.PHONY: install demo test lint bench docs clean
 
 test: lint
 	$(BIN)/python -m pytest -n auto --dist worksteal
@@ -19,10 +19,13 @@ lint: $(INSTALLED)
 	$(BIN)/lint-imports --no-cache
 
 demo: $(INSTALLED)
-	@for example in $(wildcard examples/*.py); do $(BIN)/python $$example || exit 1; done
+	$(BIN)/latentree demo
 
 bench: $(INSTALLED)
 	@for script in $(filter-out benchmarks/common.py,$(wildcard benchmarks/*.py)); do $(BIN)/python $$script $(BENCH) || exit 1; done
+
+docs: .venv/.docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
 
 install: $(INSTALLED)
 
@@ -30,6 +33,10 @@ install: $(INSTALLED)
 $(INSTALLED): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+.venv/.docs: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
 
 clean:

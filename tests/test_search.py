@@ -154,6 +154,16 @@ def test_missing_cells_weights_and_blocks():
 
 
 @pytest.mark.parametrize("method", search.METHODS)
+def test_every_method_takes_missing_real_cells(method):
+    rng = np.random.default_rng(11)
+    X = draw("gaussian", simulate.double_star(8), 500, rng, (0.6, 0.8))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    model, report = search.learn_model(X, method, random_state=0)
+    assert model.tree.n_observed == 8
+    assert np.isfinite(report.log_likelihood)
+
+
+@pytest.mark.parametrize("method", search.METHODS)
 @pytest.mark.parametrize("family", ["gaussian", "discrete"])
 def test_every_method_learns_by_name(method, family):
     rng = np.random.default_rng(10)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from latentree.distances import Distances, information_distances
     from latentree.em import fit_parameters
     from latentree.estimator import LatentTree
+    from latentree.explorer import write_explorer
     from latentree.files import load
     from latentree.models import DiscreteTreeModel, GaussianTreeModel
     from latentree.plot import plot_tree
@@ -45,6 +46,7 @@ _HOME = {
     "information_distances": "latentree.distances",
     "load": "latentree.files",
     "plot_tree": "latentree.plot",
+    "write_explorer": "latentree.explorer",
 }
 _MODULES = (
     "datasets",
@@ -82,6 +84,7 @@ __all__ = [
     "search",
     "simulate",
     "structure",
+    "write_explorer",
 ]
 
 

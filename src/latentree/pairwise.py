@@ -238,7 +238,7 @@ class PairwiseCorrelations(Dependence):
     def __init__(self, table: Table, centred: bool = True) -> None:
         super().__init__(table)
         self._centred = centred
-        x = np.ascontiguousarray(table.values.T, np.float64)
+        x = np.array(table.values.T, np.float64, order="C")  # a copy, whatever the order was
         present, weighted = self._present
         x[present == 0] = 0.0
         # Close to standardised, so that the differences of sums below lose no digits.

@@ -96,6 +96,18 @@ def test_distances_are_additive_with_signs_and_give_the_parameters_back(seed):
     np.testing.assert_allclose(again.covariance(), model.covariance(), atol=1e-9)
 
 
+@given(trees(), seeds)
+@settings(max_examples=40, deadline=None)
+def test_oriented_hidden_nodes_follow_their_nearest_variable(tree, seed):
+    model = random_gaussian(tree, np.random.default_rng(seed))
+    turned = model.oriented()
+    np.testing.assert_allclose(turned.covariance(), model.covariance(), atol=1e-12)
+    if tree.n_hidden:
+        rho = turned.correlation(tree.hidden, range(tree.n_observed))
+        strongest = np.abs(rho).argmax(axis=1)
+        assert (rho[np.arange(tree.n_hidden), strongest] > 0).all()
+
+
 def test_samples_follow_the_model_within_statistical_error():
     rng = np.random.default_rng(3)
     model = random_gaussian(random_latent_tree(6, rng), rng)

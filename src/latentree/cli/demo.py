@@ -13,6 +13,7 @@ from latentree.cli.hidden import Voice, voices
 from latentree.cli.screen import Screen
 from latentree.datasets import Dataset, load_holzinger, load_stocks
 from latentree.errors import FileError
+from latentree.files.tables import write_table
 
 METHOD = "clrg"
 
@@ -34,7 +35,7 @@ EXAMPLES = (
 
 
 def demo(screen: Screen, folder: str, seed: int) -> None:
-    """Learn every example, print the tables, write pictures and say what was found."""
+    """Learn every example, print the tables, write data, models and pictures, say what it found."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except FileExistsError:
@@ -56,6 +57,8 @@ def _run(screen: Screen, example: Example, folder: Path, seed: int) -> None:
     learning.show_voices(screen, found)
     screen.prose(f"\n{sentence(example, dataset, found)}\n")
     stem = folder / example.name
+    write_table(f"{stem}.csv", dataset.names, dataset.data)
+    screen.tell(f"wrote {stem}.csv")
     page = f"{stem}.html" if outputs.has_explorer() else None
     targets = learning.Targets(f"{stem}.json", page, f"{stem}.png")
     targets.write(screen, result, table, dict(dataset.groups))

@@ -105,14 +105,10 @@ class GaussianProblem:
         )
 
     def model(self, point: FloatArray) -> GaussianTreeModel:
-        """Return the model at a point."""
+        """Return the model at a point, hidden nodes turned the way of the data."""
         z, mean, log_scale = self._split(point)
-        return GaussianTreeModel(
-            self.tree,
-            np.tanh(z),
-            self.center + self.spread * mean,
-            self.spread * np.exp(log_scale),
-        )
+        center, scale = self.center + self.spread * mean, self.spread * np.exp(log_scale)
+        return GaussianTreeModel(self.tree, np.tanh(z), center, scale).oriented()
 
 
 def column_moments(table: Table) -> tuple[FloatArray, FloatArray]:

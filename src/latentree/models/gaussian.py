@@ -139,11 +139,8 @@ class GaussianTreeModel(Savable):
         observed = np.arange(tree.n_observed)
         first = observed if rows is None else np.asarray(rows, np.int64)
         second = observed if columns is None else np.asarray(columns, np.int64)
-        with np.errstate(divide="ignore"):
-            lengths = np.where(tree.parent < 0, 0.0, -np.log(np.abs(self.correlations)))
-        strength = np.exp(-tree._path_matrix(first, second, lengths))
-        edge_sign = np.where(self.correlations < 0, -1.0, 1.0)
-        sign = tree_kernels.path_signs(tree.order, tree.parent, edge_sign)
+        strength = np.exp(-tree._path_matrix(first, second, self._edge_lengths()))
+        sign = self._node_signs()
         return np.asarray(strength * sign[first][:, None] * sign[second])
 
     def covariance(self) -> FloatArray:
@@ -154,6 +151,32 @@ class GaussianTreeModel(Savable):
         """Log-determinant of the covariance of the observed variables, in O(nodes)."""
         at_mean = self._log_likelihood(self.means[None, :])[0]
         return float(-2.0 * at_mean - self.tree.n_observed * np.log(2.0 * np.pi))
+
+    def oriented(self) -> GaussianTreeModel:
+        """Return the same distribution with hidden nodes that point the way of the data.
+
+        The sign of a hidden variable is free. Here each one correlates positively with the
+        observed variable that it correlates with most.
+        """
+        tree = self.tree
+        nearest, _ = tree_kernels.nearest_observed(
+            tree.order, tree.parent, self._edge_lengths(), tree.n_observed
+        )
+        sign = self._node_signs()
+        turn = np.where(np.arange(tree.n_nodes) < tree.n_observed, 1.0, sign * sign[nearest])
+        correlations = self.correlations * turn * turn[tree.parent]
+        return GaussianTreeModel(tree, correlations, self.means, self.scales)
+
+    def _edge_lengths(self) -> FloatArray:
+        """−log|ρ| of the edge above every node, 0 at roots; infinite where ρ = 0."""
+        with np.errstate(divide="ignore"):
+            return np.where(self.tree.parent < 0, 0.0, -np.log(np.abs(self.correlations)))
+
+    def _node_signs(self) -> FloatArray:
+        """Sign of the correlation of every node with the root of its component."""
+        edge_sign = np.where(self.correlations < 0, -1.0, 1.0)
+        signs: FloatArray = tree_kernels.path_signs(self.tree.order, self.tree.parent, edge_sign)
+        return signs
 
     def information_distances(self) -> Distances:
         """Exact information distances −log|ρ| between all nodes, with their signs."""
