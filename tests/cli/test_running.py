@@ -105,6 +105,7 @@ def mistakes(made: Path, folder: Path):
     (folder / "ragged.csv").write_text("a,b\n1.5,2\n3\n")
     (folder / "numbers.csv").write_text("1.5,2.5\n1,2\n")
     (folder / "mixed.csv").write_text("id,b,c\nu,1.5,2\nv,2.5,3\n")
+    (folder / "words.csv").write_text("id,b,c\nu,1,2\nv,2,3\n")
     (folder / "constant.csv").write_text("a,b,c\n1,1.5,2.1\n1,2.5,3.1\n1,3.5,7.1\n")
     (folder / "no.json").write_text("{")
     real, model = made / "real.csv", made / "real.json"
@@ -116,6 +117,10 @@ def mistakes(made: Path, folder: Path):
     yield ["learn", folder / "mixed.csv"], "--family gaussian"
     yield ["learn", folder / "mixed.csv"], "(--columns, --drop)"
     yield ["learn", folder / "constant.csv", "--family", "gaussian"], "column 'a' is constant"
+    yield (
+        ["learn", folder / "words.csv", "--family", "gaussian"],
+        "column 'id' holds words ('u', …)",
+    )
     yield ["learn", real, "--drop", "z"], "there is no column 'z'"
     yield ["learn", real, "--test-fraction", "1"], "leaves 400 rows to test on"
     yield ["learn", real, "--out", folder / "no" / "m.json"], "there is no folder"

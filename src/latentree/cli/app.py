@@ -294,4 +294,4 @@ def _names(text: str | None) -> list[str] | None:
     """Names separated by commas, as a CSV line: quotes hold names with commas."""
     import csv
 
-    return None if text is None else next(csv.reader([text]), [""])
+    return None if text is None else next(csv.reader([text], skipinitialspace=True), [""])

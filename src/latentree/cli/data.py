@@ -28,11 +28,23 @@ def read_data(screen: Screen, path: str, choice: Choice) -> Table:
     """Read a table to learn from, and say what it holds."""
     raw = read_table(path, columns=choice.columns, drop=choice.drop, header=choice.header)
     try:
+        _refuse_words(raw.data, choice.family)
         table = as_table(raw.data, choice.family, names=raw.names)
     except DataError as error:
         raise FileError(f"{called(path)}: {error}") from error
     screen.tell(f"{called(path)}: {described(table)}")
     return table
+
+
+def _refuse_words(data: Any, family: str) -> None:
+    """Name the column that keeps a table from being real; words come coded from the file."""
+    if isinstance(data, Table) and family == "gaussian":
+        for name, labels in zip(data.names, data.schema.labels, strict=True):
+            if any(isinstance(label, str) for label in labels):
+                raise DataError(
+                    f"column {name!r} holds words ({labels[0]!r}, …), so family='gaussian' cannot "
+                    "use it: drop it, or use family='discrete'"
+                )
 
 
 def read_for(screen: Screen, model: Any, path: str, header: bool | None) -> Table:
