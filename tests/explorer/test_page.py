@@ -261,6 +261,10 @@ def test_arrows_walk_and_escape_clears(browser, tmp_path):
     assert selected(browser) == -1
 
 
+def shown_in_picture(browser, node: int) -> bool:
+    return bool(browser.run(f"return window.latentreeExplorer.state.layout.visible[{node}]"))
+
+
 def test_branches_fold(browser, tmp_path):
     model = gaussian(7)
     show(browser, tmp_path, model)
@@ -281,6 +285,14 @@ def test_branches_fold(browser, tmp_path):
     assert browser.run(count) == model.tree.n_nodes - size + 1
     browser.click_on("#unfold")
     assert browser.run(count) == model.tree.n_nodes
+    browser.wheel(*spot(browser, inner), -200)
+    before = spot(browser, inner)
+    browser.type("f")
+    assert spot(browser, inner) == pytest.approx(before, abs=1.5)
+    hidden = next(v for v in range(model.tree.n_nodes) if not shown_in_picture(browser, v))
+    browser.type("/")
+    browser.type(model.tree.names[hidden], "Enter")
+    assert shown_in_picture(browser, hidden)
 
 
 def test_touch_selects(browser, tmp_path):

@@ -44,6 +44,10 @@ function isForOthers(event) {
 /** First the selection goes, then the evidence. */
 function clear(state) {
   byId("take").open = false;
+  if (byId("outline-box").classList.contains("open")) {
+    byId("list").click();
+    return;
+  }
   if (document.activeElement?.matches("input")) document.activeElement.blur();
   if (state.selection !== null) select(state, null);
   else if (state.evidence.size > 0) clearEvidence(state);

@@ -36,7 +36,9 @@ export function createMinimap(state, view) {
     ctx.setTransform(2, 0, 0, 2, 0, 0);
     ctx.lineWidth = 1.4;
     ctx.strokeStyle = view.colours.accent;
-    ctx.strokeRect(seen.x, seen.y, seen.right - seen.x, seen.bottom - seen.y);
+    const wide = Math.max(seen.right - seen.x, 7);
+    const tall = Math.max(seen.bottom - seen.y, 5);
+    ctx.strokeRect((seen.x + seen.right - wide) / 2, (seen.y + seen.bottom - tall) / 2, wide, tall);
   };
 
   /** What is seen, in pixels of the map. */

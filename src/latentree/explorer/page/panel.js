@@ -9,6 +9,10 @@ import { modelEdge } from "./scene.js";
 import { on, rename, select, setEvidence, toggleFold } from "./state.js";
 
 const LISTED = 12;
+const TURNED =
+  "The picture draws this variable turned round, high for low: which end of a hidden variable " +
+  "counts as high is a matter of convention, and so fewer edges are negative. All numbers are " +
+  "those of the model.";
 
 export function createPanel(state, view) {
   const body = byId("details");
@@ -142,6 +146,7 @@ function nodeParts(state, view, v) {
   return [
     element("p", { class: "kind" }, hidden ? "Hidden variable" : `Variable${group}`),
     hidden ? nameField(state, v) : element("h2", {}, nameOf(model.names[v])),
+    state.strengths.turned[v] < 0 ? element("p", { class: "quiet" }, TURNED) : null,
     buttons(state, view, v),
     section("Distribution", ...distribution(state, v)),
     ...relatives(state, view, v),

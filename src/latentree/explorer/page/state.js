@@ -20,6 +20,7 @@ export function createState(payload) {
     folded: new Uint8Array(model.size),
     selection: null,
     hover: null,
+    drift: { x: 0, y: 0 },
     evidence: new Map(),
     prior: infer(model, new Map()),
     listeners: new Map(),
@@ -88,9 +89,13 @@ function updatePosterior(state) {
 /** Fold or unfold what lies beyond a node, seen from the middle of the tree. */
 export function toggleFold(state, node) {
   if (state.tree.childStart[node + 1] === state.tree.childStart[node]) return;
+  const { x, y } = state.layout;
   state.folded[node] = state.folded[node] ? 0 : 1;
   relayOut(state);
+  // How far the node has moved, so that the view can move with it.
+  state.drift = { x: state.layout.x[node] - x[node], y: state.layout.y[node] - y[node] };
   emit(state, "fold");
+  state.drift = { x: 0, y: 0 };
 }
 
 export function unfoldAll(state) {

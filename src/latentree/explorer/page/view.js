@@ -62,7 +62,7 @@ export class View {
       on(state, event, () => this.invalidate());
     }
     on(state, "layout", () => this.fit());
-    on(state, "fold", () => this.invalidate());
+    on(state, "fold", () => this.onFold());
   }
 
   // Sizes and drawing -------------------------------------------------------------------------
@@ -101,6 +101,14 @@ export class View {
     this.frameTimes.push(performance.now() - start);
     if (this.frameTimes.length > 240) this.frameTimes.shift();
     emit(this.state, "view");
+  }
+
+  /** Keep a node that was folded where it is, or the whole in sight if it was. */
+  onFold() {
+    this.x += this.state.drift.x;
+    this.y += this.state.drift.y;
+    if (this.fitted) this.fit();
+    else this.invalidate();
   }
 
   // Where to look -----------------------------------------------------------------------------
