@@ -397,6 +397,8 @@ def test_the_slider_asks(browser, tmp_path):
     assert given == pytest.approx(model.means[4] + 0.15 * model.scales[4])
     assert differences_gaussian(browser, model, {4: given}) < 1e-9
     assert browser.run("return document.activeElement.type") == "range"
+    browser.click_on("#details [data-key=clear]")
+    assert browser.run("return window.latentreeExplorer.state.evidence.size") == 0
 
 
 @pytest.mark.parametrize("seed", [21, 22])

@@ -84,12 +84,11 @@ export function layOut(model, tree, kind, folded, aspect) {
     x: new Float32Array(size),
     y: new Float32Array(size),
     angle: new Float32Array(size),
-    hasSlot: placed.own.map((width) => (width > 0 ? 1 : 0)),
     curve: new Float32Array(4 * size),
     spiral: new Map(),
   };
   if (radial) {
-    placeInDiscs(tree, placed, layout, aspect);
+    placeInDiscs(tree, placed, layout, aspect, model.names);
   } else {
     placeInLayers(tree, placed, layout, aspect);
   }
@@ -219,11 +218,12 @@ function placeInLayers(tree, placed, layout, aspect) {
 
 // Discs ---------------------------------------------------------------------------------------
 
-function placeInDiscs(tree, placed, layout, aspect) {
+function placeInDiscs(tree, placed, layout, aspect, names) {
   const { parent } = tree;
   const discs = placed.roots.map((root) => discOf(tree, placed, root));
-  pack(discs, aspect);
+  pack(discs, aspect, labelMargin(names));
   const disc = new Array(parent.length);
+  const fans = fansOf(tree, placed);
   for (const one of discs) disc[one.root] = one;
   for (const v of placed.shown) {
     const above = parent[v];
@@ -234,7 +234,7 @@ function placeInDiscs(tree, placed, layout, aspect) {
     layout.x[v] = x + r * Math.cos(angle);
     layout.y[v] = y + r * Math.sin(angle);
     layout.angle[v] = above < 0 ? 0 : angle;
-    if (above >= 0) bend(placed, layout, disc[v], above, v);
+    if (above >= 0) bend(placed, layout, fans, disc[v], above, v);
   }
 }
 
@@ -244,23 +244,49 @@ function discOf(tree, placed, root) {
   const hasBranches = tree.childStart[root + 1] > tree.childStart[root];
   const open = hasBranches && placed.visible[last] === 1;
   const ahead = open ? placed.slot[last] : 0;
-  const radius = open ? Math.max(slots / (2 * Math.PI), 1.5) : 0;
+  const radius = open ? Math.max(slots / (2 * Math.PI), 2) : 0;
   return { root, turn: (2 * Math.PI) / slots, ahead, radius, x: 0, y: 0 };
 }
 
+/** Nodes all of whose branches end at one level: straight lines to them meet nothing. */
+function fansOf({ parent, childStart }, { shown, visible, level }) {
+  const fans = new Uint8Array(parent.length).fill(1);
+  const end = new Float64Array(parent.length);
+  for (const v of shown) {
+    const above = parent[v];
+    if (above < 0) continue;
+    const inner = childStart[v + 1] > childStart[v] && visible[v];
+    if (inner || (end[above] > 0 && Math.abs(end[above] - level[v]) > 1e-9)) fans[above] = 0;
+    end[above] = level[v];
+  }
+  return fans;
+}
+
+function straight(layout, above, v) {
+  const at = (share) => [
+    layout.x[above] + share * (layout.x[v] - layout.x[above]),
+    layout.y[above] + share * (layout.y[v] - layout.y[above]),
+  ];
+  layout.curve.set([...at(1 / 3), ...at(2 / 3)], 4 * v);
+}
+
 /** The curve from a node's parent to it: radial at both ends, or a spiral where it is long. */
-function bend(placed, layout, { turn, ahead, radius, x, y }, above, v) {
+function bend(placed, layout, fans, { turn, ahead, radius, x, y }, above, v) {
   const from = placed.level[above] * radius;
   const to = placed.level[v] * radius;
   const end = (placed.slot[v] - ahead) * turn;
   const start = from === 0 ? end : (placed.slot[above] - ahead) * turn;
+  if (fans[above]) {
+    straight(layout, above, v);
+    return;
+  }
   const middle = (from + to) / 2;
   const points = [middle * Math.cos(start) + x, middle * Math.sin(start) + y];
   points.push(middle * Math.cos(end) + x, middle * Math.sin(end) + y);
   layout.curve.set(points, 4 * v);
   const wide = Math.abs(end - start);
   if (wide < 0.7) return;
-  const steps = Math.ceil(wide / 0.12);
+  const steps = Math.ceil(wide / 0.05);
   const spiral = new Float32Array(2 * (steps + 1));
   for (let i = 0; i <= steps; i++) {
     const u = i / steps;
@@ -272,29 +298,47 @@ function bend(placed, layout, { turn, ahead, radius, x, y }, above, v) {
   layout.spiral.set(v, spiral);
 }
 
-/** Discs in rows of falling size, about as wide as asked, with room for labels between them. */
-function pack(discs, aspect) {
+/** Room for a label in units: about that of a name of middling length. */
+function labelMargin(names) {
+  const lengths = names.map((name) => name.length).sort((a, b) => a - b);
+  return Math.min(Math.max(0.55 * lengths[lengths.length >> 1] + 1, 2.5), 9);
+}
+
+/** Discs in rows of falling size, in the width that fills the picture best. */
+function pack(discs, aspect, margin) {
   if (discs.length === 1) return;
-  const margin = 7;
-  const side = (disc) => (disc.radius > 0 ? 2 * (disc.radius + margin) : 2);
-  const wide = (disc) => (disc.radius > 0 ? side(disc) : 2 * margin);
   const sorted = discs.slice().sort((a, b) => b.radius - a.radius);
-  const area = sorted.reduce((sum, disc) => sum + side(disc) * wide(disc), 0);
-  const limit = Math.max(Math.sqrt(area * aspect), wide(sorted[0]));
-  let x = 0;
-  let y = 0;
-  let tall = 0;
-  for (const disc of sorted) {
-    if (x > 0 && x + wide(disc) > limit) {
+  const boxes = sorted.map((disc) => ({
+    disc,
+    wide: disc.radius > 0 ? 2 * (disc.radius + margin) : 2 * margin,
+    tall: disc.radius > 0 ? 2 * (disc.radius + margin) : 2,
+  }));
+  const area = boxes.reduce((sum, { wide, tall }) => sum + wide * tall, 0);
+  let best = null;
+  for (const factor of [0.7, 0.85, 1, 1.2, 1.4, 1.7, 2.1, 2.6]) {
+    const size = fillRows(boxes, Math.max(Math.sqrt(area * aspect) * factor, boxes[0].wide));
+    const needed = Math.max(size.wide / aspect, size.tall);
+    if (best === null || needed < best.needed) best = { needed, limit: size.limit };
+  }
+  fillRows(boxes, best.limit);
+}
+
+/** Put boxes into rows no wider than a limit; returns the size of the whole. */
+function fillRows(boxes, limit) {
+  let [x, y, tall, widest] = [0, 0, 0, 0];
+  for (const box of boxes) {
+    if (x > 0 && x + box.wide > limit) {
       y += tall;
       x = 0;
       tall = 0;
     }
-    tall = Math.max(tall, side(disc));
-    disc.x = x + wide(disc) / 2;
-    disc.y = y + side(disc) / 2;
-    x += wide(disc);
+    box.disc.x = x + box.wide / 2;
+    box.disc.y = y + box.tall / 2;
+    tall = Math.max(tall, box.tall);
+    x += box.wide;
+    widest = Math.max(widest, x);
   }
+  return { limit, wide: widest, tall: y + tall };
 }
 
 function boundsOf(layout) {

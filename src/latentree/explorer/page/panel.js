@@ -35,6 +35,7 @@ function refresh(state, body, show) {
     const node = state.selection?.node;
     body.querySelector(".bell")?.replaceWith(bellChart(state, node));
     body.querySelector(".summary")?.replaceWith(summaryOf(state, node));
+    body.querySelector("[data-key=clear]").hidden = !state.evidence.has(node);
     return;
   }
   const key = active && body.contains(active) ? active.dataset.key : undefined;
@@ -275,7 +276,12 @@ function sigmaControl(state, v) {
   );
   const clear = element(
     "button",
-    { type: "button", "data-key": "clear", click: () => set(undefined) },
+    {
+      type: "button",
+      "data-key": "clear",
+      hidden: given === undefined,
+      click: () => set(undefined),
+    },
     "Clear",
   );
   return element(
@@ -283,7 +289,7 @@ function sigmaControl(state, v) {
     { class: "ask" },
     element("div", { class: "row" }, element("span", { class: "quiet" }, "Suppose it is"), field),
     slider,
-    element("div", { class: "buttons" }, quick, given === undefined ? null : clear),
+    element("div", { class: "buttons" }, quick, clear),
   );
 }
 

@@ -9,7 +9,7 @@ const LEVELS = 6; // of strength, each drawn at once
 const MOST_LABELS = 320;
 const CROWD = 1500; // nodes in sight beyond which few labels are better than many
 const LONGEST = 30; // characters of a label
-const ROOMY = 10.4; // pixels a row at which all labels fit by construction
+const ROOMY = 9.2; // pixels a row at which all labels fit by construction
 
 /** Edges by sign and strength, so that each kind is one stroke. */
 export function edgeBuckets(state) {
@@ -277,13 +277,19 @@ function drawMarks(ctx, state, frame, colours) {
 
 export const FONT = 'system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif';
 
+/** Size in pixels of a label's letters. */
+export function fontSize(scale) {
+  return clamp(scale * 0.74, 9, scale > 26 ? 14.5 : 13);
+}
+
 /** A name as it is drawn: cut to a length, line breaks as blanks. */
 export function labelOf(name) {
   const letters = Array.from(shownName(name.replace(/\s+/gu, " ")));
   return letters.length > LONGEST ? `${letters.slice(0, LONGEST - 1).join("")}…` : letters.join("");
 }
 
-function labelWidth(ctx, state, v) {
+/** Width of a node's label, in units of the font's size; measured once. */
+export function labelWidth(ctx, state, v) {
   state.widths ??= new Map();
   const text = labelOf(state.model.names[v]);
   let width = state.widths.get(text);
@@ -297,7 +303,7 @@ function labelWidth(ctx, state, v) {
 
 /** Write the labels that have room, the most important first. */
 function drawLabels(ctx, state, frame, colours) {
-  const size = clamp(frame.scale * 0.74, 9.5, frame.scale > 26 ? 14.5 : 13);
+  const size = fontSize(frame.scale);
   const roomy = frame.scale >= ROOMY;
   const crowded = frame.nodes.length > CROWD;
   const most = roomy ? MOST_LABELS : crowded ? 60 : 160;
@@ -357,7 +363,7 @@ function labelImportance(state) {
 }
 
 /** Whether nothing is drawn beyond a node. */
-function isLeaf({ tree, folded }, v) {
+export function isLeaf({ tree, folded }, v) {
   return folded[v] === 1 || tree.childStart[v + 1] === tree.childStart[v];
 }
 

@@ -2,10 +2,13 @@
 
 import { isHidden } from "./model.js";
 import { clamp } from "./numbers.js";
-import { drawScene } from "./scene.js";
+import { drawScene, fontSize, isLeaf, labelWidth } from "./scene.js";
 import { emit, on, relayOut, select, toggleFold } from "./state.js";
 
 const LARGEST = 90; // pixels a unit
+const LARGEST_WHOLE = 56; // the same when all is shown
+const MARGIN = 22;
+const MEASURED = 600; // nodes up to which labels count for the size of the whole
 const CLICK = 5; // pixels that a click may move
 
 /** Colours as the style sheet has them for the theme in use. */
@@ -54,7 +57,6 @@ export class View {
     this.inset = 0; // pixels at the bottom that the legend takes
     this.pending = 0;
     this.flight = 0;
-    this.frameTimes = [];
     this.pointers = new Map();
     new ResizeObserver(() => this.resize()).observe(canvas);
     this.listen();
@@ -80,8 +82,8 @@ export class View {
     if (first || this.fitted) {
       this.state.aspect = this.width / this.height;
       relayOut(this.state);
+      emit(this.state, "resize");
       this.fit(false);
-      Object.assign(this, this.whole());
     }
     this.draw();
   }
@@ -95,11 +97,8 @@ export class View {
   }
 
   draw() {
-    const start = performance.now();
     this.ctx.setTransform(this.ratio ?? 1, 0, 0, this.ratio ?? 1, 0, 0);
     drawScene(this.ctx, this.state, this, this.colours);
-    this.frameTimes.push(performance.now() - start);
-    if (this.frameTimes.length > 240) this.frameTimes.shift();
     emit(this.state, "view");
   }
 
@@ -128,21 +127,48 @@ export class View {
     };
   }
 
-  /** The view that shows everything, with room for labels. */
+  /** The view that shows everything, labels too, as large as it can. */
   whole() {
-    const { bounds, kind, shown } = this.state.layout;
-    const wide = Math.max(bounds.right - bounds.left, 1);
-    const tall = Math.max(bounds.bottom - bounds.top, 1);
-    const label = shown.length > 600 ? 14 : Math.min(90, this.width * 0.16);
-    const left = kind === "radial" ? label : 24;
-    const across = (this.width - left - label - 12) / wide;
-    const down = (this.height - this.inset - (kind === "radial" ? 1.3 * label : 44)) / tall;
-    const scale = clamp(Math.min(across, down), 0.01, 56);
+    const wide = this.width - 2 * MARGIN;
+    const tall = this.height - this.inset - 2 * MARGIN;
+    let [low, high] = [0.001, LARGEST_WHOLE];
+    for (let i = 0; i < 40 && high / low > 1.002; i++) {
+      const scale = Math.sqrt(low * high);
+      const box = this.extent(scale);
+      if (box.right - box.left <= wide && box.bottom - box.top <= tall) low = scale;
+      else high = scale;
+    }
+    const box = this.extent(low);
     return {
-      x: (bounds.left + bounds.right) / 2 + (label - left) / 2 / scale,
-      y: (bounds.top + bounds.bottom) / 2 + this.inset / 2 / scale,
-      scale,
+      x: (box.left + box.right) / 2 / low,
+      y: ((box.top + box.bottom) / 2 + this.inset / 2) / low,
+      scale: low,
     };
+  }
+
+  /** Borders in pixels, around the origin, of all that is drawn at a scale. */
+  extent(scale) {
+    const { layout } = this.state;
+    const { bounds, shown } = layout;
+    const box = {
+      left: bounds.left * scale,
+      right: bounds.right * scale,
+      top: bounds.top * scale,
+      bottom: bounds.bottom * scale,
+    };
+    if (shown.length > MEASURED) return box;
+    const font = fontSize(scale);
+    for (const v of shown) {
+      if (!isLeaf(this.state, v)) continue;
+      const reach = labelWidth(this.ctx, this.state, v) * font + 0.8 * font;
+      const x = layout.x[v] * scale + reach * Math.cos(layout.angle[v]);
+      const y = layout.y[v] * scale + reach * Math.sin(layout.angle[v]);
+      box.left = Math.min(box.left, x);
+      box.right = Math.max(box.right, x);
+      box.top = Math.min(box.top, y);
+      box.bottom = Math.max(box.bottom, y);
+    }
+    return box;
   }
 
   fit(smoothly = true) {
