@@ -8,6 +8,7 @@ const FAMILY_GAP = 0.6;
 const WIDEST_SLOT = 9;
 const CENTER = 0.1;
 const STRETCH = 0.3;
+const HEAVY = 0.4; // a branch with this share of the variables makes the middle an edge, not a node
 
 /** The tree hung by its middle: parents, children (small branches first) and an order. */
 export function hangByMiddle(model) {
@@ -23,7 +24,50 @@ export function hangByMiddle(model) {
     tree.child.set(part, tree.childStart[v]);
   }
   tree.order = traversal(tree);
-  return { ...tree, size: subtreeSizes(tree.order, up) };
+  return { ...tree, size: subtreeSizes(tree.order, up), partner: partners(model, tree) };
+}
+
+/** For roots with a heavy branch the node where it begins: the middle is the edge to it. */
+function partners(model, { parent, childStart, child, order }) {
+  const below = new Int32Array(parent.length).fill(1, 0, model.observed);
+  for (let i = order.length - 1; i >= 0; i--) {
+    if (parent[order[i]] >= 0) below[parent[order[i]]] += below[order[i]];
+  }
+  const partner = new Map();
+  for (const root of order) {
+    if (parent[root] >= 0 || below[root] < 2) continue;
+    const branches = Array.from(child.subarray(childStart[root], childStart[root + 1]));
+    const heaviest = branches.reduce((a, b) => (below[b] > below[a] ? b : a));
+    if (below[heaviest] >= HEAVY * below[root]) partner.set(root, heaviest);
+  }
+  return partner;
+}
+
+/** The tree with a new node, beyond all others, in the middle of every edge that is a middle. */
+function withMiddles(tree, folded) {
+  const parent = Array.from(tree.parent);
+  const lists = parent.map((_, v) =>
+    Array.from(tree.child.subarray(tree.childStart[v], tree.childStart[v + 1])),
+  );
+  for (const [root, heavy] of tree.partner) {
+    if (folded[root]) continue;
+    const middle = parent.length;
+    parent[root] = middle;
+    parent[heavy] = middle;
+    parent.push(-1);
+    lists[root] = lists[root].filter((v) => v !== heavy);
+    lists.push([root, heavy]);
+  }
+  const childStart = new Int32Array(parent.length + 1);
+  lists.forEach((list, v) => {
+    childStart[v + 1] = childStart[v] + list.length;
+  });
+  const hung = {
+    parent: Int32Array.from(parent),
+    childStart,
+    child: Int32Array.from(lists.flat()),
+  };
+  return { ...hung, order: traversal(hung) };
 }
 
 function subtreeSizes(order, up) {
@@ -75,11 +119,11 @@ function rootedInTheMiddle(model) {
  */
 export function layOut(model, tree, kind, folded, aspect) {
   const radial = kind === "radial";
-  const placed = arrange(model, tree, folded, radial);
-  const size = model.size;
+  const hung = withMiddles(tree, folded);
+  const size = hung.parent.length;
+  const placed = arrange(model, hung, folded, radial);
   const layout = {
     kind,
-    shown: placed.shown,
     visible: placed.visible,
     x: new Float32Array(size),
     y: new Float32Array(size),
@@ -88,26 +132,47 @@ export function layOut(model, tree, kind, folded, aspect) {
     spiral: new Map(),
   };
   if (radial) {
-    placeInDiscs(tree, placed, layout, aspect, model.names);
+    placeInDiscs(hung, placed, layout, aspect, model.names);
   } else {
-    placeInLayers(tree, placed, layout, aspect);
+    placeInLayers(hung, placed, layout, aspect);
   }
+  for (const [root, heavy] of tree.partner) {
+    if (!folded[root]) bendRound(layout, hung.parent[root], root, heavy);
+  }
+  // The middles have done their work.
+  layout.shown = placed.shown.filter((v) => v < model.size);
   layout.bounds = boundsOf(layout);
   return layout;
+}
+
+/** The edge between the two halves of a tree bends towards its middle, out of its ends' box. */
+function bendRound(layout, middle, a, b) {
+  const { x, y, kind } = layout;
+  const turnA = kind === "radial" ? y[middle] : y[a];
+  const turnB = kind === "radial" ? y[middle] : y[b];
+  const steps = 32;
+  const points = new Float32Array(2 * (steps + 1));
+  for (let i = 0; i <= steps; i++) {
+    const u = i / steps;
+    const w = [(1 - u) ** 3, 3 * u * (1 - u) ** 2, 3 * u * u * (1 - u), u ** 3];
+    points[2 * i] = w[0] * x[a] + (w[1] + w[2]) * x[middle] + w[3] * x[b];
+    points[2 * i + 1] = w[0] * y[a] + w[1] * turnA + w[2] * turnB + w[3] * y[b];
+  }
+  layout.spiral.set(b, points);
 }
 
 // Arranging -----------------------------------------------------------------------------------
 
 function arrange(model, tree, folded, radial) {
   const { parent, order } = tree;
-  const visible = new Uint8Array(model.size);
+  const visible = new Uint8Array(parent.length);
   const shown = [];
   for (const v of order) {
     visible[v] = parent[v] < 0 || (visible[parent[v]] && !folded[parent[v]]) ? 1 : 0;
     if (visible[v]) shown.push(v);
   }
   const level = levels(shown, parent);
-  const own = new Float64Array(model.size);
+  const own = new Float64Array(parent.length);
   for (const v of shown) {
     const inner = !folded[v] && tree.childStart[v + 1] > tree.childStart[v];
     own[v] = v < model.observed || !inner ? 1 : 0;
