@@ -5,6 +5,7 @@ PYTHON ?= python3
 BENCH ?= --quick
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+BIOME := npx --yes @biomejs/biome@2.6.6
 
 .DELETE_ON_ERROR:
 .PHONY: install demo test lint bench docs clean
@@ -17,6 +18,8 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	@if $(BIOME) --version >/dev/null 2>&1; then $(BIOME) ci; \
+	else echo "$(BIOME) cannot be run here: the page's JavaScript is not linted"; fi
 
 demo: $(INSTALLED)
 	$(BIN)/latentree demo
