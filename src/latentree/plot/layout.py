@@ -31,7 +31,7 @@ FAMILY_GAP = 0.6
 HEAVY = 0.4
 """A branch with this share of the variables makes the middle of the tree an edge, not a node."""
 
-CURVE_POINTS = 22
+CURVE_POINTS = 44
 """Points on the curved part of an edge."""
 
 WIDEST_SLOT = 9.0
