@@ -89,7 +89,7 @@ def against_stepmix(words: lt.Table, n_states: int) -> None:
             raise Reached
 
     def ours() -> None:
-        points = start_points(problem, words, None, 2, np.random.default_rng(0))
+        points = start_points(problem, words, None, 1, np.random.default_rng(0))
         with contextlib.suppress(Reached):
             Driver(problem, Budget(), stop).maximise(points)
 

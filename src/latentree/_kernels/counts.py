@@ -183,21 +183,28 @@ def _rescale(a, b, n_states, width, out, stride, exact, shifts):
 @kernel(fastmath=True)
 def _close(prior, n_states, weights, width, source, received, stride, counts):
     """Close a root: w·log z summed, its states' posterior weights, its counts (over the prior)."""
+    z = np.zeros(width)
+    for k in range(n_states):
+        row = source[k * stride : k * stride + width]
+        for p in range(width):
+            z[p] += prior[k] * row[p]
     total = 0.0
     for p in range(width):
-        z = 0.0
-        for k in range(n_states):
-            z += prior[k] * source[k * stride + p]
         w = weights[p]
         if w > 0.0:
-            if z < TINY:
+            if z[p] < TINY:
                 return total, True
-            total += w * np.log(z)
-        scale = w / z if z > TINY else 0.0
-        for k in range(n_states):
-            x = scale * source[k * stride + p]
-            counts[k] += x
-            received[k * stride + p] = prior[k] * x
+            total += w * np.log(z[p])
+        z[p] = w / z[p] if z[p] > TINY else 0.0
+    for k in range(n_states):
+        row = source[k * stride : k * stride + width]
+        out = received[k * stride : k * stride + width]
+        count = 0.0
+        for p in range(width):
+            x = z[p] * row[p]
+            count += x
+            out[p] = prior[k] * x
+        counts[k] += count
     return total, False
 
 

@@ -19,7 +19,7 @@ BY_ROW_SHARE = 2
 """Slots with at least 1/BY_ROW_SHARE of their component's rows as patterns run row by row."""
 
 _FEW_ROWS = 128
-_WORK_PER_PART = 200_000
+_WORK_PER_PART = 160_000
 _MOST_PARTS = 16
 
 
@@ -164,7 +164,7 @@ class _Plan:
         self.n_handed = int(boundary)
         work = [self._rows(number) for number in by_row_components]
         self.gather = np.concatenate(self._gather)
-        self.row_parts = _row_parts(work, self.slots)
+        self.row_parts = _row_parts(work, self.slots, self.n_handed)
         self.pattern_parts, self.down_parts = self._pattern_parts(set(by_row_components))
 
     def _mark_by_row(self, number: int) -> bool:
@@ -285,11 +285,13 @@ def _share_out(load: NDArray[Any]) -> IntArray:
     return np.searchsorted(used, part_of)
 
 
-def _row_parts(work: list[_Rows], slots: NDArray[Any]) -> list[list[_Rows]]:
-    """Cut ranges of rows into parts of similar work."""
-    costs = [float((slots["n_states"][rows.listed] ** 2).sum()) for rows in work]
+def _row_parts(work: list[_Rows], slots: NDArray[Any], n_handed: int) -> list[list[_Rows]]:
+    """Cut ranges of rows into parts of similar work, each worth the buffer that it needs."""
+    below = slots["n_states"][slots["a"]]
+    each = slots["n_states"] * np.where(slots["kind"] == EDGE, 3.0 * below, 1.0)
+    costs = [float(each[rows.listed].sum()) for rows in work]
     total = sum(cost * rows.last for cost, rows in zip(costs, work, strict=True))
-    n_parts = int(np.clip(total / _WORK_PER_PART, 1, _MOST_PARTS))
+    n_parts = int(np.clip(total / max(_WORK_PER_PART, n_handed), 1, _MOST_PARTS))
     share = total / n_parts
     parts: list[list[_Rows]] = [[]]
     room = share
