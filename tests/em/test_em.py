@@ -210,6 +210,21 @@ def test_latent_class_likelihood_equals_the_mixture_formula():
     assert report.n_parameters == 4 + 5 * 7
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_latent_class_likelihood_equals_stepmix():
+    stepmix = pytest.importorskip("stepmix.stepmix")
+    rng = np.random.default_rng(8)
+    X = (rng.random((400, 7)) < 0.3).astype(int)
+    rival = stepmix.StepMix(
+        n_components=3, measurement="binary", random_state=0, verbose=0, progress_bar=0
+    ).fit(X)
+    parameters = rival.get_parameters()
+    ones = parameters["measurement"]["pis"]  # P(value = 1 | class), classes × variables
+    tables = [np.column_stack([1.0 - p, p]) for p in ones.T]
+    model = DiscreteTreeModel(simulate.latent_class(7), [*tables, parameters["weights"]])
+    assert model.total_log_likelihood(X) == pytest.approx(400 * rival.score(X), rel=1e-9)
+
+
 def test_gaussian_likelihood_equals_dense_evaluation():
     rng = np.random.default_rng(9)
     tree = simulate.random_latent_tree(12, rng)
