@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latentree.errors import DataError
 from latentree.explorer.summary import summary
 from latentree.files import plain
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
 from latentree.table import as_table
 from latentree.tree import Tree
+from latentree.tree.groups import groups_by_node
 
 Model = GaussianTreeModel | DiscreteTreeModel
 
@@ -90,7 +90,7 @@ def _literal(label: Hashable) -> str:
 
 def _groups(tree: Tree, groups: Any) -> dict[str, Any]:
     """Names of the groups in order of appearance, and the number of each variable's, or −1."""
-    given = _by_node(tree, groups)
+    given = groups_by_node(tree, groups)
     names = list(dict.fromkeys(group for group in given if group is not None))
     number: dict[Hashable | None, int] = {name: i for i, name in enumerate(names)}
     number[None] = -1
@@ -98,20 +98,3 @@ def _groups(tree: Tree, groups: Any) -> dict[str, Any]:
         "names": [str(name) for name in names],
         "numbers": packed([number[group] for group in given], "<i4"),
     }
-
-
-def _by_node(tree: Tree, groups: Any) -> list[Hashable | None]:
-    observed = tree.names[: tree.n_observed]
-    if hasattr(groups, "items"):  # a mapping, or a pandas Series
-        by_name = dict(groups.items())
-        known = set(observed)
-        unknown = [name for name in by_name if name not in known]
-        if unknown:
-            raise DataError(f"groups names {unknown[0]!r}, but no observed variable is called so")
-        return [by_name.get(name) for name in observed]
-    listed = list(groups)
-    if len(listed) != len(observed):
-        raise DataError(
-            f"{len(observed)} observed variables need as many groups, not {len(listed)}"
-        )
-    return listed

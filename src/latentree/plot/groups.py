@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable
 from typing import Any, NamedTuple
 
-from latentree.errors import DataError
 from latentree.tree import Tree
+from latentree.tree.groups import groups_by_node
 
 # Paul Tol's "muted" scheme: calm, and apart for every kind of colour vision.
 PALETTE = (
@@ -40,7 +40,7 @@ def group_observed(tree: Tree, groups: Any) -> Grouping:
     """
     if groups is None:
         return Grouping([0] * tree.n_observed, [Style(None, PLAIN, "o")])
-    given = _by_node(tree, groups)
+    given = groups_by_node(tree, groups)
     names = list(dict.fromkeys(group for group in given if group is not None))
     styles = [
         Style(str(name), PALETTE[i % len(PALETTE)], MARKERS[i // len(PALETTE) % len(MARKERS)])
@@ -51,21 +51,3 @@ def group_observed(tree: Tree, groups: Any) -> Grouping:
         number[None] = len(styles)
         styles.append(Style("no group", UNGROUPED, "o"))
     return Grouping([number[group] for group in given], styles)
-
-
-def _by_node(
-    tree: Tree, groups: Mapping[str, Hashable] | Sequence[Hashable]
-) -> list[Hashable | None]:
-    observed = tree.names[: tree.n_observed]
-    if hasattr(groups, "items"):  # a mapping, or a pandas Series
-        by_name = dict(groups.items())
-        unknown = [name for name in by_name if name not in set(observed)]
-        if unknown:
-            raise DataError(f"groups names {unknown[0]!r}, but no observed variable is called so")
-        return [by_name.get(name) for name in observed]
-    listed = list(groups)
-    if len(listed) != len(observed):
-        raise DataError(
-            f"{len(observed)} observed variables need as many groups, not {len(listed)}"
-        )
-    return listed
