@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ import pytest
 import latentree
 from latentree.errors import LatentTreeError, MissingExtraError, import_extra
 
+ROOT = Path(__file__).parents[1]
 PACKAGE = Path(latentree.__file__).parent
 MODULES = [
     module.name
@@ -97,11 +99,12 @@ def test_an_installed_library_is_imported():
 
 
 def test_extras_that_errors_name_exist():
-    known = importlib.metadata.metadata("latentree").get_all("Provides-Extra")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    known = project["optional-dependencies"]
     source = "\n".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
     named = re.findall(r"""import_extra\(\s*["'][\w.]+["'],\s*["'](\w+)["']""", source)
     assert set(named) <= set(known)
-    assert {"plot", "cli", "dask", "dev", "all"} <= set(known)
+    assert {"plot", "cli", "data", "dask", "dev", "all"} <= set(known)
 
 
 # Kernels ----------------------------------------------------------------------------------------

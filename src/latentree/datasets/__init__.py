@@ -9,7 +9,7 @@ Dataset(301 rows × 9 columns, 3 groups)
 
 :func:`load_holzinger` and :func:`load_stocks` come with the package. :func:`load_newsgroups` and
 :func:`load_sp100`, the data of the paper's experiments, are read from the folder that the
-environment variable ``LATENTREE_DATA`` names.
+environment variable ``LATENTREE_DATA`` names; without it the newsgroups are downloaded.
 """
 
 from latentree.datasets.bundled import load_holzinger, load_stocks

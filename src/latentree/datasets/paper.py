@@ -1,8 +1,8 @@
 """The data of the paper's experiments, which is not ours to ship.
 
-Both loaders read from the folder that the environment variable ``LATENTREE_DATA`` names. There is
-no download: the public home of the newsgroups gives no checksum to hold a file against, and the
-stocks have no public home.
+Both loaders read from the folder that the environment variable ``LATENTREE_DATA`` names. Without
+it the newsgroups are downloaded from their public home; the monthly returns have none (the authors
+publish their covariances only).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latentree.datasets.dataset import Dataset, read_columns
+from latentree.datasets.fetching import Postings, fetch_postings
 from latentree.errors import DataError
 
 # First two digits of the Standard Industrial Classification, and where each division ends.
@@ -36,21 +37,27 @@ _DIVISIONS = (
 def load_newsgroups() -> Dataset:
     """Which of 100 words occur in each of 16,242 postings to newsgroups, as 0 and 1.
 
-    ``rows["group"]`` is the newsgroup of a posting and ``rows["train"]`` tells whether it is in the
-    paper's training half. The group of a word is that in which the largest share of the postings
-    uses it.
+    Read from the folder that ``LATENTREE_DATA`` names, or else downloaded from their public home,
+    which needs the extra ``data``. Downloads are checked by their content and kept in the cache
+    folder of the system, or where ``LATENTREE_CACHE`` says.
+
+    ``rows["group"]`` is the newsgroup of a posting. From a folder there is ``rows["train"]`` too:
+    whether the posting is in the paper's training half, which was drawn at random and is not
+    public. The group of a word is that in which the largest share of the postings uses it.
     """
-    header, *body = _lines("newsgroups.csv.gz")
-    names = header.split(",")
-    data = np.loadtxt(body, np.int8, delimiter=",")
-    posted = read_columns(_lines("newsgroups_groups.csv.gz"))["group"]
-    train = np.zeros(len(data), bool)
-    train[np.loadtxt(_lines("newsgroups_train_rows.txt"), np.int64)] = True
+    if os.environ.get("LATENTREE_DATA"):
+        names, data, posted = _postings_in_folder()
+        train = np.zeros(len(data), bool)
+        train[np.loadtxt(_lines("newsgroups_train_rows.txt"), np.int64)] = True
+        rows = {"group": posted, "train": train}
+    else:
+        names, data, posted = fetch_postings()
+        rows = {"group": posted}
     return Dataset(
         data,
-        tuple(names),
+        names,
         dict(zip(names, _where_used(data, posted), strict=True)),
-        {"group": posted, "train": train},
+        rows,
         "Occurrence of 100 words in 16,242 postings of the 20 newsgroups, chosen by S. Roweis "
         "(http://cs.nyu.edu/~roweis/data/20news_w100.mat).",
     )
@@ -58,6 +65,9 @@ def load_newsgroups() -> Dataset:
 
 def load_sp100() -> Dataset:
     """Monthly returns of 84 companies of the S&P 100 and of the index, 1990 to 2007.
+
+    Read from the folder that ``LATENTREE_DATA`` names: they are not to be had from a public home.
+    :func:`load_stocks` is like them and comes with the package.
 
     ``rows["month"]`` is the month; the groups are the divisions of the Standard Industrial
     Classification.
@@ -79,6 +89,12 @@ def load_sp100() -> Dataset:
     )
 
 
+def _postings_in_folder() -> Postings:
+    header, *body = _lines("newsgroups.csv.gz")
+    posted = read_columns(_lines("newsgroups_groups.csv.gz"))["group"]
+    return Postings(tuple(header.split(",")), np.loadtxt(body, np.int8, delimiter=","), posted)
+
+
 def _where_used(data: NDArray[np.int8], posted: NDArray[np.str_]) -> list[str]:
     """For each word the newsgroup in which the largest share of the postings uses it."""
     groups = np.unique(posted)
@@ -95,8 +111,9 @@ def _lines(file: str) -> list[str]:
     folder = os.environ.get("LATENTREE_DATA", "")
     if not folder:
         raise DataError(
-            f"{file} belongs to the data of the paper, which does not come with latentree: set the "
-            "environment variable LATENTREE_DATA to the folder that holds it"
+            f"{file} belongs to the data of the paper, which does not come with latentree and has "
+            "no public home to fetch it from: set the environment variable LATENTREE_DATA to the "
+            "folder that holds it, or take load_stocks, which comes with latentree"
         )
     path = Path(folder) / file
     if not path.is_file():
