@@ -30,6 +30,10 @@ class FileError(LatentTreeError, ValueError):
     """A file cannot be read or written; the message names the file and the part at fault."""
 
 
+class MemoryBudgetError(LatentTreeError, MemoryError):
+    """Something does not fit into memory; the message says how much it needs and what does fit."""
+
+
 class MissingExtraError(LatentTreeError, ImportError):
     """An optional dependency is not installed."""
 
