@@ -114,6 +114,18 @@ class Distances:
         """Whether a whole matrix is held."""
         return isinstance(self.source, _Dense) or "_matrix" in self.__dict__
 
+    @property
+    def exponent(self) -> float:
+        """The factor c in d = −c·log|r|: K − 1 for variables of K states, 1 for all else."""
+        return self._held.exponent
+
+    @property
+    def n_effective(self) -> float | None:
+        """1 / variance of r for an independent pair: n, or (K − 1)·n in the symmetric family."""
+        if self.n_samples is None:
+            return None
+        return self.n_samples * (self.exponent if self.family == "symmetric" else 1.0)
+
     def block(self, rows: Any, columns: Any) -> FloatArray:
         """Return distances of ``rows`` × ``columns``: slices or integer arrays; a new array."""
         return self._held.distances(_as_index(rows), _as_index(columns))
@@ -289,6 +301,10 @@ class _OnDemand:
 
     def _of(self, index: Index) -> Index:
         return index if self.chosen is None else self.chosen[index]
+
+    @property
+    def exponent(self) -> float:
+        return self.statistic.exponent
 
     def distances(self, rows: Index, columns: Index) -> FloatArray:
         d = _to_distances(self._r(rows, columns), self.statistic)

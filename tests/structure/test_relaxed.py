@@ -50,6 +50,20 @@ def test_recursive_grouping_finds_the_double_star():
     assert found >= 9
 
 
+@pytest.mark.parametrize(("family", "n_states"), [("symmetric", 4), ("discrete", 3)])
+def test_many_states_are_as_easy_as_two(family, n_states):
+    # d = −(K−1)·log|r|: taken for −log|r|, a chain of 18 hidden nodes looked like 20 strangers.
+    draw = getattr(simulate, f"random_{family}_model")
+    model = draw(simulate.hidden_markov(20), n_states, 0, (0.6, 0.8))
+    distances = information_distances(model.sample(20_000, 1), family)
+    assert distances.exponent == n_states - 1
+    for method in ("rg", "clrg", "clnj"):
+        learned = structure.learn_structure(distances, method)
+        assert robinson_foulds(learned, model.tree) <= 1
+        lengths, true = (t.path_lengths().sum() for t in (learned, model.distance_tree()))
+        assert lengths == pytest.approx(true, rel=0.1)
+
+
 @pytest.mark.parametrize(("method", "limit"), [("rg", 1), ("nj", 4), ("clrg", 6), ("clnj", 6)])
 def test_the_complete_tree_from_ten_thousand_samples(method, limit):
     rng = np.random.default_rng(12)

@@ -106,6 +106,7 @@ class _Search:
         self.growing = Growing(problem, subroutine, exact=False)
         self.table = table
         self.m = problem.n_variables
+        self.scale = problem.scale
         self.seed = random_state
         self.n_hidden = 0
 
@@ -171,7 +172,7 @@ class _Search:
         everyone = sorted({node for edge in edges for node in edge} | set(observed.tolist()))
         number = {node: place for place, node in enumerate(everyone)}
         pairs = np.array([(number[a], number[b]) for a, b in edges], np.int64).reshape(-1, 2)
-        lengths = np.maximum(list(edges.values()), 0.0)
+        lengths = self.scale * np.maximum(list(edges.values()), 0.0)
         tree = Tree.from_edges(pairs, observed.size, lengths, minimal=True)
         table = columns(self.table, observed)
         problem = make_problem(tree.renamed(table.names), table)

@@ -52,7 +52,8 @@ def cl_grouping(
     exact : bool
         Whether the distances are those of a tree, up to rounding.
     threshold : float
-        ε′: edges with a hidden end that are shorter than this are contracted in the end.
+        ε′: edges with a hidden end that are shorter than this, on the scale −log|ρ|, are contracted
+        in the end.
     progress : callable, optional
         Called as ``progress(done, total, message)`` after every 64 neighbourhoods.
 

@@ -13,7 +13,7 @@ from latentree.structure.problem import Problem, learn_by_blocks
 from latentree.tree import Tree
 
 STRONG = -math.log(0.9)
-"""ε′: edges shorter than this (|ρ| > 0.9) are contracted by default, as in the paper."""
+"""ε′ on the scale −log|ρ|: shorter edges (|ρ| > 0.9) are contracted by default, as in the paper."""
 
 
 def neighbor_joining(distances: Any, exact: bool = False, threshold: float = STRONG) -> Tree:
@@ -36,7 +36,8 @@ def neighbor_joining(distances: Any, exact: bool = False, threshold: float = STR
     exact : bool
         Whether the distances are those of a tree, up to rounding.
     threshold : float
-        ε′ of the relaxed version.
+        ε′ of the relaxed version, on the scale −log|ρ| (information distances of variables of K
+        states are K − 1 times that).
 
     References
     ----------

@@ -32,7 +32,11 @@ _TIE = 1e-12  # of the largest distance: what tells tied nodes apart in the span
 
 @dataclass(frozen=True)
 class Problem:
-    """A block of at least three variables that hang together."""
+    """A block of at least three variables that hang together.
+
+    Distances are on the scale of correlations, −log|r|: what learners know about their errors is
+    true there, whatever the number of states.
+    """
 
     matrix: FloatArray
     spanning: IntArray
@@ -42,6 +46,8 @@ class Problem:
     """Which of all variables these are; None for all of them."""
     signs: NDArray[np.int8] | None = None
     """Signs of the dependence, for learners that want them."""
+    scale: float = 1.0
+    """c, so that c times these distances are the information distances −c·log|r|."""
 
     @property
     def n_variables(self) -> int:
@@ -85,7 +91,10 @@ def learn_by_blocks(
     ``learn`` is asked only for blocks of three variables and more.
     """
     checked = as_distances(distances)
-    spanning = spanning_edges(checked.dense())
+    matrix, scale = checked.dense(), checked.exponent
+    if scale != 1.0:
+        matrix = matrix / scale
+    spanning = spanning_edges(matrix)
     blocks = _blocks(checked, spanning)
     if len(blocks) > 1:
         smallest = min(blocks, key=lambda block: block.size)
@@ -97,23 +106,24 @@ def learn_by_blocks(
             stacklevel=3,
         )
         return _join_trees(checked, blocks, [_learn_block(checked, b, learn) for b in blocks])
-    problem = Problem(checked.dense(), spanning, checked.n_samples, signs=checked.signs())
+    problem = Problem(matrix, spanning, checked.n_effective, None, checked.signs(), scale)
     return _learn_problem(problem, learn).renamed(checked.names)
 
 
 def _learn_block(distances: Distances, block: IntArray, learn: Callable[[Problem], Tree]) -> Tree:
-    part = np.ascontiguousarray(distances.dense()[np.ix_(block, block)])
+    scale = distances.exponent
+    part = np.ascontiguousarray(distances.dense()[np.ix_(block, block)]) / scale
     signs = distances.sign_block(block, block)
-    problem = Problem(part, spanning_edges(part), distances.n_samples, block, signs)
+    problem = Problem(part, spanning_edges(part), distances.n_effective, block, signs, scale)
     return _learn_problem(problem, learn)
 
 
 def _learn_problem(problem: Problem, learn: Callable[[Problem], Tree]) -> Tree:
     """Give the obvious tree of one or two variables; learn the tree of more."""
     m = problem.n_variables
-    if m > 2:
-        return learn(problem)
-    return Tree([-1, 0][:m], [0.0, float(problem.matrix[0, -1])][:m])
+    obvious = Tree([-1, 0][:m], [0.0, float(problem.matrix[0, -1])][:m]) if m < 3 else None
+    tree = obvious or learn(problem)
+    return tree if problem.scale == 1.0 else tree.with_lengths(tree.length * problem.scale)
 
 
 def _blocks(distances: Distances, spanning: IntArray) -> list[IntArray]:

@@ -84,10 +84,11 @@ def recursive_grouping(
     exact : bool
         Whether the distances are those of a tree, up to rounding.
     threshold : float
-        ε′: edges with a hidden end that are shorter than this are contracted in the end.
+        ε′: edges with a hidden end that are shorter than this, on the scale −log|ρ|, are contracted
+        in the end.
     tau : float, optional
-        Distances of τ and more do not count in Λ̂. By default all count: the intervals see to it
-        that long ones have little to say.
+        Distances of τ and more, on that scale, do not count in Λ̂. By default all count: the
+        intervals see to it that long ones have little to say.
     epsilon : float, optional
         Join when the mean plain Λ̂ is at most ε, in place of the clustering described above.
     progress : callable, optional
