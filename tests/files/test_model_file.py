@@ -1,5 +1,6 @@
 """Model files: what is saved is loaded, to the last bit; what is wrong is refused by name."""
 
+import contextlib
 import importlib.resources
 import json
 import os
@@ -16,6 +17,7 @@ from made import discrete_models, identical, models
 from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, files
 from latentree.errors import FileError, LatentTreeError
 from latentree.files import decode, disk, encode
+from latentree.writing import replacing
 
 STAR = Tree([3, 3, 3, -1], [0.1, 0.2, 0.3, 0], n_observed=3, names=["a", "b", "c", "h"])
 NOISY = [[0.9, 0.1], [0.2, 0.8]]
@@ -386,7 +388,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
         raise OSError("disk full")
 
     if fails == "write":
-        monkeypatch.setattr(disk, "_write_through", _half_written)
+        monkeypatch.setattr(disk, "replacing", _full_after_half)
     else:
         monkeypatch.setattr(os, fails, fail)
     with pytest.raises(OSError, match="disk full"):
@@ -395,9 +397,15 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
     assert path.read_bytes() == before
 
 
-def _half_written(path, data):
-    path.write_bytes(data[: len(data) // 2])
-    raise OSError("disk full")
+@contextlib.contextmanager
+def _full_after_half(path):
+    class Half:
+        def write(self, data):
+            file.write(data[: len(data) // 2])
+            raise OSError("disk full")
+
+    with replacing(path) as file:
+        yield Half()
 
 
 def test_an_interrupt_leaves_nothing(tmp_path, monkeypatch):

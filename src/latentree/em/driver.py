@@ -70,7 +70,7 @@ class Budget:
     accelerate: bool = True
 
 
-@dataclass
+@dataclass(eq=False)
 class Run:
     """A start on its way up."""
 
@@ -80,6 +80,28 @@ class Run:
     n_steps: int = 0
     converged: bool = False
     longest_jump: float = 4.0
+    calm: int = 0
+    """Cycles in a row that gained too little."""
+
+
+@dataclass
+class Progressing:
+    """Everything that a driver needs to go on: a checkpoint holds it."""
+
+    runs: list[Run]
+    n_steps: int = 0
+    final: int = -1
+    """Which run goes on to the end; −1 while all are on their short way."""
+
+
+class Keeper(Protocol):
+    """Keeps the state of a driver."""
+
+    def load(self) -> Progressing | None:
+        """Return the state that was kept, if there is any."""
+
+    def save(self, state: Progressing, now: bool = False) -> None:
+        """Keep the state; it may wait for a better time unless ``now``."""
 
 
 class Outcome(NamedTuple):
@@ -97,24 +119,34 @@ class _Stop(Exception):
 
 
 class Driver:
-    """Runs short from every start, then on from the best, within a budget."""
+    """Runs short from every start, then on from the best, within a budget.
 
-    def __init__(self, problem: Problem, budget: Budget, progress: Progress | None = None) -> None:
+    With a ``keeper`` the state is kept after every cycle, and taken up again by the next driver
+    that has the same keeper: what it returns is then the same as without the break.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        budget: Budget,
+        progress: Progress | None = None,
+        keeper: Keeper | None = None,
+    ) -> None:
         self.problem = problem
         self.budget = budget
         self.progress = progress
+        self.keeper = keeper
         self.deadline = time.monotonic() + budget.time_limit
-        self.n_steps = 0
+        self.state = Progressing([])
 
     def maximise(self, starts: Sequence[FloatArray]) -> Outcome:
         """Return the best run; an interrupt or the end of the time leaves the best so far."""
-        runs = [Run(start) for start in starts]
+        kept = self.keeper.load() if self.keeper is not None else None
+        self.state = kept or Progressing([Run(start) for start in starts])
+        runs = self.state.runs
         interrupted = ""
         try:
-            if len(runs) > 1:
-                for run in runs:
-                    self._climb(run, self.budget.short_steps)
-            self._climb(_highest(runs), self.budget.max_steps)
+            self._climb_all()
         except KeyboardInterrupt:
             interrupted = "interrupted: the best parameters so far are kept"
         except _Stop:
@@ -125,11 +157,23 @@ class Driver:
         short = tuple(
             run.trace[min(len(run.trace), self.budget.short_steps) - 1] for run in runs if run.trace
         )
-        return Outcome(best, short, self.n_steps, interrupted)
+        return Outcome(best, short, self.state.n_steps, interrupted)
+
+    def _climb_all(self) -> None:
+        runs = self.state.runs
+        if self.state.final < 0:
+            if len(runs) > 1:
+                for run in runs:
+                    self._climb(run, self.budget.short_steps)
+            best = _highest(runs)
+            best.calm = 0
+            self.state.final = runs.index(best)
+        self._climb(runs[self.state.final], self.budget.max_steps)
+        if self.keeper is not None:
+            self.keeper.save(self.state, now=True)
 
     def _climb(self, run: Run, max_steps: int) -> None:
         """Step until convergence or the number of steps is reached."""
-        calm = 0
         while run.n_steps < max_steps and not run.converged:
             before = run.objective
             cycle_start = run.n_steps
@@ -137,9 +181,11 @@ class Driver:
             gain = run.objective - before
             limit = self.budget.tolerance * (1.0 + abs(run.objective))
             # plain steps count one at a time, accelerated cycles as three
-            calm = calm + 1 if gain <= limit * (run.n_steps - cycle_start) / 3 else 0
-            if calm >= 2:
+            run.calm = run.calm + 1 if gain <= limit * (run.n_steps - cycle_start) / 3 else 0
+            if run.calm >= 2:
                 run.converged = True
+            if self.keeper is not None:
+                self.keeper.save(self.state)
 
     def _cycle(self, run: Run) -> None:
         """Take two steps and a guarded jump, or one step if steps are not accelerated."""
@@ -175,7 +221,7 @@ class Driver:
         if time.monotonic() > self.deadline and run.trace:
             raise _Stop
         run.n_steps += 1
-        self.n_steps += 1
+        self.state.n_steps += 1
         return self.problem.step(point)
 
     def _accept(self, run: Run, point: FloatArray, step: Step) -> None:
@@ -185,7 +231,7 @@ class Driver:
         moved = float(np.abs(step.next_point - point).max(initial=0.0))
         run.converged = moved <= self.budget.point_tolerance
         if self.progress is not None:
-            self.progress(self.n_steps, step.log_likelihood)
+            self.progress(self.state.n_steps, step.log_likelihood)
 
 
 def _highest(runs: list[Run]) -> Run:

@@ -11,8 +11,14 @@ from numpy.typing import ArrayLike
 
 from latentree.distances import information_distances
 from latentree.em import starts
+from latentree.em.checkpoint import (
+    Checkpoint,
+    fingerprint,
+    table_fingerprint,
+    tree_fingerprint,
+)
 from latentree.em.discrete import DiscreteProblem, SymmetricProblem
-from latentree.em.driver import Budget, Driver, Progress
+from latentree.em.driver import Budget, Driver, Keeper, Progress
 from latentree.em.gaussian import GaussianProblem, column_moments
 from latentree.em.report import FitReport
 from latentree.errors import DataError, ModelError
@@ -21,6 +27,7 @@ from latentree.models.evidence import Node, node_number
 from latentree.table import Schema, Table, as_table
 from latentree.tree import Tree
 from latentree.tree.build import FloatArray, IntArray
+from latentree.writing import PathLike
 
 TreeModel = GaussianTreeModel | DiscreteTreeModel
 HiddenStates = int | Sequence[int] | IntArray | Mapping[Node, int] | None
@@ -47,6 +54,7 @@ def fit_parameters(
     budget: Budget | None = None,
     random_state: Any = None,
     progress: Progress | None = None,
+    checkpoint: PathLike | None = None,
 ) -> Fitted:
     """Fit the parameters of a tree to data.
 
@@ -76,6 +84,9 @@ def fit_parameters(
     random_state : int or Generator, optional
     progress : callable, optional
         Called with the number of steps so far and the log-likelihood.
+    checkpoint : path, optional
+        A file that keeps the fit while it is under way. If it exists, the fit goes on from it and
+        ends as it would have without the break; that of other data or settings is refused.
 
     Returns
     -------
@@ -98,8 +109,17 @@ def fit_parameters(
         report = _report(model, table, method="distances")
     elif method == "ml":
         problem = make_problem(tree, table, n_states, prior_weight)
-        points = start_points(problem, table, start, n_starts, np.random.default_rng(random_state))
-        model, report = maximise(problem, table, points, budget, progress)
+        rng = np.random.default_rng(random_state)
+        points = start_points(problem, table, start, n_starts, rng)
+        budget = budget or Budget()
+        keeper = None
+        if checkpoint is not None:
+            seed = random_state if isinstance(random_state, int) else None
+            keeper = _keeper(
+                checkpoint, problem, table, budget, start,
+                n_starts=n_starts, prior_weight=float(prior_weight), random_state=seed,
+            )  # fmt: skip
+        model, report = maximise(problem, table, points, budget, progress, keeper)
     else:
         raise ModelError(f"method is {method!r}, but must be 'ml' or 'distances'")
     return Fitted(model, report.timed(time.perf_counter() - clock))
@@ -111,9 +131,10 @@ def maximise(
     points: Sequence[FloatArray],
     budget: Budget | None = None,
     progress: Progress | None = None,
+    keeper: Keeper | None = None,
 ) -> Fitted:
     """Run EM from the given points."""
-    outcome = Driver(problem, budget or Budget(), progress).maximise(points)
+    outcome = Driver(problem, budget or Budget(), progress, keeper).maximise(points)
     model = problem.model(outcome.best.point)
     closed = problem.tree.n_hidden == 0 and not table.has_missing
     report = FitReport(
@@ -128,6 +149,29 @@ def maximise(
         notes=(outcome.interrupted,) if outcome.interrupted else (),
     )
     return Fitted(model, report)
+
+
+def _keeper(
+    path: PathLike,
+    problem: Any,
+    table: Table,
+    budget: Budget,
+    start: TreeModel | None,
+    **settings: Any,
+) -> Checkpoint:
+    """Return the checkpoint of a fit, which knows what the fit depends on."""
+    identity = {
+        "data": table_fingerprint(table),
+        "tree": tree_fingerprint(problem.tree),
+        "family": table.family,
+        "states": getattr(problem, "n_states", np.empty(0)).tolist(),
+        "start": None if start is None else fingerprint(problem.point(start)),
+        **settings,
+        "tolerance": [budget.tolerance, budget.point_tolerance],
+        "short_steps": budget.short_steps,
+        "accelerate": budget.accelerate,
+    }
+    return Checkpoint(path, identity)
 
 
 def _report(model: TreeModel, table: Table, method: str) -> FitReport:

@@ -8,8 +8,9 @@ from typing import Any
 from latentree.errors import ModelError
 from latentree.explorer.bundle import page
 from latentree.explorer.payload import payload
-from latentree.files.disk import PathLike, write_bytes
+from latentree.files.disk import write_bytes
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
+from latentree.writing import PathLike
 
 Groups = Mapping[str, Hashable] | Sequence[Hashable]
 

@@ -8,9 +8,9 @@ from typing import Any
 from latentree.errors import FileError
 from latentree.files import disk
 from latentree.files.decode import Document, decode
-from latentree.files.disk import PathLike
 from latentree.files.encode import Model, encode
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
+from latentree.writing import PathLike
 
 
 def save(model: Model, path: PathLike, report: Mapping[str, Any] | None = None) -> None:

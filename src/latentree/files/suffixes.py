@@ -9,7 +9,6 @@ from typing import Any
 from latentree.errors import FileError
 from latentree.files import disk
 from latentree.files.bif import to_bif
-from latentree.files.disk import PathLike
 from latentree.files.encode import Model, encode
 from latentree.files.graphml import from_graphml
 from latentree.files.graphs import (
@@ -22,6 +21,7 @@ from latentree.files.graphs import (
 )
 from latentree.files.newick import from_newick, to_newick
 from latentree.tree import Tree
+from latentree.writing import PathLike
 
 
 def _newick(item: Model | Tree) -> str:

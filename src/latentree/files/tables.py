@@ -16,8 +16,6 @@ import contextlib
 import csv
 import gzip
 import io
-import os
-import secrets
 import shutil
 import sys
 import tempfile
@@ -31,11 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latentree.errors import FileError, import_extra
-from latentree.files.disk import PathLike
 from latentree.files.plain import shown
 from latentree.files.separated import TextColumnsError, read_separated
 from latentree.table import Schema, Table
 from latentree.table.convert import MANY_STATES
+from latentree.writing import PathLike, replacing
 
 STANDARD = "-"
 """The path that stands for standard input and output, as CSV."""
@@ -395,36 +393,13 @@ def write_table(path: PathLike, names: Sequence[str], data: NDArray[Any]) -> Non
         sys.stdout.flush()
         write(sys.stdout.buffer, names, data)
         return
-    with _replacing(path) as file:
+    with replacing(path) as file:
         write(file, names, data)
 
 
 def check_writable(path: PathLike) -> None:
     """Raise if :func:`write_table` does not know the suffix: better before the work than after."""
     _chosen(WRITERS, path)
-
-
-@contextlib.contextmanager
-def _replacing(path: PathLike) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of another when all is written.
-
-    As :func:`latentree.files.disk.write_bytes`, for tables too large to be put together first.
-    """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        with target.open("wb") as file:  # a pipe or a device; a folder raises
-            yield file
-        return
-    temporary = target.with_name(f".latentree-{secrets.token_hex(8)}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            yield file
-        if target.exists():
-            temporary.chmod(target.stat().st_mode & 0o7777)
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _write_text(delimiter: str, packed: bool = False) -> Callable[..., None]:
