@@ -1,0 +1,176 @@
+"""EM on a star with what lies behind its arms held fixed.
+
+A centre with K states has arms k = 1 … d; behind arm k lies evidence, given as a message λ_k(t), a
+number for each state t of the arm's end and each row. With a table T_k[s, t] an arm,
+
+    A_k(s) = Σ_t T_k[s, t]·λ_k(t),    z = Σ_s prior(s)·ε(s)·Π_k A_k(s),
+
+where ε is what is seen at the centre itself, and the log-likelihood is Σ w·log z over the rows.
+Messages lie end to end: those of arm k are the rows ``starts[k]`` to ``starts[k + 1]`` of one
+array with a column per row of the data.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from latentree._kernels.compiling import kernel
+
+BLOCK = 64
+_RESCALE = 8  # arms between two rescalings of the product
+
+
+@kernel(fastmath=True)
+def _arms_up(arms, starts, tables, n_states, first, width, reach):
+    """A_k(s) for a block of rows."""
+    offset = 0
+    for k in range(starts.size - 1):
+        n_end = starts[k + 1] - starts[k]
+        for s in range(n_states):
+            target = reach[k * n_states + s]
+            t = tables[offset + s * n_end]
+            source = arms[starts[k], first : first + width]
+            for r in range(width):
+                target[r] = t * source[r]
+            for j in range(1, n_end):
+                t = tables[offset + s * n_end + j]
+                source = arms[starts[k] + j, first : first + width]
+                for r in range(width):
+                    target[r] += t * source[r]
+        offset += n_states * n_end
+
+
+@kernel(fastmath=True)
+def _product(reach, n_arms, n_states, width, product, shift):
+    """Π_k A_k(s) times what stands in ``product``, scaled so that nothing gets lost."""
+    for k in range(n_arms):
+        for s in range(n_states):
+            target, source = product[s], reach[k * n_states + s]
+            for r in range(width):
+                target[r] *= source[r]
+        if (k + 1) % _RESCALE == 0 or k == n_arms - 1:
+            for r in range(width):
+                largest = product[0, r]
+                for s in range(1, n_states):
+                    if product[s, r] > largest:
+                        largest = product[s, r]
+                largest = largest if largest > 1e-300 else 1e-300
+                shift[r] += np.log(largest)
+                for s in range(n_states):
+                    product[s, r] /= largest
+
+
+@kernel(fastmath=True)
+def message(arms, starts, tables, evidence, out, shifts):
+    """Write ε(s)·Π_k A_k(s), scaled to a largest value of 1, and the logarithm of the scale."""
+    n_states, n = evidence.shape
+    n_arms = starts.size - 1
+    reach = np.empty((n_arms * n_states, BLOCK))
+    product = np.empty((n_states, BLOCK))
+    shift = np.empty(BLOCK)
+    for first in range(0, n, BLOCK):
+        width = min(BLOCK, n - first)
+        for s in range(n_states):
+            for r in range(width):
+                product[s, r] = evidence[s, first + r]
+        for r in range(width):
+            shift[r] = 0.0
+        _arms_up(arms, starts, tables, n_states, first, width, reach)
+        _product(reach, n_arms, n_states, width, product, shift)
+        for s in range(n_states):
+            for r in range(width):
+                out[s, first + r] = product[s, r]
+        for r in range(width):
+            shifts[first + r] += shift[r]
+
+
+@kernel(fastmath=True)
+def _step(arms, starts, evidence, weights, prior, tables, prior_counts, counts):
+    """Log-likelihood; expected counts (those of tables still to be multiplied by T) are added."""
+    n_states, n = evidence.shape
+    n_arms = starts.size - 1
+    reach = np.empty((n_arms * n_states, BLOCK))
+    product = np.empty((n_states, BLOCK))
+    ratio = np.empty(BLOCK)
+    shift = np.empty(BLOCK)
+    total = 0.0
+    for first in range(0, n, BLOCK):
+        width = min(BLOCK, n - first)
+        for s in range(n_states):
+            for r in range(width):
+                product[s, r] = evidence[s, first + r]
+        for r in range(width):
+            shift[r] = 0.0
+        _arms_up(arms, starts, tables, n_states, first, width, reach)
+        _product(reach, n_arms, n_states, width, product, shift)
+        for r in range(width):
+            z = 0.0
+            for s in range(n_states):
+                z += prior[s] * product[s, r]
+            w = weights[first + r]
+            total += w * (np.log(z) + shift[r])
+            ratio[r] = w / z
+        for s in range(n_states):
+            posterior = product[s]
+            mine = 0.0
+            for r in range(width):
+                posterior[r] *= prior[s] * ratio[r]
+                mine += posterior[r]
+            prior_counts[s] += mine
+        offset = 0
+        for k in range(n_arms):
+            n_end = starts[k + 1] - starts[k]
+            for s in range(n_states):
+                source = reach[k * n_states + s]
+                for r in range(width):
+                    ratio[r] = product[s, r] / source[r]
+                for j in range(n_end):
+                    behind = arms[starts[k] + j, first : first + width]
+                    mine = 0.0
+                    for r in range(width):
+                        mine += ratio[r] * behind[r]
+                    counts[offset + s * n_end + j] += mine
+            offset += n_states * n_end
+    return total
+
+
+@kernel()
+def fit_star(arms, starts, evidence, weights, prior, tables, floor, n_steps, tolerance):
+    """Run EM on ``prior`` and ``tables`` in place; return the log-likelihood where it ended.
+
+    Stops when a step gains less than ``tolerance``, or after ``n_steps``. ``floor`` is the weight
+    that every node and pair of neighbours counts for in addition, all states alike.
+    """
+    n_states = evidence.shape[0]
+    prior_counts = np.empty(n_states)
+    counts = np.empty(tables.size)
+    last = -np.inf
+    step = 0
+    while True:
+        for s in range(n_states):
+            prior_counts[s] = 0.0
+        for c in range(tables.size):
+            counts[c] = 0.0
+        total = _step(arms, starts, evidence, weights, prior, tables, prior_counts, counts)
+        if step >= n_steps or total - last < tolerance:
+            return total
+        last = total
+        step += 1
+        whole = 0.0
+        for s in range(n_states):
+            prior_counts[s] += floor / n_states
+            whole += prior_counts[s]
+        for s in range(n_states):
+            prior[s] = prior_counts[s] / whole
+        offset = 0
+        for k in range(starts.size - 1):
+            n_end = starts[k + 1] - starts[k]
+            for s in range(n_states):
+                row = offset + s * n_end
+                whole = 0.0
+                for j in range(row, row + n_end):
+                    counts[j] = counts[j] * tables[j] + floor / (n_states * n_end)
+                    whole += counts[j]
+                for j in range(row, row + n_end):
+                    tables[j] = counts[j] / whole
+            offset += n_states * n_end

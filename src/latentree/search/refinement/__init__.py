@@ -1,0 +1,1 @@
+"""Refinement: local changes of a tree, judged by a penalised likelihood."""

@@ -1,0 +1,99 @@
+"""What the search compares: changes of a draft, and what they are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from latentree.search.refinement.draft import Draft
+
+Key = tuple[Any, ...]
+"""A kind of change and the nodes that it is about, for the report and for remembering failures."""
+
+Change = Callable[[Draft], int]
+"""Changes the edges or states of a draft in place; returns the node in the middle of the change."""
+
+
+class Star(NamedTuple):
+    """What a local fit found: the entry of a root, and the tables of the edges around it."""
+
+    top: Any
+    tables: Mapping[int, Any]
+
+
+class Proposal(NamedTuple):
+    """A change of a draft with tables fitted around it, all others held fixed."""
+
+    key: Key
+    gain: float
+    """Rise of the penalised log-likelihood, exact for these tables: fitting more adds to it."""
+    region: frozenset[int]
+    """Nodes whose neighbours change; proposals with common ones are not accepted together."""
+    change: Change
+    star: Star | None
+
+    def apply(self, draft: Draft) -> Draft:
+        """Return a changed copy of a draft."""
+        new = draft.copy()
+        centre = self.change(new)
+        if self.star is not None:
+            new.set_star(centre, self.star.top, self.star.tables)
+        return new
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """What a draft costs, to be subtracted from its log-likelihood.
+
+    ``per_parameter`` for every free parameter, ``per_edge`` for every edge in addition, and with
+    ``n_hidden`` a cost that nothing outweighs for every hidden node too many or too few.
+    """
+
+    per_parameter: float
+    per_edge: float = 0.0
+    n_hidden: int | None = None
+
+    def __call__(self, draft: Draft) -> float:
+        """Return the cost of a draft."""
+        cost = self.per_parameter * draft.n_parameters + self.per_edge * draft.n_edges
+        if self.n_hidden is not None:
+            cost += FORBIDDEN * abs(draft.n_hidden - self.n_hidden)
+        return cost
+
+    def scaled(self, factor: float) -> Penalty:
+        """Return a multiple of the penalty; the number of hidden nodes stays as strict."""
+        return Penalty(factor * self.per_parameter, factor * self.per_edge, self.n_hidden)
+
+
+FORBIDDEN = 1e9
+
+
+class Request(NamedTuple):
+    """What the search asks an engine for."""
+
+    draft: Draft
+    penalty: Penalty
+    is_known: Callable[[Key], bool]
+    """Tells which changes have failed already."""
+
+
+class Engine(Protocol):
+    """What the search needs from a family of models, on given data."""
+
+    n_samples: float
+
+    def draft(self, model: Any) -> Draft:
+        """Return a model as a draft."""
+
+    def model(self, draft: Draft) -> Any:
+        """Return a draft as a model."""
+
+    def settle(self, draft: Draft, n_steps: int) -> tuple[Draft, float]:
+        """Run accelerated EM on all tables; return the draft and its log-likelihood."""
+
+    def structures(self, request: Request) -> list[Proposal]:
+        """Return changes of the edges that may be worth it."""
+
+    def states(self, request: Request) -> list[Proposal]:
+        """Return changes of numbers of states that may be worth it."""

@@ -1,0 +1,146 @@
+"""Rounds of changes: propose, accept what raises the score, settle, and again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from latentree.search.refinement.draft import Draft
+from latentree.search.refinement.proposal import Engine, Key, Penalty, Proposal, Request
+
+Watch = Callable[[int, float], None]
+"""Called with the number of changes accepted so far and the score."""
+
+SETTLE = 12
+"""Steps of EM on everything that a change gets before it is judged."""
+
+ENOUGH = 2.0
+"""A round that gains less is the last of its stage."""
+
+SLACK = 8.0
+"""Changes that lose less than this by themselves may still win once all tables are fitted."""
+
+PATIENCE = 6
+"""Changes of that kind tried one after the other without success before the round gives up."""
+
+FORGET = 50.0
+"""A change that failed is tried again when the score has moved by more than this."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """A change that was accepted."""
+
+    kind: str
+    nodes: tuple[int, ...]
+    gain: float
+    """Rise of the score that it was accepted for, before everything was fitted again."""
+
+
+@dataclass
+class Standing:
+    """A draft that has been fitted, and its score."""
+
+    draft: Draft
+    log_likelihood: float
+    score: float
+
+
+@dataclass
+class Rounds:
+    """The search on one engine.
+
+    A proposal's gain holds with all other tables fixed, so proposals that touch different nodes
+    are accepted together; should they spoil each other, half of them are tried.
+    """
+
+    engine: Engine
+    deadline: float
+    watch: Watch | None = None
+    moves: list[Move] = field(default_factory=list)
+    _failed: dict[Key, float] = field(default_factory=dict)
+
+    def run(self, draft: Draft, penalty: Penalty) -> Standing:
+        """Alternate changes of states and of edges until they gain too little."""
+        self._failed.clear()
+        here = self.standing(draft, penalty)
+        while not self.out_of_time:
+            before = here.score
+            here = self._round(here, penalty, self.engine.states)
+            here = self._round(here, penalty, self.engine.structures)
+            if here.score - before < ENOUGH:
+                break
+        return here
+
+    def standing(self, draft: Draft, penalty: Penalty, n_steps: int = 4 * SETTLE) -> Standing:
+        """Fit a draft and score it."""
+        settled, log_likelihood = self.engine.settle(draft, n_steps)
+        return Standing(settled, log_likelihood, log_likelihood - penalty(settled))
+
+    @property
+    def out_of_time(self) -> bool:
+        """Tell whether the time is up."""
+        return time.monotonic() > self.deadline
+
+    def _round(
+        self, here: Standing, penalty: Penalty, propose: Callable[[Request], list[Proposal]]
+    ) -> Standing:
+        def is_known(key: Key) -> bool:
+            return key in self._failed and here.score - self._failed[key] < FORGET
+
+        found = propose(Request(here.draft, penalty, is_known))
+        found.sort(key=lambda proposal: (-proposal.gain, proposal.key))
+        sure = _apart(p for p in found if p.gain > 0)
+        touched: set[int] = set()
+        while sure and not self.out_of_time:
+            new = self._together(here, sure, penalty)
+            if new.score > here.score:
+                here = self._accept(new, sure)
+                touched.update(*(proposal.region for proposal in sure))
+                break
+            if len(sure) == 1:
+                self._failed[sure[0].key] = here.score
+            sure = sure[: len(sure) // 2]
+        return self._doubtful(here, [p for p in found if not p.region & touched], penalty)
+
+    def _doubtful(self, here: Standing, rest: list[Proposal], penalty: Penalty) -> Standing:
+        """Try changes one by one that need all tables fitted before they pay."""
+        failures = 0
+        touched: set[int] = set()
+        for proposal in rest:
+            if self.out_of_time or failures >= PATIENCE or proposal.gain < -SLACK:
+                break
+            if proposal.region & touched:
+                continue
+            new = self._together(here, [proposal], penalty)
+            if new.score > here.score + 0.1:
+                here = self._accept(new, [proposal])
+                touched |= proposal.region
+                failures = 0
+            else:
+                self._failed[proposal.key] = here.score
+                failures += 1
+        return here
+
+    def _together(self, here: Standing, proposals: list[Proposal], penalty: Penalty) -> Standing:
+        draft = here.draft
+        for proposal in proposals:
+            draft = proposal.apply(draft)
+        return self.standing(draft, penalty, SETTLE)
+
+    def _accept(self, new: Standing, proposals: list[Proposal]) -> Standing:
+        self.moves += [Move(p.key[0], tuple(p.key[1:]), p.gain) for p in proposals]
+        if self.watch is not None:
+            self.watch(len(self.moves), new.score)
+        return new
+
+
+def _apart(proposals: Iterable[Proposal]) -> list[Proposal]:
+    """Take proposals in order, leaving out those that touch nodes of earlier ones."""
+    chosen, touched = [], set[int]()
+    for proposal in proposals:
+        if not proposal.region & touched:
+            chosen.append(proposal)
+            touched |= proposal.region
+    return chosen
