@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from latentree import pairwise
+from latentree import counting, pairwise
 from latentree.distances import information_distances
 from latentree.errors import DataError
 from latentree.table import Schema, Table, as_table
@@ -152,7 +152,7 @@ def test_two_states_correlate_by_their_determinant(seed: int, how: str, missing:
     assert np.allclose(statistic.block(ALL, ALL), expected, atol=1e-10)
     if not table.has_missing:
         twin = pairwise.dependence(sparse_twin(table))
-        assert isinstance(twin, pairwise.SparseCorrelations)
+        assert isinstance(twin, pairwise.BinaryCorrelations)
         assert np.allclose(twin.block(ALL, ALL), expected, atol=1e-10)
 
 
@@ -237,17 +237,31 @@ def test_mutual_information_of_a_column_without_values() -> None:
 # Blocks -----------------------------------------------------------------------------------------
 
 
-@given(seeds, st.sampled_from(["real", "missing", "two", "sparse", "three", "symmetric"]))
-@quick
-def test_blocks_are_parts_of_the_whole(seed: int, kind: str) -> None:
-    table = {
+KINDS = ["real", "missing", "two", "two missing", "two weighted", "sparse", "sparse symmetric"]
+KINDS += ["three", "three weighted", "symmetric", "symmetric weighted"]
+
+
+def table_of_kind(kind: str, seed: int) -> Table:
+    table: Table = {
         "real": lambda: real_table(seed, "real", 0.0),
         "missing": lambda: real_table(seed, "real", 0.2),
-        "two": lambda: coded_table(seed, 2, "none", 0.1),
+        "two": lambda: coded_table(seed, 2, "none", 0.0),
+        "two missing": lambda: coded_table(seed, 2, "none", 0.1),
+        "two weighted": lambda: coded_table(seed, 2, "real", 0.1),
         "sparse": lambda: sparse_twin(coded_table(seed, 2, "real", 0.0)),
+        "sparse symmetric": lambda: sparse_twin(coded_table(seed, 2, "none", 0.0, "symmetric")),
         "three": lambda: coded_table(seed, 3, "none", 0.1),
+        "three weighted": lambda: coded_table(seed, 3, "real", 0.1),
         "symmetric": lambda: coded_table(seed, 3, "none", 0.1, "symmetric"),
+        "symmetric weighted": lambda: coded_table(seed, 3, "real", 0.1, "symmetric"),
     }[kind]()
+    return table
+
+
+@given(seeds, st.sampled_from(KINDS))
+@quick
+def test_blocks_are_parts_of_the_whole(seed: int, kind: str) -> None:
+    table = table_of_kind(kind, seed)
     statistic = pairwise.dependence(table)
     m = table.n_columns
     rng = np.random.default_rng(seed)
@@ -263,6 +277,64 @@ def test_blocks_are_parts_of_the_whole(seed: int, kind: str) -> None:
     assert np.allclose(part, n[np.ix_(rows, columns)])
     off = ~np.eye(m, dtype=bool)
     assert statistic.typical_count() == pytest.approx(n[off].mean())
+
+
+@given(seeds, st.sampled_from(KINDS))
+@quick
+def test_pairs_are_cells_of_the_whole(seed: int, kind: str) -> None:
+    table = table_of_kind(kind, seed)
+    statistic = pairwise.dependence(table)
+    whole = statistic.block(ALL, ALL)
+    rng = np.random.default_rng(seed)
+    first, second = rng.integers(0, table.n_columns, (2, 30))
+    if kind.startswith("three"):  # roots magnify rounding
+        clear = np.abs(whole[first, second]) > 1e-3
+        first, second = first[clear], second[clear]
+    expected = whole[first, second]
+    assert np.allclose(statistic.pairs(first, second), expected, atol=1e-9)
+    counts = np.broadcast_to(statistic.all_counts(), whole.shape)
+    assert np.allclose(statistic.pair_counts(first, second), counts[first, second])
+    gap = np.abs(statistic.quick_block(ALL, ALL) - whole).max()
+    assert gap <= statistic.margin + 1e-15
+    assert statistic.pairs(first[:0], second[:0]).shape == (0,)
+
+
+@given(seeds, st.sampled_from(["two", "two missing", "three", "sparse symmetric"]))
+@quick
+def test_counts_give_the_same_bits_in_any_block(seed: int, kind: str) -> None:
+    statistic = pairwise.dependence(table_of_kind(kind, seed))
+    whole = statistic.block(ALL, ALL)
+    m = len(whole)
+    first, second = np.divmod(np.arange(m * m), m)
+    assert np.array_equal(statistic.pairs(first, second), whole.ravel())
+    assert np.array_equal(whole, whole.T)
+    assert np.array_equal(statistic.block(np.array([m - 1]), ALL), whole[-1:])
+    assert np.array_equal(np.tril(statistic.lower()), np.tril(whole))
+
+
+@pytest.mark.parametrize("share", [0.01, 0.4])
+def test_lists_and_bits_count_the_same(share: float) -> None:
+    rng = np.random.default_rng(0)
+    codes = (rng.random((300, 70)) < share * rng.random(70)).astype(np.int8)
+    table = as_table(sparse.csr_array(codes), "discrete")
+    assert isinstance(counting.ones_of(table), counting.PackedOnes) == (share > 0.1)
+    expected = codes.T.astype(float) @ codes
+    for ones in (counting.SparseOnes(table), counting.PackedOnes(table)):
+        assert np.array_equal(ones.single, np.diag(expected))
+        for rows, columns in [(ALL, ALL), ([3, 3, 1], [5, 5]), (slice(2, 9), slice(40, 70))]:
+            a, b = np.arange(70)[rows], np.arange(70)[columns]
+            index = [np.array(x) if isinstance(x, list) else x for x in (rows, columns)]
+            assert np.array_equal(ones.common(*index), expected[np.ix_(a, b)])
+
+
+def test_single_precision_is_summed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairwise, "_FLOAT32_ROWS", 16)
+    table = as_table(np.random.default_rng(0).standard_normal((101, 5)))
+    statistic = pairwise.dependence(table)
+    quick_block = statistic.quick_block(ALL, np.array([4, 0]))
+    assert quick_block.dtype == np.float32
+    assert np.abs(quick_block - statistic.block(ALL, np.array([4, 0]))).max() < statistic.margin
+    assert statistic.margin < 40 * 2.0**-24
 
 
 def test_tiles_and_chunks_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from latentree._kernels import threads
+from latentree.counting import Index
 from latentree.errors import DistanceError
-from latentree.pairwise import Dependence, FloatArray, Index, dependence
+from latentree.pairwise import Dependence, FloatArray, dependence
 from latentree.table import Family, as_table
 from latentree.table.checks import check_distinct
 

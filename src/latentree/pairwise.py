@@ -21,26 +21,35 @@ those rows gets r = 0, never NaN. Sparse tables are never made dense.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import linalg
 
 from latentree._kernels import pairs as kernels
-from latentree._kernels import threads
+from latentree.counting import (
+    Index,
+    IntArray,
+    PackedOnes,
+    SparseOnes,
+    in_parts,
+    joint_products,
+    ones_of,
+    size_of,
+    states_of,
+)
 from latentree.errors import DataError
 from latentree.table import Table
 from latentree.table.checks import row_chunks
 
 FloatArray = NDArray[np.float64]
-Index = slice | NDArray[np.int64]
-"""Which variables: a slice is taken without a copy."""
 
 _CHUNK_CELLS = 1 << 26
 _TILE = 1024
+_FLOAT32_ROWS = 4096  # rows that are summed in float32 before the next are added
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -60,6 +69,10 @@ class Dependence(ABC):
     exponent: float = 1.0
     precision: float = 1.0
     tile: int = _TILE
+    span: int = _TILE
+    """Columns of the blocks that are cheapest when all pairs are wanted."""
+    margin: float = 0.0
+    """How far :meth:`quick_block` may be from the truth; 0 where there is nothing quicker."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -74,12 +87,31 @@ class Dependence(ABC):
     def block(self, rows: Index, columns: Index) -> FloatArray:
         """Return r of every pair of ``rows`` × ``columns``, as a new array."""
 
+    @abstractmethod
+    def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
+        """Return r of the pairs (first[p], second[p])."""
+
+    def quick_block(self, rows: Index, columns: Index) -> NDArray[np.floating[Any]]:
+        """Return r of every pair to within :attr:`margin`, as quickly as that goes."""
+        return self.block(rows, columns)
+
     def counts(self, rows: Index, columns: Index) -> float | FloatArray:
         """Total weight of the rows that each pair is taken over: one number if all the same."""
         if not self.table.has_missing:
             return self.table.total_weight
         present, weighted = self._present
         return weighted[rows] @ present[columns].T
+
+    def pair_counts(self, first: IntArray, second: IntArray) -> float | FloatArray:
+        """Total weight of the rows of pairs: one number if all the same."""
+        if not self.table.has_missing:
+            return self.table.total_weight
+        table, weights = self.table, self.table.weight_array()
+        out = np.empty(first.size)
+        for start, stop in _ranges(first.size, max(1, _CHUNK_CELLS // (16 * table.n_rows))):
+            both = table.present(first[start:stop]) & table.present(second[start:stop])
+            out[start:stop] = weights @ both
+        return out
 
     @cached_property
     def _present(self) -> tuple[FloatArray, FloatArray]:
@@ -134,7 +166,9 @@ def dependence(table: Table, centred: bool = True) -> Dependence:
 
 def _correlation(table: Table, centred: bool) -> Dependence:
     if table.is_sparse:
-        return SparseCorrelations(table)
+        return BinaryCorrelations(table)
+    if table.family != "gaussian" and table.weights is None:
+        return TableCorrelations(table) if table.has_missing else BinaryCorrelations(table)
     if table.has_missing:
         return PairwiseCorrelations(table, centred)
     return Correlations(table, centred)
@@ -210,6 +244,31 @@ class Correlations(Dependence):
         z = self._columns
         return z[rows] @ z[columns].T
 
+    @cached_property
+    def margin(self) -> float:  # type: ignore[override]
+        """Bound on the rounding of float32 products, each a sum of n terms with Σ|terms| ≤ 1."""
+        n = self.table.n_rows
+        return float((min(n, _FLOAT32_ROWS) + n / _FLOAT32_ROWS + 8) * 2.0**-24)
+
+    @cached_property
+    def _short_columns(self) -> NDArray[np.float32]:
+        return self._columns.astype(np.float32)
+
+    def quick_block(self, rows: Index, columns: Index) -> NDArray[np.floating[Any]]:
+        """Return the correlations of ``rows`` × ``columns`` in float32."""
+        a, b = self._short_columns[rows], self._short_columns[columns]
+        out: NDArray[np.float32] = a[:, :_FLOAT32_ROWS] @ b[:, :_FLOAT32_ROWS].T
+        for start, stop in _ranges(a.shape[1], _FLOAT32_ROWS):
+            if start:
+                out += a[:, start:stop] @ b[:, start:stop].T
+        return out
+
+    def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
+        """Return the correlations of pairs."""
+        out, z = np.empty(first.size), self._columns
+        in_parts(first.size, lambda part: kernels.dots(z, first[part], second[part], out[part]))
+        return out
+
     def lower(self) -> FloatArray:
         """Return all correlations, lower triangle, by one symmetric product."""
         m, n = self.n_variables, self.table.n_rows
@@ -253,14 +312,28 @@ class PairwiseCorrelations(Dependence):
 
     def block(self, rows: Index, columns: Index) -> FloatArray:
         """Return the correlations of ``rows`` × ``columns``, 0 where a variance is."""
+        return self._moments(rows, columns, lambda a, b: a @ b.T)
+
+    def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
+        """Return the correlations of pairs."""
+        out = np.empty(first.size)
+        for start, stop in _ranges(first.size, max(1, _CHUNK_CELLS // (64 * self.table.n_rows))):
+            part = slice(start, stop)
+            out[part] = self._moments(
+                first[part], second[part], lambda a, b: np.einsum("pn,pn->p", a, b)
+            )
+        return out
+
+    def _moments(self, rows: Index, columns: Index, sums: Callable[..., FloatArray]) -> FloatArray:
+        """Correlations from sums of products over the rows of the table."""
         present, weighted = self._present
         x, y = self._x[rows], self._x[columns]
         u, v = weighted[rows], present[columns]
-        n = u @ v.T
+        n = sums(u, v)
         with np.errstate(divide="ignore", invalid="ignore"):
-            xx, yy, xy = (u * x * x) @ v.T / n, u @ (y * y).T / n, (u * x) @ y.T / n
+            xx, yy, xy = sums(u * x * x, v) / n, sums(u, y * y) / n, sums(u * x, y) / n
             if self._centred:
-                mean_x, mean_y = (u * x) @ v.T / n, u @ y.T / n
+                mean_x, mean_y = sums(u * x, v) / n, sums(u, y) / n
                 constant = (xx - mean_x**2 <= 1e-12 * xx) | (yy - mean_y**2 <= 1e-12 * yy)
                 xy -= mean_x * mean_y
                 xx -= mean_x**2
@@ -273,42 +346,31 @@ class PairwiseCorrelations(Dependence):
         return r
 
 
-class SparseCorrelations(Dependence):
-    """Correlations of sparse 0/1 columns, from the counts of common ones."""
+class BinaryCorrelations(Dependence):
+    """Correlations of 0/1 columns without missing cells, from the counts of common ones."""
 
     def __init__(self, table: Table) -> None:
         super().__init__(table)
-        self._ones = OneCounts(table)
+        self._ones = ones_of(table)
+        self.span = table.n_columns if table.is_sparse else _TILE
+        n, ones = table.total_weight, self._ones.single
+        self._scale = _inverse(np.sqrt(np.maximum(ones * (n - ones), 0.0)))
 
     def block(self, rows: Index, columns: Index) -> FloatArray:
         """Return the correlations of ``rows`` × ``columns``, 0 where a variance is."""
-        n = self.table.total_weight
-        p, q = self._ones.single[rows] / n, self._ones.single[columns] / n
         r = self._ones.common(rows, columns)
-        r /= n
-        r -= np.outer(p, q)
-        r *= np.sqrt(_inverse(p * (1 - p)))[:, None]
-        r *= np.sqrt(_inverse(q * (1 - q)))
+        n, ones, scale = self.table.total_weight, self._ones.single, self._scale
+        a, b, s, t = ones[rows], ones[columns], scale[rows], scale[columns]
+        in_parts(
+            len(r), lambda part: kernels.correlations_of_ones(r[part], n, a[part], b, s[part], t)
+        )
         return r
 
-
-class OneCounts:
-    """Weighted counts of ones of sparse columns, single and common."""
-
-    def __init__(self, table: Table) -> None:
-        columns = sparse.csr_array(table.values.T, dtype=np.float64)
-        self._columns = columns
-        self._weighted = columns
-        if table.weights is not None:
-            self._weighted = columns.copy()
-            self._weighted.data = table.weights[columns.indices]
-        self.single: FloatArray = np.asarray(self._weighted.sum(axis=1)).ravel()
-
-    def common(self, rows: Index, columns: Index) -> FloatArray:
-        """Weight of the rows in which both variables are 1, dense."""
-        product = self._weighted[rows] @ self._columns[columns].T
-        counts: FloatArray = product.toarray()
-        return counts
+    def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
+        """Return the correlations of pairs."""
+        n, ones, scale = self.table.total_weight, self._ones.single, self._scale
+        common = n * self._ones.common_of_pairs(first, second)
+        return np.asarray((common - ones[first] * ones[second]) * (scale[first] * scale[second]))
 
 
 # Joint tables -----------------------------------------------------------------------------------
@@ -321,45 +383,22 @@ def joint_counts(table: Table, rows: Index, columns: Index) -> FloatArray:
     count.
     """
     k = common_cardinality(table)
-    return _joint(table, rows, columns).reshape(-1, k, _size(columns, table.n_columns), k)
-
-
-def _size(index: Index, n: int) -> int:
-    return len(range(n)[index]) if isinstance(index, slice) else index.size
+    return _joint(table, rows, columns).reshape(-1, k, size_of(columns, table.n_columns), k)
 
 
 def _joint(table: Table, rows: Index, columns: Index) -> FloatArray:
     """Weighted counts of pairs of states, the states of all variables laid end to end."""
     if table.is_sparse:
         return _sparse_joint(table, rows, columns)
-    widths = _widths(table)
-    shape = (int(widths[rows].sum()), int(widths[columns].sum()))
-    out = np.zeros(shape)
-    # Counts of a chunk below 2²⁴ are exact in single precision, at half the time.
-    dtype = np.float32 if table.weights is None else np.float64
-    for start, stop in _ranges(table.n_rows, max(256, (1 << 22) // max(shape))):
-        codes = table.values[start:stop]
-        left = right = _one_hot(codes[:, rows], widths[rows], dtype)
-        if rows is not columns:
-            right = _one_hot(codes[:, columns], widths[columns], dtype)
-        if table.weights is not None:
-            left = left * table.weights[start:stop, None]
-        out += left.T @ right
-    return out
+    return joint_products(table, _widths(table), rows, columns)
 
 
 def _widths(table: Table) -> NDArray[np.int64]:
     return np.maximum(table.cardinalities, 1)  # a column without any value still has a place
 
 
-def _one_hot(codes: NDArray[Any], widths: NDArray[np.int64], dtype: Any) -> NDArray[Any]:
-    states = np.concatenate([np.arange(width) for width in widths]).astype(codes.dtype)
-    hot: NDArray[Any] = np.repeat(codes, widths, axis=1) == states
-    return hot.astype(dtype)
-
-
 def _sparse_joint(table: Table, rows: Index, columns: Index) -> FloatArray:
-    ones = OneCounts(table)
+    ones = ones_of(table)
     a, b = ones.single[rows], ones.single[columns]
     out = np.empty((a.size, 2, b.size, 2))
     out[:, 1, :, 1] = ones.common(rows, columns)
@@ -369,21 +408,50 @@ def _sparse_joint(table: Table, rows: Index, columns: Index) -> FloatArray:
     return out.reshape(2 * a.size, 2 * b.size)
 
 
-class Determinants(Dependence):
+class OfTables(Dependence):
+    """What is read off the joint table of every pair of dense columns of K states."""
+
+    def __init__(self, table: Table, n_states: int, kernel: Callable[..., None]) -> None:
+        super().__init__(table)
+        self._states = states_of(table, n_states)
+        self._kernel = kernel
+        self.tile = max(1, _TILE // n_states)
+        self._cells = n_states**2
+
+    def block(self, rows: Index, columns: Index) -> FloatArray:
+        """Return r for ``rows`` × ``columns``, 0 where the table says nothing."""
+        every = np.arange(self.n_variables)
+        a, b = every[rows], every[columns]
+        out = np.empty((a.size, b.size))
+        for start, stop in _ranges(a.size, max(1, _CHUNK_CELLS // max(1, self._cells * b.size))):
+            self._read(self._states.joint(a[start:stop], b), out[start:stop])
+        return out
+
+    def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
+        """Return r of pairs."""
+        out = np.empty((first.size, 1))
+        for start, stop in _ranges(first.size, max(1, _CHUNK_CELLS // self._cells)):
+            joint = self._states.joint_of_pairs(first[start:stop], second[start:stop])
+            self._read(joint[:, :, None], out[start:stop])
+        return out[:, 0]
+
+    def _read(self, joint: FloatArray, out: FloatArray) -> None:
+        in_parts(len(out), lambda part: self._kernel(joint[part], out[part]))
+
+
+class TableCorrelations(OfTables):
+    """Correlations of two-state columns, each pair over the rows in which both are present."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(table, 2, kernels.correlations_of_tables)
+
+
+class Determinants(OfTables):
     """Signed (K−1)-th root of the normalised joint table's determinant."""
 
     def __init__(self, table: Table, n_states: int) -> None:
-        super().__init__(table)
+        super().__init__(table, n_states, kernels.determinant_roots)
         self.exponent = n_states - 1.0
-        self.tile = max(1, _TILE // n_states)
-
-    def block(self, rows: Index, columns: Index) -> FloatArray:
-        """Return the roots for ``rows`` × ``columns``, 0 where a state never occurs."""
-        joint = joint_counts(self.table, rows, columns)
-        out = np.empty((joint.shape[0], joint.shape[2]))
-        parts = threads.split(out.shape[0], 8)
-        threads.run(lambda p: kernels.determinant_roots(joint[slice(*p)], out[slice(*p)]), parts)
-        return out
 
 
 # Agreement --------------------------------------------------------------------------------------
@@ -397,49 +465,45 @@ class Agreements(Dependence):
         self.n_states = n_states
         self.exponent = n_states - 1.0
         self.precision = n_states - 1.0
-        self._ones = OneCounts(table) if table.is_sparse else None
+        self.span = table.n_columns if table.is_sparse else _TILE
+        self._counter = ones_of(table) if table.is_sparse else states_of(table, n_states)
 
     def block(self, rows: Index, columns: Index) -> FloatArray:
         """Return 1 − K·θ̂ for ``rows`` × ``columns``, 0 where a pair has no common row."""
-        k = self.n_states
+        return self._from_share(self.agreement(rows, columns))
+
+    def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
+        """Return 1 − K·θ̂ of pairs."""
+        counter = self._counter
+        if isinstance(counter, SparseOnes | PackedOnes):
+            common = 2.0 * counter.common_of_pairs(first, second)
+            same = common + (self.table.total_weight - counter.single[second])
+            same -= counter.single[first]
+        else:
+            same = np.trace(counter.joint_of_pairs(first, second), axis1=1, axis2=2)
+        return self._from_share(self._share(same, self.pair_counts(first, second)))
+
+    def _from_share(self, agreement: FloatArray) -> FloatArray:
         # 1 − K/(K−1)·(1 − a) with the share a of rows that agree
-        return np.asarray((k * self.agreement(rows, columns) - 1.0) / (k - 1.0))
+        return np.asarray((self.n_states * agreement - 1.0) / (self.n_states - 1.0))
 
     def agreement(self, rows: Index, columns: Index) -> FloatArray:
         """Share of the rows in which both variables have the same state; 1/K without rows."""
-        n = self.counts(rows, columns)
-        same = (
-            self._dense_same(rows, columns)
-            if self._ones is None
-            else self._sparse_same(rows, columns)
-        )
+        counter = self._counter
+        if isinstance(counter, SparseOnes | PackedOnes):
+            same = counter.common(rows, columns)
+            same *= 2.0
+            same += self.table.total_weight - counter.single[columns]
+            same -= counter.single[rows][:, None]
+        else:
+            same = counter.same(rows, columns)
+        return self._share(same, self.counts(rows, columns))
+
+    def _share(self, same: FloatArray, n: float | FloatArray) -> FloatArray:
         if isinstance(n, float):
             same /= n
             return same
         return np.divide(same, n, out=np.full_like(same, 1.0 / self.n_states), where=n > 0)
-
-    def _sparse_same(self, rows: Index, columns: Index) -> FloatArray:
-        assert self._ones is not None
-        a, b = self._ones.single[rows], self._ones.single[columns]
-        same = self._ones.common(rows, columns)
-        same *= 2.0
-        same += self.table.total_weight - b
-        same -= a[:, None]
-        return same
-
-    def _dense_same(self, rows: Index, columns: Index) -> FloatArray:
-        table = self.table
-        m = table.n_columns
-        out = np.zeros((_size(rows, m), _size(columns, m)))
-        dtype = np.float32 if table.weights is None else np.float64
-        for start, stop in _ranges(table.n_rows, max(256, (1 << 22) // max(out.shape))):
-            left, right = table.values[start:stop, rows], table.values[start:stop, columns]
-            for state in range(self.n_states):
-                a = (left == state).astype(dtype)
-                if table.weights is not None:
-                    a *= table.weights[start:stop, None]
-                out += a.T @ (right == state).astype(dtype)
-        return out
 
 
 # Whole tables -----------------------------------------------------------------------------------

@@ -10,6 +10,59 @@ SINGULAR = 1e-12
 """A pivot below this is rounding: the table of such a pair has no inverse."""
 
 
+@kernel(fastmath=True)
+def _dot(x, y):
+    total = 0.0
+    for k in range(x.size):
+        total += x[k] * y[k]
+    return total
+
+
+@kernel()
+def dots(lines, first, second, out):
+    """Set ``out[p]`` to the product of lines first[p] and second[p]; its order does not matter."""
+    for p in range(first.size):
+        out[p] = _dot(lines[first[p]], lines[second[p]])
+
+
+@kernel()
+def correlations_of_ones(common, n, ones_a, ones_b, scale_a, scale_b):
+    """Turn counts of common ones into correlations, in place.
+
+    r = (n·common − a·b) / √(a·(n − a)·b·(n − b)), with a and b ones; the scales are the roots'
+    inverses. The same bits whichever of two variables comes first.
+    """
+    for i in range(common.shape[0]):
+        line = common[i]
+        a, s = ones_a[i], scale_a[i]
+        for j in range(line.size):
+            line[j] = (n * line[j] - a * ones_b[j]) * (s * scale_b[j])
+
+
+@kernel()
+def correlations_of_tables(joint, out):
+    """Correlation of every pair from its 2 × 2 table, of shape (a, 2, b, 2); 0 if constant."""
+    for i in range(joint.shape[0]):
+        for j in range(joint.shape[2]):
+            table = joint[i, :, j]
+            a = table[1, 0] + table[1, 1]
+            b = table[0, 1] + table[1, 1]
+            n = a + table[0, 0] + table[0, 1]
+            spread = (a * (n - a)) * (b * (n - b))
+            out[i, j] = (n * table[1, 1] - a * b) / np.sqrt(spread) if spread > 0.0 else 0.0
+
+
+@kernel()
+def weighted_tables(codes, weights, first, second, out):
+    """Add the weights of rows by the states of first[p] and second[p] to ``out[p]``."""
+    for p in range(first.size):
+        x, y = codes[first[p]], codes[second[p]]
+        table = out[p]
+        for row in range(x.size):
+            if x[row] >= 0 and y[row] >= 0:
+                table[x[row], y[row]] += weights[row]
+
+
 @kernel()
 def determinant_roots(joint, out):
     """Signed root |det J̃|^(1/(K−1)) of every pair's normalised joint table.
@@ -33,10 +86,25 @@ def determinant_roots(joint, out):
             out[i, j] = 0.0
             if p.min() <= 0.0 or q.min() <= 0.0:
                 continue
+            turned = _is_upper(joint[i, :, j])
             for x in range(k):
                 for y in range(k):
-                    work[x, y] = joint[i, x, j, y] / np.sqrt(p[x] * q[y])
+                    value = joint[i, x, j, y] / np.sqrt(p[x] * q[y])
+                    if turned:
+                        work[y, x] = value
+                    else:
+                        work[x, y] = value
             out[i, j] = _signed_root(work)
+
+
+@kernel()
+def _is_upper(table):
+    """Whether to turn a table over, so that rounding is the same whichever variable comes first."""
+    for x in range(table.shape[0]):
+        for y in range(x):
+            if table[x, y] != table[y, x]:
+                return table[x, y] < table[y, x]
+    return False
 
 
 @kernel()

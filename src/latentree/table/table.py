@@ -192,6 +192,14 @@ class Table:
         mask: NDArray[np.bool_] = np.isnan(self.values) if gaussian else self.values < 0
         return mask
 
+    def present(self, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which cells of some columns are there, as a dense (n, columns) array."""
+        if self.is_sparse:
+            return np.ones((self.n_rows, columns.size), bool)
+        cells = self.values[:, columns]
+        there: NDArray[np.bool_] = ~np.isnan(cells) if self.family == "gaussian" else cells >= 0
+        return there
+
     # Parts ----------------------------------------------------------------------------------
 
     def column(self, j: int) -> NDArray[Any]:

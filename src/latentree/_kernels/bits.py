@@ -1,0 +1,94 @@
+"""Counts of rows by bits: a column of 0/1 cells is a line of 64-bit words, one bit a row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.extending import intrinsic
+
+from latentree._kernels.compiling import kernel
+
+
+def _number_of_bits(_context: Any, word: Any) -> Any:
+    """Return the number of bits that are set; one instruction where the processor has it."""
+
+    def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(word), generate
+
+
+_popcount: Any = intrinsic(_number_of_bits)
+
+
+@kernel()
+def pack_states(codes, first, out):
+    """Set the bits of states: ``out[j, s]`` gets a bit where ``codes[:, j]`` is first + s."""
+    for row in range(codes.shape[0]):
+        word = row >> 6
+        bit = np.uint64(1) << np.uint64(row & 63)
+        for j in range(codes.shape[1]):
+            s = codes[row, j] - first
+            if 0 <= s < out.shape[1]:
+                out[j, s, word] |= bit
+
+
+@kernel()
+def pack_lists(starts, items, first, out):
+    """Set the bits of listed rows: column first + j holds ``items[starts[first + j]:…]``."""
+    for j in range(out.shape[0]):
+        line = out[j]
+        for row in items[starts[first + j] : starts[first + j + 1]]:
+            line[row >> 6] |= np.uint64(1) << np.uint64(row & 63)
+
+
+@kernel()
+def common_bits(a, b, out):
+    """Add to ``out[i, j]`` the number of bits that lines a[i] and b[j] have in common."""
+    n_words = a.shape[1]
+    whole = a.shape[0] // 4 * 4
+    for i in range(0, whole, 4):
+        x0, x1, x2, x3 = a[i], a[i + 1], a[i + 2], a[i + 3]
+        for j in range(b.shape[0]):
+            y = b[j]
+            t0, t1, t2, t3 = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
+            for w in range(n_words):
+                word = y[w]
+                t0 += _popcount(x0[w] & word)
+                t1 += _popcount(x1[w] & word)
+                t2 += _popcount(x2[w] & word)
+                t3 += _popcount(x3[w] & word)
+            out[i, j] += t0
+            out[i + 1, j] += t1
+            out[i + 2, j] += t2
+            out[i + 3, j] += t3
+    for i in range(whole, a.shape[0]):
+        for j in range(b.shape[0]):
+            out[i, j] += _common(a[i], b[j])
+
+
+@kernel()
+def _common(x, y):
+    total = np.uint64(0)
+    for w in range(x.size):
+        total += _popcount(x[w] & y[w])
+    return total
+
+
+@kernel()
+def common_of_pairs(bits, first, second, out):
+    """Set ``out[p]`` to the number of common bits of lines first[p] and second[p]."""
+    for p in range(first.size):
+        out[p] = _common(bits[first[p]], bits[second[p]])
+
+
+@kernel()
+def joint_of_pairs(planes, first, second, out):
+    """Set ``out[p, s, t]`` to the rows in which first[p] has state s and second[p] state t."""
+    for p in range(first.size):
+        a, b = planes[first[p]], planes[second[p]]
+        for s in range(a.shape[0]):
+            for t in range(b.shape[0]):
+                out[p, s, t] = _common(a[s], b[t])
