@@ -19,7 +19,9 @@ from latentree._kernels import threads
 from latentree.counting import Index
 from latentree.errors import DistanceError
 from latentree.pairwise import Dependence, FloatArray, dependence
-from latentree.table import Family, as_table
+from latentree.parts import Parts
+from latentree.statistics import Statistics, gather
+from latentree.table import Family, Table, as_table
 from latentree.table.checks import check_distinct
 
 WEAKEST = 1e-8
@@ -196,8 +198,9 @@ def information_distances(
 
     Parameters
     ----------
-    X : table-like
-        Anything that :func:`latentree.table.as_table` reads.
+    X : table-like, Parts or Statistics
+        Anything that :func:`latentree.table.as_table` reads, data in parts
+        (:func:`latentree.as_parts`), or statistics.
     family : {"auto", "gaussian", "discrete", "symmetric"}
         How to take the columns. Discrete columns must all have the same number of states.
     centred : bool
@@ -224,9 +227,16 @@ def information_distances(
     >>> distances.block([0], [1, 2]).round(2)
     array([[0.24, 0.23]])
     """
-    table = as_table(X, family, weights=weights)
-    table.require_learnable()
-    statistic = dependence(table, centred)
+    if isinstance(X, Parts):
+        X = gather(X)
+    table: Table | Statistics
+    if isinstance(X, Statistics):
+        table, statistic = X, X.dependence(centred)
+        table.require_learnable()
+    else:
+        table = as_table(X, family, weights=weights)
+        table.require_learnable()
+        statistic = dependence(table, centred)
     if dense is None:
         dense = table.n_columns**2 <= _DENSE_CELLS
     source = _OnDemand(statistic, None)

@@ -174,8 +174,11 @@ def _correlation(table: Table, centred: bool) -> Dependence:
     return Correlations(table, centred)
 
 
-def common_cardinality(table: Table) -> int:
-    """Return the number of states that all columns have; raise when they differ."""
+def common_cardinality(table: Any) -> int:
+    """Return the number of states that all columns have; raise when they differ.
+
+    ``table`` is a table, or anything else with names and cardinalities.
+    """
     k = table.cardinalities
     if k.min() == k.max():
         return int(k[0])
@@ -386,6 +389,18 @@ def joint_counts(table: Table, rows: Index, columns: Index) -> FloatArray:
     return _joint(table, rows, columns).reshape(-1, k, size_of(columns, table.n_columns), k)
 
 
+def state_counts(table: Table) -> FloatArray:
+    """Weighted counts of all pairs of states, the states of all variables laid end to end."""
+    widths = _widths(table)
+    if table.is_sparse or (table.weights is None and (widths == 2).all() and not table.has_missing):
+        return _sparse_joint(table, slice(None), slice(None))
+    if table.weights is None and widths.min() == widths.max():
+        k = int(widths[0])
+        joint = states_of(table, k).joint(slice(None), slice(None))
+        return joint.reshape(widths.sum(), -1)
+    return _joint(table, slice(None), slice(None))
+
+
 def _joint(table: Table, rows: Index, columns: Index) -> FloatArray:
     """Weighted counts of pairs of states, the states of all variables laid end to end."""
     if table.is_sparse:
@@ -452,6 +467,13 @@ class Determinants(OfTables):
     def __init__(self, table: Table, n_states: int) -> None:
         super().__init__(table, n_states, kernels.determinant_roots)
         self.exponent = n_states - 1.0
+
+
+def determinant_roots(joint: FloatArray) -> FloatArray:
+    """Return the signed root of every pair's normalised table; ``joint`` has shape (a, K, b, K)."""
+    out = np.empty((joint.shape[0], joint.shape[2]))
+    in_parts(len(out), lambda part: kernels.determinant_roots(joint[part], out[part]))
+    return out
 
 
 # Agreement --------------------------------------------------------------------------------------
@@ -557,11 +579,20 @@ def mutual_information(table: Table) -> FloatArray:
 
 
 def _information(table: Table, rows: slice, columns: slice) -> FloatArray:
-    """Return I = (Σ g(J) − Σ g(row sums) − Σ g(column sums) + g(N)) / N, with g(x) = x·log x."""
     widths = _widths(table)
     at_rows = np.cumsum(widths[rows]) - widths[rows]
     at_columns = np.cumsum(widths[columns]) - widths[columns]
-    joint = _joint(table, rows, columns)
+    return information(_joint(table, rows, columns), at_rows, at_columns)
+
+
+def information(
+    joint: FloatArray, at_rows: NDArray[np.int64], at_columns: NDArray[np.int64]
+) -> FloatArray:
+    """Return I = (Σ g(J) − Σ g(row sums) − Σ g(column sums) + g(N)) / N, with g(x) = x·log x.
+
+    ``joint`` holds counts of pairs of states laid end to end; the states of each variable start at
+    ``at_rows`` and ``at_columns``.
+    """
     over_columns = np.add.reduceat(joint, at_columns, axis=1)
     over_rows = np.add.reduceat(joint, at_rows, axis=0)
     n = np.add.reduceat(over_columns, at_rows, axis=0)

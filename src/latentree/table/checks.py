@@ -79,8 +79,8 @@ def require_learnable(table: Table, min_rows: int) -> None:
             f"needs {min_rows}: scale them, for instance to sum to the {counted} rows"
         )
     low, high, empty = _ranges(values, table.family == "gaussian")
-    _refuse(table.names, empty, "has no value at all", "have no value at all")
-    _refuse(table.names, ~empty & (low == high), "is constant", "are constant")
+    refuse_columns(table.names, empty, "has no value at all", "have no value at all")
+    refuse_columns(table.names, ~empty & (low == high), "is constant", "are constant")
     pairs = duplicate_columns(table.values)
     if pairs:
         names = table.names
@@ -92,7 +92,8 @@ def require_learnable(table: Table, min_rows: int) -> None:
         )
 
 
-def _refuse(names: Sequence[str], bad: NDArray[np.bool_], one: str, many: str) -> None:
+def refuse_columns(names: Sequence[str], bad: NDArray[np.bool_], one: str, many: str) -> None:
+    """Raise when nothing can be learned from some columns."""
     which = [names[j] for j in np.flatnonzero(bad).tolist()]
     if which:
         subject = "column" if len(which) == 1 else "columns"

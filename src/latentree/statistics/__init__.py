@@ -1,0 +1,5 @@
+"""Sums over rows that add up over parts, and everything that follows from them."""
+
+from latentree.statistics.statistics import Statistics, gather
+
+__all__ = ["Statistics", "gather"]

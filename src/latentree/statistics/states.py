@@ -1,0 +1,111 @@
+"""Counts of the states of discrete columns, and of the distinct rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentree.pairwise import FloatArray, Index, state_counts
+from latentree.table import Schema, Table
+
+MOST_DISTINCT_CELLS = 1 << 26
+"""Distinct rows are kept as long as they have no more cells than this."""
+
+FEW_DISTINCT = 0.25
+"""Distinct rows are worth looking for when a table has at most this share of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class StateCounts:
+    """Weight of the rows with every pair of states, the states of all columns laid end to end.
+
+    The diagonal counts single states; rows in which either cell is missing do not count.
+    """
+
+    counts: FloatArray
+    starts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, table: Table) -> StateCounts:
+        """Count the rows of a table."""
+        return cls(state_counts(table), state_starts(table.schema))
+
+    def __add__(self, other: StateCounts) -> StateCounts:
+        return StateCounts(self.counts + other.counts, self.starts)
+
+    def single(self, column: int) -> FloatArray:
+        """Weight of each state of a column."""
+        mine = slice(self.starts[column], self.starts[column + 1])
+        return np.diagonal(self.counts)[mine].copy()
+
+    def pair(self, a: int, b: int) -> FloatArray:
+        """Weight of each pair of states of two columns."""
+        first = slice(self.starts[a], self.starts[a + 1])
+        return self.counts[first, self.starts[b] : self.starts[b + 1]].copy()
+
+    def column_weights(self) -> FloatArray:
+        """Weight of the rows in which each column is present."""
+        return np.add.reduceat(np.diagonal(self.counts), self.starts[:-1])
+
+    def pair_weights(self) -> FloatArray:
+        """Weight of the rows in which both of a pair are present."""
+        over_columns = np.add.reduceat(self.counts, self.starts[:-1], axis=1)
+        return np.add.reduceat(over_columns, self.starts[:-1], axis=0)
+
+    def joint(self, n_states: int, rows: Index, columns: Index) -> FloatArray:
+        """Counts of shape (a, K, b, K); all columns have K states."""
+        m = self.starts.size - 1
+        counts = self.counts.reshape(m, n_states, m, n_states)
+        return np.ascontiguousarray(counts[rows][:, :, columns])
+
+
+def state_starts(schema: Schema) -> NDArray[np.int64]:
+    """Where the states of every column start; one entry more for the end."""
+    widths = np.maximum(schema.cardinalities, 1)  # a column without any value still has a place
+    return np.concatenate([[0], np.cumsum(widths)])
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctRows:
+    """The distinct rows of discrete data, in a fixed order, and the weight of each.
+
+    None of both once there were more of them than are worth keeping.
+    """
+
+    codes: NDArray[Any] | None
+    weights: FloatArray | None
+
+    @classmethod
+    def of(cls, table: Table) -> DistinctRows:
+        """Find the distinct rows of a table."""
+        codes = table.values.toarray() if table.is_sparse else table.values
+        return cls._distinct(codes, table.weight_array())
+
+    @classmethod
+    def _distinct(cls, codes: NDArray[Any], weights: FloatArray) -> DistinctRows:
+        codes = np.ascontiguousarray(codes)
+        rows = codes.view(np.dtype((np.void, codes.dtype.itemsize * codes.shape[1]))).ravel()
+        _, places, inverse = np.unique(rows, return_index=True, return_inverse=True)
+        if places.size * codes.shape[1] > MOST_DISTINCT_CELLS:
+            return cls(None, None)
+        sums = np.bincount(inverse, weights, minlength=places.size)
+        return cls(codes[places], np.asarray(sums, np.float64))
+
+    def __add__(self, other: DistinctRows) -> DistinctRows:
+        if self.codes is None or other.codes is None:
+            return DistinctRows(None, None)
+        assert self.weights is not None
+        assert other.weights is not None
+        return self._distinct(
+            np.concatenate([self.codes, other.codes]),
+            np.concatenate([self.weights, other.weights]),
+        )
+
+
+def has_few_distinct_rows(table: Table) -> bool:
+    """Whether it is worth looking for the distinct rows of data that begins with this table."""
+    found = DistinctRows.of(table)
+    return found.codes is not None and len(found.codes) <= FEW_DISTINCT * table.n_rows

@@ -1,0 +1,171 @@
+"""Statistics over parts: they add up, whatever the cut, to what the whole table says."""
+
+from __future__ import annotations
+
+import warnings
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import latentree as lt
+from latentree.errors import DataError, DataWarning
+from latentree.pairwise import correlations, mutual_information
+from latentree.parts import cut_table, rows
+from latentree.statistics import Statistics, gather
+from latentree.statistics.real import RealSums, Units
+from latentree.table import Table, as_table
+
+
+def real_table(rng, n=300, m=5, missing=0.0, weighted=False, shift=0.0):
+    x = rng.standard_normal((n, 1)) + rng.standard_normal((n, m)) * rng.uniform(0.1, 3.0, m)
+    x += shift
+    if missing:
+        x[rng.random(x.shape) < missing] = np.nan
+    return as_table(x, "gaussian", weights=rng.uniform(0, 2, n) if weighted else None)
+
+
+def state_table(rng, n=300, m=4, k=2, missing=0.0, weighted=False, family="discrete"):
+    h = rng.integers(0, k, (n, 1))
+    x = np.where(rng.random((n, m)) < 0.6, h, rng.integers(0, k, (n, m))).astype(float)
+    x[:k] = np.arange(k)[:, None]  # every state occurs
+    if missing:
+        x[rng.random(x.shape) < missing] = np.nan
+    return as_table(x, family, weights=rng.uniform(0, 2, n) if weighted else None)
+
+
+def all_tables():
+    for missing in (0.0, 0.2):
+        for weighted in (False, True):
+            rng = np.random.default_rng(7)
+            yield real_table(rng, missing=missing, weighted=weighted, shift=50.0)
+            for k in (2, 3):
+                yield state_table(rng, k=k, missing=missing, weighted=weighted)
+                yield state_table(rng, k=k, missing=missing, weighted=weighted, family="symmetric")
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    monkeypatch.setattr(rows, "PART_CELLS", 64 * 5)
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("table", list(all_tables()), ids=repr)
+def test_distances_of_parts_are_those_of_the_table(table):
+    parts = cut_table(table)
+    assert parts.n_parts > 3
+    statistics = gather(parts)
+    assert statistics.n_rows == table.n_rows
+    assert statistics.total_weight == pytest.approx(table.total_weight, rel=1e-14)
+    assert statistics.has_missing == table.has_missing
+    ours, theirs = lt.information_distances(parts), lt.information_distances(table)
+    np.testing.assert_allclose(ours.dense(), theirs.dense(), rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(ours.signs(), theirs.signs())
+    every = slice(None)
+    np.testing.assert_allclose(
+        ours.strength_block(every, every), theirs.strength_block(every, every), rtol=1e-9
+    )
+    assert ours.n_samples == pytest.approx(theirs.n_samples, rel=1e-12)
+    if table.family == "gaussian":
+        ours, theirs = (lt.information_distances(x, centred=False) for x in (parts, table))
+        np.testing.assert_allclose(ours.dense(), theirs.dense(), rtol=1e-9, atol=1e-9)
+    else:
+        np.testing.assert_allclose(
+            statistics.mutual_information(), mutual_information(table), rtol=1e-9, atol=1e-13
+        )
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    cut=st.integers(1, 99),
+    missing=st.booleans(),
+    other_units=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_real_sums_add_up_in_any_units(cut, missing, other_units, seed):
+    rng = np.random.default_rng(seed)
+    table = real_table(rng, n=100, missing=0.3 * missing, weighted=True, shift=rng.normal() * 10)
+    first, second = table.rows(0, cut), table.rows(cut, 100)
+    units = Units.of(table)
+    whole = RealSums.of(table, units)
+    theirs = Units(rng.normal(size=5), rng.uniform(0.5, 2.0, 5)) if other_units else units
+    both = RealSums.of(first, units) + RealSums.of(second, theirs)
+    whole = whole if whole.complete == both.complete else whole.spread()
+    for name in ("weight", "first", "squares", "products", "low", "high"):
+        np.testing.assert_allclose(getattr(both, name), getattr(whole, name), rtol=1e-8, atol=1e-8)
+
+
+def test_digits_survive_a_large_mean():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2_000, 3)) @ rng.standard_normal((3, 3))
+    near = gather(cut_table(as_table(x))).dependence().lower()
+    far = gather(cut_table(as_table(x + 1e8))).dependence().lower()
+    np.testing.assert_allclose(near, far, rtol=0, atol=1e-6)  # what is left of x + 1e8 itself
+    large = gather(cut_table(as_table(x * 1e200))).dependence().lower()
+    np.testing.assert_allclose(near, large, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_moments_and_equivalent_rows_of_complete_real_columns():
+    rng = np.random.default_rng(1)
+    table = real_table(rng, weighted=True, shift=10.0)
+    statistics = gather(cut_table(table))
+    small = statistics.equivalent_table()
+    assert small.n_rows == 2 * table.n_columns
+    assert small.total_weight == pytest.approx(table.total_weight)
+    mean = np.average(table.values, axis=0, weights=table.weights)
+    np.testing.assert_allclose(statistics.moments()[0], mean, rtol=1e-12)
+    covariance = np.cov(table.values.T, aweights=table.weights, ddof=0)
+    np.testing.assert_allclose(statistics.moments()[1] ** 2, np.diag(covariance), rtol=1e-12)
+    np.testing.assert_allclose(np.cov(small.values.T, aweights=small.weights, ddof=0), covariance)
+    model = lt.simulate.random_gaussian_model(lt.simulate.double_star(5), 0)
+    data = Table(table.values, model.schema, table.weights)
+    ours = model.total_log_likelihood(Table(small.values, model.schema, small.weights))
+    assert ours == pytest.approx(model.total_log_likelihood(data), rel=1e-12)
+
+
+def test_equivalent_rows_of_discrete_columns_are_the_distinct_ones(monkeypatch):
+    monkeypatch.setattr(rows, "PART_CELLS", 512 * 3)
+    table = state_table(np.random.default_rng(2), n=2_000, m=3, missing=0.1, weighted=True)
+    small = gather(cut_table(table)).equivalent_table()
+    assert small.n_rows == len(np.unique(table.values, axis=0))
+    for codes, weight in zip(small.values, small.weights, strict=True):
+        mine = (table.values == codes).all(axis=1)
+        assert weight == pytest.approx(table.weights[mine].sum())
+    wide = state_table(np.random.default_rng(2), m=20)
+    assert gather(cut_table(wide)).equivalent_table() is None  # nearly all rows differ
+
+
+def test_nothing_to_learn_is_said_as_of_a_table():
+    x = np.random.default_rng(0).standard_normal((50, 3))
+    for column, what in ((np.full(50, 3.0), "constant"), (np.full(50, np.nan), "no value")):
+        x[:, 1] = column
+        with pytest.raises(DataError, match=f"'x1' .*{what}"):
+            lt.information_distances(cut_table(as_table(x, "gaussian")))
+    codes = Table(np.array([[0, 1], [1, 1]] * 9, np.int8), lt.Schema.discrete("ab", 2))
+    with pytest.raises(DataError, match=r"'b' is constant"):
+        lt.information_distances(cut_table(codes))
+    x = np.random.default_rng(0).standard_normal((50, 3))
+    x[:, 2] = x[:, 0]
+    with pytest.warns(DataWarning, match="x0 = x2"):
+        distances = lt.information_distances(cut_table(as_table(x)))
+    assert distances.dense()[0, 2] == 0.0
+
+
+def test_statistics_of_other_columns_do_not_add_up():
+    rng = np.random.default_rng(0)
+    a, b = Statistics.of(real_table(rng)), Statistics.of(real_table(rng, m=4))
+    with pytest.raises(DataError, match="same columns"):
+        a + b
+
+
+def test_correlations_of_no_common_row_are_zero():
+    x = np.random.default_rng(0).standard_normal((40, 3))
+    x[:20, 0] = np.nan
+    x[20:, 1] = np.nan
+    table = as_table(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ours = Statistics.of(table).dependence().lower()
+    np.testing.assert_allclose(ours, correlations(table)[0], atol=1e-12)
