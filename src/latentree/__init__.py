@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from latentree.estimator import LatentTree
     from latentree.explorer import write_explorer
     from latentree.files import load
+    from latentree.files.parts import as_parts
     from latentree.models import DiscreteTreeModel, GaussianTreeModel
     from latentree.plot import plot_tree
     from latentree.table import Schema, Table, as_table
@@ -41,6 +42,7 @@ _HOME = {
     "Schema": "latentree.table",
     "Table": "latentree.table",
     "Tree": "latentree.tree",
+    "as_parts": "latentree.files.parts",
     "as_table": "latentree.table",
     "fit_parameters": "latentree.em",
     "information_distances": "latentree.distances",
@@ -69,6 +71,7 @@ __all__ = [
     "Schema",
     "Table",
     "Tree",
+    "as_parts",
     "as_table",
     "datasets",
     "em",

@@ -9,9 +9,9 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -66,11 +66,74 @@ def read_separated(
     kept = wanted(layout.names)
     parts, n_lines = [], layout.n_lines_before
     for block in _chain(first, blocks):
-        parts.append(_narrowed(_parse(block, layout, kept, as_text, n_lines)))
+        text = dict.fromkeys(as_text, pa.string())
+        parts.append(_narrowed(_parse(block, layout, kept, text, n_lines)))
         n_lines += block.count(b"\n")
     parts = [part for part in parts if part.num_rows] or parts[:1]
     _refuse_mixed(parts, as_text)
     return pa.concat_tables(parts, promote_options="permissive")
+
+
+class TextBlock(NamedTuple):
+    """Whole lines of a file: where they are, how many, and how many rows they hold."""
+
+    start: int
+    n_bytes: int
+    n_lines_before: int
+    n_rows: int
+
+
+class TextIndex(NamedTuple):
+    """What a file of text holds, found without keeping it: types of all columns, and blocks."""
+
+    layout: Layout
+    types: dict[str, Any]
+    blocks: tuple[TextBlock, ...]
+
+
+def scan_separated(stream: BinaryIO, delimiter: str, header: bool | None, wanted: Any) -> TextIndex:
+    """Read a stream once to learn the types of its columns and where its rows are.
+
+    Parameters as for :func:`read_separated`. A column that is text anywhere is text.
+    """
+    blocks = _blocks(stream)
+    whole = next(blocks, b"")
+    layout, first = _layout(whole, delimiter, header)
+    kept = wanted(layout.names)
+    start, n_lines = len(whole) - len(first), layout.n_lines_before
+    found: dict[str, set[Any]] = {name: set() for name in kept}
+    listed = []
+    for block in _chain(first, blocks):
+        part = _parse(block, layout, kept, {}, n_lines)
+        for name in kept:
+            found[name].add(part.schema.field(name).type)
+        listed.append(TextBlock(start, len(block), n_lines, part.num_rows))
+        start += len(block)
+        n_lines += block.count(b"\n")
+    types = {name: _common_type(name, kinds) for name, kinds in found.items()}
+    return TextIndex(layout, types, tuple(listed))
+
+
+def read_block(stream: BinaryIO, index: TextIndex, number: int, kept: Sequence[str]) -> Any:
+    """Read one block of a file that was scanned, into a pyarrow table."""
+    block = index.blocks[number]
+    stream.seek(block.start)
+    types = {name: index.types[name] for name in kept}
+    data = stream.read(block.n_bytes)
+    table = _parse(data, index.layout, kept, types, block.n_lines_before)
+    if len(data) != block.n_bytes or table.num_rows != block.n_rows:
+        raise FileError("has changed since it was opened")
+    return table
+
+
+def _common_type(name: str, kinds: set[Any]) -> Any:
+    pa = import_extra("pyarrow", "cli")
+    if any(pa.types.is_binary(kind) for kind in kinds):
+        raise FileError(f"column {shown(name)} is not text in UTF-8: convert the file")
+    kinds = {kind for kind in kinds if not pa.types.is_null(kind)}
+    if len(kinds) < 2:
+        return kinds.pop() if kinds else pa.null()
+    return pa.float64() if kinds == {pa.int64(), pa.float64()} else pa.string()
 
 
 class TextColumnsError(Exception):
@@ -167,7 +230,7 @@ def _decimal_commas(head: bytes) -> bool:
 
 
 def _parse(
-    block: bytes, layout: Layout, kept: Sequence[str], as_text: Sequence[str], n_lines: int
+    block: bytes, layout: Layout, kept: Sequence[str], types: Mapping[str, Any], n_lines: int
 ) -> Any:
     pa, pc = import_extra("pyarrow", "cli"), import_extra("pyarrow.csv", "cli")
     ragged: list[Any] = []
@@ -188,7 +251,7 @@ def _parse(
             ),
             convert_options=pc.ConvertOptions(
                 include_columns=list(kept),
-                column_types=dict.fromkeys(as_text, pa.string()),
+                column_types=types,
                 decimal_point=layout.decimal,
                 strings_can_be_null=True,
             ),

@@ -73,7 +73,7 @@ def read_table(
     FileError
         With the name of the file and what is wrong.
     """
-    wanted = _Wanted(columns, drop)
+    wanted = Wanted(columns, drop)
     read: Callable[..., RawTable] = _chosen(READERS, path)
     try:
         return read(path, wanted, header)
@@ -89,13 +89,14 @@ def read_table(
         raise FileError(f"{path}: {error.strerror or error}") from None
 
 
-class _Wanted(NamedTuple):
+class Wanted(NamedTuple):
     """Which columns are to be read."""
 
     columns: Sequence[str] | None
     drop: Sequence[str]
 
     def __call__(self, names: Sequence[str]) -> list[str]:
+        """Choose among the names of a file's columns."""
         known = set(names)
         for name in (*(self.columns or ()), *self.drop):
             if name not in known:
@@ -121,7 +122,8 @@ def _called(path: PathLike) -> str:
     return "standard input" if str(path) == STANDARD else str(path)
 
 
-def _suffix(path: PathLike) -> str:
+def suffix_of(path: PathLike) -> str:
+    """Return the suffix that names the format, in small letters."""
     if str(path) == STANDARD:
         return ".csv"
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
@@ -129,7 +131,7 @@ def _suffix(path: PathLike) -> str:
 
 
 def _chosen(formats: dict[str, Any], path: PathLike) -> Any:
-    suffix = _suffix(path)
+    suffix = suffix_of(path)
     if suffix not in formats:
         if Path(path).is_dir():
             raise FileError(f"{path}: is a folder, not a file")
@@ -144,7 +146,7 @@ def _chosen(formats: dict[str, Any], path: PathLike) -> Any:
 
 
 def _read_text(delimiter: str) -> Callable[..., RawTable]:
-    def read(path: PathLike, wanted: _Wanted, header: bool | None) -> RawTable:
+    def read(path: PathLike, wanted: Wanted, header: bool | None) -> RawTable:
         as_text: Sequence[str] = ()
         with _opened(path) as stream:
             while True:
@@ -160,7 +162,7 @@ def _read_text(delimiter: str) -> Callable[..., RawTable]:
 def _from_text(table: Any) -> RawTable:
     if table.num_rows == 0:
         raise FileError("has a line of names, but no rows")
-    return _from_arrow(table)
+    return from_arrow(table)
 
 
 @contextlib.contextmanager
@@ -182,12 +184,12 @@ def _opened(path: PathLike) -> Iterator[BinaryIO]:
 # Arrow ------------------------------------------------------------------------------------------
 
 
-def _read_parquet(path: PathLike, wanted: _Wanted, _: bool | None) -> RawTable:
+def _read_parquet(path: PathLike, wanted: Wanted, _: bool | None) -> RawTable:
     pq = import_extra("pyarrow.parquet", "cli")
     return _select_arrow(_by_arrow(path, "Parquet", pq.read_table), wanted)
 
 
-def _read_arrow(path: PathLike, wanted: _Wanted, _: bool | None) -> RawTable:
+def _read_arrow(path: PathLike, wanted: Wanted, _: bool | None) -> RawTable:
     pa, feather = import_extra("pyarrow", "cli"), import_extra("pyarrow.feather", "cli")
 
     def read(file: BinaryIO) -> Any:
@@ -209,17 +211,17 @@ def _by_arrow(path: PathLike, kind: str, read: Callable[[BinaryIO], Any]) -> Any
             raise FileError(f"cannot be read as {kind}: {reason}") from None
 
 
-def _select_arrow(table: Any, wanted: _Wanted) -> RawTable:
+def _select_arrow(table: Any, wanted: Wanted) -> RawTable:
     names = table.column_names
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise FileError(f"the column name {shown(twice)} occurs twice: rename one")
     if table.num_rows == 0:
         raise FileError("has no rows")
-    return _from_arrow(table.select(wanted(names)))
+    return from_arrow(table.select(wanted(names)))
 
 
-def _from_arrow(table: Any) -> RawTable:
+def from_arrow(table: Any) -> RawTable:
     """Return numbers as they are; with text, codes where they are few, else shared strings."""
     pa = import_extra("pyarrow", "cli")
     names = tuple(table.column_names)
@@ -302,7 +304,7 @@ def _encoded(column: Any) -> tuple[list[Any], NDArray[Any]]:
 # Matrices ---------------------------------------------------------------------------------------
 
 
-def _read_npz(path: PathLike, wanted: _Wanted, _: bool | None) -> RawTable:
+def _read_npz(path: PathLike, wanted: Wanted, _: bool | None) -> RawTable:
     if Path(path).is_file() and not zipfile.is_zipfile(path):
         raise FileError("is no .npz file")
     try:
@@ -340,7 +342,7 @@ def _only_matrix(arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
     return next(iter(matrices.values()))
 
 
-def _read_mtx(path: PathLike, wanted: _Wanted, _: bool | None) -> RawTable:
+def _read_mtx(path: PathLike, wanted: Wanted, _: bool | None) -> RawTable:
     from scipy import io as scipy_io
     from scipy import sparse
 
@@ -356,7 +358,7 @@ def _read_mtx(path: PathLike, wanted: _Wanted, _: bool | None) -> RawTable:
     )
 
 
-def _select_matrix(matrix: Any, names: tuple[str, ...] | None, wanted: _Wanted) -> RawTable:
+def _select_matrix(matrix: Any, names: tuple[str, ...] | None, wanted: Wanted) -> RawTable:
     if wanted == (None, ()):
         return RawTable(matrix, names)
     own = names or tuple(f"x{j}" for j in range(matrix.shape[1]))

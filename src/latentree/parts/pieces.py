@@ -8,7 +8,7 @@ bit whatever the number of workers, retries and bytes that were read at a time.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Any, Generic, TypeVar
@@ -48,6 +48,10 @@ class Pieces(ABC, Generic[Piece]):
         """
 
     @abstractmethod
+    def paired(self, make: Callable[[Piece, Any], Other], items: Sequence[Any]) -> Pieces[Other]:
+        """Return ``make(piece, item)`` of every piece and its item, made anew in every pass."""
+
+    @abstractmethod
     def one(self, number: int, function: Callable[..., Result], *arguments: Any) -> Result:
         """Return ``function(piece, *arguments)`` of one piece."""
 
@@ -81,6 +85,16 @@ class LocalPieces(Pieces[Piece]):
     def made(self, make: Callable[..., Other], *arguments: Any) -> Pieces[Other]:
         """Return what is made of the pieces."""
         return _Made(self, make, arguments)
+
+    def paired(
+        self, make: Callable[[Piece, Any], Other], items: Sequence[Any]
+    ) -> LocalPieces[Other]:
+        """Return pieces that are made when they are read."""
+
+        def read(first: int) -> Iterator[Other]:
+            yield from map(make, self._read(first), items[first:])
+
+        return LocalPieces(read, len(self))
 
     def one(self, number: int, function: Callable[..., Result], *arguments: Any) -> Result:
         """Return the result of one piece."""

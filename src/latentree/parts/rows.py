@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from latentree.errors import DataError
 from latentree.parts.pieces import LocalPieces, Pieces
-from latentree.table import Schema, Table
+from latentree.table import Schema, Table, as_table
+
+FloatArray = NDArray[np.float64]
 
 PART_CELLS = 1 << 22
 """A part has about so many cells: enough to keep two cores busy, few enough to be read ahead."""
@@ -62,9 +67,22 @@ class Parts:
         """Number of parts."""
         return len(self.tables)
 
+    def weighted(self, weights: ArrayLike) -> Parts:
+        """Return the same rows with a weight for each."""
+        w = np.asarray(weights, np.float64)
+        if w.shape != (self.n_rows,):
+            raise DataError(f"{self.n_rows} rows need as many weights, got shape {w.shape}")
+        step = part_rows(self.n_columns)
+        items = [w[start : start + step] for start in range(0, self.n_rows, step)]
+        return replace(self, tables=self.tables.paired(_with_weights, items))
+
     def __repr__(self) -> str:
         size = f"{self.n_rows} rows × {self.n_columns} columns"
         return f"Parts({size}, {self.schema.family}, {self.n_parts} parts)"
+
+
+def _with_weights(table: Table, weights: FloatArray) -> Table:
+    return as_table(table, weights=weights)
 
 
 def cut_table(table: Table, name: str = "the data") -> Parts:

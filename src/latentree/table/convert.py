@@ -128,7 +128,7 @@ def _from_source(source: Source, wanted: str, schema: Schema | None) -> Table:
         return Table(quick[0], Schema(source.names, family, quick[1]))
     coded = [coding.code(column) for column in source.as_columns()]
     if wanted == "auto":
-        _refuse_many_states(source, coded)
+        refuse_many_states(source.names, source.kinds, [len(each.labels) for each in coded])
     return _assemble(source.names, family, coded)
 
 
@@ -193,8 +193,13 @@ def _refuse_labels(source: Source) -> None:
 
 
 def _choose_family(source: Source) -> Family:
+    return choose_family(source.names, _telling_kinds(source))
+
+
+def choose_family(names: Sequence[str], kinds: Sequence[Kind]) -> Family:
+    """Return the family of columns of these kinds, or raise when they do not go together."""
     groups: dict[str, list[str]] = {}
-    for name, kind in zip(source.names, _telling_kinds(source), strict=True):
+    for name, kind in zip(names, kinds, strict=True):
         groups.setdefault(kind, []).append(name)
     if "date" in groups:
         raise coding.date_error(groups["date"][0])
@@ -220,9 +225,11 @@ def _telling_kinds(source: Source) -> list[Kind]:
     return kinds
 
 
-def _refuse_many_states(source: Source, coded: Sequence[Coded]) -> None:
-    for name, kind, column in zip(source.names, source.kinds, coded, strict=True):
-        n_states = len(column.labels)
+def refuse_many_states(
+    names: Sequence[str], kinds: Sequence[Kind], cardinalities: Sequence[int]
+) -> None:
+    """Raise for a column with so many distinct values that it is hardly one of categories."""
+    for name, kind, n_states in zip(names, kinds, cardinalities, strict=True):
         if n_states > MANY_STATES:
             advice = "drop it if it identifies rows" if kind == "label" else "use family='gaussian'"
             raise DataError(
