@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from latentree.pairwise import FloatArray, Index
+from latentree.counting import FloatArray
 from latentree.table import Table
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -180,37 +180,28 @@ class RealSums:
         weights = np.full(2 * m, float(self.weight) / (2 * m))
         return self.units.shift + z / self.units.scale, weights
 
-    def correlations(self, rows: Index, columns: Index) -> FloatArray:
-        """Return the correlations of ``rows`` × ``columns``, 0 where a variance is."""
-        n, sx, sy, xx, yy, xy = self._pairs(rows, columns)
+    def correlations(self) -> FloatArray:
+        """Return the correlations of all pairs, 0 where a variance is."""
+        n, sx, sy, xx, yy = self._pairs()
         with np.errstate(divide="ignore", invalid="ignore"):
-            sx, sy, xx, yy, xy = sx / n, sy / n, xx / n, yy / n, xy / n
+            sx, sy, xx, yy, xy = sx / n, sy / n, xx / n, yy / n, self.products / n
             constant = (xx - sx**2 <= 1e-12 * xx) | (yy - sy**2 <= 1e-12 * yy)
             r = (xy - sx * sy) / np.sqrt((xx - sx**2) * (yy - sy**2))
         r[constant | ~np.isfinite(r)] = 0.0
         return np.asarray(r)
 
-    def cosines(self, rows: Index, columns: Index) -> FloatArray:
+    def cosines(self) -> FloatArray:
         """Return correlations that take the means to be 0."""
         around_zero = self.in_units(Units(np.zeros_like(self.units.shift), self.units.scale))
-        _, _, _, xx, yy, xy = around_zero._pairs(rows, columns)
+        _, _, _, xx, yy = around_zero._pairs()
         with np.errstate(divide="ignore", invalid="ignore"):
-            r = xy / np.sqrt(xx * yy)
+            r = around_zero.products / np.sqrt(xx * yy)
         r[~np.isfinite(r)] = 0.0
         return np.asarray(r)
 
-    def _pairs(self, rows: Index, columns: Index) -> tuple[Any, ...]:
-        """Weight, Σ x, Σ y, Σ x², Σ y², Σ xy of every pair, or what broadcasts to it."""
-        xy = self.products[rows][:, columns]
+    def _pairs(self) -> tuple[Any, ...]:
+        """Weight, Σ x, Σ y, Σ x², Σ y² of every pair, or what broadcasts to it."""
+        s, q = self.first, self.squares
         if self.complete:
-            s, q = self.first, self.squares
-            return self.weight, s[rows][:, None], s[columns], q[rows][:, None], q[columns], xy
-        assert isinstance(self.weight, np.ndarray)
-        return (
-            self.weight[rows][:, columns],
-            self.first[rows][:, columns],
-            self.first.T[rows][:, columns],
-            self.squares[rows][:, columns],
-            self.squares.T[rows][:, columns],
-            xy,
-        )
+            return self.weight, s[:, None], s, q[:, None], q
+        return self.weight, s, s.T, q, q.T

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from latentree.pairwise import FloatArray, Index, state_counts
+from latentree.counting import FloatArray
+from latentree.pairwise import state_counts
 from latentree.table import Schema, Table
 
 MOST_DISTINCT_CELLS = 1 << 26
@@ -55,11 +56,10 @@ class StateCounts:
         over_columns = np.add.reduceat(self.counts, self.starts[:-1], axis=1)
         return np.add.reduceat(over_columns, self.starts[:-1], axis=0)
 
-    def joint(self, n_states: int, rows: Index, columns: Index) -> FloatArray:
-        """Counts of shape (a, K, b, K); all columns have K states."""
+    def joint(self, n_states: int) -> FloatArray:
+        """Counts of shape (m, K, m, K); all columns have K states."""
         m = self.starts.size - 1
-        counts = self.counts.reshape(m, n_states, m, n_states)
-        return np.ascontiguousarray(counts[rows][:, :, columns])
+        return self.counts.reshape(m, n_states, m, n_states)
 
 
 def state_starts(schema: Schema) -> NDArray[np.int64]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from latentree.counting import FloatArray, Index, IntArray
 from latentree.errors import DataError, DataWarning
 from latentree.pairwise import (
     Dependence,
-    FloatArray,
-    Index,
     common_cardinality,
     determinant_roots,
     information,
@@ -235,7 +235,7 @@ def gather(parts: Parts) -> Statistics:
 
 
 class _Accumulated(Dependence):
-    """The dependence of pairs, from statistics."""
+    """The dependence of pairs, from statistics, which have m × m numbers anyway."""
 
     def __init__(self, statistics: Statistics) -> None:
         self.statistics = statistics
@@ -246,17 +246,39 @@ class _Accumulated(Dependence):
         """How far from 1 rounding may leave |r| of a column and its copy."""
         return _EPS * max(64.0, self.statistics.n_rows / 8)
 
-    def lower(self) -> FloatArray:
+    @abstractmethod
+    def _all(self) -> FloatArray:
         """Return r of all pairs."""
-        r = self.block(slice(None), slice(None))
+
+    @cached_property
+    def _r(self) -> FloatArray:
+        r = self._all()
         self.statistics.warn_of_duplicates(r, self.rounding)
         return r
+
+    def block(self, rows: Index, columns: Index) -> FloatArray:
+        """Return r of ``rows`` × ``columns``, 0 where a pair tells nothing."""
+        return self._r[rows][:, columns].copy()
+
+    def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
+        """Return r of pairs."""
+        return self._r[first, second]
+
+    def lower(self) -> FloatArray:
+        """Return r of all pairs."""
+        return self._r.copy()
 
     def counts(self, rows: Index, columns: Index) -> float | FloatArray:
         """Total weight of the rows that each pair is taken over: one number if all the same."""
         if not self.statistics.has_missing:
             return self.statistics.total_weight
         return self._pair_weights[rows][:, columns]
+
+    def pair_counts(self, first: IntArray, second: IntArray) -> float | FloatArray:
+        """Total weight of the rows of pairs: one number if all the same."""
+        if not self.statistics.has_missing:
+            return self.statistics.total_weight
+        return self._pair_weights[first, second]
 
     @cached_property
     def _pair_weights(self) -> FloatArray:
@@ -280,11 +302,11 @@ class _RealDependence(_Accumulated):
 
     def __init__(self, statistics: Statistics, sums: RealSums, centred: bool) -> None:
         super().__init__(statistics)
-        self._of = sums.correlations if centred else sums.cosines
+        self._sums = sums
+        self._centred = centred
 
-    def block(self, rows: Index, columns: Index) -> FloatArray:
-        """Return the correlations of ``rows`` × ``columns``."""
-        return self._of(rows, columns)
+    def _all(self) -> FloatArray:
+        return self._sums.correlations() if self._centred else self._sums.cosines()
 
 
 class _StateDependence(_Accumulated):
@@ -298,9 +320,8 @@ class _StateDependence(_Accumulated):
         self.precision = k - 1.0 if statistics.family == "symmetric" else 1.0
         self._sums = sums
 
-    def block(self, rows: Index, columns: Index) -> FloatArray:
-        """Return r of ``rows`` × ``columns``, 0 where a pair tells nothing."""
-        joint = self._sums.joint(self.n_states, rows, columns)
+    def _all(self) -> FloatArray:
+        joint = self._sums.joint(self.n_states)
         if self.statistics.family != "symmetric":
             return determinant_roots(joint)
         k = self.n_states
