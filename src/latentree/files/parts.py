@@ -62,8 +62,9 @@ def as_parts(
 
     Examples
     --------
-    >>>     >>> as_parts(np.random.default_rng(0).standard_normal((1_000, 3)))
-    Parts(1000 rows × 3 columns, gaussian, 1 parts)
+    >>> import numpy as np
+    >>> as_parts(np.random.default_rng(0).standard_normal((100_000, 50)))
+    Parts(100000 rows × 50 columns, gaussian, 2 parts)
     """
     if isinstance(X, Parts):
         return X if weights is None else X.weighted(weights)
