@@ -165,12 +165,38 @@ def test_prim_breaks_ties_by_the_shift():
     assert edges == {frozenset((1, v)) for v in (0, 2, 3, 4)}
 
 
+def _behind(tree, centre, neighbour):
+    """Observed nodes on the neighbour's side of its edge to the centre."""
+    reached, waiting = {centre}, [neighbour]
+    while waiting:
+        node = waiting.pop()
+        reached.add(node)
+        waiting += [v for v in tree.neighbours(node).tolist() if v not in reached]
+    return [v for v in sorted(reached - {centre}) if v < tree.n_observed]
+
+
+@given(tree=latent_trees(most=25), count=st.integers(1, 4))
+@settings(max_examples=40, deadline=None)
+def test_lists_hold_the_nearest_observed_nodes_behind_each_neighbour(tree, count):
+    entry, distance = fitting.lists_around(
+        tree.order, tree.parent, tree.length, tree.n_observed, count
+    )
+    found = sorted(zip(entry[:, 0].tolist(), entry[:, 2].tolist(), distance, strict=True))
+    far = tree.path_lengths(np.arange(tree.n_nodes), np.arange(tree.n_nodes))
+    np.testing.assert_allclose(distance, far[entry[:, 0], entry[:, 1]], atol=1e-9)
+    expected = [(v, v, 0.0) for v in range(tree.n_observed)]
+    for centre in range(tree.n_nodes):
+        for neighbour in tree.neighbours(centre).tolist():
+            nearest = np.sort(far[centre, _behind(tree, centre, neighbour)])[:count]
+            expected += [(centre, neighbour, value) for value in nearest]
+    np.testing.assert_allclose(found, sorted(expected), atol=1e-9)
+
+
 @given(tree=latent_trees(most=25))
 @settings(max_examples=40, deadline=None)
 def test_pairs_around_determine_all_lengths(tree):
     pairs = _near_pairs(tree, QUICK)
-    level = fitting.node_levels(tree.order, tree.parent)
-    starts, items = fitting.path_edges(pairs, tree.parent, level)
+    starts, items = fitting.path_edges(pairs, tree.order, tree.parent)
     design = np.zeros((len(pairs), tree.n_nodes))
     for row in range(len(pairs)):
         design[row, items[starts[row] : starts[row + 1]]] = 1.0
@@ -197,3 +223,24 @@ def test_squared_sights_are_multiple_correlations(tree):
             r = rho[near, seen]
             expected = r @ np.linalg.solve(rho[np.ix_(seen, seen)], r)
             assert value == pytest.approx(expected, abs=1e-6)
+
+
+@given(tree=latent_trees(most=20, shapes=("random", "hubs", "caterpillar"), longest=1.0))
+@settings(max_examples=30, deadline=None)
+def test_errors_of_edges_come_from_the_views_at_both_ends(tree):
+    down, up = branches.squared_sights(tree.order, tree.parent, tree.length, tree.n_observed)
+    errors = branches.edge_errors(tree.order, tree.parent, tree.length, tree.n_observed, 0.1)
+    for v in tree.edges[:, 1]:
+        variance, through = 0.0, np.exp(2 * tree.length[v])
+        for end, other in ((v, tree.parent[v]), (tree.parent[v], v)):
+            if end < tree.n_observed:
+                continue
+            seen = [
+                down[u] if tree.parent[u] == end else up[end]
+                for u in tree.neighbours(end)
+                if u != other
+            ]
+            x = np.array(seen) / (1 - np.array(seen) ** 2)
+            variance += 0.25 / np.triu(np.outer(x, x), 1).sum()
+            through /= x.sum()
+        assert errors[v] == pytest.approx(0.1 * np.sqrt(variance + through), rel=1e-4)

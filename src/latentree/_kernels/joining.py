@@ -29,29 +29,15 @@ def _row_minimum(row, u, stop):
 
 
 @kernel(fastmath=True)
-def _row_sum(row):
-    total = 0.0
-    for value in row:
-        total += value
-    return total
-
-
-@kernel()
 def _first_at(row, u, stop, wanted):
-    """The first j < stop with row[j] − u[j] equal to ``wanted`` (up to the last bits)."""
-    where = 0
-    smallest = np.inf
+    """The first j < stop with row[j] − u[j] ≤ ``wanted``."""
     for j in range(stop):
-        value = row[j] - u[j]
-        if value == wanted:
+        if row[j] - u[j] <= wanted:
             return j
-        if value < smallest:
-            smallest = value
-            where = j
-    return where
+    return 0
 
 
-@kernel()
+@kernel(fastmath=True)
 def _best_pair(distance, u, bound, drop, n_slots):
     """The pair of slots (i, j), j < i, with the smallest d_ij − u_i − u_j."""
     # Start from the row whose bound is lowest: its exact value rules out most other rows.
@@ -66,33 +52,24 @@ def _best_pair(distance, u, bound, drop, n_slots):
             bound[i] = raw + drop
             value = raw - u[i]
             if value < best or (value == best and i < best_i):
-                best, best_i, best_raw = value, i, raw
+                best = value
+                best_i = i
+                best_raw = raw
     return best_i, _first_at(distance[best_i], u, best_i, best_raw)
 
 
 @kernel(fastmath=True)
-def _merge_rows(row_i, row_j, d_ij, n_slots, u, total, out):
-    """Distances of the new node to all, in ``out``; updates S of the others, returns its own."""
+def _merge_rows(row_i, row_j, d_ij, n_slots, u, total):
+    """Distances of the new node to all, in ``row_j``; updates S of the others, returns its own."""
     fresh = 0.0
     for k in range(n_slots):
         # d_hk = (d_ik + d_jk − d_ij) / 2, and S_k loses d_ik + d_jk and gains d_hk.
         both = row_i[k] + row_j[k]
         new = 0.5 * (both - d_ij)
-        out[k] = new
+        row_j[k] = new
         total[k] -= 0.5 * (both + d_ij)
         fresh += new if u[k] > -1e299 else 0.0
     return fresh
-
-
-@kernel()
-def _write_node(distance, j, merged, n_slots):
-    """Put the new node's distances into row and column j."""
-    row = distance[j]
-    for k in range(n_slots):
-        row[k] = merged[k]
-    for k in range(n_slots):
-        distance[k, j] = merged[k]
-    row[j] = 0.0
 
 
 @kernel(fastmath=True)
@@ -109,35 +86,24 @@ def _refresh_u(total, u, n_slots, scale):
 
 
 @kernel(fastmath=True)
-def _offer_to_later(merged, bound, j, n_slots, gain):
-    """Lower the bounds of the rows after j, which see the new node in slot j."""
-    for k in range(j + 1, n_slots):
-        value = merged[k] + gain
-        bound[k] = value if value < bound[k] else bound[k]
-
-
-@kernel()
-def _compact(distance, total, u, bound, slot_node, n_slots):
+def _compact(distance, total, u, bound, slot_node, keep, n_slots):
     """Move the slots that are in use to the front, in place; return how many there are."""
     count = 0
-    keep = np.empty(n_slots, np.int64)
     for k in range(n_slots):
         if u[k] > -1e299:
             keep[count] = k
             count += 1
     for a in range(count):
-        source = distance[keep[a]]
-        target = distance[a]
+        source = keep[a]
         for b in range(count):
-            target[b] = source[keep[b]]
-        total[a] = total[keep[a]]
-        u[a] = u[keep[a]]
-        bound[a] = bound[keep[a]]
-        slot_node[a] = slot_node[keep[a]]
+            distance[a, b] = distance[source, keep[b]]
+        total[a] = total[source]
+        u[a] = u[source]
+        bound[a] = bound[source]
+        slot_node[a] = slot_node[source]
     return count
 
 
-@kernel()
 def join_neighbours(distance):
     """Neighbor joining of m ≥ 3 nodes; ``distance`` is overwritten.
 
@@ -148,57 +114,59 @@ def join_neighbours(distance):
     m = distance.shape[0]
     ends = np.empty((2 * m - 3, 2), np.int64)
     lengths = np.empty(2 * m - 3)
-    slot_node = np.arange(m)
-    total = np.empty(m)
-    u = np.zeros(m)
-    bound = np.empty(m)
-    merged = np.empty(m)
-    bound[0] = 1e300
-    for k in range(m):
-        distance[k, k] = 0.0
-        total[k] = _row_sum(distance[k])
-    _refresh_u(total, u, m, 1.0 / max(m - 2, 1))
-    for i in range(1, m):
-        bound[i] = _row_minimum(distance[i], u, i)
-    drop = 0.0
-    n_slots = m
-    for step in range(m - 3):
-        left = m - step - 1  # nodes that are left after this step
-        i, j = _best_pair(distance, u, bound, drop, n_slots)
-        d_ij = distance[i, j]
-        for side, slot, sign in ((0, i, 1.0), (1, j, -1.0)):
-            # d_ih = (d_ij + u_i − u_j) / 2
-            ends[2 * step + side, 0], ends[2 * step + side, 1] = slot_node[slot], m + step
-            lengths[2 * step + side] = 0.5 * (d_ij + sign * (u[i] - u[j]))
-        # The new node takes the lower slot, j: its row is the shorter one to scan.
-        u[i], bound[i] = -1e300, 1e300
-        slot_node[j] = m + step
-        total[j] = _merge_rows(distance[i], distance[j], d_ij, n_slots, u, total, merged)
-        _write_node(distance, j, merged, n_slots)
-        u[j] = total[j] / (left - 2)
-        drop += _refresh_u(total, u, n_slots, 1.0 / (left - 2))
-        bound[j] = _row_minimum(distance[j], u, j) + drop
-        _offer_to_later(merged, bound, j, n_slots, drop - u[j])
-        if n_slots > 32 and 4 * left < 3 * n_slots:
-            n_slots = _compact(distance, total, u, bound, slot_node, n_slots)
-    _finish(distance, u, slot_node, n_slots, m, ends, lengths)
+    numbers = np.arange(m)
+    total, u, bound = np.empty(m), np.zeros(m), np.empty(m)
+    _join(distance, numbers, total, u, bound, numbers.copy(), ends, lengths)
     return ends, lengths
 
 
-@kernel()
-def _finish(distance, u, slot_node, n_slots, m, ends, lengths):
-    """Connect the last three nodes: all pairs tie, so there is nothing to choose."""
-    a, b, c = -1, -1, -1
-    for slot in range(n_slots):
-        if u[slot] > -1e299:
-            a, b, c = b, c, slot
-    d_ab, d_ac, d_bc = distance[b, a], distance[c, a], distance[c, b]
-    first = 2 * m - 6
-    for offset, slot, length in (
-        (0, a, 0.5 * (d_ab + d_ac - d_bc)),
-        (1, b, 0.5 * (d_ab + d_bc - d_ac)),
-        (2, c, 0.5 * (d_ac + d_bc - d_ab)),
-    ):
-        ends[first + offset, 0] = slot_node[slot]
-        ends[first + offset, 1] = 2 * m - 3
-        lengths[first + offset] = length
+@kernel(fastmath=True)
+def _join(distance, slot_node, total, u, bound, keep, ends, lengths):
+    """Fill ``ends`` and ``lengths``; the arrays before are room for something of each slot."""
+    m = distance.shape[0]
+    for i in range(m):
+        distance[i, i] = 0.0
+        total[i] = 0.0
+        for k in range(m):
+            total[i] += distance[i, k]
+    _refresh_u(total, u, m, 1.0 / max(m - 2, 1))
+    for i in range(m):
+        bound[i] = _row_minimum(distance[i], u, i)
+    drop = 0.0
+    n_slots = m
+    edge = 0
+    j = 0
+    for new in range(m, 2 * m - 2):
+        i, j = _best_pair(distance, u, bound, drop, n_slots)
+        d_ij = distance[i, j]
+        # d_ih = (d_ij + u_i − u_j) / 2
+        ends[edge, 0] = slot_node[i]
+        ends[edge + 1, 0] = slot_node[j]
+        lengths[edge] = 0.5 * (d_ij + (u[i] - u[j]))
+        lengths[edge + 1] = 0.5 * (d_ij - (u[i] - u[j]))
+        ends[edge, 1] = new
+        ends[edge + 1, 1] = new
+        edge += 2
+        # The new node takes the lower slot, j: its row is the shorter one to scan.
+        u[i] = -1e300
+        bound[i] = 1e300
+        slot_node[j] = new
+        total[j] = _merge_rows(distance[i], distance[j], d_ij, n_slots, u, total)
+        distance[j, j] = 0.0
+        left = 2 * m - 1 - new  # nodes
+        u[j] = total[j] / max(left - 2, 1)
+        drop += _refresh_u(total, u, n_slots, 1.0 / max(left - 2, 1))
+        bound[j] = _row_minimum(distance[j], u, j) + drop
+        for k in range(n_slots):
+            distance[k, j] = distance[j, k]
+        for k in range(j + 1, n_slots):  # rows that see the new node
+            value = distance[j, k] + drop - u[j]
+            bound[k] = value if value < bound[k] else bound[k]
+        if n_slots > 32 and 4 * left < 3 * n_slots:
+            n_slots = _compact(distance, total, u, bound, slot_node, keep, n_slots)
+    # Two nodes are left, the last new one and another.
+    for k in range(n_slots):
+        if u[k] > -1e299 and k != j:
+            ends[edge, 0] = slot_node[k]
+            ends[edge, 1] = slot_node[j]
+            lengths[edge] = distance[k, j]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from latentree._kernels.compiling import kernel
-from latentree._kernels.trees import neighbour_lists
 
 # Sums must not be reordered: keys are compared for equality.
 _SAFE = {"nnan", "ninf", "nsz"}
@@ -18,7 +17,6 @@ _HUGE = 1e300
 _CHUNK = 512
 
 
-@kernel(fastmath=_SAFE)
 def minimum_spanning_tree(distance, shift):
     """Edges of the tree that minimises the sum of ``distance[i, j] + shift[i] + shift[j]``.
 
@@ -27,25 +25,34 @@ def minimum_spanning_tree(distance, shift):
     Returns the two ends of each edge, in the order in which Prim's algorithm finds them.
     """
     m = distance.shape[0]
-    best = np.full(m, _HUGE)
-    source = np.zeros(m, np.int64)
-    ends_a = np.empty(max(m - 1, 0), np.int64)
-    ends_b = np.empty(max(m - 1, 0), np.int64)
-    lowest = np.empty(-(-m // _CHUNK))  # smallest value in every chunk of nodes
-    node = 0
-    best[0] = -1.0
+    ends = np.empty((2, max(m - 1, 0)), np.int64)
+    best, source, lowest = np.full(m, _HUGE), np.zeros(m, np.int64), np.empty(-(-m // _CHUNK))
+    _prim(distance, shift, best, source, lowest, ends[0], ends[1])
+    return ends[0], ends[1]
+
+
+@kernel(fastmath=_SAFE)
+def _prim(distance, shift, best, source, lowest, ends_a, ends_b):
+    """Fill the ends; ``lowest`` is room for the smallest value in every chunk of nodes."""
+    m = best.size
+    node = source[0]  # 0, but not a constant, for which helpers would be compiled once more
+    best[node] = -1.0
     for step in range(m - 1):
         row = distance[node]
         for start in range(0, m, _CHUNK):
-            part = slice(start, min(start + _CHUNK, m))
+            stop = start + _CHUNK
             lowest[start // _CHUNK] = _approach(
-                node, shift[node], row[part], shift[part], best[part], source[part]
+                node,
+                shift[node],
+                row[start:stop],
+                shift[start:stop],
+                best[start:stop],
+                source[start:stop],
             )
         node = _first_of_lowest(lowest, best, source)
         ends_a[step] = source[node]
         ends_b[step] = node
         best[node] = -1.0
-    return ends_a, ends_b
 
 
 @kernel(fastmath=_SAFE)
@@ -68,29 +75,42 @@ def _approach(node, here, row, shift, best, source):
 def _first_of_lowest(lowest, best, source):
     """Of the open nodes with the smallest value, the one whose edge comes first."""
     m = best.size
-    smallest = lowest.min()
-    chosen, low, high = 0, m, m
+    smallest = _HUGE
+    for value in lowest:
+        smallest = value if value < smallest else smallest
+    chosen = 0
+    first = m * m  # a·m + b of the edge (a, b)
     for chunk in range(lowest.size):
         if lowest[chunk] == smallest:
-            for j in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, m)):
+            stop = (chunk + 1) * _CHUNK
+            for j in range(chunk * _CHUNK, stop if stop < m else m):
                 if best[j] == smallest:
-                    a, b = min(source[j], j), max(source[j], j)
-                    if a < low or (a == low and b < high):
-                        chosen, low, high = j, a, b
+                    other = source[j]
+                    key = other * m + j if other < j else j * m + other
+                    if key < first:
+                        chosen = j
+                        first = key
     return chosen
 
 
-@kernel()
 def prim_order(n, ends_a, ends_b):
     """Edges of a tree, which come in ascending order of their keys, in the order Prim finds them.
 
     Returns both ends from node 0 outwards, the one nearer to it first.
     """
-    starts, neighbours, edges = neighbour_lists(n, ends_a, ends_b)
-    heap = np.empty(ends_a.size + 1, np.int64)  # numbers of edges: the smallest on top
-    inside = np.zeros(n, np.bool_)
-    out_a = np.empty(ends_a.size, np.int64)
-    out_b = np.empty(ends_a.size, np.int64)
+    tails, heads = np.concatenate([ends_a, ends_b]), np.concatenate([ends_b, ends_a])
+    by_tail = np.argsort(tails, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(tails, minlength=n))])
+    out = np.empty((2, ends_a.size), np.int64)
+    heap, inside = np.empty(ends_a.size + 1, np.int64), np.zeros(n, bool)
+    edges = by_tail % max(ends_a.size, 1)
+    _grow(starts, heads[by_tail], edges, ends_a, ends_b, heap, inside, out[0], out[1])
+    return out[0], out[1]
+
+
+@kernel()
+def _grow(starts, neighbours, edges, ends_a, ends_b, heap, inside, out_a, out_b):
+    """Fill ``out``; ``heap`` holds numbers of edges, the smallest on top."""
     node, size = 0, 0
     for step in range(ends_a.size):
         inside[node] = True
@@ -103,7 +123,6 @@ def prim_order(n, ends_a, ends_b):
         if inside[node]:
             first, node = node, first
         out_a[step], out_b[step] = first, node
-    return out_a, out_b
 
 
 @kernel()

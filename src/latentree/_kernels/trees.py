@@ -13,55 +13,26 @@ from latentree._kernels.compiling import kernel
 
 
 @kernel()
-def child_lists(parent):
-    """Children of every node in ascending order, as ``(starts, items)``."""
-    n = parent.size
-    starts = np.zeros(n + 1, np.int64)
-    for v in range(n):
-        if parent[v] >= 0:
-            starts[parent[v] + 1] += 1
-    for v in range(n):
-        starts[v + 1] += starts[v]
-    free = starts[:-1].copy()
-    items = np.empty(starts[n], np.int64)
-    for v in range(n):
-        p = parent[v]
-        if p >= 0:
-            items[free[p]] = v
-            free[p] += 1
-    return starts, items
+def preorder(tails, heads, roots, starts, items, stack, order, parent):
+    """Visit all that arcs from ``tails`` to ``heads`` lead to, starting at each root in turn.
 
-
-@kernel()
-def neighbour_lists(n, ends_a, ends_b):
-    """Neighbours of every node by edge number: ``(starts, neighbours, edges)``."""
-    starts = np.zeros(n + 1, np.int64)
-    for e in range(ends_a.size):
-        starts[ends_a[e] + 1] += 1
-        starts[ends_b[e] + 1] += 1
-    for v in range(n):
-        starts[v + 1] += starts[v]
-    free = starts[:-1].copy()
-    neighbours = np.empty(starts[n], np.int64)
-    edges = np.empty(starts[n], np.int64)
-    for e in range(ends_a.size):
-        for a, b in ((ends_a[e], ends_b[e]), (ends_b[e], ends_a[e])):
-            neighbours[free[a]] = b
-            edges[free[a]] = e
-            free[a] += 1
-    return starts, neighbours, edges
-
-
-@kernel()
-def preorder(parent, starts, items):
-    """Nodes in depth-first order, children ascending; shorter than n where there is a cycle."""
-    n = parent.size
-    order = np.empty(n, np.int64)
-    stack = np.empty(n, np.int64)
+    ``order`` receives the nodes depth first, those behind the same tail in the order of the arcs;
+    ``parent``, all −2 before, the node from which each was reached, −1 for a root. Returns how
+    many were reached. ``starts`` (two longer than there are nodes, all 0), ``items`` (as long as
+    there are arcs) and ``stack`` are overwritten.
+    """
+    for tail in tails:
+        starts[tail + 2] += 1
+    for v in range(2, starts.size):
+        starts[v] += starts[v - 1]
+    for arc in range(tails.size):
+        items[starts[tails[arc] + 1]] = heads[arc]
+        starts[tails[arc] + 1] += 1
     count = 0
-    for root in range(n):
-        if parent[root] >= 0:
+    for root in roots:
+        if parent[root] > -2:
             continue
+        parent[root] = -1
         stack[0] = root
         height = 1
         while height:
@@ -70,47 +41,12 @@ def preorder(parent, starts, items):
             order[count] = v
             count += 1
             for position in range(starts[v + 1] - 1, starts[v] - 1, -1):
-                stack[height] = items[position]
-                height += 1
-    return order[:count]
-
-
-@kernel()
-def root_edges(n, ends_a, ends_b, edge_length, roots):
-    """Orient edges away from ``roots`` (tried in order, then every node): ``(parent, length)``.
-
-    An edge that closes a cycle is reported by its number in the third value, else −1.
-    """
-    starts, neighbours, edges = neighbour_lists(n, ends_a, ends_b)
-    parent = np.full(n, -1, np.int64)
-    length = np.zeros(n)
-    via = np.full(n, -1, np.int64)
-    seen = np.zeros(n, np.bool_)
-    stack = np.empty(n, np.int64)
-    for attempt in range(roots.size + n):
-        root = roots[attempt] if attempt < roots.size else attempt - roots.size
-        if seen[root]:
-            continue
-        seen[root] = True
-        stack[0] = root
-        height = 1
-        while height:
-            height -= 1
-            v = stack[height]
-            for position in range(starts[v], starts[v + 1]):
-                u = neighbours[position]
-                e = edges[position]
-                if e == via[v]:
-                    continue
-                if seen[u]:
-                    return parent, length, e
-                seen[u] = True
-                parent[u] = v
-                via[u] = e
-                length[u] = edge_length[e]
-                stack[height] = u
-                height += 1
-    return parent, length, -1
+                u = items[position]
+                if parent[u] == -2:
+                    parent[u] = v
+                    stack[height] = u
+                    height += 1
+    return count
 
 
 @kernel()
@@ -128,27 +64,24 @@ def component_numbers(order, parent):
 
 
 @kernel()
-def path_lengths_from(source, order, parent, length, out):
-    """Path lengths from one node to all, infinite between components."""
-    out[:] = np.inf
-    out[source] = 0.0
-    v = source
-    while parent[v] >= 0:
-        out[parent[v]] = out[v] + length[v]
-        v = parent[v]
-    for v in order:
-        if parent[v] >= 0 and out[v] == np.inf:
-            out[v] = out[parent[v]] + length[v]
+def path_length_rows(sources, targets, order, parent, length, room, out):
+    """Path lengths from each source to each target, one row a source; infinite between components.
 
-
-@kernel()
-def path_length_rows(sources, targets, order, parent, length, out):
-    """Path lengths from each source to each target, one row a source."""
-    all_nodes = np.empty(parent.size)
+    ``room`` has a place for each node and is overwritten.
+    """
     for row in range(sources.size):
-        path_lengths_from(sources[row], order, parent, length, all_nodes)
+        for v in order:
+            room[v] = np.inf
+        v = sources[row]
+        room[v] = 0.0
+        while parent[v] >= 0:
+            room[parent[v]] = room[v] + length[v]
+            v = parent[v]
+        for v in order:
+            if parent[v] >= 0 and room[v] == np.inf:
+                room[v] = room[parent[v]] + length[v]
         for column in range(targets.size):
-            out[row, column] = all_nodes[targets[column]]
+            out[row, column] = room[targets[column]]
 
 
 @kernel()
@@ -233,18 +166,6 @@ def subtree_xor(order, parent, keys):
 
 
 @kernel()
-def subtree_sum(order, parent, values):
-    """Sum of the values below every node."""
-    out = values.copy()
-    for position in range(order.size - 1, -1, -1):
-        v = order[position]
-        p = parent[v]
-        if p >= 0:
-            out[p] += out[v]
-    return out
-
-
-@kernel()
 def flip_path(parent, length, root):
     """Make ``root`` the root of its component, in place."""
     v = root
@@ -263,60 +184,29 @@ def flip_path(parent, length, root):
 
 
 @kernel()
-def merge_groups(order, parent, contracted, n_observed):
-    """Contract the marked edges (by child): the group's node for every node.
-
-    A group is named by its observed member, or by its lowest node. The second value is an
-    observed node that would be merged with another observed one, or −1.
-    """
-    n = parent.size
-    top = np.empty(n, np.int64)
-    for v in order:
-        top[v] = top[parent[v]] if parent[v] >= 0 and contracted[v] else v
-    name = np.full(n, n, np.int64)
-    clash = -1
-    for v in range(n):
-        t = top[v]
-        if v < n_observed and name[t] < n_observed:
-            clash = v
-        if v < name[t]:
-            name[t] = v
-    for v in range(n):
-        top[v] = name[top[v]]
-    return top, clash
-
-
-@kernel()
-def prune_and_splice(order, parent, length, n_observed):
+def prune_and_splice(order, parent, length, n_observed, degree, anchor, climb):
     """Remove hidden nodes with fewer than three neighbours; every root must be observed.
 
     Hidden leaves go first (their neighbour may become a leaf in turn), then hidden nodes with two
-    neighbours are replaced by an edge of the summed length. Returns the new parent and length of
-    every node, and which nodes are kept.
+    neighbours are replaced by an edge of the summed length. ``degree``, the number of neighbours
+    of every node, becomes what is left of it; a hidden node stays when that is three or more.
+    ``anchor``, all −1 before, and ``climb``, all 0, receive the new parent and length.
     """
-    n = parent.size
-    degree = np.zeros(n, np.int64)
-    for v in range(n):
-        if parent[v] >= 0:
-            degree[v] += 1
-            degree[parent[v]] += 1
-    alive = np.ones(n, np.bool_)
-    for position in range(n - 1, -1, -1):
+    for position in range(order.size - 1, -1, -1):
         v = order[position]
         if v >= n_observed and degree[v] <= 1:
-            alive[v] = False
+            degree[v] = 0
             if parent[v] >= 0:
                 degree[parent[v]] -= 1
-    kept = np.zeros(n, np.bool_)
-    anchor = np.full(n, -1, np.int64)
-    climb = np.zeros(n)
     for v in order:
-        kept[v] = alive[v] and (v < n_observed or degree[v] >= 3)
         p = parent[v]
-        if p >= 0 and alive[v]:
-            anchor[v] = p if kept[p] else anchor[p]
-            climb[v] = length[v] + (0.0 if kept[p] else climb[p])
-    return anchor, climb, kept
+        if p >= 0:
+            if p < n_observed or degree[p] >= 3:
+                anchor[v] = p
+                climb[v] = length[v]
+            else:
+                anchor[v] = anchor[p]
+                climb[v] = length[v] + climb[p]
 
 
 @kernel()
@@ -338,16 +228,4 @@ def sorted_by(keys, items):
                 out[j] = out[j - gap]
                 j -= gap
             out[j] = item
-    return out
-
-
-@kernel()
-def sort_children(starts, items, keys):
-    """Children of every node in ascending order of their keys."""
-    out = items.copy()
-    for v in range(starts.size - 1):
-        if starts[v + 1] - starts[v] > 1:
-            children = sorted_by(keys, items[starts[v] : starts[v + 1]])
-            for i in range(children.size):
-                out[starts[v] + i] = children[i]
     return out

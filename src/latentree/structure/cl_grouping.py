@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _REPRESENTATIVES = 4
+_SEARCH = 64  # nodes that are looked at in search of representatives
 
 
 def cl_grouping(
@@ -86,6 +87,26 @@ def cl_grouping(
     return learn_by_blocks(distances, learn)
 
 
+class Room(NamedTuple):
+    """Where a neighbourhood is written to: members, and the nodes that represent them."""
+
+    members: IntArray
+    starts: IntArray
+    seen: IntArray
+    far: FloatArray
+    node: IntArray
+    shut: IntArray
+    reach: FloatArray
+
+    @classmethod
+    def for_nodes(cls, n_nodes: int) -> Room:
+        """Make room for neighbourhoods in a tree."""
+        seen = _REPRESENTATIVES * n_nodes
+        sizes = (n_nodes, n_nodes + 1, seen, seen, _SEARCH, _SEARCH, _SEARCH)
+        kinds = (int, int, int, float, int, int, float)
+        return cls(*(np.empty(size, kind) for size, kind in zip(sizes, kinds, strict=True)))
+
+
 class Growing:
     """A tree that starts as the spanning tree and gains hidden nodes, neighbourhood by another."""
 
@@ -106,26 +127,44 @@ class Growing:
         self.target, self.following, self.preceding = np.empty((3, 2 * room), np.int64)
         self.length = np.empty(2 * room)
         self.free = np.concatenate([[room], np.arange(2 * room - 2, -1, -2)])
-        for (a, b), d in zip(problem.spanning.tolist(), lengths.tolist(), strict=True):
-            slot = self.free[self.free[0]]
-            self.free[0] -= 1
-            neighbourhoods.add_edge(
-                a, b, d, slot, self.head, self.target, self.length, self.following, self.preceding
-            )
+        self._room = Room.for_nodes(room)
+        self._link(-1, problem.spanning, lengths)
 
-    def neighbourhood(self, node: int) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Return the closed neighbourhood of a node, with its distances and depths."""
-        members, starts, seen, far = neighbourhoods.representatives(
+    def _link(self, node: int, ends: IntArray, lengths: FloatArray) -> None:
+        """Add edges, in place of those around a node unless it is −1."""
+        neighbourhoods.replace_star(
             node,
-            self.problem.n_variables,
-            _REPRESENTATIVES if self.how.noise > 0 else 1,
+            ends,
+            lengths,
+            self.free,
             self.head,
             self.target,
             self.length,
             self.following,
+            self.preceding,
         )
+
+    def neighbourhood(self, node: int) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return the closed neighbourhood of a node, with its distances and depths."""
+        count = _REPRESENTATIVES if self.how.noise > 0 else 1
+        n = neighbourhoods.representatives(
+            node,
+            self.problem.n_variables,
+            count,
+            self.head,
+            self.target,
+            self.length,
+            self.following,
+            *self._room,
+        )
+        members, starts = self._room.members[:n].copy(), self._room.starts
+        seen, far = self._room.seen[: starts[n]], self._room.far[: starts[n]]
         block = self.problem.matrix[np.ix_(seen, seen)]
-        return members, *neighbourhoods.member_distances(starts, far, block, self.how.reach)
+        distance, depth = np.zeros((n, n)), np.zeros(n)
+        neighbourhoods.member_distances(
+            starts, far, block, self.how.reach, np.empty(far.size), depth, distance
+        )
+        return members, distance, depth
 
     def proposal(self, node: int) -> tuple[IntArray, IntArray, FloatArray]:
         """Return the latent tree over the closed neighbourhood of a node.
@@ -144,25 +183,17 @@ class Growing:
 
     def replace(self, members: IntArray, ends: IntArray, lengths: FloatArray) -> None:
         """Replace the star around ``members[0]`` by a proposal."""
-        self.next_hidden = neighbourhoods.replace_neighbourhood(
-            members,
-            ends,
-            lengths,
-            self.next_hidden,
-            self.free,
-            self.head,
-            self.target,
-            self.length,
-            self.following,
-            self.preceding,
-        )
+        n_new = max(int(ends.max()) + 1 - members.size, 0)
+        number = np.concatenate([members, np.arange(self.next_hidden, self.next_hidden + n_new)])
+        self.next_hidden += n_new
+        self._link(int(members[0]), number[ends], lengths)
 
     def edges(self) -> tuple[IntArray, FloatArray]:
         """Return the edges as they are now, with their lengths."""
-        ends, lengths = neighbourhoods.all_edges(
-            self.next_hidden, self.head, self.target, self.length, self.following
-        )
-        return ends, lengths
+        used = np.ones(self.target.size, bool)
+        used[self.free[1 : self.free[0] + 1]] = False
+        slots = np.flatnonzero(used[::2]) * 2
+        return np.sort(self.target[[slots, slots + 1]].T), self.length[slots]
 
     def tree(self) -> Tree:
         """Return the tree as it is now; negative lengths become 0."""

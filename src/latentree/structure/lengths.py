@@ -11,6 +11,7 @@ from latentree._kernels import fitting
 from latentree.structure.problem import Problem
 from latentree.tree import Tree
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
@@ -44,14 +45,14 @@ def fit_lengths(tree: Tree, problem: Problem, effort: Effort | None = None) -> T
     if effort is None:
         effort = THOROUGH if tree.n_nodes <= _LARGE else QUICK
     pairs = _near_pairs(tree, effort)
-    level = fitting.node_levels(tree.order, tree.parent)
-    starts, items = fitting.path_edges(pairs, tree.parent, level)
+    starts, items = fitting.path_edges(pairs, tree.order, tree.parent)
+    paths = Paths(starts, items, tree.n_nodes)
     estimated = np.exp(-problem.pair_distances(pairs))
-    lengths = tree.length.copy()
-    fitting.fit_edge_lengths(
-        lengths, tree.parent, starts, items, estimated, effort.rounds, effort.steps
-    )
-    return tree.with_lengths(lengths)
+    length = tree.length.copy()
+    for _ in range(effort.rounds):
+        weight, target = _goals(paths.lengths(length), estimated)
+        _solve(paths, length, tree.parent >= 0, weight, target, effort.steps)
+    return tree.with_lengths(length)
 
 
 def _near_pairs(tree: Tree, effort: Effort) -> IntArray:
@@ -62,5 +63,72 @@ def _near_pairs(tree: Tree, effort: Effort) -> IntArray:
     raw = fitting.pairs_across(
         entry[np.lexsort([entry[:, 1], distance, entry[:, 0]])], effort.crowd
     )
-    keys = np.unique(raw[:, 0] * tree.n_observed + raw[:, 1])  # sorted, so order is no matter
+    low, high = np.sort(raw, axis=1).T
+    keys = np.unique(low * tree.n_observed + high)  # sorted, so order is no matter
     return np.column_stack(np.divmod(keys, tree.n_observed))
+
+
+class Paths:
+    """Paths between pairs of nodes, and sums over them; an edge is named by its lower node."""
+
+    def __init__(self, starts: IntArray, items: IntArray, n_nodes: int) -> None:
+        self.starts = starts
+        self.items = items
+        self.n_nodes = n_nodes
+        self.pair = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+
+    def lengths(self, length: FloatArray) -> FloatArray:
+        """Length of each path."""
+        return np.asarray(np.add.reduceat(length[self.items], self.starts[:-1]))
+
+    def totals(self, values: FloatArray) -> FloatArray:
+        """For each edge, the sum of the values of the paths that hold it."""
+        return np.asarray(np.bincount(self.items, values[self.pair], self.n_nodes), np.float64)
+
+
+def _goals(path: FloatArray, estimated: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Weights and wanted path lengths of one Gauss-Newton step on the scale of correlations.
+
+    A pair whose ρ̂ is below the path's ρ moves the path by (ρ − ρ̂)/ρ ≤ 1, one whose ρ̂ is above
+    by log(ρ̂/ρ); its weight is ρ²/(1 − ρ²)².
+    """
+    path = np.minimum(path, 30.0)
+    rho = np.exp(-path)
+    ratio = estimated / rho
+    move = np.where(ratio < 1.0, 1.0 - ratio, -np.log(np.maximum(ratio, 1.0)))
+    return (rho / np.maximum(1.0 - rho * rho, 1e-3)) ** 2, path + move
+
+
+def _solve(
+    paths: Paths,
+    length: FloatArray,
+    free: NDArray[np.bool_],
+    weight: FloatArray,
+    target: FloatArray,
+    n_steps: int,
+) -> None:
+    """Minimise Σ w·(target − path length)² over the free edges, in place.
+
+    What comes out negative is set to 0 and the rest solved again, a few times over.
+    """
+    diagonal = paths.totals(weight)
+    direction, product = np.empty((2, paths.n_nodes))
+    for _ in range(4):
+        residual = paths.totals(weight * (target - paths.lengths(length)))
+        inverse = np.where(free & (diagonal > 0.0), 1.0 / np.maximum(diagonal, 1e-300), 0.0)
+        fitting.conjugate_gradients(
+            length,
+            paths.starts,
+            paths.items,
+            weight,
+            inverse,
+            residual,
+            direction,
+            product,
+            n_steps,
+        )
+        negative = length < 0.0
+        if not negative.any():
+            break
+        length[negative] = 0.0
+        free = free & ~negative

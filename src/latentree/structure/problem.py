@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latentree._kernels.spanning import minimum_spanning_tree
-from latentree._kernels.trees import root_edges
 from latentree.distances import Distances, as_distances
 from latentree.errors import DataWarning
 from latentree.tree import Tree
@@ -136,9 +135,7 @@ def _blocks(distances: Distances, spanning: IntArray) -> list[IntArray]:
     m = distances.n_variables
     if len(kept) == m - 1:
         return [np.arange(m)]
-    ends = np.ascontiguousarray(kept.T)
-    parent, _, _ = root_edges(m, ends[0], ends[1], np.zeros(len(kept)), np.empty(0, np.int64))
-    component = Tree(parent).components
+    component = Tree.from_edges(kept, m).components
     return [np.flatnonzero(component == c) for c in range(component.max() + 1)]
 
 

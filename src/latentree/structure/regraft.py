@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latentree._kernels import branches
-from latentree._kernels.trees import path_signs, subtree_sum
 from latentree.structure.contraction import contract_insignificant
 from latentree.structure.problem import Problem
 from latentree.tree import Tree
@@ -83,7 +82,9 @@ def _oriented_correlations(problem: Problem) -> FloatArray:
     spanning = Tree.from_edges(problem.spanning, problem.n_variables)
     above = np.maximum(spanning.parent, 0)
     own = problem.signs[np.arange(problem.n_variables), above].astype(np.float64)
-    turn = path_signs(spanning.order, spanning.parent, own)
+    turn = np.ones(problem.n_variables)
+    for v in spanning.order[1:]:
+        turn[v] = turn[above[v]] * own[v]
     return np.asarray(np.exp(-problem.matrix) * problem.signs * np.outer(turn, turn))
 
 
@@ -118,7 +119,10 @@ def _subtrees(tree: Tree) -> tuple[IntArray, IntArray]:
     """Where the subtree of each node starts in the traversal order, and its number of nodes."""
     position = np.empty(tree.n_nodes, np.int64)
     position[tree.order] = np.arange(tree.n_nodes)
-    return position, subtree_sum(tree.order, tree.parent, np.ones(tree.n_nodes, np.int64))
+    size = np.ones(tree.n_nodes, np.int64)
+    for v in tree.order[:0:-1]:
+        size[tree.parent[v]] += size[v]
+    return position, size
 
 
 def _weak_links(tree: Tree, noise: float) -> IntArray:

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latentree._kernels import trees as kernels
 from latentree.errors import TreeError
@@ -26,9 +27,8 @@ def root_edge_list(
     edges: Iterable[Sequence[int]] | IntArray,
     n_nodes: int,
     lengths: Sequence[float] | FloatArray | None = None,
-    roots: Sequence[int] | IntArray = (),
 ) -> Rooted:
-    """Orient undirected edges away from ``roots``; other components start at their lowest node."""
+    """Orient undirected edges away from the lowest node of each component."""
     pairs = _edge_array(edges)
     weights = np.ones(len(pairs)) if lengths is None else np.asarray(lengths, np.float64)
     if weights.shape != (len(pairs),):
@@ -37,15 +37,19 @@ def root_edge_list(
     if outside.size:
         a, b = pairs[outside[0]]
         raise TreeError(f"edge ({a}, {b}) names a node outside 0 … {n_nodes - 1}")
-    parent, length, cycle = kernels.root_edges(
-        n_nodes,
-        np.ascontiguousarray(pairs[:, 0]),
-        np.ascontiguousarray(pairs[:, 1]),
-        weights,
-        np.asarray(roots, np.int64),
-    )
-    if cycle >= 0:
-        a, b = pairs[cycle]
+    a, b = pairs.T
+    tails, heads = np.concatenate([a, b]), np.concatenate([b, a])
+    _, parent = preorder(tails, heads, np.arange(n_nodes), n_nodes)
+    below = np.where(parent[b] == a, b, a)
+    length = np.zeros(n_nodes)
+    length[below] = weights
+    # An edge that was not taken closes a cycle; so does the second of two equal ones.
+    number = np.arange(len(pairs))
+    first = np.empty(n_nodes, np.int64)
+    first[below[::-1]] = number[::-1]
+    closing = np.flatnonzero((parent[below] != a + b - below) | (first[below] != number))
+    if closing.size:
+        a, b = pairs[closing[0]]
         raise TreeError(f"edge ({a}, {b}) closes a cycle, but a tree has none")
     return Rooted(parent, length)
 
@@ -67,10 +71,33 @@ def minimal_forest(rooted: Rooted, n_observed: int) -> tuple[Rooted, IntArray]:
     Returns the smaller forest and, for each of its nodes, the node that it was before. Components
     without an observed node vanish.
     """
-    parent, length = root_at_observed(rooted, n_observed)
-    order = traversal(parent)
-    parent, length, kept = kernels.prune_and_splice(order, parent, length, n_observed)
-    return renumber(Rooted(parent, length), kept)
+    traversal(rooted.parent)  # finds cycles
+    rooted = root_at_lowest(rooted)
+    degree = degrees(rooted.parent)
+    if degree[n_observed:].min(initial=3) >= 3:
+        return rooted, np.arange(degree.size)
+    order = traversal(rooted.parent)
+    anchor, climb = np.full(degree.size, -1), np.zeros(degree.size)
+    kernels.prune_and_splice(order, *rooted, n_observed, degree, anchor, climb)
+    degree[:n_observed] = 3
+    return renumber(Rooted(anchor, climb), degree >= 3)
+
+
+def degrees(parent: IntArray) -> IntArray:
+    """Return the number of neighbours of every node."""
+    inner = parent >= 0
+    return np.bincount(parent[inner], minlength=parent.size) + inner
+
+
+def merged_groups(parent: IntArray, contracted: NDArray[np.bool_]) -> IntArray:
+    """Name every node by the lowest one it is merged with when edges (by child) are contracted."""
+    nodes = np.arange(parent.size)
+    top = np.where(contracted & (parent >= 0), parent, nodes)
+    while not np.array_equal(further := top[top], top):
+        top = further
+    lowest = np.empty_like(nodes)
+    lowest[top[::-1]] = nodes[::-1]  # of several that go to the same place, the last one stays
+    return lowest[top]
 
 
 def renumber(rooted: Rooted, kept: Any) -> tuple[Rooted, IntArray]:
@@ -82,28 +109,37 @@ def renumber(rooted: Rooted, kept: Any) -> tuple[Rooted, IntArray]:
     return Rooted(parent, np.where(parent < 0, 0.0, rooted.length[old])), old
 
 
-def root_at_observed(rooted: Rooted, n_observed: int) -> Rooted:
-    """Root every component that has an observed node at its lowest one."""
-    parent, length = rooted.parent.copy(), rooted.length.copy()
-    order = traversal(parent)
-    lowest = kernels.subtree_minimum(order, parent, np.arange(parent.size))
-    for root in lowest[parent < 0]:
-        if root < n_observed:
-            kernels.flip_path(parent, length, root)
-    return Rooted(parent, length)
+def root_at_lowest(rooted: Rooted) -> Rooted:
+    """Root every component at its lowest node, which is an observed one wherever there is any."""
+    below = np.flatnonzero(rooted.parent >= 0)
+    edges = np.column_stack([rooted.parent[below], below])
+    return root_edge_list(edges, rooted.parent.size, rooted.length[below])
 
 
-def read_only(array: IntArray) -> IntArray:
-    """Return a view that cannot be written: the kind that kernels are compiled for anyway."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+def child_lists(parent: IntArray) -> tuple[IntArray, IntArray]:
+    """Children of every node, ascending: those of v are ``items[starts[v]:starts[v + 1]]``."""
+    below = np.flatnonzero(parent >= 0)
+    count = np.bincount(parent[below], minlength=parent.size)
+    return np.concatenate([[0], np.cumsum(count)]), below[np.argsort(parent[below], kind="stable")]
 
 
-def traversal(parent: IntArray) -> IntArray:
-    """Return every node after its parent, depth first; raise when there is a cycle."""
-    parent = read_only(parent)
-    order: IntArray = kernels.preorder(parent, *kernels.child_lists(parent))
+def preorder(tails: IntArray, heads: IntArray, roots: IntArray, n: int) -> tuple[IntArray, ...]:
+    """Return what arcs lead to from the roots, depth first, and from where each was reached."""
+    starts, items, stack = np.zeros(n + 2, np.int64), np.empty_like(tails), np.empty(n, np.int64)
+    order, parent = np.empty(n, np.int64), np.full(n, -2)
+    count = kernels.preorder(tails, heads, roots, starts, items, stack, order, parent)
+    return order[:count], parent
+
+
+def traversal(parent: IntArray, key: IntArray | None = None) -> IntArray:
+    """Return every node after its parent, depth first; raise when there is a cycle.
+
+    Children come in ascending order, or in that of their keys.
+    """
+    nodes = np.arange(parent.size) if key is None else np.argsort(key, kind="stable")
+    above = parent[nodes]
+    roots = np.flatnonzero(parent < 0)
+    order, _ = preorder(above[above >= 0], nodes[above >= 0], roots, parent.size)
     if order.size < parent.size:
         reached = np.zeros(parent.size, bool)
         reached[order] = True

@@ -194,13 +194,12 @@ class Tree:
     @cached_property
     def degrees(self) -> IntArray:
         """Number of neighbours of every node."""
-        inner = self.parent[self.parent >= 0]
-        return _frozen(np.bincount(inner, minlength=self.n_nodes) + (self.parent >= 0))
+        return _frozen(build.degrees(self.parent))
 
     @cached_property
     def child_lists(self) -> tuple[IntArray, IntArray]:
         """Children of all nodes end to end: those of v are ``items[starts[v]:starts[v + 1]]``."""
-        starts, items = kernels.child_lists(self.parent)
+        starts, items = build.child_lists(self.parent)
         return _frozen(starts), _frozen(items)
 
     @cached_property
@@ -261,10 +260,7 @@ class Tree:
 
     def path_lengths_from(self, node: int) -> FloatArray:
         """Lengths of the paths from one node to all; infinite between components."""
-        self._check_nodes(node)
-        out = np.empty(self.n_nodes)
-        kernels.path_lengths_from(node, self.order, self.parent, self.length, out)
-        return out
+        return self.path_lengths([node], np.arange(self.n_nodes)).ravel()
 
     def path_lengths(
         self, rows: ArrayLike | None = None, columns: ArrayLike | None = None
@@ -287,7 +283,13 @@ class Tree:
         def fill(part: tuple[int, int]) -> None:
             part_rows = slice(*part)
             kernels.path_length_rows(
-                sources[part_rows], targets, self.order, self.parent, length, out[part_rows]
+                sources[part_rows],
+                targets,
+                self.order,
+                self.parent,
+                length,
+                np.empty(self.n_nodes),
+                out[part_rows],
             )
 
         threads.run(fill, threads.split(sources.size, 16))
@@ -365,8 +367,10 @@ class Tree:
         """
         contracted = np.zeros(self.n_nodes, bool)
         contracted[self._check_nodes(children)] = True
-        group, clash = kernels.merge_groups(self.order, self.parent, contracted, self.n_observed)
-        if clash >= 0:
+        group = build.merged_groups(self.parent, contracted)
+        clashes = np.flatnonzero(group[: self.n_observed] != np.arange(self.n_observed))
+        if clashes.size:
+            clash = clashes[0]
             raise TreeError(
                 f"contraction would merge observed node {clash} ({self.names[clash]!r}) "
                 f"with {self.names[group[clash]]!r}"
@@ -387,12 +391,10 @@ class Tree:
         Every component is rooted at its lowest observed node; hidden nodes are numbered depth
         first, children in the order of the lowest observed node below them.
         """
-        parent, length = build.root_at_observed(Rooted(self.parent, self.length), self.n_observed)
+        parent, length = build.root_at_lowest(Rooted(self.parent, self.length))
         order = build.traversal(parent)
         lowest = kernels.subtree_minimum(order, parent, np.arange(self.n_nodes))
-        frozen = build.read_only(parent)
-        starts, items = kernels.child_lists(frozen)
-        order = kernels.preorder(frozen, starts, kernels.sort_children(starts, items, lowest))
+        order = build.traversal(parent, lowest)
         hidden = order[order >= self.n_observed]
         old = np.concatenate([np.arange(self.n_observed), hidden])
         new = np.empty(self.n_nodes + 1, np.int64)
