@@ -18,6 +18,7 @@ import numpy as np
 
 from latentree.em.driver import Progressing, Run
 from latentree.errors import FileError
+from latentree.statistics import Statistics
 from latentree.table import Table
 from latentree.tree import Tree
 from latentree.writing import PathLike, replacing
@@ -37,6 +38,10 @@ class Checkpoint:
         self.every = every
         self._saved = time.monotonic()
 
+    def exists(self) -> bool:
+        """Whether there is something to go on from."""
+        return self.path.exists()
+
     def load(self) -> Progressing | None:
         """Return the state that was saved; None if there is no file yet.
 
@@ -45,7 +50,7 @@ class Checkpoint:
         FileError
             When it is no checkpoint, or that of other data or settings.
         """
-        if not self.path.exists():
+        if not self.exists():
             return None
         arrays, about = self._read()
         for name, mine in self.identity.items():
@@ -131,8 +136,11 @@ def fingerprint(*arrays: Any) -> str:
     return digest.hexdigest()
 
 
-def table_fingerprint(table: Table) -> str:
-    """Fingerprint of the values and weights of a table."""
+def data_fingerprint(table: Table | Statistics) -> str:
+    """Fingerprint of the values and weights of a table, or of the statistics of parts."""
+    if isinstance(table, Statistics):
+        sums = [value for value in vars(table.sums).values() if isinstance(value, np.ndarray)]
+        return fingerprint(np.array([table.n_rows, table.total_weight]), *sums)
     values = table.values
     parts = [values.indptr, values.indices] if table.is_sparse else [values]
     return fingerprint(*parts, *([] if table.weights is None else [table.weights]))

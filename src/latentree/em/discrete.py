@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from latentree.em.driver import Step
 from latentree.models import DiscreteTreeModel
-from latentree.models.expectation import Expectation
-from latentree.models.patterns import Patterns, compile_patterns
+from latentree.models.expectation import Expectation, ExpectedCounts
+from latentree.models.patterns import Variety, cheapest_rooting, compile_patterns
 from latentree.models.tables import Layout
+from latentree.parts import Parts, Pieces
+from latentree.statistics import StateCounts, Statistics
 from latentree.table import Table
 from latentree.tree import Tree
 from latentree.tree.build import FloatArray, IntArray
@@ -24,29 +28,56 @@ class DiscreteProblem:
     is that of a uniform Dirichlet prior, in rows: every node and every pair of neighbours counts
     as having been seen so often in addition, all states alike (BDeu). The result does not depend
     on the root.
+
+    Data in ``parts`` is compiled and counted part by part; ``table`` is then their statistics.
     """
 
     def __init__(
-        self, tree: Tree, n_states: IntArray, table: Table, prior_weight: float = 0.0
+        self,
+        tree: Tree,
+        n_states: IntArray,
+        table: Table | Statistics,
+        prior_weight: float = 0.0,
+        parts: Parts | None = None,
     ) -> None:
         self.tree = tree
         self.n_states = n_states
         self.table = table
-        self.patterns: Patterns = compile_patterns(tree, n_states, table)
-        self.expectation = Expectation(self.patterns)
+        self.pieces: Pieces[Expectation] | None = None
+        if parts is None:
+            patterns = compile_patterns(tree, n_states, table)  # type: ignore[arg-type]
+            self.layout = patterns.layout
+            self.expectation = Expectation(patterns)
+        else:
+            rooted = cheapest_rooting(tree, _variety(table))
+            self.layout = Layout(rooted, n_states)
+            self.pieces = parts.tables.made(compile_part, rooted, n_states)
         cells = self.layout.parent_states * n_states
         self.prior = np.repeat(max(prior_weight, FLOOR) / cells, cells)
 
-    @property
-    def layout(self) -> Layout:
-        """Layout of a point."""
-        return self.patterns.layout
-
     def step(self, point: FloatArray) -> Step:
         """Expected counts under the tables, and the tables they give."""
-        log_likelihood, counts = self.expectation.run(point)
+        log_likelihood, counts = self._expect(point)
         following = self._maximise(counts + self.prior)
         return Step(log_likelihood, log_likelihood + float(self.prior @ np.log(point)), following)
+
+    def _expect(self, point: FloatArray) -> ExpectedCounts:
+        if self.pieces is None:
+            return self.expectation.run(point)
+        return self.pieces.total(count_part, point)
+
+    def blended(self, numbers: Sequence[int], point: FloatArray, share: float) -> FloatArray:
+        """Step from the counts of the model itself, blended with those of some parts of the rows.
+
+        Both count all rows, and so does the prior.
+        """
+        assert self.pieces is not None
+        found = self.pieces.subtotal(numbers, count_part, point).counts
+        own = self.layout.joint(point)
+        root = int(self.layout.tree.roots[0])
+        weight = found[self.layout.starts[root] : self.layout.starts[root + 1]].sum()
+        blend = (1.0 - share) * own + (share / weight) * found
+        return self._maximise(self.table.total_weight * blend + self.prior)
 
     def _maximise(self, counts: FloatArray) -> FloatArray:
         return self.layout.normalised(counts)
@@ -68,6 +99,33 @@ class DiscreteProblem:
         return DiscreteTreeModel.from_theta(
             self.tree, self.n_states, theta, schema.labels, schema.family
         )
+
+
+def _variety(table: Table | Statistics) -> Variety:
+    """How much columns vary, by the counts of their states, missing cells being one of them."""
+    assert isinstance(table, Statistics)
+    assert isinstance(table.sums, StateCounts)
+    counts, starts = np.diagonal(table.sums.counts), table.sums.starts[:-1]
+    missing = np.maximum(table.total_weight - table.column_weights(), 0.0)
+    complete = missing <= 1e-12 * table.total_weight
+    absent = np.where(complete, 0.0, missing)
+
+    def term(weight: FloatArray) -> FloatArray:
+        share = weight / table.total_weight
+        return np.asarray(-share * np.log(np.where(share > 0, share, 1.0)))
+
+    entropy = np.add.reduceat(term(counts), starts) + term(absent)
+    return Variety(table.n_rows, entropy, complete)
+
+
+def compile_part(table: Table, rooted: Tree, n_states: IntArray) -> Expectation:
+    """Compile one part of the rows: what an engine keeps of it."""
+    return Expectation(compile_patterns(rooted, n_states, table, reroot=False))
+
+
+def count_part(part: Expectation, point: FloatArray) -> ExpectedCounts:
+    """Expected counts of one part of the rows: the function that an engine runs in every step."""
+    return part.run(point)
 
 
 class SymmetricProblem(DiscreteProblem):

@@ -13,17 +13,20 @@ from latentree.distances import information_distances
 from latentree.em import starts
 from latentree.em.checkpoint import (
     Checkpoint,
+    data_fingerprint,
     fingerprint,
-    table_fingerprint,
     tree_fingerprint,
 )
 from latentree.em.discrete import DiscreteProblem, SymmetricProblem
 from latentree.em.driver import Budget, Driver, Keeper, Progress
 from latentree.em.gaussian import GaussianProblem, column_moments
 from latentree.em.report import FitReport
+from latentree.em.stepwise import stepwise_starts
 from latentree.errors import DataError, ModelError
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
 from latentree.models.evidence import Node, node_number
+from latentree.parts import Parts, cut_table
+from latentree.statistics import Statistics, gather
 from latentree.table import Schema, Table, as_table
 from latentree.tree import Tree
 from latentree.tree.build import FloatArray, IntArray
@@ -62,12 +65,14 @@ def fit_parameters(
     ----------
     tree : Tree
         Its observed nodes are the columns of ``X``, matched by name if both have names.
-    X : table
-        Anything :func:`latentree.as_table` takes; cells may be missing.
+    X : table or Parts
+        Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`);
+        cells may be missing.
     family : {"auto", "gaussian", "discrete", "symmetric"}
-    method : {"ml", "distances"}
-        Maximum likelihood, by EM where something is hidden or missing; or straight from the
-        lengths of the tree, for the Gaussian and the symmetric family.
+    method : {"ml", "stepwise", "distances"}
+        Maximum likelihood, by EM where something is hidden or missing; the same, begun by
+        stepwise passes over parts of very many rows; or straight from the lengths of the tree, for
+        the Gaussian and the symmetric family.
     n_states : int, sequence or mapping, optional
         Discrete families: numbers of states of the hidden nodes. By default the most common
         number among the variables.
@@ -103,31 +108,35 @@ def fit_parameters(
     True
     """
     clock = time.perf_counter()
-    table = table_of(tree, X, family, weights)
+    data = data_of(tree, X, family, weights, in_parts=method == "stepwise")
     if method == "distances":
-        model = _from_distances(tree, table)
-        report = _report(model, table, method="distances")
-    elif method == "ml":
-        problem = make_problem(tree, table, n_states, prior_weight)
-        rng = np.random.default_rng(random_state)
-        points = start_points(problem, table, start, n_starts, rng)
+        model = _from_distances(tree, data.table)
+        report = _report(model, data, method="distances")
+    elif method in ("ml", "stepwise"):
+        problem = make_problem(tree, data.table, n_states, prior_weight, data.parts)
         budget = budget or Budget()
         keeper = None
         if checkpoint is not None:
             seed = random_state if isinstance(random_state, int) else None
             keeper = _keeper(
-                checkpoint, problem, table, budget, start,
+                checkpoint, problem, data.table, budget, start, method=method,
                 n_starts=n_starts, prior_weight=float(prior_weight), random_state=seed,
             )  # fmt: skip
-        model, report = maximise(problem, table, points, budget, progress, keeper)
+        points: list[FloatArray] = []
+        if keeper is None or not keeper.exists():
+            rng = np.random.default_rng(random_state)
+            points = start_points(problem, data.table, start, n_starts, rng)
+            if method == "stepwise":
+                points = stepwise_starts(problem, points, rng)
+        model, report = maximise(problem, data.table, points, budget, progress, keeper)
     else:
-        raise ModelError(f"method is {method!r}, but must be 'ml' or 'distances'")
+        raise ModelError(f"method is {method!r}, but must be 'ml', 'stepwise' or 'distances'")
     return Fitted(model, report.timed(time.perf_counter() - clock))
 
 
 def maximise(
     problem: Any,
-    table: Table,
+    table: Table | Statistics,
     points: Sequence[FloatArray],
     budget: Budget | None = None,
     progress: Progress | None = None,
@@ -154,14 +163,14 @@ def maximise(
 def _keeper(
     path: PathLike,
     problem: Any,
-    table: Table,
+    table: Table | Statistics,
     budget: Budget,
     start: TreeModel | None,
     **settings: Any,
 ) -> Checkpoint:
     """Return the checkpoint of a fit, which knows what the fit depends on."""
     identity = {
-        "data": table_fingerprint(table),
+        "data": data_fingerprint(table),
         "tree": tree_fingerprint(problem.tree),
         "family": table.family,
         "states": getattr(problem, "n_states", np.empty(0)).tolist(),
@@ -174,33 +183,83 @@ def _keeper(
     return Checkpoint(path, identity)
 
 
-def _report(model: TreeModel, table: Table, method: str) -> FitReport:
-    log_likelihood = model.total_log_likelihood(table)
-    return FitReport(method, log_likelihood, model.n_parameters, table.total_weight)
+def _report(model: TreeModel, data: Data, method: str) -> FitReport:
+    if data.parts is None:
+        log_likelihood = model.total_log_likelihood(data.table)
+    else:
+        log_likelihood = data.parts.tables.total(part_log_likelihood, model)
+    return FitReport(method, log_likelihood, model.n_parameters, data.table.total_weight)
+
+
+def part_log_likelihood(table: Table, model: TreeModel) -> float:
+    """Weighted log-likelihood of one part of the rows."""
+    return model.total_log_likelihood(table)
 
 
 # What goes in -----------------------------------------------------------------------------------
 
 
+class Data(NamedTuple):
+    """A table, or the statistics of data in parts beside the parts."""
+
+    table: Table | Statistics
+    parts: Parts | None = None
+
+
+def data_of(
+    tree: Tree,
+    X: Any,
+    family: str = "auto",
+    weights: ArrayLike | None = None,
+    in_parts: bool = False,
+) -> Data:
+    """Return the data of a tree's observed nodes, columns in their order.
+
+    Data in parts becomes a table where a small one has the same likelihood, unless ``in_parts``.
+    """
+    if not isinstance(X, Parts):
+        table = table_of(tree, X, family, weights)
+        if not in_parts:
+            return Data(table)
+        X = cut_table(table)
+    elif weights is not None:
+        X = X.weighted(weights)
+    columns = _matching(tree, X.names)
+    if columns is not None:
+        X = X.with_columns(columns, tree.names[: tree.n_observed])
+    statistics = gather(X)
+    statistics.require_learnable(min_rows=1)
+    small = None if in_parts else statistics.equivalent_table()
+    return Data(statistics, X) if small is None else Data(small)
+
+
 def table_of(tree: Tree, X: Any, family: str = "auto", weights: ArrayLike | None = None) -> Table:
     """Return the data of a tree's observed nodes, columns in their order."""
     table = as_table(X, family, weights=weights)
-    names = tree.names[: tree.n_observed]
-    if table.n_columns != tree.n_observed:
-        raise DataError(
-            f"the tree has {tree.n_observed} variables, but the data has {table.n_columns} columns"
-        )
+    columns = _matching(tree, table.names)
     table.require_learnable(min_rows=1)
-    unnamed = tuple(f"x{v}" for v in range(tree.n_observed))
-    if table.names == names:
+    if columns is None:
         return table
-    if unnamed in (table.names, names):  # one side has no names: columns are matched by position
-        return _with_columns(table, range(table.n_columns), names)
-    place = {name: column for column, name in enumerate(table.names)}
+    return _with_columns(table, columns, tree.names[: tree.n_observed])
+
+
+def _matching(tree: Tree, given: tuple[str, ...]) -> list[int] | None:
+    """Return the columns of the tree's variables; None if they are in place under their names."""
+    names = tree.names[: tree.n_observed]
+    if len(given) != tree.n_observed:
+        raise DataError(
+            f"the tree has {tree.n_observed} variables, but the data has {len(given)} columns"
+        )
+    if given == names:
+        return None
+    unnamed = tuple(f"x{v}" for v in range(tree.n_observed))
+    if unnamed in (given, names):  # one side has no names: columns are matched by position
+        return list(range(tree.n_observed))
+    place = {name: column for column, name in enumerate(given)}
     absent = [name for name in names if name not in place]
     if absent:
         raise DataError(f"the tree's variable {absent[0]!r} is not a column of the data")
-    return _with_columns(table, [place[name] for name in names], names)
+    return [place[name] for name in names]
 
 
 def _with_columns(table: Table, columns: Sequence[int], names: tuple[str, ...]) -> Table:
@@ -211,17 +270,21 @@ def _with_columns(table: Table, columns: Sequence[int], names: tuple[str, ...]) 
 
 
 def make_problem(
-    tree: Tree, table: Table, n_states: HiddenStates = None, prior_weight: float = 0.0
+    tree: Tree,
+    table: Table | Statistics,
+    n_states: HiddenStates = None,
+    prior_weight: float = 0.0,
+    parts: Parts | None = None,
 ) -> Any:
-    """Return the likelihood of a table under a tree, as the EM driver sees it."""
+    """Return the likelihood of a table, or of parts, under a tree, as the EM driver sees it."""
     if table.family == "gaussian":
-        return GaussianProblem(tree, table)
+        return GaussianProblem(tree, table, parts)
     states = hidden_states(tree, table, n_states)
     kind = SymmetricProblem if table.family == "symmetric" else DiscreteProblem
-    return kind(tree, states, table, prior_weight)
+    return kind(tree, states, table, prior_weight, parts)
 
 
-def hidden_states(tree: Tree, table: Table, n_states: HiddenStates) -> IntArray:
+def hidden_states(tree: Tree, table: Table | Statistics, n_states: HiddenStates) -> IntArray:
     """Return the numbers of states of all nodes: those of the data, and the hidden ones'."""
     usual = int(np.bincount(table.cardinalities).argmax())
     hidden = np.full(tree.n_hidden, usual, np.int64)
@@ -245,7 +308,7 @@ def hidden_states(tree: Tree, table: Table, n_states: HiddenStates) -> IntArray:
 # Where it starts --------------------------------------------------------------------------------
 
 
-def _from_distances(tree: Tree, table: Table) -> TreeModel:
+def _from_distances(tree: Tree, table: Table | Statistics) -> TreeModel:
     if table.family == "discrete":
         raise ModelError(
             "the parameters of general discrete models do not follow from distances: use 'ml'"
@@ -258,7 +321,11 @@ def _from_distances(tree: Tree, table: Table) -> TreeModel:
 
 
 def start_points(
-    problem: Any, table: Table, start: TreeModel | None, n_starts: int, rng: np.random.Generator
+    problem: Any,
+    table: Table | Statistics,
+    start: TreeModel | None,
+    n_starts: int,
+    rng: np.random.Generator,
 ) -> list[FloatArray]:
     """Return where EM starts: at a model, or from the distances and at random."""
     if start is not None:

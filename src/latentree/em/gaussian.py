@@ -8,6 +8,9 @@ distribution of the observed ones (parameter expansion; it makes steps longer).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 from latentree._kernels import gaussian as kernels
@@ -15,10 +18,13 @@ from latentree._kernels import threads
 from latentree.em.driver import Step
 from latentree.models import GaussianTreeModel
 from latentree.models.evidence import chunks
+from latentree.models.expectation import ExpectedCounts
 from latentree.models.gaussian import in_order
+from latentree.parts import Parts, Pieces
+from latentree.statistics import Statistics
 from latentree.table import Table
 from latentree.tree import Tree
-from latentree.tree.build import FloatArray
+from latentree.tree.build import FloatArray, IntArray
 
 LARGEST_Z = 8.0
 """Correlations stay below tanh(8) = 1 − 2e-7: a perfect one has no density."""
@@ -26,48 +32,111 @@ LARGEST_Z = 8.0
 _PARTS = 16
 
 
+class Rows(NamedTuple):
+    """Some rows and their weights: what an engine keeps of a part."""
+
+    values: FloatArray
+    weights: FloatArray
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are kept between two passes."""
+        return self.values.nbytes + self.weights.nbytes
+
+
+def rows_of(table: Table) -> Rows:
+    """Return the rows of a table and their weights."""
+    return Rows(table.values, table.weight_array())
+
+
+class Standing(NamedTuple):
+    """Parameters as the kernels take them: nodes in traversal order, columns in their units."""
+
+    place: IntArray
+    parent: IntArray
+    rho: FloatArray
+    center: FloatArray
+    scale: FloatArray
+
+
+def moments_of_part(rows: Rows, at: Standing) -> ExpectedCounts:
+    """Expected moments of one part of the rows: the function that an engine runs in every step."""
+    moments = np.zeros((at.place.size, 3))
+    log_likelihood = 0.0
+
+    def part(bounds: tuple[int, int]) -> tuple[float, FloatArray]:
+        mine = np.zeros_like(moments)
+        total = kernels.run_moments(
+            rows.values, rows.weights, *bounds, at.place, at.parent, at.rho,
+            at.center, 1.0 / at.scale, mine,
+        )  # fmt: skip
+        return total, mine
+
+    n_parts = min(_PARTS, 1 + rows.values.size // 20_000)
+    for total, mine in threads.run(part, threads.split(len(rows.values), n_parts)):
+        log_likelihood += total
+        moments += mine
+    return ExpectedCounts(log_likelihood, moments)
+
+
+def moments_and_weight(rows: Rows, at: Standing) -> FloatArray:
+    """Expected moments of one part, and behind them the weight of its rows."""
+    return np.append(moments_of_part(rows, at).counts, rows.weights.sum())
+
+
 class GaussianProblem:
     """The likelihood of a table under a tree, as the EM driver sees it.
 
     A point holds, end to end, the correlations as z = atanh ρ, one a node, and the means and the
     logarithms of the scales of the observed variables, in units of the columns' own.
+
+    Data in ``parts`` is summed part by part; ``table`` is then their statistics.
     """
 
-    def __init__(self, tree: Tree, table: Table) -> None:
+    def __init__(self, tree: Tree, table: Table | Statistics, parts: Parts | None = None) -> None:
         self.tree = tree
-        self.values = table.values
-        self.weights = table.weight_array()
         self.total_weight = table.total_weight
         self.center, self.spread = column_moments(table)
         self.parent, self.place = in_order(tree)
-        self._present, _ = _weighted_sums(table, self.center, 1)
+        self.pieces: Pieces[Rows] | None = None
+        if isinstance(table, Statistics):
+            assert parts is not None
+            self.pieces = parts.tables.made(rows_of)
+            self._present = table.column_weights()
+        else:
+            self._rows = rows_of(table)
+            self._present, _ = _weighted_sums(table, self.center, 1)
 
     def step(self, point: FloatArray) -> Step:
         """Expected moments of all nodes, and the parameters they give."""
-        z, mean, log_scale = self._split(point)
-        moments = np.zeros((self.tree.n_nodes, 3))
-        log_likelihood = 0.0
-        center = self.center + self.spread * mean
-        scale = self.spread * np.exp(log_scale)
-        rho = np.tanh(z)[self.tree.order]
-
-        def part(bounds: tuple[int, int]) -> tuple[float, FloatArray]:
-            mine = np.zeros_like(moments)
-            total = kernels.run_moments(
-                self.values, self.weights, *bounds, self.place, self.parent, rho,
-                center, 1.0 / scale, mine,
-            )  # fmt: skip
-            return total, mine
-
-        for total, mine in threads.run(part, self._parts()):
-            log_likelihood += total
-            moments += mine
-        log_likelihood -= float(self._present @ np.log(scale))
+        _, mean, log_scale = self._split(point)
+        at = self._standing(point)
+        if self.pieces is None:
+            log_likelihood, moments = moments_of_part(self._rows, at)
+        else:
+            log_likelihood, moments = self.pieces.total(moments_of_part, at)
+        log_likelihood -= float(self._present @ np.log(at.scale))
         following = self._maximise(moments[self.place] / self.total_weight, mean, log_scale)
         return Step(log_likelihood, log_likelihood, following)
 
-    def _parts(self) -> list[tuple[int, int]]:
-        return threads.split(len(self.values), min(_PARTS, 1 + self.values.size // 20_000))
+    def blended(self, numbers: Sequence[int], point: FloatArray, share: float) -> FloatArray:
+        """Step from the moments of the model itself, blended with those of some parts of the rows.
+
+        In the model's own units, its nodes have mean 0, variance 1, and products ρ.
+        """
+        assert self.pieces is not None
+        z, mean, log_scale = self._split(point)
+        at = self._standing(point)
+        found, weight = np.split(self.pieces.subtotal(numbers, moments_and_weight, at), [-1])
+        own = np.column_stack([np.zeros_like(z), np.ones_like(z), np.tanh(z)])
+        moments = (1.0 - share) * own + share * found.reshape(own.shape)[self.place] / weight
+        return self._maximise(moments, mean, log_scale)
+
+    def _standing(self, point: FloatArray) -> Standing:
+        z, mean, log_scale = self._split(point)
+        center = self.center + self.spread * mean
+        scale = self.spread * np.exp(log_scale)
+        return Standing(self.place, self.parent, np.tanh(z)[self.tree.order], center, scale)
 
     def _maximise(self, moments: FloatArray, mean: FloatArray, log_scale: FloatArray) -> FloatArray:
         m = self.tree.n_observed
@@ -111,8 +180,10 @@ class GaussianProblem:
         return GaussianTreeModel(self.tree, np.tanh(z), center, scale).oriented()
 
 
-def column_moments(table: Table) -> tuple[FloatArray, FloatArray]:
+def column_moments(table: Table | Statistics) -> tuple[FloatArray, FloatArray]:
     """Weighted means and standard deviations of the present cells of every column."""
+    if isinstance(table, Statistics):
+        return table.moments()
     present, sums = _weighted_sums(table, np.zeros(table.n_columns), 1)
     mean = sums / present
     _, squares = _weighted_sums(table, mean, 2)

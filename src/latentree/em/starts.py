@@ -9,6 +9,7 @@ from latentree.distances import Distances
 from latentree.em.discrete import DiscreteProblem, SymmetricProblem
 from latentree.em.gaussian import GaussianProblem
 from latentree.models import GaussianTreeModel
+from latentree.statistics import StateCounts, Statistics
 from latentree.table import Table
 from latentree.tree import Tree
 from latentree.tree.build import FloatArray, IntArray
@@ -64,7 +65,7 @@ def surrogate_start(problem: DiscreteProblem, rng: np.random.Generator) -> Float
     """
     tree, layout = problem.layout.tree, problem.layout
     surrogate = tree.surrogates()
-    counter = _PairCounts(problem.table)
+    counter = _counts(problem.table)
     blur = [_blur(problem, node, int(surrogate[node]), rng) for node in range(tree.n_nodes)]
     weights = np.empty(layout.size)
     for node in range(tree.n_nodes):
@@ -89,6 +90,13 @@ def _blur(
         return (1.0 - SOFTNESS) * np.eye(n_from) + SOFTNESS / n_to
     shares = rng.dirichlet(np.ones(n_to), n_from)
     return (1.0 - SOFTNESS) * shares + SOFTNESS / n_to
+
+
+def _counts(table: Table | Statistics) -> _PairCounts | StateCounts:
+    if isinstance(table, Table):
+        return _PairCounts(table)
+    assert isinstance(table.sums, StateCounts)
+    return table.sums
 
 
 class _PairCounts:
@@ -125,7 +133,7 @@ class _PairCounts:
 def random_discrete_start(problem: DiscreteProblem, rng: np.random.Generator) -> FloatArray:
     """Tables near independence: rows of an observed child scatter around its own frequencies."""
     layout, tree = problem.layout, problem.layout.tree
-    counter = _PairCounts(problem.table)
+    counter = _counts(problem.table)
     weights = np.empty(layout.size)
     for node in range(tree.n_nodes):
         shape = layout.parent_states[node], layout.n_states[node]

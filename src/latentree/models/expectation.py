@@ -29,6 +29,12 @@ class ExpectedCounts(NamedTuple):
     log_likelihood: float
     counts: FloatArray
 
+    def __add__(self, other: ExpectedCounts) -> ExpectedCounts:  # type: ignore[override]
+        """Return the sum over both parts of the rows."""
+        return ExpectedCounts(
+            self.log_likelihood + other.log_likelihood, self.counts + other.counts
+        )
+
 
 class Expectation:
     """Expected counts for one compiled table, with the buffers that the passes need.
@@ -46,6 +52,14 @@ class Expectation:
         self._received = np.empty(plan.n_values)
         self._shifts = np.empty(plan.n_values)
         self._scaled = np.zeros(len(plan.slots), bool)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are kept between two passes."""
+        patterns = self.patterns
+        buffers = self._values.nbytes + self._received.nbytes + self._shifts.nbytes
+        rows = patterns.weights.nbytes + patterns.root_rows.nbytes + patterns.root_ids.nbytes
+        return int(buffers + rows + self._gather.nbytes + patterns.gather.nbytes)
 
     def run(self, theta: FloatArray) -> ExpectedCounts:
         """Log-likelihood and expected counts under the tables ``theta`` (rooted as compiled)."""

@@ -66,13 +66,15 @@ class Patterns:
         return int((edges["n_states"] * edges["n_patterns"] * below).sum())
 
 
-def compile_patterns(tree: Tree, n_states: IntArray, table: Table) -> Patterns:
+def compile_patterns(tree: Tree, n_states: IntArray, table: Table, reroot: bool = True) -> Patterns:
     """Number the patterns of a table below every node, from the root that makes it cheapest.
+
+    With ``reroot=False`` the tree keeps its root, so that several tables share a layout.
 
     Costs O(cells) for a dense table; for a sparse one, the ones times the depth of the tree.
     """
     columns = _Columns.of(table)
-    rooted = cheapest_rooting(tree, columns)
+    rooted = cheapest_rooting(tree, columns) if reroot else tree
     entropy, complete = _node_facts(rooted, columns)
     slots, slot_entropy, closed = kernels.make_slots(
         rooted.order, rooted.parent, *rooted.child_lists, rooted.n_observed, complete, entropy
@@ -99,7 +101,15 @@ def compile_patterns(tree: Tree, n_states: IntArray, table: Table) -> Patterns:
     )
 
 
-def cheapest_rooting(tree: Tree, columns: _Columns) -> Tree:
+class Variety(NamedTuple):
+    """How much the values of each column vary: what the number of patterns is estimated from."""
+
+    n_rows: int
+    entropy: FloatArray
+    complete: NDArray[np.bool_]
+
+
+def cheapest_rooting(tree: Tree, columns: Variety | _Columns) -> Tree:
     """Root every component where the estimated number of patterns is smallest."""
     up, down, gathered = kernels.directed_entropies(
         tree.order, tree.parent, *_node_facts(tree, columns)
@@ -110,7 +120,7 @@ def cheapest_rooting(tree: Tree, columns: _Columns) -> Tree:
     return tree
 
 
-def _node_facts(tree: Tree, columns: _Columns) -> tuple[FloatArray, NDArray[np.bool_]]:
+def _node_facts(tree: Tree, columns: Variety | _Columns) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Entropy of every node (0 if hidden), and whether it is observed without missing cells."""
     entropy, complete = np.zeros(tree.n_nodes), np.zeros(tree.n_nodes, bool)
     entropy[: tree.n_observed] = columns.entropy

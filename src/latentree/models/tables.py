@@ -97,6 +97,20 @@ class Layout:
         )
         return out
 
+    def joint(self, theta: FloatArray) -> FloatArray:
+        """Joint probabilities of every node and its parent, in the places of the tables."""
+        above = np.append(self.marginals(theta), 1.0)[self._state_above]
+        return np.asarray(theta * np.repeat(above, self.row_widths))
+
+    @cached_property
+    def _state_above(self) -> IntArray:
+        """State of the parent that every row of every table is given, among all; last at roots."""
+        node = np.repeat(np.arange(self.tree.n_nodes), self.parent_states)
+        first = np.concatenate([[0], np.cumsum(self.parent_states)[:-1]])
+        parent, state = self.tree.parent[node], np.arange(node.size) - first[node]
+        starts = self.state_starts
+        return np.asarray(np.where(parent < 0, starts[-1], starts[parent] + state))
+
     @cached_property
     def state_starts(self) -> IntArray:
         """Where the states of each node start when all are laid end to end."""

@@ -8,7 +8,7 @@ again by others, which is dask's doing, not ours.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -55,6 +55,14 @@ class ClusterPieces(Pieces[Piece]):
         groups.reverse()
         total: Result = add_up(groups.pop().result() for _ in range(len(groups)))
         return total
+
+    def subtotal(
+        self, numbers: Iterable[int], function: Callable[..., Result], *arguments: Any
+    ) -> Result:
+        """Return the sum of the results of some pieces."""
+        futures = [self.futures[number] for number in numbers]
+        chosen: ClusterPieces[Piece] = ClusterPieces(self.client, futures)
+        return add_up(chosen.each(function, *arguments))
 
     def made(self, make: Callable[..., Other], *arguments: Any) -> Pieces[Other]:
         """Return what the workers make of the pieces, and keep."""

@@ -41,6 +41,12 @@ class Pieces(ABC, Generic[Piece]):
         """Return the sum of ``function(piece, *arguments)`` over the pieces, by ``+``."""
 
     @abstractmethod
+    def subtotal(
+        self, numbers: Iterable[int], function: Callable[..., Result], *arguments: Any
+    ) -> Result:
+        """Return the sum of ``function(piece, *arguments)`` over the pieces of these numbers."""
+
+    @abstractmethod
     def made(self, make: Callable[..., Other], *arguments: Any) -> Pieces[Other]:
         """Return ``make(piece, *arguments)`` of every piece; kept as far as memory allows.
 
@@ -82,6 +88,12 @@ class LocalPieces(Pieces[Piece]):
         """Return the sum of the results."""
         return sum_in_groups(self.each(function, *arguments))
 
+    def subtotal(
+        self, numbers: Iterable[int], function: Callable[..., Result], *arguments: Any
+    ) -> Result:
+        """Return the sum of the results of some pieces."""
+        return add_up(self.one(number, function, *arguments) for number in numbers)
+
     def made(self, make: Callable[..., Other], *arguments: Any) -> Pieces[Other]:
         """Return what is made of the pieces."""
         return _Made(self, make, arguments)
@@ -98,7 +110,7 @@ class LocalPieces(Pieces[Piece]):
 
     def one(self, number: int, function: Callable[..., Result], *arguments: Any) -> Result:
         """Return the result of one piece."""
-        return function(next(self.pieces(number)), *arguments)
+        return function(next(self._read(number)), *arguments)
 
     def pieces(self, first: int = 0) -> Iterator[Piece]:
         """Yield the pieces from the given one on."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from latentree import memory
 from latentree.errors import DataError
 from latentree.parts.pieces import LocalPieces, Pieces
 from latentree.table import Schema, Table, as_table
@@ -45,6 +47,8 @@ class Parts:
     n_rows: int
     tables: Pieces[Table] = field(repr=False)
     name: str = "the data"
+    known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    """What was found out about the rows, so that it need not be found out twice."""
 
     def __post_init__(self) -> None:
         if self.n_rows == 0 or not self.schema.names:
@@ -76,9 +80,39 @@ class Parts:
         items = [w[start : start + step] for start in range(0, self.n_rows, step)]
         return replace(self, tables=self.tables.paired(_with_weights, items))
 
+    def with_columns(self, columns: Sequence[int], names: tuple[str, ...]) -> Parts:
+        """Return the same rows with some of the columns, under these names."""
+        labels = tuple(self.schema.labels[column] for column in columns)
+        schema = Schema(names, self.schema.family, labels)
+        if list(columns) != list(range(self.n_columns)) and len(columns) != self.n_columns:
+            raise DataError("the parts of fewer columns would hold other rows: open them anew")
+        items = [(list(columns), schema)] * self.n_parts
+        return replace(self, schema=schema, tables=self.tables.paired(_with_columns, items))
+
+    def to_table(self) -> Table:
+        """Return all rows as one table, if they fit into memory."""
+        width = 8 if self.schema.family == "gaussian" else 1
+        memory.require(
+            2.0 * width * self.n_rows * self.n_columns, f"{self.name} as a whole",
+            "use a method that needs distances only, such as clrg",
+        )  # fmt: skip
+        tables = list(self.tables.each(_as_it_is))
+        weighted = any(table.weights is not None for table in tables)
+        weights = np.concatenate([table.weight_array() for table in tables]) if weighted else None
+        return Table(np.concatenate([table.values for table in tables]), self.schema, weights)
+
     def __repr__(self) -> str:
         size = f"{self.n_rows} rows × {self.n_columns} columns"
         return f"Parts({size}, {self.schema.family}, {self.n_parts} parts)"
+
+
+def _as_it_is(table: Table) -> Table:
+    return table
+
+
+def _with_columns(table: Table, chosen: tuple[list[int], Schema]) -> Table:
+    columns, schema = chosen
+    return Table(np.ascontiguousarray(table.values[:, columns]), schema, table.weights)
 
 
 def _with_weights(table: Table, weights: FloatArray) -> Table:

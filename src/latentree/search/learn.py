@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike
 from latentree.distances import information_distances
 from latentree.em import Fitted, fit_parameters
 from latentree.errors import ModelError
+from latentree.parts import Parts
 from latentree.search.binary_tree import binary_tree
 from latentree.search.latent_class import latent_class
 from latentree.search.regularized import regularized_cl_grouping
+from latentree.statistics import gather
 from latentree.structure import METHODS as BY_DISTANCES
 from latentree.structure import learn_structure, mutual_information_tree
 from latentree.table import Table, as_table
@@ -44,8 +46,8 @@ def learn_model(
 
     Parameters
     ----------
-    X : table
-        Anything :func:`latentree.as_table` takes.
+    X : table or Parts
+        Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`).
     method : str
         One of ``METHODS``.
     family : {"auto", "gaussian", "discrete", "symmetric"}
@@ -66,17 +68,35 @@ def learn_model(
     if method not in METHODS:
         raise ModelError(f"method is {method!r}, but must be one of {', '.join(METHODS)}")
     clock = time.perf_counter()
-    table = as_table(X, family, weights=weights)
+    data = _data(X, family, weights)
     if method in BY_SCORES:
+        table = _whole(data)
         fitted = BY_SCORES[method](table, family=table.family, **options)
     else:
-        fitted = fit_parameters(learn_tree(table, method), table, **options)
+        if options.pop("stepwise", False):
+            options["method"] = "stepwise"
+        fitted = fit_parameters(learn_tree(data, method), data, **options)
     return Fitted(fitted.model, fitted.report.timed(time.perf_counter() - clock))
 
 
-def learn_tree(table: Table, method: str) -> Tree:
+def _data(X: Any, family: str, weights: ArrayLike | None) -> Table | Parts:
+    if isinstance(X, Parts):
+        return X if weights is None else X.weighted(weights)
+    return as_table(X, family, weights=weights)
+
+
+def _whole(data: Table | Parts) -> Table:
+    """Return data as one table: a small one with the same likelihood where there is one."""
+    if isinstance(data, Table):
+        return data
+    small = gather(data).equivalent_table()
+    return data.to_table() if small is None else small
+
+
+def learn_tree(data: Table | Parts, method: str) -> Tree:
     """Learn a tree by one of the methods that need nothing but distances."""
-    if method == "chow_liu" and table.family == "discrete":
+    facts = gather(data) if isinstance(data, Parts) else data
+    if method == "chow_liu" and facts.family == "discrete":
         # The best tree without hidden nodes; as a start for others MST(V; D) is used.
-        return mutual_information_tree(table)
-    return learn_structure(information_distances(table), method)
+        return mutual_information_tree(facts)
+    return learn_structure(information_distances(facts), method)

@@ -117,6 +117,10 @@ class Statistics:
         assert isinstance(self.sums, RealSums)
         return self.sums.moments()
 
+    def column_weights(self) -> FloatArray:
+        """Weight of the rows in which each column is present."""
+        return self.sums.column_weights()
+
     def dependence(self, centred: bool = True) -> Dependence:
         """Return the signed dependence r of all pairs, as for a table."""
         if isinstance(self.sums, RealSums):
@@ -226,9 +230,12 @@ def part_statistics(table: Table, plan: Plan) -> Statistics:
 
 
 def gather(parts: Parts) -> Statistics:
-    """Take the statistics of all parts, in one pass."""
-    plan = parts.tables.one(0, plan_of)
-    return parts.tables.total(part_statistics, plan)
+    """Take the statistics of all parts, in one pass; only once of the same parts."""
+    if "statistics" not in parts.known:
+        plan = parts.tables.one(0, plan_of)
+        parts.known["statistics"] = parts.tables.total(part_statistics, plan)
+    found: Statistics = parts.known["statistics"]
+    return found
 
 
 # Dependence -------------------------------------------------------------------------------------

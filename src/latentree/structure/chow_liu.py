@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from latentree.pairwise import mutual_information
+from latentree.parts import Parts
+from latentree.statistics import Statistics, gather
 from latentree.structure.problem import Problem, learn_by_blocks, spanning_edges
 from latentree.table import as_table
 from latentree.tree import Tree
@@ -47,15 +49,21 @@ def mutual_information_tree(X: Any) -> Tree:
 
     Parameters
     ----------
-    X : table-like
-        Discrete data: anything that :func:`latentree.table.as_table` reads.
+    X : table-like, Parts or Statistics
+        Discrete data: anything that :func:`latentree.table.as_table` reads, or statistics.
 
     References
     ----------
     Chow and Liu, IEEE Transactions on Information Theory 14, 1968.
     """
-    table = as_table(X, "discrete")
-    information = np.asarray(mutual_information(table), np.float64)
+    if isinstance(X, Parts):
+        X = gather(X)
+    table = X if isinstance(X, Statistics) else as_table(X, "discrete")
+    information = (
+        table.mutual_information()
+        if isinstance(table, Statistics)
+        else np.asarray(mutual_information(table), np.float64)
+    )
     cost = float(information.max(initial=0.0)) - information
     np.fill_diagonal(cost, 0.0)
     edges = spanning_edges(np.ascontiguousarray(np.maximum(cost, 0.0)))

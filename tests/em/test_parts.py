@@ -1,0 +1,178 @@
+"""EM over parts of the rows: the same sums, steps and models as over one table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import latentree as lt
+from latentree.em import Budget
+from latentree.em.fit import data_of, make_problem, start_points
+from latentree.em.stepwise import stepwise_starts
+from latentree.errors import DataError
+from latentree.parts import cut_table, pieces, rows
+from latentree.statistics import gather
+from latentree.table import Table, as_table
+
+N = 700
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(rows, "PART_CELLS", 64 * 12)
+
+
+def example(kind: str, missing: float = 0.0, weighted: bool = False):
+    tree = lt.simulate.double_star(12)
+    rng = np.random.default_rng(0)
+    if kind == "gaussian":
+        X = lt.simulate.random_gaussian_model(tree, 1).sample(N, 2) * 3.0 + 10.0
+    else:
+        X = lt.simulate.random_discrete_model(tree, 2, 1).sample(N, 2).astype(float)
+    X[rng.random(X.shape) < missing] = np.nan
+    weights = rng.uniform(0.5, 2.0, N) if weighted else None
+    return tree, as_table(X, kind, weights=weights)
+
+
+def parameters(model) -> np.ndarray:
+    if hasattr(model, "theta"):
+        return model.theta
+    return np.concatenate([model.correlations, model.means, model.scales])
+
+
+CASES = [
+    (kind, missing, weighted)
+    for kind in ("gaussian", "discrete", "symmetric")
+    for missing, weighted in ((0.0, False), (0.15, True))
+]
+
+
+@pytest.mark.parametrize(("kind", "missing", "weighted"), CASES)
+def test_a_step_is_that_of_the_table(kind, missing, weighted):
+    tree, table = example(kind, missing, weighted)
+    parts = cut_table(table)
+    whole = make_problem(tree, table)
+    parted = make_problem(tree, gather(parts), parts=parts)
+    assert len(parted.pieces) == 11
+    rng = np.random.default_rng(0)
+    model = whole.model(start_points(whole, table, None, 2, rng)[1])
+    for _ in range(3):
+        ours, theirs = parted.step(parted.point(model)), whole.step(whole.point(model))
+        assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, rel=1e-12)
+        assert ours.objective == pytest.approx(theirs.objective, rel=1e-12)
+        model = parted.model(ours.next_point)
+        np.testing.assert_allclose(
+            parameters(model), parameters(whole.model(theirs.next_point)), rtol=1e-9, atol=1e-11
+        )
+
+
+@pytest.mark.parametrize(("kind", "missing", "weighted"), CASES)
+def test_the_model_is_that_of_the_table(kind, missing, weighted):
+    tree, table = example(kind, missing, weighted)
+    whole, report = lt.fit_parameters(tree, table, random_state=0)
+    model, parted = lt.fit_parameters(tree, cut_table(table), random_state=0)
+    np.testing.assert_allclose(parameters(model), parameters(whole), rtol=1e-7, atol=1e-7)
+    assert parted.log_likelihood == pytest.approx(report.log_likelihood, rel=1e-10)
+    assert parted.bic_score == pytest.approx(report.bic_score, rel=1e-10)
+    assert parted.converged
+    assert parted.method == report.method
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "discrete"])
+def test_what_is_not_kept_is_made_again(kind, monkeypatch):
+    tree, table = example(kind, 0.15)
+    kept, _ = lt.fit_parameters(tree, cut_table(table), random_state=0)
+    for share in (0.0, 1e-6, 1e-5):
+        monkeypatch.setattr(pieces, "KEPT_SHARE", share)
+        monkeypatch.setenv("LATENTREE_MEMORY", "10GB")
+        again, _ = lt.fit_parameters(tree, cut_table(table), random_state=0)
+        np.testing.assert_array_equal(parameters(again), parameters(kept))
+
+
+def test_complete_real_rows_become_a_few_with_the_same_moments():
+    tree, table = example("gaussian")
+    data = data_of(tree, cut_table(table))
+    assert data.parts is None
+    assert data.table.n_rows == 24
+
+
+def test_few_distinct_rows_become_a_weighted_table(monkeypatch):
+    monkeypatch.setattr(rows, "PART_CELLS", 1 << 12)
+    tree = lt.simulate.latent_class(4)
+    X = lt.simulate.random_discrete_model(tree, 2, 0).sample(5_000, 0)
+    data = data_of(tree, cut_table(as_table(X)))
+    assert data.parts is None
+    assert data.table.n_rows <= 16
+    ours, theirs = (lt.fit_parameters(tree, x, random_state=0) for x in (cut_table(as_table(X)), X))
+    np.testing.assert_allclose(ours.model.theta, theirs.model.theta, atol=1e-6)
+
+
+def test_columns_are_matched_by_name_in_parts_too():
+    tree, table = example("gaussian", 0.1)
+    names = tuple(f"v{j}" for j in range(12))
+    tree = tree.renamed(names)
+    turned = Table(table.values[:, ::-1], lt.Schema.gaussian(names[::-1]))
+    straight = Table(table.values, lt.Schema.gaussian(names))
+    ours, _ = lt.fit_parameters(tree, cut_table(turned), random_state=0)
+    theirs, _ = lt.fit_parameters(tree, cut_table(straight), random_state=0)
+    np.testing.assert_allclose(parameters(ours), parameters(theirs), rtol=1e-6, atol=1e-8)
+    other = Table(table.values, lt.Schema.gaussian(("z", *names[1:])))
+    with pytest.raises(DataError, match="'v0' is not a column"):
+        lt.fit_parameters(tree, cut_table(other))
+
+
+def test_parameters_from_distances():
+    tree, table = example("gaussian", 0.1)
+    tree = lt.structure.recursive_grouping(lt.information_distances(table))
+    whole, report = lt.fit_parameters(tree, table, method="distances")
+    model, parted = lt.fit_parameters(tree, cut_table(table), method="distances")
+    np.testing.assert_allclose(parameters(model), parameters(whole), rtol=1e-8)
+    assert parted.log_likelihood == pytest.approx(report.log_likelihood)
+
+
+def test_a_checkpoint_of_parts_goes_on(tmp_path):
+    tree, table = example("discrete", 0.1)
+    path = tmp_path / "fit.npz"
+    whole, _ = lt.fit_parameters(tree, cut_table(table), random_state=0)
+    for max_steps in (10, 95, 5_000):
+        budget = Budget(max_steps=max_steps)
+        model, _ = lt.fit_parameters(
+            tree, cut_table(table), random_state=0, budget=budget, checkpoint=path
+        )
+    np.testing.assert_array_equal(model.theta, whole.theta)
+
+
+# Stepwise ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "missing", "weighted"), CASES)
+def test_a_share_of_one_over_all_parts_is_a_step_of_em(kind, missing, weighted):
+    tree, table = example(kind, missing, weighted)
+    parts = cut_table(table)
+    problem = make_problem(tree, gather(parts), parts=parts)
+    point = start_points(problem, gather(parts), None, 2, np.random.default_rng(0))[1]
+    every = range(len(problem.pieces))
+    np.testing.assert_allclose(
+        problem.blended(every, point, 1.0), problem.step(point).next_point, rtol=1e-9, atol=1e-11
+    )
+    # Of the model itself alone, nothing moves but what the prior moves.
+    np.testing.assert_allclose(problem.blended(every, point, 0.0), point, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("kind", "missing"), [("gaussian", 0.1), ("discrete", 0.0)])
+def test_stepwise_passes_lead_far_up_and_full_steps_to_the_same_top(kind, missing):
+    tree, table = example(kind, missing)
+    parts = cut_table(table)
+    problem = make_problem(tree, gather(parts), parts=parts)
+    rng = np.random.default_rng(0)
+    start = start_points(problem, gather(parts), None, 3, rng)[2]
+    after, kept = stepwise_starts(problem, [start], rng)
+    np.testing.assert_array_equal(kept, start)
+    best, report = lt.fit_parameters(tree, table, random_state=0)
+    begin, end = (problem.step(point).log_likelihood for point in (start, after))
+    assert end - begin > 0.9 * (report.log_likelihood - begin)
+    model, stepwise = lt.fit_parameters(tree, table, method="stepwise", random_state=0)
+    assert stepwise.log_likelihood == pytest.approx(report.log_likelihood, rel=1e-6)
+    assert stepwise.converged
+    assert (np.diff(stepwise.log_likelihoods) >= -1e-9 * abs(report.log_likelihood)).all()
+    assert lt.metrics.kl_divergence(best, model) < 1e-4
