@@ -229,12 +229,16 @@ class Draft:
         return new
 
     def set_star(self, centre: int, top: Any, tables: Mapping[int, Any]) -> None:
-        """Make a node the root, and replace its entry and the tables of the edges around it."""
+        """Make a node the root, and replace its entry and the tables of the edges around it.
+
+        Tables of nodes that are not next to it any more are left out.
+        """
         self.reroot(centre)
         self.above[centre] = top
         if top is not None:
             self.n_states[centre] = len(top)
-        self.above.update(tables)
+        around = self.children[centre]
+        self.above.update((node, table) for node, table in tables.items() if node in around)
 
     def _link(self, node: int, above: int) -> None:
         self.parent[node] = above
@@ -316,7 +320,23 @@ class DiscreteDraft(Draft):
 
 
 class GaussianDraft(Draft):
-    """Tables are correlations; a root has none, and the variables' own moments are elsewhere."""
+    """Tables are correlations; a root has none.
+
+    Attributes
+    ----------
+    moments : tuple of two arrays, optional
+        Means and scales of the variables, where they differ from those of the columns.
+    """
+
+    def __init__(self, n_observed: int) -> None:
+        super().__init__(n_observed)
+        self.moments: tuple[FloatArray, FloatArray] | None = None
+
+    def copy(self) -> Self:
+        """Return a draft that can be changed by itself."""
+        new = super().copy()
+        new.moments = self.moments
+        return new
 
     @classmethod
     def of(cls, model: GaussianTreeModel, numbers: Sequence[int] | None = None) -> GaussianDraft:
