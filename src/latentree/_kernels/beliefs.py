@@ -73,7 +73,7 @@ def _edge_moments(rho, g, e, qg, qe, q):
 
 
 @kernel()
-def upward(order, parent, rho, data, side, g, h, J):
+def _upward(order, parent, rho, data, side, g, h, J):
     """Fill the beliefs from below; returns the log-likelihood per sample.
 
     ``h`` and ``J`` receive the sums over the children of hidden nodes. What the columns have by
@@ -110,7 +110,7 @@ def upward(order, parent, rho, data, side, g, h, J):
 
 
 @kernel()
-def downward(order, parent, rho, data, side, g, h, J):
+def _downward(order, parent, rho, data, side, g, h, J):
     """Fill the beliefs from above; ``h`` and ``J`` become the sums over all neighbours."""
     m, n = data.shape[0], order.size
     for v in order:
@@ -134,11 +134,18 @@ def downward(order, parent, rho, data, side, g, h, J):
 
 
 @kernel()
+def both_ways(order, parent, rho, data, side, g, h, J):
+    """Fill all beliefs; returns the log-likelihood per sample."""
+    total = _upward(order, parent, rho, data, side, g, h, J)
+    _downward(order, parent, rho, data, side, g, h, J)
+    return total
+
+
+@kernel()
 def _em_step(order, parent, rho, data, side, g, h, J, following):
     """Log-likelihood at ``rho``; ``following`` receives what EM makes of it."""
     n = order.size
-    total = upward(order, parent, rho, data, side, g, h, J)
-    downward(order, parent, rho, data, side, g, h, J)
+    total = both_ways(order, parent, rho, data, side, g, h, J)
     for v in order:
         if parent[v] >= 0:
             a, b = side[v], side[n + v]

@@ -72,8 +72,9 @@ class Map(Space):
 
     def __init__(self, draft: Draft, data: FloatArray) -> None:
         super().__init__(draft, data)
-        for sweep in (kernels.upward, kernels.downward):
-            sweep(self.order, self.parent, self.rho, self.data, self.side, self.g, self.h, self.J)
+        kernels.both_ways(
+            self.order, self.parent, self.rho, self.data, self.side, self.g, self.h, self.J
+        )
         n, parent = self.n, self.parent
         self.children = np.flatnonzero(parent >= 0)
         here = np.concatenate([parent[self.children], self.children])
