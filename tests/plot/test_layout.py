@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -62,18 +64,23 @@ def test_paths_join_the_ends_of_edges(tree, layout):
 
 def crossings(paths):
     """Pairs of edges whose polylines cross, by definition: on all pairs of segments."""
-    a, b = paths[:, :-1].reshape(-1, 2), paths[:, 1:].reshape(-1, 2)
-    edge = np.repeat(np.arange(len(paths)), paths.shape[1] - 1)
+    low, high = paths.min(axis=1), paths.max(axis=1)
+    near = (low[:, None] <= high).all(axis=2) & (low <= high[:, None]).all(axis=2)
 
-    def side(p, q, r):
-        (x, y), (u, v) = (q - p).T, (r - p[:, None]).transpose(2, 0, 1)
-        return x[:, None] * v - y[:, None] * u
+    def parted(a, b):
+        """For each segment of a and of b: whether the ends of b lie on both sides of a."""
+        (x, y), (u, v) = np.diff(a, axis=0).T, (b - a[:-1, None]).transpose(2, 0, 1)
+        side = x[:, None] * v - y[:, None] * u
+        tiny = 1e-9
+        return ((side[:, :-1] > tiny) & (side[:, 1:] < -tiny)) | (
+            (side[:, :-1] < -tiny) & (side[:, 1:] > tiny)
+        )
 
-    tiny = 1e-9
-    of_a, of_b = side(a, b, np.broadcast_to(a, (len(a), *a.shape))), side(a, b, b[None])
-    apart = ((of_a > tiny) & (of_b < -tiny)) | ((of_a < -tiny) & (of_b > tiny))
-    first, second = np.nonzero(apart & apart.T)
-    return {(i, j) for i, j in zip(edge[first], edge[second], strict=True) if i < j}
+    return {
+        (i, j)
+        for i, j in np.argwhere(np.triu(near, 1)).tolist()
+        if (parted(paths[i], paths[j]) & parted(paths[j], paths[i]).T).any()
+    }
 
 
 def test_the_check_itself_finds_crossings():
@@ -113,14 +120,83 @@ def test_middle_of_the_tree_is_in_the_centre():
     assert double.position[12] == pytest.approx(-double.position[13])
 
 
-def test_slots_give_every_label_its_own_strip():
+def test_rows_give_every_label_its_own_strip():
     tree = simulate.random_latent_tree(80, 3, inner_share=0.4)
     rows = np.sort(layered_layout(tree).position[:80, 1])
     assert np.diff(rows).min() > 1 - 1e-9
-    disc = radial_layout(tree)
-    strips = disc.has_slot & (np.arange(tree.n_nodes) < 80)
-    assert strips.sum() >= 79  # all but an observed node in the centre
-    assert not disc.has_slot[80:].any()
+
+
+def strips_entered(tree, placed, reach):
+    """By definition: pairs (label, other label) and (label, edge) that meet, on dense points."""
+    out = np.stack([np.cos(placed.angle), np.sin(placed.angle)], axis=1)
+    aside = np.stack([-out[:, 1], out[:, 0]], axis=1)
+    u = np.linspace(0.0, 1.0, 3, endpoint=False)[:, None, None, None]
+    edges = (1 - u) * placed.paths[:, :-1] + u * placed.paths[:, 1:]
+    labelled = np.flatnonzero(placed.has_slot)
+    steps = np.linspace(0.3, 1.0, 40)
+    texts = np.concatenate(
+        [
+            placed.position[labelled, None]
+            + steps[:, None] * reach[labelled, None, None] * out[labelled, None]
+            + side * aside[labelled, None]
+            for side in (-0.4, 0.0, 0.4)
+        ],
+        axis=1,
+    )
+    met = []
+    for v in labelled.tolist():
+
+        def enters(points, v=v):
+            offset = points - placed.position[v]
+            along, across = offset @ out[v], offset @ aside[v]
+            return (along > 0.55) & (along < reach[v]) & (np.abs(across) < 0.4)
+
+        met += [(v, "edge", int(e)) for e in np.flatnonzero(enters(edges).any(axis=(0, 2)))]
+        near = labelled[enters(texts).any(axis=1)]
+        met += [(v, "label", int(w)) for w in near if w != v]
+    return met
+
+
+LARGE = {
+    f"{m} {seed} {share}": simulate.random_latent_tree(m, seed, inner_share=share)
+    for m, seed, share in [(300, 0, 0.2), (300, 1, 0.6), (150, 2, 0.95), (150, 3, 0.0)]
+}
+
+
+@pytest.mark.parametrize("tree", [*TREES.values(), *LARGE.values()], ids=[*TREES, *LARGE])
+def test_nothing_enters_the_strip_of_a_label_in_a_disc(tree):
+    reach = np.zeros(tree.n_nodes)
+    reach[: tree.n_observed] = np.random.default_rng(0).uniform(1.0, 10.0, tree.n_observed)
+    placed = radial_layout(tree, reach=reach[: tree.n_observed])
+    in_centre = (tree.degrees[: tree.n_observed] > 0) & ~placed.has_slot[: tree.n_observed]
+    assert in_centre.sum() <= len(tree.roots)
+    assert not placed.has_slot[tree.n_observed :].any()
+    assert strips_entered(tree, placed, reach) == []
+
+
+def test_the_check_of_strips_finds_what_enters():
+    tree = simulate.latent_class(60)
+    reach = np.full(61, 5.0)
+    placed = radial_layout(tree, reach=5.0)
+    crowded = replace(placed, position=placed.position / 2, paths=placed.paths / 2)
+    assert {kind for _, kind, _ in strips_entered(tree, crowded, reach)} == {"label"}
+    turned = replace(placed, angle=placed.angle + np.pi)
+    assert {kind for _, kind, _ in strips_entered(tree, turned, reach)} == {"label", "edge"}
+
+
+@pytest.mark.parametrize(
+    ("tree", "across"),
+    [
+        (simulate.latent_class(300), 300 / np.pi),  # on a circle, side by side
+        (Tree(np.arange(-1, 299)), 70),  # wound up
+        (simulate.random_latent_tree(300, 4), 110),
+        (simulate.random_latent_tree(1000, 4), 320),
+    ],
+    ids=["star", "chain", "random", "large"],
+)
+def test_discs_are_small(tree, across):
+    placed = radial_layout(tree, reach=4.0)
+    assert np.ptp(placed.position, axis=0).max() < 1.05 * across
 
 
 def test_leaves_are_sorted_within_their_family():
@@ -136,7 +212,7 @@ def test_components_do_not_overlap():
         parent += [p + start if p >= 0 else -1 for p in part.parent]
         start += part.n_nodes
     tree = Tree([*parent, -1, -1])
-    placed = radial_layout(tree, margin=2.0)
+    placed = radial_layout(tree, reach=2.0)
     boxes = [placed.position[tree.components == c] for c in range(5)]
     low = np.array([box.min(axis=0) for box in boxes])
     high = np.array([box.max(axis=0) for box in boxes])

@@ -55,19 +55,15 @@ def overlap(a, b):
 
 def collisions(plot):
     figure = plot.ax.figure
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     renderer = figure.canvas.get_renderer()
-    boxes = {name: corners(text, renderer) for name, text in plot.labels.items()}
-    centers = {name: box.mean(axis=0) for name, box in boxes.items()}
-    reach = {name: np.hypot(*(box[0] - centers[name])) for name, box in boxes.items()}
-    names = list(boxes)
-    return [
-        (a, b)
-        for i, a in enumerate(names)
-        for b in names[i + 1 :]
-        if np.hypot(*(centers[a] - centers[b])) < reach[a] + reach[b]
-        and overlap(boxes[a], boxes[b])
-    ]
+    names = list(plot.labels)
+    boxes = np.array([corners(text, renderer) for text in plot.labels.values()])
+    centers = boxes.mean(axis=1)
+    reach = np.hypot(*(boxes[:, 0] - centers).T)
+    apart = np.hypot(*(centers[:, None] - centers).transpose(2, 0, 1))
+    near = np.argwhere(np.triu(apart < reach[:, None] + reach, 1)).tolist()
+    return [(names[i], names[j]) for i, j in near if overlap(boxes[i], boxes[j])]
 
 
 def inside(plot):
@@ -98,24 +94,45 @@ SHAPES = {
     "20": simulate.random_latent_tree(20, 1),
     "100": simulate.random_latent_tree(100, 2),
     "100 observed inside": simulate.random_latent_tree(100, 3, inner_share=0.6),
-    "300": simulate.random_latent_tree(300, 4),
+    **{f"300 of seed {seed}": simulate.random_latent_tree(300, seed) for seed in range(4)},
+    "300 observed inside": simulate.random_latent_tree(300, 5, inner_share=0.9),
+    "hubs": simulate.random_latent_tree(300, 6, merge_share=0.9),
     "star of 300": simulate.latent_class(300),
+    "chain of 300": Tree(np.arange(-1, 299)),
     "double star": simulate.double_star(80),
-    "chain": Tree(np.arange(-1, 79)),
     "complete": simulate.complete_tree(5, 3),
     "forest": Tree([-1, 0, 0, -1, 3, -1, -1, -1, -1, *([8] * 30)]),
 }
 
 
+@pytest.mark.parametrize("layout", ["radial", "layered"])
 @pytest.mark.parametrize("tree", SHAPES.values(), ids=SHAPES.keys())
-def test_labels_are_complete_and_do_not_collide(tree):
+def test_labels_are_complete_and_do_not_collide(tree, layout):
     tree = worded(tree)
-    plot = plot_tree(tree)
+    plot = plot_tree(tree, layout=layout)
+    assert set(plot.labels) == set(tree.names[: tree.n_observed])
     assert collisions(plot) == []
     assert inside(plot)
-    assert len(plot.labels) >= 0.97 * tree.n_observed
-    if tree.n_observed <= 100:
-        assert set(plot.labels) == set(tree.names[: tree.n_observed])
+    smallest = min(text.get_fontsize() for text in plot.labels.values())
+    assert smallest >= (6.0 if layout == "radial" else 5.0)
+
+
+@pytest.mark.parametrize("layout", ["radial", "layered"])
+def test_long_names(layout):
+    tree = simulate.random_latent_tree(300, 7)
+    names = [f"{v:03d} and a name that is long" for v in range(300)]
+    plot = plot_tree(tree.renamed(names), layout=layout)
+    assert set(plot.labels) == set(names)
+    assert collisions(plot) == []
+    assert inside(plot)
+
+
+def test_a_thousand_names():
+    tree = worded(simulate.random_latent_tree(1000, 8))
+    plot = plot_tree(tree)
+    assert set(plot.labels) == set(tree.names[:1000])
+    assert min(text.get_fontsize() for text in plot.labels.values()) >= 4.5
+    assert max(plot.ax.figure.get_size_inches()) <= 33
 
 
 def test_the_check_itself_finds_collisions():

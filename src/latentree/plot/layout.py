@@ -1,10 +1,11 @@
 """Where the nodes of a tree go: linear time, no recursion, no drawing library.
 
-Both layouts are one arrangement seen through two lenses. Every observed node owns a slot, an
-interval that it shares with no other; a leaf stands at the end of its slot, and the label of an
-observed inner node runs along a slot that no edge enters. The slot of a node and its level (0 in
-the middle of the tree, 1 at the farthest leaf) become a row and a column in the layered layout, an
-angle and a radius in the radial one.
+Both layouts are one arrangement seen through two lenses. Every observed node owns a strip for its
+label that no edge and no other label enters; a leaf stands where its strip begins. The slot of a
+node and its level (0 in the middle of the tree, 1 at the farthest leaf) become a row and a column
+in the layered layout, an angle and a radius in the radial one. There the branches are turned
+towards each other until they touch, so that shallow ones nest beside deep ones, and the disc is
+the smallest in which they fit.
 
 Edges never cross. All edges from a node to its children turn within the band between the level of
 the node and that of its nearest child, along curves of one shape, and run straight from there.
@@ -19,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latentree._kernels import packing
 from latentree._kernels import trees as kernels
 from latentree.tree import Tree
 from latentree.tree.build import FloatArray, IntArray, traversal
@@ -34,14 +36,23 @@ HEAVY = 0.4
 CURVE_POINTS = 44
 """Points on the curved part of an edge."""
 
-WIDEST_SLOT = 9.0
-"""Slots are wider the nearer their nodes are to the centre of a disc, up to this."""
+SHORTEST_STEP = 1.2
+"""Between a node and its child in a disc, in units."""
+
+CHAIN_STEP = 0.06
+"""The same along a chain of observed nodes, as a share of other steps."""
+
+MOST_RINGS = 2000
+"""A disc is packed in rings of half a unit, or in so many."""
 
 CENTER = 0.1
 """Share of a disc's radius that is kept free around its centre."""
 
-STRETCH = 0.3
+STRETCH_IN_ROWS, STRETCH_IN_DISC = 0.3, 0.15
 """How far a shallow branch stretches towards the rim: 0 not at all, 1 all the way."""
+
+OPENING = 0.7
+"""Below 1, steps are longer near the centre of a disc, where room is scarce."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +94,10 @@ class _Arrangement(NamedTuple):
 
 
 def radial_layout(
-    tree: Tree, order_by: ArrayLike | None = None, margin: float = 6.0, aspect: float = 1.0
+    tree: Tree,
+    order_by: ArrayLike | None = None,
+    reach: ArrayLike = 6.0,
+    aspect: float = 1.0,
 ) -> TreeLayout:
     """Lay a tree out in a disc: its middle in the centre, its branches all around.
 
@@ -92,15 +106,15 @@ def radial_layout(
     tree : Tree
     order_by : array of shape (n_nodes,), optional
         Leaves with the same neighbour are sorted by this, then by number.
-    margin : float
-        Room for labels around each component of a forest, in units.
+    reach : float or array of shape (n_observed,)
+        How far the label of an observed node reaches from the node, in units.
     aspect : float
         Width to height of the picture that the components of a forest are packed for.
     """
-    placed = _arrange(tree, order_by, in_disc=True)
-    turn = 2 * np.pi / placed.width
+    labels = np.broadcast_to(np.asarray(reach, np.float64), tree.n_observed)
+    placed, radius = _arrange_in_discs(tree, order_by, labels)
+    turn = 1.0 / np.maximum(radius, 1e-9)
     ahead = _ahead(placed)
-    radius = np.where(placed.width > 1, np.maximum(placed.width / (2 * np.pi), 1.5), 0.0)
 
     def to_angle(slot: FloatArray, component: IntArray) -> FloatArray:
         return (slot - ahead[component]) * turn[component]
@@ -112,6 +126,9 @@ def radial_layout(
     n = tree.n_nodes
     position = to_plane(placed.level, placed.slot, placed.component)[:n]
     level, slot, component = _edge_curves(tree, placed, radius)
+    paths = to_plane(level, slot, component)
+    _smooth_through_centre(paths, _split_edges(tree, placed))
+    margin = float(labels.max()) + 0.5
     shift = _pack(*_boxes(position, placed.component[:n]), margin, aspect)
     angle = np.where(placed.parent < 0, 0.0, to_angle(placed.slot, placed.component))
     return TreeLayout(
@@ -119,7 +136,7 @@ def radial_layout(
         position + shift[placed.component[:n]],
         angle[:n],
         placed.has_slot[:n],
-        to_plane(level, slot, component) + shift[component],
+        paths + shift[component],
     )
 
 
@@ -132,7 +149,7 @@ def layered_layout(tree: Tree, order_by: ArrayLike | None = None) -> TreeLayout:
     order_by : array of shape (n_nodes,), optional
         Leaves with the same neighbour are sorted by this, then by number.
     """
-    placed = _arrange(tree, order_by, in_disc=False)
+    placed = _arrange_in_rows(tree, order_by)
     top = np.cumsum(placed.width + 1.0) - placed.width - 1.0
 
     def to_plane(level: FloatArray, slot: FloatArray, component: IntArray) -> FloatArray:
@@ -151,29 +168,119 @@ def layered_layout(tree: Tree, order_by: ArrayLike | None = None) -> TreeLayout:
 # Arranging --------------------------------------------------------------------------------------
 
 
-def _arrange(tree: Tree, order_by: ArrayLike | None, in_disc: bool) -> _Arrangement:
-    """Root every component in its middle and deal out slots and levels."""
-    parent = _rooted_in_the_middle(tree)
-    n = parent.size
-    key = np.zeros(n)
-    if order_by is not None:
-        key[: tree.n_nodes] = np.asarray(order_by, np.float64)
-    order = traversal(parent)
-    level = _levels(order.tolist(), parent.tolist())
-    own = (np.arange(n) < tree.n_observed).astype(np.float64)
-    if in_disc:
-        level = np.where(parent < 0, 0.0, (level + CENTER) / (1.0 + CENTER))
-        # A slot of width 1/level at the rim is one unit wide at its node; a root has none.
-        inner = np.bincount(parent[parent >= 0], minlength=n) > 0
-        alone = (parent < 0) & ~inner
-        own *= np.minimum(1.0 / np.maximum(level, 0.1), WIDEST_SLOT)
-        own[parent < 0] = alone[parent < 0]
-    starts, children = _sorted_children(parent, _sizes(order.tolist(), parent.tolist()), key)
-    slot, extent = _deal_slots(order.tolist(), parent, starts.tolist(), children.tolist(), own)
-    component = kernels.component_numbers(order, parent)
+class _Rooted(NamedTuple):
+    """A tree hung by its middle: parents, an order from the top, and sorted children."""
+
+    parent: IntArray
+    order: IntArray
+    starts: IntArray
+    children: IntArray
+    component: IntArray
+
+    @classmethod
+    def of(cls, tree: Tree, order_by: ArrayLike | None) -> _Rooted:
+        parent = _rooted_in_the_middle(tree)
+        key = np.zeros(parent.size)
+        if order_by is not None:
+            key[: tree.n_nodes] = np.asarray(order_by, np.float64)
+        order = traversal(parent)
+        starts, children = _sorted_children(parent, _sizes(order.tolist(), parent.tolist()), key)
+        return cls(parent, order, starts, children, kernels.component_numbers(order, parent))
+
+
+def _arrange_in_rows(tree: Tree, order_by: ArrayLike | None) -> _Arrangement:
+    """Deal out a row to every observed node."""
+    hung = _Rooted.of(tree, order_by)
+    parent, order = hung.parent, hung.order.tolist()
+    level = _levels(order, parent.tolist(), [1.0] * parent.size, STRETCH_IN_ROWS)
+    own = (np.arange(parent.size) < tree.n_observed).astype(np.float64)
+    slot, extent = _deal_slots(order, parent, hung.starts.tolist(), hung.children.tolist(), own)
     # Components are numbered in the order of their roots.
     width = extent[np.flatnonzero(parent < 0)]
-    return _Arrangement(parent, component, slot, level, own > 0, width)
+    return _Arrangement(parent, hung.component, slot, level, own > 0, width)
+
+
+def _arrange_in_discs(
+    tree: Tree, order_by: ArrayLike | None, labels: FloatArray
+) -> tuple[_Arrangement, FloatArray]:
+    """Turn the branches of every component together until its disc is as small as can be.
+
+    Slots are angles times the radius of the disc; the radii are returned too.
+    """
+    hung = _Rooted.of(tree, order_by)
+    order, parent, n = hung.order.tolist(), hung.parent, hung.parent.size
+    inner, is_root = np.diff(hung.starts) > 0, parent < 0
+    own = (np.arange(n) < tree.n_observed) & ~(is_root & inner)
+    steps = _steps_in_disc(tree, hung).tolist()
+    level = _levels(order, parent.tolist(), steps, STRETCH_IN_DISC) ** OPENING
+    level = np.where(is_root, 0.0, (level + CENTER) / (1.0 + CENTER))
+    height = _heights(order, parent.tolist(), steps)
+    length = np.zeros(n)
+    length[: tree.n_observed] = labels
+    disc = _Disc(hung, level, _nearest_child(parent, level), np.where(own, length, 0.0))
+    roots = np.flatnonzero(is_root)
+    radius, slot = np.zeros(roots.size), np.zeros(n)
+    for i in np.flatnonzero(inner[roots]).tolist():
+        least = max(1.5, SHORTEST_STEP * float(height[roots[i]]))
+        radius[i] = disc.pack(int(roots[i]), least, slot)
+    return _Arrangement(parent, hung.component, slot, level, own, 2 * np.pi * radius), radius
+
+
+def _steps_in_disc(tree: Tree, hung: _Rooted) -> FloatArray:
+    """How much of the way outward the edge above each node asks for.
+
+    Along a chain of observed nodes next to nothing: each stands beside the label of the one before.
+    """
+    above = hung.parent
+    alone = np.diff(hung.starts)[above] == 1
+    return np.where(alone & (above < tree.n_observed) & (above[above] >= 0), CHAIN_STEP, 1.0)
+
+
+class _Disc(NamedTuple):
+    """What is placed around a centre: nodes by level, and the lengths of their labels."""
+
+    hung: _Rooted
+    level: FloatArray
+    nearest: FloatArray
+    label: FloatArray
+
+    def pack(self, root: int, least: float, slot: FloatArray) -> float:
+        """Return the smallest radius, but no less than asked, and write the component's slots."""
+        hung, full = self.hung, 2 * np.pi
+        visited = packing.visits(root, hung.starts, hung.children)
+        place, middle = np.empty(self.level.size), np.empty(self.level.size)
+        longest = float(self.label[visited].max())
+
+        def filled(radius: float) -> float:
+            ring = max(0.5, (radius + longest) / MOST_RINGS)
+            angle: float = packing.pack(
+                visited, hung.parent, hung.starts, hung.children, self.level, self.nearest,
+                self.label, radius, ring, place, middle,
+            )  # fmt: skip
+            return angle
+
+        radius = least
+        while filled(radius) > full:
+            least, radius = radius, radius * 1.3
+        while radius > 1.03 * least:
+            between = (least * radius) ** 0.5
+            if filled(between) > full:
+                least = between
+            else:
+                radius = between
+        spare = full - filled(radius)
+        around = hung.children[hung.starts[root] : hung.starts[root + 1]]
+        if around.size == 2:  # as straight an edge through the centre as can be
+            place[around[1]] += np.clip(np.pi - np.diff(place[around])[0], 0.0, spare)
+        else:
+            place[around] += spare / around.size * np.arange(around.size)
+        outward = visited[-2::-1]
+        turn = (place[outward] - middle[hung.parent[outward]]) * radius
+        for v, above, step in zip(
+            outward.tolist(), hung.parent[outward].tolist(), turn.tolist(), strict=True
+        ):
+            slot[v] = slot[above] + step
+        return radius
 
 
 def _rooted_in_the_middle(tree: Tree) -> IntArray:
@@ -264,25 +371,34 @@ def _deal_slots(
     return np.array(slot), np.array(extent)
 
 
-def _levels(order: Sequence[int], parent: Sequence[int]) -> FloatArray:
+def _heights(order: Sequence[int], parent: Sequence[int], steps: Sequence[float]) -> FloatArray:
+    """Steps of the longest way down from every node."""
+    height = [0.0] * len(parent)
+    for v in reversed(order):
+        if parent[v] >= 0:
+            height[parent[v]] = max(height[parent[v]], height[v] + steps[v])
+    return np.array(height)
+
+
+def _levels(
+    order: Sequence[int], parent: Sequence[int], steps: Sequence[float], stretch: float
+) -> FloatArray:
     """From 0 in the middle to 1 at the farthest leaf, by even steps along the longest way down.
 
     A shallow branch takes longer steps than its neighbours, but not so long that it would end
     where they do: leaves stay near the nodes that they belong to.
     """
-    height = [0] * len(parent)
-    for v in reversed(order):
-        if parent[v] >= 0:
-            height[parent[v]] = max(height[parent[v]], height[v] + 1)
-    level, step = np.zeros(len(parent)).tolist(), [0.0] * len(parent)
+    height = _heights(order, parent, steps).tolist()
+    level, rate = [0.0] * len(parent), [0.0] * len(parent)
     for v in order:
         above = parent[v]
         if above >= 0:
-            level[v] = level[above] + step[above]
+            level[v] = level[above] + rate[above] * steps[v]
         if height[v]:
             own = (1.0 - level[v]) / height[v]
-            step[v] = own if above < 0 else step[above] ** (1 - STRETCH) * own**STRETCH
-    return np.minimum(level, 1.0)
+            rate[v] = own if above < 0 else rate[above] ** (1 - stretch) * own**stretch
+    levels: FloatArray = np.minimum(np.array(level), 1.0)
+    return levels
 
 
 def _sizes(order: Sequence[int], parent: Sequence[int]) -> FloatArray:
@@ -304,14 +420,29 @@ def _edge_curves(
     upper, lower = tree.edges[:, 0], tree.edges[:, 1]
     down = np.where(placed.parent[lower] == upper, lower, upper)
     level, slot = _descents(tree, placed, down, radius)
-    split = placed.parent[upper] >= tree.n_nodes  # edges with a new node in their middle
-    split &= placed.parent[upper] == placed.parent[lower]
+    split = _split_edges(tree, placed)
     other = _descents(tree, placed, lower[split], radius)
     # Up one half and down the other; every second point keeps their number the same.
     for points, half in zip((level, slot), other, strict=True):
         points[split] = np.concatenate([points[split][:, ::-2], half[:, 1::2]], axis=1)
     component = np.broadcast_to(placed.component[down][:, None], level.shape)
     return level, slot, component
+
+
+def _split_edges(tree: Tree, placed: _Arrangement) -> BoolArray:
+    """The edges that have a new node in their middle."""
+    above = placed.parent[tree.edges]
+    split: BoolArray = (above[:, 0] == above[:, 1]) & (above[:, 0] >= tree.n_nodes)
+    return split
+
+
+def _smooth_through_centre(paths: FloatArray, split: BoolArray) -> None:
+    """Draw the edges through the centre of their discs as parabolas that aim at it.
+
+    Nothing else is nearer to the centre than the ends of such an edge.
+    """
+    u = np.linspace(0.0, 1.0, paths.shape[1])[:, None]
+    paths[split] = (1 - u) ** 2 * paths[split, :1] + u**2 * paths[split, -1:]
 
 
 def _descents(
@@ -344,28 +475,53 @@ class _Bands(NamedTuple):
     bend: FloatArray
 
 
+def _nearest_child(parent: IntArray, level: FloatArray) -> FloatArray:
+    """Level of the child nearest to the middle; a node's own level if it has none."""
+    nearest = np.full(parent.size, np.inf)
+    below = np.flatnonzero(parent >= 0)
+    np.minimum.at(nearest, parent[below], level[below])
+    return np.where(np.isinf(nearest), level, nearest)
+
+
 def _bands(tree: Tree, placed: _Arrangement, radius: FloatArray | None) -> _Bands:
     n = placed.parent.size
     below = np.flatnonzero(placed.parent >= 0)
     above = placed.parent[below]
-    nearest, farthest = np.full(n, np.inf), np.zeros(n)
-    np.minimum.at(nearest, above, placed.level[below])
+    nearest, farthest = _nearest_child(placed.parent, placed.level), np.zeros(n)
     np.maximum.at(farthest, above, placed.level[below])
     # From a labelled node edges leave sideways, out of the way of its label.
     node = np.arange(n)
     sideways = (node < tree.n_observed) | (node >= tree.n_nodes)
-    delay, bend = np.where(sideways, 1.35, 1.0), np.full(n, 2.0)
+    delay = np.where(node < tree.n_observed, 2.6, np.where(sideways, 2.0, 1.0))
+    bend = np.full(n, 2.0)
     if radius is not None:
         # Where no edge goes on after the band none need be turned: a fan of nearly straight lines.
         fan = ~sideways & (farthest == nearest)
         delay[fan], bend[fan] = 2.0, 1.0
-        # A chain runs along its circle without waves.
         along = np.abs(placed.slot[below] - placed.slot[above]) * placed.level[above]
-        across = (placed.level[below] - placed.level[above]) * radius[placed.component[below]]
+        across = (nearest - placed.level) * radius[placed.component]
+        closest = np.full(n, np.inf)
+        np.minimum.at(closest, above, along)
+        delay[sideways] = _out_of_the_way(closest[sideways], across[sideways])
+        # A chain runs along its circle without waves.
         chain = np.bincount(above, minlength=n)[above] == 1
-        smooth = above[chain & (along > across)]
+        smooth = above[chain & (along > across[above])]
         delay[smooth] = bend[smooth] = 1.0
     return _Bands(nearest, delay, bend)
+
+
+def _out_of_the_way(aside: FloatArray, ahead: FloatArray) -> FloatArray:
+    """Exponents by which edges are past half a label's height before they reach the label.
+
+    The nearest child is so many units ``aside`` of its parent, and edges have turned so many units
+    ``ahead`` of it. At u = 1 − √(1 − 0.45/aside) the nearest edge is 0.45 units aside, and must
+    not have come 0.5 units ahead yet.
+    """
+    past = 1.0 - np.sqrt(1.0 - 0.45 / np.maximum(aside, 0.5))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        needed = np.log(0.5 / np.maximum(ahead, 0.5)) / np.log(past)
+    exponents: FloatArray = np.clip(needed, 1.35, 5.0)
+    return exponents
 
 
 # Discs ------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ INK, EDGE, NEGATIVE, HIDDEN = "#2B2F36", "#566779", "#C0392B", "#7A8793"
 PAD = 6.0
 LEGEND_SIZE = 8.0
 
-MOST_LABELS = 700
+MOST_LABELS = 1500
 """More text than this is a grey haze, and takes seconds to draw."""
 
 
@@ -150,12 +150,12 @@ def _lay_out(
     order_by[: tree.n_observed] = grouping.numbers  # neighbours of one colour side by side
     if kind == "layered":
         return layered_layout(tree, order_by)
-    margin = float(widths[: tree.n_observed].max()) / text.LINE + 1.0
+    reach = widths[: tree.n_observed] / text.LINE + 1.0
     aspect = 1.5
     if ax is not None:
         size = ax.get_window_extent()
         aspect = size.width / max(size.height, 1.0)
-    return radial_layout(tree, order_by, margin, aspect)
+    return radial_layout(tree, order_by, reach, aspect)
 
 
 # Sizes ------------------------------------------------------------------------------------------
@@ -217,9 +217,14 @@ def _figure_size(placed: TreeLayout, widths: FloatArray, entries: list[Any]) -> 
         rows = float(spread[1]) + 2.0
         height = max(rows * 15.0, side_height) + 2 * PAD
         return float(6.4 + side_width / 72), min(max(height / 72, 2.0), 40.0)
-    font = 7.5
-    around = 2 * (font * float(widths.max()) + 8.0) + 2 * PAD
-    size = np.clip((spread * font * text.LINE + around) / 72, 4.0, 14.0)
+
+    def side(font: float) -> FloatArray:
+        around = 2 * (font * float(widths.max()) + 8.0) + 2 * PAD
+        inches: FloatArray = (spread * font * text.LINE + around) / 72
+        return inches
+
+    # Small print before a sheet that no printer takes; but print that can be read.
+    size = np.clip(side(7.5), 4.0, np.clip(side(5.0), 14.0, 32.0))
     return float(size[0] + side_width / 72), float(max(size[1], (side_height + 2 * PAD) / 72))
 
 
@@ -405,7 +410,11 @@ def _spots(tree: Tree, drawn: _Drawn, v: int, width: float) -> Iterator[_Spot]:
         turned = out[0] < -1e-9  # text reads from left to right
         rotation = angle + np.pi if turned else angle
         align = "right" if turned else "left"
-        yield _Spot(at + gap * out, align, rotation, at + (gap + half[0]) * out, half)
+        # Letters stand above the middle of their line. Labels on both sides of the vertical read
+        # in opposite directions, and would meet there.
+        sink = 0.12 * font * np.abs(out[0]) * np.array([np.sin(rotation), -np.cos(rotation)])
+        start = at + gap * out + sink
+        yield _Spot(start, align, rotation, start + half[0] * out, half)
     if tree.degrees[v] <= 1 or not drawn.roomy:
         return
     wide = _widest_gap(drawn.position[tree.neighbours(v)] - at)
@@ -438,7 +447,7 @@ def _write(ax: Axes, tree: Tree, drawn: _Drawn, v: int, name: str, spot: _Spot) 
         fontsize=drawn.font * (0.8 if hidden else 1.0),
         color=HIDDEN if hidden else INK, fontstyle="italic" if hidden else "normal",
         rotation=np.degrees(spot.rotation), rotation_mode="anchor",
-        ha=spot.align, va="center_baseline", parse_math=False, zorder=5,
+        ha=spot.align, va="center", parse_math=False, zorder=5,
         path_effects=[effects.withStroke(linewidth=0.22 * drawn.font, foreground="white")]
         if inner else None,
     )  # fmt: skip
