@@ -205,9 +205,31 @@ def test_tiles_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None
     assert_equal(information_distances(x), before, exact=True)
 
 
+@given(seeds, kinds, st.booleans())
+@quick
+def test_pairs_are_cells_of_blocks(seed: int, kind: str, dense: bool) -> None:
+    x, family = dataset(kind, seed)
+    given_ = information_distances(x, family, dense=dense)
+    for d in (given_, given_.subset([3, 1, 5]), Distances.from_matrix(given_.dense())):
+        m = d.n_variables
+        pairs = np.random.default_rng(seed).integers(0, m, (10, 2))
+        cells = pairs[:, 0], pairs[:, 1]
+        assert np.allclose(np.exp(-d.of_pairs(pairs)), np.exp(-d.block(ALL, ALL)[cells]))
+        clear = d.of_pairs(pairs) < 10
+        assert np.array_equal(d.signs_of_pairs(pairs)[clear], d.sign_block(ALL, ALL)[cells][clear])
+        assert np.array_equal(d.independent_pairs(pairs), d.independent_block(ALL, ALL)[cells])
+        assert (d.block(ALL, ALL) <= d.longest).all()
+
+
+def test_pairs_of_independent_variables() -> None:
+    d = Distances.from_matrix([[0, np.inf, 1], [np.inf, 0, np.inf], [1, np.inf, 0]])
+    assert d.independent_pairs(np.array([[0, 1], [0, 2], [1, 1]])).tolist() == [True, False, False]
+    assert d.independent_pairs(np.empty((0, 2), np.int64)).size == 0
+
+
 def test_large_tables_are_left_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert information_distances(factor_data(0)).is_dense
-    monkeypatch.setattr(module, "_DENSE_CELLS", 35)
+    monkeypatch.setenv("LATENTREE_MEMORY", str(4 * 9 * 36 - 1))
     assert not information_distances(factor_data(0)).is_dense
     assert repr(information_distances(factor_data(0))) == (
         "Distances(6 variables, 60 samples, on demand)"

@@ -11,7 +11,8 @@ import latentree as lt
 from latentree import search, simulate
 from latentree.errors import DataError, ModelError
 from latentree.search.regularized import _Search
-from latentree.structure.problem import Problem, spanning_edges
+from latentree.structure.problem import Problem
+from latentree.structure.spanning import spanning_edges
 
 
 def draw(family, tree, n, rng, strength):
@@ -111,8 +112,7 @@ def test_local_scores_are_exact(family):
     tree = simulate.hidden_markov(10)
     table = lt.as_table(draw(family, tree, 2_000, rng, (0.5, 0.8)))
     distances = lt.information_distances(table)
-    matrix = distances.dense()
-    problem = Problem(matrix, spanning_edges(matrix), distances.n_samples)
+    problem = Problem(distances, spanning_edges(distances))
     growing = _Search(problem, "nj", table, 0)
     fit = partial(lt.fit_parameters, X=table, n_starts=1, random_state=0)
     score = fit(growing.growing.tree()).report.bic_score

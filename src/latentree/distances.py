@@ -15,14 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from latentree import memory
 from latentree._kernels import threads
-from latentree.counting import Index
+from latentree.counting import Index, IntArray, in_parts
+from latentree.dependence import Dependence
 from latentree.errors import DistanceError
-from latentree.pairwise import Dependence, FloatArray, dependence
+from latentree.matrices import checked_matrix, checked_names, checked_signs, frozen
+from latentree.pairwise import FloatArray, dependence
 from latentree.parts import Parts
 from latentree.statistics import Statistics, gather
 from latentree.table import Family, Table, as_table
-from latentree.table.checks import check_distinct
 
 WEAKEST = 1e-8
 """Dependence |r| below this counts as this, so that a distance is at most 18.4 times c."""
@@ -30,8 +32,9 @@ WEAKEST = 1e-8
 INDEPENDENT = 1.0
 """A pair is marked independent when |r| is below so many standard errors of an independent pair."""
 
-_DENSE_CELLS = 1 << 28
+_DENSE_SHARE = 0.25  # of the memory available: a larger matrix is not made unless asked for
 _TILE = 512
+_SPAN = 2048  # columns of the blocks in which all pairs are gone through
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,9 +95,9 @@ class Distances:
         family : str, optional
             Family of the data.
         """
-        d = _checked_matrix(matrix)
+        d = checked_matrix(matrix)
         m = d.shape[0]
-        given = _checked_names(names, m)
+        given = checked_names(names, m)
         if n_samples is not None and not (np.isfinite(n_samples) and n_samples > 0):
             raise DistanceError(f"n_samples is {n_samples}, but must be a positive number or None")
         infinite = np.isinf(d)
@@ -102,7 +105,7 @@ class Distances:
         if marked is not None:
             finite = np.where(marked, 0.0, d)
             d = np.where(marked, max(-np.log(WEAKEST), 2 * float(finite.max())), d)
-        source = _Dense(_frozen(d), _checked_signs(signs, m), None, 1.0, marked)
+        source = _Dense(frozen(d), checked_signs(signs, m), None, 1.0, marked)
         return cls(given, None if n_samples is None else float(n_samples), family, source)
 
     # Reading --------------------------------------------------------------------------------
@@ -149,8 +152,42 @@ class Distances:
         weak: NDArray[np.bool_] = self.strength_block(rows, columns) < INDEPENDENT
         return weak
 
+    def of_pairs(self, pairs: NDArray[np.int64]) -> FloatArray:
+        """Return the distances of an array of pairs, of shape (p, 2)."""
+        return self._held.distances_of(pairs[:, 0], pairs[:, 1])
+
+    def signs_of_pairs(self, pairs: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Return the signs of the dependence of an array of pairs."""
+        return self._held.signs_of(pairs[:, 0], pairs[:, 1])
+
+    def independent_pairs(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which of an array of pairs look independent."""
+        weak: NDArray[np.bool_] = self._held.strengths_of(pairs[:, 0], pairs[:, 1]) < INDEPENDENT
+        return weak
+
+    @property
+    def longest(self) -> float:
+        """An upper bound on all distances: the longest of a given matrix, 18.4·c of estimates."""
+        return self._held.longest
+
+    @property
+    def quick(self) -> Dependence | None:
+        """The statistic behind distances on demand, if it has a quicker way for all pairs."""
+        source = self._held
+        if isinstance(source, _Dense) or source.chosen is not None:
+            return None
+        return source.statistic if source.statistic.margin > 0 else None
+
+    @property
+    def span(self) -> int:
+        """Columns of the blocks that are cheapest when all pairs are wanted."""
+        return self._held.span
+
     def dense(self) -> FloatArray:
-        """Return the whole matrix, read-only; computed once."""
+        """Return the whole matrix, read-only; computed once.
+
+        Raises :class:`latentree.errors.MemoryBudgetError` when it does not fit into memory.
+        """
         return self._whole.matrix
 
     def signs(self) -> NDArray[np.int8]:
@@ -206,8 +243,9 @@ def information_distances(
     centred : bool
         Whether to subtract the means of real columns; without it they are taken to be 0.
     dense : bool, optional
-        Whether to compute the whole matrix at once, or blocks on demand from the standardised
-        data. Left out, matrices of up to 2 GB are computed.
+        Whether to compute the whole matrix at once, or blocks on demand from the data. Left out,
+        matrices of up to a quarter of the memory available are computed. CLGrouping, CLBlind and
+        Chow-Liu trees are learned from either, and are the same.
     weights : array-like, optional
         Weights of the rows.
 
@@ -237,9 +275,9 @@ def information_distances(
         table = as_table(X, family, weights=weights)
         table.require_learnable()
         statistic = dependence(table, centred)
-    if dense is None:
-        dense = table.n_columns**2 <= _DENSE_CELLS
     source = _OnDemand(statistic, None)
+    if dense is None:
+        dense = memory.fits(source.dense_size(), _DENSE_SHARE)
     return Distances(
         table.names,
         statistic.typical_count(),
@@ -266,6 +304,31 @@ class _Dense:
     """1 / variance of r for an independent pair; None for distances without a statistic."""
     exponent: float
     marked: NDArray[np.bool_] | None = None
+    span = _SPAN
+
+    @property
+    def longest(self) -> float:
+        if self.precision is None:
+            return float(self.matrix.max(initial=0.0))
+        return float(-self.exponent * np.log(WEAKEST))
+
+    def distances_of(self, first: IntArray, second: IntArray) -> FloatArray:
+        return self.matrix[first, second]
+
+    def signs_of(self, first: IntArray, second: IntArray) -> NDArray[np.int8]:
+        return self.sign_matrix[first, second]
+
+    def strengths_of(self, first: IntArray, second: IntArray) -> FloatArray:
+        precision, marked = self.precision, self.marked
+        if precision is None:
+            strength = np.full(first.size, np.inf)
+            if marked is not None:
+                strength[marked[first, second]] = 0.0
+            return strength
+        if isinstance(precision, np.ndarray):
+            precision = precision[first, second]
+        r = np.exp(self.matrix[first, second] / -self.exponent)
+        return np.asarray(r * np.sqrt(precision))
 
     def distances(self, rows: Index, columns: Index) -> FloatArray:
         return _cut(self.matrix, rows, columns).copy()
@@ -289,7 +352,7 @@ class _Dense:
 
     def subset(self, index: NDArray[np.int64]) -> _Dense:
         def cut(array: Any) -> Any:
-            return _frozen(_cut(array, index, index)) if isinstance(array, np.ndarray) else array
+            return frozen(_cut(array, index, index)) if isinstance(array, np.ndarray) else array
 
         return _Dense(
             cut(self.matrix),
@@ -317,14 +380,48 @@ class _OnDemand:
     def exponent(self) -> float:
         return self.statistic.exponent
 
+    @property
+    def longest(self) -> float:
+        return float(-self.statistic.exponent * np.log(WEAKEST))
+
+    @property
+    def span(self) -> int:
+        return max(_SPAN, self.statistic.span)
+
     def distances(self, rows: Index, columns: Index) -> FloatArray:
-        d = _to_distances(self._r(rows, columns), self.statistic)
+        d = self._r(rows, columns)
+        if d.size < _TILE * _TILE:
+            d = _to_distances(d, self.statistic)
+        else:
+            in_parts(len(d), lambda part: _overwrite(d[part], self.statistic))
         d[self._same(rows, columns)] = 0.0
         return d
 
-    def _same(self, rows: Index, columns: Index) -> NDArray[np.bool_]:
+    def _same(self, rows: Index, columns: Index) -> tuple[IntArray, IntArray]:
+        """Where in a block a variable meets itself."""
         every = np.arange(self.statistic.n_variables)
-        return np.equal.outer(every[self._of(rows)], every[self._of(columns)])
+        a, b = every[self._of(rows)], every[self._of(columns)]
+        among = np.flatnonzero(np.isin(a, b))
+        row, column = np.nonzero(np.equal.outer(a[among], b))
+        return among[row], column
+
+    def _r_of(self, first: IntArray, second: IntArray) -> FloatArray:
+        """Return r of pairs, of each with the higher number first."""
+        a, b = np.asarray(self._of(first)), np.asarray(self._of(second))
+        return self.statistic.pairs(np.maximum(a, b), np.minimum(a, b))
+
+    def distances_of(self, first: IntArray, second: IntArray) -> FloatArray:
+        d = _to_distances(self._r_of(first, second), self.statistic)
+        d[first == second] = 0.0
+        return d
+
+    def signs_of(self, first: IntArray, second: IntArray) -> NDArray[np.int8]:
+        return _signs_of(self._r_of(first, second))
+
+    def strengths_of(self, first: IntArray, second: IntArray) -> FloatArray:
+        r = np.abs(self._r_of(first, second))
+        n = self.statistic.pair_counts(np.asarray(self._of(first)), np.asarray(self._of(second)))
+        return np.asarray(r * np.sqrt(n * self.statistic.precision))
 
     def signs(self, rows: Index, columns: Index) -> NDArray[np.int8]:
         return _signs_of(self._r(rows, columns))
@@ -339,19 +436,33 @@ class _OnDemand:
     def subset(self, index: NDArray[np.int64]) -> _OnDemand:
         return _OnDemand(self.statistic, np.asarray(self._of(index)))
 
+    def dense_size(self) -> float:
+        """Bytes of the whole matrix: distances, signs, and counts if they differ."""
+        first = np.zeros(1, np.int64)
+        same = isinstance(self.statistic.pair_counts(first, first), float)
+        m = self.statistic.n_variables if self.chosen is None else self.chosen.size
+        return (9.0 if same else 17.0) * m**2
+
     def to_dense(self) -> _Dense:
         statistic = self.statistic
+        m = statistic.n_variables if self.chosen is None else self.chosen.size
+        memory.require(
+            self.dense_size(),
+            f"the matrix of distances between {m:,} variables",
+            "CLGrouping (clnj, clrg), cl_blind and chow_liu do without it, from distances on "
+            "demand: information_distances(X, dense=False)",
+        )
         if self.chosen is None:
             d, precision = statistic.lower(), statistic.all_counts()
         else:
             d = statistic.block(self.chosen, self.chosen)
             precision = statistic.counts(self.chosen, self.chosen)
         if isinstance(precision, np.ndarray):
-            precision = _frozen(precision * statistic.precision)
+            precision = frozen(precision * statistic.precision)
         else:
             precision *= statistic.precision
         signs = _finish(d, statistic)
-        return _Dense(_frozen(d), _frozen(signs), precision, statistic.exponent)
+        return _Dense(frozen(d), frozen(signs), precision, statistic.exponent)
 
 
 def _finish(r: FloatArray, statistic: Dependence) -> NDArray[np.int8]:
@@ -391,6 +502,10 @@ def _to_distances(r: FloatArray, statistic: Dependence) -> FloatArray:
     return a
 
 
+def _overwrite(r: FloatArray, statistic: Dependence) -> None:
+    r[...] = _to_distances(r, statistic)
+
+
 def _signs_of(r: FloatArray) -> NDArray[np.int8]:
     signs: NDArray[np.int8] = (r >= 0).view(np.int8)
     signs *= 2
@@ -415,82 +530,3 @@ def _as_index(index: Any) -> Index:
         if array.size
         else array.astype(np.int64)
     )
-
-
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    array.flags.writeable = False
-    return array
-
-
-# Checking matrices ------------------------------------------------------------------------------
-
-
-def _checked_matrix(matrix: ArrayLike) -> FloatArray:
-    """Return a float64 copy of a matrix of distances, or say what is wrong and where."""
-    try:
-        given = np.asarray(matrix)
-    except ValueError as error:
-        raise DistanceError(f"distances must be a square matrix of numbers: {error}") from None
-    if given.dtype.kind not in "fiu":
-        raise DistanceError(f"distances must be real numbers, got values of type {given.dtype}")
-    if given.ndim != 2 or given.shape[0] != given.shape[1]:
-        raise DistanceError(f"distances must be a square matrix, got shape {given.shape}")
-    if given.shape[0] == 0:
-        raise DistanceError("there are no variables: the matrix is empty")
-    d = given.astype(np.float64)
-    _refuse(np.isnan(d), d, "is NaN: distances must be known for every pair")
-    _refuse(d < 0, d, "is {value}: distances cannot be negative")
-    diagonal = np.diag(d)
-    if diagonal.any():
-        i = int(np.flatnonzero(diagonal)[0])
-        raise DistanceError(f"entry ({i}, {i}) is {diagonal[i]}: the diagonal must be 0")
-    _check_symmetric(d)
-    return d
-
-
-def _refuse(bad: NDArray[np.bool_], d: FloatArray, what: str) -> None:
-    if bad.any():
-        i, j = np.unravel_index(bad.argmax(), bad.shape)
-        raise DistanceError(f"entry ({i}, {j}) " + what.format(value=d[i, j]))
-
-
-def _check_symmetric(d: FloatArray) -> None:
-    with np.errstate(invalid="ignore"):
-        gap = np.abs(d - d.T)
-    gap[np.isnan(gap)] = 0.0  # both infinite
-    bad = gap > 1e-8 * np.maximum(np.minimum(d, d.T), 1.0)
-    if bad.any():
-        i, j = np.unravel_index(np.where(bad, gap, -1.0).argmax(), gap.shape)
-        raise DistanceError(
-            f"the matrix is not symmetric: entry ({i}, {j}) is {d[i, j]}, but ({j}, {i}) is "
-            f"{d[j, i]}"
-        )
-    np.minimum(d, d.T.copy(), out=d)
-
-
-def _checked_names(names: Sequence[str] | None, m: int) -> tuple[str, ...]:
-    if names is None:
-        return tuple(f"x{j}" for j in range(m))
-    given = tuple(str(name) for name in names)
-    if len(given) != m:
-        raise DistanceError(f"{len(given)} names were given for {m} variables")
-    try:
-        check_distinct(given)
-    except ValueError as error:
-        raise DistanceError(str(error)) from None
-    return given
-
-
-def _checked_signs(signs: ArrayLike | None, m: int) -> NDArray[np.int8]:
-    if signs is None:
-        return np.broadcast_to(np.int8(1), (m, m))
-    given = np.asarray(signs)
-    if given.shape != (m, m):
-        raise DistanceError(f"signs have shape {given.shape}, but there are {m} variables")
-    bad = np.abs(given) != 1
-    if bad.any():
-        i, j = np.unravel_index(bad.argmax(), bad.shape)
-        raise DistanceError(f"the sign at ({i}, {j}) is {given[i, j]}, but must be −1 or +1")
-    if (given != given.T).any() or (np.diag(given) < 0).any():
-        raise DistanceError("signs must be symmetric, with +1 on the diagonal")
-    return _frozen(given.astype(np.int8))

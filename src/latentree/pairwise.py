@@ -20,8 +20,7 @@ those rows gets r = 0, never NaN. Sparse tables are never made dense.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +40,7 @@ from latentree.counting import (
     size_of,
     states_of,
 )
+from latentree.dependence import Dependence, ranges
 from latentree.errors import DataError
 from latentree.table import Table
 from latentree.table.checks import row_chunks
@@ -51,104 +51,6 @@ _CHUNK_CELLS = 1 << 26
 _TILE = 1024
 _FLOAT32_ROWS = 4096  # rows that are summed in float32 before the next are added
 _EPS = float(np.finfo(np.float64).eps)
-
-
-class Dependence(ABC):
-    """The signed dependence r of pairs of variables, by blocks.
-
-    Attributes
-    ----------
-    n_variables : int
-        Number of variables.
-    exponent : float
-        c in the information distance −c·log|r|.
-    precision : float
-        1 / (n · variance of r) for an independent pair of n rows.
-    """
-
-    exponent: float = 1.0
-    precision: float = 1.0
-    tile: int = _TILE
-    span: int = _TILE
-    """Columns of the blocks that are cheapest when all pairs are wanted."""
-    margin: float = 0.0
-    """How far :meth:`quick_block` may be from the truth; 0 where there is nothing quicker."""
-
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self.n_variables = table.n_columns
-
-    @property
-    def rounding(self) -> float:
-        """How far from 1 rounding may leave |r| of a column and its copy."""
-        return _EPS * max(64.0, self.table.n_rows / 8)
-
-    @abstractmethod
-    def block(self, rows: Index, columns: Index) -> FloatArray:
-        """Return r of every pair of ``rows`` × ``columns``, as a new array."""
-
-    @abstractmethod
-    def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
-        """Return r of the pairs (first[p], second[p])."""
-
-    def quick_block(self, rows: Index, columns: Index) -> NDArray[np.floating[Any]]:
-        """Return r of every pair to within :attr:`margin`, as quickly as that goes."""
-        return self.block(rows, columns)
-
-    def counts(self, rows: Index, columns: Index) -> float | FloatArray:
-        """Total weight of the rows that each pair is taken over: one number if all the same."""
-        if not self.table.has_missing:
-            return self.table.total_weight
-        present, weighted = self._present
-        return weighted[rows] @ present[columns].T
-
-    def pair_counts(self, first: IntArray, second: IntArray) -> float | FloatArray:
-        """Total weight of the rows of pairs: one number if all the same."""
-        if not self.table.has_missing:
-            return self.table.total_weight
-        table, weights = self.table, self.table.weight_array()
-        out = np.empty(first.size)
-        for start, stop in _ranges(first.size, max(1, _CHUNK_CELLS // (16 * table.n_rows))):
-            both = table.present(first[start:stop]) & table.present(second[start:stop])
-            out[start:stop] = weights @ both
-        return out
-
-    @cached_property
-    def _present(self) -> tuple[FloatArray, FloatArray]:
-        """Which cells are present, one row a variable; the same times the weights."""
-        present = np.ascontiguousarray(~self.table.missing_mask().T, np.float64)
-        return present, present if self.table.weights is None else present * self.table.weights
-
-    def lower(self) -> FloatArray:
-        """Return r of all pairs; only the lower triangle is meant."""
-        m = self.n_variables
-        out = np.zeros((m, m))
-        for start, stop in _ranges(m, self.tile):
-            for first, last in _ranges(stop, self.tile):
-                out[start:stop, first:last] = self.block(slice(start, stop), slice(first, last))
-        return out
-
-    def all_counts(self) -> float | FloatArray:
-        """Return the counts of all pairs; one number if all the same."""
-        return self.counts(slice(None), slice(None))
-
-    def typical_count(self) -> float:
-        """Return the mean total weight of the rows of a pair."""
-        table = self.table
-        if not table.has_missing or table.n_columns < 2:
-            return table.total_weight
-        m = table.n_columns
-        pairs = 0.0
-        for start, stop in row_chunks(table.values):
-            chunk = table.rows(start, stop)
-            present = m - chunk.missing_mask().sum(axis=1)
-            pairs += float(chunk.weight_array() @ (present * (present - 1.0)))
-        return pairs / (m * (m - 1.0))
-
-
-def _ranges(stop: int, step: int) -> Iterator[tuple[int, int]]:
-    for start in range(0, stop, step):
-        yield start, min(stop, start + step)
 
 
 def dependence(table: Table, centred: bool = True) -> Dependence:
@@ -261,7 +163,7 @@ class Correlations(Dependence):
         """Return the correlations of ``rows`` × ``columns`` in float32."""
         a, b = self._short_columns[rows], self._short_columns[columns]
         out: NDArray[np.float32] = a[:, :_FLOAT32_ROWS] @ b[:, :_FLOAT32_ROWS].T
-        for start, stop in _ranges(a.shape[1], _FLOAT32_ROWS):
+        for start, stop in ranges(a.shape[1], _FLOAT32_ROWS):
             if start:
                 out += a[:, start:stop] @ b[:, start:stop].T
         return out
@@ -277,7 +179,7 @@ class Correlations(Dependence):
         m, n = self.n_variables, self.table.n_rows
         out = np.zeros((m, m), order="F")
         # Half the work of a general product; upper in Fortran's order is lower in ours.
-        for start, stop in _ranges(n, max(1, _CHUNK_CELLS // m)):
+        for start, stop in ranges(n, max(1, _CHUNK_CELLS // m)):
             z = self._standardised(start, stop)
             out = linalg.blas.dsyrk(1.0, z.T, beta=1.0, c=out, overwrite_c=True)
         return out.T
@@ -320,7 +222,7 @@ class PairwiseCorrelations(Dependence):
     def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
         """Return the correlations of pairs."""
         out = np.empty(first.size)
-        for start, stop in _ranges(first.size, max(1, _CHUNK_CELLS // (64 * self.table.n_rows))):
+        for start, stop in ranges(first.size, max(1, _CHUNK_CELLS // (64 * self.table.n_rows))):
             part = slice(start, stop)
             out[part] = self._moments(
                 first[part], second[part], lambda a, b: np.einsum("pn,pn->p", a, b)
@@ -438,14 +340,14 @@ class OfTables(Dependence):
         every = np.arange(self.n_variables)
         a, b = every[rows], every[columns]
         out = np.empty((a.size, b.size))
-        for start, stop in _ranges(a.size, max(1, _CHUNK_CELLS // max(1, self._cells * b.size))):
+        for start, stop in ranges(a.size, max(1, _CHUNK_CELLS // max(1, self._cells * b.size))):
             self._read(self._states.joint(a[start:stop], b), out[start:stop])
         return out
 
     def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
         """Return r of pairs."""
         out = np.empty((first.size, 1))
-        for start, stop in _ranges(first.size, max(1, _CHUNK_CELLS // self._cells)):
+        for start, stop in ranges(first.size, max(1, _CHUNK_CELLS // self._cells)):
             joint = self._states.joint_of_pairs(first[start:stop], second[start:stop])
             self._read(joint[:, :, None], out[start:stop])
         return out[:, 0]
@@ -570,8 +472,8 @@ def mutual_information(table: Table) -> FloatArray:
     m = table.n_columns
     out = np.zeros((m, m))
     tile = max(1, _TILE // int(_widths(table).max()))
-    for start, stop in _ranges(m, tile):
-        for first, last in _ranges(stop, tile):
+    for start, stop in ranges(m, tile):
+        for first, last in ranges(stop, tile):
             out[start:stop, first:last] = _information(
                 table, slice(start, stop), slice(first, last)
             )
@@ -610,7 +512,7 @@ def _xlogx(x: FloatArray) -> FloatArray:
 
 def _mirrored(lower: FloatArray) -> FloatArray:
     m = lower.shape[0]
-    for start, stop in _ranges(m, _TILE):
+    for start, stop in ranges(m, _TILE):
         lower[:start, start:stop] = lower[start:stop, :start].T
         tile = lower[start:stop, start:stop]
         tile[...] = np.tril(tile) + np.tril(tile, -1).T

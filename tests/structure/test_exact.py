@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from tests.structure.shapes import latent_trees
 
 from latentree import structure
+from latentree.distances import as_distances
 from latentree.structure.cl_grouping import Growing
-from latentree.structure.problem import Problem, spanning_edges
+from latentree.structure.problem import Problem
 from latentree.structure.recursive_grouping import families, grouping_of
+from latentree.structure.spanning import spanning_edges
 from latentree.tree import Tree
 
 EXACT = {
@@ -137,7 +139,8 @@ def test_recursive_grouping_on_six_variables_step_by_step():
     tree = Tree.from_edges(edges, 6, lengths)
     d = tree.path_lengths()
 
-    how = grouping_of(Problem(d, spanning_edges(d), None), exact=True)
+    distances = as_distances(d)
+    how = grouping_of(Problem(distances, spanning_edges(distances)), exact=True)
     first = families(d, np.zeros(6), how)
     assert first.tolist() == [0, 1, 2, 1, 3, 3]  # {1}, {2, 4}, {3}, {5, 6}
 
@@ -168,12 +171,12 @@ def test_clrg_neighbourhoods_step_by_step(subroutine):
     tree = Tree.from_edges(edges, 6, lengths)
     assert tree.surrogates()[6:].tolist() == [4, 4, 2]
     d = tree.path_lengths()
-    spanning = spanning_edges(d)
+    spanning = spanning_edges(as_distances(d))
     assert {frozenset(e) for e in spanning.tolist()} == {
         frozenset(e) for e in [(4, 0), (4, 3), (4, 2), (2, 1), (2, 5)]
     }
 
-    growing = Growing(Problem(d, spanning, None), subroutine, exact=True)
+    growing = Growing(Problem(as_distances(d), spanning), subroutine, exact=True)
     assert sorted(growing.internal) == [2, 4]
     members, distance, _ = growing.neighbourhood(4)
     assert sorted(members) == [0, 2, 3, 4]

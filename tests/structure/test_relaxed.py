@@ -25,8 +25,9 @@ from latentree.errors import DataWarning, DistanceError
 from latentree.structure import regraft
 from latentree.structure.contraction import contract_short
 from latentree.structure.lengths import fit_lengths
-from latentree.structure.problem import Problem, spanning_edges
+from latentree.structure.problem import Problem
 from latentree.structure.regraft import regraft_weak_links
+from latentree.structure.spanning import spanning_edges
 from latentree.tree import Tree
 
 METHODS = list(structure.METHODS)
@@ -184,8 +185,9 @@ def test_a_weak_link_at_the_wrong_place_is_moved():
     rho = sampled_correlations(tree, 2000, rng)
     d = -np.log(np.clip(np.abs(rho + rho.T) / 2, 1e-8, 1.0))
     np.fill_diagonal(d, 0.0)
-    signs = np.where(rho < 0, -1, 1).astype(np.int8)
-    problem = Problem(d, spanning_edges(d), 2000.0, signs=signs)
+    signs = np.where(rho + rho.T < 0, -1, 1)
+    distances = Distances.from_matrix(d, signs=signs, n_samples=2000.0)
+    problem = Problem(distances, spanning_edges(distances))
     first, last = tree.hidden[0], tree.hidden[-1]
     wrong = [(a, b) for a, b in tree.edges.tolist() if {a, b} != {first, first + 1}]
     lengths = [tree.path_lengths([a], [b]).item() for a, b in wrong]
@@ -236,7 +238,8 @@ def test_two_observed_nodes_never_merge():
 @given(tree=latent_trees(most=25, longest=1.5))
 @settings(max_examples=25, deadline=None)
 def test_fitted_lengths_are_exact_on_exact_distances(tree):
-    problem = Problem(tree.path_lengths(), spanning_edges(tree.path_lengths()), 1000.0)
+    distances = Distances.from_matrix(tree.path_lengths(), n_samples=1000.0)
+    problem = Problem(distances, spanning_edges(distances))
     rng = np.random.default_rng(0)
     start = with_lengths(tree, tree.length * rng.uniform(0.8, 1.25, tree.n_nodes))
     assert np.abs(fit_lengths(start, problem).length - tree.length).max() < 1e-3

@@ -11,13 +11,9 @@ from typing import Any
 import numpy as np
 
 from latentree.counting import FloatArray, Index, IntArray
+from latentree.dependence import Dependence
 from latentree.errors import DataError, DataWarning
-from latentree.pairwise import (
-    Dependence,
-    common_cardinality,
-    determinant_roots,
-    information,
-)
+from latentree.pairwise import common_cardinality, determinant_roots, information
 from latentree.parts import Parts
 from latentree.statistics.real import RealSums, Units
 from latentree.statistics.states import DistinctRows, StateCounts, has_few_distinct_rows

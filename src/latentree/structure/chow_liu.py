@@ -9,7 +9,8 @@ import numpy as np
 from latentree.pairwise import mutual_information
 from latentree.parts import Parts
 from latentree.statistics import Statistics, gather
-from latentree.structure.problem import Problem, learn_by_blocks, spanning_edges
+from latentree.structure.problem import Problem, learn_by_blocks
+from latentree.structure.spanning import edges_of_matrix
 from latentree.table import as_table
 from latentree.tree import Tree
 
@@ -66,7 +67,8 @@ def mutual_information_tree(X: Any) -> Tree:
     )
     cost = float(information.max(initial=0.0)) - information
     np.fill_diagonal(cost, 0.0)
-    edges = spanning_edges(np.ascontiguousarray(np.maximum(cost, 0.0)))
+    np.maximum(cost, 0.0, out=cost)
+    edges = edges_of_matrix(np.ascontiguousarray(cost), float(cost.max(initial=0.0)))
     shared = np.clip(information[edges[:, 0], edges[:, 1]], 1e-15, 50.0)
     lengths = np.maximum(-0.5 * np.log(-np.expm1(-2.0 * shared)), 0.0)
     return Tree.from_edges(edges, table.n_columns, lengths, table.names)

@@ -60,15 +60,16 @@ def _pendant_lengths(problem: Problem, inner: IntArray) -> FloatArray:
     stops = np.searchsorted(ends[:, 0], inner, side="right")
     return np.array(
         [
-            _mean_pendant(problem.matrix, i, ends[start:stop, 1])
+            _mean_pendant(problem.block(np.append(i, ends[start:stop, 1])))
             for i, start, stop in zip(inner, starts, stops, strict=True)
         ]
     )
 
 
-def _mean_pendant(matrix: FloatArray, i: int, around: IntArray) -> float:
-    k = around.size
-    to_i = matrix[i, around].sum()
-    among = matrix[np.ix_(around, around)].sum() / 2
+def _mean_pendant(block: FloatArray) -> float:
+    """Return the mean for the first node of a block, the others being its neighbours."""
+    k = len(block) - 1
+    to_i = block[0, 1:].sum()
+    among = block[1:, 1:].sum() / 2
     # Σ_{a<b} (d_ia + d_ib − d_ab)/2 over the k·(k−1)/2 pairs
     return float(((k - 1) * to_i - among) / (k * (k - 1)))

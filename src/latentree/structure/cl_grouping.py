@@ -159,7 +159,7 @@ class Growing:
         )
         members, starts = self._room.members[:n].copy(), self._room.starts
         seen, far = self._room.seen[: starts[n]], self._room.far[: starts[n]]
-        block = self.problem.matrix[np.ix_(seen, seen)]
+        block = self.problem.block(seen)
         distance, depth = np.zeros((n, n)), np.zeros(n)
         neighbourhoods.member_distances(
             starts, far, block, self.how.reach, np.empty(far.size), depth, distance

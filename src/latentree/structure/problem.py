@@ -9,14 +9,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from latentree._kernels.spanning import minimum_spanning_tree
 from latentree.distances import Distances, as_distances
 from latentree.errors import DataWarning
+from latentree.structure.spanning import edges_within, spanning_edges
 from latentree.tree import Tree
 
 FloatArray = NDArray[np.float64]
@@ -26,59 +27,97 @@ Progress = Callable[[int, int, str], None]
 EXACT = 1e-9
 """Differences below this share of the largest distance are rounding errors."""
 
-_TIE = 1e-12  # of the largest distance: what tells tied nodes apart in the spanning tree
-
 
 @dataclass(frozen=True)
 class Problem:
-    """A block of at least three variables that hang together.
+    """A block of variables that hang together.
 
-    Distances are on the scale of correlations, −log|r|: what learners know about their errors is
-    true there, whatever the number of states.
+    Lengths and distances are on the scale of correlations, −log|r|: what learners know about their
+    errors is true there, whatever the number of states. Distances on demand stay on demand:
+    only :attr:`matrix` holds all of them.
     """
 
-    matrix: FloatArray
+    distances: Distances
     spanning: IntArray
     """Edges of the minimum spanning tree, one row each."""
-    n_samples: float | None
     variables: IntArray | None = None
     """Which of all variables these are; None for all of them."""
-    signs: NDArray[np.int8] | None = None
-    """Signs of the dependence, for learners that want them."""
-    scale: float = 1.0
-    """c, so that c times these distances are the information distances −c·log|r|."""
 
     @property
     def n_variables(self) -> int:
         """Number of variables."""
-        return int(self.matrix.shape[0])
+        return self.distances.n_variables
+
+    @property
+    def n_samples(self) -> float | None:
+        """1 / variance of a weak correlation; None for exact distances."""
+        return self.distances.n_effective
+
+    @property
+    def scale(self) -> float:
+        """c, so that c times the distances here are the information distances −c·log|r|."""
+        return self.distances.exponent
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """All distances; raises an error when they do not fit into memory."""
+        dense = self.distances.dense()
+        return dense if self.scale == 1.0 else dense / self.scale
+
+    @property
+    def signs(self) -> NDArray[np.int8]:
+        """Signs of the dependence of all pairs."""
+        return self.distances.signs()
 
     @property
     def tolerance(self) -> float:
         """Lengths up to this are rounding errors."""
-        return EXACT * float(self.matrix.max())
+        return EXACT * self.distances.longest / self.scale
 
     @property
     def noise(self) -> float:
         """1/√n, the standard error of a weak correlation; 0 when n is not known."""
         return 0.0 if self.n_samples is None else float(1.0 / np.sqrt(max(self.n_samples, 2.0)))
 
+    def block(self, nodes: IntArray) -> FloatArray:
+        """Return the distances among some variables."""
+        if self.distances.is_dense:
+            return self.matrix[np.ix_(nodes, nodes)]
+        d = self.distances.block(nodes, nodes)
+        d /= self.scale
+        return d
+
     def pair_distances(self, pairs: IntArray) -> FloatArray:
         """Return the distances of an array of pairs."""
-        return self.matrix[pairs[:, 0], pairs[:, 1]]
+        if self.distances.is_dense:
+            return self.matrix[pairs[:, 0], pairs[:, 1]]
+        return self._pairs.distances(pairs)
+
+    @cached_property
+    def _pairs(self) -> _KnownPairs:
+        return _KnownPairs(self.distances)
 
 
-def spanning_edges(matrix: FloatArray) -> IntArray:
-    """Return the edges of the minimum spanning tree, ties broken as by a small perturbation.
+class _KnownPairs:
+    """Distances of pairs that were asked for before: a learner asks for most of them again."""
 
-    With additive distances and ties any of several spanning trees is minimal, but only those that
-    belong to a nearby tree metric have the properties of Lemma 8. Hanging an edge of distinct
-    small length on every variable picks one of those.
-    """
-    m = matrix.shape[0]
-    shift = np.arange(m) * (_TIE * float(matrix.max(initial=0.0)))
-    a, b = minimum_spanning_tree(matrix, shift)
-    return np.column_stack([a, b])
+    def __init__(self, distances: Distances) -> None:
+        self._distances = distances
+        self._keys = np.empty(0, np.int64)
+        self._values = np.empty(0)
+
+    def distances(self, pairs: IntArray) -> FloatArray:
+        m = self._distances.n_variables
+        keys = pairs.min(axis=1) * m + pairs.max(axis=1)
+        new = np.setdiff1d(keys, self._keys)
+        if new.size:
+            values = self._distances.of_pairs(np.column_stack(np.divmod(new, m)))
+            values /= self._distances.exponent
+            at = np.searchsorted(self._keys, new)
+            self._keys = np.insert(self._keys, at, new)
+            self._values = np.insert(self._values, at, values)
+        known: FloatArray = self._values[np.searchsorted(self._keys, keys)]
+        return known
 
 
 def learn_by_blocks(
@@ -90,10 +129,7 @@ def learn_by_blocks(
     ``learn`` is asked only for blocks of three variables and more.
     """
     checked = as_distances(distances)
-    matrix, scale = checked.dense(), checked.exponent
-    if scale != 1.0:
-        matrix = matrix / scale
-    spanning = spanning_edges(matrix)
+    spanning = spanning_edges(checked)
     blocks = _blocks(checked, spanning)
     if len(blocks) > 1:
         smallest = min(blocks, key=lambda block: block.size)
@@ -104,24 +140,24 @@ def learn_by_blocks(
             DataWarning,
             stacklevel=3,
         )
-        return _join_trees(checked, blocks, [_learn_block(checked, b, learn) for b in blocks])
-    problem = Problem(matrix, spanning, checked.n_effective, None, checked.signs(), scale)
-    return _learn_problem(problem, learn).renamed(checked.names)
+        trees = [_learn_block(checked, spanning, block, learn) for block in blocks]
+        return _join_trees(checked, blocks, trees)
+    return _learn_problem(Problem(checked, spanning), learn).renamed(checked.names)
 
 
-def _learn_block(distances: Distances, block: IntArray, learn: Callable[[Problem], Tree]) -> Tree:
-    scale = distances.exponent
-    part = np.ascontiguousarray(distances.dense()[np.ix_(block, block)]) / scale
-    signs = distances.sign_block(block, block)
-    problem = Problem(part, spanning_edges(part), distances.n_effective, block, signs, scale)
-    return _learn_problem(problem, learn)
+def _learn_block(
+    distances: Distances, spanning: IntArray, block: IntArray, learn: Callable[[Problem], Tree]
+) -> Tree:
+    inside = edges_within(spanning, distances, block)
+    return _learn_problem(Problem(distances.subset(block), inside, block), learn)
 
 
 def _learn_problem(problem: Problem, learn: Callable[[Problem], Tree]) -> Tree:
     """Give the obvious tree of one or two variables; learn the tree of more."""
     m = problem.n_variables
-    obvious = Tree([-1, 0][:m], [0.0, float(problem.matrix[0, -1])][:m]) if m < 3 else None
-    tree = obvious or learn(problem)
+    if m < 3:
+        return Tree([-1, 0][:m], problem.distances.block([0], range(m))[0])
+    tree = learn(problem)
     return tree if problem.scale == 1.0 else tree.with_lengths(tree.length * problem.scale)
 
 
@@ -131,21 +167,12 @@ def _blocks(distances: Distances, spanning: IntArray) -> list[IntArray]:
     Independent pairs have the longest distances, so that an edge of the spanning tree between
     such a pair means that no pair across the same cut looks dependent.
     """
-    kept = spanning[~_independent_edges(distances, spanning)]
+    kept = spanning[~distances.independent_pairs(spanning)]
     m = distances.n_variables
     if len(kept) == m - 1:
         return [np.arange(m)]
     component = Tree.from_edges(kept, m).components
     return [np.flatnonzero(component == c) for c in range(component.max() + 1)]
-
-
-def _independent_edges(distances: Distances, edges: IntArray) -> NDArray[np.bool_]:
-    out = np.zeros(len(edges), bool)
-    for start in range(0, len(edges), 64):
-        part = slice(start, start + 64)
-        marks = distances.independent_block(edges[part, 0], edges[part, 1])
-        out[part] = np.diagonal(marks)
-    return out
 
 
 def _some_names(distances: Distances, block: IntArray) -> str:

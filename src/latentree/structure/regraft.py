@@ -65,7 +65,7 @@ def regraft_weak_links(tree: Tree, problem: Problem, threshold: float) -> Tree:
     is taken first; then lengths are fitted again. O(m³) for each move, and O(a·m²) for each link
     whose smaller side has a variables.
     """
-    if problem.signs is None or problem.n_samples is None:
+    if problem.n_samples is None:
         return tree
     correlation = _oriented_correlations(problem)
     for _ in range(_MOVES):
@@ -78,7 +78,6 @@ def regraft_weak_links(tree: Tree, problem: Problem, threshold: float) -> Tree:
 
 def _oriented_correlations(problem: Problem) -> FloatArray:
     """Correlations with the signs of variables turned so that the spanning tree's are positive."""
-    assert problem.signs is not None
     spanning = Tree.from_edges(problem.spanning, problem.n_variables)
     above = np.maximum(spanning.parent, 0)
     own = problem.signs[np.arange(problem.n_variables), above].astype(np.float64)
