@@ -23,6 +23,10 @@ SOFTNESS = 0.1
 """How much a new node differs from the one that it starts as a copy of."""
 
 
+class Conflict(Exception):
+    """A change does not fit to what others have made of the draft."""
+
+
 class Draft:
     """A rooted forest in which subtrees are cut and hung elsewhere.
 
@@ -122,15 +126,28 @@ class Draft:
             node = self.parent[node]
         return node
 
-    def behind(self, node: int, gate: int) -> set[int]:
-        """Return the nodes reached from ``node`` without passing its neighbour ``gate``."""
-        found, stack = {node}, [(node, gate)]
+    @property
+    def roots(self) -> list[int]:
+        """Roots of the components."""
+        return sorted(node for node, above in self.parent.items() if above < 0)
+
+    def component(self, node: int) -> set[int]:
+        """Return all nodes that hang together with a node."""
+        found, stack = set[int](), [self.root_of(node)]
         while stack:
-            here, back = stack.pop()
-            for other in self.neighbours(here):
-                if other != back:
-                    found.add(other)
-                    stack.append((other, here))
+            here = stack.pop()
+            found.add(here)
+            stack.extend(self.children[here])
+        return found
+
+    def around(self, node: int, hops: int, gate: int) -> list[int]:
+        """Return nodes within some edges of a node, nearest first, none behind ``gate``."""
+        found, seen = [node], {node, gate}
+        last = [node]
+        for _ in range(hops):
+            last = [o for here in last for o in self.neighbours(here) if o not in seen]
+            seen.update(last)
+            found += last
         return found
 
     # Changes ------------------------------------------------------------------------------------
@@ -159,12 +176,16 @@ class Draft:
     def cut(self, a: int, b: int) -> None:
         """Take an edge away: two components, each with its own marginals, rooted at the ends."""
         self.reroot(a)
+        if self.parent[b] != a:
+            raise Conflict
         self.above[b] = self.marginalised(self.above[a], self.above[b])
         self._unlink(b)
 
     def hang(self, node: int, target: int, table: Any) -> None:
         """Hang a component, by its node, at a node of another."""
         self.reroot(node)
+        if self.root_of(target) == node:
+            raise Conflict
         self.above[node] = table
         self._link(node, target)
 
@@ -220,6 +241,8 @@ class Draft:
     def split(self, near: int, far: int) -> int:
         """Put a new hidden node into an edge, nearly a copy of the end ``near``."""
         self.reroot(near)
+        if self.parent.get(far) != near:
+            raise Conflict
         new, states = self.next_number, self.n_states[near]
         self.add(new, None, states)
         self.above[new] = self.copying(states)
@@ -235,10 +258,18 @@ class Draft:
         """
         self.reroot(centre)
         self.above[centre] = top
-        if top is not None:
-            self.n_states[centre] = len(top)
-        around = self.children[centre]
-        self.above.update((node, table) for node, table in tables.items() if node in around)
+        for node, table in tables.items():
+            if self.parent.get(node) == centre:
+                self.above[node] = table
+
+    def resize(self, node: int, top: Any, tables: Mapping[int, Any]) -> None:
+        """Give a node as many states as ``top`` has, with the tables of the edges around it."""
+        self.reroot(node)
+        if set(self.children[node]) != set(tables):
+            raise Conflict
+        self.n_states[node] = len(top)
+        self.above[node] = top
+        self.above.update(tables)
 
     def _link(self, node: int, above: int) -> None:
         self.parent[node] = above

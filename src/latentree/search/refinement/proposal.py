@@ -76,6 +76,8 @@ class Request(NamedTuple):
     penalty: Penalty
     is_known: Callable[[Key], bool]
     """Tells which changes have failed already."""
+    focus: frozenset[int] | None = None
+    """Nodes that changes are asked for; None stands for all."""
 
 
 class Engine(Protocol):

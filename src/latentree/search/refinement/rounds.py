@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from latentree.search.refinement.draft import Draft
+from latentree.search.refinement.draft import Conflict, Draft
 from latentree.search.refinement.proposal import Engine, Key, Penalty, Proposal, Request
 
 Watch = Callable[[int, float], None]
@@ -62,14 +63,23 @@ class Rounds:
     _failed: dict[Key, float] = field(default_factory=dict)
 
     def run(self, draft: Draft, penalty: Penalty) -> Standing:
-        """Alternate changes of states and of edges until they gain too little."""
+        """Alternate changes of states and of edges until they gain too little.
+
+        After a round only nodes near what it changed are looked at, until nothing is gained there;
+        then all nodes once more.
+        """
         self._failed.clear()
         here = self.standing(draft, penalty)
+        focus: frozenset[int] | None = None
         while not self.out_of_time:
-            before = here.score
-            here = self._round(here, penalty, self.engine.states)
-            here = self._round(here, penalty, self.engine.structures)
-            if here.score - before < ENOUGH:
+            before = here
+            for propose in (self.engine.states, self.engine.structures):
+                here = self._round(here, penalty, propose, focus)
+            if here.score - before.score >= ENOUGH:
+                focus = _changed(before.draft, here.draft)
+            elif focus is not None:
+                focus = None
+            else:
                 break
         return here
 
@@ -84,12 +94,16 @@ class Rounds:
         return time.monotonic() > self.deadline
 
     def _round(
-        self, here: Standing, penalty: Penalty, propose: Callable[[Request], list[Proposal]]
+        self,
+        here: Standing,
+        penalty: Penalty,
+        propose: Callable[[Request], list[Proposal]],
+        focus: frozenset[int] | None,
     ) -> Standing:
         def is_known(key: Key) -> bool:
             return key in self._failed and here.score - self._failed[key] < FORGET
 
-        found = propose(Request(here.draft, penalty, is_known))
+        found = propose(Request(here.draft, penalty, is_known, focus))
         found.sort(key=lambda proposal: (-proposal.gain, proposal.key))
         sure = _apart(p for p in found if p.gain > 0)
         touched: set[int] = set()
@@ -126,7 +140,8 @@ class Rounds:
     def _together(self, here: Standing, proposals: list[Proposal], penalty: Penalty) -> Standing:
         draft = here.draft
         for proposal in proposals:
-            draft = proposal.apply(draft)
+            with suppress(Conflict):
+                draft = proposal.apply(draft)
         return self.standing(draft, penalty, SETTLE)
 
     def _accept(self, new: Standing, proposals: list[Proposal]) -> Standing:
@@ -134,6 +149,18 @@ class Rounds:
         if self.watch is not None:
             self.watch(len(self.moves), new.score)
         return new
+
+
+def _changed(old: Draft, new: Draft) -> frozenset[int]:
+    """Return nodes whose neighbours or states have changed, and their neighbours."""
+    changed = [
+        node
+        for node in new.parent
+        if node not in old.parent
+        or set(old.neighbours(node)) != set(new.neighbours(node))
+        or old.n_states[node] != new.n_states[node]
+    ]
+    return frozenset(changed).union(*(new.neighbours(node) for node in changed))
 
 
 def _apart(proposals: Iterable[Proposal]) -> list[Proposal]:

@@ -1,0 +1,290 @@
+"""Changes of the edges of a discrete draft that may be worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from latentree.search.refinement import local
+from latentree.search.refinement.draft import DiscreteDraft, Draft
+from latentree.search.refinement.interaction import estimated_gains, joint_start, normalised
+from latentree.search.refinement.judging import HOPELESS, Job, Judge
+from latentree.search.refinement.messages import Message, Messages, Rows
+from latentree.search.refinement.proposal import Proposal, Request, Star
+from latentree.tree.build import FloatArray
+
+TRIAL_STEPS = 3  # of EM on one edge, while places are compared
+FAR = 4  # places tried for a subtree wherever they are, those of the strongest interaction
+HOPS = 3  # hidden nodes so near to the old place are tried, too: estimates are poor there
+NEAR = 8  # but so many at most
+INTO = 2  # edges tried around a place
+BEST = 2  # places around which they are tried
+PROMISING = -15.0  # and what these must gain
+
+
+class _Trial(NamedTuple):
+    """A subtree hung at a place, only the edge between them fitted."""
+
+    gain: float
+    place: int
+    table: FloatArray
+
+
+class _Pruned(NamedTuple):
+    """A draft without the subtree that hung with its node x at p."""
+
+    x: int
+    p: int
+    draft: DiscreteDraft
+    left: tuple[int, ...]
+    """Nodes at which something was cut off."""
+    arm: Message
+    own: FloatArray
+    """Marginal probabilities of x."""
+    beliefs: FloatArray
+    """Probabilities of the states of x given what is seen in the subtree."""
+    estimate: Mapping[int, float]
+    """What hanging it at a node may gain."""
+    before: float
+    cost: float
+    """Of being cut off."""
+
+
+class EdgeChanges(Judge):
+    """Proposals for one draft.
+
+    For every edge, either side of it is hung elsewhere: places are ranked by their interaction
+    with the subtree, compared by fitting that one edge, and the best are fitted as stars.
+    """
+
+    def __init__(self, rows: Rows, request: Request, most_states: int | None) -> None:
+        super().__init__(rows, request)
+        self.most_states = most_states
+        self.nodes = self.draft.order()
+
+    def proposals(self) -> list[Proposal]:
+        """Return all changes that may be worth it."""
+        return self.run(
+            [*self._prunings(), *self._contractions(), *self._stand_ins(), *self._links()]
+        )
+
+    # Subtrees that hang elsewhere ---------------------------------------------------------------
+
+    def _prunings(self) -> Iterator[Job]:
+        """Hang either side of every edge elsewhere."""
+        directed = [
+            (x, p)
+            for edge in self.draft.edges
+            for x, p in (edge, edge[::-1])
+            if len(self.draft.neighbours(p)) > 1 and self.in_focus(x, p)
+        ]
+        if not directed:
+            return
+        tops, messages = self.messages.marginal, self.messages
+        sources = [normalised(tops[x], messages.get(x, p).value) for x, p in directed]
+        places = [normalised(tops[y], messages.get(y).value) for y in self.nodes]
+        estimates = estimated_gains(sources, places, self.rows.weights)
+        for (x, p), source, row in zip(directed, sources, estimates, strict=True):
+            yield lambda x=x, p=p, source=source, row=row: self._prune(x, p, source, row)
+
+    def _prune(self, x: int, p: int, beliefs: FloatArray, row: FloatArray) -> list[Proposal]:
+        base = self.draft.copy()
+        base.cut(p, x)
+        left = base.tidy(p)
+        pruned = _Pruned(
+            x, p, base, left, self.messages.get(x, p), base.above[x], beliefs,
+            dict(zip(self.nodes, row, strict=True)), self.before(x),
+            self.request.penalty(base) - self.price,
+        )  # fmt: skip
+        found = self._cut(pruned)
+        trials = [self._trial(pruned, y) for y in self._places(pruned)]
+        trials.sort(key=lambda trial: -trial.gain)
+        for trial in trials[:BEST]:
+            if trial.gain > -HOPELESS:
+                found += self._regraft(pruned, trial)
+        if p in base.parent:  # where it hangs already
+            trials.append(_Trial(0.0, p, self.messages.table(p, x)))
+        for trial in sorted(trials, key=lambda trial: -trial.gain)[:BEST]:
+            if trial.gain > PROMISING:
+                found += self._into_edges(pruned, trial)
+        return found
+
+    def _cut(self, pruned: _Pruned) -> list[Proposal]:
+        """Leave a subtree by itself."""
+        x, p, left = pruned.x, pruned.p, pruned.left
+
+        def change(draft: Draft) -> int:
+            draft.cut(p, x)
+            draft.tidy(p)
+            return x
+
+        _, rest = self._about(pruned, left[0])
+        apart = self.rows.log_likelihood(pruned.own, pruned.arm)
+        apart += self.rows.log_likelihood(pruned.draft.above[left[0]], rest)
+        gain = apart - pruned.before - pruned.cost
+        return self.proposal(("cut", p, x), gain, {p, x, *left}, change, None)
+
+    def _places(self, pruned: _Pruned) -> list[int]:
+        """Return where a subtree may hang."""
+        base, p = pruned.draft, pruned.p
+        rest = base.component(pruned.left[0])
+        ranked = sorted(rest - {p}, key=lambda y: (-pruned.estimate[y], y))
+        near = [y for y in self.draft.around(p, HOPS, pruned.x) if y in rest]
+        near = [y for y in near if base.is_hidden(y) and y != p][:NEAR]
+        places = dict.fromkeys([*ranked[:FAR], *near])
+        return [y for y in places if not self.request.is_known(("regraft", pruned.x, p, y))]
+
+    def _about(self, pruned: _Pruned, y: int) -> tuple[Messages, Message]:
+        """Return the messages towards a node of the rest, and its own about all of the rest."""
+        pruned.draft.reroot(y)
+        messages = Messages(pruned.draft, self.rows, self.messages, pruned.left)
+        return messages, messages.get(y)
+
+    def _trial(self, pruned: _Pruned, y: int) -> _Trial:
+        _, rest = self._about(pruned, y)
+        top, own, weights = pruned.draft.above[y], pruned.own, self.rows.weights
+        table = joint_start(normalised(top, rest.value), pruned.beliefs, top, own, weights)
+        start = Star(top, {pruned.x: table})
+        fit = local.fit_star(self.rows, rest.value, {pruned.x: pruned.arm}, start, TRIAL_STEPS)
+        penalty = self.request.penalty
+        cost = penalty.per_parameter * (top.size - 1) * (own.size - 1) + penalty.per_edge
+        found = fit.log_likelihood + float(weights @ rest.shift)
+        return _Trial(found - pruned.before - pruned.cost - cost, y, fit.star.tables[pruned.x])
+
+    def _regraft(self, pruned: _Pruned, trial: _Trial) -> list[Proposal]:
+        """Hang a subtree at a node."""
+        x, p, y = pruned.x, pruned.p, trial.place
+
+        def change(draft: Draft) -> int:
+            draft.cut(p, x)
+            draft.tidy(p)
+            draft.hang(x, y, trial.table)
+            return y
+
+        messages, _ = self._about(pruned, y)
+        arms = {k: messages.get(k, y) for k in pruned.draft.neighbours(y)}
+        arms[x] = pruned.arm
+        region = {x, p, y, *pruned.left}
+        return self.fitted(("regraft", x, p, y), change, arms, region, pruned.before)
+
+    def _into_edges(self, pruned: _Pruned, trial: _Trial) -> list[Proposal]:
+        """Hang a subtree at a new node in one of the edges around a place."""
+        y, estimate = trial.place, pruned.estimate
+        around = sorted(pruned.draft.neighbours(y), key=lambda z: (-estimate[z], z))
+        return [p for z in around[:INTO] for p in self._insert(pruned, y, z, trial.table)]
+
+    def _insert(self, pruned: _Pruned, near: int, far: int, table: FloatArray) -> list[Proposal]:
+        x, p = pruned.x, pruned.p
+
+        def change(draft: Draft) -> int:
+            draft.cut(p, x)
+            draft.tidy(p)
+            new = draft.split(near, far)
+            draft.hang(x, new, table)
+            return new
+
+        messages, _ = self._about(pruned, near)
+        arms = {near: messages.get(near, far), far: messages.get(far, near), x: pruned.arm}
+        region = {x, p, near, far, *pruned.left}
+        return self.fitted(("insert", x, p, near, far), change, arms, region, pruned.before)
+
+    # Nodes that become one ----------------------------------------------------------------------
+
+    def _contractions(self) -> Iterator[Job]:
+        """Let a node take over all that hangs at a hidden neighbour, or at a hidden sibling."""
+        draft = self.draft
+        for edge in draft.edges:
+            if not self.in_focus(*edge):
+                continue
+            for keep, drop in (edge, edge[::-1]):
+                if draft.is_hidden(drop):
+                    yield lambda keep=keep, drop=drop: self._absorb(keep, drop)
+            if all(map(draft.is_hidden, edge)):
+                yield lambda edge=edge: self._fuse(*edge)
+        for p in self.nodes:
+            siblings = [h for h in draft.neighbours(p) if draft.is_hidden(h)]
+            for keep, drop in combinations(siblings, 2):
+                if self.in_focus(keep, drop):
+                    yield lambda keep=keep, drop=drop, p=p: self._absorb(keep, drop, p)
+
+    def _absorb(self, keep: int, drop: int, between: int | None = None) -> list[Proposal]:
+        def change(draft: Draft) -> int:
+            draft.absorb(keep, drop)
+            return keep
+
+        if between is None:
+            arms = self.arms(keep, drop) | self.arms(drop, keep)
+        else:
+            arms = self.arms(keep, between) | self.arms(drop, between)
+            others = [k for k in self.draft.neighbours(between) if k not in (keep, drop)]
+            arms[between] = self.messages.about(between, others)
+        key = ("contract" if between is None else "merge", keep, drop)
+        return self.fitted(key, change, arms, {keep, drop, *arms}, self.before(keep))
+
+    def _fuse(self, a: int, b: int) -> list[Proposal]:
+        """Contract an edge into a node with one state more: the likeliest pairs of states."""
+        joint = self.messages.marginal[a][:, None] * self.messages.table(a, b)
+        size = max(joint.shape) + 1
+        if size > min(joint.size, self.most_states or joint.size):
+            return []
+        chosen = np.argsort(-joint.ravel(), kind="stable")[:size]
+        top = joint.ravel()[chosen]
+        rows = dict(zip((a, b), np.unravel_index(chosen, joint.shape), strict=True))
+        arms = {a: self.arms(a, b), b: self.arms(b, a)}
+        tables = {
+            k: self.messages.table(end, k)[rows[end]] for end in (a, b) for k in arms[end]
+        }
+
+        def change(draft: Draft) -> int:
+            draft.absorb(a, b)
+            draft.resize(a, top / top.sum(), tables)
+            return a
+
+        everyone = arms[a] | arms[b]
+        return self.fitted(("fuse", a, b), change, everyone, {a, b, *everyone}, self.before(a))
+
+    def _stand_ins(self) -> Iterator[Job]:
+        """Let a hidden node take the place of an observed one with several neighbours."""
+        for node in range(self.draft.n_observed):
+            if len(self.draft.neighbours(node)) > 1 and self.in_focus(node):
+                yield lambda node=node: self._stand_in(node)
+
+    def _stand_in(self, node: int) -> list[Proposal]:
+        arms = self.arms(node)
+        arms[node] = Message(self.rows.seen(node), self.rows.nothing)
+        return self.fitted(
+            ("demote", node), lambda d: d.stand_in(node), arms, arms, self.before(node)
+        )
+
+    # Components that become one -----------------------------------------------------------------
+
+    def _links(self) -> Iterator[Job]:
+        """Join every component to another by the edge that promises most."""
+        roots = self.draft.roots
+        if len(roots) < 2:
+            return
+        tops = self.messages.marginal
+        beliefs = [normalised(tops[y], self.messages.get(y).value) for y in self.nodes]
+        estimates = estimated_gains(beliefs, beliefs, self.rows.weights)
+        home = np.array([self.draft.root_of(y) for y in self.nodes])
+        estimates[home[:, None] == home] = -np.inf
+        for root in roots:
+            mine = np.flatnonzero(home == root)
+            x, y = np.unravel_index(int(estimates[mine].argmax()), (mine.size, home.size))
+            yield lambda x=self.nodes[mine[x]], y=self.nodes[y]: self._link(x, y)
+
+    def _link(self, x: int, y: int) -> list[Proposal]:
+        tops = self.messages.marginal
+        arm, rest = self.messages.get(x), self.messages.get(y)
+        beliefs = normalised(tops[y], rest.value), normalised(tops[x], arm.value)
+        table = joint_start(*beliefs, tops[y], tops[x], self.rows.weights)
+
+        def change(draft: Draft) -> int:
+            draft.hang(x, y, table)
+            return y
+
+        arms = self.arms(y) | {x: arm}
+        return self.fitted(("link", x, y), change, arms, {x, y}, self.before(x, y))

@@ -1,0 +1,95 @@
+"""What is common to all changes of a discrete draft: a star in the middle of them is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+
+from latentree._kernels import threads
+from latentree.search.refinement import local
+from latentree.search.refinement.draft import DiscreteDraft
+from latentree.search.refinement.messages import Message, Messages, Rows
+from latentree.search.refinement.proposal import Change, Key, Proposal, Request, Star
+from latentree.search.refinement.rounds import SLACK
+from latentree.tree.build import FloatArray
+
+FIRST_STEPS = 6
+HOPELESS = 40.0
+"""A change that loses this much after the first steps of its fit is given up."""
+
+Job = Callable[[], list[Proposal]]
+
+
+class Judge:
+    """A draft with its messages, on which changes are tried."""
+
+    def __init__(self, rows: Rows, request: Request) -> None:
+        self.rows = rows
+        self.request = request
+        self.draft: DiscreteDraft = request.draft
+        self.price = request.penalty(self.draft)
+        self.messages = Messages(self.draft, rows)
+        for above, node in self.draft.edges:  # all of them now: jobs share them
+            self.messages.get(node, above)
+            self.messages.get(above, node)
+        self._component = {root: self.messages.log_likelihood(root) for root in self.draft.roots}
+
+    def run(self, jobs: Iterable[Job]) -> list[Proposal]:
+        """Run jobs on all threads; the result does not depend on their number."""
+        return [proposal for found in threads.run(lambda job: job(), jobs) for proposal in found]
+
+    def before(self, *nodes: int) -> float:
+        """Log-likelihood of the components of some nodes."""
+        return sum(self._component[r] for r in {self.draft.root_of(node) for node in nodes})
+
+    def in_focus(self, *nodes: int) -> bool:
+        """Tell whether a change of these nodes is asked for."""
+        focus = self.request.focus
+        return focus is None or not focus.isdisjoint(nodes)
+
+    def arms(self, node: int, *without: int) -> dict[int, Message]:
+        """Return the messages from the neighbours of a node."""
+        around = self.draft.neighbours(node)
+        return {k: self.messages.get(k, node) for k in around if k not in without}
+
+    def fitted(
+        self,
+        key: Key,
+        change: Change,
+        arms: Mapping[int, Message],
+        region: Iterable[int],
+        before: float,
+    ) -> list[Proposal]:
+        """Fit the star in the middle of a change and return it as a proposal, if it may pay.
+
+        ``before`` is the likelihood of what the star's likelihood replaces.
+        """
+        if self.request.is_known(key):
+            return []
+        new = self.draft.copy()
+        centre = change(new)
+        new.reroot(centre)
+        star = Star(new.above[centre], {node: new.above[node] for node in arms})
+        lost = before + self.request.penalty(new) - self.price
+        seen = self.seen(centre, len(star.top))
+        for n_steps, least in ((FIRST_STEPS, -HOPELESS), (local.STEPS, -SLACK)):
+            fit = local.fit_star(self.rows, seen, arms, star, n_steps)
+            star, gain = fit.star, fit.log_likelihood - lost
+            if gain < least:
+                return []
+        return self.proposal(key, gain, region, change, star)
+
+    def proposal(
+        self, key: Key, gain: float, region: Iterable[int], change: Change, star: Star | None
+    ) -> list[Proposal]:
+        """Return a change if it may pay."""
+        if gain < -SLACK or self.request.is_known(key):
+            return []
+        return [Proposal(key, gain, frozenset(region), change, star)]
+
+    def seen(self, node: int, n_states: int) -> FloatArray:
+        """Return what is seen at a node."""
+        if node < self.draft.n_observed:
+            return self.rows.seen(node)
+        return np.ones((n_states, self.rows.weights.size))

@@ -1,0 +1,43 @@
+"""Fitting a star of a discrete draft, with the messages behind its arms held fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from latentree._kernels import stars
+from latentree.em.discrete import FLOOR
+from latentree.search.refinement.messages import Message, Rows, arms_of
+from latentree.search.refinement.proposal import Star
+from latentree.tree.build import FloatArray
+
+STEPS = 20
+TOLERANCE = 0.05
+"""A local fit ends when a step of EM gains less."""
+
+
+class Fit(NamedTuple):
+    """Tables around a node, and the log-likelihood of its component with them."""
+
+    star: Star
+    log_likelihood: float
+
+
+def fit_star(
+    rows: Rows,
+    seen: FloatArray,
+    arms: Mapping[int, Message],
+    start: Star,
+    n_steps: int = STEPS,
+) -> Fit:
+    """Run EM on the tables around a node at which ``seen`` is the evidence."""
+    laid = arms_of(arms, rows)
+    top = np.array(start.top)
+    tables = np.concatenate([start.tables[node].ravel() for node in laid.nodes])
+    found = stars.fit_star(
+        laid.values, laid.starts, seen, rows.weights, top, tables, FLOOR, n_steps, TOLERANCE
+    )
+    star = Star(top, laid.split(tables, top.size))
+    return Fit(star, found + float(rows.weights @ laid.shift))
