@@ -41,28 +41,38 @@ def _arms_up(arms, starts, tables, n_states, first, width, reach):
 
 
 @kernel(fastmath=True)
-def _product(reach, n_arms, n_states, width, product, shift):
-    """Π_k A_k(s) times what stands in ``product``, scaled so that nothing gets lost."""
+def _product(evidence, reach, n_arms, n_states, first, width, product, shift):
+    """ε(s)·Π_k A_k(s), scaled now and then so that nothing gets lost; ``shift`` has the logs."""
+    for s in range(n_states):
+        for r in range(width):
+            product[s, r] = evidence[s, first + r]
+    for r in range(width):
+        shift[r] = 0.0
     for k in range(n_arms):
+        if k > 0 and k % _RESCALE == 0:
+            _rescale(product, n_states, width, shift)
         for s in range(n_states):
             target, source = product[s], reach[k * n_states + s]
             for r in range(width):
                 target[r] *= source[r]
-        if (k + 1) % _RESCALE == 0 or k == n_arms - 1:
-            for r in range(width):
-                largest = product[0, r]
-                for s in range(1, n_states):
-                    if product[s, r] > largest:
-                        largest = product[s, r]
-                largest = largest if largest > 1e-300 else 1e-300
-                shift[r] += np.log(largest)
-                for s in range(n_states):
-                    product[s, r] /= largest
+
+
+@kernel(fastmath=True)
+def _rescale(product, n_states, width, shift):
+    """Scale to a largest value of 1."""
+    for r in range(width):
+        largest = product[0, r]
+        for s in range(1, n_states):
+            largest = max(largest, product[s, r])
+        largest = max(largest, 1e-300)
+        shift[r] += np.log(largest)
+        for s in range(n_states):
+            product[s, r] /= largest
 
 
 @kernel(fastmath=True)
 def message(arms, starts, tables, evidence, out, shifts):
-    """Write ε(s)·Π_k A_k(s), scaled to a largest value of 1, and the logarithm of the scale."""
+    """Write ε(s)·Π_k A_k(s), scaled to a largest value of 1; add the logarithm of the scale."""
     n_states, n = evidence.shape
     n_arms = starts.size - 1
     reach = np.empty((n_arms * n_states, BLOCK))
@@ -70,13 +80,9 @@ def message(arms, starts, tables, evidence, out, shifts):
     shift = np.empty(BLOCK)
     for first in range(0, n, BLOCK):
         width = min(BLOCK, n - first)
-        for s in range(n_states):
-            for r in range(width):
-                product[s, r] = evidence[s, first + r]
-        for r in range(width):
-            shift[r] = 0.0
         _arms_up(arms, starts, tables, n_states, first, width, reach)
-        _product(reach, n_arms, n_states, width, product, shift)
+        _product(evidence, reach, n_arms, n_states, first, width, product, shift)
+        _rescale(product, n_states, width, shift)
         for s in range(n_states):
             for r in range(width):
                 out[s, first + r] = product[s, r]
@@ -85,45 +91,61 @@ def message(arms, starts, tables, evidence, out, shifts):
 
 
 @kernel(fastmath=True)
-def _step(arms, starts, evidence, weights, prior, tables, prior_counts, counts):
-    """Log-likelihood; expected counts (those of tables still to be multiplied by T) are added."""
+def log_likelihood(arms, starts, evidence, weights, prior, tables):
+    """Σ w·log z."""
+    n_states, n = evidence.shape
+    n_arms = starts.size - 1
+    reach = np.empty((n_arms * n_states, BLOCK))
+    product = np.empty((n_states, BLOCK))
+    shift = np.empty(BLOCK)
+    total = 0.0
+    for first in range(0, n, BLOCK):
+        width = min(BLOCK, n - first)
+        _arms_up(arms, starts, tables, n_states, first, width, reach)
+        _product(evidence, reach, n_arms, n_states, first, width, product, shift)
+        for r in range(width):
+            z = 0.0
+            for s in range(n_states):
+                z += prior[s] * product[s, r]
+            total += weights[first + r] * (np.log(z) + shift[r])
+    return total
+
+
+@kernel(fastmath=True)
+def _expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts):
+    """Add expected counts; those of tables are still to be multiplied by T."""
     n_states, n = evidence.shape
     n_arms = starts.size - 1
     reach = np.empty((n_arms * n_states, BLOCK))
     product = np.empty((n_states, BLOCK))
     ratio = np.empty(BLOCK)
     shift = np.empty(BLOCK)
-    total = 0.0
     for first in range(0, n, BLOCK):
         width = min(BLOCK, n - first)
-        for s in range(n_states):
-            for r in range(width):
-                product[s, r] = evidence[s, first + r]
-        for r in range(width):
-            shift[r] = 0.0
         _arms_up(arms, starts, tables, n_states, first, width, reach)
-        _product(reach, n_arms, n_states, width, product, shift)
+        _product(evidence, reach, n_arms, n_states, first, width, product, shift)
         for r in range(width):
-            z = 0.0
-            for s in range(n_states):
-                z += prior[s] * product[s, r]
-            w = weights[first + r]
-            total += w * (np.log(z) + shift[r])
-            ratio[r] = w / z
+            ratio[r] = 0.0
         for s in range(n_states):
-            posterior = product[s]
+            share, source = prior[s], product[s]
+            for r in range(width):
+                ratio[r] += share * source[r]
+        for r in range(width):
+            ratio[r] = weights[first + r] / ratio[r]
+        for s in range(n_states):
+            posterior, share = product[s], prior[s]
             mine = 0.0
             for r in range(width):
-                posterior[r] *= prior[s] * ratio[r]
+                posterior[r] *= share * ratio[r]
                 mine += posterior[r]
             prior_counts[s] += mine
         offset = 0
         for k in range(n_arms):
             n_end = starts[k + 1] - starts[k]
             for s in range(n_states):
-                source = reach[k * n_states + s]
+                posterior, source = product[s], reach[k * n_states + s]
                 for r in range(width):
-                    ratio[r] = product[s, r] / source[r]
+                    ratio[r] = posterior[r] / source[r]
                 for j in range(n_end):
                     behind = arms[starts[k] + j, first : first + width]
                     mine = 0.0
@@ -131,31 +153,24 @@ def _step(arms, starts, evidence, weights, prior, tables, prior_counts, counts):
                         mine += ratio[r] * behind[r]
                     counts[offset + s * n_end + j] += mine
             offset += n_states * n_end
-    return total
 
 
 @kernel()
-def fit_star(arms, starts, evidence, weights, prior, tables, floor, n_steps, tolerance):
-    """Run EM on ``prior`` and ``tables`` in place; return the log-likelihood where it ended.
+def fit_star(arms, starts, evidence, weights, prior, tables, floor, n_steps):
+    """Run steps of EM on ``prior`` and ``tables`` in place.
 
-    Stops when a step gains less than ``tolerance``, or after ``n_steps``. ``floor`` is the weight
-    that every node and pair of neighbours counts for in addition, all states alike.
+    ``floor`` is the weight that every node and pair of neighbours counts for in addition, all
+    states alike.
     """
     n_states = evidence.shape[0]
     prior_counts = np.empty(n_states)
     counts = np.empty(tables.size)
-    last = -np.inf
-    step = 0
-    while True:
+    for _ in range(n_steps):
         for s in range(n_states):
             prior_counts[s] = 0.0
         for c in range(tables.size):
             counts[c] = 0.0
-        total = _step(arms, starts, evidence, weights, prior, tables, prior_counts, counts)
-        if step >= n_steps or total - last < tolerance:
-            return total
-        last = total
-        step += 1
+        _expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts)
         whole = 0.0
         for s in range(n_states):
             prior_counts[s] += floor / n_states

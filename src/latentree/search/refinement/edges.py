@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
@@ -10,7 +11,12 @@ import numpy as np
 
 from latentree.search.refinement import local
 from latentree.search.refinement.draft import DiscreteDraft, Draft
-from latentree.search.refinement.interaction import estimated_gains, joint_start, normalised
+from latentree.search.refinement.interaction import (
+    Side,
+    estimated_gains,
+    joint_start,
+    normalised,
+)
 from latentree.search.refinement.judging import HOPELESS, Job, Judge
 from latentree.search.refinement.messages import Message, Messages, Rows
 from latentree.search.refinement.proposal import Proposal, Request, Star
@@ -41,11 +47,10 @@ class _Pruned(NamedTuple):
     draft: DiscreteDraft
     left: tuple[int, ...]
     """Nodes at which something was cut off."""
+    rest: Messages
     arm: Message
-    own: FloatArray
-    """Marginal probabilities of x."""
-    beliefs: FloatArray
-    """Probabilities of the states of x given what is seen in the subtree."""
+    """Message from x about the subtree."""
+    side: Side
     estimate: Mapping[int, float]
     """What hanging it at a node may gain."""
     before: float
@@ -87,15 +92,18 @@ class EdgeChanges(Judge):
         sources = [normalised(tops[x], messages.get(x, p).value) for x, p in directed]
         places = [normalised(tops[y], messages.get(y).value) for y in self.nodes]
         estimates = estimated_gains(sources, places, self.rows.weights)
-        for (x, p), source, row in zip(directed, sources, estimates, strict=True):
-            yield lambda x=x, p=p, source=source, row=row: self._prune(x, p, source, row)
+        for (x, p), row in zip(directed, estimates, strict=True):
+            yield partial(self._prune, x, p, row)
 
-    def _prune(self, x: int, p: int, beliefs: FloatArray, row: FloatArray) -> list[Proposal]:
+    def _prune(self, x: int, p: int, row: FloatArray) -> list[Proposal]:
         base = self.draft.copy()
         base.cut(p, x)
         left = base.tidy(p)
+        base.reroot(left[0])
+        arm = self.messages.get(x, p)
         pruned = _Pruned(
-            x, p, base, left, self.messages.get(x, p), base.above[x], beliefs,
+            x, p, base, left, Messages(base, self.rows, self.messages, left), arm,
+            Side(base.above[x], arm.value, self.rows.weights),
             dict(zip(self.nodes, row, strict=True)), self.before(x),
             self.request.penalty(base) - self.price,
         )  # fmt: skip
@@ -121,9 +129,8 @@ class EdgeChanges(Judge):
             draft.tidy(p)
             return x
 
-        _, rest = self._about(pruned, left[0])
-        apart = self.rows.log_likelihood(pruned.own, pruned.arm)
-        apart += self.rows.log_likelihood(pruned.draft.above[left[0]], rest)
+        apart = self.rows.log_likelihood(pruned.side.top, pruned.arm)
+        apart += pruned.rest.log_likelihood(left[0])
         gain = apart - pruned.before - pruned.cost
         return self.proposal(("cut", p, x), gain, {p, x, *left}, change, None)
 
@@ -137,22 +144,17 @@ class EdgeChanges(Judge):
         places = dict.fromkeys([*ranked[:FAR], *near])
         return [y for y in places if not self.request.is_known(("regraft", pruned.x, p, y))]
 
-    def _about(self, pruned: _Pruned, y: int) -> tuple[Messages, Message]:
-        """Return the messages towards a node of the rest, and its own about all of the rest."""
-        pruned.draft.reroot(y)
-        messages = Messages(pruned.draft, self.rows, self.messages, pruned.left)
-        return messages, messages.get(y)
-
     def _trial(self, pruned: _Pruned, y: int) -> _Trial:
-        _, rest = self._about(pruned, y)
-        top, own, weights = pruned.draft.above[y], pruned.own, self.rows.weights
-        table = joint_start(normalised(top, rest.value), pruned.beliefs, top, own, weights)
-        start = Star(top, {pruned.x: table})
-        fit = local.fit_star(self.rows, rest.value, {pruned.x: pruned.arm}, start, TRIAL_STEPS)
+        x, weights = pruned.x, self.rows.weights
+        rest, top = pruned.rest.get(y), self.messages.marginal[y]
+        table = joint_start(Side(top, rest.value, weights), pruned.side)
+        start = Star(top, {x: table})
+        fit = local.fit_star(self.rows, rest.value, {x: pruned.arm}, start, TRIAL_STEPS)
         penalty = self.request.penalty
-        cost = penalty.per_parameter * (top.size - 1) * (own.size - 1) + penalty.per_edge
+        cost = penalty.per_parameter * (top.size - 1) * (len(pruned.side.top) - 1)
         found = fit.log_likelihood + float(weights @ rest.shift)
-        return _Trial(found - pruned.before - pruned.cost - cost, y, fit.star.tables[pruned.x])
+        gain = found - pruned.before - pruned.cost - cost - penalty.per_edge
+        return _Trial(gain, y, fit.star.tables[x])
 
     def _regraft(self, pruned: _Pruned, trial: _Trial) -> list[Proposal]:
         """Hang a subtree at a node."""
@@ -164,8 +166,7 @@ class EdgeChanges(Judge):
             draft.hang(x, y, trial.table)
             return y
 
-        messages, _ = self._about(pruned, y)
-        arms = {k: messages.get(k, y) for k in pruned.draft.neighbours(y)}
+        arms = {k: pruned.rest.get(k, y) for k in pruned.draft.neighbours(y)}
         arms[x] = pruned.arm
         region = {x, p, y, *pruned.left}
         return self.fitted(("regraft", x, p, y), change, arms, region, pruned.before)
@@ -186,8 +187,8 @@ class EdgeChanges(Judge):
             draft.hang(x, new, table)
             return new
 
-        messages, _ = self._about(pruned, near)
-        arms = {near: messages.get(near, far), far: messages.get(far, near), x: pruned.arm}
+        rest = pruned.rest
+        arms = {near: rest.get(near, far), far: rest.get(far, near), x: pruned.arm}
         region = {x, p, near, far, *pruned.left}
         return self.fitted(("insert", x, p, near, far), change, arms, region, pruned.before)
 
@@ -201,28 +202,42 @@ class EdgeChanges(Judge):
                 continue
             for keep, drop in (edge, edge[::-1]):
                 if draft.is_hidden(drop):
-                    yield lambda keep=keep, drop=drop: self._absorb(keep, drop)
+                    yield partial(self._absorb, keep, drop)
             if all(map(draft.is_hidden, edge)):
-                yield lambda edge=edge: self._fuse(*edge)
+                yield partial(self._fuse, *edge)
         for p in self.nodes:
             siblings = [h for h in draft.neighbours(p) if draft.is_hidden(h)]
             for keep, drop in combinations(siblings, 2):
                 if self.in_focus(keep, drop):
-                    yield lambda keep=keep, drop=drop, p=p: self._absorb(keep, drop, p)
+                    yield partial(self._merge, keep, drop, p)
 
-    def _absorb(self, keep: int, drop: int, between: int | None = None) -> list[Proposal]:
+    def _absorb(self, keep: int, drop: int) -> list[Proposal]:
+        """Let a node take over all that hangs at a hidden neighbour."""
+
         def change(draft: Draft) -> int:
             draft.absorb(keep, drop)
             return keep
 
-        if between is None:
-            arms = self.arms(keep, drop) | self.arms(drop, keep)
+        arms = self.arms(keep, drop) | self.arms(drop, keep)
+        region = {keep, drop, *arms}
+        return self.fitted(("contract", keep, drop), change, arms, region, self.before(keep))
+
+    def _merge(self, keep: int, drop: int, between: int) -> list[Proposal]:
+        """Make one of two hidden neighbours of a node."""
+
+        def change(draft: Draft) -> int:
+            draft.absorb(keep, drop)
+            draft.tidy(between)
+            return keep
+
+        arms = self.arms(keep, between) | self.arms(drop, between)
+        others = [k for k in self.draft.neighbours(between) if k not in (keep, drop)]
+        if self.draft.is_hidden(between) and len(others) == 1:  # it will not be needed any more
+            arms[others[0]] = self.messages.get(others[0], between)
         else:
-            arms = self.arms(keep, between) | self.arms(drop, between)
-            others = [k for k in self.draft.neighbours(between) if k not in (keep, drop)]
             arms[between] = self.messages.about(between, others)
-        key = ("contract" if between is None else "merge", keep, drop)
-        return self.fitted(key, change, arms, {keep, drop, *arms}, self.before(keep))
+        region = {keep, drop, between, *arms}
+        return self.fitted(("merge", keep, drop), change, arms, region, self.before(keep))
 
     def _fuse(self, a: int, b: int) -> list[Proposal]:
         """Contract an edge into a node with one state more: the likeliest pairs of states."""
@@ -234,9 +249,7 @@ class EdgeChanges(Judge):
         top = joint.ravel()[chosen]
         rows = dict(zip((a, b), np.unravel_index(chosen, joint.shape), strict=True))
         arms = {a: self.arms(a, b), b: self.arms(b, a)}
-        tables = {
-            k: self.messages.table(end, k)[rows[end]] for end in (a, b) for k in arms[end]
-        }
+        tables = {k: self.messages.table(end, k)[rows[end]] for end in (a, b) for k in arms[end]}
 
         def change(draft: Draft) -> int:
             draft.absorb(a, b)
@@ -250,7 +263,7 @@ class EdgeChanges(Judge):
         """Let a hidden node take the place of an observed one with several neighbours."""
         for node in range(self.draft.n_observed):
             if len(self.draft.neighbours(node)) > 1 and self.in_focus(node):
-                yield lambda node=node: self._stand_in(node)
+                yield partial(self._stand_in, node)
 
     def _stand_in(self, node: int) -> list[Proposal]:
         arms = self.arms(node)
@@ -274,13 +287,13 @@ class EdgeChanges(Judge):
         for root in roots:
             mine = np.flatnonzero(home == root)
             x, y = np.unravel_index(int(estimates[mine].argmax()), (mine.size, home.size))
-            yield lambda x=self.nodes[mine[x]], y=self.nodes[y]: self._link(x, y)
+            yield partial(self._link, self.nodes[mine[x]], self.nodes[y])
 
     def _link(self, x: int, y: int) -> list[Proposal]:
         tops = self.messages.marginal
         arm, rest = self.messages.get(x), self.messages.get(y)
-        beliefs = normalised(tops[y], rest.value), normalised(tops[x], arm.value)
-        table = joint_start(*beliefs, tops[y], tops[x], self.rows.weights)
+        weights = self.rows.weights
+        table = joint_start(Side(tops[y], rest.value, weights), Side(tops[x], arm.value, weights))
 
         def change(draft: Draft) -> int:
             draft.hang(x, y, table)

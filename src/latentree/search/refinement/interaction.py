@@ -55,20 +55,31 @@ def _stacked(
     return np.concatenate(lines), starts
 
 
-def joint_start(
-    place: FloatArray, source: FloatArray, top: FloatArray, own: FloatArray, weights: FloatArray
-) -> FloatArray:
+class Side:
+    """Probabilities of the states of a node, given what is seen on one side of a cut."""
+
+    def __init__(self, top: FloatArray, value: FloatArray, weights: FloatArray) -> None:
+        beliefs = normalised(top, value)
+        self.top = top
+        self.apart = beliefs - (beliefs @ weights / weights.sum())[:, None]
+        self.weighted = self.apart * (weights / weights.sum())
+        # Beliefs are a pale copy of the states that they speak of; this undoes it.
+        self.pull = top[:, None] * _inverse(self.weighted @ self.apart.T)
+
+
+def _inverse(covariance: FloatArray) -> FloatArray:
+    """Inverse of a covariance of probabilities, which sum to 1; small directions are left out."""
+    values, vectors = np.linalg.eigh(covariance)
+    kept = values > max(1e-4 * values[-1], _NEGLIGIBLE)
+    return np.asarray(vectors[:, kept] / values[kept] @ vectors[:, kept].T)
+
+
+def joint_start(place: Side, source: Side) -> FloatArray:
     """Return a table P(x | y) to start from.
 
-    Probabilities are pale copies of the states they speak of: cov(u, v) = B_u·M·B_v with
-    B_u = cov(u)·diag(1/P(y)). Solved for M, and kept from zero.
+    cov(u, v) = B_u·M·B_vᵀ with B_u = cov(u)·diag(1/P(y)); solved for M, and kept from zero.
     """
-    total = weights.sum()
-    u = place - (place @ weights / total)[:, None]
-    v = source - (source @ weights / total)[:, None]
-    weighted = u * (weights / total)
-    pull_u = top[:, None] * np.linalg.pinv(weighted @ u.T, rcond=1e-4, hermitian=True)
-    pull_v = np.linalg.pinv((v * (weights / total)) @ v.T, rcond=1e-4, hermitian=True) * own
-    apart = np.outer(top, own)
-    joint = np.maximum(apart + pull_u @ (weighted @ v.T) @ pull_v, _KEPT * apart)
+    apart = np.outer(place.top, source.top)
+    joint = apart + place.pull @ (place.weighted @ source.apart.T) @ source.pull.T
+    joint = np.maximum(joint, _KEPT * apart)
     return np.asarray(joint / joint.sum(axis=1, keepdims=True))

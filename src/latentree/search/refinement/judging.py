@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
@@ -27,7 +28,8 @@ class Judge:
     def __init__(self, rows: Rows, request: Request) -> None:
         self.rows = rows
         self.request = request
-        self.draft: DiscreteDraft = request.draft
+        assert isinstance(request.draft, DiscreteDraft)
+        self.draft = request.draft
         self.price = request.penalty(self.draft)
         self.messages = Messages(self.draft, rows)
         for above, node in self.draft.edges:  # all of them now: jobs share them
@@ -37,7 +39,11 @@ class Judge:
 
     def run(self, jobs: Iterable[Job]) -> list[Proposal]:
         """Run jobs on all threads; the result does not depend on their number."""
-        return [proposal for found in threads.run(lambda job: job(), jobs) for proposal in found]
+
+        def run(job: Job) -> list[Proposal]:
+            return [] if time.monotonic() > self.request.deadline else job()
+
+        return [proposal for found in threads.run(run, jobs) for proposal in found]
 
     def before(self, *nodes: int) -> float:
         """Log-likelihood of the components of some nodes."""

@@ -13,9 +13,8 @@ from latentree.search.refinement.messages import Message, Rows, arms_of
 from latentree.search.refinement.proposal import Star
 from latentree.tree.build import FloatArray
 
-STEPS = 20
-TOLERANCE = 0.05
-"""A local fit ends when a step of EM gains less."""
+STEPS = 14
+"""Steps of EM that a change gets after its first ones."""
 
 
 class Fit(NamedTuple):
@@ -36,8 +35,7 @@ def fit_star(
     laid = arms_of(arms, rows)
     top = np.array(start.top)
     tables = np.concatenate([start.tables[node].ravel() for node in laid.nodes])
-    found = stars.fit_star(
-        laid.values, laid.starts, seen, rows.weights, top, tables, FLOOR, n_steps, TOLERANCE
-    )
-    star = Star(top, laid.split(tables, top.size))
-    return Fit(star, found + float(rows.weights @ laid.shift))
+    given = laid.values, laid.starts, seen, rows.weights, top, tables
+    stars.fit_star(*given, FLOOR, n_steps)
+    found = stars.log_likelihood(*given) + float(rows.weights @ laid.shift)
+    return Fit(Star(top, laid.split(tables, top.size)), found)

@@ -8,7 +8,7 @@ leaves all messages alone that do not come from behind it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -37,9 +37,8 @@ class Rows:
         values = table.values.toarray() if table.is_sparse else table.values
         codes, inverse = np.unique(np.asarray(values), axis=0, return_inverse=True)
         self.codes: NDArray[np.signedinteger] = np.ascontiguousarray(codes.T)
-        self.weights: FloatArray = np.bincount(inverse.ravel(), table.weight_array())
+        self.weights = np.bincount(inverse.ravel(), table.weight_array()).astype(np.float64)
         self.n_states = [int(k) for k in table.cardinalities]
-        self.is_complete = (self.codes >= 0).all(axis=1)
         self.nothing = np.zeros(self.weights.size)
         self._seen = [self._look(node) for node in range(len(self.n_states))]
 
@@ -49,9 +48,8 @@ class Rows:
 
     def _look(self, node: int) -> FloatArray:
         codes = self.codes[node]
-        shown = codes == np.arange(self.n_states[node])[:, None]
-        return (shown if self.is_complete[node] else shown | (codes < 0)).astype(np.float64)
-
+        shown = (codes == np.arange(self.n_states[node])[:, None]) | (codes < 0)
+        return np.asarray(shown, np.float64)
 
     def log_likelihood(self, top: FloatArray, message: Message) -> float:
         """Σ w·log Σ_s P(s)·λ(s)."""
@@ -91,8 +89,9 @@ def arms_of(messages: Mapping[int, Message], rows: Rows) -> Arms:
 class Messages:
     """Messages of a draft, each computed when it is first asked for.
 
-    With ``before``, the draft is a change of an earlier one, and only messages that come from
-    behind the nodes ``changed`` are computed afresh; the draft has to be rooted where they go to.
+    With ``before``, the draft is a change of an earlier one, rooted where it was changed, all
+    marginal probabilities as they were: only messages that come from behind the nodes ``changed``
+    are computed afresh.
     """
 
     def __init__(
@@ -100,16 +99,22 @@ class Messages:
         draft: DiscreteDraft,
         rows: Rows,
         before: Messages | None = None,
-        changed: Iterable[int] = (),
+        changed: Sequence[int] = (),
     ) -> None:
-        self.draft, self.rows, self.before = draft, rows, before
+        self.draft, self.rows = draft, rows
         self._known: dict[tuple[int, int], Message] = {}
         self._turned: dict[int, FloatArray] = {}
-        self.marginal = _marginals(draft) if before is None else {}
-        self._stale = _above(draft, changed) if before is not None else set(draft.parent)
+        self._before = {} if before is None else before._known
+        self._changed = frozenset(changed)
+        self.marginal: dict[int, FloatArray] = (
+            _marginals(draft) if before is None else before.marginal
+        )
 
     def get(self, node: int, towards: int = OPEN) -> Message:
         """Return the message from a node to a neighbour, or about all that is around it."""
+        found = self._lookup(node, towards)
+        if found is not None:
+            return found
         stack = [(node, towards)]
         while stack:
             source, target = stack[-1]
@@ -122,24 +127,25 @@ class Messages:
                 stack += waiting
             else:
                 stack.pop()
-                if self._lookup(source, target) is None:
+                if (source, target) not in self._known:
                     self._known[source, target] = self._compute(source, target)
-        found = self._lookup(node, towards)
-        assert found is not None
-        return found
+        return self._known[node, towards]
 
     def _lookup(self, source: int, target: int) -> Message | None:
-        if self.before is not None and source not in self._stale and target != OPEN:
-            return self.before.get(source, target)
-        if not self.draft.is_hidden(source) and self.draft.neighbours(source) in ((target,), ()):
-            return Message(self.rows.seen(source), self.rows.nothing)
-        return self._known.get((source, target))
+        found = self._known.get((source, target))
+        if found is None and self._before:
+            upward = target != OPEN and self.draft.parent[source] == target
+            if upward and source not in self._changed:
+                return self._before.get((source, target))
+        return found
 
     def _compute(self, source: int, target: int) -> Message:
         return self.about(source, [o for o in self.draft.neighbours(source) if o != target])
 
     def about(self, source: int, others: Sequence[int]) -> Message:
         """Return the message of a node about itself and what lies behind some neighbours."""
+        if not others and not self.draft.is_hidden(source):
+            return Message(self.rows.seen(source), self.rows.nothing)
         arms = arms_of({other: self.get(other, source) for other in others}, self.rows)
         tables = _flat([self.table(source, other) for other in arms.nodes])
         seen = self.evidence(source)
@@ -173,16 +179,6 @@ def _marginals(draft: DiscreteDraft) -> dict[int, FloatArray]:
     for node in draft.order():
         above = draft.parent[node]
         out[node] = draft.above[node] if above < 0 else out[above] @ draft.above[node]
-    return out
-
-
-def _above(draft: DiscreteDraft, nodes: Iterable[int]) -> set[int]:
-    """Return nodes and all that is above them."""
-    out: set[int] = set()
-    for node in nodes:
-        while node >= 0 and node not in out:
-            out.add(node)
-            node = draft.parent[node]
     return out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -78,6 +79,8 @@ class Request(NamedTuple):
     """Tells which changes have failed already."""
     focus: frozenset[int] | None = None
     """Nodes that changes are asked for; None stands for all."""
+    deadline: float = math.inf
+    """On the monotonic clock: what has not been found by then is not wanted."""
 
 
 class Engine(Protocol):
@@ -88,10 +91,10 @@ class Engine(Protocol):
     def draft(self, model: Any) -> Draft:
         """Return a model as a draft."""
 
-    def model(self, draft: Draft) -> Any:
+    def model(self, draft: Any) -> Any:
         """Return a draft as a model."""
 
-    def settle(self, draft: Draft, n_steps: int) -> tuple[Draft, float]:
+    def settle(self, draft: Any, n_steps: int) -> tuple[Any, float]:
         """Run accelerated EM on all tables; return the draft and its log-likelihood."""
 
     def structures(self, request: Request) -> list[Proposal]:

@@ -47,6 +47,10 @@ class Standing:
     log_likelihood: float
     score: float
 
+    def rescored(self, penalty: Penalty) -> Standing:
+        """Return it with the score under another penalty."""
+        return Standing(self.draft, self.log_likelihood, self.log_likelihood - penalty(self.draft))
+
 
 @dataclass
 class Rounds:
@@ -61,6 +65,7 @@ class Rounds:
     watch: Watch | None = None
     moves: list[Move] = field(default_factory=list)
     _failed: dict[Key, float] = field(default_factory=dict)
+    _last: Standing | None = None
 
     def run(self, draft: Draft, penalty: Penalty) -> Standing:
         """Alternate changes of states and of edges until they gain too little.
@@ -69,7 +74,7 @@ class Rounds:
         then all nodes once more.
         """
         self._failed.clear()
-        here = self.standing(draft, penalty)
+        here = self._last = self.standing(draft, penalty)
         focus: frozenset[int] | None = None
         while not self.out_of_time:
             before = here
@@ -89,6 +94,12 @@ class Rounds:
         return Standing(settled, log_likelihood, log_likelihood - penalty(settled))
 
     @property
+    def last(self) -> Standing:
+        """Return what was accepted last."""
+        assert self._last is not None
+        return self._last
+
+    @property
     def out_of_time(self) -> bool:
         """Tell whether the time is up."""
         return time.monotonic() > self.deadline
@@ -103,7 +114,7 @@ class Rounds:
         def is_known(key: Key) -> bool:
             return key in self._failed and here.score - self._failed[key] < FORGET
 
-        found = propose(Request(here.draft, penalty, is_known, focus))
+        found = propose(Request(here.draft, penalty, is_known, focus, self.deadline))
         found.sort(key=lambda proposal: (-proposal.gain, proposal.key))
         sure = _apart(p for p in found if p.gain > 0)
         touched: set[int] = set()
@@ -146,6 +157,7 @@ class Rounds:
 
     def _accept(self, new: Standing, proposals: list[Proposal]) -> Standing:
         self.moves += [Move(p.key[0], tuple(p.key[1:]), p.gain) for p in proposals]
+        self._last = new
         if self.watch is not None:
             self.watch(len(self.moves), new.score)
         return new

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -37,9 +38,9 @@ class StateChanges(Judge):
         for node in self.draft.hidden:
             if self.in_focus(node):
                 if self.draft.n_states[node] < self.most:
-                    yield lambda node=node: self._more(node)
+                    yield partial(self._more, node)
                 if self.draft.n_states[node] > 2:
-                    yield lambda node=node: self._fewer(node)
+                    yield partial(self._fewer, node)
 
     def _star(self, node: int) -> Star:
         tables = {k: self.messages.table(node, k) for k in self.draft.neighbours(node)}

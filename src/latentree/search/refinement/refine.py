@@ -1,0 +1,210 @@
+"""Refinement of a tree by its likelihood: the door to it."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from latentree.em import Budget, FitReport, Fitted, fit_parameters
+from latentree.em.driver import Progress
+from latentree.em.fit import TreeModel, hidden_states, table_of
+from latentree.errors import ModelError
+from latentree.search.refinement.discrete import DiscreteEngine
+from latentree.search.refinement.draft import Draft
+from latentree.search.refinement.gaussian import GaussianEngine
+from latentree.search.refinement.proposal import Engine, Penalty
+from latentree.search.refinement.rounds import Move, Rounds, Standing
+from latentree.table import Table
+from latentree.tree import Tree
+
+ANNEALING = (0.5, 1.0)
+"""Shares of the penalty, one stage after the other: barriers are lower at first."""
+
+STAGE_SHARE = 0.6
+"""Share of the time left that a stage may take if another follows."""
+
+Score = str | float
+
+
+@dataclass(frozen=True)
+class RefineReport(FitReport):
+    """What a refinement did: a report of the final fit, and the changes that were accepted.
+
+    Attributes
+    ----------
+    score : float
+        Log-likelihood less the penalty that was asked for.
+    moves : tuple of Move
+        Changes in the order in which they were accepted, with their nodes and gains.
+    """
+
+    score: float = -math.inf
+    moves: tuple[Move, ...] = ()
+
+    def gains(self) -> dict[str, tuple[int, float]]:
+        """How many changes of each kind were accepted, and what they gained together."""
+        out: dict[str, tuple[int, float]] = {}
+        for move in self.moves:
+            count, gain = out.get(move.kind, (0, 0.0))
+            out[move.kind] = count + 1, gain + move.gain
+        return out
+
+
+def refine(
+    start: Tree | TreeModel,
+    X: Any,
+    family: str = "auto",
+    *,
+    score: Score = "bic",
+    max_states: int | None = None,
+    n_hidden: int | None = None,
+    time_limit: float = math.inf,
+    weights: ArrayLike | None = None,
+    budget: Budget | None = None,
+    random_state: Any = None,
+    progress: Progress | None = None,
+) -> Fitted:
+    """Improve a tree by local changes, judged by a penalised likelihood.
+
+    Subtrees are hung at other nodes or into other edges, edges are contracted, hidden siblings
+    merged, observed variables made inner nodes and leaves again, components cut and joined, and
+    hidden variables get a state more or less, as long as log-likelihood − penalty rises. The
+    search runs with half of the penalty first and then with all of it.
+
+    Parameters
+    ----------
+    start : Tree or model
+        Where the search starts; it never ends below it.
+    X : table
+    family : {"auto", "gaussian", "discrete"}
+    score : {"bic", "ebic", "aic"} or float
+        What is maximised. With κ parameters, n rows and m variables the penalty is ½·log n·κ for
+        "bic", κ for "aic", and ½·log n·κ + log m per edge for "ebic", which asks more of added
+        structure the more places there are for it. A number multiplies BIC's penalty.
+    max_states : int, optional
+        Most states of a hidden variable (discrete families); 2 keeps them binary. By default free.
+    n_hidden : int, optional
+        How many hidden variables there must be.
+    time_limit : float
+        Seconds.
+    weights, budget, random_state
+        As in :func:`latentree.fit_parameters`.
+    progress : callable, optional
+        Called with the number of changes so far and the score.
+
+    Returns
+    -------
+    Fitted
+        ``model, report``; the report is a :class:`RefineReport`. An interrupt (Ctrl-C) ends the
+        search with the best model so far.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> truth = lt.simulate.random_gaussian_model(lt.simulate.double_star(8), 0, (0.6, 0.8))
+    >>> X = truth.sample(2_000, 1)
+    >>> poor = lt.structure.chow_liu(lt.information_distances(X))
+    >>> model, report = refine(poor, X)
+    >>> lt.metrics.robinson_foulds(model.tree, truth.tree)
+    0
+    """
+    clock = time.monotonic()
+    tree = start if isinstance(start, Tree) else start.tree
+    table = table_of(tree, X, family, weights)
+    penalty = penalty_of(score, table, n_hidden)
+    rng = np.random.default_rng(random_state)
+    if isinstance(start, Tree):
+        states = _first_states(tree, table, max_states)
+        start = fit_parameters(
+            tree, table, n_states=states, random_state=rng, n_starts=1, budget=Budget(max_steps=100)
+        ).model
+    engine = make_engine(table, max_states, int(rng.integers(2**31)))
+    search = _Search(engine, penalty, clock + time_limit, progress)
+    best, note = search.run(engine.draft(start))
+    model = engine.model(best.draft)
+    final = fit_parameters(model.tree, table, start=model, budget=budget)
+    return Fitted(final.model, search.report(final, penalty, best, note, time.monotonic() - clock))
+
+
+def make_engine(table: Table, max_states: int | None, seed: int) -> Engine:
+    """Return what knows the changes of a family."""
+    if table.family == "gaussian":
+        return GaussianEngine(table)
+    if table.family == "symmetric":
+        raise ModelError(
+            "symmetric tables cannot be refined: hidden variables would lose their states' "
+            "symmetry. Use family='discrete'"
+        )
+    if max_states is not None and max_states < 2:
+        raise ModelError(f"max_states is {max_states}, but a variable has at least two states")
+    return DiscreteEngine(table, max_states, seed)
+
+
+def penalty_of(score: Score, table: Table, n_hidden: int | None = None) -> Penalty:
+    """Return the penalty of a score by name, or the multiple of BIC's."""
+    bic = 0.5 * math.log(max(table.total_weight, 2.0))
+    if isinstance(score, int | float) and not isinstance(score, bool) and score >= 0:
+        return Penalty(score * bic, n_hidden=n_hidden)
+    named = {
+        "bic": Penalty(bic, n_hidden=n_hidden),
+        "aic": Penalty(1.0, n_hidden=n_hidden),
+        "ebic": Penalty(bic, math.log(table.n_columns), n_hidden),
+    }
+    if score not in named:
+        raise ModelError(
+            f"score is {score!r}, but must be one of {', '.join(named)}, or a multiple of the "
+            "BIC's penalty"
+        )
+    return named[str(score)]
+
+
+def _first_states(tree: Tree, table: Table, max_states: int | None) -> Any:
+    if table.family == "gaussian" or max_states is None:
+        return None
+    return np.minimum(hidden_states(tree, table, None)[tree.n_observed :], max_states)
+
+
+class _Search:
+    """Stages with more and more of the penalty."""
+
+    def __init__(
+        self, engine: Engine, penalty: Penalty, deadline: float, progress: Progress | None
+    ) -> None:
+        self.penalty = penalty
+        self.deadline = deadline
+        self.rounds = Rounds(engine, deadline, progress)
+
+    def run(self, draft: Draft) -> tuple[Standing, str]:
+        """Return the best that was found, and why it ended early if it did."""
+        best = here = self.rounds.standing(draft, self.penalty)
+        try:
+            for stage, share in enumerate(ANNEALING, 1):
+                left = self.deadline - time.monotonic()
+                of_it = 1.0 if stage == len(ANNEALING) else STAGE_SHARE
+                self.rounds.deadline = time.monotonic() + of_it * left
+                here = self.rounds.run(here.draft, self.penalty.scaled(share))
+                here = here.rescored(self.penalty)
+                best = max(best, here, key=lambda standing: standing.score)
+        except KeyboardInterrupt:
+            last = self.rounds.last
+            best = max(best, last.rescored(self.penalty), key=lambda standing: standing.score)
+            return best, "interrupted"
+        return best, "time limit reached" if self.rounds.out_of_time else ""
+
+    def report(
+        self, final: Fitted, penalty: Penalty, best: Standing, note: str, seconds: float
+    ) -> RefineReport:
+        """Return the report of the final fit with what the search did."""
+        old = {field.name: getattr(final.report, field.name) for field in fields(FitReport)}
+        notes = (*final.report.notes, *([note] if note else []))
+        cost = penalty(best.draft)
+        return RefineReport(
+            **old | {"method": "refined", "seconds": seconds, "notes": notes},
+            score=final.report.log_likelihood - cost,
+            moves=tuple(self.rounds.moves),
+        )
