@@ -9,7 +9,7 @@ import typer
 from latentree import __version__
 
 FAMILIES = ("auto", "gaussian", "discrete", "symmetric")
-METHODS = "chow_liu, nj, rg, cl_blind, clnj, clrg, reg_clnj, reg_clrg, lcm, bin"
+METHODS = "chow_liu, nj, rg, cl_blind, clnj, clrg, reg_clnj, reg_clrg, lcm, bin, refined"
 
 app = typer.Typer(
     name="latentree",

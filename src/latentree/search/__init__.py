@@ -4,6 +4,8 @@
 :func:`regularized_cl_grouping`     hidden variables enter where they are worth their parameters
 :func:`latent_class`                one hidden variable explains everything; the baseline LCM
 :func:`binary_tree`                 a binary tree joined greedily; the baseline BIN
+:func:`refine`                      local changes of any tree, judged by a penalised likelihood
+:func:`refined`                     a tree from distances, refined
 :func:`learn_model`                 any method by name, from a table to a fitted model
 =================================== ==========================================================
 
@@ -12,7 +14,17 @@ Each returns a model and the report of its fit.
 
 from latentree.search.binary_tree import binary_tree
 from latentree.search.latent_class import latent_class
-from latentree.search.learn import METHODS, learn_model
+from latentree.search.learn import METHODS, learn_model, refined
+from latentree.search.refinement import RefineReport, refine
 from latentree.search.regularized import regularized_cl_grouping
 
-__all__ = ["METHODS", "binary_tree", "latent_class", "learn_model", "regularized_cl_grouping"]
+__all__ = [
+    "METHODS",
+    "RefineReport",
+    "binary_tree",
+    "latent_class",
+    "learn_model",
+    "refine",
+    "refined",
+    "regularized_cl_grouping",
+]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from latentree.distances import information_distances
-from latentree.em import Fitted, fit_parameters
+from latentree.em import Budget, Fitted, fit_parameters
 from latentree.errors import ModelError
 from latentree.parts import Parts
 from latentree.search.binary_tree import binary_tree
 from latentree.search.latent_class import latent_class
+from latentree.search.refinement import refine
 from latentree.search.regularized import regularized_cl_grouping
 from latentree.statistics import gather
 from latentree.structure import METHODS as BY_DISTANCES
@@ -22,11 +24,63 @@ from latentree.structure import learn_structure, mutual_information_tree
 from latentree.table import Table, as_table
 from latentree.tree import Tree
 
+STARTS = ("nj", "clnj", "clrg")
+"""Methods whose trees are compared to find where a refinement starts."""
+
+
+def refined(
+    X: Any,
+    family: str = "auto",
+    *,
+    start: str | Sequence[str] | None = None,
+    weights: ArrayLike | None = None,
+    random_state: Any = None,
+    **options: Any,
+) -> Fitted:
+    """Learn a tree from distances and refine it by its likelihood.
+
+    Parameters
+    ----------
+    X : table
+    start : str or sequence of str, optional
+        The method whose tree is refined; of several methods the best result is kept. By default
+        the trees of ``STARTS`` are fitted and the one with the highest BIC is refined.
+    family, weights, random_state, **options
+        As in :func:`refine`.
+    """
+    table = as_table(X, family, weights=weights)
+    if start is None:
+        return refine(_best_start(table), table, random_state=random_state, **options)
+    names = [start] if isinstance(start, str) else list(start)
+    unknown = [name for name in names if name not in BY_DISTANCES]
+    if unknown or not names:
+        known = ", ".join(BY_DISTANCES)
+        raise ModelError(f"start is {start!r}, but a refinement starts from one of {known}")
+    trees = [learn_tree(table, name) for name in names]
+    found = [refine(tree, table, random_state=random_state, **options) for tree in trees]
+    return max(found, key=lambda fitted: fitted.report.score)
+
+
+def _best_start(table: Table) -> Any:
+    """Return the model of a tree from distances that has the highest BIC."""
+    if table.family == "discrete" and np.unique(table.cardinalities).size > 1:
+        names: tuple[str, ...] = ("chow_liu",)  # distances need the same number of states
+    else:
+        names = STARTS
+    budget = Budget(max_steps=100)
+    fits = [
+        fit_parameters(learn_tree(table, name), table, n_starts=1, budget=budget, random_state=0)
+        for name in names
+    ]
+    return max(fits, key=lambda fitted: fitted.report.bic_score).model
+
+
 BY_SCORES: dict[str, Callable[..., Fitted]] = {
     "reg_clnj": partial(regularized_cl_grouping, subroutine="nj"),
     "reg_clrg": partial(regularized_cl_grouping, subroutine="rg"),
     "lcm": latent_class,
     "bin": binary_tree,
+    "refined": refined,
 }
 """Learners that score models, by the names of their methods."""
 
@@ -54,8 +108,8 @@ def learn_model(
     weights : array, optional
         How much each row counts.
     **options
-        As in :func:`latentree.fit_parameters`; ``n_hidden`` for ``reg_clrg`` and ``reg_clnj``,
-        ``n_states`` for ``lcm``.
+        As in :func:`latentree.fit_parameters`; ``n_hidden`` for ``reg_clrg``, ``reg_clnj`` and
+        ``refined``, ``n_states`` for ``lcm``; what :func:`refine` takes for ``refined``.
 
     Examples
     --------
