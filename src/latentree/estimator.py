@@ -50,7 +50,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     method : str
         How the tree is learned: ``clrg`` (the default), ``clnj``, ``nj``, ``rg``, ``cl_blind``,
         ``chow_liu`` from distances between the columns; ``reg_clrg``, ``reg_clnj``, ``lcm``,
-        ``bin`` by scoring models.
+        ``bin``, ``refined`` by scoring models.
     family : {"auto", "gaussian", "discrete", "symmetric"}
         What the columns are. "auto" goes by their types.
     refit : bool
@@ -59,7 +59,14 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     n_states : int, optional
         States of hidden variables in discrete models; for ``lcm`` the number of classes.
     n_hidden : int, optional
-        Most hidden variables, for ``reg_clrg`` and ``reg_clnj``.
+        Most hidden variables, for ``reg_clrg`` and ``reg_clnj``; for ``refined`` their number.
+    start : str or list of str, optional
+        For ``refined``: the method, or several, whose tree is refined. By default the one whose
+        tree has the highest BIC.
+    criterion : {"bic", "ebic", "aic", "cv"} or float
+        For ``refined``: the score that is maximised, see :func:`latentree.search.refine`.
+    max_states : int, optional
+        For ``refined``: most states of a hidden variable; by default free.
     prior_weight : float
         Weight of a uniform prior on discrete tables, as a number of rows.
     n_starts : int
@@ -67,7 +74,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     max_steps : int
         Most steps of EM.
     time_limit : float, optional
-        Most seconds for EM.
+        Most seconds for EM, and for the search of ``refined``.
     random_state : int, RandomState or Generator, optional
     verbose : int
         1 or more: progress on standard error.
@@ -102,6 +109,9 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         refit: bool = True,
         n_states: int | None = None,
         n_hidden: int | None = None,
+        start: str | list[str] | None = None,
+        criterion: str | float = "bic",
+        max_states: int | None = None,
         prior_weight: float = 0.0,
         n_starts: int = 3,
         max_steps: int = 5_000,
@@ -114,6 +124,9 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         self.refit = refit
         self.n_states = n_states
         self.n_hidden = n_hidden
+        self.start = start
+        self.criterion = criterion
+        self.max_states = max_states
         self.prior_weight = prior_weight
         self.n_starts = n_starts
         self.max_steps = max_steps
@@ -171,6 +184,14 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
             options["n_states"] = self.n_states
         elif self.method in ("reg_clrg", "reg_clnj"):
             options["n_hidden"] = self.n_hidden
+        elif self.method == "refined":
+            options |= {
+                "n_hidden": self.n_hidden,
+                "start": self.start,
+                "score": self.criterion,
+                "max_states": self.max_states,
+                "time_limit": limit,
+            }
         elif self.method not in BY_SCORES:
             options["n_states"] = self.n_states
             options["n_starts"] = self.n_starts

@@ -75,7 +75,7 @@ def fit_parameters(
         the Gaussian and the symmetric family.
     n_states : int, sequence or mapping, optional
         Discrete families: numbers of states of the hidden nodes. By default the most common
-        number among the variables.
+        number among the variables, or those of ``start``.
     start : model, optional
         Start from this model only, for instance to go on with a fit.
     n_starts : int
@@ -113,6 +113,8 @@ def fit_parameters(
         model = _from_distances(tree, data.table)
         report = _report(model, data, method="distances")
     elif method in ("ml", "stepwise"):
+        if n_states is None and isinstance(start, DiscreteTreeModel):
+            n_states = start.n_states[tree.n_observed :]
         problem = make_problem(tree, data.table, n_states, prior_weight, data.parts)
         budget = budget or Budget()
         keeper = None

@@ -16,7 +16,7 @@ from latentree.errors import ModelError
 from latentree.parts import Parts
 from latentree.search.binary_tree import binary_tree
 from latentree.search.latent_class import latent_class
-from latentree.search.refinement import refine
+from latentree.search.refinement import RefineReport, refine
 from latentree.search.regularized import regularized_cl_grouping
 from latentree.statistics import gather
 from latentree.structure import METHODS as BY_DISTANCES
@@ -58,7 +58,12 @@ def refined(
         raise ModelError(f"start is {start!r}, but a refinement starts from one of {known}")
     trees = [learn_tree(table, name) for name in names]
     found = [refine(tree, table, random_state=random_state, **options) for tree in trees]
-    return max(found, key=lambda fitted: fitted.report.score)
+    return max(found, key=_score)
+
+
+def _score(fitted: Fitted) -> float:
+    assert isinstance(fitted.report, RefineReport)
+    return fitted.report.score
 
 
 def _best_start(table: Table) -> Any:

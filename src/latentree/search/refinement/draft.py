@@ -254,12 +254,14 @@ class Draft:
     def set_star(self, centre: int, top: Any, tables: Mapping[int, Any]) -> None:
         """Make a node the root, and replace its entry and the tables of the edges around it.
 
-        Tables of nodes that are not next to it any more are left out.
+        What no longer fits, because other changes were made, is left out.
         """
         self.reroot(centre)
-        self.above[centre] = top
+        if np.shape(top) == np.shape(self.above[centre]):
+            self.above[centre] = top
         for node, table in tables.items():
-            if self.parent.get(node) == centre:
+            fits = self.parent.get(node) == centre
+            if fits and np.shape(table) == np.shape(self.above[node]):
                 self.above[node] = table
 
     def resize(self, node: int, top: Any, tables: Mapping[int, Any]) -> None:

@@ -127,12 +127,15 @@ class EdgeChanges(Judge):
         def change(draft: Draft) -> int:
             draft.cut(p, x)
             draft.tidy(p)
-            return x
+            return draft.tidy(x)[0]
 
         apart = self.rows.log_likelihood(pruned.side.top, pruned.arm)
         apart += pruned.rest.log_likelihood(left[0])
-        gain = apart - pruned.before - pruned.cost
-        return self.proposal(("cut", p, x), gain, {p, x, *left}, change, None)
+        new = self.draft.copy()
+        change(new)
+        gain = apart - pruned.before - (self.request.penalty(new) - self.price)
+        region = {p, x, *left, *self.draft.neighbours(x)}
+        return self.proposal(("cut", p, x), gain, region, change, None)
 
     def _places(self, pruned: _Pruned) -> list[int]:
         """Return where a subtree may hang."""
@@ -219,8 +222,8 @@ class EdgeChanges(Judge):
             return keep
 
         arms = self.arms(keep, drop) | self.arms(drop, keep)
-        region = {keep, drop, *arms}
-        return self.fitted(("contract", keep, drop), change, arms, region, self.before(keep))
+        key = ("contract", keep, drop)
+        return self.fitted(key, change, arms, {keep, drop}, self.before(keep))
 
     def _merge(self, keep: int, drop: int, between: int) -> list[Proposal]:
         """Make one of two hidden neighbours of a node."""
@@ -236,7 +239,7 @@ class EdgeChanges(Judge):
             arms[others[0]] = self.messages.get(others[0], between)
         else:
             arms[between] = self.messages.about(between, others)
-        region = {keep, drop, between, *arms}
+        region = {keep, drop, between, *others[:1]}
         return self.fitted(("merge", keep, drop), change, arms, region, self.before(keep))
 
     def _fuse(self, a: int, b: int) -> list[Proposal]:
@@ -257,7 +260,8 @@ class EdgeChanges(Judge):
             return a
 
         everyone = arms[a] | arms[b]
-        return self.fitted(("fuse", a, b), change, everyone, {a, b, *everyone}, self.before(a))
+        region = {a, b, *filter(self.draft.is_hidden, everyone)}
+        return self.fitted(("fuse", a, b), change, everyone, region, self.before(a))
 
     def _stand_ins(self) -> Iterator[Job]:
         """Let a hidden node take the place of an observed one with several neighbours."""
@@ -269,7 +273,7 @@ class EdgeChanges(Judge):
         arms = self.arms(node)
         arms[node] = Message(self.rows.seen(node), self.rows.nothing)
         return self.fitted(
-            ("demote", node), lambda d: d.stand_in(node), arms, arms, self.before(node)
+            ("demote", node), lambda d: d.stand_in(node), arms, {node}, self.before(node)
         )
 
     # Components that become one -----------------------------------------------------------------

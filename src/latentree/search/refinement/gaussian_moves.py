@@ -62,7 +62,7 @@ class Moves:
     """All changes of one draft."""
 
     def __init__(self, request: Request, data: FloatArray, n_samples: float) -> None:
-        self.draft, self.penalty, self.is_known = request
+        self.draft, self.penalty, self.is_known = request[:3]
         self.n_samples = n_samples
         self.map = Map(request.draft, data)
         self._fit_star = partial(fit_star, n_steps=STAR_STEPS, tolerance=TOLERANCE / n_samples)

@@ -4,7 +4,7 @@ Evidence on one side of a cut gives probabilities v of the states of x, evidence
 probabilities u of the states of y. An edge between x and y with the joint table
 P(y)·P(x) + M raises the log-likelihood by Σ w·log(1 + ũᵀMṽ), with ũ = u/P(y), ṽ = v/P(x). To
 second order the best M gains n/2·Σ r², where r are the canonical correlations of u and v; as for
-Gaussian variables −n/2·Σ log(1 − r²) is used, which is larger where they are strong.
+Gaussian variables −n/2·log(1 − Σ r²) is used, which is larger where they are strong.
 """
 
 from __future__ import annotations

@@ -72,7 +72,8 @@ class StateChanges(Judge):
             draft.resize(node, best.top, best.tables)
             return node
 
-        return self.fitted(key, change, arms, {node, *arms}, self.before(node))
+        region = {node, *filter(self.draft.is_hidden, arms)}
+        return self.fitted(key, change, arms, region, self.before(node))
 
 
 def _split(star: Star, state: int, rng: np.random.Generator) -> Star:

@@ -1,0 +1,357 @@
+"""Refinement of discrete trees: changes, what they are worth, and the search as a whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import latentree as lt
+from latentree.errors import ModelError
+from latentree.metrics import robinson_foulds
+from latentree.models import DiscreteTreeModel
+from latentree.search.refinement import refining as door
+from latentree.search.refinement.discrete import DiscreteEngine
+from latentree.search.refinement.draft import Conflict, DiscreteDraft
+from latentree.search.refinement.interaction import estimated_gains
+from latentree.search.refinement.messages import Messages, Rows
+from latentree.search.refinement.proposal import Penalty, Request
+from latentree.search.refinement.rounds import Rounds
+from latentree.table import Table, as_table
+from strategies import trees
+
+BIC = 0.5 * np.log(500)
+
+
+def random_model(tree, seed, max_states=3) -> DiscreteTreeModel:
+    rng = np.random.default_rng(seed)
+    states = rng.integers(2, max_states + 1, tree.n_nodes)
+    tables = [
+        rng.dirichlet(np.full(states[v], 0.8), size=None if p < 0 else states[p])
+        for v, p in enumerate(tree.parent)
+    ]
+    return DiscreteTreeModel(tree, tables)
+
+
+def random_table(model, seed, n=200, missing=0.0):
+    rng = np.random.default_rng(seed)
+    X = np.array(model.sample(n, rng))
+    X[rng.random(X.shape) < missing] = -1
+    return Table(X, model.schema)
+
+
+def log_likelihood(draft, table) -> float:
+    """The definition: that of the model that the draft stands for."""
+    return draft.model(table.schema).total_log_likelihood(table)
+
+
+models = st.builds(random_model, trees(max_inner=4), st.integers(0, 99))
+
+
+# Drafts -----------------------------------------------------------------------------------------
+
+
+@given(models, st.data())
+@settings(max_examples=50)
+def test_a_draft_stays_the_same_distribution_when_it_is_rooted_elsewhere(model, data):
+    table = random_table(model, 1, 20)
+    draft = DiscreteDraft.of(model)
+    draft.reroot(data.draw(st.sampled_from(sorted(draft.parent))))
+    assert log_likelihood(draft, table) == pytest.approx(model.total_log_likelihood(table))
+    assert draft.n_parameters == model.n_parameters
+
+
+@given(models, st.data())
+@settings(max_examples=50)
+def test_a_subtree_that_is_cut_and_hung_back_changes_nothing(model, data):
+    draft = DiscreteDraft.of(model)
+    if not draft.edges:
+        return
+    p, x = data.draw(st.sampled_from(draft.edges))
+    table, before = random_table(model, 1, 20), draft.copy()
+    link = draft.above[x]
+    draft.cut(p, x)
+    apart = draft.component(p), draft.component(x)
+    assert apart[0].isdisjoint(apart[1])
+    assert set().union(*apart) <= set(draft.parent)
+    draft.hang(x, p, link)
+    assert log_likelihood(draft, table) == pytest.approx(log_likelihood(before, table))
+
+
+@given(models, st.data())
+@settings(max_examples=50)
+def test_suppressed_nodes_leave_the_observed_ones_as_they_were(model, data):
+    draft = DiscreteDraft.of(model)
+    if not draft.edges:
+        return
+    p, x = data.draw(st.sampled_from(draft.edges))
+    draft.cut(p, x)
+    pieces = as_table(np.array(model.sample(20, 1)), schema=model.schema)
+    expected = _untidy_log_likelihood(draft, pieces)
+    draft.tidy(p)
+    draft.tidy(x)
+    assert log_likelihood(draft, pieces) == pytest.approx(expected)  # a Tree checks itself
+
+
+def _untidy_log_likelihood(draft, table) -> float:
+    """Hidden nodes with few neighbours are no Tree: messages do not mind."""
+    messages = Messages(draft, Rows(table))
+    return sum(messages.log_likelihood(root) for root in draft.roots)
+
+
+def test_a_component_cannot_be_hung_at_itself():
+    draft = DiscreteDraft.of(random_model(lt.simulate.double_star(6), 0))
+    with pytest.raises(Conflict):
+        draft.hang(0, 3, np.full((2, 2), 0.5))
+
+
+# Messages ---------------------------------------------------------------------------------------
+
+
+@given(models, st.sampled_from([0.0, 0.3]))
+@settings(max_examples=40)
+def test_every_node_sees_the_same_likelihood(model, missing):
+    table = random_table(model, 2, 30, missing)
+    draft = DiscreteDraft.of(model)
+    messages, rows = Messages(draft, Rows(table)), Rows(table)
+    for node in draft.parent:
+        found = rows.log_likelihood(messages.marginal[node], messages.get(node))
+        others = [r for r in draft.roots if r != draft.root_of(node)]
+        found += sum(messages.log_likelihood(root) for root in others)
+        assert found == pytest.approx(model.total_log_likelihood(table))
+
+
+# What changes are worth -------------------------------------------------------------------------
+
+
+def all_proposals(model, table, penalty):
+    engine = DiscreteEngine(table)
+    draft = engine.draft(model)
+    request = Request(draft, penalty, lambda key: False)
+    return draft, [*engine.structures(request), *engine.states(request)]
+
+
+@given(models, st.sampled_from([0.0, 0.2]), st.integers(0, 99))
+@settings(max_examples=25, deadline=None)
+def test_gains_are_those_of_the_changed_model(model, missing, seed):
+    """Whatever the change: the tree is valid, and its likelihood what the proposal says."""
+    table = random_table(model, seed, 60, missing)
+    penalty = Penalty(0.3, 0.2)
+    draft, proposals = all_proposals(model, table, penalty)
+    before = log_likelihood(draft, table) - penalty(draft)
+    for proposal in proposals:
+        changed = proposal.apply(draft)
+        tree = changed.tree(table.names)  # raises if a hidden node has too few neighbours
+        assert tree.n_observed == model.tree.n_observed
+        gain = log_likelihood(changed, table) - penalty(changed) - before
+        assert gain == pytest.approx(proposal.gain, abs=1e-6), proposal.key
+
+
+def test_every_kind_of_change_is_proposed():
+    kinds = Counter()
+    for seed in range(6):
+        tree = lt.simulate.random_latent_tree(9, seed)
+        model = random_model(tree, seed)
+        table = random_table(model, seed, 80)
+        for start in (model, _fitted("chow_liu", table)):
+            kinds.update(p.key[0] for p in all_proposals(start, table, Penalty(1.0))[1])
+    expected = "regraft insert contract fuse merge demote cut more fewer"
+    assert set(expected.split()) <= set(kinds)
+
+
+def _fitted(method, table):
+    tree = lt.structure.mutual_information_tree(table)
+    return lt.fit_parameters(tree, table).model
+
+
+@given(st.integers(0, 10_000), st.floats(0.0, 0.2), st.integers(2, 4), st.integers(2, 4))
+@settings(max_examples=60)
+def test_estimates_approximate_what_an_edge_gains(seed, strength, k, other):
+    """Between observed variables the best edge gains n·I(x; y); to second order that is it."""
+    rng = np.random.default_rng(seed)
+    n = 4_000
+    x = rng.integers(0, k, n)
+    y = np.where(rng.random(n) < strength, x % other, rng.integers(0, other, n))
+    joint = np.histogram2d(x, y, [k, other], [[-0.5, k - 0.5], [-0.5, other - 0.5]])[0]
+    apart = np.outer(joint.sum(1), joint.sum(0)) / n
+    gain = float((joint[joint > 0] * np.log(joint[joint > 0] / apart[joint > 0])).sum())
+    sides = [np.eye(k)[x].T, np.eye(other)[y].T]
+    [[estimate]] = estimated_gains(sides[:1], sides[1:], np.ones(n))
+    assert estimate == pytest.approx(gain, rel=0.3, abs=1.0)
+
+
+# The search -------------------------------------------------------------------------------------
+
+
+def sampled(tree, n, seed=0, n_states=2):
+    truth = lt.simulate.random_discrete_model(tree, n_states, seed)
+    return truth, as_table(truth.sample(n, seed + 1), schema=truth.schema)
+
+
+def test_the_score_is_that_of_the_model_and_never_goes_down():
+    _, table = sampled(lt.simulate.random_latent_tree(12, 3), 800)
+    start = lt.structure.mutual_information_tree(table)
+    engine = DiscreteEngine(table)
+    scores: list[float] = []
+    rounds = Rounds(engine, np.inf, lambda _, score: scores.append(score))
+    model = lt.fit_parameters(start, table).model
+    end = rounds.run(engine.draft(model), Penalty(BIC))
+    assert scores == sorted(scores)
+    assert len(scores) > 1
+    fresh = engine.model(end.draft).total_log_likelihood(table)
+    assert end.score == pytest.approx(fresh - BIC * end.draft.n_parameters)
+    refined, report = lt.search.refine(start, table)
+    assert report.log_likelihood == pytest.approx(refined.total_log_likelihood(table))
+    assert report.score == pytest.approx(report.bic_score)
+    assert report.score >= lt.fit_parameters(start, table).report.bic_score
+    assert sum(count for count, _ in report.gains().values()) == len(report.moves)
+
+
+def test_one_and_two_threads_give_the_same(monkeypatch):
+    _, table = sampled(lt.simulate.random_latent_tree(10, 5), 500)
+    start = lt.structure.mutual_information_tree(table)
+    found = []
+    for threads in ("1", "2"):
+        monkeypatch.setenv("LATENTREE_NUM_THREADS", threads)
+        model, report = lt.search.refine(start, table, random_state=3)
+        found.append((model.tree.canonical, report.score, report.moves))
+    assert found[0] == found[1]
+
+
+def test_the_true_model_stays_on_many_rows():
+    truth, table = sampled(lt.simulate.double_star(8), 20_000)
+    model, report = lt.search.refine(truth, table)
+    assert model.tree.same_structure(truth.tree)
+    assert report.moves == ()
+
+
+def test_the_truth_is_found_from_a_tree_without_hidden_nodes():
+    truth, table = sampled(lt.simulate.double_star(8), 5_000)
+    model, _ = lt.search.refine(lt.structure.mutual_information_tree(table), table)
+    assert robinson_foulds(model.tree, truth.tree) == 0
+
+
+def test_states_grow_to_their_number_and_not_beyond():
+    star = lt.simulate.latent_class(8)
+    rng = np.random.default_rng(0)
+    truth = DiscreteTreeModel(star, [*rng.dirichlet([0.4, 0.4], (8, 3)), np.full(3, 1 / 3)])
+    table = as_table(truth.sample(5_000, 1), schema=truth.schema)
+    model, report = lt.search.refine(star.renamed(table.names), table)
+    assert model.n_states[-1] == 3
+    assert report.gains()["more"][0] == 1
+    binary, _ = lt.search.refine(star.renamed(table.names), table, max_states=2)
+    assert binary.n_states.max() == 2
+
+
+@pytest.mark.parametrize("n_hidden", [0, 1, 2, 4])
+def test_a_forced_number_of_hidden_variables_is_kept(n_hidden):
+    truth, table = sampled(lt.simulate.double_star(10), 1_000)
+    model, _ = lt.search.refine(truth, table, n_hidden=n_hidden, max_states=2)
+    assert model.tree.n_hidden == n_hidden
+
+
+def test_missing_cells_and_weights():
+    truth, table = sampled(lt.simulate.double_star(8), 3_000)
+    X = np.array(table.values, float)
+    X[np.random.default_rng(2).random(X.shape) < 0.1] = np.nan
+    holes = as_table(X, schema=table.schema)
+    start = lt.structure.chow_liu(lt.information_distances(holes))
+    model, report = lt.search.refine(start, holes)
+    assert robinson_foulds(model.tree, truth.tree) <= 1
+    assert report.log_likelihood == pytest.approx(model.total_log_likelihood(holes))
+    twice = lt.search.refine(start, np.vstack([X, X]), "discrete")
+    weighted = lt.search.refine(start, X, "discrete", weights=np.full(len(X), 2.0))
+    assert weighted.report.score == pytest.approx(twice.report.score, rel=1e-6)
+
+
+def test_independent_blocks_are_cut_apart_and_blocks_that_belong_together_joined():
+    blocks = [sampled(lt.simulate.latent_class(4), 2_000, seed)[1].values for seed in (0, 1)]
+    X = np.column_stack(blocks)
+    chain = lt.Tree(np.arange(-1, 7), n_observed=8)
+    model, _ = lt.search.refine(chain, X, "discrete")
+    components = model.tree.components
+    assert len(set(components[:4]) | set(components[4:8])) == 2
+    _, table = sampled(lt.simulate.latent_class(4), 2_000)
+    apart = lt.Tree(np.full(4, -1), n_observed=4, names=table.names)
+    joined, report = lt.search.refine(apart, table)
+    assert joined.tree.roots.size == 1
+    assert "link" in report.gains()
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        lt.Tree([-1, 0], n_observed=2),
+        lt.simulate.latent_class(5),
+        lt.Tree(np.arange(-1, 5), n_observed=6),
+        lt.Tree(np.full(4, -1), n_observed=4),
+    ],
+    ids=["two", "star", "chain", "apart"],
+)
+def test_independent_variables_end_as_nothing(tree):
+    X = np.random.default_rng(0).integers(0, 2, (400, tree.n_observed))
+    model, _ = lt.search.refine(tree, X, "discrete")
+    assert model.tree.n_edges <= 2  # pairs may look dependent by chance
+    assert model.tree.n_hidden == 0
+
+
+def test_the_time_limit_holds_and_an_interrupt_gives_the_best_so_far():
+    _, table = sampled(lt.simulate.random_latent_tree(15, 1), 500)
+    start = lt.structure.mutual_information_tree(table)
+    _, report = lt.search.refine(start, table, time_limit=0.0)
+    assert report.moves == ()
+    assert "time limit reached" in report.notes
+
+    def interrupt(changes, score):
+        raise KeyboardInterrupt
+
+    _, stopped = lt.search.refine(start, table, progress=interrupt)
+    assert "interrupted" in stopped.notes
+    assert stopped.score >= report.score - 1e-6
+
+
+def test_different_numbers_of_states_are_refined_from_a_tree_of_mutual_information():
+    rng = np.random.default_rng(0)
+    hidden = rng.integers(0, 2, 1_500)
+    X = np.column_stack([(hidden + (rng.random(1_500) < 0.2)) % 2 for _ in range(5)])
+    wide = X[:, 3:] + 2 * rng.integers(0, 2, (1_500, 2))
+    X = X[:, :3]
+    model, report = lt.search.learn_model(np.hstack([X, wide]), "refined", "discrete")
+    assert model.tree.n_hidden >= 1
+    assert report.method == "refined"
+
+
+# The door ---------------------------------------------------------------------------------------
+
+
+def test_scores_by_name():
+    _, table = sampled(lt.simulate.latent_class(5), 500)
+    bic = door.penalty_of("bic", table)
+    assert bic.per_parameter == pytest.approx(0.5 * np.log(500))
+    assert door.penalty_of(0.5, table) == bic.scaled(0.5)
+    assert door.penalty_of("aic", table).per_parameter == 1.0
+    assert door.penalty_of("ebic", table).per_edge == pytest.approx(np.log(5))
+    for wrong in ("bayes", -1.0, True):
+        with pytest.raises(ModelError, match="score is"):
+            door.penalty_of(wrong, table)
+
+
+def test_what_cannot_be_refined():
+    tree = lt.simulate.latent_class(4)
+    X = np.random.default_rng(0).integers(0, 2, (50, 4))
+    with pytest.raises(ModelError, match="symmetric"):
+        lt.search.refine(tree, X, "symmetric")
+    with pytest.raises(ModelError, match="max_states is 1"):
+        lt.search.refine(tree, X, "discrete", max_states=1)
+    with pytest.raises(ModelError, match="start is 'lcm'"):
+        lt.search.learn_model(X, "refined", "discrete", start="lcm")
+
+
+def test_several_starts_give_the_best_of_them():
+    _, table = sampled(lt.simulate.random_latent_tree(8, 2), 400)
+    each = [lt.search.learn_model(table, "refined", start=s).report.score for s in ("nj", "clrg")]
+    both = lt.search.learn_model(table, "refined", start=["nj", "clrg"]).report.score
+    assert both == pytest.approx(max(each))
