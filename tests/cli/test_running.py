@@ -49,11 +49,14 @@ def test_help_loads_nothing_heavy(arguments):
 
 
 def test_help_is_quick():
+    """Processor time, which a busy machine does not stretch as it does the clock's."""
+    resource = pytest.importorskip("resource")
     seconds = []
     for _ in range(5):
-        start = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = spawn("--help")
-        seconds.append(time.perf_counter() - start)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
         assert done.returncode == 0
     assert min(seconds) < 0.5
 
