@@ -4,7 +4,9 @@
 
 Every part runs in a process of its own, so that its peak memory is its own. ``gaussian``: CLNJ
 from a known latent tree of many variables, against the blocked float32 product of all pairs.
-``growth``: how the time of CLNJ grows with the variables.
+``growth``: how the time of CLNJ grows with the variables. ``spanning``: spanning trees from blocks
+and from the matrix, of inputs with ties. ``text``: structure and EM of sparse documents whose words
+have Zipf's frequencies and hang on a known tree.
 """
 
 from __future__ import annotations
@@ -19,9 +21,12 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
+import scipy.sparse
 
+import latentree as lt
 from common import show
 from latentree import information_distances, metrics, simulate, structure
+from latentree.structure.spanning import spanning_edges
 
 Options = argparse.Namespace
 
@@ -100,7 +105,124 @@ def growth(options: Options) -> None:
     print(f"exponent from {sizes[0]:,} to {sizes[-1]:,} variables: {slope:.2f} (goal 2.1)\n")
 
 
-PARTS: dict[str, Callable[[Options], None]] = {"gaussian": gaussian, "growth": growth}
+def tied_table(m: int, n: int, kind: int, rng: np.random.Generator):
+    """Return data with few ties (real columns, some of them copies) or many (0/1 columns)."""
+    hidden = rng.standard_normal((n, 1 + m // 10))
+    x = hidden[:, rng.integers(0, 1 + m // 10, m)] + rng.standard_normal((n, m))
+    if kind == 0:
+        x[:, rng.integers(0, m, m // 4)] = x[:, rng.integers(0, m, m // 4)]
+        return x
+    x = (x > 1.5 * (kind - 1)).astype(np.int8)
+    x = x[:, (x.min(axis=0) == 0) & (x.max(axis=0) == 1)]
+    return x if kind == 1 else scipy.sparse.csr_array(x)
+
+
+def spanning(options: Options) -> None:
+    """Whether spanning trees from blocks are those of the matrix."""
+    most = options.variables or (200 if options.quick else 3_000)
+    rng = np.random.default_rng(0)
+    n_inputs = 20 if options.quick else 200
+    same = 0
+    for number in range(n_inputs):
+        m = int(rng.integers(3, most + 1))
+        x = tied_table(m, int(rng.integers(5, options.rows or 200)), number % 3, rng)
+        dense, lazy = (information_distances(x, dense=choice) for choice in (True, False))
+        same += np.array_equal(spanning_edges(dense), spanning_edges(lazy))
+    print(f"spanning trees of blocks and of the matrix: {same} of {n_inputs} equal, "
+          f"m up to {most:,}\n")  # fmt: skip
+
+
+# Documents --------------------------------------------------------------------------------------
+
+
+def zipf_shares(m: int, per_row: float) -> np.ndarray:
+    """Return frequencies c/rank of m words, at most ½, that sum to so many words a document."""
+    low, high = 0.0, float(m)
+    for _ in range(100):
+        c = 0.5 * (low + high)
+        total = np.minimum(c / np.arange(1, m + 1), 0.5).sum()
+        low, high = (c, high) if total < per_row else (low, c)
+    return np.minimum(c / np.arange(1, m + 1), 0.5)
+
+
+def documents(n: int, m: int, per_row: float, seed: int):
+    """Return a known tree over m words, and n documents as a sparse 0/1 matrix.
+
+    Topics (hidden nodes) are on in a fifth of the documents and correlate by 0.5 to 0.9 with their
+    neighbours; 0.6 to 0.95 of a word's occurrences are where its topic is on.
+    """
+    rng = np.random.default_rng(seed)
+    tree = simulate.random_latent_tree(m, rng, inner_share=0.0, merge_share=0.6)
+    root = int(tree.hidden[0])
+    tree = tree.rerooted(root)
+    q, share = 0.2, rng.permutation(zipf_shares(m, per_row))
+    topic = np.zeros((tree.n_nodes, n), bool)  # of hidden nodes only
+    rows, columns = [], []
+    for v in tree.order.tolist():
+        above = int(tree.parent[v])
+        if v == root:
+            topic[v] = rng.random(n) < q
+        elif v >= m:
+            rho = rng.uniform(0.5, 0.9)
+            topic[v] = rng.random(n, np.float32) < np.where(
+                topic[above], q + rho * (1 - q), q - rho * q
+            )
+        else:
+            inside = min(0.95, rng.uniform(0.6, 0.95) * share[v] / q)
+            outside = (share[v] - q * inside) / (1 - q)
+            for where, p in ((topic[above], inside), (~topic[above], outside)):
+                open_ = np.flatnonzero(where)
+                chosen = rng.choice(open_, rng.binomial(open_.size, p), replace=False)
+                rows.append(chosen.astype(np.int32))
+                columns.append(np.full(chosen.size, v, np.int32))
+    cells = np.concatenate(rows), np.concatenate(columns)
+    ones = np.ones(cells[0].size, np.int8)
+    return tree, scipy.sparse.csr_array((ones, cells), shape=(n, m))
+
+
+def learned_from(words):
+    """Return seconds for the counts, the tree by CLNJ, and seconds for that."""
+    counting, distances = timed(lambda: information_distances(words))
+    learning, tree = timed(lambda: structure.cl_grouping(distances, "nj"))
+    return counting, tree, learning
+
+
+def text(options: Options) -> None:
+    """Structure and EM of sparse documents."""
+    n = options.rows or (5_000 if options.quick else 300_000)
+    m = options.variables or (300 if options.quick else 10_000)
+    sampling, (truth, words) = timed(lambda: documents(n, m, 0.015 * m, 1))
+    before = peak_memory()
+    counting, tree, learning = learned_from(words)
+    distance = metrics.robinson_foulds(truth.renamed(tree.names[:m]), tree)
+    fitting, (model, report) = timed(
+        lambda: lt.fit_parameters(
+            tree, words, n_starts=1, random_state=0, budget=lt.em.Budget(max_steps=options.steps)
+        )
+    )
+    some = words[: min(n, 20_000)]
+    scoring, _ = timed(lambda: model.log_likelihood(some))
+    inferring, _ = timed(lambda: model.posterior(some))
+    total = counting + learning + fitting
+    header = ["sparse documents", "words a row", "sampled s", "counts s", "CLNJ s", "EM s",
+              "steps", "in all s", "goal", "peak GB", "goal", "scored s", "inferred s"]  # fmt: skip
+    line = [f"{n:,} × {m:,}", f"{words.nnz / n:.0f}", f"{sampling:.1f}", f"{counting:.1f}",
+            f"{learning:.1f}", f"{fitting:.1f}", f"{report.n_steps}", f"{total:.1f}", "1800",
+            f"{peak_memory():.2f}", "16", f"{scoring:.2f}", f"{inferring:.2f}"]  # fmt: skip
+    show(header, [line])
+    print(
+        f"peak {before:.2f} GB before learning; hidden {tree.n_hidden:,} (true "
+        f"{truth.n_hidden:,}), Robinson-Foulds {distance}; log-likelihood "
+        f"{report.log_likelihood:,.0f}, converged: {report.converged}\n"
+    )
+
+
+PARTS: dict[str, Callable[[Options], None]] = {
+    "gaussian": gaussian,
+    "growth": growth,
+    "spanning": spanning,
+    "text": text,
+}
 
 
 def main() -> None:
@@ -109,6 +231,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--variables", type=int, help="number of variables")
     parser.add_argument("--rows", type=int, help="number of rows")
+    parser.add_argument("--steps", type=int, default=50, help="most steps of EM")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     parts = options.parts or list(PARTS)
