@@ -399,11 +399,13 @@ class _OnDemand:
 
     def _same(self, rows: Index, columns: Index) -> tuple[IntArray, IntArray]:
         """Where in a block a variable meets itself."""
-        every = np.arange(self.statistic.n_variables)
-        a, b = every[self._of(rows)], every[self._of(columns)]
-        among = np.flatnonzero(np.isin(a, b))
+        a, b = (self._numbers(self._of(index)) for index in (rows, columns))
+        among = np.flatnonzero(np.isin(a, b)) if a.size > _TILE else np.arange(a.size)
         row, column = np.nonzero(np.equal.outer(a[among], b))
         return among[row], column
+
+    def _numbers(self, index: Index) -> IntArray:
+        return np.arange(self.statistic.n_variables)[index] if isinstance(index, slice) else index
 
     def _r_of(self, first: IntArray, second: IntArray) -> FloatArray:
         """Return r of pairs, of each with the higher number first."""
