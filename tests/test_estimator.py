@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
 from sklearn.base import clone
@@ -185,3 +187,94 @@ def test_mistakes_are_named(real):
     learned = lt.LatentTree().fit(real)
     with pytest.raises(ValueError, match="expecting 8 features"):
         learned.score(real[:, :3])
+
+
+# Files and parts --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    monkeypatch.setattr(lt.parts.rows, "PART_CELLS", 64 * 8)
+
+
+def as_parquet(X, path, names=None):
+    names = names or [f"v{j}" for j in range(X.shape[1])]
+    pq.write_table(pa.table({name: X[:, j] for j, name in enumerate(names)}), path)
+    return path
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("kind", ["real", "missing", "coded"])
+@pytest.mark.parametrize("method", ["clrg", "chow_liu"])
+def test_a_path_is_fitted_like_the_table(kind, method, real, coded, tmp_path):
+    X = {"real": real, "missing": real.copy(), "coded": coded}[kind]
+    if kind == "missing":
+        X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    path = as_parquet(X, tmp_path / "data.parquet")
+    frame = pa.table({f"v{j}": X[:, j] for j in range(8)})
+    ours = lt.LatentTree(method, random_state=0).fit(path)
+    theirs = lt.LatentTree(method, random_state=0).fit(frame)
+    assert ours.tree_.same_structure(theirs.tree_)
+    assert list(ours.feature_names_in_) == list(theirs.feature_names_in_)
+    assert ours.n_features_in_ == 8
+    assert ours.report_.log_likelihood == pytest.approx(theirs.report_.log_likelihood, rel=1e-9)
+    for each in (ours, theirs):
+        for X_ in (path, str(path), frame):
+            assert each.score(X_) == pytest.approx(theirs.score(frame), rel=1e-7)
+    assert ours.bic(path) == pytest.approx(theirs.bic(frame))
+    assert ours.aic(path) == pytest.approx(theirs.aic(frame))
+    np.testing.assert_allclose(ours.score_samples(path), ours.score_samples(frame))
+    np.testing.assert_allclose(ours.transform(path), ours.transform(frame))
+    np.testing.assert_allclose(ours.impute(path), ours.model_.impute(frame))
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_methods_that_score_models_take_files_too(coded, tmp_path):
+    path = as_parquet(coded, tmp_path / "data.parquet")
+    learned = lt.LatentTree("lcm", n_states=2, random_state=0).fit(path)
+    theirs = lt.LatentTree("lcm", n_states=2, random_state=0).fit(coded)
+    assert learned.score(path) == pytest.approx(theirs.score(coded), rel=1e-6)
+    with pytest.raises(ModelError, match="checkpoint"):
+        lt.LatentTree("lcm", checkpoint=tmp_path / "fit.npz").fit(path)
+
+
+def test_partial_fit_of_real_rows_is_the_fit_of_all(real):
+    learned = lt.LatentTree(random_state=0)
+    for start in range(0, 1_000, 130):
+        learned.partial_fit(real[start : start + 130])
+    assert learned.statistics_.n_rows == 1_000
+    whole = lt.LatentTree(random_state=0).fit(real)
+    assert learned.tree_.same_structure(whole.tree_)
+    assert learned.score(real) == pytest.approx(whole.score(real), rel=1e-8)
+    learned.partial_fit(real)  # goes on, and the model follows
+    assert learned.report_.n_samples == 2_000
+    learned.fit(real)
+    assert not hasattr(learned, "statistics_")
+
+
+def test_partial_fit_of_few_distinct_rows(coded):
+    X = coded[:, :4]
+    learned = lt.LatentTree(random_state=0).partial_fit(X[:600]).partial_fit(X[600:])
+    whole = lt.LatentTree(random_state=0).fit(X)
+    assert learned.score(X) == pytest.approx(whole.score(X), rel=1e-5)
+
+
+def test_partial_fit_says_what_statistics_cannot_tell(real):
+    X = real.copy()
+    X[0, 0] = np.nan
+    learned = lt.LatentTree(random_state=0).partial_fit(X[:500]).partial_fit(X[500:])
+    assert learned.tree_.same_structure(lt.LatentTree().fit(X).tree_)
+    with pytest.raises(ModelError, match="do not suffice"):
+        learned.score(X)
+    with pytest.raises(ValueError, match="5 features"):
+        learned.partial_fit(real[:, :5])
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_stepwise_and_checkpoint_are_options(coded, tmp_path):
+    path = as_parquet(coded, tmp_path / "data.parquet")
+    checkpoint = tmp_path / "fit.npz"
+    plain = lt.LatentTree(random_state=0).fit(path)
+    learned = lt.LatentTree(random_state=0, stepwise=True, checkpoint=checkpoint).fit(path)
+    assert checkpoint.exists()
+    assert learned.score(path) == pytest.approx(plain.score(path), rel=1e-4)

@@ -16,12 +16,23 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from latentree.em import Budget, Fitted, fit_parameters
 from latentree.errors import DataError, ModelError
+from latentree.files.parts import as_parts, is_parted
+from latentree.files.results import (
+    blocks_of,
+    impute_part,
+    infer_part,
+    posterior_names,
+    score_part,
+)
 from latentree.models import DiscreteTreeModel
 from latentree.models.evidence import Node, node_number
+from latentree.parts import Parts, cut_table
 from latentree.search.learn import BY_SCORES, METHODS, learn_model, learn_tree
+from latentree.statistics import Statistics, gather
 from latentree.table import Table, as_table
 from latentree.tree import Tree
 from latentree.tree.build import FloatArray
+from latentree.writing import PathLike
 
 try:  # scikit-learn 1.9 and later
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -33,6 +44,9 @@ except ImportError:
     def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
         """Stand-in for a scikit-learn that has no callbacks."""
         return method
+
+
+_LEARNED = ("model_", "report_", "tree_", "n_hidden_")
 
 
 def _is_discrete(estimator: Any) -> bool:
@@ -75,6 +89,11 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         Most steps of EM.
     time_limit : float, optional
         Most seconds for EM, and for the search of ``refined``.
+    stepwise : bool
+        Whether EM begins with stepwise passes over parts of the rows: quicker for millions of them.
+    checkpoint : path, optional
+        A file that keeps EM while it is under way, so that a fit that was broken off goes on from
+        it; for methods that need only distances.
     random_state : int, RandomState or Generator, optional
     verbose : int
         1 or more: progress on standard error.
@@ -88,6 +107,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if the columns have names.
+    statistics_ : Statistics
+        Only after :meth:`partial_fit`.
 
     Examples
     --------
@@ -116,6 +137,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         n_starts: int = 3,
         max_steps: int = 5_000,
         time_limit: float | None = None,
+        stepwise: bool = False,
+        checkpoint: PathLike | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -131,6 +154,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         self.n_starts = n_starts
         self.max_steps = max_steps
         self.time_limit = time_limit
+        self.stepwise = stepwise
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
 
@@ -145,40 +170,118 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     # Learning -------------------------------------------------------------------------------
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> LatentTree:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        client: Any = None,
+    ) -> LatentTree:
         """Learn the tree and its parameters.
 
         Parameters
         ----------
+        X : table, path, dask collection or Parts
+            pandas, polars, pyarrow, numpy or sparse 0/1; cells may be missing. Files and folders
+            (Parquet, Arrow, text), dask arrays and dataframes are read part by part and need not
+            fit into memory; see :func:`latentree.as_parts`.
+        y : ignored
+        sample_weight : array, optional
+            How much each row counts.
+        client : dask.distributed.Client, optional
+            The cluster that reads and computes. Without it everything happens in this process.
+        """
+        self._check_method()
+        self.__dict__.pop("statistics_", None)
+        data: Table | Parts
+        if client is not None or is_parted(X):
+            data = as_parts(X, self.family, weights=sample_weight, client=client)
+            self._note_columns(data)
+            gather(data).require_learnable()
+        else:
+            X = self._checked(X, reset=True)
+            data = as_table(X, self.family, weights=_weights(sample_weight, X))
+            if data.n_rows < 2:
+                raise DataError("there is 1 sample (n_samples=1), but learning needs at least 2")
+            data.require_learnable()
+        self._keep(self._learn(data, self._reporter()))
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> LatentTree:
+        """Add rows to the statistics; the tree and the model are learned when they are asked for.
+
+        Statistics suffice for real columns without missing cells, and for discrete ones as long as
+        the distinct rows are few. The first rows must show every label of discrete columns.
+
+        Parameters
+        ----------
         X : table
-            pandas, polars, pyarrow, numpy or sparse 0/1; cells may be missing.
         y : ignored
         sample_weight : array, optional
             How much each row counts.
         """
+        self._check_method()
+        known: Statistics | None = getattr(self, "statistics_", None)
+        X = self._checked(X, reset=known is None)
+        table = as_table(
+            X,
+            self.family if known is None else "auto",
+            weights=_weights(sample_weight, X),
+            schema=None if known is None else known.schema,
+        )
+        for name in _LEARNED:
+            self.__dict__.pop(name, None)
+        added = Statistics.of(table, like=known)
+        self.statistics_ = added if known is None else known + added
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _LEARNED or "statistics_" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        statistics: Statistics = self.statistics_
+        statistics.require_learnable()
+        table = statistics.equivalent_table()
+        if table is not None:
+            self._keep(self._learn(table, self._reporter()))
+            return self.__dict__[name]
+        if name == "tree_" and self.method not in BY_SCORES:
+            return learn_tree(statistics, self.method)
+        raise ModelError(
+            "statistics do not suffice for parameters where cells are missing or the distinct rows "
+            "are many: fit the data as a whole, for instance from a file"
+        )
+
+    def _check_method(self) -> None:
         if self.method not in METHODS:
             raise ModelError(f"method is {self.method!r}, but must be one of {', '.join(METHODS)}")
-        X = self._checked(X, reset=True)
-        table = as_table(X, self.family, weights=_weights(sample_weight, X))
-        if table.n_rows < 2:
-            raise DataError("there is 1 sample (n_samples=1), but learning needs at least 2")
-        table.require_learnable()
-        fitted = self._learn(table, self._reporter())
+
+    def _note_columns(self, data: Parts) -> None:
+        """Remember the columns as scikit-learn does."""
+        self.n_features_in_ = data.n_columns
+        self.__dict__.pop("feature_names_in_", None)
+        if data.names != tuple(f"x{j}" for j in range(data.n_columns)):
+            self.feature_names_in_ = np.array(data.names, object)
+
+    def _keep(self, fitted: Fitted) -> None:
         self.model_, self.report_ = fitted
         self.tree_: Tree = self.model_.tree
         self.n_hidden_ = self.tree_.n_hidden
-        return self
 
-    def _learn(self, table: Table, progress: Callable[[int, float], None] | None) -> Fitted:
+    def _learn(self, data: Table | Parts, progress: Callable[[int, float], None] | None) -> Fitted:
         if not self.refit and self.method not in BY_SCORES:
-            return fit_parameters(learn_tree(table, self.method), table, method="distances")
-        return learn_model(table, self.method, progress=progress, **self._options())
+            return fit_parameters(learn_tree(data, self.method), data, method="distances")
+        return learn_model(data, self.method, progress=progress, **self._options())
 
     def _options(self) -> dict[str, Any]:
         limit = np.inf if self.time_limit is None else self.time_limit
         options: dict[str, Any] = {
             "budget": Budget(max_steps=self.max_steps, time_limit=limit),
             "random_state": _generator(self.random_state),
+            "stepwise": self.stepwise,
+            "checkpoint": self.checkpoint,
         }
         if self.method == "lcm":
             options["n_states"] = self.n_states
@@ -231,50 +334,61 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
 
     def _table(self, X: Any, sample_weight: ArrayLike | None = None) -> Table:
         check_is_fitted(self)
+        if is_parted(X):
+            return self._parts(X, sample_weight).to_table()
         X = self._checked(X, reset=False)
         return as_table(X, schema=self.model_.schema, weights=_weights(sample_weight, X))
+
+    def _parts(self, X: Any, sample_weight: ArrayLike | None = None) -> Parts:
+        """Return data in parts: as it comes, or the table that it is."""
+        check_is_fitted(self)
+        if is_parted(X):
+            return as_parts(X, schema=self.model_.schema, weights=sample_weight)
+        return cut_table(self._table(X, sample_weight))
+
+    def _blocks(self, X: Any, function: Callable[..., Any]) -> NDArray[Any]:
+        """Put together what a function says of every part of the rows."""
+        parts = self._parts(X)
+        return np.concatenate([block for block, _ in blocks_of(parts, function, self.model_)])
 
     def transform(self, X: Any) -> FloatArray:
         """Infer the hidden variables of each row.
 
         Gaussian: the posterior mean of each hidden variable. Discrete: the probability of each of
-        its states, one column a state.
+        its states, one column a state. ``files.write_posteriors`` writes what is too much to be
+        returned.
         """
-        posterior = self._model().posterior(self._table(X))
-        if isinstance(self.model_, DiscreteTreeModel):
-            return np.asarray(posterior.probabilities)
-        return np.asarray(posterior.mean)
+        return self._blocks(X, infer_part)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the columns of :meth:`transform`: ``h1`` or ``h1=0``, ``h1=1``."""
         check_is_fitted(self)
-        hidden = self.tree_.hidden
-        if not isinstance(self.model_, DiscreteTreeModel):
-            return np.array([self.tree_.names[node] for node in hidden], object)
-        counts = self.model_.n_states
-        return np.array(
-            [f"{self.tree_.names[v]}={state}" for v in hidden for state in range(counts[v])], object
-        )
+        return np.array(posterior_names(self.model_), object)
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log-likelihood of each row."""
-        return np.asarray(self._model().log_likelihood(self._table(X)))
+        return self._blocks(X, score_part)[:, 0]
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Mean log-likelihood of the rows."""
-        table = self._table(X, sample_weight)
-        return float(self.model_.total_log_likelihood(table) / table.total_weight)
+        total, weight = self._total(X, sample_weight)
+        return total / weight
+
+    def _total(self, X: Any, sample_weight: ArrayLike | None = None) -> tuple[float, float]:
+        """Log-likelihood of all rows, and their weight."""
+        parts = self._parts(X, sample_weight)
+        total, weight = parts.tables.total(_likelihood_and_weight, self.model_)
+        return float(total), float(weight)
 
     def bic(self, X: Any) -> float:
         """Return −2·LL + κ·log n: lower is better, as elsewhere in scikit-learn."""
-        table = self._table(X)
-        penalty = self.model_.n_parameters * np.log(table.total_weight)
-        return float(penalty - 2.0 * self.model_.total_log_likelihood(table))
+        total, weight = self._total(X)
+        return float(self.model_.n_parameters * np.log(weight) - 2.0 * total)
 
     def aic(self, X: Any) -> float:
         """Return −2·LL + 2·κ: lower is better."""
-        log_likelihood = self._model().total_log_likelihood(self._table(X))
-        return float(2.0 * self.model_.n_parameters - 2.0 * log_likelihood)
+        total, _ = self._total(X)
+        return float(2.0 * self.model_.n_parameters - 2.0 * total)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> NDArray[Any]:
         """Draw new rows."""
@@ -285,8 +399,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
 
         Real cells get their posterior mean, discrete ones their most probable value.
         """
-        filled = self._model().impute(self._table(X))
-        return _like(X, filled, self.model_.schema.names)
+        filled = self._blocks(X, impute_part)
+        return filled if is_parted(X) else _like(X, filled, self.model_.schema.names)
 
     @available_if(_is_discrete)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, variable: Node) -> FloatArray:
@@ -310,11 +424,15 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
 
     def _html_repr(self) -> str:
         plain = str(super()._html_repr())
-        if not hasattr(self, "model_"):
+        if "model_" not in self.__dict__:
             return plain
         # Pictures are a layer above: looked up when a notebook asks, not imported.
         notebook = importlib.import_module("latentree.plot.notebook")
         return str(notebook.fitted_html(self)) + plain
+
+
+def _likelihood_and_weight(table: Table, model: Any) -> FloatArray:
+    return np.array([model.total_log_likelihood(table), table.total_weight])
 
 
 def _weights(sample_weight: ArrayLike | None, X: Any) -> Any:

@@ -11,7 +11,8 @@ from latentree import files, metrics
 from latentree.cli import app, demo, hidden, outputs
 from latentree.cli.data import described
 from latentree.datasets import load_holzinger
-from latentree.files.tables import read_table, write_table
+from latentree.files.tables import read_table
+from latentree.files.writers import write_table
 from latentree.search import METHODS
 from latentree.search import learn as learn_module
 from latentree.table import as_table

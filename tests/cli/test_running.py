@@ -15,7 +15,7 @@ import pytest
 from latentree import __version__
 from latentree.cli import main
 from latentree.errors import LatentTreeError
-from latentree.files.tables import write_table
+from latentree.files.writers import write_table
 
 LATENTREE = [sys.executable, "-m", "latentree"]
 
@@ -113,7 +113,8 @@ def mistakes(made: Path, folder: Path):
     (folder / "no.json").write_text("{")
     real, model = made / "real.csv", made / "real.json"
     yield ["learn", folder / "nope.csv"], "nope.csv: there is no such file"
-    yield ["learn", folder], "is a folder"
+    yield ["learn", folder], "empty.csv: is empty"
+    yield ["compare", folder], "is a folder"
     yield ["learn", folder / "empty.csv"], "empty.csv: is empty"
     yield ["learn", folder / "ragged.csv"], "line 3: 1 cells"
     yield ["learn", folder / "numbers.csv"], "say --no-header if it is data"

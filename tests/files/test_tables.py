@@ -21,7 +21,8 @@ from scipy import sparse
 
 from latentree.errors import DataError, FileError
 from latentree.files import separated
-from latentree.files.tables import READERS, WRITERS, read_table, write_table
+from latentree.files.tables import READERS, read_table
+from latentree.files.writers import WRITERS, write_table
 from latentree.table import as_table
 
 

@@ -45,6 +45,23 @@ Data = Annotated[
         "- for CSV from standard input.",
     ),
 ]
+AllData = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA...",
+        help="A table: .csv, .tsv (also .gz), .parquet, .arrow, .feather, .npz, .mtx; "
+        "- for CSV from standard input. Several files, a folder and very large files are read "
+        "in parts.",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Let the workers of this dask scheduler read and compute, e.g. tcp://host:8786.",
+    ),
+]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file, as learn writes it.")]
 Columns = Annotated[
     str | None,
@@ -102,7 +119,7 @@ def _latentree(
 
 @app.command()
 def learn(
-    data: Data,
+    data: AllData,
     method: Annotated[
         str, typer.Option("--method", "-m", metavar="NAME", help=f"One of {METHODS}.")
     ] = "clrg",
@@ -124,6 +141,18 @@ def learn(
     columns: Columns = None,
     drop: Drop = None,
     header: Header = None,
+    stepwise: Annotated[
+        bool, typer.Option("--stepwise", help="Begin EM in small steps: for millions of rows.")
+    ] = False,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            "--checkpoint",
+            metavar="FILE.npz",
+            help="Keep the fit in this file, and go on from it after a break.",
+        ),
+    ] = None,
+    scheduler: Scheduler = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -140,6 +169,9 @@ def learn(
         learning.Targets(out, html, plot),
         test_fraction,
         seed,
+        scheduler,
+        stepwise=stepwise,
+        checkpoint=checkpoint,
     )
 
 
@@ -170,32 +202,43 @@ def compare(
 
 @app.command()
 def infer(
-    model: Model, data: Data, out: Out = "-", header: Header = None, quiet: Quiet = False
+    model: Model,
+    data: AllData,
+    out: Out = "-",
+    header: Header = None,
+    scheduler: Scheduler = None,
+    quiet: Quiet = False,
 ) -> None:
     """Infer the hidden variables of each row."""
     from latentree.cli import using
     from latentree.cli.screen import Screen
 
-    using.infer(Screen(quiet), model, data, out, header)
+    using.infer(Screen(quiet), model, data, out, header, scheduler)
 
 
 @app.command()
 def impute(
-    model: Model, data: Data, out: Out = "-", header: Header = None, quiet: Quiet = False
+    model: Model,
+    data: AllData,
+    out: Out = "-",
+    header: Header = None,
+    scheduler: Scheduler = None,
+    quiet: Quiet = False,
 ) -> None:
     """Fill in the missing cells of a table."""
     from latentree.cli import using
     from latentree.cli.screen import Screen
 
-    using.impute(Screen(quiet), model, data, out, header)
+    using.impute(Screen(quiet), model, data, out, header, scheduler)
 
 
 @app.command()
 def score(
     model: Model,
-    data: Data,
+    data: AllData,
     out: Out = "-",
     header: Header = None,
+    scheduler: Scheduler = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -203,7 +246,7 @@ def score(
     from latentree.cli import using
     from latentree.cli.screen import Screen
 
-    using.score(Screen(quiet, json), model, data, out, header)
+    using.score(Screen(quiet, json), model, data, out, header, scheduler)
 
 
 @app.command()

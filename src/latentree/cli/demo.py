@@ -13,7 +13,7 @@ from latentree.cli.hidden import Voice, voices
 from latentree.cli.screen import Screen
 from latentree.datasets import Dataset, load_holzinger, load_stocks
 from latentree.errors import FileError
-from latentree.files.tables import write_table
+from latentree.files.writers import write_table
 
 METHOD = "clrg"
 

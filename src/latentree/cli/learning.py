@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import typer
 
 from latentree.cli import outputs
-from latentree.cli.data import Choice, facts, read_data, split
+from latentree.cli.data import Choice, connected, facts, open_data, read_data, split
 from latentree.cli.hidden import Voice, voices
 from latentree.cli.screen import Screen
 from latentree.em import Fitted
 from latentree.errors import LatentTreeError, ModelError
 from latentree.metrics import held_out_score
+from latentree.parts import Parts
 from latentree.search import METHODS, learn_model
 from latentree.table import Table
 
@@ -64,7 +65,9 @@ class Targets(NamedTuple):
         if self.picture is not None:
             outputs.check_picture(self.picture)
 
-    def write(self, screen: Screen, result: Result, table: Table, groups: Any = None) -> None:
+    def write(
+        self, screen: Screen, result: Result, table: Table | Parts, groups: Any = None
+    ) -> None:
         """Write the files that were asked for."""
         assert result.fitted is not None
         model, report = result.fitted
@@ -72,7 +75,8 @@ class Targets(NamedTuple):
             about = {**report.as_dict(), "method": result.method, "fitted_by": report.method}
             model.save(self.model, about)
         if self.page is not None:
-            outputs.explorer()(model, self.page, data=table, groups=groups)
+            rows = None if isinstance(table, Parts) else table
+            outputs.explorer()(model, self.page, data=rows, groups=groups)
         if self.picture is not None:
             outputs.write_picture(model, self.picture, groups)
         for path in filter(None, self):
@@ -81,24 +85,28 @@ class Targets(NamedTuple):
 
 def learn(
     screen: Screen,
-    path: str,
+    paths: Sequence[str],
     choice: Choice,
     method: str,
     targets: Targets,
     test_fraction: float,
     seed: int,
+    scheduler: str | None = None,
+    **fitting: Any,
 ) -> None:
-    """Learn a model from a file and show it."""
+    """Learn a model from files and show it."""
     check_method(method)
     targets.check()
-    table = read_data(screen, path, choice)
-    kept, held_out = split(table, test_fraction, seed)
-    result = learn_one(screen, method, kept, held_out, seed)
+    with connected(scheduler) as client:
+        table = open_data(screen, paths, choice, client)
+        kept, held_out = split(table, test_fraction, seed)
+        result = learn_one(screen, method, kept, held_out, seed, **fitting)
     assert result.fitted is not None
     if screen.as_json:
         found = [_voice_facts(voice) for voice in voices(result.fitted.model)]
         files = {kind: path for kind, path in targets._asdict().items() if path is not None}
-        screen.json({"data": facts(path, table), **result.facts(), "hidden": found, "files": files})
+        about = {"data": facts(paths, table), **result.facts()}
+        screen.json({**about, "hidden": found, "files": files})
     else:
         show_results(screen, [result])
         show_voices(screen, voices(result.fitted.model))
@@ -122,7 +130,9 @@ def compare(
     kept, held_out = split(table, test_fraction, seed)
     results = [_try_one(screen, method, kept, held_out, seed) for method in chosen]
     if screen.as_json:
-        screen.json({"data": facts(path, table), "methods": [result.facts() for result in results]})
+        screen.json(
+            {"data": facts([path], table), "methods": [result.facts() for result in results]}
+        )
     else:
         show_results(screen, results)
     _tell_notes(screen, results)
@@ -137,17 +147,22 @@ def check_method(method: str) -> None:
 
 
 def learn_one(
-    screen: Screen, method: str, table: Table, held_out: Table | None, seed: int
+    screen: Screen,
+    method: str,
+    table: Table | Parts,
+    held_out: Table | None,
+    seed: int,
+    **fitting: Any,
 ) -> Result:
     """Learn by one method, with progress."""
     with screen.progress(f"learning by {method}") as progress:
-        fitted = learn_model(table, method, random_state=seed, progress=progress)
+        fitted = learn_model(table, method, random_state=seed, progress=progress, **fitting)
         score = None if held_out is None else held_out_score(fitted.model, held_out)
     return Result(method, fitted, score)
 
 
 def _try_one(
-    screen: Screen, method: str, table: Table, held_out: Table | None, seed: int
+    screen: Screen, method: str, table: Table | Parts, held_out: Table | None, seed: int
 ) -> Result:
     try:
         return learn_one(screen, method, table, held_out, seed)

@@ -2,59 +2,82 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from latentree import files
 from latentree.cli import outputs
-from latentree.cli.data import facts, read_for
+from latentree.cli.data import connected, facts, open_for
 from latentree.cli.hidden import voices
 from latentree.cli.learning import show_voices
 from latentree.cli.screen import Screen
 from latentree.errors import FileError, ModelError
-from latentree.files.tables import STANDARD, check_writable, write_table
-from latentree.models import GaussianTreeModel
+from latentree.files.results import Written, blocks_of, score_part
+from latentree.files.tables import STANDARD
+from latentree.files.writers import check_writable, write_table
 
 
-def infer(screen: Screen, model_path: str, data: str, out: str, header: bool | None) -> None:
+def infer(
+    screen: Screen,
+    model_path: str,
+    data: Sequence[str],
+    out: str,
+    header: bool | None,
+    scheduler: str | None = None,
+) -> None:
     """Write the hidden variables of each row: posterior means, or probabilities of the states."""
     _check_out(out)
     model = files.load(model_path)
     if model.tree.n_hidden == 0:
         raise ModelError(f"{model_path}: the model has no hidden variables, nothing to infer")
-    table = read_for(screen, model, data, header)
-    hidden = [model.tree.names[h] for h in model.tree.hidden]
-    if isinstance(model, GaussianTreeModel):
-        _write(screen, out, hidden, model.posterior(table).mean)
-        return
-    states = model.n_states[model.tree.hidden]
-    names = [f"{h}={k}" for h, count in zip(hidden, states, strict=True) for k in range(count)]
-    _write(screen, out, names, model.posterior(table).probabilities)
+    with connected(scheduler) as client:
+        parts = open_for(screen, model, data, header, client)
+        _tell_written(screen, out, files.write_posteriors(model, parts, out))
 
 
-def impute(screen: Screen, model_path: str, data: str, out: str, header: bool | None) -> None:
+def impute(
+    screen: Screen,
+    model_path: str,
+    data: Sequence[str],
+    out: str,
+    header: bool | None,
+    scheduler: str | None = None,
+) -> None:
     """Write the model's columns with missing cells filled in."""
     _check_out(out)
     model = files.load(model_path)
-    table = read_for(screen, model, data, header)
-    _write(screen, out, model.schema.names, model.impute(table))
-    screen.tell(f"filled in {int(table.missing_counts.sum()):,} cells")
+    with connected(scheduler) as client:
+        parts = open_for(screen, model, data, header, client)
+        written = files.write_imputed(model, parts, out)
+    _tell_written(screen, out, written)
+    screen.tell(f"filled in {int(written.total):,} cells")
 
 
-def score(screen: Screen, model_path: str, data: str, out: str, header: bool | None) -> None:
+def score(
+    screen: Screen,
+    model_path: str,
+    data: Sequence[str],
+    out: str,
+    header: bool | None,
+    scheduler: str | None = None,
+) -> None:
     """Write the log-likelihood of each row, and say what they come to."""
     _check_out(out)
     model = files.load(model_path)
-    table = read_for(screen, model, data, header)
-    each = model.log_likelihood(table)
-    total = float(each.sum())
+    with connected(scheduler) as client:
+        parts = open_for(screen, model, data, header, client)
+        if screen.as_json and out == STANDARD:
+            total = sum(part for _, part in blocks_of(parts, score_part, model))
+        else:
+            written = files.write_scores(model, parts, out)
+            _tell_written(screen, out, written)
+            total = written.total
     if screen.as_json:
-        summary = {"log_likelihood": total, "mean_log_likelihood": total / table.n_rows}
-        screen.json({"data": facts(data, table), **summary})
-    if not screen.as_json or out != STANDARD:
-        _write(screen, out, ["log_likelihood"], each[:, None])
-    screen.tell(f"log-likelihood {total:,.1f} in all, {total / table.n_rows:,.3f} a row")
+        summary = {"log_likelihood": total, "mean_log_likelihood": total / parts.n_rows}
+        screen.json({"data": facts(data, parts), **summary})
+    screen.tell(f"log-likelihood {total:,.1f} in all, {total / parts.n_rows:,.3f} a row")
 
 
 def sample(
@@ -75,8 +98,12 @@ def _check_out(out: str) -> None:
 
 def _write(screen: Screen, out: str, names: Any, data: np.ndarray) -> None:
     write_table(out, names, data)
+    _tell_written(screen, out, Written(len(data), len(names), 0.0))
+
+
+def _tell_written(screen: Screen, out: str, written: Written) -> None:
     if out != STANDARD:
-        screen.tell(f"wrote {out}: {len(data):,} rows × {len(names):,} columns")
+        screen.tell(f"wrote {out}: {written.n_rows:,} rows × {written.n_columns:,} columns")
 
 
 # Looking ----------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 :func:`save` and :func:`load` keep a model to the last bit (``docs/model-file.md``). :func:`export`
 writes for other programs, choosing the format by the suffix, and :func:`read_tree` reads Newick and
-GraphML; ``to_…`` and ``from_…`` do the same with text.
+GraphML; ``to_…`` and ``from_…`` do the same with text. :func:`write_scores`,
+:func:`write_posteriors` and :func:`write_imputed` write what a model says of data of any size.
 """
 
 from latentree.files.bif import to_bif
@@ -17,6 +18,7 @@ from latentree.files.graphs import (
 from latentree.files.model import load, load_report, save
 from latentree.files.newick import from_newick, to_newick
 from latentree.files.pgmpy import to_pgmpy
+from latentree.files.results import write_imputed, write_posteriors, write_scores
 from latentree.files.suffixes import export, read_tree
 
 __all__ = [
@@ -35,4 +37,7 @@ __all__ = [
     "to_newick",
     "to_node_link",
     "to_pgmpy",
+    "write_imputed",
+    "write_posteriors",
+    "write_scores",
 ]

@@ -67,6 +67,8 @@ def as_parts(
     Parts(100000 rows × 50 columns, gaussian, 2 parts)
     """
     if isinstance(X, Parts):
+        if schema is not None and X.schema != schema:
+            raise DataError("the parts have other columns or labels: open them with this schema")
         return X if weights is None else X.weighted(weights)
     if cluster.is_dask(X):
         parts = cluster.from_dask(X, family, schema, client, _find_schema)

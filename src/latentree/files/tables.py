@@ -1,4 +1,4 @@
-"""Tables from and to files; the suffix of the path chooses the format.
+"""Tables from files (``writers`` writes them); the suffix of the path chooses the format.
 
 ======================== =====================================================================
 ``.csv``, ``.tsv``       text in UTF-8, also packed (``.csv.gz``, ``.tsv.gz``)
@@ -13,9 +13,7 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import gzip
-import io
 import shutil
 import sys
 import tempfile
@@ -33,7 +31,7 @@ from latentree.files.plain import shown
 from latentree.files.separated import TextColumnsError, read_separated
 from latentree.table import Schema, Table
 from latentree.table.convert import MANY_STATES
-from latentree.writing import PathLike, replacing
+from latentree.writing import PathLike
 
 STANDARD = "-"
 """The path that stands for standard input and output, as CSV."""
@@ -74,7 +72,7 @@ def read_table(
         With the name of the file and what is wrong.
     """
     wanted = Wanted(columns, drop)
-    read: Callable[..., RawTable] = _chosen(READERS, path)
+    read: Callable[..., RawTable] = chosen_format(READERS, path)
     try:
         return read(path, wanted, header)
     except FileError as error:
@@ -130,7 +128,8 @@ def suffix_of(path: PathLike) -> str:
     return "".join(suffixes[-2:]) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
 
 
-def _chosen(formats: dict[str, Any], path: PathLike) -> Any:
+def chosen_format(formats: dict[str, Any], path: PathLike) -> Any:
+    """Return what stands for the suffix of a path, or say which suffixes there are."""
     suffix = suffix_of(path)
     if suffix not in formats:
         if Path(path).is_dir():
@@ -380,89 +379,3 @@ READERS: dict[str, Callable[..., RawTable]] = {
     ".mtx.gz": _read_mtx,
 }
 """The suffixes that :func:`read_table` knows."""
-
-
-# Writing ----------------------------------------------------------------------------------------
-
-
-def write_table(path: PathLike, names: Sequence[str], data: NDArray[Any]) -> None:
-    """Write named columns in the format of the path's suffix, or to standard output if it is ``-``.
-
-    The file appears complete or not at all. Missing cells are NaN or None.
-    """
-    write = _chosen(WRITERS, path)
-    if str(path) == STANDARD:
-        sys.stdout.flush()
-        write(sys.stdout.buffer, names, data)
-        return
-    with replacing(path) as file:
-        write(file, names, data)
-
-
-def check_writable(path: PathLike) -> None:
-    """Raise if :func:`write_table` does not know the suffix: better before the work than after."""
-    _chosen(WRITERS, path)
-
-
-def _write_text(delimiter: str, packed: bool = False) -> Callable[..., None]:
-    def write(file: BinaryIO, names: Sequence[str], data: NDArray[Any]) -> None:
-        pc = import_extra("pyarrow.csv", "cli")
-        options = pc.WriteOptions(include_header=False, delimiter=delimiter)
-        if packed:
-            with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as stream:
-                write_text(stream, options, names, data)
-        else:
-            write_text(file, options, names, data)
-
-    def write_text(file: Any, options: Any, names: Sequence[str], data: NDArray[Any]) -> None:
-        pc = import_extra("pyarrow.csv", "cli")
-        line = io.StringIO()
-        csv.writer(line, delimiter=delimiter, lineterminator="\n").writerow(names)
-        file.write(line.getvalue().encode())
-        for start in range(0, len(data), 10_000):
-            buffer = io.BytesIO()
-            pc.write_csv(_to_arrow(names, data[start : start + 10_000]), buffer, options)
-            file.write(buffer.getvalue())
-
-    return write
-
-
-def _write_parquet(file: BinaryIO, names: Sequence[str], data: NDArray[Any]) -> None:
-    import_extra("pyarrow.parquet", "cli").write_table(_to_arrow(names, data), file)
-
-
-def _write_arrow(file: BinaryIO, names: Sequence[str], data: NDArray[Any]) -> None:
-    import_extra("pyarrow.feather", "cli").write_feather(_to_arrow(names, data), file)
-
-
-def _write_npz(file: BinaryIO, names: Sequence[str], data: NDArray[Any]) -> None:
-    plain = data.astype(np.str_) if data.dtype == object else data  # objects would be pickled
-    np.savez_compressed(file, data=plain, names=np.array(names, np.str_))
-
-
-def _to_arrow(names: Sequence[str], data: NDArray[Any]) -> Any:
-    pa = import_extra("pyarrow", "cli")
-    return pa.Table.from_arrays([_arrow_column(column) for column in data.T], names=list(names))
-
-
-def _arrow_column(column: NDArray[Any]) -> Any:
-    pa = import_extra("pyarrow", "cli")
-    if column.dtype != object:
-        return pa.array(column, from_pandas=True)  # NaN is missing
-    cells = column.tolist()
-    if len({type(cell) for cell in cells if cell is not None}) > 1:
-        cells = [None if cell is None else str(cell) for cell in cells]
-    return pa.array(cells)
-
-
-WRITERS: dict[str, Callable[..., None]] = {
-    ".csv": _write_text(","),
-    ".tsv": _write_text("\t"),
-    ".csv.gz": _write_text(",", packed=True),
-    ".tsv.gz": _write_text("\t", packed=True),
-    ".parquet": _write_parquet,
-    ".arrow": _write_arrow,
-    ".feather": _write_arrow,
-    ".npz": _write_npz,
-}
-"""The suffixes that :func:`write_table` knows."""

@@ -18,7 +18,7 @@ from latentree.search.binary_tree import binary_tree
 from latentree.search.latent_class import latent_class
 from latentree.search.refinement import RefineReport, refine
 from latentree.search.regularized import regularized_cl_grouping
-from latentree.statistics import gather
+from latentree.statistics import Statistics, gather
 from latentree.structure import METHODS as BY_DISTANCES
 from latentree.structure import learn_structure, mutual_information_tree
 from latentree.table import Table, as_table
@@ -113,8 +113,9 @@ def learn_model(
     weights : array, optional
         How much each row counts.
     **options
-        As in :func:`latentree.fit_parameters`; ``n_hidden`` for ``reg_clrg``, ``reg_clnj`` and
-        ``refined``, ``n_states`` for ``lcm``; what :func:`refine` takes for ``refined``.
+        As in :func:`latentree.fit_parameters`, and ``stepwise``; ``n_hidden`` for ``reg_clrg``,
+        ``reg_clnj`` and ``refined``, ``n_states`` for ``lcm``; what :func:`refine` takes for
+        ``refined``.
 
     Examples
     --------
@@ -128,13 +129,16 @@ def learn_model(
         raise ModelError(f"method is {method!r}, but must be one of {', '.join(METHODS)}")
     clock = time.perf_counter()
     data = _data(X, family, weights)
+    stepwise, checkpoint = options.pop("stepwise", False), options.pop("checkpoint", None)
     if method in BY_SCORES:
+        if stepwise or checkpoint is not None:
+            raise ModelError(f"{method} scores many models, so it has no stepwise or checkpoint")
         table = _whole(data)
         fitted = BY_SCORES[method](table, family=table.family, **options)
     else:
-        if options.pop("stepwise", False):
-            options["method"] = "stepwise"
-        fitted = fit_parameters(learn_tree(data, method), data, **options)
+        how = "stepwise" if stepwise else "ml"
+        tree = learn_tree(data, method)
+        fitted = fit_parameters(tree, data, method=how, checkpoint=checkpoint, **options)
     return Fitted(fitted.model, fitted.report.timed(time.perf_counter() - clock))
 
 
@@ -152,7 +156,7 @@ def _whole(data: Table | Parts) -> Table:
     return data.to_table() if small is None else small
 
 
-def learn_tree(data: Table | Parts, method: str) -> Tree:
+def learn_tree(data: Table | Parts | Statistics, method: str) -> Tree:
     """Learn a tree by one of the methods that need nothing but distances."""
     facts = gather(data) if isinstance(data, Parts) else data
     if method == "chow_liu" and facts.family == "discrete":

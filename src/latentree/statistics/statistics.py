@@ -135,7 +135,7 @@ class Statistics:
         discrete ones it holds the distinct rows. None where statistics do not suffice.
         """
         if isinstance(self.sums, RealSums):
-            if not self.sums.complete or self.n_rows <= 2 * self.n_columns:
+            if not self.sums.complete:
                 return None
             return Table(*_split(self.sums.same_moments(), self.schema))
         if self.rows is None or self.rows.codes is None:
