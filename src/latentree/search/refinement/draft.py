@@ -106,6 +106,13 @@ class Draft:
         return sum(above >= 0 for above in self.parent.values())
 
     @property
+    def n_inner(self) -> int:
+        """Number of nodes with two neighbours or more."""
+        return sum(
+            len(below) + (self.parent[node] >= 0) > 1 for node, below in self.children.items()
+        )
+
+    @property
     def edges(self) -> list[Edge]:
         """Edges, (parent, child)."""
         return [(above, node) for node, above in self.parent.items() if above >= 0]

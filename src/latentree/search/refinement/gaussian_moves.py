@@ -40,7 +40,7 @@ TOLERANCE = 1e-3
 HOPELESS = -8.0
 """Changes that lose more than this by themselves are not proposed."""
 
-INDEPENDENT = 0.5
+INDEPENDENT = 0.01
 """Only an edge that adds less than this to the log-likelihood may be taken away.
 
 A penalty alone would take away whatever hangs by a weak edge, and a forest where there is a tree
@@ -56,6 +56,16 @@ class Target(NamedTuple):
 
     place: int
     inside: bool
+
+
+class More(NamedTuple):
+    """How many nodes there are more after a change: each hidden one comes with an edge."""
+
+    hidden: int = 0
+    inner: int = 0
+    """Observed nodes that are no leaves."""
+    edges: int = 0
+    """Edges between components."""
 
 
 class Moves:
@@ -76,12 +86,13 @@ class Moves:
         for kind in kinds:
             yield from (proposal for proposal in kind() if proposal.gain > HOPELESS)
 
-    def _price(self, n_edges: int, n_hidden: int) -> float:
-        """Rise of the penalty for more edges and hidden nodes."""
-        cost = (self.penalty.per_parameter + self.penalty.per_edge) * n_edges
+    def _price(self, more: More) -> float:
+        """Rise of the penalty for more nodes and edges."""
+        cost = self.penalty.per_parameter * (more.hidden + more.edges)
+        cost += self.penalty.per_inner * (more.hidden + more.inner)
         if self.penalty.n_hidden is not None:
             surplus = self.draft.n_hidden - self.penalty.n_hidden
-            cost += FORBIDDEN * (abs(surplus + n_hidden) - abs(surplus))
+            cost += FORBIDDEN * (abs(surplus + more.hidden) - abs(surplus))
         return cost
 
     def _proposal(
@@ -89,14 +100,22 @@ class Moves:
         key: Key,
         change: Callable[[Draft], int],
         rise: float,
-        n_more: tuple[int, int],
+        more: More,
         tables: dict[int, float] | None,
         region: Sequence[int],
     ) -> Proposal:
-        """Make a proposal; ``n_more`` are edges and hidden nodes, ``rise`` is per sample."""
-        gain = self.n_samples * rise - self._price(*n_more)
+        """Make a proposal; ``rise`` is that of the log-likelihood per sample."""
+        gain = self.n_samples * rise - self._price(more)
         star = None if tables is None else Star(None, tables)
         return Proposal(key, gain, frozenset(region), change, star)
+
+    def _opens(self, u: int) -> bool:
+        """Tell whether one more neighbour makes an inner node of an observed leaf."""
+        return u < self.map.m and bool(self.map.degree[u] == 1)
+
+    def _closes(self, u: int) -> bool:
+        """Tell whether one neighbour less makes a leaf of an observed inner node."""
+        return u < self.map.m and bool(self.map.degree[u] == 2)
 
     def _left_by(self, u: int, but: int) -> list[int]:
         """Return the other neighbours of a node if it goes when it loses the one at ``but``."""
@@ -124,7 +143,7 @@ class Moves:
             new = self._fit_star([*map.arms(keep, but=drop), *through])
             region = [a, b, *(arm.node for arm in moved)]
             yield self._proposal(
-                key, partial(_absorb, keep=a, drop=b), new.value - old, (-1, -1), new.tables, region
+                key, partial(_absorb, keep=a, drop=b), new.value - old, More(-1), new.tables, region
             )
 
     def promotions(self) -> Iterator[Proposal]:
@@ -141,7 +160,12 @@ class Moves:
                 rise = new.value - star_value(map.arms(h))
                 region = [a, b, *(arm.node for arm in moved)]
                 yield self._proposal(
-                    key, partial(_absorb, keep=a, drop=b), rise, (-1, -1), new.tables, region
+                    key,
+                    partial(_absorb, keep=a, drop=b),
+                    rise,
+                    More(-1, self._opens(o)),
+                    new.tables,
+                    region,
                 )
 
     def demotions(self) -> Iterator[Proposal]:
@@ -157,7 +181,7 @@ class Moves:
             new = self._fit_star([*arms, map.seen(o, 0.9)])
             region = [node, *(arm.node for arm in arms)]
             yield self._proposal(
-                key, partial(_stand_in, node=node), new.value - old, (1, 1), new.tables, region
+                key, partial(_stand_in, node=node), new.value - old, More(1, -1), new.tables, region
             )
 
     def merges(self) -> Iterator[Proposal]:
@@ -194,7 +218,7 @@ class Moves:
         a, b = map.nodes[keep], map.nodes[drop]
         region = [a, b, map.nodes[c], *(arm.node for arm in moved), *self._left_by(c, drop)]
         change = partial(_merge, keep=a, drop=b, between=map.nodes[c])
-        more = (-1 - weak, -1 - weak)
+        more = More(-1 - weak, -self._closes(c))
         return self._proposal(key, change, new.value - old, more, new.tables, region)
 
     # Forests ------------------------------------------------------------------------------------
@@ -208,10 +232,10 @@ class Moves:
             key = ("cut", min(a, b), max(a, b))
             if self.is_known(key):
                 continue
-            weak = map.is_weak(p) + map.is_weak(v)
+            weak, closed = map.is_weak(p) + map.is_weak(v), self._closes(p) + self._closes(v)
             region = [a, b, *self._left_by(p, v), *self._left_by(v, p)]
             yield self._proposal(
-                key, partial(_cut, a=a, b=b), -map.bond[v], (-1 - weak, -weak), None, region
+                key, partial(_cut, a=a, b=b), -map.bond[v], More(-weak, -closed, -1), None, region
             )
 
     def links(self) -> Iterator[Proposal]:
@@ -231,8 +255,8 @@ class Moves:
         agreement[component[:, None] >= component] = -1.0
         for root in roots.tolist():
             rows = np.flatnonzero(component == root)
-            x, y = np.unravel_index(agreement[rows].argmax(), (rows.size, map.n))
-            x = rows[x]
+            i, j = np.unravel_index(agreement[rows].argmax(), (rows.size, map.n))
+            x, y = int(rows[i]), int(j)
             if agreement[x, y] < 0:
                 continue
             a, b = map.nodes[x], map.nodes[y]
@@ -240,8 +264,8 @@ class Moves:
             if self.is_known(key):
                 continue
             rho, value = fit_pair(Arm(a, means[x], g[x]), Arm(b, means[y], g[y]))
-            change = partial(_link, a=a, b=b)
-            yield self._proposal(key, change, value, (1, 0), {b: rho}, [a, b])
+            change, opened = partial(_link, a=a, b=b), self._opens(x) + self._opens(y)
+            yield self._proposal(key, change, value, More(0, opened, 1), {b: rho}, [a, b])
 
     # Elsewhere ----------------------------------------------------------------------------------
 
@@ -266,7 +290,9 @@ class Moves:
             weak = map.is_weak(p) + map.is_weak(v)
             region = [a, b, *old, *self._left_by(p, v), *self._left_by(v, p)]
             change = partial(_relink, old=old, a=a, b=b)
-            yield self._proposal(key, change, value - map.bond[v], (-weak, -weak), {b: rho}, region)
+            inner = self._opens(x) + self._opens(y) - self._closes(p) - self._closes(v)
+            more = More(-weak, inner)
+            yield self._proposal(key, change, value - map.bond[v], more, {b: rho}, region)
 
     def regrafts(self) -> Iterator[Proposal]:
         """Cut a subtree off and hang it at another node, or into an edge."""
@@ -312,11 +338,14 @@ class Moves:
         for s in np.flatnonzero(weak).tolist():  # contraction, or nothing at all
             gains[:, s, map.neighbours(int(gates[s]))] = -np.inf
         bond = np.concatenate([map.bond, map.bond])
+        observed = np.arange(map.n) < map.m
+        opens, closes = observed & (map.degree == 1), observed & (map.degree == 2)
+        freed = np.where(closes[gates], self.penalty.per_inner, 0.0)
         for inside in (0, 1):
-            cost = np.array([self._price(inside, inside), self._price(inside - 1, inside - 1)])
-            gains[inside] -= bond[:, None]
+            cost = np.array([self._price(More(inside)), self._price(More(inside - 1))])
             gains[inside] *= self.n_samples
-            gains[inside] -= cost[weak.astype(int)][:, None]
+            gains[inside] -= (self.n_samples * bond + cost[weak.astype(int)] - freed)[:, None]
+        gains[0] -= np.where(opens, self.penalty.per_inner, 0.0)
         return gains
 
     def _key(self, s: int, target: Target) -> Key:
@@ -337,9 +366,11 @@ class Moves:
         else:
             old, new = self._fit_at(w, arm, rest)
             change = partial(_regraft, x=x, p=p, y=y)
-        more = inside - map.is_weak(int(map.gates[s]))
+        gate = int(map.gates[s])
+        opened = 0 if inside else self._opens(w)
+        more = More(inside - map.is_weak(gate), opened - self._closes(gate))
         rise = new.value - old - map.bond[s % map.n]
-        return self._proposal(self._key(s, target), change, rise, (more, more), new.tables, region)
+        return self._proposal(self._key(s, target), change, rise, more, new.tables, region)
 
     def _fit_inside(self, w: int, arm: Arm, rest: Rest) -> tuple[float, Fit]:
         far, near = rest.arm_back(w), self.map.arm(w, int(rest.came[w]))

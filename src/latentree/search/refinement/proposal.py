@@ -47,24 +47,25 @@ class Proposal(NamedTuple):
 class Penalty:
     """What a draft costs, to be subtracted from its log-likelihood.
 
-    ``per_parameter`` for every free parameter, ``per_edge`` for every edge in addition, and with
-    ``n_hidden`` a cost that nothing outweighs for every hidden node too many or too few.
+    ``per_parameter`` for every free parameter, ``per_inner`` in addition for every node with two
+    neighbours or more, hidden or observed, and with ``n_hidden`` a cost that nothing outweighs for
+    every hidden node too many or too few.
     """
 
     per_parameter: float
-    per_edge: float = 0.0
+    per_inner: float = 0.0
     n_hidden: int | None = None
 
     def __call__(self, draft: Draft) -> float:
         """Return the cost of a draft."""
-        cost = self.per_parameter * draft.n_parameters + self.per_edge * draft.n_edges
+        cost = self.per_parameter * draft.n_parameters + self.per_inner * draft.n_inner
         if self.n_hidden is not None:
             cost += FORBIDDEN * abs(draft.n_hidden - self.n_hidden)
         return cost
 
     def scaled(self, factor: float) -> Penalty:
         """Return a multiple of the penalty; the number of hidden nodes stays as strict."""
-        return Penalty(factor * self.per_parameter, factor * self.per_edge, self.n_hidden)
+        return Penalty(factor * self.per_parameter, factor * self.per_inner, self.n_hidden)
 
 
 FORBIDDEN = 1e9
