@@ -333,7 +333,7 @@ def test_scores_by_name():
     assert bic.per_parameter == pytest.approx(0.5 * np.log(500))
     assert door.penalty_of(0.5, table) == bic.scaled(0.5)
     assert door.penalty_of("aic", table).per_parameter == 1.0
-    assert door.penalty_of("ebic", table).per_edge == pytest.approx(np.log(5))
+    assert door.penalty_of("ebic", table).per_inner == pytest.approx(np.log(5))
     for wrong in ("bayes", -1.0, True):
         with pytest.raises(ModelError, match="score is"):
             door.penalty_of(wrong, table)

@@ -156,7 +156,8 @@ class EdgeChanges(Judge):
         penalty = self.request.penalty
         cost = penalty.per_parameter * (top.size - 1) * (len(pruned.side.top) - 1)
         found = fit.log_likelihood + float(weights @ rest.shift)
-        gain = found - pruned.before - pruned.cost - cost - penalty.per_edge
+        cost += penalty.per_inner * sum(len(pruned.draft.neighbours(v)) == 1 for v in (x, y))
+        gain = found - pruned.before - pruned.cost - cost
         return _Trial(gain, y, fit.star.tables[x])
 
     def _regraft(self, pruned: _Pruned, trial: _Trial) -> list[Proposal]:

@@ -84,8 +84,9 @@ def refine(
     family : {"auto", "gaussian", "discrete"}
     score : {"bic", "ebic", "aic"} or float
         What is maximised. With κ parameters, n rows and m variables the penalty is ½·log n·κ for
-        "bic", κ for "aic", and ½·log n·κ + log m per edge for "ebic", which asks more of added
-        structure the more places there are for it. A number multiplies BIC's penalty.
+        "bic", κ for "aic", and for "ebic" ½·log n·κ and log m for every inner node, hidden or
+        observed: it asks more of added structure the more places there are for it. A number
+        multiplies BIC's penalty.
     max_states : int, optional
         Most states of a hidden variable (discrete families); 2 keeps them binary. By default free.
     n_hidden : int, optional
