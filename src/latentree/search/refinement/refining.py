@@ -21,6 +21,7 @@ from latentree.search.refinement.proposal import Engine, Penalty
 from latentree.search.refinement.rounds import Move, Rounds, Standing
 from latentree.table import Table
 from latentree.tree import Tree
+from latentree.tree.build import IntArray
 
 ANNEALING = (0.5, 1.0)
 """Shares of the penalty, one stage after the other: barriers are lower at first."""
@@ -29,6 +30,12 @@ STAGE_SHARE = 0.6
 """Share of the time left that a stage may take if another follows."""
 
 Score = str | float
+
+MULTIPLES = (0.3, 0.5, 1.0)
+"""Of BIC's penalty, tried by cross-validation."""
+
+FOLD = 4
+"""One row in so many is held out for it."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +89,12 @@ def refine(
         Where the search starts; it never ends below it.
     X : table
     family : {"auto", "gaussian", "discrete"}
-    score : {"bic", "ebic", "aic"} or float
+    score : {"bic", "ebic", "aic", "cv"} or float
         What is maximised. With κ parameters, n rows and m variables the penalty is ½·log n·κ for
         "bic", κ for "aic", and for "ebic" ½·log n·κ and log m for every inner node, hidden or
         observed: it asks more of added structure the more places there are for it. A number
-        multiplies BIC's penalty.
+        multiplies BIC's penalty; "cv" chooses it among 0.3, 0.5 and 1 by the likelihood of a
+        quarter of the rows, held out.
     max_states : int, optional
         Most states of a hidden variable (discrete families); 2 keeps them binary. By default free.
     n_hidden : int, optional
@@ -117,8 +125,13 @@ def refine(
     clock = time.monotonic()
     tree = start if isinstance(start, Tree) else start.tree
     table = table_of(tree, X, family, weights)
-    penalty = penalty_of(score, table, n_hidden)
     rng = np.random.default_rng(random_state)
+    notes: tuple[str, ...] = ()
+    if score == "cv":
+        options = {"max_states": max_states, "n_hidden": n_hidden, "progress": progress}
+        score, note = _cross_validated(start, table, rng, time_limit / 2, options)
+        notes = (note,)
+    penalty = penalty_of(score, table, n_hidden)
     if isinstance(start, Tree):
         states = _first_states(tree, table, max_states)
         start = fit_parameters(
@@ -129,7 +142,42 @@ def refine(
     best, note = search.run(engine.draft(start))
     model = engine.model(best.draft)
     final = fit_parameters(model.tree, table, start=model, budget=budget)
-    return Fitted(final.model, search.report(final, penalty, best, note, time.monotonic() - clock))
+    if note:
+        notes += (note,)
+    report = search.report(final, penalty(best.draft), notes, time.monotonic() - clock)
+    return Fitted(final.model, report)
+
+
+def _cross_validated(
+    start: Tree | TreeModel,
+    table: Table,
+    rng: np.random.Generator,
+    time_limit: float,
+    options: dict[str, Any],
+) -> tuple[float, str]:
+    """Choose a multiple of BIC's penalty by the likelihood of rows that were held out."""
+    if table.n_rows < 2 * FOLD:
+        raise ModelError(f"score 'cv' needs at least {2 * FOLD} rows, got {table.n_rows}")
+    order = rng.permutation(table.n_rows)
+    cut = table.n_rows // FOLD
+    held_out, kept = (_rows(table, np.sort(part)) for part in (order[:cut], order[cut:]))
+    seed = int(rng.integers(2**31))
+    scores = []
+    for multiple in MULTIPLES:
+        model, _ = refine(
+            start, kept, table.family, score=multiple, random_state=seed,
+            time_limit=time_limit / len(MULTIPLES), **options,
+        )  # fmt: skip
+        scores.append(model.total_log_likelihood(held_out) / held_out.total_weight)
+    best = int(np.argmax(scores))
+    tried = ", ".join(f"{m:g}: {s:.4f}" for m, s in zip(MULTIPLES, scores, strict=True))
+    chosen = f"cross-validation chose {MULTIPLES[best]:g} × BIC's penalty"
+    return MULTIPLES[best], f"{chosen} (held-out log-likelihood a row: {tried})"
+
+
+def _rows(table: Table, rows: IntArray) -> Table:
+    weights = None if table.weights is None else table.weights[rows]
+    return Table(table.values[rows], table.schema, weights)
 
 
 def make_engine(table: Table, max_states: int | None, seed: int) -> Engine:
@@ -158,7 +206,7 @@ def penalty_of(score: Score, table: Table, n_hidden: int | None = None) -> Penal
     }
     if score not in named:
         raise ModelError(
-            f"score is {score!r}, but must be one of {', '.join(named)}, or a multiple of the "
+            f"score is {score!r}, but must be one of {', '.join(named)}, cv, or a multiple of the "
             "BIC's penalty"
         )
     return named[str(score)]
@@ -198,14 +246,13 @@ class _Search:
         return best, "time limit reached" if self.rounds.out_of_time else ""
 
     def report(
-        self, final: Fitted, penalty: Penalty, best: Standing, note: str, seconds: float
+        self, final: Fitted, cost: float, notes: tuple[str, ...], seconds: float
     ) -> RefineReport:
         """Return the report of the final fit with what the search did."""
         old = {field.name: getattr(final.report, field.name) for field in fields(FitReport)}
-        notes = (*final.report.notes, *([note] if note else []))
-        cost = penalty(best.draft)
+        new = {"method": "refined", "seconds": seconds, "notes": (*final.report.notes, *notes)}
         return RefineReport(
-            **old | {"method": "refined", "seconds": seconds, "notes": notes},
+            **old | new,
             score=final.report.log_likelihood - cost,
             moves=tuple(self.rounds.moves),
         )
