@@ -192,7 +192,7 @@ def text(options: Options) -> None:
     n = options.rows or (5_000 if options.quick else 300_000)
     m = options.variables or (300 if options.quick else 10_000)
     sampling, (truth, words) = timed(lambda: documents(n, m, 0.015 * m, 1))
-    before = peak_memory()
+    before, processor = peak_memory(), time.process_time()
     counting, tree, learning = learned_from(words)
     distance = metrics.robinson_foulds(truth.renamed(tree.names[:m]), tree)
     fitting, (model, report) = timed(
@@ -200,6 +200,7 @@ def text(options: Options) -> None:
             tree, words, n_starts=1, random_state=0, budget=lt.em.Budget(max_steps=options.steps)
         )
     )
+    processor = time.process_time() - processor
     some = words[: min(n, 20_000)]
     scoring, _ = timed(lambda: model.log_likelihood(some))
     inferring, _ = timed(lambda: model.posterior(some))
@@ -211,7 +212,7 @@ def text(options: Options) -> None:
             f"{peak_memory():.2f}", "16", f"{scoring:.2f}", f"{inferring:.2f}"]  # fmt: skip
     show(header, [line])
     print(
-        f"peak {before:.2f} GB before learning; hidden {tree.n_hidden:,} (true "
+        f"{processor:.0f} s of processor time; peak {before:.2f} GB before learning; hidden {tree.n_hidden:,} (true "
         f"{truth.n_hidden:,}), Robinson-Foulds {distance}; log-likelihood "
         f"{report.log_likelihood:,.0f}, converged: {report.converged}\n"
     )

@@ -92,7 +92,7 @@ class Dependence(ABC):
         m = self.n_variables
         out = np.zeros((m, m))
         for start, stop in ranges(m, self.tile):
-            for first, last in ranges(stop, self.tile):
+            for first, last in ranges(stop, max(self.tile, self.span)):
                 out[start:stop, first:last] = self.block(slice(start, stop), slice(first, last))
         return out
 

@@ -332,7 +332,7 @@ class OfTables(Dependence):
         super().__init__(table)
         self._states = states_of(table, n_states)
         self._kernel = kernel
-        self.tile = max(1, _TILE // n_states)
+        self.tile = self.span = max(1, _TILE // n_states)
         self._cells = n_states**2
 
     def block(self, rows: Index, columns: Index) -> FloatArray:

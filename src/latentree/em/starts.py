@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from latentree._kernels import spanning
+from latentree.counting import SparseOnes
 from latentree.distances import Distances
 from latentree.em.discrete import DiscreteProblem, SymmetricProblem
 from latentree.em.gaussian import GaussianProblem
@@ -43,9 +44,27 @@ def node_signs(distances: Distances) -> FloatArray:
     return sign
 
 
+def spread_signs(tree: Tree, distances: Distances) -> FloatArray:
+    """Return a sign per variable from few pairs: those of surrogates on both ends of each edge.
+
+    For distances on demand, of which only near pairs are looked at. The nodes with the same
+    surrogate are connected, so that these pairs make a tree over the observed nodes.
+    """
+    surrogate = tree.surrogates()
+    below = tree.order[tree.parent[tree.order] >= 0]
+    pairs = np.column_stack([surrogate[tree.parent[below]], surrogate[below]])
+    across = pairs[:, 0] != pairs[:, 1]
+    turned = dict(zip(below[across].tolist(), distances.signs_of_pairs(pairs[across]), strict=True))
+    sign = np.ones(tree.n_nodes)
+    for v in below.tolist():  # every node has the sign of its surrogate
+        sign[v] = sign[tree.parent[v]] * turned.get(v, 1)
+    return sign[: tree.n_observed]
+
+
 def edge_signs(tree: Tree, distances: Distances) -> FloatArray:
     """Return the sign of the edge above every node; hidden nodes are positive themselves."""
-    sign = np.append(node_signs(distances), np.ones(tree.n_hidden))
+    found = node_signs(distances) if distances.is_dense else spread_signs(tree, distances)
+    sign = np.append(found, np.ones(tree.n_hidden))
     return np.where(tree.parent < 0, 1.0, sign * sign[tree.parent])
 
 
@@ -104,30 +123,36 @@ class _PairCounts:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self.columns = table.values.tocsc() if table.is_sparse else None
+        self.ones = SparseOnes(table) if table.is_sparse else None
         self.weights = table.weight_array()
 
     def _codes(self, column: int) -> IntArray:
-        if self.columns is None:
-            return np.asarray(self.table.values[:, column], np.int64)
-        dense = np.zeros(self.table.n_rows, np.int64)
-        start, stop = self.columns.indptr[column : column + 2]
-        dense[self.columns.indices[start:stop]] = 1
-        return dense
+        return np.asarray(self.table.values[:, column], np.int64)
 
     def single(self, column: int) -> FloatArray:
+        if self.ones is not None:
+            ones = self.ones.single[column]
+            return np.array([self.table.total_weight - ones, ones])
         codes, k = self._codes(column), int(self.table.cardinalities[column])
         seen = codes >= 0
         counts = np.bincount(codes[seen], self.weights[seen], minlength=k)
         return np.asarray(counts, np.float64)
 
     def pair(self, a: int, b: int) -> FloatArray:
+        if self.ones is not None:
+            return self._sparse_pair(self.ones, a, b)
         first, second = self._codes(a), self._codes(b)
         shape = tuple(self.table.cardinalities[[a, b]])
         seen = (first >= 0) & (second >= 0)
         keys = first[seen] * shape[1] + second[seen]
         counts = np.bincount(keys, self.weights[seen], minlength=shape[0] * shape[1])
         return np.asarray(counts.reshape(shape), np.float64)
+
+    def _sparse_pair(self, ones: SparseOnes, a: int, b: int) -> FloatArray:
+        both = float(ones.common_of_pairs(np.array([a]), np.array([b]))[0])
+        only_a, only_b = ones.single[a] - both, ones.single[b] - both
+        neither = self.table.total_weight - both - only_a - only_b
+        return np.maximum([[neither, only_b], [only_a, both]], 0.0)  # rounding of weights
 
 
 def random_discrete_start(problem: DiscreteProblem, rng: np.random.Generator) -> FloatArray:
