@@ -17,11 +17,14 @@ from latentree.models import GaussianTreeModel
 from latentree.models.evidence import chunks
 from latentree.models.gaussian import in_order
 from latentree.search.refinement.draft import Draft, GaussianDraft
-from latentree.search.refinement.gaussian_moves import TOLERANCE, Moves
+from latentree.search.refinement.gaussian_moves import Moves
 from latentree.search.refinement.proposal import Proposal, Request
 from latentree.search.refinement.space import Space, compressed
 from latentree.table import Table
 from latentree.tree.build import FloatArray
+
+CONVERGED = 1e-6
+"""Rise of the log-likelihood in a cycle of EM below which a fit does not go on."""
 
 
 class GaussianEngine:
@@ -53,7 +56,7 @@ class GaussianEngine:
         if self._data is None:
             return self._settle_rows(draft, n_steps)
         space = Space(draft, self._data)
-        value = space.fit(n_steps, TOLERANCE / self.n_samples)
+        value = space.fit(n_steps, CONVERGED / self.n_samples)
         new = draft.copy()
         for node, rho in zip(space.nodes, space.rho.tolist(), strict=True):
             if new.parent[node] >= 0:
