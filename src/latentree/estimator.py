@@ -310,6 +310,9 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         if context is None and not self.verbose:
             return None
 
+        searching = self.method == "refined"
+        unit, value = ("change", "score") if searching else ("step", "log-likelihood")
+
         def report(steps: int, log_likelihood: float) -> None:
             if context is not None:
                 step = context.subcontext(task_name="step")
@@ -317,8 +320,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
                 step.call_on_fit_task_end(
                     estimator=self, metadata={"log_likelihood": log_likelihood}
                 )
-            if self.verbose and steps % 10 == 0:
-                message = f"latentree: step {steps}, log-likelihood {log_likelihood:,.2f}"
+            if self.verbose and (searching or steps % 10 == 0):
+                message = f"latentree: {unit} {steps}, {value} {log_likelihood:,.2f}"
                 sys.stderr.write(message + "\n")
 
         return report

@@ -351,6 +351,17 @@ def test_the_penalty_may_be_chosen_by_cross_validation():
         lt.search.refine(truth.tree, np.eye(6, dtype=int), "discrete", score="cv")
 
 
+def test_the_estimator_refines_and_says_so(capsys):
+    truth, table = sampled(lt.simulate.double_star(8), 2_000)
+    X = np.array(table.values)
+    found = lt.LatentTree("refined", "discrete", start="chow_liu", max_states=2, verbose=1).fit(X)
+    assert robinson_foulds(found.tree_, truth.tree) == 0
+    assert "score -" in capsys.readouterr().err
+    assert found.report_.score == pytest.approx(found.bic(X) / -2)
+    strict = lt.LatentTree("refined", "discrete", criterion="ebic", n_hidden=1).fit(X)
+    assert strict.n_hidden_ == 1
+
+
 def test_what_cannot_be_refined():
     tree = lt.simulate.latent_class(4)
     X = np.random.default_rng(0).integers(0, 2, (50, 4))

@@ -7,6 +7,7 @@ place, only replaced: a copy of a draft shares them.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -27,7 +28,7 @@ class Conflict(Exception):
     """A change does not fit to what others have made of the draft."""
 
 
-class Draft:
+class Draft(ABC):
     """A rooted forest in which subtrees are cut and hung elsewhere.
 
     Attributes
@@ -50,26 +51,26 @@ class Draft:
 
     # What a family adds -------------------------------------------------------------------------
 
+    @abstractmethod
     def turned(self, top: Any, table: Any) -> tuple[Any, Any]:
         """From a root's entry and the table of an edge below it to those of the edge turned."""
-        raise NotImplementedError
 
+    @abstractmethod
     def chained(self, upper: Any, lower: Any) -> Any:
         """Return the table of two edges, one below the other, as one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def marginalised(self, top: Any, table: Any) -> Any:
         """Return what the lower end of an edge below a root has as a root."""
-        raise NotImplementedError
 
+    @abstractmethod
     def copying(self, n_states: int) -> Any:
         """Return the table of a node that is nearly a copy of its parent."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def n_parameters(self) -> int:
         """Free parameters."""
-        raise NotImplementedError
 
     # What it looks like -------------------------------------------------------------------------
 
