@@ -79,6 +79,28 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: as_table(pd.DataFrame({f"a{j}": [j if j % 2 else j / 7] for j in range(14)})),
         r"… \(7 in all\)",
     ),
+    "odd cell": (
+        lambda: as_table(pd.DataFrame({"a": [0.5] * 4, "b": ["1.5", None, "12 kg", "2"]})),
+        r"column 'b' holds numbers, but '12 kg' in row 2 .*missing\), drop column 'b'",
+    ),
+    "odd cell among objects": (
+        lambda: as_table(np.array([[0.5, 1], [1.5, 2.5], [2.5, "?"]], object)),
+        r"column 'x1' holds numbers, but '\?' in row 2 ",
+    ),
+    "odd cell, insisting": (
+        lambda: as_table(pd.DataFrame({"a": [1, 2, 3], "b": ["1", "2", "?"]}), "gaussian"),
+        r"column 'b' holds numbers, but '\?' in row 2 ",
+    ),
+    "words, not odd cells": (
+        lambda: as_table(pd.DataFrame({"a": [0.5] * 4, "b": ["1", "u", "2", "v"]})),
+        "categories: 'b'\\): choose",
+    ),
+    "categories, not odd cells": (
+        lambda: as_table(
+            pd.DataFrame({"a": [0.5] * 3, "b": pd.Categorical(["1", "2", "3+"])}),
+        ),
+        "categories: 'b'\\): choose",
+    ),
     "many states": (
         lambda: as_table(pd.DataFrame({"id": np.arange(101)})),
         "column 'id' has 101 distinct values.*family='gaussian', bin",

@@ -43,13 +43,14 @@ from latentree.counting import (
 from latentree.dependence import Dependence, ranges
 from latentree.errors import DataError
 from latentree.table import Table
-from latentree.table.checks import row_chunks
+from latentree.table.checks import is_number, row_chunks
 
 FloatArray = NDArray[np.float64]
 
 _CHUNK_CELLS = 1 << 26
 _TILE = 1024
 _FLOAT32_ROWS = 4096  # rows that are summed in float32 before the next are added
+_IDENTIFIES, _MANY = 0.9, 10  # a column is an identifier if so many of its cells differ
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -87,9 +88,23 @@ def common_cardinality(table: Any) -> int:
     a, b = int(k.argmin()), int(k.argmax())
     raise DataError(
         f"column {table.names[a]!r} has {k[a]} states, but {table.names[b]!r} has {k[b]}: "
-        "information distances need the same number in every column, so merge states, "
-        "drop columns, or learn from each group of columns by itself"
+        f"information distances need the same number in every column{_advice(table, b)}"
     )
+
+
+def _advice(table: Any, column: int) -> str:
+    """Say what to do about a column with more states than others, and whether it is an accident."""
+    name, labels = table.names[column], table.schema.labels[column]
+    if len(labels) >= max(_MANY, _IDENTIFIES * table.n_rows):
+        return (
+            f". Nearly every row has its own {name!r}, which looks like an identifier: "
+            f"drop column {name!r}"
+        )
+    odd = [label for label in labels if not is_number(label)]
+    hint = ""
+    if len(odd) == 1 and len(labels) > 2:
+        hint = f" ({name!r} holds numbers, but also {odd[0]!r}: leave such cells empty if missing)"
+    return f", so merge states, drop columns, or learn from each group of columns by itself{hint}"
 
 
 # Correlations -----------------------------------------------------------------------------------

@@ -110,6 +110,12 @@ def mistakes(made: Path, folder: Path):
     (folder / "mixed.csv").write_text("id,b,c\nu,1.5,2\nv,2.5,3\n")
     (folder / "words.csv").write_text("id,b,c\nu,1,2\nv,2,3\n")
     (folder / "constant.csv").write_text("a,b,c\n1,1.5,2.1\n1,2.5,3.1\n1,3.5,7.1\n")
+    (folder / "odd.csv").write_text("a,b\n1.5,2.5\n2.5,12 kg\n3.5,4.5\n")
+    (folder / "code.csv").write_text("a,b\n1,1\n2,2\n,1\n2,?\n")
+    ids = "".join(f"p{i},{i % 2},{i // 2 % 2}\n" for i in range(20))
+    (folder / "ids.csv").write_text(f"id,b,c\n{ids}")
+    (folder / "latin.csv").write_text("größe,b\n1,2\n", encoding="latin-1")
+    (folder / "latin-cells.csv").write_text("a,b\ngroß,2\n", encoding="latin-1")
     (folder / "no.json").write_text("{")
     real, model = made / "real.csv", made / "real.json"
     yield ["learn", folder / "nope.csv"], "nope.csv: there is no such file"
@@ -124,6 +130,22 @@ def mistakes(made: Path, folder: Path):
     yield (
         ["learn", folder / "words.csv", "--family", "gaussian"],
         "column 'id' holds words ('u', …)",
+    )
+    odd = "column 'b' holds numbers, but '12 kg' in row 1 (counted from 0)"
+    for several in ([], [folder / "odd.csv"]):
+        yield ["learn", folder / "odd.csv", *several], odd
+        yield ["learn", folder / "odd.csv", *several, "--family", "gaussian"], odd
+    yield ["learn", folder / "odd.csv"], "(missing), drop column 'b' (--drop 'b'), or use --family"
+    yield ["learn", folder / "code.csv", "--family", "gaussian"], "numbers, but '?' in row 3"
+    yield ["learn", folder / "code.csv"], "('b' holds numbers, but also '?': leave such cells empty"
+    yield ["learn", folder / "ids.csv"], "an identifier: drop column 'id' (--drop 'id')"
+    yield (
+        ["learn", folder / "latin.csv"],
+        "latin.csv: byte 2 of the file is not text in UTF-8: save",
+    )
+    yield (
+        ["learn", folder / "latin-cells.csv"],
+        "latin-cells.csv: column 'a' is not text in UTF-8: save the file",
     )
     yield ["learn", real, "--drop", "z"], "there is no column 'z'"
     yield ["learn", real, "--test-fraction", "1"], "leaves 400 rows to test on"

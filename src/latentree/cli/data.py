@@ -16,6 +16,7 @@ from latentree.files.segments import SUFFIXES
 from latentree.files.tables import STANDARD, read_table, suffix_of
 from latentree.parts import Parts, cut_table
 from latentree.table import Schema, Table, as_table
+from latentree.table.checks import odd_cell, odd_message
 
 LARGE_FILE = 1 << 28
 """Files of more bytes than this are read in parts."""
@@ -97,6 +98,10 @@ def _refuse_words(data: Any, family: str) -> None:
     if isinstance(data, Table) and family == "gaussian":
         for name, labels in zip(data.names, data.schema.labels, strict=True):
             if any(isinstance(label, str) for label in labels):
+                codes = data.column(data.names.index(name)).tolist()
+                odd = odd_cell((*labels, None)[code] for code in codes)  # −1 is missing
+                if odd is not None:
+                    raise DataError(odd_message(name, odd))
                 raise DataError(
                     f"column {name!r} holds words ({labels[0]!r}, …), so family='gaussian' cannot "
                     "use it: drop it, or use family='discrete'"

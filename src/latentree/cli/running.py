@@ -24,6 +24,7 @@ _IN_OPTIONS = (  # what messages of the library say in Python, as the command li
     (re.compile(r"select columns of one kind$"), r"\g<0> (--columns, --drop)"),
     (re.compile(r"drop (such columns|it|them)\b"), r"drop \1 (--drop)"),
     (re.compile(r"drop '' if"), "say --drop '' if"),
+    (re.compile(r"drop column ('[^']*')"), r"\g<0> (--drop \1)"),
 )
 
 

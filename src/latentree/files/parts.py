@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
 from typing import Any, cast
 
 from numpy.typing import ArrayLike
@@ -13,9 +15,12 @@ from latentree.files.streams import FileRows, is_path, open_files
 from latentree.files.tables import from_arrow, read_table, suffix_of
 from latentree.parts import LocalPieces, Parts, Pieces, cluster, cut_table
 from latentree.table import Schema, Table, as_table
+from latentree.table.checks import odd_cell, odd_message
 from latentree.table.coding import Labels, sort_labels
 from latentree.table.convert import choose_family, refuse_many_states
 from latentree.table.sources import Kind
+
+_LOOKED_AT = 1_000_000  # cells of a column in which an odd one is looked for
 
 
 def is_parted(X: Any) -> bool:
@@ -172,13 +177,15 @@ def _find_schema(
     names: Sequence[str], kinds: Sequence[Kind], pieces: Pieces[Any], family: str
 ) -> Schema:
     """Choose the family as for tables; discrete data is read once for its labels."""
-    chosen = cast(Any, choose_family(names, kinds) if family == "auto" else family)
+    odd = partial(_odd_columns, names, kinds, pieces)
+    chosen = cast(Any, choose_family(names, kinds, odd) if family == "auto" else family)
     if chosen == "gaussian":
         bad = [name for name, kind in zip(names, kinds, strict=True) if kind in ("label", "date")]
         if bad:
             raise DataError(
-                f"column {bad[0]!r} holds words or dates, not numbers, so family='gaussian' cannot "
-                "use it: drop it, convert it, or use family='discrete'"
+                odd()
+                or f"column {bad[0]!r} holds words or dates, not numbers, so family='gaussian' "
+                "cannot use it: drop it, convert it, or use family='discrete'"
             )
         return Schema.gaussian(names)
     labels: tuple[Labels, ...] = tuple(map(sort_labels, pieces.total(_labels_of).labels))
@@ -187,3 +194,20 @@ def _find_schema(
     if chosen == "symmetric":
         labels = (sort_labels(set().union(*labels)),) * len(names)
     return Schema(tuple(names), chosen, labels)
+
+
+def _odd_columns(names: Sequence[str], kinds: Sequence[Kind], pieces: Pieces[Any]) -> str:
+    """Say which cell, not too far down a file, makes text of a column of numbers, if one does."""
+    if not isinstance(pieces, LocalPieces):
+        return ""
+    for name in (name for name, kind in zip(names, kinds, strict=True) if kind == "label"):
+        cells = chain.from_iterable(pieces.each(_cells, name))
+        odd = odd_cell(islice(cells, _LOOKED_AT))
+        if odd is not None:
+            return odd_message(name, odd)
+    return ""
+
+
+def _cells(piece: Any, name: str) -> list[Any]:
+    cells: list[Any] = piece.column(name).to_pylist()
+    return cells

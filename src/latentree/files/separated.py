@@ -129,7 +129,7 @@ def read_block(stream: BinaryIO, index: TextIndex, number: int, kept: Sequence[s
 def _common_type(name: str, kinds: set[Any]) -> Any:
     pa = import_extra("pyarrow", "cli")
     if any(pa.types.is_binary(kind) for kind in kinds):
-        raise FileError(f"column {shown(name)} is not text in UTF-8: convert the file")
+        raise _not_utf8(f"column {shown(name)} is")
     kinds = {kind for kind in kinds if not pa.types.is_null(kind)}
     if len(kinds) < 2:
         return kinds.pop() if kinds else pa.null()
@@ -166,6 +166,13 @@ def _blocks(stream: BinaryIO) -> Iterator[bytes]:
 def _chain(first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
     yield first
     yield from others
+
+
+def _not_utf8(what: str) -> FileError:
+    return FileError(
+        f"{what} not text in UTF-8: save the file as UTF-8 (spreadsheets call it 'CSV UTF-8'), or "
+        "convert it, for instance with iconv -f latin1 -t utf8"
+    )
 
 
 # The first lines --------------------------------------------------------------------------------
@@ -212,7 +219,7 @@ def _first_line(block: bytes) -> tuple[str, bytes]:
     try:
         line = block[start:end].decode()
     except UnicodeDecodeError as error:
-        raise FileError(f"is not text in UTF-8: byte {start + error.start}") from None
+        raise _not_utf8(f"byte {start + error.start} of the file is") from None
     return line.rstrip("\r\n"), block[end:]
 
 
@@ -292,7 +299,7 @@ def _refuse_mixed(parts: Sequence[Any], as_text: Sequence[str]) -> None:
     for name in parts[0].column_names:
         kinds = {part.schema.field(name).type for part in parts}
         if any(pa.types.is_binary(kind) for kind in kinds):
-            raise FileError(f"column {shown(name)} is not text in UTF-8: convert the file")
+            raise _not_utf8(f"column {shown(name)} is")
         kinds.discard(pa.null())
         if len(kinds) > 1 and not all(any(test(kind) for test in numbers) for kind in kinds):
             mixed.append(name)

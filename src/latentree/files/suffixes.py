@@ -79,7 +79,8 @@ def read_tree(path: PathLike, observed: Sequence[str] | None = None) -> Tree:
     try:
         return read(data.decode("utf-8-sig"), observed)
     except UnicodeDecodeError as error:
-        raise FileError(f"{path}: is not text in UTF-8: byte {error.start}") from None
+        message = f"{path}: is not text in UTF-8: byte {error.start}: save it as UTF-8"
+        raise FileError(message) from None
     except FileError as error:
         raise FileError(f"{path}: {error}") from error
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,6 +47,46 @@ def has_nan(values: NDArray[np.float64]) -> bool:
         if np.isfinite(values.sum()):  # one pass without temporaries settles the usual case
             return False
     return any(bool(np.isnan(values[a:b]).any()) for a, b in row_chunks(values))
+
+
+def odd_cell(cells: Iterable[Any]) -> tuple[int, Any] | None:
+    """Return row and value of the first cell that is no number, if more than half are numbers.
+
+    Missing cells are None.
+    """
+    first, numeric, others = None, 0, 0
+    for row, cell in enumerate(cells):
+        if cell is None:
+            continue
+        if is_number(cell):
+            numeric += 1
+            continue
+        others += 1
+        first = first or (row, cell)
+    return first if numeric > others else None
+
+
+def is_number(cell: Any) -> bool:
+    """Whether a cell is a number, or text that says one."""
+    if isinstance(cell, numbers.Real | Decimal):
+        return not isinstance(cell, bool | np.bool_)
+    if not isinstance(cell, str) or "_" in cell:  # Python alone reads 1_000
+        return False
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def odd_message(name: str, odd: tuple[int, Any]) -> str:
+    """Say which cell makes a column of numbers one of text, and what to do about it."""
+    row, value = odd
+    return (
+        f"column {name!r} holds numbers, but {value!r} in row {row} (counted from 0): correct such "
+        f"cells, leave them empty (missing), drop column {name!r}, or use family='discrete' if "
+        "numbers are codes"
+    )
 
 
 def find_infinite(values: NDArray[np.float64]) -> tuple[int, int] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ from latentree.errors import DataError, DataWarning
 from latentree.table import checks, coding, sources
 from latentree.table.checks import listing
 from latentree.table.coding import Coded, Labels
-from latentree.table.sources import Kind, Source
+from latentree.table.sources import Column, Kind, Source
 from latentree.table.table import FAMILIES, Family, Schema, Table
 
 MANY_STATES = 100
@@ -183,6 +183,9 @@ def _refuse_labels(source: Source) -> None:
         if column.kind == "date":
             raise coding.date_error(column.name)
         if column.kind == "label":
+            odd = _odd_cell(column)
+            if odd is not None:
+                raise DataError(checks.odd_message(column.name, odd))
             raise DataError(
                 f"column {column.name!r} holds labels, not numbers, so family='gaussian' cannot "
                 "use it: drop it, convert it, or use family='discrete'"
@@ -193,11 +196,16 @@ def _refuse_labels(source: Source) -> None:
 
 
 def _choose_family(source: Source) -> Family:
-    return choose_family(source.names, _telling_kinds(source))
+    return choose_family(source.names, _telling_kinds(source), lambda: _odd_columns(source))
 
 
-def choose_family(names: Sequence[str], kinds: Sequence[Kind]) -> Family:
-    """Return the family of columns of these kinds, or raise when they do not go together."""
+def choose_family(
+    names: Sequence[str], kinds: Sequence[Kind], odd: Callable[[], str] = lambda: ""
+) -> Family:
+    """Return the family of columns of these kinds, or raise when they do not go together.
+
+    ``odd`` looks for single cells that make text of a column of numbers, and says so.
+    """
     groups: dict[str, list[str]] = {}
     for name, kind in zip(names, kinds, strict=True):
         groups.setdefault(kind, []).append(name)
@@ -211,9 +219,31 @@ def choose_family(names: Sequence[str], kinds: Sequence[Kind]) -> Family:
     nouns = {"real": "real", "integer": "integer", "boolean": "boolean", "label": "categories"}
     what = "; ".join(f"{nouns[kind]}: {listing(names)}" for kind, names in groups.items())
     raise DataError(
-        f"the table mixes kinds of columns ({what}): choose family='gaussian' to treat all numbers "
-        "as real, family='discrete' to treat whole numbers as codes, or select columns of one kind"
+        f"the table mixes kinds of columns ({what}): "
+        + (
+            (odd() if "label" in groups else "")
+            or "choose family='gaussian' to treat all numbers as real, family='discrete' to treat "
+            "whole numbers as codes, or select columns of one kind"
+        )
     )
+
+
+def _odd_columns(source: Source) -> str:
+    """Say which cell makes text of a column of numbers, if one does."""
+    for column in source.columns:
+        odd = _odd_cell(column)
+        if odd is not None:
+            return checks.odd_message(column.name, odd)
+    return ""
+
+
+def _odd_cell(column: Column) -> tuple[int, Any] | None:
+    if column.kind != "label" or column.order is not None:  # declared categories are meant so
+        return None
+    cells = column.values.copy()
+    if column.missing is not None:
+        cells[column.missing] = None
+    return checks.odd_cell(cells.tolist())
 
 
 def _telling_kinds(source: Source) -> list[Kind]:
