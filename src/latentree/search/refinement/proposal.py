@@ -64,8 +64,12 @@ class Penalty:
         return cost
 
     def scaled(self, factor: float) -> Penalty:
-        """Return a multiple of the penalty; the number of hidden nodes stays as strict."""
-        return Penalty(factor * self.per_parameter, factor * self.per_inner, self.n_hidden)
+        """Return the penalty with parameters at a multiple of their cost.
+
+        What structure costs by itself stays: inner nodes let in cheaply would be hard to get rid
+        of, as each takes over a part of what others explained.
+        """
+        return Penalty(factor * self.per_parameter, self.per_inner, self.n_hidden)
 
 
 FORBIDDEN = 1e9
