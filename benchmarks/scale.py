@@ -6,7 +6,10 @@ Every part runs in a process of its own, so that its peak memory is its own. ``g
 from a known latent tree of many variables, against the blocked float32 product of all pairs.
 ``growth``: how the time of CLNJ grows with the variables. ``spanning``: spanning trees from blocks
 and from the matrix, of inputs with ties. ``text``: structure and EM of sparse documents whose words
-have Zipf's frequencies and hang on a known tree.
+have Zipf's frequencies and hang on a known tree. ``parquet``: statistics of a file of many rows,
+against pyarrow and numpy by hand. ``cluster``: the model of 2 and 4 dask workers, once with one of
+them killed, against that of one process. ``passes``: EM of many 0/1 rows, a step against passes
+over the data.
 """
 
 from __future__ import annotations
@@ -14,18 +17,27 @@ from __future__ import annotations
 import argparse
 import os
 import resource
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import scipy.sparse
 
 import latentree as lt
 from common import show
 from latentree import information_distances, metrics, simulate, structure
+from latentree.counting import packed_states
+from latentree.em.fit import make_problem
+from latentree.pairwise import state_counts
+from latentree.parts import cut_table
+from latentree.statistics import gather
 from latentree.structure.spanning import spanning_edges
 
 Options = argparse.Namespace
@@ -222,11 +234,164 @@ def text(options: Options) -> None:
     )
 
 
+# Many rows --------------------------------------------------------------------------------------
+
+
+def written_rows(path: str, n: int, m: int, chunk: int = 100_000) -> None:
+    """Write n rows of a Gaussian latent tree as float32, part by part."""
+    rng = np.random.default_rng(0)
+    model = simulate.random_gaussian_model(simulate.random_latent_tree(m, rng), rng)
+    schema = pa.schema([(f"v{j}", pa.float32()) for j in range(m)])
+    with pq.ParquetWriter(path, schema, compression="snappy") as writer:
+        for start in range(0, n, chunk):
+            x = model.sample(min(chunk, n - start), rng).astype(np.float32)
+            writer.write_table(pa.table([pa.array(column) for column in x.T.copy()], schema=schema))
+
+
+def by_hand(path: str, batch: int = 65_536) -> np.ndarray:
+    """Correlations as one writes them with pyarrow and numpy: sums of x and of x'x in float64."""
+    n, first, products = 0, 0.0, 0.0
+    for rows in pq.ParquetFile(path).iter_batches(batch):
+        x = np.column_stack([column.to_numpy() for column in rows.columns]).astype(np.float64)
+        n += len(x)
+        first = first + x.sum(axis=0)
+        products = products + x.T @ x
+    mean = first / n
+    covariance = products / n - np.outer(mean, mean)
+    scale = np.sqrt(np.diag(covariance))
+    return covariance / np.outer(scale, scale)
+
+
+def in_own_process(code: str, *arguments: object) -> list[float]:
+    """Run a few lines in a fresh process; they print numbers."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    return [float(word) for word in done.stdout.split()]
+
+
+_STATISTICS = """
+import sys, time
+import numpy as np
+import scale, latentree as lt
+from latentree.statistics import gather
+path, way, out = sys.argv[1:]
+start = time.perf_counter()
+r = scale.by_hand(path) if way == "hand" else gather(lt.as_parts(path)).dependence().lower()
+print(time.perf_counter() - start, scale.peak_memory())
+np.save(out, r)
+"""
+
+
+def parquet(options: Options) -> None:
+    """Statistics of a Parquet file, each way twice in processes of their own."""
+    n = options.rows or (40_000 if options.quick else 4_000_000)
+    m = options.variables or (20 if options.quick else 200)
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/rows.parquet"
+        written_rows(path, n, m)
+        size = os.path.getsize(path) / 1e9
+        runs: dict[str, list[list[float]]] = {"hand": [], "latentree": []}
+        for _ in range(2):
+            for way, found in runs.items():
+                found.append(in_own_process(_STATISTICS, path, way, f"{folder}/{way}.npy"))
+        error = np.abs(np.load(f"{folder}/hand.npy") - np.load(f"{folder}/latentree.npy")).max()
+    hand, ours = (min(run[0] for run in found) for found in runs.values())
+    peak = max(run[1] for run in runs["latentree"])
+    header = ["Parquet, float32", "GB", "by hand s", "latentree s", "× by hand", "goal", "peak GB",
+              "goal", "difference"]  # fmt: skip
+    cells = [f"{n:,} × {m:,}", f"{size:.2f}", f"{hand:.2f}", f"{ours:.2f}", f"{ours / hand:.2f}",
+             "1.30", f"{peak:.2f}", "1.50", f"{error:.1e}"]  # fmt: skip
+    show(header, [cells])
+
+
+def cluster(options: Options) -> None:
+    """Learn from the same file in one process, and on 2 and 4 workers."""
+    import distributed
+
+    n = options.rows or (20_000 if options.quick else 400_000)
+    m = options.variables or (10 if options.quick else 40)
+    rng = np.random.default_rng(1)
+    tree = simulate.random_latent_tree(m, rng)
+    X = simulate.random_discrete_model(tree, 2, rng, (0.5, 0.8)).sample(n, rng).astype(np.int8)
+    budget = lt.em.Budget(max_steps=options.steps)
+    fit = {"n_starts": 1, "random_state": 0, "budget": budget}
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/rows.parquet"
+        pq.write_table(pa.table({f"v{j}": X[:, j] for j in range(m)}), path)
+        local, one = timed(lambda: lt.search.learn_model(lt.as_parts(path), "clrg", **fit))
+        lines.append(["one process", f"{local:.1f}", "", ""])
+        for workers, killed in ((2, False), (4, False), (4, True)):
+            with (
+                distributed.LocalCluster(
+                    n_workers=workers, threads_per_worker=1, dashboard_address=None,
+                    silence_logs="CRITICAL",
+                ) as made,
+                distributed.Client(made) as client,
+            ):  # fmt: skip
+
+                def kill(step: int, _: float, client=client, killed=killed) -> None:
+                    if killed and step == 5:
+                        os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+
+                def learn(client=client, kill=kill):
+                    parts = lt.as_parts(path, client=client)
+                    return lt.search.learn_model(parts, "clrg", progress=kill, **fit)
+
+                seconds, found = timed(learn)
+            same = np.array_equal(found.model.tree.parent, one.model.tree.parent)
+            apart = np.abs(found.model.theta - one.model.theta).max() if same else np.inf
+            what = f"{workers} workers{', one killed' if killed else ''}"
+            lines.append([what, f"{seconds:.1f}", f"{apart:.1e}", "1e-10"])
+    show([f"CLRG and EM, {n:,} × {m:,} 0/1", "seconds", "apart", "goal"], lines)
+
+
+def passes(options: Options) -> None:
+    """A step of EM on many 0/1 rows, against passes over the same rows packed into bits."""
+    n = options.rows or (100_000 if options.quick else 10_000_000)
+    m = options.variables or (20 if options.quick else 100)
+    rng = np.random.default_rng(2)
+    model = simulate.random_discrete_model(simulate.random_latent_tree(m, rng), 2, rng, (0.5, 0.9))
+    codes = np.empty((n, m), np.int8)
+    for start in range(0, n, 200_000):
+        stop = min(n, start + 200_000)
+        codes[start:stop] = model.sample(stop - start, rng)
+    table = lt.Table(codes, model.schema)
+    bits = packed_states(table, 1, first=1)[:, 0]
+    reading = min(timed(lambda: np.bitwise_xor.reduce(bits, axis=1))[0] for _ in range(3))
+    counting = min(timed(lambda: state_counts(table))[0] for _ in range(2))
+    parts = cut_table(table)
+    statistics, facts = timed(lambda: gather(parts))
+    problem = make_problem(model.tree, facts, parts=parts)
+    point = problem.point(model)
+    compiling, _ = timed(lambda: problem.step(point))
+    step = min(timed(lambda: problem.step(point))[0] for _ in range(3))
+    index = problem.pieces.total(index_bytes)
+    packed = np.ones(index // 8)
+    indexing = min(timed(packed.sum)[0] for _ in range(3))
+    header = ["0/1 rows", "bits GB", "read s", "index GB", "read s", "counts s", "statistics s",
+              "compile s", "EM step s", "× bits", "× index", "× counts", "peak GB"]  # fmt: skip
+    cells = [f"{n:,} × {m:,}", f"{bits.nbytes / 1e9:.3f}", f"{reading:.3f}", f"{index / 1e9:.2f}",
+             f"{indexing:.3f}", f"{counting:.2f}", f"{statistics:.2f}", f"{compiling:.1f}",
+             f"{step:.2f}", f"{step / reading:.1f}", f"{step / indexing:.1f}",
+             f"{step / counting:.2f}", f"{peak_memory():.1f}"]  # fmt: skip
+    show(header, [cells])
+
+
+def index_bytes(part) -> int:
+    """Bytes that a pass over a compiled part reads to know which patterns its rows consist of."""
+    return part.index_bytes
+
+
 PARTS: dict[str, Callable[[Options], None]] = {
     "gaussian": gaussian,
     "growth": growth,
     "spanning": spanning,
     "text": text,
+    "parquet": parquet,
+    "cluster": cluster,
+    "passes": passes,
 }
 
 
