@@ -293,6 +293,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
                 "start": self.start,
                 "score": self.criterion,
                 "max_states": self.max_states,
+                "prior_weight": self.prior_weight,
                 "time_limit": limit,
             }
         elif self.method not in BY_SCORES:

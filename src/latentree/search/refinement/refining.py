@@ -71,6 +71,7 @@ def refine(
     max_states: int | None = None,
     n_hidden: int | None = None,
     time_limit: float = math.inf,
+    prior_weight: float = 0.0,
     weights: ArrayLike | None = None,
     budget: Budget | None = None,
     random_state: Any = None,
@@ -101,6 +102,9 @@ def refine(
         How many hidden variables there must be.
     time_limit : float
         Seconds.
+    prior_weight : float
+        Weight of a uniform Dirichlet prior on the tables of the final fit, as a number of rows;
+        a few rows make a discrete model predict better. The search itself uses none.
     weights, budget, random_state
         As in :func:`latentree.fit_parameters`.
     progress : callable, optional
@@ -141,7 +145,7 @@ def refine(
     search = _Search(engine, penalty, clock + time_limit, progress)
     best, note = search.run(engine.draft(start))
     model = engine.model(best.draft)
-    final = fit_parameters(model.tree, table, start=model, budget=budget)
+    final = fit_parameters(model.tree, table, start=model, budget=budget, prior_weight=prior_weight)
     if note:
         notes += (note,)
     report = search.report(final, penalty(best.draft), notes, time.monotonic() - clock)

@@ -70,8 +70,8 @@ class Rounds:
     def run(self, draft: Draft, penalty: Penalty) -> Standing:
         """Alternate changes of states and of edges until they gain too little.
 
-        After a round only nodes near what it changed are looked at, until nothing is gained there;
-        then all nodes once more.
+        After a round only edges at nodes that it changed are looked at, until nothing is gained
+        there; then all of them once more.
         """
         self._failed.clear()
         here = self._last = self.standing(draft, penalty)
@@ -164,15 +164,14 @@ class Rounds:
 
 
 def _changed(old: Draft, new: Draft) -> frozenset[int]:
-    """Return nodes whose neighbours or states have changed, and their neighbours."""
-    changed = [
+    """Return nodes whose neighbours or states have changed."""
+    return frozenset(
         node
         for node in new.parent
         if node not in old.parent
         or set(old.neighbours(node)) != set(new.neighbours(node))
         or old.n_states[node] != new.n_states[node]
-    ]
-    return frozenset(changed).union(*(new.neighbours(node) for node in changed))
+    )
 
 
 def _apart(proposals: Iterable[Proposal]) -> list[Proposal]:
