@@ -197,6 +197,23 @@ def test_a_weak_link_at_the_wrong_place_is_moved():
     assert moved.same_structure(tree)
 
 
+def test_a_weak_link_finds_its_place_in_the_middle_of_edges():
+    # Without the link both its ends, which have three neighbours, are no nodes at all.
+    tree = simulate.hidden_markov(16)
+    chain = np.flatnonzero((tree.parent >= 0) & (np.arange(tree.n_nodes) >= tree.n_observed))
+    link = chain[chain.size // 2]
+    rho = np.where(np.arange(tree.n_nodes) < tree.n_observed, 0.35, 0.6)
+    rho[[link, tree.parent[link]]] = 0.25
+    tree = tree.with_lengths(np.where(tree.parent < 0, 0.0, -np.log(rho)))
+    d = tree.path_lengths()
+    distances = Distances.from_matrix(d, signs=np.ones(d.shape), n_samples=100_000.0)
+    problem = Problem(distances, spanning_edges(distances))
+    far = (int(chain[-2]), int(chain[0]))
+    wrong = fit_lengths(regraft._moved(tree, regraft.Move(0.0, int(link), far)), problem)
+    assert robinson_foulds(wrong, tree) > 5
+    assert regraft_weak_links(wrong, problem, 0.1).same_structure(tree)
+
+
 @given(tree=latent_trees(most=15, shapes=("random", "leaves", "hidden_markov"), longest=1.0))
 @settings(max_examples=20, deadline=None)
 def test_regression_on_one_side_of_a_link(tree):

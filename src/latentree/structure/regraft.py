@@ -30,14 +30,15 @@ _MOVES = 12
 
 
 class Part(NamedTuple):
-    """One side of a link: its nodes, and how each is seen through the side's observed nodes."""
+    """One side of a link: its places, and how each is seen through the side's observed nodes."""
 
-    nodes: IntArray
+    places: IntArray
+    """Nodes, and the middles of edges: n + v for the edge above node v in a tree of n nodes."""
     observed: IntArray
     weights: FloatArray
-    """Regression weights on the observed nodes, one column a node, scaled to unit variance."""
+    """Regression weights on the observed nodes, one column a place, scaled to unit variance."""
     open: NDArray[np.bool_]
-    """Whether a link may end there: at hidden and inner nodes, or at the only one."""
+    """Whether a link may end there: on edges, at hidden and inner nodes, or at the only one."""
 
 
 class Whole(NamedTuple):
@@ -49,7 +50,7 @@ class Whole(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A link to cut (by lower node) and the ends of the one that replaces it."""
+    """A link to cut (by lower node) and the ends of the one that replaces it, as places."""
 
     gain: float
     cut: int
@@ -59,20 +60,25 @@ class Move(NamedTuple):
 def regraft_weak_links(tree: Tree, problem: Problem, threshold: float) -> Tree:
     """Move weak links to where the two sides correlate most, one after another.
 
-    With the link cut, E[u | side] of every node u is a combination of the observed nodes on its
-    side; the correlation of two such combinations, in standard errors 1/√n, is the evidence
-    for a link between u and w. The largest gain z²/2 in log-likelihood over the present place
-    is taken first; then lengths are fitted again. O(m³) for each move, and O(a·m²) for each link
-    whose smaller side has a variables.
+    With the link cut, E[u | side] of every place u, a node or the middle of an edge, is a
+    combination of the observed nodes on its side; the correlation of two such combinations, in
+    standard errors 1/√n, is the evidence for a link between u and w. The largest gain z²/2 in
+    log-likelihood over the present place is taken first; then lengths are fitted again. O(m³) for
+    each move, and O(a·m²) for each link whose smaller side has a variables.
     """
     if problem.n_samples is None:
         return tree
     correlation = _oriented_correlations(problem)
-    for _ in range(_MOVES):
+    seen = {tree.canonical.parent.tobytes()}
+    while len(seen) <= _MOVES:
         move = _best_move(tree, correlation, problem.noise)
         if move.gain <= _GAIN:
             break
         tree = contract_insignificant(_moved(tree, move), problem, threshold)
+        structure = tree.canonical.parent.tobytes()
+        if structure in seen:  # contraction has undone the move
+            break
+        seen.add(structure)
     return tree
 
 
@@ -168,10 +174,19 @@ def _scaled_part(
     end: int,
 ) -> Part:
     """Scale combinations to unit variance; ``end`` has lost one neighbour."""
+    # E[middle | side] is that of both ends added up, but for its scale.
+    row = np.full(tree.n_nodes, -1)
+    row[nodes] = np.arange(nodes.size)
+    above = np.where(tree.parent[nodes] >= 0, row[tree.parent[nodes]], -1)
+    below = np.flatnonzero(above >= 0)
+    weights = np.hstack([weights, weights[:, below] + weights[:, above[below]]])
+    shared = np.hstack([shared, shared[:, below] + shared[:, above[below]]])
     seen = np.sqrt(np.maximum((weights * shared).sum(axis=0), 1e-12))
     inner = tree.degrees[nodes] - (nodes == end) > 1
     open_ends = (nodes >= tree.n_observed) | inner | (nodes.size == 1)
-    return Part(nodes, observed, weights / seen, open_ends)
+    places = np.concatenate([nodes, tree.n_nodes + nodes[below]])
+    is_open = np.concatenate([open_ends, np.ones(below.size, bool)])
+    return Part(places, observed, weights / seen, is_open)
 
 
 def _best_link(
@@ -180,16 +195,22 @@ def _best_link(
     """Return the gain of the best link between two parts over the present one, and its ends."""
     cross = correlation[np.ix_(small.observed, large.observed)]
     z = np.abs(small.weights.T @ cross @ large.weights) / noise
-    present = z[small.nodes == ends[0]][:, large.nodes == ends[1]].item()
+    present = z[small.places == ends[0]][:, large.places == ends[1]].item()
     z[~small.open] = 0.0
     z[:, ~large.open] = 0.0
-    u, w = divmod(int(z.argmax()), len(large.nodes))
+    u, w = divmod(int(z.argmax()), len(large.places))
     gain = float(0.5 * (z[u, w] ** 2 - present**2))
-    return gain, (int(small.nodes[u]), int(large.nodes[w]))
+    return gain, (int(small.places[u]), int(large.places[w]))
 
 
 def _moved(tree: Tree, move: Move) -> Tree:
-    kept = tree.edges[tree.edges[:, 1] != move.cut]
-    edges = np.concatenate([kept, [move.ends]])
-    lengths = np.append(tree.length[kept[:, 1]], tree.length[move.cut])
+    """Cut one link and add another; a place in the middle of an edge becomes a hidden node."""
+    n = tree.n_nodes
+    kept = np.setdiff1d(tree.edges[:, 1], [move.cut, *(end - n for end in move.ends)])
+    edges = [*zip(tree.parent[kept], kept, strict=True), move.ends]
+    lengths = [*tree.length[kept], tree.length[move.cut]]
+    for end in move.ends:
+        if end >= n:
+            edges += [(tree.parent[end - n], end), (end, end - n)]
+            lengths += [0.5 * tree.length[end - n]] * 2
     return Tree.from_edges(edges, tree.n_observed, lengths, minimal=True)
