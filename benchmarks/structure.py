@@ -30,6 +30,7 @@ from latentree._kernels.ranges import max_difference
 from latentree._kernels.spanning import minimum_spanning_tree
 from latentree.distances import Distances, information_distances
 
+NATIVE_LIMIT = 300  # seconds that a native program gets
 PEER_LIMIT = 60.0  # seconds: a peer that needed longer is left out at larger sizes
 
 
@@ -92,13 +93,18 @@ def nj_native(program):
 
     def prepare(d):
         command = commands[program](phylip_file(d))
-        return lambda: subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        return lambda: subprocess.run(
+            command, stdout=subprocess.DEVNULL, check=True, timeout=NATIVE_LIMIT
+        )
 
     return prepare
 
 
+PYTHON_PEERS = {"scikit-bio": nj_scikit_bio, "biotite": nj_biotite}
+
+
 def bench_neighbor_joining(sizes, rng):
-    peers = {"scikit-bio": nj_scikit_bio, "biotite": nj_biotite}
+    peers = dict(PYTHON_PEERS)
     for program in ("quicktree", "clearcut", "rapidnj", "fastme"):
         if shutil.which(program):
             peers[program] = nj_native(program)
@@ -116,8 +122,11 @@ def bench_neighbor_joining(sizes, rng):
                 line += f"  {name}: {type(error).__name__}"
                 del peers[name]
                 continue
+            except subprocess.TimeoutExpired:
+                line += f"  {name} > {NATIVE_LIMIT} s (> ×{NATIVE_LIMIT / ours:.0f})"
+                continue
             line += f"  {name} {seconds:.3f} s (×{seconds / ours:.0f})"
-            if seconds * 5 > PEER_LIMIT:
+            if seconds * 5 > PEER_LIMIT and name in PYTHON_PEERS:
                 del peers[name]
         print(line, flush=True)
 
