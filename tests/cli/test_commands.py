@@ -13,9 +13,11 @@ from latentree.cli.data import described
 from latentree.datasets import load_holzinger
 from latentree.files.tables import read_table
 from latentree.files.writers import write_table
+from latentree.models import DiscreteTreeModel, GaussianTreeModel
 from latentree.search import METHODS
 from latentree.search import learn as learn_module
 from latentree.table import as_table
+from latentree.tree import Tree
 
 
 def data_of(path):
@@ -146,6 +148,70 @@ def test_help_names_every_method_and_family(run):
         words = run(command, "--help")[1]
         words = words.translate(str.maketrans(",.;", "   ")).split()
         assert set(METHODS) | set(app.FAMILIES) <= set(words)
+
+
+def test_learn_says_how_variables_depend_where_none_is_hidden(run, tmp_path):
+    x = np.random.default_rng(0).standard_normal((500, 4))
+    x, _ = np.linalg.qr(x - x.mean(axis=0))  # without any correlation
+    x[:, 1] += x[:, 0]
+    cases = {
+        "there is a single variable": x[:, :1],
+        "no dependence was found among the 3 variables": x[:, 1:],
+        "the variables depend on each other directly": x[:, :2],
+        "the variables depend on each other directly, in 3 groups without dependence": x,
+    }
+    for said, data in cases.items():
+        write_table(tmp_path / "t.csv", [f"v{j}" for j in range(data.shape[1])], data)
+        code, out, _ = run("learn", tmp_path / "t.csv", "-q", "--method", "chow_liu")
+        assert code == 0
+        assert f"\nNo hidden variable: {said}" in out, out
+        assert (", in " in out) == (", in " in said)
+
+
+def test_learn_hands_the_options_of_a_method_on(run, made, monkeypatch):
+    given = {}
+
+    def watched(*arguments, **options):
+        given.clear()
+        given.update(options)
+        return learn_module.refined(*arguments, **options)
+
+    monkeypatch.setitem(learn_module.BY_SCORES, "refined", watched)
+    refined = ["learn", made / "words.csv", "--method", "refined", "-q"]
+    told = ["--start", "nj,chow_liu", "--score", "ebic", "--max-states", "2", "--time-limit", "60"]
+    assert run(*refined, *told, "--hidden", "1")[0] == 0
+    kinds = {"start", "score", "max_states", "time_limit", "n_hidden"}
+    assert {key: given[key] for key in kinds} == {
+        "start": ["nj", "chow_liu"],
+        "score": "ebic",
+        "max_states": 2,
+        "time_limit": 60.0,
+        "n_hidden": 1,
+    }
+    assert run(*refined, "--score", "0.5", "--start", "nj")[0] == 0
+    assert given["score"] == 0.5
+    assert given.keys() & kinds == {"start", "score"}
+    found = json.loads(
+        run("learn", made / "real.csv", "-m", "reg_clrg", "--hidden", 1, "--json")[1]
+    )
+    assert found["n_hidden"] == 1
+
+
+def test_learn_says_what_a_refinement_did(run, made):
+    refined = ["learn", made / "real.csv", "-m", "refined", "--start"]
+    code, out, _ = run(*refined, "chow_liu")
+    assert code == 0
+    found = json.loads(run(*refined, "chow_liu", "--json")[1])
+    total = sum(change["count"] for change in found["changes"].values())
+    assert f"\nRefined by {total} changes, by kind with their gains: " in out
+    words = " ".join(out.split())
+    for kind, change in found["changes"].items():
+        assert f"{kind} {change['count']} ({change['gain']:+,.1f})" in words
+    assert found["score"] == pytest.approx(found["bic_score"])
+    out = run(*refined, "chow_liu", "--time-limit", "0")[1]
+    assert "no change of the tree that it started from" in out
+    assert "Refined" not in run("learn", made / "real.csv")[1]
+    assert "changes" not in json.loads(run("learn", made / "real.csv", "--json")[1])
 
 
 # Hidden variables -------------------------------------------------------------------------------
@@ -285,13 +351,30 @@ def test_show_draws_the_tree(run, made):
     code, out, _ = run("show", made / "real.json")
     assert code == 0
     model = files.load(made / "real.json")
-    assert model.tree.draw() in out
+    assert model.distance_tree().draw() in out
+    assert "\nNumbers are information distances to the node above: " in out
     assert out.splitlines()[0] == (
         "gaussian model: 6 observed, 2 hidden, 7 parameters, learned by clrg"
     )
     found = json.loads(run("show", made / "real.json", "--json")[1])
     assert len(found["edges"]) == 7
+    lengths = {edge["to"]: edge["length"] for edge in found["edges"]}
+    for node in np.flatnonzero(model.tree.parent >= 0):
+        expected = -np.log(abs(model.correlations[node]))
+        assert lengths[model.tree.names[node]] == pytest.approx(expected)
     assert found["report"]["method"] == "clrg"
+
+
+def test_show_measures_trees_without_information_distances(run, tmp_path):
+    tree = Tree([-1, 0], n_observed=2, names=["a", "b"])
+    model = DiscreteTreeModel(tree, [[0.5, 0.5], [[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]]])
+    model.save(tmp_path / "m.json")
+    code, out, _ = run("show", tmp_path / "m.json")
+    assert code == 0
+    assert "\nNumbers are −log strengths to the node above: " in out
+    single = GaussianTreeModel(Tree([-1], n_observed=1), [0.0])
+    single.save(tmp_path / "one.json")
+    assert "Numbers" not in run("show", tmp_path / "one.json")[1]
 
 
 def test_names_cannot_command_the_terminal(run, made, tmp_path):

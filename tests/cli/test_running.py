@@ -84,6 +84,14 @@ def test_help_and_version(run):
         ["learn", "x.csv", "--test-fraction", "2"],
         ["learn", "x.csv", "--method", "magic"],
         ["learn", "x.csv", "--family", "none"],
+        ["learn", "x.csv", "--start", "nj"],
+        ["learn", "x.csv", "--method", "refined", "--start", "lcm"],
+        ["learn", "x.csv", "--method", "refined", "--score", "best"],
+        ["learn", "x.csv", "--method", "refined", "--score", "-1"],
+        ["learn", "x.csv", "--method", "refined", "--score", "nan"],
+        ["learn", "x.csv", "--method", "refined", "--max-states", "1"],
+        ["learn", "x.csv", "--method", "refined", "--stepwise"],
+        ["learn", "x.csv", "--method", "lcm", "--checkpoint", "c.npz"],
         ["compare", "x.csv", "--methods", "clrg,magic"],
         ["sample", "m.json", "-n", "0"],
     ],
@@ -94,6 +102,24 @@ def test_wrong_usage_is_one_line_and_2(run, arguments):
     assert err.startswith("error: ")
     assert err.endswith("--help)\n")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "method", "takers"),
+    [
+        (["--hidden", "2"], "clrg", "reg_clrg, reg_clnj or refined"),
+        (["--score", "aic"], "reg_clrg", "refined"),
+        (["--max-states", "3"], "lcm", "refined"),
+        (["--time-limit", "3"], "bin", "refined"),
+        (["--stepwise"], "bin", "chow_liu, nj, rg, cl_blind, clnj or clrg"),
+    ],
+)
+def test_options_of_other_methods_are_refused_with_those_that_take_them(
+    run, option, method, takers
+):
+    code, _, err = run("learn", "x.csv", "--method", method, *option)
+    assert code == 2
+    assert f"{option[0]} is for --method {takers}, and {method} does not take it" in err
 
 
 def test_nothing_at_all_shows_the_help(run):

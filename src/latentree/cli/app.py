@@ -141,6 +141,42 @@ def learn(
     columns: Columns = None,
     drop: Drop = None,
     header: Header = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--start", metavar="A,B,…", help="refined: methods whose trees are refined."),
+    ] = None,
+    score: Annotated[
+        str | None,
+        typer.Option(
+            "--score",
+            metavar="NAME",
+            help="refined: bic, ebic, aic, cv, or a multiple of BIC's penalty, e.g. 0.5.",
+        ),
+    ] = None,
+    max_states: Annotated[
+        int | None,
+        typer.Option(
+            "--max-states", min=2, metavar="K", help="refined: most states of a hidden variable."
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            "--time-limit",
+            min=0.0,
+            metavar="SECONDS",
+            help="refined: how long to search from each start.",
+        ),
+    ] = None,
+    hidden: Annotated[
+        int | None,
+        typer.Option(
+            "--hidden",
+            min=0,
+            metavar="N",
+            help="reg_clrg, reg_clnj, refined: how many hidden variables there must be.",
+        ),
+    ] = None,
     stepwise: Annotated[
         bool, typer.Option("--stepwise", help="Begin EM in small steps: for millions of rows.")
     ] = False,
@@ -172,6 +208,11 @@ def learn(
         scheduler,
         stepwise=stepwise,
         checkpoint=checkpoint,
+        start=_names(start),
+        score=score,
+        max_states=max_states,
+        time_limit=time_limit,
+        n_hidden=hidden,
     )
 
 

@@ -54,7 +54,7 @@ def _run(screen: Screen, example: Example, folder: Path, seed: int) -> None:
     found = voices(result.fitted.model)
     screen.text()
     learning.show_results(screen, [result])
-    learning.show_voices(screen, found)
+    learning.show_voices(screen, found, result.fitted.model.tree)
     screen.prose(f"\n{sentence(example, dataset, found)}\n")
     stem = folder / example.name
     write_table(f"{stem}.csv", dataset.names, dataset.data)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from latentree.errors import ModelError
 from latentree.plot.strength import edge_strengths
 from latentree.tree import Tree
 
@@ -32,11 +33,9 @@ def voices(model: Any) -> list[Voice]:
     The strength of two variables is the product of the strengths of the edges between them.
     """
     tree: Tree = model.tree
-    strength = np.maximum(np.abs(edge_strengths(model)), _WEAKEST)
-    lengths = np.where(tree.parent < 0, 0.0, -np.log(np.minimum(strength, 1.0)))
-    measured = tree.with_lengths(lengths)
+    by_strength = _by_strength(model)
     observed = np.arange(tree.n_observed)
-    distances = [measured.path_lengths([h], observed)[0] for h in tree.hidden]
+    distances = [by_strength.path_lengths([h], observed)[0] for h in tree.hidden]
     if not distances:
         return []
     nearest = np.argmin(distances, axis=0)
@@ -55,3 +54,20 @@ def voices(model: Any) -> list[Voice]:
             )
         )
     return found
+
+
+def measured(model: Any) -> tuple[Tree, str]:
+    """Return the tree with lengths that follow from the model, and what these are.
+
+    The lengths of a model's own tree are those that it was learned with, or 1 where none were.
+    """
+    try:
+        return model.distance_tree(), "information distances"
+    except ModelError:  # different numbers of states, or an edge without dependence
+        return _by_strength(model), "−log strengths"
+
+
+def _by_strength(model: Any) -> Tree:
+    tree: Tree = model.tree
+    strength = np.maximum(np.abs(edge_strengths(model)), _WEAKEST)
+    return tree.with_lengths(np.where(tree.parent < 0, 0.0, -np.log(np.minimum(strength, 1.0))))

@@ -11,13 +11,15 @@ import typer
 from latentree.cli import outputs
 from latentree.cli.data import Choice, connected, facts, open_data, read_data, split
 from latentree.cli.hidden import Voice, voices
+from latentree.cli.options import method_options
 from latentree.cli.screen import Screen
-from latentree.em import Fitted
+from latentree.em import FitReport, Fitted
 from latentree.errors import LatentTreeError, ModelError
 from latentree.metrics import held_out_score
 from latentree.parts import Parts
-from latentree.search import METHODS, learn_model
+from latentree.search import METHODS, RefineReport, learn_model
 from latentree.table import Table
+from latentree.tree import Tree
 
 _LONGEST = 28  # characters of a name in a list
 _SHOWN = 6  # variables named for a hidden one; the others are counted
@@ -46,6 +48,7 @@ class Result(NamedTuple):
             "seconds": report.seconds,
             "converged": report.converged,
             "notes": list(report.notes),
+            **_change_facts(report),
         }
 
 
@@ -96,6 +99,7 @@ def learn(
 ) -> None:
     """Learn a model from files and show it."""
     check_method(method)
+    fitting = method_options(method, fitting)
     targets.check()
     with connected(scheduler) as client:
         table = open_data(screen, paths, choice, client)
@@ -109,7 +113,8 @@ def learn(
         screen.json({**about, "hidden": found, "files": files})
     else:
         show_results(screen, [result])
-        show_voices(screen, voices(result.fitted.model))
+        show_changes(screen, result.fitted.report)
+        show_voices(screen, voices(result.fitted.model), result.fitted.model.tree)
     _tell_notes(screen, [result])
     targets.write(screen, result, kept)
 
@@ -238,15 +243,49 @@ def _mark(rows: list[list[str]], column: int, best: Sequence[int]) -> None:
             row[column] += "*" if place in best else " "
 
 
-def show_voices(screen: Screen, found: Sequence[Voice]) -> None:
+def show_changes(screen: Screen, report: FitReport) -> None:
+    """Print what a refinement did, if the report is of one."""
+    if not isinstance(report, RefineReport):
+        return
+    gains = sorted(report.gains().items(), key=lambda item: -item[1][1])
+    done = ", ".join(f"{kind}\u00a0{count:,}\u00a0({gain:+,.1f})" for kind, (count, gain) in gains)
+    screen.prose(
+        f"\nRefined by {len(report.moves):,} changes, by kind with their gains: {done}."
+        if gains
+        else "\nRefined: no change of the tree that it started from was better."
+    )
+
+
+def _change_facts(report: FitReport) -> dict[str, Any]:
+    if not isinstance(report, RefineReport):
+        return {}
+    gains = report.gains().items()
+    changes = {kind: {"count": count, "gain": gain} for kind, (count, gain) in gains}
+    return {"score": report.score, "changes": changes}
+
+
+def show_voices(screen: Screen, found: Sequence[Voice], tree: Tree) -> None:
     """Print for each hidden variable those that it speaks for."""
     screen.text()
     if not found:
-        screen.text("No hidden variable: the variables depend on each other directly.")
+        screen.text(f"No hidden variable: {_without_hidden(tree)}.")
         return
     screen.table(
         ["Hidden", "Speaks for (strength)"], [[voice.name, _spoken(voice)] for voice in found]
     )
+
+
+def _without_hidden(tree: Tree) -> str:
+    """Say how variables depend on each other where none is hidden."""
+    groups = len(tree.roots)
+    if tree.n_observed == 1:
+        return "there is a single variable"
+    if tree.n_edges == 0:
+        return f"no dependence was found among the {groups:,} variables"
+    directly = "the variables depend on each other directly"
+    if groups == 1:
+        return directly
+    return f"{directly}, in {groups:,} groups without dependence between them"
 
 
 def _spoken(voice: Voice) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from latentree import files
 from latentree.cli import outputs
 from latentree.cli.data import connected, facts, open_for
-from latentree.cli.hidden import voices
+from latentree.cli.hidden import measured, voices
 from latentree.cli.learning import show_voices
 from latentree.cli.screen import Screen
 from latentree.errors import FileError, ModelError
@@ -142,7 +142,7 @@ def _same_file(first: str, second: str) -> bool:
 def show(screen: Screen, model_path: str, all_nodes: bool) -> None:
     """Draw the tree in characters, and say what the hidden variables speak for."""
     model, report = files.load(model_path), files.load_report(model_path)
-    tree = model.tree
+    tree, what = measured(model)
     if screen.as_json:
         screen.json(
             {
@@ -163,4 +163,6 @@ def show(screen: Screen, model_path: str, all_nodes: bool) -> None:
     learned = f", learned by {report['method']}" if report and "method" in report else ""
     screen.text(f"{kind}, {model.n_parameters:,} parameters{learned}\n")
     screen.text(tree.draw(tree.n_nodes if all_nodes else 200))
-    show_voices(screen, voices(model))
+    if tree.n_edges:
+        screen.text(f"\nNumbers are {what} to the node above: 0 if equal, more if weaker.")
+    show_voices(screen, voices(model), tree)
