@@ -206,7 +206,7 @@ def text(options: Options) -> None:
     """Structure and EM of sparse documents."""
     n = options.rows or (5_000 if options.quick else 300_000)
     m = options.variables or (300 if options.quick else 10_000)
-    sampling, (truth, words) = timed(lambda: documents(n, m, 0.015 * m, 1))
+    sampling, (truth, words) = timed(lambda: documents(n, m, max(0.015 * m, 5.0), 1))
     before, processor = peak_memory(), time.process_time()
     counting, tree, learning = learned_from(words)
     distance = metrics.robinson_foulds(truth.renamed(tree.names[:m]), tree)

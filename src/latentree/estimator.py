@@ -48,6 +48,8 @@ except ImportError:
 
 _LEARNED = ("model_", "report_", "tree_", "n_hidden_")
 
+_PREDICTED_CELLS = 1 << 24  # that are copied, and made dense, at a time
+
 
 def _is_discrete(estimator: Any) -> bool:
     """Whether there are probabilities to predict; else say what to use."""
@@ -414,11 +416,19 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         """
         table = self._table(X)
         number = node_number(self.tree_, variable)
-        if number < self.tree_.n_observed:
-            values = table.values.toarray() if table.is_sparse else np.array(table.values)
-            values[:, number] = -1
-            table = Table(values, table.schema)
-        return np.asarray(self.model_.posterior(table, [number])[number])
+        if number >= self.tree_.n_observed:
+            return np.asarray(self.model_.posterior(table, [number])[number])
+        step = max(1, _PREDICTED_CELLS // table.n_columns)
+        parts = [
+            self._predicted(table.rows(i, i + step), number) for i in range(0, table.n_rows, step)
+        ]
+        return np.concatenate(parts)
+
+    def _predicted(self, table: Table, number: int) -> FloatArray:
+        """Probabilities of an observed variable as if its cells were missing."""
+        values = table.values.toarray() if table.is_sparse else np.array(table.values)
+        values[:, number] = -1
+        return np.asarray(self.model_.posterior(Table(values, table.schema), [number])[number])
 
     def _model(self) -> Any:
         check_is_fitted(self)

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from latentree import memory
 from latentree._kernels import pairs as kernels
 from latentree.counting import (
     Index,
@@ -485,6 +486,11 @@ def mutual_information(table: Table) -> FloatArray:
         floor = 2 * _EPS * max(64.0, table.n_rows / 8)
         return np.asarray(-0.5 * np.log(np.maximum(1.0 - rho**2, floor)))
     m = table.n_columns
+    memory.require(
+        16.0 * m**2,
+        f"the mutual information of {m:,} variables",
+        "learn from information distances on demand, as clnj, clrg and cl_blind do",
+    )
     out = np.zeros((m, m))
     tile = max(1, _TILE // int(_widths(table).max()))
     for start, stop in ranges(m, tile):

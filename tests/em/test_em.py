@@ -15,7 +15,7 @@ from latentree import simulate
 from latentree.em import Budget, fit_parameters
 from latentree.em.driver import Driver
 from latentree.em.fit import make_problem, table_of
-from latentree.em.starts import edge_signs, node_signs
+from latentree.em.starts import edge_signs, node_signs, spread_signs
 from latentree.errors import DataError, ModelError
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
 from latentree.table import Table
@@ -253,6 +253,18 @@ def test_signs_of_exact_distances_are_restored(seed):
     )
     model = GaussianTreeModel.from_distances(truth.distance_tree(), edge_signs(tree, distances))
     np.testing.assert_allclose(model.correlation(), rho, atol=1e-12)
+    sign = spread_signs(truth.distance_tree(), distances)  # from a few pairs only
+    assert np.array_equal(np.sign(rho), np.outer(sign, sign))
+
+
+def test_fits_from_distances_on_demand(monkeypatch):
+    rng = np.random.default_rng(0)
+    truth = simulate.random_gaussian_model(simulate.hidden_markov(12), rng, (0.6, 0.8), 0.5)
+    X = truth.sample(2_000, rng)
+    expected, _ = lt.fit_parameters(truth.distance_tree(), X, n_starts=1)
+    monkeypatch.setattr("latentree.distances._DENSE_SHARE", 0.0)
+    model, _ = lt.fit_parameters(truth.distance_tree(), X, n_starts=1)
+    np.testing.assert_allclose(model.correlation(), expected.correlation(), atol=1e-3)
 
 
 def test_signs_agree_with_the_heavier_pairs():

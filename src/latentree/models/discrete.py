@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from latentree import memory
 from latentree._kernels import tables as kernels
 from latentree._kernels import trees as tree_kernels
 from latentree.distances import Distances
@@ -317,6 +318,11 @@ class DiscreteTreeModel(Savable):
         """
         numbers, table, layout = node_numbers(self.tree, nodes), self._table(X), self.layout
         columns = _ranges(layout.state_starts[numbers], self.n_states[numbers])
+        memory.require(
+            8.0 * table.n_rows * columns.size,
+            f"probabilities of {columns.size:,} states in {table.n_rows:,} rows",
+            "ask for fewer nodes, or for fewer rows at a time",
+        )
         out = np.empty((table.n_rows, columns.size))
         for rows, messages in self._messages(table):
             found = messages.posteriors()[:, columns]
@@ -379,6 +385,11 @@ class DiscreteTreeModel(Savable):
         With ``hidden=True`` columns for the hidden nodes follow, as states 0, 1, ….
         """
         rng = np.random.default_rng(random_state)
+        memory.require(
+            8.0 * n_samples * self.tree.n_nodes,
+            f"{n_samples:,} rows of {self.tree.n_nodes:,} nodes",
+            "draw fewer at a time",
+        )
         states = np.empty((n_samples, self.tree.n_nodes), np.int64)
         for start, stop in chunks(n_samples, self.tree.n_nodes):
             states[start:stop] = self._ancestral(stop - start, rng)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from latentree import memory
 from latentree._kernels import counts as kernels
 from latentree._kernels import messages as log_kernels
 from latentree._kernels import patterns as pattern_kernels
@@ -48,6 +49,11 @@ class Expectation:
         plan = _Plan(patterns)
         self._plan = plan
         self._slots, self._gather = plan.slots, plan.gather
+        memory.require(
+            24.0 * plan.n_values,
+            f"a pass over {plan.n_values:,} values of patterns",
+            "fit a sample of the rows, or a tree over fewer variables",
+        )
         self._values = np.empty(plan.n_values)
         self._received = np.empty(plan.n_values)
         self._shifts = np.empty(plan.n_values)

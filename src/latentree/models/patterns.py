@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from latentree import memory
 from latentree._kernels import patterns as kernels
 from latentree._kernels.counts import COMPONENT, EDGE, EVIDENCE, SLOT
 from latentree.models.tables import Layout
@@ -163,6 +164,11 @@ class _Columns(NamedTuple):
         order = np.argsort(place, axis=1, kind="stable")
         symbols = order[np.arange(order.shape[1]) < n_symbols[:, None]]
         starts = np.concatenate([[0], np.cumsum(table.n_rows - counts.max(axis=1))])
+        memory.require(
+            24.0 * starts[-1],  # rows and patterns, on two levels of the tree at the same time
+            f"the patterns of {int(starts[-1]):,} cells that are not their column's usual value",
+            "fit a sample of the rows, or a tree over fewer variables",
+        )
         share = counts / table.n_rows
         entropy = -(share * np.log(np.where(share > 0, share, 1.0))).sum(axis=1)
         rows, ids = _differing(table, default - 1, number, starts)
