@@ -362,6 +362,12 @@ def test_the_estimator_refines_and_says_so(capsys):
     assert strict.n_hidden_ == 1
 
 
+def test_lengths_are_information_distances():
+    _, table = sampled(lt.simulate.double_star(8), 1_000)
+    model, _ = lt.search.refine(lt.structure.mutual_information_tree(table), table, max_states=2)
+    assert model.tree.length == pytest.approx(model.distance_tree().length)
+
+
 def test_what_cannot_be_refined():
     tree = lt.simulate.latent_class(4)
     X = np.random.default_rng(0).integers(0, 2, (50, 4))
@@ -369,6 +375,8 @@ def test_what_cannot_be_refined():
         lt.search.refine(tree, X, "symmetric")
     with pytest.raises(ModelError, match="max_states is 1"):
         lt.search.refine(tree, X, "discrete", max_states=1)
+    with pytest.raises(ModelError, match="Gaussian variables have no states"):
+        lt.search.refine(tree, np.random.default_rng(0).normal(size=(50, 4)), max_states=2)
     with pytest.raises(ModelError, match="start is 'lcm'"):
         lt.search.learn_model(X, "refined", "discrete", start="lcm")
 

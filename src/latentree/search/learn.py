@@ -56,6 +56,8 @@ def refined(
     if unknown or not names:
         known = ", ".join(BY_DISTANCES)
         raise ModelError(f"start is {start!r}, but a refinement starts from one of {known}")
+    if "time_limit" in options:
+        options["time_limit"] /= len(names)
     trees = [learn_tree(table, name) for name in names]
     found = [refine(tree, table, random_state=random_state, **options) for tree in trees]
     return max(found, key=_score)

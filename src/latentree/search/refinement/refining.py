@@ -14,6 +14,7 @@ from latentree.em import Budget, FitReport, Fitted, fit_parameters
 from latentree.em.driver import Progress
 from latentree.em.fit import TreeModel, hidden_states, table_of
 from latentree.errors import ModelError
+from latentree.models import DiscreteTreeModel, GaussianTreeModel
 from latentree.search.refinement.discrete import DiscreteEngine
 from latentree.search.refinement.draft import Draft
 from latentree.search.refinement.gaussian import GaussianEngine
@@ -149,7 +150,18 @@ def refine(
     if note:
         notes += (note,)
     report = search.report(final, penalty(best.draft), notes, time.monotonic() - clock)
-    return Fitted(final.model, report)
+    return Fitted(_measured(final.model), report)
+
+
+def _measured(model: Any) -> Any:
+    """Return a model whose tree has information distances for lengths, where these exist."""
+    try:
+        tree = model.distance_tree()
+    except ModelError:  # numbers of states differ, or an edge carries nothing
+        return model
+    if isinstance(model, GaussianTreeModel):
+        return GaussianTreeModel(tree, model.correlations, model.means, model.scales)
+    return DiscreteTreeModel.from_theta(tree, model.n_states, model.theta, model.schema.labels)
 
 
 def _cross_validated(
@@ -187,6 +199,8 @@ def _rows(table: Table, rows: IntArray) -> Table:
 def make_engine(table: Table, max_states: int | None, seed: int) -> Engine:
     """Return what knows the changes of a family."""
     if table.family == "gaussian":
+        if max_states is not None:
+            raise ModelError("max_states is for discrete data: Gaussian variables have no states")
         return GaussianEngine(table)
     if table.family == "symmetric":
         raise ModelError(
@@ -231,23 +245,28 @@ class _Search:
         self.penalty = penalty
         self.deadline = deadline
         self.rounds = Rounds(engine, deadline, progress)
+        self.moves: tuple[Move, ...] = ()
 
     def run(self, draft: Draft) -> tuple[Standing, str]:
         """Return the best that was found, and why it ended early if it did."""
-        best = here = self.rounds.standing(draft, self.penalty)
+        self.best = here = self.rounds.standing(draft, self.penalty)
         try:
             for stage, share in enumerate(ANNEALING, 1):
                 left = self.deadline - time.monotonic()
                 of_it = 1.0 if stage == len(ANNEALING) else STAGE_SHARE
                 self.rounds.deadline = time.monotonic() + of_it * left
                 here = self.rounds.run(here.draft, self.penalty.scaled(share))
-                here = here.rescored(self.penalty)
-                best = max(best, here, key=lambda standing: standing.score)
+                self._keep_better(here)
         except KeyboardInterrupt:
-            last = self.rounds.last
-            best = max(best, last.rescored(self.penalty), key=lambda standing: standing.score)
-            return best, "interrupted"
-        return best, "time limit reached" if self.rounds.out_of_time else ""
+            self._keep_better(self.rounds.last)
+            return self.best, "interrupted"
+        return self.best, "time limit reached" if self.rounds.out_of_time else ""
+
+    def _keep_better(self, found: Standing) -> None:
+        """Keep what was found, with the changes that led to it, if it is better."""
+        rescored = found.rescored(self.penalty)
+        if rescored.score > self.best.score:
+            self.best, self.moves = rescored, tuple(self.rounds.moves)
 
     def report(
         self, final: Fitted, cost: float, notes: tuple[str, ...], seconds: float
@@ -258,5 +277,5 @@ class _Search:
         return RefineReport(
             **old | new,
             score=final.report.log_likelihood - cost,
-            moves=tuple(self.rounds.moves),
+            moves=self.moves,
         )
