@@ -336,6 +336,27 @@ def test_an_interrupt_leaves_no_file(run, made, tmp_path, monkeypatch):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_an_interrupt_ends_a_refinement_with_the_best_so_far(run, made, tmp_path, monkeypatch):
+    from latentree.search.refinement import rounds
+
+    accept = rounds.Rounds._accept
+
+    def interrupt(self, new, proposals):
+        accepted = accept(self, new, proposals)
+        signal.raise_signal(signal.SIGINT)
+        return accepted
+
+    monkeypatch.setattr(rounds.Rounds, "_accept", interrupt)
+    model = tmp_path / "m.json"
+    code, out, err = run(
+        "learn", made / "real.csv", "--method", "refined", "--start", "chow_liu", "--out", model
+    )
+    assert code == 0
+    assert "interrupted" in out + err
+    assert "Refined by" in out
+    assert model.exists()
+
+
 # Surroundings -----------------------------------------------------------------------------------
 
 

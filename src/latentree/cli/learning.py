@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import typer
@@ -12,6 +13,7 @@ from latentree.cli import outputs
 from latentree.cli.data import Choice, connected, facts, open_data, read_data, split
 from latentree.cli.hidden import Voice, voices
 from latentree.cli.options import method_options
+from latentree.cli.running import first_interrupt_keeps
 from latentree.cli.screen import Screen
 from latentree.em import FitReport, Fitted
 from latentree.errors import LatentTreeError, ModelError
@@ -159,8 +161,11 @@ def learn_one(
     seed: int,
     **fitting: Any,
 ) -> Result:
-    """Learn by one method, with progress."""
-    with screen.progress(f"learning by {method}") as progress:
+    """Learn by one method, with progress; Ctrl-C ends a search with the best so far."""
+    searching = method == "refined"
+    units = ("change", "score") if searching else ("step", "log-likelihood")
+    keeping = first_interrupt_keeps() if searching else nullcontext()
+    with keeping, screen.progress(f"learning by {method}", *units) as progress:
         fitted = learn_model(table, method, random_state=seed, progress=progress, **fitting)
         score = None if held_out is None else held_out_score(fitted.model, held_out)
     return Result(method, fitted, score)

@@ -125,6 +125,25 @@ def _encode_anything() -> None:
 
 
 @contextlib.contextmanager
+def first_interrupt_keeps() -> Iterator[None]:
+    """Let the first Ctrl-C reach a search, which ends with the best so far; a second one ends all."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    outside = signal.getsignal(signal.SIGINT)
+
+    def once(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, outside)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, once)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, outside)
+
+
+@contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
     """Make Ctrl-C end the command at once, unless someone else listens to it."""
 

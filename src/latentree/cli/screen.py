@@ -58,20 +58,22 @@ class Screen:
             say(text)
 
     @contextlib.contextmanager
-    def progress(self, what: str) -> Iterator[Callable[[int, float], None]]:
+    def progress(
+        self, what: str, unit: str = "step", value: str = "log-likelihood"
+    ) -> Iterator[Callable[[int, float], None]]:
         """Show that something is under way; gives the callback for EM's steps."""
         if self.quiet or not self._err.is_terminal:
-            yield lambda steps, log_likelihood: None
+            yield lambda steps, reached: None
             return
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with Progress(*columns, console=self._err, transient=True) as bar:
             task = bar.add_task(what)
             last = [0.0]
 
-            def step(steps: int, log_likelihood: float) -> None:
+            def step(steps: int, reached: float) -> None:
                 if time.monotonic() - last[0] > _EVERY:
                     last[0] = time.monotonic()
-                    at = f"{what}: step {steps}, log-likelihood {log_likelihood:,.1f}"
+                    at = f"{what}: {unit} {steps}, {value} {reached:,.1f}"
                     bar.update(task, description=at)
 
             yield step
