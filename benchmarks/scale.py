@@ -325,7 +325,7 @@ def cluster(options: Options) -> None:
         for workers, killed in ((2, False), (4, False), (4, True)):
             with (
                 distributed.LocalCluster(
-                    n_workers=workers, threads_per_worker=1, dashboard_address=None,
+                    n_workers=workers, threads_per_worker=1, dashboard_address=":0",
                     silence_logs="CRITICAL",
                 ) as made,
                 distributed.Client(made) as client,
@@ -354,9 +354,9 @@ def passes(options: Options) -> None:
     rng = np.random.default_rng(2)
     model = simulate.random_discrete_model(simulate.random_latent_tree(m, rng), 2, rng, (0.5, 0.9))
     codes = np.empty((n, m), np.int8)
-    for start in range(0, n, 200_000):
-        stop = min(n, start + 200_000)
-        codes[start:stop] = model.sample(stop - start, rng)
+    drawn = model.sample(min(n, 1_000_000), rng).astype(np.int8)
+    for start in range(0, n, len(drawn)):  # over and over: no part sees a row twice for that
+        codes[start : start + len(drawn)] = drawn[: n - start]
     table = lt.Table(codes, model.schema)
     bits = packed_states(table, 1, first=1)[:, 0]
     reading = min(timed(lambda: np.bitwise_xor.reduce(bits, axis=1))[0] for _ in range(3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import warnings
@@ -22,6 +23,12 @@ da = pytest.importorskip("dask.array")
 pd = pytest.importorskip("pandas")
 dd = pytest.importorskip("dask.dataframe")
 
+# distributed leaves a socket open where the port of its status page is taken.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:unclosed <socket:ResourceWarning",
+    "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning",
+)
+
 N, M = 1_200, 8
 NAMES = [f"v{j}" for j in range(M)]
 ROWS = 128
@@ -29,17 +36,18 @@ ROWS = 128
 
 def shrink() -> None:
     """Many parts of little data; the workers need it as well as this process."""
-    rows.PART_CELLS = ROWS * M
+    rows.PART_CELLS = rows.STATE_CELLS = ROWS * M
 
 
 @pytest.fixture(scope="module")
 def cluster():
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Port .* already in use", UserWarning)
-        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        warnings.filterwarnings("ignore", "unclosed <socket", ResourceWarning)
         made = distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs="CRITICAL"
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs="CRITICAL"
         )
+        gc.collect()
     with made:
         yield made
 
@@ -47,6 +55,7 @@ def cluster():
 @pytest.fixture
 def client(cluster, monkeypatch):
     monkeypatch.setattr(rows, "PART_CELLS", ROWS * M)
+    monkeypatch.setattr(rows, "STATE_CELLS", ROWS * M)
     with distributed.Client(cluster) as connected:
         connected.run(shrink)
         yield connected

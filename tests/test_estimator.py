@@ -195,6 +195,7 @@ def test_mistakes_are_named(real):
 @pytest.fixture
 def small_parts(monkeypatch):
     monkeypatch.setattr(lt.parts.rows, "PART_CELLS", 64 * 8)
+    monkeypatch.setattr(lt.parts.rows, "STATE_CELLS", 64 * 8)
 
 
 def as_parquet(X, path, names=None):

@@ -48,6 +48,7 @@ def all_tables():
 @pytest.fixture
 def small_parts(monkeypatch):
     monkeypatch.setattr(rows, "PART_CELLS", 64 * 5)
+    monkeypatch.setattr(rows, "STATE_CELLS", 64 * 5)
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -127,6 +128,7 @@ def test_moments_and_equivalent_rows_of_complete_real_columns():
 
 def test_equivalent_rows_of_discrete_columns_are_the_distinct_ones(monkeypatch):
     monkeypatch.setattr(rows, "PART_CELLS", 512 * 3)
+    monkeypatch.setattr(rows, "STATE_CELLS", 512 * 3)
     table = state_table(np.random.default_rng(2), n=2_000, m=3, missing=0.1, weighted=True)
     small = gather(cut_table(table)).equivalent_table()
     assert small.n_rows == len(np.unique(table.values, axis=0))

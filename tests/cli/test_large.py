@@ -17,6 +17,7 @@ from latentree.parts import rows
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(rows, "PART_CELLS", 64 * 6)
+    monkeypatch.setattr(rows, "STATE_CELLS", 64 * 6)
 
 
 @pytest.fixture

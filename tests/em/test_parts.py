@@ -20,6 +20,7 @@ N = 700
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(rows, "PART_CELLS", 64 * 12)
+    monkeypatch.setattr(rows, "STATE_CELLS", 64 * 12)
 
 
 def example(kind: str, missing: float = 0.0, weighted: bool = False):
@@ -98,6 +99,7 @@ def test_complete_real_rows_become_a_few_with_the_same_moments():
 
 def test_few_distinct_rows_become_a_weighted_table(monkeypatch):
     monkeypatch.setattr(rows, "PART_CELLS", 1 << 12)
+    monkeypatch.setattr(rows, "STATE_CELLS", 1 << 12)
     tree = lt.simulate.latent_class(4)
     X = lt.simulate.random_discrete_model(tree, 2, 0).sample(5_000, 0)
     data = data_of(tree, cut_table(as_table(X)))

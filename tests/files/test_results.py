@@ -28,6 +28,7 @@ LABELS = (("no", "yes"), (1, 2), (True, False), ("a", 7), (10, 20), ("x", "y"))
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(rows, "PART_CELLS", 64 * 6)
+    monkeypatch.setattr(rows, "STATE_CELLS", 64 * 6)
 
 
 def gaussian():

@@ -27,6 +27,7 @@ NAMES = [f"v{j}" for j in range(M)]
 def small(monkeypatch):
     """Many parts, batches and blocks from little data."""
     monkeypatch.setattr(rows, "PART_CELLS", 64 * M)
+    monkeypatch.setattr(rows, "STATE_CELLS", 64 * M)
     monkeypatch.setattr(segments, "BATCH_ROWS", 77)
     monkeypatch.setattr(separated, "BLOCK", 3_000)
 
@@ -117,7 +118,7 @@ def test_parts_can_be_read_from_any_on_and_sent_elsewhere(tmp_path):
     write(arrow(x[300:]), tmp_path / "b.parquet", row_group_size=111)
     files = pickle.loads(pickle.dumps(streams.open_files(tmp_path)))
     for number in (0, 3, 4, 5, 15):
-        piece = files.piece(number)
+        piece = files.piece(64, number)
         expected = x[64 * number : 64 * (number + 1)]
         np.testing.assert_array_equal(np.column_stack([c.to_numpy() for c in piece]), expected)
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from latentree.errors import DataError, FileError
 from latentree.files.streams import FileRows, is_path, open_files
 from latentree.files.tables import from_arrow, read_table, suffix_of
-from latentree.parts import LocalPieces, Parts, Pieces, cluster, cut_table
+from latentree.parts import LocalPieces, Parts, Pieces, cluster, cut_table, part_rows
 from latentree.table import Schema, Table, as_table
 from latentree.table.checks import odd_cell, odd_message
 from latentree.table.coding import Labels, sort_labels
@@ -118,21 +118,22 @@ def _of_table(table: Table, client: Any) -> Parts:
 
 
 def _of_files(rows: FileRows, family: str, schema: Schema | None, client: Any) -> Parts:
+    size = part_rows(Schema.gaussian(rows.names))
     raw: Pieces[Any]
     if client is None:
-        raw = LocalPieces(rows.pieces, rows.n_pieces)
+        raw = LocalPieces(partial(rows.pieces, size), rows.n_pieces(size))
     else:
-        raw = cluster.loaded(client, rows.piece, rows.n_pieces, keep=False)
+        raw = cluster.loaded(client, partial(rows.piece, size), rows.n_pieces(size), keep=False)
     try:
         schema = schema or _find_schema(rows.names, list(rows.kinds.values()), raw, family)
     except FileError:
         raise
     except DataError as error:
         raise FileError(f"{rows.name}: {error}") from error
-    load = _Load(rows, schema)
+    load, n_parts = _Load(rows, schema), rows.n_pieces(part_rows(schema))
     if client is None:
-        return Parts(schema, rows.n_rows, LocalPieces(load.tables, rows.n_pieces), rows.name)
-    tables = cluster.loaded(client, load.table, rows.n_pieces)
+        return Parts(schema, rows.n_rows, LocalPieces(load.tables, n_parts), rows.name)
+    tables = cluster.loaded(client, load.table, n_parts)
     return Parts(schema, rows.n_rows, tables, rows.name)
 
 

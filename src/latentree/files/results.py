@@ -100,7 +100,7 @@ def impute_part(table: Table, model: Any) -> Block:
 def blocks_of(parts: Parts, function: Callable[[Table, Any], Block], model: Any) -> Iterator[Block]:
     """Yield what a function says of every part; errors tell the rows."""
     results = parts.tables.each(function, model)
-    step = part_rows(parts.n_columns)
+    step = part_rows(parts.schema)
     for number in range(parts.n_parts):
         try:
             yield next(results)

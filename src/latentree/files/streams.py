@@ -51,15 +51,13 @@ class FileRows:
         """Number of rows."""
         return int(self._starts[-1])
 
-    @property
-    def n_pieces(self) -> int:
-        """Number of pieces."""
-        return -(-self.n_rows // part_rows(len(self.kinds)))
+    def n_pieces(self, size: int) -> int:
+        """Return the number of pieces of so many rows."""
+        return -(-self.n_rows // size)
 
-    def pieces(self, first: int = 0) -> Iterator[Any]:
+    def pieces(self, size: int, first: int = 0) -> Iterator[Any]:
         """Yield pyarrow tables of a fixed number of rows, from the given one on."""
         pa = import_extra("pyarrow", "cli")
-        size = part_rows(len(self.kinds))
         held: list[Any] = []
         room = size
         for batch in self._batches(first * size):
@@ -73,9 +71,9 @@ class FileRows:
         if held:
             yield pa.concat_tables(held, promote_options="permissive")
 
-    def piece(self, number: int) -> Any:
+    def piece(self, size: int, number: int) -> Any:
         """Return one piece."""
-        return next(self.pieces(number))
+        return next(self.pieces(size, number))
 
     def _batches(self, start: int) -> Iterator[Any]:
         """Yield pyarrow tables of all rows from ``start`` on."""
@@ -95,12 +93,12 @@ class FileRows:
 
     def tables(self, schema: Schema, first: int = 0) -> Iterator[Table]:
         """Yield the pieces coded by a schema."""
-        for number, piece in enumerate(self.pieces(first), first):
+        for number, piece in enumerate(self.pieces(part_rows(schema), first), first):
             yield self.coded(piece, schema, number)
 
     def table(self, number: int, schema: Schema) -> Table:
         """Return one piece coded by a schema."""
-        return self.coded(self.piece(number), schema, number)
+        return self.coded(self.piece(part_rows(schema), number), schema, number)
 
     def coded(self, piece: Any, schema: Schema, number: int) -> Table:
         """Code a piece by a schema."""
@@ -109,7 +107,7 @@ class FileRows:
         try:
             return as_table(raw.data, names=raw.names, schema=schema)
         except DataError as error:
-            start = number * part_rows(len(self.kinds))
+            start = number * part_rows(schema)
             at = f"rows {start:,} to {start + n_rows - 1:,}"
             raise FileError(f"{self._holding(start)}: {at}: {error}") from error
 

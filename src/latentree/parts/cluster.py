@@ -166,7 +166,7 @@ def from_dask(
         )
         for number in filled
     ]
-    blocks = da.concatenate(coded).rechunk((part_rows(schema.n_columns), -1)).to_delayed().ravel()
+    blocks = da.concatenate(coded).rechunk((part_rows(schema), -1)).to_delayed().ravel()
     tables = [delayed(Table)(block, schema) for block in blocks]
     return Parts(schema, sum(sizes), _computed(tables, client))
 

@@ -17,12 +17,16 @@ from latentree.table import Schema, Table, as_table
 FloatArray = NDArray[np.float64]
 
 PART_CELLS = 1 << 22
-"""A part has about so many cells: enough to keep two cores busy, few enough to be read ahead."""
+"""Cells of a part of real columns: enough to keep two cores busy, few enough to be read ahead."""
+
+STATE_CELLS = 1 << 24
+"""Cells of a part of discrete columns, a byte each: more rows share more patterns."""
 
 
-def part_rows(n_columns: int) -> int:
-    """Rows of a part. They depend on the number of columns alone, never on files or batches."""
-    return max(64, PART_CELLS // max(1, n_columns) // 64 * 64)
+def part_rows(schema: Schema) -> int:
+    """Rows of a part. They depend on what the columns are, never on files or batches."""
+    cells = PART_CELLS if schema.family == "gaussian" else STATE_CELLS
+    return max(64, cells // max(1, schema.n_columns) // 64 * 64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +34,7 @@ class Parts:
     """Data that need not fit into memory: rows of one schema, cut into tables.
 
     Make it with :func:`latentree.as_parts` of files, folders, dask collections or tables. The cut
-    depends on the number of columns alone, and sums over the parts are taken in a fixed order, so
+    depends on the columns alone, and sums over the parts are taken in a fixed order, so
     results are the same however the data lies in files, batches, partitions and on workers.
 
     Attributes
@@ -76,7 +80,7 @@ class Parts:
         w = np.asarray(weights, np.float64)
         if w.shape != (self.n_rows,):
             raise DataError(f"{self.n_rows} rows need as many weights, got shape {w.shape}")
-        step = part_rows(self.n_columns)
+        step = part_rows(self.schema)
         items = [w[start : start + step] for start in range(0, self.n_rows, step)]
         return replace(self, tables=self.tables.paired(_with_weights, items))
 
@@ -121,7 +125,7 @@ def _with_weights(table: Table, weights: FloatArray) -> Table:
 
 def cut_table(table: Table, name: str = "the data") -> Parts:
     """Cut a table that is in memory."""
-    step = part_rows(table.n_columns)
+    step = part_rows(table.schema)
     starts = range(0, table.n_rows, step)
 
     def read(first: int) -> Iterator[Table]:
