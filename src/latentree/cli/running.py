@@ -126,7 +126,7 @@ def _encode_anything() -> None:
 
 @contextlib.contextmanager
 def first_interrupt_keeps() -> Iterator[None]:
-    """Let the first Ctrl-C reach a search, which ends with the best so far; a second one ends all."""
+    """Let the first Ctrl-C reach a search, which keeps the best so far; a second one ends all."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

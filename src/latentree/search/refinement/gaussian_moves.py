@@ -6,10 +6,11 @@ plus what the nodes and edges between the parts add; gains are differences of su
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,7 +73,8 @@ class Moves:
     """All changes of one draft."""
 
     def __init__(self, request: Request, data: FloatArray, n_samples: float) -> None:
-        self.draft, self.penalty, self.is_known = request[:3]
+        self.request = request
+        self.draft, self.penalty = request.draft, request.penalty
         self.n_samples = n_samples
         self.map = Map(request.draft, data)
         self._fit_star = partial(fit_star, n_steps=STAR_STEPS, tolerance=TOLERANCE / n_samples)
@@ -84,7 +86,17 @@ class Moves:
             self.links, self.relinks, self.regrafts,
         )  # fmt: skip
         for kind in kinds:
-            yield from (proposal for proposal in kind() if proposal.gain > HOPELESS)
+            for proposal in kind():
+                if proposal.gain > HOPELESS:
+                    yield proposal
+                if time.monotonic() > self.request.deadline:
+                    return
+
+    def is_known(self, key: Key) -> bool:
+        """Tell whether a change has failed already, or is not asked for."""
+        focus = self.request.focus
+        elsewhere = focus is not None and focus.isdisjoint(_nodes(key[1:]))
+        return elsewhere or self.request.is_known(key)
 
     def _price(self, more: More) -> float:
         """Rise of the penalty for more nodes and edges."""
@@ -384,6 +396,15 @@ class Moves:
         rho, _ = fit_pair(arm, Arm(w, mean, g))
         arms = rest.arms(w)
         return star_value(arms), self._fit_star([*arms, arm.turned(rho)])
+
+
+def _nodes(key: Any) -> Iterator[int]:
+    """Nodes that a key names, some of them in pairs."""
+    for part in key:
+        if isinstance(part, tuple):
+            yield from _nodes(part)
+        else:
+            yield int(part)
 
 
 def _agreement(a: FloatArray, g: FloatArray, b: FloatArray, e: FloatArray) -> FloatArray:
