@@ -27,7 +27,7 @@ Index = slice | IntArray
 """Which variables: a slice is taken without a copy."""
 
 _PARTS = 16
-_WORDS_A_STEP = 4.0  # words of bits that are compared in the time of one step along sparse lists
+_WORDS_A_STEP = 16.0  # words of bits that are compared in the time of one step along sparse lists
 
 
 def size_of(index: Index, n: int) -> int:
