@@ -42,12 +42,12 @@ def cl_grouping(
     the two sides as wholes correlate most.
 
     O(m²) for the spanning tree of m variables, and d³ for each neighbourhood of d nodes: close to
-    m² unless the tree is a star.
+    m² unless the tree is a star. From distances on demand only memory for near pairs is needed, O(m).
 
     Parameters
     ----------
     distances : Distances or square array
-        Information distances.
+        Information distances, as a matrix or on demand: the tree is the same.
     subroutine : {"rg", "nj"}
         The learner of the neighbourhoods.
     exact : bool
