@@ -42,7 +42,7 @@ def cl_grouping(
     the two sides as wholes correlate most.
 
     O(m²) for the spanning tree of m variables, and d³ for each neighbourhood of d nodes: close to
-    m² unless the tree is a star. From distances on demand it needs memory for near pairs only, O(m).
+    m² unless the tree is a star. From distances on demand: O(m) memory, for near pairs.
 
     Parameters
     ----------
