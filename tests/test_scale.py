@@ -28,6 +28,8 @@ def scale(monkeypatch):
         ("growth", r"exponent from 500 to 2,000 variables: [-\d.]+ \(goal 2.1\)"),
         ("spanning", r"20 of 20 equal, m up to 60"),
         ("text", r"2,000 × 60 .* 1800 .* 16 "),
+        ("parquet", r"2,000 × 60 .* 1\.30 .* 1\.50 .*e-1\d"),
+        ("passes", r"2,000 × 60 "),
     ],
 )
 def test_part(scale, capsys, part, said):

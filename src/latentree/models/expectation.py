@@ -67,15 +67,6 @@ class Expectation:
         rows = patterns.weights.nbytes + patterns.root_rows.nbytes + patterns.root_ids.nbytes
         return int(buffers + rows + self._gather.nbytes + patterns.gather.nbytes)
 
-    @property
-    def index_bytes(self) -> int:
-        """Bytes that a pass reads to know which patterns the rows consist of."""
-        slots = self._slots
-        work = [rows for part in self._plan.row_parts for rows in part]
-        each = [(rows.last - rows.first) * _n_looked_up(slots, rows.listed) for rows in work]
-        joins = slots[(slots["kind"] == JOIN) & ~slots["by_row"]]
-        return 4 * int(sum(each) + 2 * joins["n_patterns"].sum())
-
     def run(self, theta: FloatArray) -> ExpectedCounts:
         """Log-likelihood and expected counts under the tables ``theta`` (rooted as compiled)."""
         result = self._run(theta)
@@ -300,12 +291,6 @@ class _Plan:
             closed = [closing[slot] for slot in map(int, members) if slot in closing]
             downs.append(_DownPart(closed, members))
         return parts, downs
-
-
-def _n_looked_up(slots: NDArray[Any], listed: IntArray) -> int:
-    """Pattern slots that by-row slots look up for every row."""
-    joins = slots[listed][slots["kind"][listed] == JOIN]
-    return int((~slots["by_row"][joins["a"]]).sum() + (~slots["by_row"][joins["b"]]).sum())
 
 
 def _share_out(load: NDArray[Any]) -> IntArray:
