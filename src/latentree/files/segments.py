@@ -112,9 +112,11 @@ def _index_parquet(path: str, wanted: Any) -> FileIndex:
 
 def _parquet_batches(index: FileIndex, first: int, columns: Sequence[str]) -> Iterator[Any]:
     pq = import_extra("pyarrow.parquet", "cli")
-    with pq.ParquetFile(index.path) as file:
-        groups = list(range(first, len(index.n_rows)))
-        yield from file.iter_batches(BATCH_ROWS, row_groups=groups, columns=list(columns))
+    metadata = pq.read_metadata(index.path)
+    for group in range(first, len(index.n_rows)):
+        # Opened anew: one reader of several groups holds on to the memory of those behind it.
+        with pq.ParquetFile(index.path, metadata=metadata) as file:
+            yield from file.iter_batches(BATCH_ROWS, row_groups=[group], columns=list(columns))
 
 
 # Arrow ------------------------------------------------------------------------------------------
