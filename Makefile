@@ -1,14 +1,16 @@
-# make test, lint, demo, bench, docs: each installs what it needs into .venv first.
-# PYTHON chooses the interpreter for that, BENCH what the benchmarks are told.
+# make test, lint, demo, bench, paper, docs: each installs what it needs into .venv first.
+# PYTHON chooses the interpreter for that, BENCH what the benchmarks are told, PAPER what the
+# experiments are.
 
 PYTHON ?= python3
 BENCH ?= --quick
+PAPER ?=
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 BIOME := npx --yes @biomejs/biome@2.6.6
 
 .DELETE_ON_ERROR:
-.PHONY: install demo test lint bench docs clean
+.PHONY: install demo test lint bench paper docs clean
 
 test: lint
 	$(BIN)/python -m pytest -n auto --dist worksteal
@@ -27,6 +29,9 @@ demo: $(INSTALLED)
 bench: $(INSTALLED)
 	@for script in $(filter-out benchmarks/common.py,$(wildcard benchmarks/*.py)); do $(BIN)/python $$script $(BENCH) || exit 1; done
 
+paper: $(INSTALLED)
+	$(BIN)/python -m experiments $(PAPER)
+
 docs: .venv/.docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
 
@@ -44,4 +49,4 @@ $(INSTALLED): pyproject.toml
 
 clean:
 	rm -rf .venv build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	find src tests benchmarks experiments -name __pycache__ -prune -exec rm -rf {} +
