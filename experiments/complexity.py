@@ -30,7 +30,7 @@ def units(runs: int = 200, small: bool = False) -> Iterator[Unit]:
     for distances in ("exact", "sampled"):
         for method in METHODS:
             for tree, variables in VARIABLES.items():
-                sizes = variables[:2] if small else variables
+                sizes = (6, 21) if small else variables
                 parameters = {"tree": tree, "method": method, "distances": distances}
                 yield Unit("complexity", {**parameters, "variables": list(sizes)})
 

@@ -47,13 +47,13 @@ def section(records: list[dict[str, Any]], gaussian: list[dict[str, Any]], figur
 INTRODUCTION = """\
 ## The same trees, discrete samples
 
-The paper shows Gaussian models only, "but note that the behavior on discrete models is similar".
-Here are symmetric models with two and four states (1 − K·θ uniform on [0.2, 0.8], where Gaussian
-models have the correlation) and general ones with three states, {runs}.
-Parameters of symmetric models come from the distances, those of general ones from EM. The order
-of the methods is much the same: between a family and the Gaussian models, the rank correlation of
-RF over trees, sample sizes and methods is {ranks}. General models need more samples, because a
-determinant is near zero as soon as one of its singular values is."""
+The paper shows Gaussian models only, and says that discrete ones behave alike. Here are symmetric
+models with two and four states (1 − K·θ uniform on [0.2, 0.8], where Gaussian models have the
+correlation) and general ones with three states, {runs}. Parameters of symmetric models come from
+the distances, those of general ones from EM. The order of the methods is much the same: between a
+family and the Gaussian models, the rank correlation of RF over trees, sample sizes and methods is
+{ranks}. General models need more samples, because a determinant is near zero as soon as one of
+its singular values is."""
 
 
 def _agreement(cells: dict[Any, Cell]) -> dict[str, str]:

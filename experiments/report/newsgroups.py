@@ -195,9 +195,9 @@ def _latent_class(runs: list[dict[str, Any]]) -> str:
 
 
 LATENT_CLASS = """\
-LCM on the training half is at one of many local maxima: over our seeds from {low} to {high}, where
-the paper has {paper}. On the test half it is ahead by {test}. The published test figures of LCM do
-not agree with each other: its likelihood and BIC are {published} apart, where {parameters}
+LCM on the training half is at one of many local maxima: over our seeds from {low} to {high},
+where the paper has {paper}. On the test half it is ahead by {test}. The published test figures of
+LCM do not agree with each other: its likelihood and BIC are {published} apart, where {parameters}
 parameters make {expected}."""
 
 

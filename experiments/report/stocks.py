@@ -110,7 +110,8 @@ The authors' own program shows it: as published, its CLNJ is ahead of its CLRG (
 {rg}), and on the honest scale it is behind ({honest_nj} against {honest_rg}). On that scale every
 method of ours is ahead of theirs, from distances and by EM, as the first table shows; with fewer
 hidden nodes in NJ and CLNJ, since edges that 216 months cannot tell from zero are contracted. RG
-finds more hidden nodes than theirs because distances come with intervals."""
+finds more hidden nodes than theirs because distances come with intervals. (Their CLNJ, besides,
+is decided by rounding: changes in the thirteenth digit of the distances give other trees.)"""
 
 
 def _bars(results: dict[str, Any], authors: dict[str, Any], figures: Figures) -> str:
