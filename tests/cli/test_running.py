@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import latentree as lt
 from latentree import __version__
 from latentree.cli import main
 from latentree.errors import LatentTreeError
@@ -323,6 +325,19 @@ def test_an_interrupt_is_clean(tmp_path):
     assert process.returncode == 130
     assert out == ""
     assert err == "interrupted\n"
+
+
+def test_an_interrupt_that_was_dropped_ends_the_command_later(run, made, monkeypatch):
+    learn_model = lt.search.learn_model
+
+    def deaf(*arguments, **options):
+        with contextlib.suppress(BaseException):
+            signal.raise_signal(signal.SIGINT)
+        return learn_model(*arguments, **options)
+
+    monkeypatch.setattr("latentree.cli.learning.learn_model", deaf)
+    code, out, err = run("compare", made / "real.csv", "-q", "--methods", "nj,rg")
+    assert (code, out, err) == (130, "", "interrupted\n")
 
 
 def test_an_interrupt_leaves_no_file(run, made, tmp_path, monkeypatch):

@@ -169,5 +169,6 @@ def test_a_killed_process_leaves_a_checkpoint_that_goes_on(tmp_path):
     process.stdout.close()
     assert path.exists()
     model, resumed = lt.fit_parameters(tree, X, random_state=3, checkpoint=path)
-    np.testing.assert_array_equal(model.theta, whole.theta)
-    assert resumed.n_steps == report.n_steps
+    # Not bit for bit: the other process may have compiled the loops anew, and may round otherwise.
+    np.testing.assert_allclose(model.theta, whole.theta, rtol=1e-6, atol=1e-9)
+    assert resumed.log_likelihood == pytest.approx(report.log_likelihood, rel=1e-12)

@@ -13,7 +13,7 @@ from latentree.cli import outputs
 from latentree.cli.data import Choice, connected, facts, open_data, read_data, split
 from latentree.cli.hidden import Voice, voices
 from latentree.cli.options import method_options
-from latentree.cli.running import first_interrupt_keeps
+from latentree.cli.running import first_interrupt_keeps, raise_if_interrupted
 from latentree.cli.screen import Screen
 from latentree.em import FitReport, Fitted
 from latentree.errors import LatentTreeError, ModelError
@@ -168,6 +168,7 @@ def learn_one(
     with keeping, screen.progress(f"learning by {method}", *units) as progress:
         fitted = learn_model(table, method, random_state=seed, progress=progress, **fitting)
         score = None if held_out is None else held_out_score(fitted.model, held_out)
+    raise_if_interrupted()
     return Result(method, fitted, score)
 
 

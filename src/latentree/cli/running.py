@@ -32,6 +32,15 @@ class Interrupted(BaseException):
     """Ctrl-C. No KeyboardInterrupt: EM would take that as a wish to keep what it has so far."""
 
 
+_pending = threading.Event()
+
+
+def raise_if_interrupted() -> None:
+    """Raise for a Ctrl-C that came where exceptions are dropped, as in callbacks of compilers."""
+    if _pending.is_set():
+        raise Interrupted
+
+
 def run(argv: Sequence[str] | None = None) -> int:
     """Run a command and return the exit code; mistakes become one line on standard error."""
     _encode_anything()
@@ -146,8 +155,10 @@ def first_interrupt_keeps() -> Iterator[None]:
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
     """Make Ctrl-C end the command at once, unless someone else listens to it."""
+    _pending.clear()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
+        _pending.set()
         raise Interrupted
 
     ours = (
