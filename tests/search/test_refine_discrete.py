@@ -17,7 +17,7 @@ from latentree.search.refinement import refining as door
 from latentree.search.refinement.discrete import DiscreteEngine
 from latentree.search.refinement.draft import Conflict, DiscreteDraft
 from latentree.search.refinement.interaction import estimated_gains
-from latentree.search.refinement.messages import Messages, Rows
+from latentree.search.refinement.messages import OPEN, Messages, Rows
 from latentree.search.refinement.proposal import Penalty, Request
 from latentree.search.refinement.rounds import Rounds
 from latentree.table import Table, as_table
@@ -122,6 +122,31 @@ def test_every_node_sees_the_same_likelihood(model, missing):
         others = [r for r in draft.roots if r != draft.root_of(node)]
         found += sum(messages.log_likelihood(root) for root in others)
         assert found == pytest.approx(model.total_log_likelihood(table))
+
+
+@given(models, st.data(), st.sampled_from([0.0, 0.3]))
+@settings(max_examples=40)
+def test_messages_after_a_cut_that_take_up_earlier_ones_are_those_computed_afresh(
+    model, data, missing
+):
+    rows, draft = Rows(random_table(model, 2, 30, missing)), DiscreteDraft.of(model)
+    before = Messages(draft, rows)
+    for node in draft.parent:
+        for towards in (OPEN, *draft.neighbours(node)):
+            before.get(node, towards)
+    p, x = data.draw(st.sampled_from([e for a, b in draft.edges for e in ((a, b), (b, a))]))
+    base = draft.copy()
+    base.cut(p, x)
+    left = base.tidy(p)
+    if not left:
+        return
+    base.reroot(left[0])
+    again, afresh = Messages(base, rows, before, left), Messages(base, rows)
+    for node in base.component(left[0]):
+        for towards in (OPEN, *base.neighbours(node)):
+            found, expected = again.get(node, towards), afresh.get(node, towards)
+            np.testing.assert_allclose(found.value, expected.value, atol=1e-10)
+            np.testing.assert_allclose(found.shift, expected.shift, atol=1e-9)
 
 
 # What changes are worth -------------------------------------------------------------------------

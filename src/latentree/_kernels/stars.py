@@ -18,6 +18,7 @@ from latentree._kernels.compiling import kernel
 
 BLOCK = 64
 _RESCALE = 8  # arms between two rescalings of the product
+_HOPE = 2.0
 
 
 @kernel(fastmath=True)
@@ -91,6 +92,41 @@ def message(arms, starts, tables, evidence, out, shifts):
 
 
 @kernel(fastmath=True)
+def exchange(before, table, old_arm, new_arm, out, shifts):
+    """Write a message in which the arm of one neighbour is exchanged, scaled as in ``message``.
+
+    out(s) = before(s)·Σ_t T[s, t]·new(t) / Σ_t T[s, t]·old(t): the cost of one arm, not of all.
+    """
+    n_states, n = out.shape
+    n_end = old_arm.shape[0]
+    product = np.empty((n_states, BLOCK))
+    below = np.empty(BLOCK)
+    shift = np.empty(BLOCK)
+    for first in range(0, n, BLOCK):
+        width = min(BLOCK, n - first)
+        for s in range(n_states):
+            target = product[s]
+            for r in range(width):
+                target[r] = 0.0
+                below[r] = 0.0
+            for j in range(n_end):
+                t = table[s, j]
+                for r in range(width):
+                    target[r] += t * new_arm[j, first + r]
+                    below[r] += t * old_arm[j, first + r]
+            for r in range(width):
+                target[r] *= before[s, first + r] / below[r]
+        for r in range(width):
+            shift[r] = 0.0
+        _rescale(product, n_states, width, shift)
+        for s in range(n_states):
+            for r in range(width):
+                out[s, first + r] = product[s, r]
+        for r in range(width):
+            shifts[first + r] += shift[r]
+
+
+@kernel(fastmath=True)
 def log_likelihood(arms, starts, evidence, weights, prior, tables):
     """Σ w·log z."""
     n_states, n = evidence.shape
@@ -113,13 +149,14 @@ def log_likelihood(arms, starts, evidence, weights, prior, tables):
 
 @kernel(fastmath=True)
 def _expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts):
-    """Add expected counts; those of tables are still to be multiplied by T."""
+    """Add expected counts, those of tables still to be multiplied by T; return Σ w·log z."""
     n_states, n = evidence.shape
     n_arms = starts.size - 1
     reach = np.empty((n_arms * n_states, BLOCK))
     product = np.empty((n_states, BLOCK))
     ratio = np.empty(BLOCK)
     shift = np.empty(BLOCK)
+    total = 0.0
     for first in range(0, n, BLOCK):
         width = min(BLOCK, n - first)
         _arms_up(arms, starts, tables, n_states, first, width, reach)
@@ -130,6 +167,8 @@ def _expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts
             share, source = prior[s], product[s]
             for r in range(width):
                 ratio[r] += share * source[r]
+        for r in range(width):
+            total += weights[first + r] * (np.log(ratio[r]) + shift[r])
         for r in range(width):
             ratio[r] = weights[first + r] / ratio[r]
         for s in range(n_states):
@@ -153,24 +192,30 @@ def _expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts
                         mine += ratio[r] * behind[r]
                     counts[offset + s * n_end + j] += mine
             offset += n_states * n_end
+    return total
 
 
 @kernel()
-def fit_star(arms, starts, evidence, weights, prior, tables, floor, n_steps):
+def fit_star(arms, starts, evidence, weights, prior, tables, floor, n_steps, least):
     """Run steps of EM on ``prior`` and ``tables`` in place.
 
     ``floor`` is the weight that every node and pair of neighbours counts for in addition, all
-    states alike.
+    states alike. Steps gain less and less: when those that are left would not reach the
+    log-likelihood ``least`` even if each gained _HOPE times as much as the last, no more are run.
     """
     n_states = evidence.shape[0]
     prior_counts = np.empty(n_states)
     counts = np.empty(tables.size)
-    for _ in range(n_steps):
+    value = -np.inf
+    for step in range(n_steps):
         for s in range(n_states):
             prior_counts[s] = 0.0
         for c in range(tables.size):
             counts[c] = 0.0
-        _expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts)
+        last = value
+        value = _expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts)
+        if step > 0 and value + _HOPE * (n_steps - step) * (value - last) < least:
+            return
         whole = 0.0
         for s in range(n_states):
             prior_counts[s] += floor / n_states

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import combinations
@@ -17,12 +18,13 @@ from latentree.search.refinement.interaction import (
     joint_start,
     normalised,
 )
-from latentree.search.refinement.judging import HOPELESS, Job, Judge
+from latentree.search.refinement.judging import Job, Judge
 from latentree.search.refinement.messages import Message, Messages, Rows
 from latentree.search.refinement.proposal import Proposal, Request, Star
 from latentree.tree.build import FloatArray
 
 TRIAL_STEPS = 3  # of EM on one edge, while places are compared
+HOPELESS = 40.0  # places that lose so much then are given up
 FAR = 4  # places tried for a subtree wherever they are, those of the strongest interaction
 HOPS = 3  # hidden nodes so near to the old place are tried, too: estimates are poor there
 NEAR = 8  # but so many at most
@@ -54,6 +56,8 @@ class _Pruned(NamedTuple):
     estimate: Mapping[int, float]
     """What hanging it at a node may gain."""
     before: float
+    apart: float
+    """Log-likelihood of the two parts."""
     cost: float
     """Of being cut off."""
 
@@ -101,10 +105,11 @@ class EdgeChanges(Judge):
         left = base.tidy(p)
         base.reroot(left[0])
         arm = self.messages.get(x, p)
+        rest = Messages(base, self.rows, self.messages, left)
+        apart = self.rows.log_likelihood(base.above[x], arm) + rest.log_likelihood(left[0])
         pruned = _Pruned(
-            x, p, base, left, Messages(base, self.rows, self.messages, left), arm,
-            Side(base.above[x], arm.value, self.rows.weights),
-            dict(zip(self.nodes, row, strict=True)), self.before(x),
+            x, p, base, left, rest, arm, Side(base.above[x], arm.value, self.rows.weights),
+            dict(zip(self.nodes, row, strict=True)), self.before(x), apart,
             self.request.penalty(base) - self.price,
         )  # fmt: skip
         found = self._cut(pruned)
@@ -129,23 +134,37 @@ class EdgeChanges(Judge):
             draft.tidy(p)
             return draft.tidy(x)[0]
 
-        apart = self.rows.log_likelihood(pruned.side.top, pruned.arm)
-        apart += pruned.rest.log_likelihood(left[0])
         new = self.draft.copy()
         change(new)
-        gain = apart - pruned.before - (self.request.penalty(new) - self.price)
+        gain = pruned.apart - pruned.before - (self.request.penalty(new) - self.price)
         region = {p, x, *left, *self.draft.neighbours(x)}
         return self.proposal(("cut", p, x), gain, region, change, None)
 
     def _places(self, pruned: _Pruned) -> list[int]:
-        """Return where a subtree may hang."""
+        """Return where a subtree may hang.
+
+        Estimates are too high rather than too low, as the subtree has its part in what is known
+        about the place: where they promise nothing, nothing is tried.
+        """
         base, p = pruned.draft, pruned.p
         rest = base.component(pruned.left[0])
         ranked = sorted(rest - {p}, key=lambda y: (-pruned.estimate[y], y))
         near = [y for y in self.draft.around(p, HOPS, pruned.x) if y in rest]
         near = [y for y in near if base.is_hidden(y) and y != p][:NEAR]
         places = dict.fromkeys([*ranked[:FAR], *near])
-        return [y for y in places if not self.request.is_known(("regraft", pruned.x, p, y))]
+        return [
+            y
+            for y in places
+            if pruned.estimate[y] + self._bare_gain(pruned, y) > -HOPELESS
+            and not self.request.is_known(("regraft", pruned.x, p, y))
+        ]
+
+    def _bare_gain(self, pruned: _Pruned, y: int) -> float:
+        """What hanging a subtree at a node gains if the edge says nothing."""
+        penalty, ends = self.request.penalty, (pruned.x, y)
+        cost = penalty.per_parameter * math.prod(self.draft.n_states[v] - 1 for v in ends)
+        cost += penalty.per_inner * sum(len(pruned.draft.neighbours(v)) == 1 for v in ends)
+        return pruned.apart - pruned.before - pruned.cost - cost
 
     def _trial(self, pruned: _Pruned, y: int) -> _Trial:
         x, weights = pruned.x, self.rows.weights
@@ -153,12 +172,8 @@ class EdgeChanges(Judge):
         table = joint_start(Side(top, rest.value, weights), pruned.side)
         start = Star(top, {x: table})
         fit = local.fit_star(self.rows, rest.value, {x: pruned.arm}, start, TRIAL_STEPS)
-        penalty = self.request.penalty
-        cost = penalty.per_parameter * (top.size - 1) * (len(pruned.side.top) - 1)
-        found = fit.log_likelihood + float(weights @ rest.shift)
-        cost += penalty.per_inner * sum(len(pruned.draft.neighbours(v)) == 1 for v in (x, y))
-        gain = found - pruned.before - pruned.cost - cost
-        return _Trial(gain, y, fit.star.tables[x])
+        raised = fit.log_likelihood + float(weights @ rest.shift) - pruned.apart
+        return _Trial(raised + self._bare_gain(pruned, y), y, fit.star.tables[x])
 
     def _regraft(self, pruned: _Pruned, trial: _Trial) -> list[Proposal]:
         """Hang a subtree at a node."""

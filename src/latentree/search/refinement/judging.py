@@ -15,10 +15,6 @@ from latentree.search.refinement.proposal import Change, Key, Proposal, Request,
 from latentree.search.refinement.rounds import SLACK
 from latentree.tree.build import FloatArray
 
-FIRST_STEPS = 6
-HOPELESS = 40.0
-"""A change that loses this much after the first steps of its fit is given up."""
-
 Job = Callable[[], list[Proposal]]
 
 
@@ -79,12 +75,8 @@ class Judge:
         star = Star(new.above[centre], {node: new.above[node] for node in arms})
         lost = before + self.request.penalty(new) - self.price
         seen = self.seen(centre, len(star.top))
-        for n_steps, least in ((FIRST_STEPS, -HOPELESS), (local.STEPS, -SLACK)):
-            fit = local.fit_star(self.rows, seen, arms, star, n_steps)
-            star, gain = fit.star, fit.log_likelihood - lost
-            if gain < least:
-                return []
-        return self.proposal(key, gain, region, change, star)
+        fit = local.fit_star(self.rows, seen, arms, star, least=lost - SLACK)
+        return self.proposal(key, fit.log_likelihood - lost, region, change, fit.star)
 
     def proposal(
         self, key: Key, gain: float, region: Iterable[int], change: Change, star: Star | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -13,8 +14,8 @@ from latentree.search.refinement.messages import Message, Rows, arms_of
 from latentree.search.refinement.proposal import Star
 from latentree.tree.build import FloatArray
 
-STEPS = 14
-"""Steps of EM that a change gets after its first ones."""
+STEPS = 20
+"""Steps of EM that a change gets."""
 
 
 class Fit(NamedTuple):
@@ -30,12 +31,17 @@ def fit_star(
     arms: Mapping[int, Message],
     start: Star,
     n_steps: int = STEPS,
+    least: float = -math.inf,
 ) -> Fit:
-    """Run EM on the tables around a node at which ``seen`` is the evidence."""
+    """Run EM on the tables around a node at which ``seen`` is the evidence.
+
+    It ends early where it is not going to reach the log-likelihood ``least``.
+    """
     laid = arms_of(arms, rows)
+    shift = float(rows.weights @ laid.shift)
     top = np.array(start.top)
     tables = np.concatenate([start.tables[node].ravel() for node in laid.nodes])
     given = laid.values, laid.starts, seen, rows.weights, top, tables
-    stars.fit_star(*given, FLOOR, n_steps)
-    found = stars.log_likelihood(*given) + float(rows.weights @ laid.shift)
+    stars.fit_star(*given, FLOOR, n_steps, least - shift)
+    found = stars.log_likelihood(*given) + shift
     return Fit(Star(top, laid.split(tables, top.size)), found)

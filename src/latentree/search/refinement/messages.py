@@ -90,8 +90,8 @@ class Messages:
     """Messages of a draft, each computed when it is first asked for.
 
     With ``before``, the draft is a change of an earlier one, rooted where it was changed, all
-    marginal probabilities as they were: only messages that come from behind the nodes ``changed``
-    are computed afresh.
+    marginal probabilities as they were: messages that come from behind the nodes ``changed`` are
+    computed afresh, at other nodes by exchanging the one arm that has changed.
     """
 
     def __init__(
@@ -140,7 +140,19 @@ class Messages:
         return found
 
     def _compute(self, source: int, target: int) -> Message:
+        if source not in self._changed and (source, target) in self._before:
+            return self._exchanged(source, target)
         return self.about(source, [o for o in self.draft.neighbours(source) if o != target])
+
+    def _exchanged(self, source: int, target: int) -> Message:
+        """Return an earlier message with the arm from above, whence changes come, exchanged."""
+        above = self.draft.parent[source]
+        before = self._before[source, target]
+        old, new = self._before[above, source], self.get(above, source)
+        out, shift = np.empty_like(before.value), before.shift + (new.shift - old.shift)
+        table = self.table(source, above)
+        stars.exchange(before.value, table, old.value, new.value, out, shift)
+        return Message(out, shift)
 
     def about(self, source: int, others: Sequence[int]) -> Message:
         """Return the message of a node about itself and what lies behind some neighbours."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
 
 from latentree.em import Budget, FitReport, Fitted, fit_parameters
 from latentree.em.driver import Progress
@@ -144,7 +145,10 @@ def refine(
         ).model
     engine = make_engine(table, max_states, int(rng.integers(2**31)))
     search = _Search(engine, penalty, clock + time_limit, progress)
-    best, note = search.run(engine.draft(start))
+    # Thousands of small products: waking threads for each takes longer than all of them, and the
+    # jobs of a round use the processors already.
+    with threadpool_limits(1, "blas"):
+        best, note = search.run(engine.draft(start))
     model = engine.model(best.draft)
     final = fit_parameters(model.tree, table, start=model, budget=budget, prior_weight=prior_weight)
     if note:
@@ -253,9 +257,9 @@ class _Search:
         try:
             for stage, share in enumerate(ANNEALING, 1):
                 left = self.deadline - time.monotonic()
-                of_it = 1.0 if stage == len(ANNEALING) else STAGE_SHARE
-                self.rounds.deadline = time.monotonic() + of_it * left
-                here = self.rounds.run(here.draft, self.penalty.scaled(share))
+                is_last = stage == len(ANNEALING)
+                self.rounds.deadline = time.monotonic() + (1.0 if is_last else STAGE_SHARE) * left
+                here = self.rounds.run(here.draft, self.penalty.scaled(share), is_last)
                 self._keep_better(here)
         except KeyboardInterrupt:
             self._keep_better(self.rounds.last)

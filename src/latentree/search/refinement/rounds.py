@@ -19,6 +19,9 @@ SETTLE = 12
 ENOUGH = 2.0
 """A round that gains less is the last of its stage."""
 
+ENOUGH_BEFORE = 0.01
+"""While another stage follows, with another penalty, a round must gain this share of all gains."""
+
 SLACK = 8.0
 """Changes that lose less than this by themselves may still win once all tables are fitted."""
 
@@ -67,20 +70,21 @@ class Rounds:
     _failed: dict[Key, float] = field(default_factory=dict)
     _last: Standing | None = None
 
-    def run(self, draft: Draft, penalty: Penalty) -> Standing:
+    def run(self, draft: Draft, penalty: Penalty, is_last: bool = True) -> Standing:
         """Alternate changes of states and of edges until they gain too little.
 
         After a round only edges at nodes that it changed are looked at, until nothing is gained
         there; then all of them once more.
         """
         self._failed.clear()
-        here = self._last = self.standing(draft, penalty)
+        first = here = self._last = self.standing(draft, penalty)
         focus: frozenset[int] | None = None
         while not self.out_of_time:
             before = here
             for propose in (self.engine.states, self.engine.structures):
                 here = self._round(here, penalty, propose, focus)
-            if here.score - before.score >= ENOUGH:
+            share = 0.0 if is_last else ENOUGH_BEFORE
+            if here.score - before.score >= max(ENOUGH, share * (here.score - first.score)):
                 focus = _changed(before.draft, here.draft)
             elif focus is not None:
                 focus = None
