@@ -83,6 +83,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         For ``refined``: the score that is maximised, see :func:`latentree.search.refine`.
     max_states : int, optional
         For ``refined``: most states of a hidden variable; by default free.
+    min_gain : float
+        For ``refined``: least rise of the score that a change must bring.
     prior_weight : float
         Weight of a uniform prior on discrete tables, as a number of rows.
     n_starts : int
@@ -135,6 +137,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         start: str | list[str] | None = None,
         criterion: str | float = "bic",
         max_states: int | None = None,
+        min_gain: float = 2.0,
         prior_weight: float = 0.0,
         n_starts: int = 3,
         max_steps: int = 5_000,
@@ -152,6 +155,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         self.start = start
         self.criterion = criterion
         self.max_states = max_states
+        self.min_gain = min_gain
         self.prior_weight = prior_weight
         self.n_starts = n_starts
         self.max_steps = max_steps
@@ -295,6 +299,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
                 "start": self.start,
                 "score": self.criterion,
                 "max_states": self.max_states,
+                "min_gain": self.min_gain,
                 "prior_weight": self.prior_weight,
                 "time_limit": limit,
             }

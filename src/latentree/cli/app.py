@@ -159,6 +159,15 @@ def learn(
             "--max-states", min=2, metavar="K", help="refined: most states of a hidden variable."
         ),
     ] = None,
+    min_gain: Annotated[
+        float | None,
+        typer.Option(
+            "--min-gain",
+            min=0.0,
+            metavar="NATS",
+            help="refined: least rise of the score that a change must bring, by default 2.",
+        ),
+    ] = None,
     time_limit: Annotated[
         float | None,
         typer.Option(
@@ -211,6 +220,7 @@ def learn(
         start=_names(start),
         score=score,
         max_states=max_states,
+        min_gain=min_gain,
         time_limit=time_limit,
         n_hidden=hidden,
     )

@@ -16,6 +16,7 @@ TAKEN_BY = {
     "start": ("--start", _REFINED),
     "score": ("--score", _REFINED),
     "max_states": ("--max-states", _REFINED),
+    "min_gain": ("--min-gain", _REFINED),
     "time_limit": ("--time-limit", _REFINED),
     "n_hidden": ("--hidden", ("reg_clrg", "reg_clnj", "refined")),
     "stepwise": ("--stepwise", tuple(BY_DISTANCES)),

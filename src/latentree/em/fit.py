@@ -201,6 +201,10 @@ def part_log_likelihood(table: Table, model: TreeModel) -> float:
 # What goes in -----------------------------------------------------------------------------------
 
 
+MOST_COLUMNS = 4_096
+"""Of tables that are condensed: the products of all pairs are held in memory."""
+
+
 class Data(NamedTuple):
     """A table, or the statistics of data in parts beside the parts."""
 
@@ -217,12 +221,12 @@ def data_of(
 ) -> Data:
     """Return the data of a tree's observed nodes, columns in their order.
 
-    Data in parts becomes a table where a small one has the same likelihood, unless ``in_parts``.
+    Where a small table has the same likelihood it takes the place of the data, unless ``in_parts``.
     """
     if not isinstance(X, Parts):
         table = table_of(tree, X, family, weights)
         if not in_parts:
-            return Data(table)
+            return Data(condensed(table))
         X = cut_table(table)
     elif weights is not None:
         X = X.weighted(weights)
@@ -233,6 +237,18 @@ def data_of(
     statistics.require_learnable(min_rows=1)
     small = None if in_parts else statistics.equivalent_table()
     return Data(statistics, X) if small is None else Data(small)
+
+
+def condensed(table: Table) -> Table:
+    """Return a table with fewer rows on which every model has the same likelihood, if that pays.
+
+    It does for real columns without gaps and many more rows than columns: n rows become 2m, for
+    one product of the columns, where EM takes dozens of passes over the rows.
+    """
+    few = table.n_columns <= MOST_COLUMNS and table.n_rows > 4 * table.n_columns
+    if table.family != "gaussian" or table.has_missing or not few:
+        return table
+    return gather(cut_table(table)).equivalent_table() or table
 
 
 def table_of(tree: Tree, X: Any, family: str = "auto", weights: ArrayLike | None = None) -> Table:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from latentree.distances import information_distances
 from latentree.em import Budget, Fitted, fit_parameters
+from latentree.em.fit import condensed
 from latentree.errors import ModelError
 from latentree.parts import Parts
 from latentree.search.binary_tree import binary_tree
@@ -70,6 +71,7 @@ def _score(fitted: Fitted) -> float:
 
 def _best_start(table: Table) -> Any:
     """Return the model of a tree from distances that has the highest BIC."""
+    table = condensed(table)
     if table.family == "discrete" and np.unique(table.cardinalities).size > 1:
         names: tuple[str, ...] = ("chow_liu",)  # distances need the same number of states
     else:

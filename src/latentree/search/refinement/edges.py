@@ -173,7 +173,10 @@ class EdgeChanges(Judge):
         start = Star(top, {x: table})
         fit = local.fit_star(self.rows, rest.value, {x: pruned.arm}, start, TRIAL_STEPS)
         raised = fit.log_likelihood + float(weights @ rest.shift) - pruned.apart
-        return _Trial(raised + self._bare_gain(pruned, y), y, fit.star.tables[x])
+        gain = raised + self._bare_gain(pruned, y)
+        if gain < -HOPELESS:
+            self.lose(("regraft", x, pruned.p, y), -gain)
+        return _Trial(gain, y, fit.star.tables[x])
 
     def _regraft(self, pruned: _Pruned, trial: _Trial) -> list[Proposal]:
         """Hang a subtree at a node."""

@@ -82,9 +82,17 @@ class Judge:
         self, key: Key, gain: float, region: Iterable[int], change: Change, star: Star | None
     ) -> list[Proposal]:
         """Return a change if it may pay."""
-        if gain < -SLACK or self.request.is_known(key):
+        if gain < -SLACK:
+            self.lose(key, -gain)
+            return []
+        if self.request.is_known(key):
             return []
         return [Proposal(key, gain, frozenset(region), change, star)]
+
+    def lose(self, key: Key, loss: float) -> None:
+        """Write down what a change would lose."""
+        if self.request.losses is not None:
+            self.request.losses[key] = loss
 
     def seen(self, node: int, n_states: int) -> FloatArray:
         """Return what is seen at a node."""

@@ -86,6 +86,8 @@ class Request(NamedTuple):
     """Nodes that changes are asked for; None stands for all."""
     deadline: float = math.inf
     """On the monotonic clock: what has not been found by then is not wanted."""
+    losses: dict[Key, float] | None = None
+    """Where an engine may write down what changes would lose, so that they are known for a while."""
 
 
 class Engine(Protocol):

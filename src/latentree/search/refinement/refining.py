@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from latentree.em import Budget, FitReport, Fitted, fit_parameters
 from latentree.em.driver import Progress
-from latentree.em.fit import TreeModel, hidden_states, table_of
+from latentree.em.fit import TreeModel, condensed, hidden_states, table_of
 from latentree.errors import ModelError
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
 from latentree.search.refinement.discrete import DiscreteEngine
@@ -32,6 +32,8 @@ STAGE_SHARE = 0.6
 """Share of the time left that a stage may take if another follows."""
 
 Score = str | float
+
+MIN_GAIN = 2.0
 
 MULTIPLES = (0.3, 0.5, 1.0)
 """Of BIC's penalty, tried by cross-validation."""
@@ -72,6 +74,7 @@ def refine(
     score: Score = "bic",
     max_states: int | None = None,
     n_hidden: int | None = None,
+    min_gain: float = MIN_GAIN,
     time_limit: float = math.inf,
     prior_weight: float = 0.0,
     weights: ArrayLike | None = None,
@@ -102,6 +105,10 @@ def refine(
         Most states of a hidden variable (discrete families); 2 keeps them binary. By default free.
     n_hidden : int, optional
         How many hidden variables there must be.
+    min_gain : float
+        Least rise of the score that a change must bring. A subtree has dozens of places to go, and
+        the best of them gains a nat or two by chance alone; 0 follows the score to the last, 8
+        keeps whatever of the start the data does not clearly speak against.
     time_limit : float
         Seconds.
     prior_weight : float
@@ -134,9 +141,13 @@ def refine(
     rng = np.random.default_rng(random_state)
     notes: tuple[str, ...] = ()
     if score == "cv":
-        options = {"max_states": max_states, "n_hidden": n_hidden, "progress": progress}
+        options = {
+            "max_states": max_states, "n_hidden": n_hidden, "min_gain": min_gain,
+            "progress": progress,
+        }  # fmt: skip
         score, note = _cross_validated(start, table, rng, time_limit / 2, options)
         notes = (note,)
+    table = condensed(table)
     penalty = penalty_of(score, table, n_hidden)
     if isinstance(start, Tree):
         states = _first_states(tree, table, max_states)
@@ -144,7 +155,7 @@ def refine(
             tree, table, n_states=states, random_state=rng, n_starts=1, budget=Budget(max_steps=100)
         ).model
     engine = make_engine(table, max_states, int(rng.integers(2**31)))
-    search = _Search(engine, penalty, clock + time_limit, progress)
+    search = _Search(penalty, Rounds(engine, clock + time_limit, progress, min_gain))
     # Thousands of small products: waking threads for each takes longer than all of them, and the
     # jobs of a round use the processors already.
     with threadpool_limits(1, "blas"):
@@ -243,12 +254,10 @@ def _first_states(tree: Tree, table: Table, max_states: int | None) -> Any:
 class _Search:
     """Stages with more and more of the penalty."""
 
-    def __init__(
-        self, engine: Engine, penalty: Penalty, deadline: float, progress: Progress | None
-    ) -> None:
+    def __init__(self, penalty: Penalty, rounds: Rounds) -> None:
         self.penalty = penalty
-        self.deadline = deadline
-        self.rounds = Rounds(engine, deadline, progress)
+        self.deadline = rounds.deadline
+        self.rounds = rounds
         self.moves: tuple[Move, ...] = ()
 
     def run(self, draft: Draft) -> tuple[Standing, str]:

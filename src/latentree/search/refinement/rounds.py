@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -29,7 +30,10 @@ PATIENCE = 6
 """Changes of that kind tried one after the other without success before the round gives up."""
 
 FORGET = 50.0
-"""A change that failed is tried again when the score has moved by more than this."""
+"""A change that failed is tried again when the score has moved by more than this.
+
+One that was found to lose more than SLACK is looked at again when the score has moved by as much.
+"""
 
 
 @dataclass(frozen=True)
@@ -60,14 +64,17 @@ class Rounds:
     """The search on one engine.
 
     A proposal's gain holds with all other tables fixed, so proposals that touch different nodes
-    are accepted together; should they spoil each other, half of them are tried.
+    are accepted together; should they spoil each other, half of them are tried. None is accepted
+    that gains less than ``min_gain``.
     """
 
     engine: Engine
     deadline: float
     watch: Watch | None = None
+    min_gain: float = 0.0
     moves: list[Move] = field(default_factory=list)
-    _failed: dict[Key, float] = field(default_factory=dict)
+    _again: dict[Key, float] = field(default_factory=dict)
+    """The score at which a change that failed is tried again."""
     _last: Standing | None = None
 
     def run(self, draft: Draft, penalty: Penalty, is_last: bool = True) -> Standing:
@@ -76,7 +83,7 @@ class Rounds:
         After a round only edges at nodes that it changed are looked at, until nothing is gained
         there; then all of them once more.
         """
-        self._failed.clear()
+        self._again.clear()
         first = here = self._last = self.standing(draft, penalty)
         focus: frozenset[int] | None = None
         while not self.out_of_time:
@@ -116,11 +123,13 @@ class Rounds:
         focus: frozenset[int] | None,
     ) -> Standing:
         def is_known(key: Key) -> bool:
-            return key in self._failed and here.score - self._failed[key] < FORGET
+            return self._again.get(key, -math.inf) > here.score
 
-        found = propose(Request(here.draft, penalty, is_known, focus, self.deadline))
+        losses: dict[Key, float] = {}
+        found = propose(Request(here.draft, penalty, is_known, focus, self.deadline, losses))
+        self._again |= {key: here.score + loss for key, loss in losses.items()}
         found.sort(key=lambda proposal: (-proposal.gain, proposal.key))
-        sure = _apart(p for p in found if p.gain > 0)
+        sure = _apart(p for p in found if p.gain > self.min_gain)
         touched: set[int] = set()
         while sure and not self.out_of_time:
             new = self._together(here, sure, penalty)
@@ -129,7 +138,7 @@ class Rounds:
                 touched.update(*(proposal.region for proposal in sure))
                 break
             if len(sure) == 1:
-                self._failed[sure[0].key] = here.score
+                self._again[sure[0].key] = here.score + FORGET
             sure = sure[: len(sure) // 2]
         return self._doubtful(here, [p for p in found if not p.region & touched], penalty)
 
@@ -143,12 +152,12 @@ class Rounds:
             if proposal.region & touched:
                 continue
             new = self._together(here, [proposal], penalty)
-            if new.score > here.score + 0.1:
+            if new.score > here.score + max(self.min_gain, 0.1):
                 here = self._accept(new, [proposal])
                 touched |= proposal.region
                 failures = 0
             else:
-                self._failed[proposal.key] = here.score
+                self._again[proposal.key] = here.score + FORGET
                 failures += 1
         return here
 
