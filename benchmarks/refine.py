@@ -113,8 +113,9 @@ def run_trees(arguments) -> None:
         runs = np.array([instance(tree, n, settings, seed) for seed in range(instances)])
         start, found, _, seconds = runs.mean(axis=0)
         limit = start if np.isnan(needed) else needed
+        how = ", ".join(f"{key} {value}" for key, value in settings.items())
         lines.append([
-            f"{name}, {', '.join(f'{k} {v}' for k, v in settings.items())}", f"{n:,}", f"{start:.1f}", f"{found:.2f}", original,
+            f"{name}, {how}", f"{n:,}", f"{start:.1f}", f"{found:.2f}", original,
             "CLNJ's" if np.isnan(needed) else f"{needed:g}".replace("inf", "–"),
             DECIMALS[found <= limit] if needed < np.inf or np.isnan(needed) else "–",
             f"{runs[:, 2].min():.1f}", f"{seconds:.2f}",

@@ -130,6 +130,8 @@ def test_messages_after_a_cut_that_take_up_earlier_ones_are_those_computed_afres
     model, data, missing
 ):
     rows, draft = Rows(random_table(model, 2, 30, missing)), DiscreteDraft.of(model)
+    if not draft.edges:
+        return
     before = Messages(draft, rows)
     for node in draft.parent:
         for towards in (OPEN, *draft.neighbours(node)):
@@ -171,6 +173,9 @@ def test_gains_are_those_of_the_changed_model(model, missing, seed):
         changed = proposal.apply(draft)
         tree = changed.tree(table.names)  # raises if a hidden node has too few neighbours
         assert tree.n_observed == model.tree.n_observed
+        degrees = np.bincount(tree.edges.ravel(), minlength=1)
+        assert (changed.n_edges, changed.n_inner) == (tree.n_edges, (degrees > 1).sum())
+        assert changed.n_parameters == changed.model(table.schema).n_parameters
         gain = log_likelihood(changed, table) - penalty(changed) - before
         assert gain == pytest.approx(proposal.gain, abs=1e-6), proposal.key
 

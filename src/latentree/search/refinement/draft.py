@@ -39,6 +39,9 @@ class Draft(ABC):
         The table of the edge above every node; at a root what the family needs there.
     n_states : dict
         States of every node; 1 for a Gaussian one.
+    n_edges, n_inner : int
+        Number of edges, and of nodes with two neighbours or more. These and the parameters of
+        discrete drafts are counted while links change: every change is asked for its cost.
     """
 
     def __init__(self, n_observed: int) -> None:
@@ -48,6 +51,8 @@ class Draft(ABC):
         self.above: dict[int, Any] = {}
         self.n_states: dict[int, int] = {}
         self.next_number = n_observed
+        self.n_edges = self.n_inner = 0
+        self._free = 0  # Σ (K − 1) over nodes + Σ (K − 1)·(K' − 1) over edges
 
     # What a family adds -------------------------------------------------------------------------
 
@@ -80,6 +85,7 @@ class Draft(ABC):
         new.parent, new.children = self.parent.copy(), self.children.copy()
         new.above, new.n_states = self.above.copy(), self.n_states.copy()
         new.next_number = self.next_number
+        new.n_edges, new.n_inner, new._free = self.n_edges, self.n_inner, self._free
         return new
 
     def neighbours(self, node: int) -> tuple[int, ...]:
@@ -100,18 +106,6 @@ class Draft(ABC):
     def n_hidden(self) -> int:
         """Number of hidden nodes."""
         return len(self.parent) - self.n_observed
-
-    @property
-    def n_edges(self) -> int:
-        """Number of edges."""
-        return sum(above >= 0 for above in self.parent.values())
-
-    @property
-    def n_inner(self) -> int:
-        """Number of nodes with two neighbours or more."""
-        return sum(
-            len(below) + (self.parent[node] >= 0) > 1 for node, below in self.children.items()
-        )
 
     @property
     def edges(self) -> list[Edge]:
@@ -165,9 +159,11 @@ class Draft(ABC):
         self.parent[node], self.children[node] = -1, ()
         self.above[node], self.n_states[node] = top, n_states
         self.next_number = max(self.next_number, node + 1)
+        self._free += n_states - 1
 
     def remove(self, node: int) -> None:
         """Remove a node without neighbours."""
+        self._free -= self.n_states[node] - 1
         for entries in (self.parent, self.children, self.above, self.n_states):
             del entries[node]
 
@@ -178,8 +174,9 @@ class Draft(ABC):
             path.append(self.parent[path[-1]])
         for upper, lower in zip(path[::-1], path[-2::-1], strict=False):
             self.above[lower], self.above[upper] = self.turned(self.above[upper], self.above[lower])
-            self._unlink(lower)
-            self._link(upper, lower)
+            self.children[upper] = tuple(c for c in self.children[upper] if c != lower)
+            self.children[lower] += (upper,)
+            self.parent[lower], self.parent[upper] = -1, lower
 
     def cut(self, a: int, b: int) -> None:
         """Take an edge away: two components, each with its own marginals, rooted at the ends."""
@@ -277,6 +274,8 @@ class Draft(ABC):
         self.reroot(node)
         if set(self.children[node]) != set(tables):
             raise Conflict
+        around = sum(self.n_states[other] - 1 for other in tables)
+        self._free += (len(top) - self.n_states[node]) * (1 + around)
         self.n_states[node] = len(top)
         self.above[node] = top
         self.above.update(tables)
@@ -284,11 +283,20 @@ class Draft(ABC):
     def _link(self, node: int, above: int) -> None:
         self.parent[node] = above
         self.children[above] += (node,)
+        self.n_edges += 1
+        self.n_inner += (self._degree(node) == 2) + (self._degree(above) == 2)
+        self._free += (self.n_states[node] - 1) * (self.n_states[above] - 1)
 
     def _unlink(self, node: int) -> None:
         above = self.parent[node]
+        self.n_edges -= 1
+        self.n_inner -= (self._degree(node) == 2) + (self._degree(above) == 2)
+        self._free -= (self.n_states[node] - 1) * (self.n_states[above] - 1)
         self.children[above] = tuple(c for c in self.children[above] if c != node)
         self.parent[node] = -1
+
+    def _degree(self, node: int) -> int:
+        return len(self.children[node]) + (self.parent[node] >= 0)
 
     # From and to trees --------------------------------------------------------------------------
 
@@ -316,7 +324,20 @@ class Draft(ABC):
 
 
 class DiscreteDraft(Draft):
-    """Tables are P(node | parent), K_parent × K; a root has its marginal probabilities."""
+    """Tables are P(node | parent), K_parent × K; a root has its marginal probabilities.
+
+    Drafts that are copies share tables, and what was turned round of them.
+    """
+
+    def __init__(self, n_observed: int) -> None:
+        super().__init__(n_observed)
+        self._turned: dict[tuple[int, int], tuple[FloatArray, ...]] = {}
+
+    def copy(self) -> Self:
+        """Return a draft that can be changed by itself."""
+        new = super().copy()
+        new._turned = self._turned
+        return new
 
     @classmethod
     def of(cls, model: DiscreteTreeModel, numbers: Sequence[int] | None = None) -> DiscreteDraft:
@@ -332,11 +353,11 @@ class DiscreteDraft(Draft):
 
     def turned(self, top: FloatArray, table: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Turn a table round by Bayes' rule."""
-        joint = top[:, None] * table
-        below = joint.sum(axis=0)
-        safe = np.where(below > 0, below, 1.0)
-        back = np.where(below > 0, joint / safe, top[:, None]).T
-        return below, np.ascontiguousarray(back)
+        key = id(top), id(table)
+        if key not in self._turned:  # kept alive with the entry, so that no other gets their ids
+            self._turned[key] = (*_bayes(top, table), top, table)
+        below, back, *_ = self._turned[key]
+        return below, back
 
     def chained(self, upper: FloatArray, lower: FloatArray) -> FloatArray:
         """Sum the node between out."""
@@ -353,11 +374,15 @@ class DiscreteDraft(Draft):
     @property
     def n_parameters(self) -> int:
         """K − 1 at a root, K_parent·(K − 1) elsewhere; the same for every choice of roots."""
-        states, parent = self.n_states, self.parent
-        return sum(
-            (states[parent[node]] if parent[node] >= 0 else 1) * (states[node] - 1)
-            for node in parent
-        )
+        return self._free
+
+
+def _bayes(top: FloatArray, table: FloatArray) -> tuple[FloatArray, FloatArray]:
+    joint = top[:, None] * table
+    below = joint.sum(axis=0)
+    safe = np.where(below > 0, below, 1.0)
+    back = np.where(below > 0, joint / safe, top[:, None]).T
+    return below, np.ascontiguousarray(back)
 
 
 class GaussianDraft(Draft):

@@ -87,7 +87,7 @@ class Request(NamedTuple):
     deadline: float = math.inf
     """On the monotonic clock: what has not been found by then is not wanted."""
     losses: dict[Key, float] | None = None
-    """Where an engine may write down what changes would lose, so that they are known for a while."""
+    """Where an engine may note what changes would lose: they are known then for a while."""
 
 
 class Engine(Protocol):
