@@ -14,7 +14,7 @@ import latentree as lt
 from latentree import simulate
 from latentree.em import Budget, fit_parameters
 from latentree.em.driver import Driver
-from latentree.em.fit import make_problem, table_of
+from latentree.em.fit import condensed, make_problem, table_of
 from latentree.em.starts import edge_signs, node_signs, spread_signs
 from latentree.errors import DataError, ModelError
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
@@ -389,3 +389,19 @@ def test_hidden_nodes_may_have_any_number_of_states():
     assert model.n_states.tolist() == [3] * 6 + [2, 5]
     problem = make_problem(tree, table_of(tree, X), 4)
     assert problem.n_states.tolist() == [3] * 6 + [4, 4]
+
+
+@given(seeds, st.integers(3, 8))
+@settings(max_examples=20)
+def test_a_condensed_table_has_the_likelihood_of_all_rows(seed, m):
+    rng = np.random.default_rng(seed)
+    truth, table = draw("gaussian", simulate.random_latent_tree(m, rng), rng, 400)
+    table = Table(table.values * rng.uniform(0.1, 9.0, m) + 50.0, table.schema, table.weights)
+    small = condensed(table)
+    assert small.n_rows == 2 * m
+    point = make_problem(truth.tree, table).point(truth)
+    steps = [make_problem(truth.tree, data).step(point) for data in (small, table)]
+    assert steps[0].log_likelihood == pytest.approx(steps[1].log_likelihood, rel=1e-10)
+    np.testing.assert_allclose(steps[0].next_point, steps[1].next_point, atol=1e-8)
+    with_gap = Table(np.where(rng.random((400, m)) < 0.1, np.nan, table.values), table.schema)
+    assert condensed(with_gap) is with_gap

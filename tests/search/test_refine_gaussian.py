@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 import latentree as lt
+from latentree.errors import ModelError
 from latentree.metrics import robinson_foulds, same_structure
 from latentree.models import GaussianTreeModel
 from latentree.search.refinement import gaussian_moves
@@ -291,6 +292,18 @@ def test_the_true_model_stays_with_much_data(seed):
     model, report = lt.search.refine(truth, truth.sample(50_000, seed + 1))
     assert report.moves == ()
     assert same_structure(model.tree, truth.tree)
+
+
+def test_no_change_gains_less_than_asked_for():
+    truth = lt.simulate.random_gaussian_model(lt.simulate.complete_tree(3, 3), 3, (0.2, 0.8))
+    X = truth.sample(500, 1)
+    start = lt.structure.chow_liu(lt.information_distances(X))
+    gains = {least: lt.search.refine(start, X, min_gain=least).report for least in (0, 5, 1e9)}
+    assert min(move.gain for move in gains[0].moves) < 5 <= min(m.gain for m in gains[5].moves)
+    assert not gains[1e9].moves
+    assert gains[0].score > gains[5].score > gains[1e9].score
+    with pytest.raises(ModelError, match="min_gain"):
+        lt.search.refine(start, X, min_gain=-1)
 
 
 def test_as_many_hidden_nodes_as_asked_for():

@@ -136,6 +136,8 @@ def refine(
     0
     """
     clock = time.monotonic()
+    if not min_gain >= 0:
+        raise ModelError(f"min_gain is {min_gain}, but the score must not fall: use 0 or more")
     tree = start if isinstance(start, Tree) else start.tree
     table = table_of(tree, X, family, weights)
     rng = np.random.default_rng(random_state)
