@@ -9,6 +9,7 @@ from scipy import sparse
 import latentree as lt
 from latentree import simulate
 from latentree.errors import MemoryBudgetError
+from latentree.statistics.states import DistinctRows
 
 MOST_CELLS = 1 << 16
 
@@ -94,3 +95,21 @@ def test_what_does_not_fit_is_refused_before_it_is_made(monkeypatch):
     ]:
         with pytest.raises(MemoryBudgetError, match=message):
             action()
+
+
+def test_stepwise_fits_and_statistics_stay_sparse(never_dense):
+    tree, codes = documents()
+    words = sparse.csr_array(codes)
+    budget = lt.em.Budget(max_steps=3)
+    options = {"method": "stepwise", "n_starts": 1, "random_state": 0, "budget": budget}
+    learned, expected = (lt.fit_parameters(tree, x, **options).model for x in (words, codes))
+    assert np.allclose(learned.theta, expected.theta, atol=1e-9)
+
+
+def test_distinct_rows_of_sparse_tables_are_those_of_dense_ones():
+    _, codes = documents(500, 20)
+    codes = codes[np.random.default_rng(3).integers(0, 50, 500)]
+    found, expected = (DistinctRows.of(lt.as_table(x)) for x in (sparse.csr_array(codes), codes))
+    assert np.array_equal(found.codes, expected.codes)
+    assert np.array_equal(found.weights, expected.weights)
+    assert len(found.codes) <= 50

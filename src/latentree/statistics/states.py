@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -80,9 +81,14 @@ class DistinctRows:
 
     @classmethod
     def of(cls, table: Table) -> DistinctRows:
-        """Find the distinct rows of a table."""
-        codes = table.values.toarray() if table.is_sparse else table.values
-        return cls._distinct(codes, table.weight_array())
+        """Find the distinct rows of a table; of a sparse one only these are made dense."""
+        if not table.is_sparse:
+            return cls._distinct(table.values, table.weight_array())
+        places, inverse = _by_their_ones(table.values)
+        if places.size * table.n_columns > MOST_DISTINCT_CELLS:
+            return cls(None, None)
+        sums = np.bincount(inverse, table.weight_array(), minlength=places.size)
+        return cls._distinct(table.values[places].toarray(), np.asarray(sums, np.float64))
 
     @classmethod
     def _distinct(cls, codes: NDArray[Any], weights: FloatArray) -> DistinctRows:
@@ -107,5 +113,20 @@ class DistinctRows:
 
 def has_few_distinct_rows(table: Table) -> bool:
     """Whether it is worth looking for the distinct rows of data that begins with this table."""
+    if table.is_sparse and _by_their_ones(table.values)[0].size > FEW_DISTINCT * table.n_rows:
+        return False
     found = DistinctRows.of(table)
     return found.codes is not None and len(found.codes) <= FEW_DISTINCT * table.n_rows
+
+
+def _by_their_ones(values: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first of the rows with the same ones, and for each row which of these it is."""
+    ends, columns = values.indptr, values.indices
+    number: dict[bytes, int] = {}
+    inverse = np.empty(len(ends) - 1, np.int64)
+    places: list[int] = []
+    for row, (start, stop) in enumerate(pairwise(ends.tolist())):
+        inverse[row] = number.setdefault(columns[start:stop].tobytes(), len(number))
+        if len(number) > len(places):
+            places.append(row)
+    return np.array(places, np.int64), inverse
