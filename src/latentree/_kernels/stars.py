@@ -18,7 +18,7 @@ from latentree._kernels.compiling import kernel
 
 BLOCK = 64
 _RESCALE = 8  # arms between two rescalings of the product
-_HOPE = 2.0
+_HOPE = 2.0  # how much more than the last step those to come may gain
 
 
 @kernel(fastmath=True)
@@ -83,12 +83,18 @@ def message(arms, starts, tables, evidence, out, shifts):
         width = min(BLOCK, n - first)
         _arms_up(arms, starts, tables, n_states, first, width, reach)
         _product(evidence, reach, n_arms, n_states, first, width, product, shift)
-        _rescale(product, n_states, width, shift)
-        for s in range(n_states):
-            for r in range(width):
-                out[s, first + r] = product[s, r]
+        _write(product, n_states, first, width, shift, out, shifts)
+
+
+@kernel(fastmath=True)
+def _write(product, n_states, first, width, shift, out, shifts):
+    """Put a block where it belongs, scaled to a largest value of 1."""
+    _rescale(product, n_states, width, shift)
+    for s in range(n_states):
         for r in range(width):
-            shifts[first + r] += shift[r]
+            out[s, first + r] = product[s, r]
+    for r in range(width):
+        shifts[first + r] += shift[r]
 
 
 @kernel(fastmath=True)
@@ -118,12 +124,7 @@ def exchange(before, table, old_arm, new_arm, out, shifts):
                 target[r] *= before[s, first + r] / below[r]
         for r in range(width):
             shift[r] = 0.0
-        _rescale(product, n_states, width, shift)
-        for s in range(n_states):
-            for r in range(width):
-                out[s, first + r] = product[s, r]
-        for r in range(width):
-            shifts[first + r] += shift[r]
+        _write(product, n_states, first, width, shift, out, shifts)
 
 
 @kernel(fastmath=True)

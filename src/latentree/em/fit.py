@@ -248,7 +248,8 @@ def condensed(table: Table) -> Table:
     few = table.n_columns <= MOST_COLUMNS and table.n_rows > 4 * table.n_columns
     if table.family != "gaussian" or table.has_missing or not few:
         return table
-    return gather(cut_table(table)).equivalent_table() or table
+    small = gather(cut_table(table)).equivalent_table()
+    return table if small is None else small
 
 
 def table_of(tree: Tree, X: Any, family: str = "auto", weights: ArrayLike | None = None) -> Table:

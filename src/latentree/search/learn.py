@@ -50,6 +50,8 @@ def refined(
         As in :func:`refine`.
     """
     table = as_table(X, family, weights=weights)
+    if options.get("score") != "cv":  # which holds out rows
+        table = condensed(table)
     if start is None:
         return refine(_best_start(table), table, random_state=random_state, **options)
     names = [start] if isinstance(start, str) else list(start)
@@ -71,7 +73,6 @@ def _score(fitted: Fitted) -> float:
 
 def _best_start(table: Table) -> Any:
     """Return the model of a tree from distances that has the highest BIC."""
-    table = condensed(table)
     if table.family == "discrete" and np.unique(table.cardinalities).size > 1:
         names: tuple[str, ...] = ("chow_liu",)  # distances need the same number of states
     else:

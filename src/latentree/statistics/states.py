@@ -80,22 +80,26 @@ class DistinctRows:
     weights: FloatArray | None
 
     @classmethod
-    def of(cls, table: Table) -> DistinctRows:
-        """Find the distinct rows of a table; of a sparse one only these are made dense."""
+    def of(cls, table: Table, most: float = np.inf) -> DistinctRows:
+        """Find the distinct rows of a table, if there are at most so many.
+
+        Of a sparse table only these are made dense.
+        """
+        most = min(most, MOST_DISTINCT_CELLS / max(table.n_columns, 1))
         if not table.is_sparse:
-            return cls._distinct(table.values, table.weight_array())
+            return cls._distinct(table.values, table.weight_array(), most)
         places, inverse = _by_their_ones(table.values)
-        if places.size * table.n_columns > MOST_DISTINCT_CELLS:
+        if places.size > most:
             return cls(None, None)
         sums = np.bincount(inverse, table.weight_array(), minlength=places.size)
-        return cls._distinct(table.values[places].toarray(), np.asarray(sums, np.float64))
+        return cls._distinct(table.values[places].toarray(), np.asarray(sums, np.float64), most)
 
     @classmethod
-    def _distinct(cls, codes: NDArray[Any], weights: FloatArray) -> DistinctRows:
+    def _distinct(cls, codes: NDArray[Any], weights: FloatArray, most: float) -> DistinctRows:
         codes = np.ascontiguousarray(codes)
         rows = codes.view(np.dtype((np.void, codes.dtype.itemsize * codes.shape[1]))).ravel()
         _, places, inverse = np.unique(rows, return_index=True, return_inverse=True)
-        if places.size * codes.shape[1] > MOST_DISTINCT_CELLS:
+        if places.size > most:
             return cls(None, None)
         sums = np.bincount(inverse, weights, minlength=places.size)
         return cls(codes[places], np.asarray(sums, np.float64))
@@ -108,15 +112,13 @@ class DistinctRows:
         return self._distinct(
             np.concatenate([self.codes, other.codes]),
             np.concatenate([self.weights, other.weights]),
+            MOST_DISTINCT_CELLS / self.codes.shape[1],
         )
 
 
 def has_few_distinct_rows(table: Table) -> bool:
     """Whether it is worth looking for the distinct rows of data that begins with this table."""
-    if table.is_sparse and _by_their_ones(table.values)[0].size > FEW_DISTINCT * table.n_rows:
-        return False
-    found = DistinctRows.of(table)
-    return found.codes is not None and len(found.codes) <= FEW_DISTINCT * table.n_rows
+    return DistinctRows.of(table, FEW_DISTINCT * table.n_rows).codes is not None
 
 
 def _by_their_ones(values: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -103,7 +103,6 @@ class Messages:
     ) -> None:
         self.draft, self.rows = draft, rows
         self._known: dict[tuple[int, int], Message] = {}
-        self._turned: dict[int, FloatArray] = {}
         self._before = {} if before is None else before._known
         self._changed = frozenset(changed)
         self.marginal: dict[int, FloatArray] = (
@@ -177,9 +176,7 @@ class Messages:
         if draft.parent[other] == node:
             found: FloatArray = draft.above[other]
             return found
-        if node not in self._turned:
-            _, self._turned[node] = draft.turned(self.marginal[other], draft.above[node])
-        return self._turned[node]
+        return draft.turned(self.marginal[other], draft.above[node])[1]
 
     def log_likelihood(self, root: int) -> float:
         """Σ w·log P(row) of a component."""

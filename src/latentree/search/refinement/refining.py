@@ -34,6 +34,7 @@ STAGE_SHARE = 0.6
 Score = str | float
 
 MIN_GAIN = 2.0
+"""What a change must gain by default: chance alone gains about as much."""
 
 MULTIPLES = (0.3, 0.5, 1.0)
 """Of BIC's penalty, tried by cross-validation."""
