@@ -369,7 +369,7 @@ def passes(options: Options) -> None:
     point = problem.point(model)
     compiling, _ = timed(lambda: problem.step(point))
     step = min(timed(lambda: problem.step(point))[0] for _ in range(3))
-    # What a step works on once patterns are compiled, read from memory at the speed of the bytes.
+    # Patterns and buffers, what a step works on, at the speed of the codes: computed, not measured.
     compiled = sum(problem.pieces.each(lambda made: made.nbytes))
     packed = scanning * compiled / codes.nbytes
     header = ["0/1 rows", "read bits s", "read bytes s", "compiled GB", "read it s",
