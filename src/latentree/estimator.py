@@ -77,14 +77,17 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     n_hidden : int, optional
         Most hidden variables, for ``reg_clrg`` and ``reg_clnj``; for ``refined`` their number.
     start : str or list of str, optional
-        For ``refined``: the method, or several, whose tree is refined. By default the one whose
-        tree has the highest BIC.
+        For ``refined``: the method, or several, whose tree is refined. By default the one of
+        ``nj``, ``clnj`` and ``clrg`` whose tree has the highest score.
     criterion : {"bic", "ebic", "aic", "cv"} or float
         For ``refined``: the score that is maximised, see :func:`latentree.search.refine`.
     max_states : int, optional
         For ``refined``: most states of a hidden variable; by default free.
     min_gain : float
         For ``refined``: least rise of the score that a change must bring.
+    evidence : float
+        For ``refined``: how much the likelihood itself must speak for moving a subtree; more keeps
+        more of the start.
     prior_weight : float
         Weight of a uniform prior on discrete tables, as a number of rows.
     n_starts : int
@@ -138,6 +141,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         criterion: str | float = "bic",
         max_states: int | None = None,
         min_gain: float = 2.0,
+        evidence: float = 1.0,
         prior_weight: float = 0.0,
         n_starts: int = 3,
         max_steps: int = 5_000,
@@ -156,6 +160,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         self.criterion = criterion
         self.max_states = max_states
         self.min_gain = min_gain
+        self.evidence = evidence
         self.prior_weight = prior_weight
         self.n_starts = n_starts
         self.max_steps = max_steps
@@ -300,6 +305,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
                 "score": self.criterion,
                 "max_states": self.max_states,
                 "min_gain": self.min_gain,
+                "evidence": self.evidence,
                 "prior_weight": self.prior_weight,
                 "time_limit": limit,
             }

@@ -178,6 +178,23 @@ def test_gains_are_those_of_the_changed_model(model, missing, seed):
         assert changed.n_parameters == changed.model(table.schema).n_parameters
         gain = log_likelihood(changed, table) - penalty(changed) - before
         assert gain == pytest.approx(proposal.gain, abs=1e-6), proposal.key
+        cost = penalty(changed) - penalty(draft)
+        assert proposal.rise - cost == pytest.approx(proposal.gain, abs=1e-9)
+
+
+def test_some_kinds_of_changes_are_proposed_only_if_the_likelihood_rises_enough():
+    model = random_model(lt.simulate.random_latent_tree(9, 0), 0)
+    table = random_table(model, 0, 80)
+    draft, free = all_proposals(model, table, Penalty(1.0))
+    least = {"regraft": 3.0, "promote": -4.0, "insert": np.inf}
+    bound = DiscreteEngine(table).structures(
+        Request(draft, Penalty(1.0), lambda key: False, least_rises=least)
+    )
+    expected = {p.key for p in free if p.rise >= least.get(p.key[0], -np.inf)}
+    expected = {key for key in expected if key[0] not in ("more", "fewer")}
+    assert {p.key for p in bound} == expected
+    assert {"regraft", "promote"} <= {key[0] for key in expected}
+    assert not any(p.key[0] == "insert" for p in bound)
 
 
 def test_every_kind_of_change_is_proposed():
@@ -188,7 +205,7 @@ def test_every_kind_of_change_is_proposed():
         table = random_table(model, seed, 80)
         for start in (model, _fitted("chow_liu", table)):
             kinds.update(p.key[0] for p in all_proposals(start, table, Penalty(1.0))[1])
-    expected = "regraft insert contract fuse merge demote cut more fewer"
+    expected = "regraft insert contract promote fuse merge demote cut more fewer"
     assert set(expected.split()) <= set(kinds)
 
 

@@ -21,7 +21,7 @@ from latentree.search.refinement import gaussian_moves
 from latentree.search.refinement.gaussian import GaussianEngine
 from latentree.search.refinement.gaussian_moves import Moves
 from latentree.search.refinement.proposal import Penalty, Request
-from latentree.search.refinement.rounds import Rounds
+from latentree.search.refinement.rounds import EVIDENCE, Rounds
 from latentree.search.refinement.space import compressed
 from latentree.table import as_table
 from strategies import trees
@@ -298,12 +298,54 @@ def test_no_change_gains_less_than_asked_for():
     truth = lt.simulate.random_gaussian_model(lt.simulate.complete_tree(3, 3), 3, (0.2, 0.8))
     X = truth.sample(500, 1)
     start = lt.structure.chow_liu(lt.information_distances(X))
-    gains = {least: lt.search.refine(start, X, min_gain=least).report for least in (0, 5, 1e9)}
+    gains = {
+        least: lt.search.refine(start, X, min_gain=least, evidence=0).report
+        for least in (0, 5, 1e9)
+    }
     assert min(move.gain for move in gains[0].moves) < 5 <= min(m.gain for m in gains[5].moves)
     assert not gains[1e9].moves
     assert gains[0].score > gains[5].score > gains[1e9].score
     with pytest.raises(ModelError, match="min_gain"):
         lt.search.refine(start, X, min_gain=-1)
+
+
+def test_some_kinds_of_changes_are_proposed_only_if_the_likelihood_rises_enough():
+    model = random_model(lt.simulate.random_latent_tree(12, 0, inner_share=0.2), 0)
+    engine = GaussianEngine(random_table(model, 1, n=300))
+    draft, _ = engine.settle(engine.draft(model), 50)
+    least = {"regraft": 3.0, "promote": -1.0, "insert": np.inf}
+    free = engine.structures(everything(draft))
+    bound = engine.structures(everything(draft)._replace(least_rises=least))
+    expected = [p for p in free if p.rise >= least.get(p.key[0], -np.inf)]
+    assert [p.key for p in bound] == [p.key for p in expected]
+    assert {"regraft", "promote"} <= {p.key[0] for p in bound}
+    assert len(bound) < len(free)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_weak_hidden_nodes_of_the_start_stay_unless_the_score_alone_decides(seed):
+    truth = lt.simulate.random_gaussian_model(lt.simulate.hidden_markov(30), seed, (0.2, 0.8))
+    X = truth.sample(10_000, seed)
+    start = lt.structure.cl_grouping(lt.information_distances(X), subroutine="nj")
+    errors = [
+        lt.metrics.robinson_foulds(lt.search.refine(start, X, **options).model.tree, truth.tree)
+        for options in ({}, {"evidence": 0})
+    ]
+    assert errors[0] <= lt.metrics.robinson_foulds(start, truth.tree) < errors[1]
+
+
+def test_evidence_without_end_moves_nothing():
+    truth = lt.simulate.random_gaussian_model(lt.simulate.complete_tree(3, 3), 3, (0.2, 0.8))
+    X = truth.sample(500, 1)
+    start = lt.structure.neighbor_joining(lt.information_distances(X))
+    kinds = {
+        evidence: set(lt.search.refine(start, X, evidence=evidence, min_gain=0).report.gains())
+        for evidence in (0, np.inf)
+    }
+    assert kinds[0] & EVIDENCE.keys()
+    assert not kinds[np.inf] & EVIDENCE.keys()
+    with pytest.raises(ModelError, match="evidence"):
+        lt.search.refine(start, X, evidence=-1)
 
 
 def test_as_many_hidden_nodes_as_asked_for():

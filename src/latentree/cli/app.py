@@ -168,6 +168,16 @@ def learn(
             help="refined: least rise of the score that a change must bring, by default 2.",
         ),
     ] = None,
+    evidence: Annotated[
+        float | None,
+        typer.Option(
+            "--evidence",
+            min=0.0,
+            metavar="C",
+            help="refined: what the likelihood must rise by before a subtree is moved, "
+            "in parameters' worth, by default 1.",
+        ),
+    ] = None,
     time_limit: Annotated[
         float | None,
         typer.Option(
@@ -221,6 +231,7 @@ def learn(
         score=score,
         max_states=max_states,
         min_gain=min_gain,
+        evidence=evidence,
         time_limit=time_limit,
         n_hidden=hidden,
     )

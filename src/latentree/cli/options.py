@@ -17,6 +17,7 @@ TAKEN_BY = {
     "score": ("--score", _REFINED),
     "max_states": ("--max-states", _REFINED),
     "min_gain": ("--min-gain", _REFINED),
+    "evidence": ("--evidence", _REFINED),
     "time_limit": ("--time-limit", _REFINED),
     "n_hidden": ("--hidden", ("reg_clrg", "reg_clnj", "refined")),
     "stepwise": ("--stepwise", tuple(BY_DISTANCES)),

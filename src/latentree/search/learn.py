@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from latentree.distances import information_distances
-from latentree.em import Budget, Fitted, fit_parameters
+from latentree.em import Budget, FitReport, Fitted, fit_parameters
 from latentree.em.fit import condensed
 from latentree.errors import ModelError
 from latentree.parts import Parts
@@ -45,7 +45,8 @@ def refined(
     X : table
     start : str or sequence of str, optional
         The method whose tree is refined; of several methods the best result is kept. By default
-        the trees of ``STARTS`` are fitted and the one with the highest BIC is refined.
+        the trees of ``STARTS`` are fitted and the one with the highest likelihood less half of
+        BIC's penalty is refined.
     family, weights, random_state, **options
         As in :func:`refine`.
     """
@@ -72,7 +73,7 @@ def _score(fitted: Fitted) -> float:
 
 
 def _best_start(table: Table) -> Any:
-    """Return the model of a tree from distances that has the highest BIC."""
+    """Return the model of a tree from distances that is best under half of BIC's penalty."""
     if table.family == "discrete" and np.unique(table.cardinalities).size > 1:
         names: tuple[str, ...] = ("chow_liu",)  # distances need the same number of states
     else:
@@ -82,7 +83,12 @@ def _best_start(table: Table) -> Any:
         fit_parameters(learn_tree(table, name), table, n_starts=1, budget=budget, random_state=0)
         for name in names
     ]
-    return max(fits, key=lambda fitted: fitted.report.bic_score).model
+    return max(fits, key=lambda fitted: _promise(fitted.report)).model
+
+
+def _promise(report: FitReport) -> float:
+    """Return LL less half of BIC's penalty: what is too much is dropped more easily than found."""
+    return 0.5 * (report.log_likelihood + report.bic_score)
 
 
 BY_SCORES: dict[str, Callable[..., Fitted]] = {

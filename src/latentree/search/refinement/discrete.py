@@ -24,6 +24,9 @@ class DiscreteEngine:
     behind them. Messages are kept for the distinct rows of the table.
     """
 
+    # One more state alone often does not pay although two do.
+    stages: tuple[float, ...] = (0.5, 1.0)
+
     def __init__(self, table: Table, max_states: int | None = None, seed: int = 0) -> None:
         self.table = table
         self.n_samples = table.total_weight

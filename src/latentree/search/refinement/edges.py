@@ -136,9 +136,9 @@ class EdgeChanges(Judge):
 
         new = self.draft.copy()
         change(new)
-        gain = pruned.apart - pruned.before - (self.request.penalty(new) - self.price)
+        rise, cost = pruned.apart - pruned.before, self.request.penalty(new) - self.price
         region = {p, x, *left, *self.draft.neighbours(x)}
-        return self.proposal(("cut", p, x), gain, region, change, None)
+        return self.proposal(("cut", p, x), rise, cost, region, change, None)
 
     def _places(self, pruned: _Pruned) -> list[int]:
         """Return where a subtree may hang.
@@ -241,8 +241,8 @@ class EdgeChanges(Judge):
             return keep
 
         arms = self.arms(keep, drop) | self.arms(drop, keep)
-        key = ("contract", keep, drop)
-        return self.fitted(key, change, arms, {keep, drop}, self.before(keep))
+        kind = "contract" if self.draft.is_hidden(keep) else "promote"
+        return self.fitted((kind, keep, drop), change, arms, {keep, drop}, self.before(keep))
 
     def _merge(self, keep: int, drop: int, between: int) -> list[Proposal]:
         """Make one of two hidden neighbours of a node."""

@@ -34,6 +34,9 @@ class GaussianEngine:
     log-likelihood that is expected if missing cells follow the current model.
     """
 
+    # Hidden nodes that were let in for less are hard to get rid of again.
+    stages: tuple[float, ...] = (0.7, 1.0)
+
     def __init__(self, table: Table) -> None:
         self.table = table
         self.n_samples = table.total_weight

@@ -87,7 +87,8 @@ class Moves:
         )  # fmt: skip
         for kind in kinds:
             for proposal in kind():
-                if proposal.gain > HOPELESS:
+                key, gain, rise = proposal[:3]
+                if gain > HOPELESS and rise >= self.request.least_rise(key, rise - gain):
                     yield proposal
                 if time.monotonic() > self.request.deadline:
                     return
@@ -117,9 +118,9 @@ class Moves:
         region: Sequence[int],
     ) -> Proposal:
         """Make a proposal; ``rise`` is that of the log-likelihood per sample."""
-        gain = self.n_samples * rise - self._price(more)
+        raised = self.n_samples * rise
         star = None if tables is None else Star(None, tables)
-        return Proposal(key, gain, frozenset(region), change, star)
+        return Proposal(key, raised - self._price(more), raised, frozenset(region), change, star)
 
     def _opens(self, u: int) -> bool:
         """Tell whether one more neighbour makes an inner node of an observed leaf."""

@@ -73,21 +73,32 @@ class Judge:
         centre = change(new)
         new.reroot(centre)
         star = Star(new.above[centre], {node: new.above[node] for node in arms})
-        lost = before + self.request.penalty(new) - self.price
+        cost = self.request.penalty(new) - self.price
         seen = self.seen(centre, len(star.top))
-        fit = local.fit_star(self.rows, seen, arms, star, least=lost - SLACK)
-        return self.proposal(key, fit.log_likelihood - lost, region, change, fit.star)
+        least = before + self._least_rise(key, cost)
+        fit = local.fit_star(self.rows, seen, arms, star, least=least)
+        return self.proposal(key, fit.log_likelihood - before, cost, region, change, fit.star)
 
     def proposal(
-        self, key: Key, gain: float, region: Iterable[int], change: Change, star: Star | None
+        self,
+        key: Key,
+        rise: float,
+        cost: float,
+        region: Iterable[int],
+        change: Change,
+        star: Star | None,
     ) -> list[Proposal]:
-        """Return a change if it may pay."""
-        if gain < -SLACK:
-            self.lose(key, -gain)
+        """Return a change if it may pay, given the rise of the likelihood and of the penalty."""
+        missing = self._least_rise(key, cost) - rise
+        if missing > 0.0:
+            self.lose(key, missing + SLACK)
             return []
         if self.request.is_known(key):
             return []
-        return [Proposal(key, gain, frozenset(region), change, star)]
+        return [Proposal(key, rise - cost, rise, frozenset(region), change, star)]
+
+    def _least_rise(self, key: Key, cost: float) -> float:
+        return max(cost - SLACK, self.request.least_rise(key, cost))
 
     def lose(self, key: Key, loss: float) -> None:
         """Write down what a change would lose."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from latentree.search.refinement.draft import Draft
@@ -29,6 +30,8 @@ class Proposal(NamedTuple):
     key: Key
     gain: float
     """Rise of the penalised log-likelihood, exact for these tables: fitting more adds to it."""
+    rise: float
+    """Rise of the log-likelihood itself, whatever the change costs or saves."""
     region: frozenset[int]
     """Nodes whose neighbours change; proposals with common ones are not accepted together."""
     change: Change
@@ -41,6 +44,11 @@ class Proposal(NamedTuple):
         if self.star is not None:
             new.set_star(centre, self.star.top, self.star.tables)
         return new
+
+
+def bic_cost(n_samples: float) -> float:
+    """Return what BIC charges for a parameter: ½·log n."""
+    return 0.5 * math.log(max(n_samples, 2.0))
 
 
 @dataclass(frozen=True)
@@ -88,12 +96,24 @@ class Request(NamedTuple):
     """On the monotonic clock: what has not been found by then is not wanted."""
     losses: dict[Key, float] | None = None
     """Where an engine may note what changes would lose: they are known then for a while."""
+    least_rises: Mapping[str, float] = MappingProxyType({})
+    """How much the log-likelihood itself must rise, for some kinds of changes."""
+
+    def least_rise(self, key: Key, cost: float) -> float:
+        """Return what the log-likelihood must rise by in a change.
+
+        What has to be done for the number of hidden nodes needs no evidence.
+        """
+        is_forced = cost < -FORBIDDEN / 2
+        return -math.inf if is_forced else self.least_rises.get(key[0], -math.inf)
 
 
 class Engine(Protocol):
     """What the search needs from a family of models, on given data."""
 
     n_samples: float
+    stages: tuple[float, ...]
+    """Shares of the penalty, one stage after the other: barriers are lower at first."""
 
     def draft(self, model: Any) -> Draft:
         """Return a model as a draft."""

@@ -19,14 +19,11 @@ from latentree.models import DiscreteTreeModel, GaussianTreeModel
 from latentree.search.refinement.discrete import DiscreteEngine
 from latentree.search.refinement.draft import Draft
 from latentree.search.refinement.gaussian import GaussianEngine
-from latentree.search.refinement.proposal import Engine, Penalty
+from latentree.search.refinement.proposal import Engine, Penalty, bic_cost
 from latentree.search.refinement.rounds import Move, Rounds, Standing
 from latentree.table import Table
 from latentree.tree import Tree
 from latentree.tree.build import IntArray
-
-ANNEALING = (0.5, 1.0)
-"""Shares of the penalty, one stage after the other: barriers are lower at first."""
 
 STAGE_SHARE = 0.6
 """Share of the time left that a stage may take if another follows."""
@@ -35,6 +32,9 @@ Score = str | float
 
 MIN_GAIN = 2.0
 """What a change must gain by default: chance alone gains about as much."""
+
+EVIDENCE = 1.0
+"""What the likelihood itself must show, in parameters' worth, before a subtree is moved."""
 
 MULTIPLES = (0.3, 0.5, 1.0)
 """Of BIC's penalty, tried by cross-validation."""
@@ -76,6 +76,7 @@ def refine(
     max_states: int | None = None,
     n_hidden: int | None = None,
     min_gain: float = MIN_GAIN,
+    evidence: float = EVIDENCE,
     time_limit: float = math.inf,
     prior_weight: float = 0.0,
     weights: ArrayLike | None = None,
@@ -88,7 +89,7 @@ def refine(
     Subtrees are hung at other nodes or into other edges, edges are contracted, hidden siblings
     merged, observed variables made inner nodes and leaves again, components cut and joined, and
     hidden variables get a state more or less, as long as log-likelihood − penalty rises. The
-    search runs with half of the penalty first and then with all of it.
+    search runs with a part of the penalty first and then with all of it.
 
     Parameters
     ----------
@@ -108,8 +109,12 @@ def refine(
         How many hidden variables there must be.
     min_gain : float
         Least rise of the score that a change must bring. A subtree has dozens of places to go, and
-        the best of them gains a nat or two by chance alone; 0 follows the score to the last, 8
-        keeps whatever of the start the data does not clearly speak against.
+        the best of them gains a nat or two by chance alone; 0 follows the score to the last.
+    evidence : float
+        How much the log-likelihood itself must rise, as a multiple of ½·log n, before a subtree is
+        moved or an observed variable takes the place of a hidden one, whatever parameters that
+        saves (twice as much before a weak edge is put between two other nodes). More keeps more of
+        the start; with 0 the score alone decides, and drops hidden variables that are weak.
     time_limit : float
         Seconds.
     prior_weight : float
@@ -139,6 +144,8 @@ def refine(
     clock = time.monotonic()
     if not min_gain >= 0:
         raise ModelError(f"min_gain is {min_gain}, but the score must not fall: use 0 or more")
+    if not evidence >= 0:
+        raise ModelError(f"evidence is {evidence}, but must be 0 or more")
     tree = start if isinstance(start, Tree) else start.tree
     table = table_of(tree, X, family, weights)
     rng = np.random.default_rng(random_state)
@@ -146,7 +153,7 @@ def refine(
     if score == "cv":
         options = {
             "max_states": max_states, "n_hidden": n_hidden, "min_gain": min_gain,
-            "progress": progress,
+            "evidence": evidence, "progress": progress,
         }  # fmt: skip
         score, note = _cross_validated(start, table, rng, time_limit / 2, options)
         notes = (note,)
@@ -158,7 +165,7 @@ def refine(
             tree, table, n_states=states, random_state=rng, n_starts=1, budget=Budget(max_steps=100)
         ).model
     engine = make_engine(table, max_states, int(rng.integers(2**31)))
-    search = _Search(penalty, Rounds(engine, clock + time_limit, progress, min_gain))
+    search = _Search(penalty, Rounds(engine, clock + time_limit, progress, min_gain, evidence))
     # Thousands of small products: waking threads for each takes longer than all of them, and the
     # jobs of a round use the processors already.
     with threadpool_limits(1, "blas"):
@@ -232,7 +239,7 @@ def make_engine(table: Table, max_states: int | None, seed: int) -> Engine:
 
 def penalty_of(score: Score, table: Table, n_hidden: int | None = None) -> Penalty:
     """Return the penalty of a score by name, or the multiple of BIC's."""
-    bic = 0.5 * math.log(max(table.total_weight, 2.0))
+    bic = bic_cost(table.total_weight)
     if isinstance(score, int | float) and not isinstance(score, bool) and score >= 0:
         return Penalty(score * bic, n_hidden=n_hidden)
     named = {
@@ -266,10 +273,11 @@ class _Search:
     def run(self, draft: Draft) -> tuple[Standing, str]:
         """Return the best that was found, and why it ended early if it did."""
         self.best = here = self.rounds.standing(draft, self.penalty)
+        stages = self.rounds.engine.stages
         try:
-            for stage, share in enumerate(ANNEALING, 1):
+            for stage, share in enumerate(stages, 1):
                 left = self.deadline - time.monotonic()
-                is_last = stage == len(ANNEALING)
+                is_last = stage == len(stages)
                 self.rounds.deadline = time.monotonic() + (1.0 if is_last else STAGE_SHARE) * left
                 here = self.rounds.run(here.draft, self.penalty.scaled(share), is_last)
                 self._keep_better(here)

@@ -7,9 +7,17 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from latentree.search.refinement.draft import Conflict, Draft
-from latentree.search.refinement.proposal import Engine, Key, Penalty, Proposal, Request
+from latentree.search.refinement.proposal import (
+    Engine,
+    Key,
+    Penalty,
+    Proposal,
+    Request,
+    bic_cost,
+)
 
 Watch = Callable[[int, float], None]
 """Called with the number of changes accepted so far and the score."""
@@ -28,6 +36,14 @@ SLACK = 8.0
 
 PATIENCE = 6
 """Changes of that kind tried one after the other without success before the round gives up."""
+
+EVIDENCE = {"regraft": 1, "insert": 1, "promote": 1, "relink": 2}
+"""Changes that the likelihood itself must speak for, by as much as so many parameters cost.
+
+What they save does not count for them. A subtree has many places to go, and one of them is better
+than the true one by chance; the ends of a weak edge have many more. And that a hidden variable
+equals an observed one is a coincidence, which a saved parameter does not make likely.
+"""
 
 FORGET = 50.0
 """A change that failed is tried again when the score has moved by more than this.
@@ -65,13 +81,15 @@ class Rounds:
 
     A proposal's gain holds with all other tables fixed, so proposals that touch different nodes
     are accepted together; should they spoil each other, half of them are tried. None is accepted
-    that gains less than ``min_gain``.
+    that gains less than ``min_gain``; and where EVIDENCE asks for it, the log-likelihood itself
+    must rise by ``evidence`` times as much as BIC charges.
     """
 
     engine: Engine
     deadline: float
     watch: Watch | None = None
     min_gain: float = 0.0
+    evidence: float = 0.0
     moves: list[Move] = field(default_factory=list)
     _again: dict[Key, float] = field(default_factory=dict)
     """The score at which a change that failed is tried again."""
@@ -110,6 +128,12 @@ class Rounds:
         assert self._last is not None
         return self._last
 
+    @cached_property
+    def _least_rises(self) -> dict[str, float]:
+        """What the log-likelihood must rise by, for kinds of changes that need evidence."""
+        unit = self.evidence * bic_cost(self.engine.n_samples)
+        return {kind: unit * share for kind, share in EVIDENCE.items()} if unit else {}
+
     @property
     def out_of_time(self) -> bool:
         """Tell whether the time is up."""
@@ -126,7 +150,9 @@ class Rounds:
             return self._again.get(key, -math.inf) > here.score
 
         losses: dict[Key, float] = {}
-        found = propose(Request(here.draft, penalty, is_known, focus, self.deadline, losses))
+        found = propose(
+            Request(here.draft, penalty, is_known, focus, self.deadline, losses, self._least_rises)
+        )
         self._again |= {key: here.score + loss for key, loss in losses.items()}
         found.sort(key=lambda proposal: (-proposal.gain, proposal.key))
         sure = _apart(p for p in found if p.gain > self.min_gain)
