@@ -334,6 +334,17 @@ def test_weak_hidden_nodes_of_the_start_stay_unless_the_score_alone_decides(seed
     assert errors[0] <= lt.metrics.robinson_foulds(start, truth.tree) < errors[1]
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_score_is_close_to_that_of_the_true_structure_or_above(seed):
+    """From 1 the careful search alone ends 14 below: small changes must be made together."""
+    tree = lt.simulate.complete_tree(5, 3)
+    truth = lt.simulate.random_gaussian_model(tree, seed, (0.2, 0.8))
+    table = as_table(truth.sample(2_000, seed + 1_000))
+    _, report = lt.search.learn_model(table, "refined", random_state=0)
+    exact = lt.fit_parameters(tree, table, start=truth).report.log_likelihood
+    assert report.score > exact - 0.5 * np.log(2_000) * tree.n_edges - 10
+
+
 def test_evidence_without_end_moves_nothing():
     truth = lt.simulate.random_gaussian_model(lt.simulate.complete_tree(3, 3), 3, (0.2, 0.8))
     X = truth.sample(500, 1)

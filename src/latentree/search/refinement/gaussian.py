@@ -36,6 +36,7 @@ class GaussianEngine:
 
     # Hidden nodes that were let in for less are hard to get rid of again.
     stages: tuple[float, ...] = (0.7, 1.0)
+    looks_twice = True
 
     def __init__(self, table: Table) -> None:
         self.table = table

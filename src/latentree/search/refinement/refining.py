@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -115,6 +117,8 @@ def refine(
         moved or an observed variable takes the place of a hidden one, whatever parameters that
         saves (twice as much before a weak edge is put between two other nodes). More keeps more of
         the start; with 0 the score alone decides, and drops hidden variables that are weak.
+        Gaussian searches end with a second one that the score alone leads: its changes are made if
+        together they are evident, however little each gains.
     time_limit : float
         Seconds.
     prior_weight : float
@@ -262,7 +266,7 @@ def _first_states(tree: Tree, table: Table, max_states: int | None) -> Any:
 
 
 class _Search:
-    """Stages with more and more of the penalty."""
+    """Stages with more and more of the penalty, and where it is cheap a second look."""
 
     def __init__(self, penalty: Penalty, rounds: Rounds) -> None:
         self.penalty = penalty
@@ -272,24 +276,53 @@ class _Search:
 
     def run(self, draft: Draft) -> tuple[Standing, str]:
         """Return the best that was found, and why it ended early if it did."""
-        self.best = here = self.rounds.standing(draft, self.penalty)
-        stages = self.rounds.engine.stages
+        self.best = self.rounds.standing(draft, self.penalty)
+        self.is_accepted: Callable[[Standing], bool] = self._is_better
         try:
-            for stage, share in enumerate(stages, 1):
-                left = self.deadline - time.monotonic()
-                is_last = stage == len(stages)
-                self.rounds.deadline = time.monotonic() + (1.0 if is_last else STAGE_SHARE) * left
-                here = self.rounds.run(here.draft, self.penalty.scaled(share), is_last)
-                self._keep_better(here)
+            self._run_stages()
+            if self.rounds.evidence and self.rounds.engine.looks_twice:
+                self._look_again()
         except KeyboardInterrupt:
-            self._keep_better(self.rounds.last)
+            if self.rounds.last is not None:
+                self._keep(self.rounds.last)
             return self.best, "interrupted"
-        return self.best, "time limit reached" if self.rounds.out_of_time else ""
+        return self.best, "time limit reached" if time.monotonic() > self.deadline else ""
 
-    def _keep_better(self, found: Standing) -> None:
-        """Keep what was found, with the changes that led to it, if it is better."""
+    def _run_stages(self) -> None:
+        here, rounds, stages = self.best, self.rounds, self.rounds.engine.stages
+        for stage, share in enumerate(stages, 1):
+            left = self.deadline - time.monotonic()
+            is_last = stage == len(stages)
+            rounds.deadline = time.monotonic() + (1.0 if is_last else STAGE_SHARE) * left
+            here = rounds.run(here.draft, self.penalty.scaled(share), is_last)
+            self._keep(here)
+
+    def _look_again(self) -> None:
+        """Let the score alone decide; keep what it finds only if that is evident as a whole.
+
+        Many changes that gain a little each may lead to a much better tree.
+        """
+        careful, engine = self.rounds, self.rounds.engine
+        # Moving one subtree takes half of this.
+        least = max(careful.min_gain, 2.0 * careful.evidence * bic_cost(engine.n_samples))
+        self.rounds = Rounds(engine, self.deadline, careful.watch, moves=list(self.moves))
+        self.is_accepted = partial(self._is_evident, least)
+        self._run_stages()
+
+    def _is_better(self, found: Standing) -> bool:
+        return found.score > self.best.score
+
+    def _is_evident(self, least: float, found: Standing) -> bool:
+        """Tell whether both likelihood and score rise enough, for "ebic" to agree as well."""
+        gain = found.score - self.best.score
+        rise = found.log_likelihood - self.best.log_likelihood
+        more = found.draft.n_inner - self.best.draft.n_inner
+        return min(gain, rise) > least and gain > math.log(found.draft.n_observed) * more
+
+    def _keep(self, found: Standing) -> None:
+        """Keep what was found, with the changes that led to it, if it is accepted."""
         rescored = found.rescored(self.penalty)
-        if rescored.score > self.best.score:
+        if self.is_accepted(rescored):
             self.best, self.moves = rescored, tuple(self.rounds.moves)
 
     def report(

@@ -93,7 +93,8 @@ class Rounds:
     moves: list[Move] = field(default_factory=list)
     _again: dict[Key, float] = field(default_factory=dict)
     """The score at which a change that failed is tried again."""
-    _last: Standing | None = None
+    last: Standing | None = field(default=None, init=False)
+    """What was accepted last."""
 
     def run(self, draft: Draft, penalty: Penalty, is_last: bool = True) -> Standing:
         """Alternate changes of states and of edges until they gain too little.
@@ -102,7 +103,7 @@ class Rounds:
         there; then all of them once more.
         """
         self._again.clear()
-        first = here = self._last = self.standing(draft, penalty)
+        first = here = self.last = self.standing(draft, penalty)
         focus: frozenset[int] | None = None
         while not self.out_of_time:
             before = here
@@ -121,12 +122,6 @@ class Rounds:
         """Fit a draft and score it."""
         settled, log_likelihood = self.engine.settle(draft, n_steps)
         return Standing(settled, log_likelihood, log_likelihood - penalty(settled))
-
-    @property
-    def last(self) -> Standing:
-        """Return what was accepted last."""
-        assert self._last is not None
-        return self._last
 
     @cached_property
     def _least_rises(self) -> dict[str, float]:
@@ -196,7 +191,7 @@ class Rounds:
 
     def _accept(self, new: Standing, proposals: list[Proposal]) -> Standing:
         self.moves += [Move(p.key[0], tuple(p.key[1:]), p.gain) for p in proposals]
-        self._last = new
+        self.last = new
         if self.watch is not None:
             self.watch(len(self.moves), new.score)
         return new
