@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from itertools import combinations
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from latentree.search.refinement.interaction import (
 from latentree.search.refinement.judging import Job, Judge
 from latentree.search.refinement.messages import Message, Messages, Rows
 from latentree.search.refinement.proposal import Proposal, Request, Star
-from latentree.tree.build import FloatArray
+from latentree.tree.build import FloatArray, IntArray
 
 TRIAL_STEPS = 3  # of EM on one edge, while places are compared
 HOPELESS = 40.0  # places that lose so much then are given up
@@ -53,8 +53,8 @@ class _Pruned(NamedTuple):
     arm: Message
     """Message from x about the subtree."""
     side: Side
-    estimate: Mapping[int, float]
-    """What hanging it at a node may gain."""
+    estimate: FloatArray
+    """What hanging it at each node of the listing may gain."""
     before: float
     apart: float
     """Log-likelihood of the two parts."""
@@ -73,6 +73,19 @@ class EdgeChanges(Judge):
         super().__init__(rows, request)
         self.most_states = most_states
         self.nodes = self.draft.order()
+        self._place = {node: place for place, node in enumerate(self.nodes)}
+        self._numbers = np.array(self.nodes)
+        self._end = self._subtree_ends()
+
+    def _subtree_ends(self) -> IntArray:
+        """Return where the subtree of each node ends in the listing, which has it in one piece."""
+        end = np.arange(1, len(self.nodes) + 1)
+        for node in reversed(self.nodes):
+            parent = self.draft.parent[node]
+            if parent >= 0:
+                at, above = self._place[node], self._place[parent]
+                end[above] = max(end[above], end[at])
+        return end
 
     def proposals(self) -> list[Proposal]:
         """Return all changes that may be worth it."""
@@ -109,7 +122,7 @@ class EdgeChanges(Judge):
         apart = self.rows.log_likelihood(base.above[x], arm) + rest.log_likelihood(left[0])
         pruned = _Pruned(
             x, p, base, left, rest, arm, Side(base.above[x], arm.value, self.rows.weights),
-            dict(zip(self.nodes, row, strict=True)), self.before(x), apart,
+            row, self.before(x), apart,
             self.request.penalty(base) - self.price,
         )  # fmt: skip
         found = self._cut(pruned)
@@ -124,6 +137,16 @@ class EdgeChanges(Judge):
             if trial.gain > PROMISING:
                 found += self._into_edges(pruned, trial)
         return found
+
+    def _left(self, x: int, p: int) -> IntArray:
+        """Return places in the listing of what hangs with p when x is cut off, but not of p."""
+        is_below = self.draft.parent[x] == p
+        first = self._place[self.draft.root_of(p) if is_below else p]
+        left: IntArray = np.arange(first, self._end[first])
+        if is_below:
+            cut = self._place[x]
+            left = left[(left < cut) | (left >= self._end[cut])]
+        return np.delete(left, np.searchsorted(left, self._place[p]))
 
     def _cut(self, pruned: _Pruned) -> list[Proposal]:
         """Leave a subtree by itself."""
@@ -146,16 +169,16 @@ class EdgeChanges(Judge):
         Estimates are too high rather than too low, as the subtree has its part in what is known
         about the place: where they promise nothing, nothing is tried.
         """
-        base, p = pruned.draft, pruned.p
-        rest = base.component(pruned.left[0])
-        ranked = sorted(rest - {p}, key=lambda y: (-pruned.estimate[y], y))
-        near = [y for y in self.draft.around(p, HOPS, pruned.x) if y in rest]
-        near = [y for y in near if base.is_hidden(y) and y != p][:NEAR]
-        places = dict.fromkeys([*ranked[:FAR], *near])
+        p, estimate = pruned.p, pruned.estimate
+        left = self._left(pruned.x, p)
+        ranked = np.lexsort((self._numbers[left], -estimate[left]))[:FAR]
+        near = self.draft.around(p, HOPS, pruned.x)
+        near = [y for y in near if self.draft.is_hidden(y) and y != p][:NEAR]
+        places = dict.fromkeys([*self._numbers[left[ranked]].tolist(), *near])
         return [
             y
             for y in places
-            if pruned.estimate[y] + self._bare_gain(pruned, y) > -HOPELESS
+            if estimate[self._place[y]] + self._bare_gain(pruned, y) > -HOPELESS
             and not self.request.is_known(("regraft", pruned.x, p, y))
         ]
 
@@ -195,8 +218,10 @@ class EdgeChanges(Judge):
 
     def _into_edges(self, pruned: _Pruned, trial: _Trial) -> list[Proposal]:
         """Hang a subtree at a new node in one of the edges around a place."""
-        y, estimate = trial.place, pruned.estimate
-        around = sorted(pruned.draft.neighbours(y), key=lambda z: (-estimate[z], z))
+        y = trial.place
+        around = sorted(
+            pruned.draft.neighbours(y), key=lambda z: (-pruned.estimate[self._place[z]], z)
+        )
         return [p for z in around[:INTO] for p in self._insert(pruned, y, z, trial.table)]
 
     def _insert(self, pruned: _Pruned, near: int, far: int, table: FloatArray) -> list[Proposal]:
