@@ -33,8 +33,10 @@ import scipy.sparse
 import latentree as lt
 from common import show
 from latentree import information_distances, metrics, simulate, structure
+from latentree._kernels import threads
 from latentree.counting import packed_states
 from latentree.em.fit import make_problem
+from latentree.models.expectation import Expectation
 from latentree.pairwise import state_counts
 from latentree.parts import cut_table
 from latentree.statistics import gather
@@ -347,6 +349,16 @@ def cluster(options: Options) -> None:
     show([f"CLRG and EM, {n:,} × {m:,} 0/1", "seconds", "apart", "goal"], lines)
 
 
+def read_once(made: Expectation) -> None:
+    """Read all that a step of EM works on once, on as many threads."""
+    pieces = [
+        part
+        for array in made.arrays
+        for part in np.array_split(array.view(np.uint32), max(1, array.nbytes >> 21))
+    ]
+    threads.run(np.bitwise_xor.reduce, pieces)
+
+
 def passes(options: Options) -> None:
     """A step of EM on many 0/1 rows, against passes over the same rows packed into bits."""
     n = options.rows or (100_000 if options.quick else 10_000_000)
@@ -369,9 +381,8 @@ def passes(options: Options) -> None:
     point = problem.point(model)
     compiling, _ = timed(lambda: problem.step(point))
     step = min(timed(lambda: problem.step(point))[0] for _ in range(3))
-    # Patterns and buffers, what a step works on, at the speed of the codes: computed, not measured.
-    compiled = sum(problem.pieces.each(lambda made: made.nbytes))
-    packed = scanning * compiled / codes.nbytes
+    compiled = sum(problem.pieces.each(lambda made: sum(array.nbytes for array in made.arrays)))
+    packed = min(timed(lambda: list(problem.pieces.each(read_once)))[0] for _ in range(3))
     header = ["0/1 rows", "read bits s", "read bytes s", "compiled GB", "read it s",
               "pair counts s", "statistics s", "compile s", "EM step s", "× bits", "× bytes",
               "× compiled", "× counts", "peak GB"]  # fmt: skip

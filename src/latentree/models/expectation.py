@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,9 +46,8 @@ class Expectation:
     """
 
     def __init__(self, patterns: Patterns) -> None:
-        self.patterns = patterns
         plan = _Plan(patterns)
-        self._plan = plan
+        self._plan, self.patterns = plan, plan.patterns
         self._slots, self._gather = plan.slots, plan.gather
         memory.require(
             24.0 * plan.n_values,
@@ -60,12 +60,15 @@ class Expectation:
         self._scaled = np.zeros(len(plan.slots), bool)
 
     @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """What a pass works on: values, what is handed down, indices and weights."""
+        return self._values, self._received, self._gather, self.patterns.weights
+
+    @property
     def nbytes(self) -> int:
         """Bytes that are kept between two passes."""
-        patterns = self.patterns
-        buffers = self._values.nbytes + self._received.nbytes + self._shifts.nbytes
-        rows = patterns.weights.nbytes + patterns.root_rows.nbytes + patterns.root_ids.nbytes
-        return int(buffers + rows + self._gather.nbytes + patterns.gather.nbytes)
+        unused = self._shifts, self.patterns.root_rows, self.patterns.root_ids
+        return sum(array.nbytes for array in (*self.arrays, *unused))
 
     def run(self, theta: FloatArray) -> ExpectedCounts:
         """Log-likelihood and expected counts under the tables ``theta`` (rooted as compiled)."""
@@ -184,6 +187,9 @@ class _Plan:
         self.n_handed = int(boundary)
         work = [self._rows(number) for number in by_row_components]
         self.gather = np.concatenate(self._gather)
+        # They begin with those of the patterns, which need not be kept twice.
+        self.patterns = replace(patterns, gather=self.gather[: patterns.gather.size])
+        del self._gather
         self.row_parts = _row_parts(work, self.slots, self.n_handed)
         self.pattern_parts, self.down_parts = self._pattern_parts(set(by_row_components))
 
