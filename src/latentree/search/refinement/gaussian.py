@@ -36,11 +36,11 @@ class GaussianEngine:
 
     # Hidden nodes that were let in for less are hard to get rid of again.
     stages: tuple[float, ...] = (0.7, 1.0)
-    looks_twice = True
 
     def __init__(self, table: Table) -> None:
         self.table = table
         self.n_samples = table.total_weight
+        self.looks_twice = not table.has_missing
         self.moments = column_moments(table)
         self._data: FloatArray | None = None
         if not table.has_missing:

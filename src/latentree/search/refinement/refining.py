@@ -117,8 +117,8 @@ def refine(
         moved or an observed variable takes the place of a hidden one, whatever parameters that
         saves (twice as much before a weak edge is put between two other nodes). More keeps more of
         the start; with 0 the score alone decides, and drops hidden variables that are weak.
-        Gaussian searches end with a second one that the score alone leads: its changes are made if
-        together they are evident, however little each gains.
+        Gaussian searches without missing cells end with a second one that the score alone leads:
+        its changes are made if together they are evident, however little each gains.
     time_limit : float
         Seconds.
     prior_weight : float
