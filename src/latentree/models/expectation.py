@@ -67,8 +67,8 @@ class Expectation:
     @property
     def nbytes(self) -> int:
         """Bytes that are kept between two passes."""
-        unused = self._shifts, self.patterns.root_rows, self.patterns.root_ids
-        return sum(array.nbytes for array in (*self.arrays, *unused))
+        seldom_used = self._shifts, self.patterns.root_rows, self.patterns.root_ids
+        return sum(array.nbytes for array in (*self.arrays, *seldom_used))
 
     def run(self, theta: FloatArray) -> ExpectedCounts:
         """Log-likelihood and expected counts under the tables ``theta`` (rooted as compiled)."""

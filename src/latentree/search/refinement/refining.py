@@ -280,7 +280,7 @@ class _Search:
         self.is_accepted: Callable[[Standing], bool] = self._is_better
         try:
             self._run_stages()
-            if self.rounds.evidence and self.rounds.engine.looks_twice:
+            if 0.0 < self.rounds.evidence < math.inf and self.rounds.engine.looks_twice:
                 self._look_again()
         except KeyboardInterrupt:
             if self.rounds.last is not None:
@@ -313,7 +313,7 @@ class _Search:
         return found.score > self.best.score
 
     def _is_evident(self, least: float, found: Standing) -> bool:
-        """Tell whether both likelihood and score rise enough, for "ebic" to agree as well."""
+        """Tell whether both likelihood and score rise enough, and "ebic" agrees."""
         gain = found.score - self.best.score
         rise = found.log_likelihood - self.best.log_likelihood
         more = found.draft.n_inner - self.best.draft.n_inner
