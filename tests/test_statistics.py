@@ -8,8 +8,10 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis.extra.numpy import arrays
 
 import latentree as lt
+from latentree._kernels.distinct import number_rows
 from latentree.errors import DataError, DataWarning
 from latentree.pairwise import correlations, mutual_information
 from latentree.parts import cut_table, rows
@@ -137,6 +139,32 @@ def test_equivalent_rows_of_discrete_columns_are_the_distinct_ones(monkeypatch):
         assert weight == pytest.approx(table.weights[mine].sum())
     wide = state_table(np.random.default_rng(2), m=20)
     assert gather(cut_table(wide)).equivalent_table() is None  # nearly all rows differ
+
+
+@given(
+    codes=arrays(
+        np.int8, st.tuples(st.integers(1, 40), st.integers(1, 6)), elements=st.integers(-1, 2)
+    ),
+    columns=st.lists(st.integers(0, 5), max_size=6),
+    most=st.integers(1, 40),
+)
+def test_distinct_rows_are_numbered_as_they_appear(codes, columns, most):
+    chosen = np.array([c for c in columns if c < codes.shape[1]], np.int64)
+    keys = [tuple(row[chosen]) for row in codes]
+    known = list(dict.fromkeys(keys))
+    ids, first = number_rows(codes, chosen, most)
+    if len(known) > most:
+        assert ids.size == 0
+        return
+    assert [known[number] for number in ids] == keys
+    assert [keys.index(key) for key in known] == first.tolist()
+
+
+def test_many_distinct_rows_are_numbered():
+    codes = np.random.default_rng(0).integers(0, 3, (20_000, 9)).astype(np.int8)
+    ids, first = number_rows(codes, np.arange(9), 20_000)
+    assert first.size == len(np.unique(codes, axis=0)) > 8_000
+    np.testing.assert_array_equal(codes[first][ids], codes)
 
 
 def test_nothing_to_learn_is_said_as_of_a_table():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import latentree as lt
-from latentree.em import Budget
+from latentree.em import Budget, counting
 from latentree.em.fit import data_of, make_problem, start_points
 from latentree.em.stepwise import stepwise_starts
 from latentree.errors import DataError
@@ -54,7 +54,7 @@ def test_a_step_is_that_of_the_table(kind, missing, weighted):
     parts = cut_table(table)
     whole = make_problem(tree, table)
     parted = make_problem(tree, gather(parts), parts=parts)
-    assert len(parted.pieces) == 11
+    assert parted.n_parts == 11
     rng = np.random.default_rng(0)
     model = whole.model(start_points(whole, table, None, 2, rng)[1])
     for _ in range(3):
@@ -88,6 +88,70 @@ def test_what_is_not_kept_is_made_again(kind, monkeypatch):
         monkeypatch.setenv("LATENTREE_MEMORY", "10GB")
         again, _ = lt.fit_parameters(tree, cut_table(table), random_state=0)
         np.testing.assert_array_equal(parameters(again), parameters(kept))
+
+
+def caterpillar(n_rows: int, weighted: bool) -> tuple[lt.Tree, Table]:
+    """A tree cut at observed inner nodes: small components, and one with nearly all rows distinct.
+
+    Nodes 0 to 4 are a chain with two leaves below each; a hidden node with 12 leaves and gaps hangs
+    below node 4.
+    """
+    parent = [-1, 0, 1, 2, 3, *(v for v in range(5) for _ in range(2)), *[27] * 12, 4]
+    tree = lt.Tree(np.array(parent), n_observed=27)
+    X = lt.simulate.random_discrete_model(tree, 2, 3, (0.3, 0.9)).sample(n_rows, 4).astype(float)
+    rng = np.random.default_rng(5)
+    X[:, 15:27][rng.random((n_rows, 12)) < 0.1] = np.nan
+    weights = rng.uniform(0.5, 2.0, n_rows) if weighted else None
+    return tree, as_table(X, "discrete", weights=weights)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_distinct_rows_of_components_take_the_place_of_rows(weighted, monkeypatch):
+    monkeypatch.setattr(rows, "STATE_CELLS", 128 * 27)
+    tree, table = caterpillar(1_000, weighted)
+    parts = cut_table(table)
+    whole = make_problem(tree, table)
+    parted = make_problem(tree, gather(parts), parts=parts)
+    together, apart = parted.counts.split
+    assert len(together.patterns.components) == 14
+    assert len(together.patterns.weights) == 14 * 4
+    assert len(apart) == 8
+    model = whole.model(start_points(whole, table, None, 2, np.random.default_rng(0))[1])
+    ours, theirs = parted.step(parted.point(model)), whole.step(whole.point(model))
+    assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, rel=1e-12)
+    np.testing.assert_allclose(
+        parted.model(ours.next_point).theta, whole.model(theirs.next_point).theta, rtol=1e-9
+    )
+    every = range(parted.n_parts)
+    point = parted.point(model)
+    np.testing.assert_allclose(parted.blended(every, point, 1.0), ours.next_point, rtol=1e-9)
+
+
+def test_components_that_would_not_fit_are_counted_in_parts(monkeypatch):
+    monkeypatch.setattr(rows, "STATE_CELLS", 128 * 27)
+    tree, table = caterpillar(1_000, weighted=False)
+    whole, _ = lt.fit_parameters(tree, cut_table(table), random_state=0)
+    monkeypatch.setattr(counting, "MOST_DISTINCT_CELLS", 20)
+    parts = cut_table(table)
+    together, _ = make_problem(tree, gather(parts), parts=parts).counts.split
+    assert len(together.patterns.components) == 2  # 4 rows of 2 columns each
+    some, _ = lt.fit_parameters(tree, parts, random_state=0)
+    np.testing.assert_allclose(some.theta, whole.theta, rtol=1e-6, atol=1e-9)
+
+
+def test_impossible_rows_of_components_are_counted_by_logarithms():
+    """Where plain products lose information, the distinct rows are counted as rows are."""
+    tree = lt.simulate.latent_class(8)
+    table = as_table(np.tile(np.eye(8, dtype=int), (100, 1)), "discrete")
+    parts = cut_table(table)
+    problem = make_problem(tree, gather(parts), parts=parts)
+    together, _ = problem.counts.split
+    point = np.full(problem.layout.size, 1e-200)
+    direct = make_problem(tree, table).counts.run(point)
+    found = together.run(point)
+    assert np.isfinite(found.log_likelihood)
+    assert found.log_likelihood == pytest.approx(direct.log_likelihood, rel=1e-12)
+    np.testing.assert_allclose(found.counts, direct.counts, rtol=1e-9)
 
 
 def test_complete_real_rows_become_a_few_with_the_same_moments():
@@ -153,7 +217,7 @@ def test_a_share_of_one_over_all_parts_is_a_step_of_em(kind, missing, weighted):
     parts = cut_table(table)
     problem = make_problem(tree, gather(parts), parts=parts)
     point = start_points(problem, gather(parts), None, 2, np.random.default_rng(0))[1]
-    every = range(len(problem.pieces))
+    every = range(problem.n_parts)
     np.testing.assert_allclose(
         problem.blended(every, point, 1.0), problem.step(point).next_point, rtol=1e-9, atol=1e-11
     )

@@ -268,13 +268,13 @@ def _number_pairs(first, second, n_first, n_second):
 
 
 @kernel()
-def number_slots(listing, slots, ends, n_rows, starts, rows, ids, n_symbols):
+def number_slots(listing, slots, ends, source, n_rows, starts, rows, ids, n_symbols):
     """Number the patterns of all slots.
 
-    Column c has the rows ``rows[starts[c]:starts[c + 1]]`` with symbols ``ids`` out of
-    ``n_symbols[c]``. Returns the number of patterns of each listed slot, where the two parts of
-    its patterns start in ``gather``, ``gather``, and the rows and ids of all components' roots
-    with where they start.
+    A listed slot of evidence has the column ``source`` of it; column c has the rows
+    ``rows[starts[c]:starts[c + 1]]`` with symbols ``ids`` out of ``n_symbols[c]``. Returns the
+    number of patterns of each listed slot, where the two parts of its patterns start in
+    ``gather``, ``gather``, and the rows and ids of all components' roots with where they start.
     """
     n = listing.size
     n_patterns = np.empty(n, np.int64)
@@ -294,7 +294,7 @@ def number_slots(listing, slots, ends, n_rows, starts, rows, ids, n_symbols):
         s = listing[position]
         kind = slots[0, s]
         if kind == EVIDENCE:
-            column = slots[1, s]
+            column = source[position]
             size = starts[column + 1] - starts[column]
             at = bottom[height]
             stack_rows = _grown(stack_rows, at, at + size)

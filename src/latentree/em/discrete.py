@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from latentree.em.counting import PartedCounts
 from latentree.em.driver import Step
 from latentree.models import DiscreteTreeModel
-from latentree.models.expectation import Expectation, ExpectedCounts
-from latentree.models.patterns import Variety, cheapest_rooting, compile_patterns
+from latentree.models.expectation import Expectation
+from latentree.models.patterns import Skeleton, Variety, cheapest_rooting, compile_patterns
 from latentree.models.tables import Layout
-from latentree.parts import Parts, Pieces
+from latentree.parts import Parts
 from latentree.statistics import StateCounts, Statistics
 from latentree.table import Table
 from latentree.tree import Tree
@@ -43,36 +44,32 @@ class DiscreteProblem:
         self.tree = tree
         self.n_states = n_states
         self.table = table
-        self.pieces: Pieces[Expectation] | None = None
+        self.counts: Expectation | PartedCounts
         if parts is None:
             patterns = compile_patterns(tree, n_states, table)  # type: ignore[arg-type]
             self.layout = patterns.layout
-            self.expectation = Expectation(patterns)
+            self.counts = Expectation(patterns)
         else:
-            rooted = cheapest_rooting(tree, _variety(table))
-            self.layout = Layout(rooted, n_states)
-            self.pieces = parts.tables.made(compile_part, rooted, n_states)
+            variety = _variety(table)
+            self.layout = Layout(cheapest_rooting(tree, variety), n_states)
+            self.counts = PartedCounts(Skeleton.of(self.layout, variety), parts)
+            self.n_parts = parts.n_parts
         cells = self.layout.parent_states * n_states
         self.prior = np.repeat(max(prior_weight, FLOOR) / cells, cells)
 
     def step(self, point: FloatArray) -> Step:
         """Expected counts under the tables, and the tables they give."""
-        log_likelihood, counts = self._expect(point)
+        log_likelihood, counts = self.counts.run(point)
         following = self._maximise(counts + self.prior)
         return Step(log_likelihood, log_likelihood + float(self.prior @ np.log(point)), following)
-
-    def _expect(self, point: FloatArray) -> ExpectedCounts:
-        if self.pieces is None:
-            return self.expectation.run(point)
-        return self.pieces.total(count_part, point)
 
     def blended(self, numbers: Sequence[int], point: FloatArray, share: float) -> FloatArray:
         """Step from the counts of the model itself, blended with those of some parts of the rows.
 
         Both count all rows, and so does the prior.
         """
-        assert self.pieces is not None
-        found = self.pieces.subtotal(numbers, count_part, point).counts
+        assert isinstance(self.counts, PartedCounts)
+        found = self.counts.of_some(numbers, point).counts
         own = self.layout.joint(point)
         root = int(self.layout.tree.roots[0])
         weight = found[self.layout.starts[root] : self.layout.starts[root + 1]].sum()
@@ -116,16 +113,6 @@ def _variety(table: Table | Statistics) -> Variety:
 
     entropy = np.add.reduceat(term(counts), starts) + term(absent)
     return Variety(table.n_rows, entropy, complete)
-
-
-def compile_part(table: Table, rooted: Tree, n_states: IntArray) -> Expectation:
-    """Compile one part of the rows: what an engine keeps of it."""
-    return Expectation(compile_patterns(rooted, n_states, table, reroot=False))
-
-
-def count_part(part: Expectation, point: FloatArray) -> ExpectedCounts:
-    """Expected counts of one part of the rows: the function that an engine runs in every step."""
-    return part.run(point)
 
 
 class SymmetricProblem(DiscreteProblem):

@@ -102,6 +102,7 @@ class GaussianProblem:
         if isinstance(table, Statistics):
             assert parts is not None
             self.pieces = parts.tables.made(rows_of)
+            self.n_parts = parts.n_parts
             self._present = table.column_weights()
         else:
             self._rows = rows_of(table)

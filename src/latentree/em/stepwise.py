@@ -34,7 +34,7 @@ def stepwise_starts(
 
 
 def _passes(problem: Any, point: FloatArray, rng: np.random.Generator) -> FloatArray:
-    n_parts = len(problem.pieces)
+    n_parts = problem.n_parts
     together = int(np.clip(n_parts // _LEAST_STEPS, 1, 8))
     step = 0
     for _ in range(PASSES):

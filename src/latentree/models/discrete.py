@@ -24,7 +24,7 @@ from latentree.models.evidence import (
     numbered_evidence,
     weighted_total,
 )
-from latentree.models.expectation import Expectation, ExpectedCounts, Messages
+from latentree.models.expectation import Expectation, ExpectedCounts, RowMessages
 from latentree.models.patterns import compile_patterns
 from latentree.models.saving import Savable
 from latentree.models.tables import Layout
@@ -361,7 +361,7 @@ class DiscreteTreeModel(Savable):
         out = np.empty((table.n_rows, self.tree.n_nodes), np.int64)
         for rows, messages in self._messages(table, maximise=True):
             _refuse_impossible(messages, rows)
-            out[rows] = messages.states(np.zeros((messages.patterns.n_rows, self.tree.n_nodes)))
+            out[rows] = messages.states(np.zeros((messages.n_rows, self.tree.n_nodes)))
         return out
 
     def impute(self, X: Any) -> NDArray[Any]:
@@ -413,7 +413,7 @@ class DiscreteTreeModel(Savable):
         out = np.empty((table.n_rows, self.tree.n_hidden), np.int64)
         for rows, messages in self._messages(table):
             _refuse_impossible(messages, rows)
-            uniform = rng.random((messages.patterns.n_rows, self.tree.n_nodes))
+            uniform = rng.random((messages.n_rows, self.tree.n_nodes))
             out[rows] = messages.states(uniform)[:, self.tree.n_observed :]
         return out
 
@@ -437,12 +437,14 @@ class DiscreteTreeModel(Savable):
     def _table(self, X: Any) -> Table:
         return as_table(X, schema=self.schema)
 
-    def _messages(self, table: Table, maximise: bool = False) -> Iterator[tuple[slice, Messages]]:
-        """Messages for chunks of the rows."""
+    def _messages(
+        self, table: Table, maximise: bool = False
+    ) -> Iterator[tuple[slice, RowMessages]]:
+        """Messages of chunks of the rows."""
         for start, stop in chunks(table.n_rows, self.layout.size):
             patterns = compile_patterns(self.tree, self.n_states, table.rows(start, stop))
             theta = self.layout.reoriented(self.theta, patterns.layout)
-            yield slice(start, stop), Messages(patterns, theta, maximise)
+            yield slice(start, stop), RowMessages(patterns, theta, maximise)
 
     def _state(self, node: int, label: Hashable) -> int:
         known = self.schema.labels[node] if node < self.tree.n_observed else None
@@ -487,7 +489,7 @@ def _ranges(starts: IntArray, sizes: IntArray) -> IntArray:
     )
 
 
-def _refuse_impossible(messages: Messages, rows: slice) -> None:
+def _refuse_impossible(messages: RowMessages, rows: slice) -> None:
     impossible = np.flatnonzero(np.isinf(messages.log_likelihood()))
     if impossible.size:
         raise ModelError(

@@ -67,8 +67,7 @@ class Expectation:
     @property
     def nbytes(self) -> int:
         """Bytes that are kept between two passes."""
-        seldom_used = self._shifts, self.patterns.root_rows, self.patterns.root_ids
-        return sum(array.nbytes for array in (*self.arrays, *seldom_used))
+        return self._shifts.nbytes + sum(array.nbytes for array in self.arrays)
 
     def run(self, theta: FloatArray) -> ExpectedCounts:
         """Log-likelihood and expected counts under the tables ``theta`` (rooted as compiled)."""
@@ -188,7 +187,8 @@ class _Plan:
         work = [self._rows(number) for number in by_row_components]
         self.gather = np.concatenate(self._gather)
         # They begin with those of the patterns, which need not be kept twice.
-        self.patterns = replace(patterns, gather=self.gather[: patterns.gather.size])
+        gather = self.gather[: patterns.gather.size]
+        self.patterns = replace(patterns, gather=gather, of_rows=None)
         del self._gather
         self.row_parts = _row_parts(work, self.slots, self.n_handed)
         self.pattern_parts, self.down_parts = self._pattern_parts(set(by_row_components))
@@ -350,7 +350,7 @@ def robust_counts(patterns: Patterns, theta: FloatArray) -> ExpectedCounts:
 
 
 class Messages:
-    """Log-messages of a compiled table: what every query about rows starts from."""
+    """Log-messages of a compiled table, upwards, and the posteriors of the components' roots."""
 
     def __init__(self, patterns: Patterns, theta: FloatArray, maximise: bool = False) -> None:
         with np.errstate(divide="ignore"):
@@ -372,12 +372,20 @@ class Messages:
                 self.posterior[component["posterior"] :],
             )  # fmt: skip
 
+
+class RowMessages(Messages):
+    """Log-messages of the rows of a table: what every query about rows starts from."""
+
+    def __init__(self, patterns: Patterns, theta: FloatArray, maximise: bool = False) -> None:
+        super().__init__(patterns, theta, maximise)
+        assert patterns.of_rows is not None
+        self.n_rows = patterns.of_rows.n_rows
+        self._lines = patterns.of_rows.dense()
+
     def log_likelihood(self) -> FloatArray:
         """Log-probability of every row."""
-        out = np.zeros(self.patterns.n_rows)
-        for component, line in zip(
-            self.patterns.components, self.patterns.root_patterns, strict=True
-        ):
+        out = np.zeros(self.n_rows)
+        for component, line in zip(self.patterns.components, self._lines, strict=True):
             out += self.log_z[component["weights"] + line]
         return out
 
@@ -390,7 +398,7 @@ class Messages:
         return self._posteriors(child)[1]
 
     def _posteriors(self, child: int) -> tuple[FloatArray, FloatArray]:
-        layout, n_rows = self.patterns.layout, self.patterns.n_rows
+        layout, n_rows = self.patterns.layout, self.n_rows
         out = np.empty((n_rows, int(layout.state_starts[-1])))
         shape = (n_rows, layout.parent_states[child], layout.n_states[child])
         joint = np.empty(shape if child >= 0 else (0, 0, 0))
@@ -405,12 +413,11 @@ class Messages:
 
     def _walk(self, kernel: Any, *arguments: Any) -> None:
         patterns = self.patterns
-        lines = patterns.root_patterns
 
         def part(bounds: tuple[int, int]) -> None:
             kernel(
-                patterns.slots, patterns.components, lines, patterns.gather, self.posterior,
+                patterns.slots, patterns.components, self._lines, patterns.gather, self.posterior,
                 self.conditionals, patterns.layout.tree.parent, *bounds, *arguments,
             )  # fmt: skip
 
-        threads.run(part, threads.split(patterns.n_rows, 16))
+        threads.run(part, threads.split(self.n_rows, 16))

@@ -7,7 +7,8 @@ from the rest; the tree falls into components there, each with its own patterns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -26,27 +27,34 @@ from latentree.tree.build import FloatArray, IntArray
 IndexArray = NDArray[np.int32]
 
 
+class RowPatterns(NamedTuple):
+    """Patterns at the roots of the components, of the rows that do not have pattern 0."""
+
+    n_rows: int
+    rows: IndexArray
+    ids: IndexArray
+    starts: IntArray
+    """Where each component's rows start; one entry more for the end."""
+
+    def dense(self) -> IndexArray:
+        """Pattern of every row (column) at the root of every component (row)."""
+        out = np.zeros((len(self.starts) - 1, self.n_rows), np.int32)
+        component = np.repeat(np.arange(len(out)), np.diff(self.starts))
+        out[component, self.rows] = self.ids
+        return out
+
+
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """The slots of a tree on a table (see ``_kernels.counts``), and the patterns of their rows."""
+    """The slots of a tree on a table (see ``_kernels.counts``), and what their patterns weigh."""
 
     layout: Layout
     slots: NDArray[Any]
     gather: IndexArray
     components: NDArray[Any]
     weights: FloatArray
-    n_rows: int
-    root_rows: IndexArray
-    root_ids: IndexArray
-    root_starts: IntArray
-
-    @cached_property
-    def root_patterns(self) -> IndexArray:
-        """Pattern of every row (column) at the root of every component (row)."""
-        out = np.zeros((len(self.components), self.n_rows), np.int32)
-        component = np.repeat(np.arange(len(out)), np.diff(self.root_starts))
-        out[component, self.root_rows] = self.root_ids
-        return out
+    of_rows: RowPatterns | None
+    """Which rows have them: what queries about rows need, and EM does not."""
 
     @property
     def n_values(self) -> int:
@@ -67,38 +75,101 @@ class Patterns:
         return int((edges["n_states"] * edges["n_patterns"] * below).sum())
 
 
-def compile_patterns(tree: Tree, n_states: IntArray, table: Table, reroot: bool = True) -> Patterns:
-    """Number the patterns of a table below every node, from the root that makes it cheapest.
+@dataclass(frozen=True, eq=False)
+class Skeleton:
+    """The slots of a tree's components, listed in the order in which they are numbered."""
 
-    With ``reroot=False`` the tree keeps its root, so that several tables share a layout.
+    layout: Layout
+    slots: IntArray
+    listing: IntArray
+    ends: IntArray
+    closed: IntArray
+
+    @classmethod
+    def of(cls, layout: Layout, columns: Variety | _Columns) -> Skeleton:
+        """Cut a tree at the observed nodes without missing cells."""
+        tree = layout.tree
+        entropy, complete = _node_facts(tree, columns)
+        slots, slot_entropy, closed = kernels.make_slots(
+            tree.order, tree.parent, *tree.child_lists, tree.n_observed, complete, entropy
+        )
+        listing, ends = kernels.list_slots(slots, slot_entropy, closed[0])
+        return cls(layout, slots, listing, ends, closed)
+
+    def __len__(self) -> int:
+        return self.ends.size
+
+    def only(self, components: Sequence[int]) -> Skeleton:
+        """Return these components alone."""
+        mine = np.asarray(components, np.int64)
+        lists = np.split(self.listing, self.ends[:-1])
+        chosen = [lists[component] for component in mine]
+        ends = np.cumsum([part.size for part in chosen])
+        listing = np.concatenate(chosen)
+        return Skeleton(self.layout, self.slots, listing, ends, self.closed[:, mine])
+
+    @cached_property
+    def evidence(self) -> NDArray[np.bool_]:
+        """Which of the listed slots hold the cells of an observed node."""
+        return np.asarray(self.slots[0, self.listing] == EVIDENCE)
+
+    @cached_property
+    def columns(self) -> list[IntArray]:
+        """Observed nodes of each component, in the order of their slots."""
+        nodes, ends = self.slots[1, self.listing], np.cumsum(self.evidence)[self.ends - 1]
+        return np.split(nodes[self.evidence], ends[:-1])
+
+
+def compile_patterns(tree: Tree, n_states: IntArray, table: Table) -> Patterns:
+    """Number the patterns of a table below every node, from the root that makes it cheapest.
 
     Costs O(cells) for a dense table; for a sparse one, the ones times the depth of the tree.
     """
     columns = _Columns.of(table)
-    rooted = cheapest_rooting(tree, columns) if reroot else tree
-    entropy, complete = _node_facts(rooted, columns)
-    slots, slot_entropy, closed = kernels.make_slots(
-        rooted.order, rooted.parent, *rooted.child_lists, rooted.n_observed, complete, entropy
-    )
-    listing, ends = kernels.list_slots(slots, slot_entropy, closed[0])
+    skeleton = Skeleton.of(Layout(cheapest_rooting(tree, columns), n_states), columns)
+    return _numbered(skeleton, columns, np.concatenate(skeleton.columns), [table] * len(skeleton))
+
+
+def compile_part(skeleton: Skeleton, table: Table) -> Patterns:
+    """Number the patterns of one of several tables, whose columns the skeleton knows."""
+    everything = np.concatenate(skeleton.columns)
+    return _numbered(skeleton, _Columns.of(table), everything, [table] * len(skeleton))
+
+
+def compile_components(skeleton: Skeleton, tables: Sequence[Table]) -> Patterns:
+    """Number the patterns of components that have a table each, with their columns alone."""
+    columns = _Columns.joined([_Columns.of(table) for table in tables])
+    numbered = _numbered(skeleton, columns, np.arange(columns.n_symbols.size), tables)
+    return replace(numbered, of_rows=None)  # rows of different tables
+
+
+def _numbered(
+    skeleton: Skeleton, columns: _Columns, sources: IntArray, tables: Sequence[Table]
+) -> Patterns:
+    """Number the patterns of all slots.
+
+    ``sources`` says which of the columns each slot of evidence has, ``tables`` are those of the
+    components.
+    """
+    layout, listing = skeleton.layout, skeleton.listing
+    source = np.zeros(listing.size, np.int64)
+    source[skeleton.evidence] = sources
     n_patterns, index, gather, *roots = kernels.number_slots(
-        listing, slots, ends, table.n_rows, columns.starts, columns.rows, columns.ids,
-        columns.n_symbols,
+        listing, skeleton.slots, skeleton.ends, source, columns.n_rows,
+        columns.starts, columns.rows, columns.ids, columns.n_symbols,
     )  # fmt: skip
-    layout = Layout(rooted, n_states)
-    records = _slot_records(layout, slots, listing, n_patterns)
+    records = _slot_records(layout, skeleton.slots, listing, n_patterns)
     records["index_a"], records["index_b"] = index
-    evidence = records["kind"] == EVIDENCE
-    records["index_a"][evidence] = gather.size + columns.symbol_starts[records["node"][evidence]]
-    components = _component_records(layout, records, ends, closed)
+    records["index_a"][skeleton.evidence] = gather.size + columns.symbol_starts[sources]
+    components = _component_records(layout, records, skeleton.ends, skeleton.closed)
+    of_rows = RowPatterns(columns.n_rows, *roots)
     return Patterns(
         layout,
         records,
         np.concatenate([gather, columns.symbols]),
         components,
-        _pattern_weights(table, records["n_patterns"][components["root"]], *roots),
-        table.n_rows,
-        *roots,
+        _pattern_weights(tables, records["n_patterns"][components["root"]], of_rows),
+        of_rows,
     )
 
 
@@ -177,6 +248,23 @@ class _Columns(NamedTuple):
             (symbols - 1).astype(np.int32), _starts(n_symbols),
         )  # fmt: skip
 
+    @classmethod
+    def joined(cls, tables: Sequence[_Columns]) -> _Columns:
+        """Lay the columns of several tables side by side; each keeps its own rows."""
+        sizes = np.concatenate([np.diff(columns.starts) for columns in tables])
+        n_symbols = np.concatenate([columns.n_symbols for columns in tables])
+        return cls(
+            max(columns.n_rows for columns in tables),
+            np.concatenate([columns.entropy for columns in tables]),
+            np.concatenate([columns.complete for columns in tables]),
+            np.concatenate([[0], np.cumsum(sizes)]),
+            np.concatenate([columns.rows for columns in tables]),
+            np.concatenate([columns.ids for columns in tables]),
+            n_symbols,
+            np.concatenate([columns.symbols for columns in tables]),
+            _starts(n_symbols),
+        )
+
 
 def _differing(
     table: Table, default: IntArray, number: IndexArray, starts: IntArray
@@ -234,16 +322,17 @@ def _starts(sizes: NDArray[Any]) -> IntArray:
 
 
 def _pattern_weights(
-    table: Table, n_patterns: IntArray, rows: IndexArray, ids: IndexArray, starts: IntArray
+    tables: Sequence[Table], n_patterns: IntArray, of_rows: RowPatterns
 ) -> FloatArray:
     """Summed weight of the rows of every pattern of every component's root."""
-    weights = None if table.weights is None else table.weights
     out = np.zeros(int(n_patterns.sum()))
     first = _starts(n_patterns)
-    for component, (start, stop) in enumerate(pairwise(starts)):
-        mine, size = rows[start:stop], int(n_patterns[component])
+    for component, (start, stop) in enumerate(pairwise(of_rows.starts)):
+        table = tables[component]
+        weights = table.weights
+        mine, size = of_rows.rows[start:stop], int(n_patterns[component])
         sums = np.bincount(
-            ids[start:stop], None if weights is None else weights[mine], minlength=size
+            of_rows.ids[start:stop], None if weights is None else weights[mine], minlength=size
         ).astype(np.float64)
         if weights is None:
             sums[0] = table.n_rows - mine.size

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from latentree._kernels.distinct import number_rows
 from latentree.counting import FloatArray
 from latentree.pairwise import state_counts
 from latentree.table import Schema, Table
@@ -71,7 +72,7 @@ def state_starts(schema: Schema) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class DistinctRows:
-    """The distinct rows of discrete data, in a fixed order, and the weight of each.
+    """The distinct rows of discrete data in the order of their first, and the weight of each.
 
     None of both once there were more of them than are worth keeping.
     """
@@ -80,39 +81,50 @@ class DistinctRows:
     weights: FloatArray | None
 
     @classmethod
-    def of(cls, table: Table, most: float = np.inf) -> DistinctRows:
-        """Find the distinct rows of a table, if there are at most so many.
+    def of(
+        cls, table: Table, most: float = np.inf, columns: NDArray[np.int64] | None = None
+    ) -> DistinctRows:
+        """Find the distinct rows of a table, or of some of its columns, if at most so many.
 
         Of a sparse table only these are made dense.
         """
-        most = min(most, MOST_DISTINCT_CELLS / max(table.n_columns, 1))
+        if columns is None:
+            columns = np.arange(table.n_columns)
+        most = min(most, MOST_DISTINCT_CELLS / max(columns.size, 1))
         if not table.is_sparse:
-            return cls._distinct(table.values, table.weight_array(), most)
-        places, inverse = _by_their_ones(table.values)
+            return cls._distinct(table.values, table.weights, most, columns)
+        values = table.values[:, columns]
+        places, inverse = _by_their_ones(values)
         if places.size > most:
             return cls(None, None)
         sums = np.bincount(inverse, table.weight_array(), minlength=places.size)
-        return cls._distinct(table.values[places].toarray(), np.asarray(sums, np.float64), most)
+        return cls(values[places].toarray(), np.asarray(sums, np.float64))
 
     @classmethod
-    def _distinct(cls, codes: NDArray[Any], weights: FloatArray, most: float) -> DistinctRows:
-        codes = np.ascontiguousarray(codes)
-        rows = codes.view(np.dtype((np.void, codes.dtype.itemsize * codes.shape[1]))).ravel()
-        _, places, inverse = np.unique(rows, return_index=True, return_inverse=True)
-        if places.size > most:
+    def _distinct(
+        cls,
+        codes: NDArray[Any],
+        weights: FloatArray | None,
+        most: float,
+        columns: NDArray[np.int64],
+    ) -> DistinctRows:
+        ids, places = number_rows(codes, columns, int(min(most, len(codes))))
+        if ids.size < len(codes):
             return cls(None, None)
-        sums = np.bincount(inverse, weights, minlength=places.size)
-        return cls(codes[places], np.asarray(sums, np.float64))
+        sums = np.bincount(ids, weights, minlength=places.size)
+        return cls(codes[np.ix_(places, columns)], np.asarray(sums, np.float64))
 
     def __add__(self, other: DistinctRows) -> DistinctRows:
         if self.codes is None or other.codes is None:
             return DistinctRows(None, None)
         assert self.weights is not None
         assert other.weights is not None
+        columns = np.arange(self.codes.shape[1])
         return self._distinct(
             np.concatenate([self.codes, other.codes]),
             np.concatenate([self.weights, other.weights]),
-            MOST_DISTINCT_CELLS / self.codes.shape[1],
+            MOST_DISTINCT_CELLS / max(columns.size, 1),
+            columns,
         )
 
 

@@ -312,6 +312,11 @@ class Draft(ABC):
             parent[number[node]] = number[above]
         return Tree(parent, n_observed=self.n_observed, names=names)
 
+    def splits(self) -> set[bytes]:
+        """Return keys of how the edges split the observed nodes."""
+        names = tuple(f"x{node}" for node in range(self.n_observed))
+        return {key.tobytes() for key in self.tree(names).bipartition_keys()}
+
     def _take(
         self, tree: Tree, above: Sequence[Any], n_states: Sequence[int], numbers: Any
     ) -> None:

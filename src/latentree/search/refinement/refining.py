@@ -313,7 +313,12 @@ class _Search:
         return found.score > self.best.score
 
     def _is_evident(self, least: float, found: Standing) -> bool:
-        """Tell whether both likelihood and score rise enough, and "ebic" agrees."""
+        """Tell whether both likelihood and score rise enough, and "ebic" agrees.
+
+        Every split of the variables that becomes another must bring a nat: in a long chain few
+        changes may move nearly all of them, and there are as many ways to do so.
+        """
+        least = max(least, len(found.draft.splits() ^ self.best.draft.splits()))
         gain = found.score - self.best.score
         rise = found.log_likelihood - self.best.log_likelihood
         more = found.draft.n_inner - self.best.draft.n_inner
