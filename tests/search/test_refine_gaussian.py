@@ -6,6 +6,7 @@ import math
 import time
 from collections import Counter
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,11 +18,11 @@ import latentree as lt
 from latentree.errors import ModelError
 from latentree.metrics import robinson_foulds, same_structure
 from latentree.models import GaussianTreeModel
-from latentree.search.refinement import gaussian_moves
+from latentree.search.refinement import gaussian_moves, refining
 from latentree.search.refinement.gaussian import GaussianEngine
 from latentree.search.refinement.gaussian_moves import Moves
 from latentree.search.refinement.proposal import Penalty, Request
-from latentree.search.refinement.rounds import EVIDENCE, Rounds
+from latentree.search.refinement.rounds import EVIDENCE, Rounds, Standing
 from latentree.search.refinement.space import compressed
 from latentree.table import as_table
 from strategies import trees
@@ -357,6 +358,68 @@ def test_evidence_without_end_moves_nothing():
     assert not kinds[np.inf] & EVIDENCE.keys()
     with pytest.raises(ModelError, match="evidence"):
         lt.search.refine(start, X, evidence=-1)
+
+
+def test_a_rival_wins_where_it_is_better_beyond_doubt():
+    truth = lt.simulate.random_gaussian_model(lt.simulate.complete_tree(3, 3), 1, (0.6, 0.9))
+    X = truth.sample(3_000, 2)
+    poor = lt.simulate.latent_class(X.shape[1])
+    low, high = (lt.fit_parameters(tree, X).report.bic_score for tree in (poor, truth.tree))
+    options = {"min_gain": 0.8 * (high - low)}  # no change by itself gains as much
+    stuck, _ = lt.search.refine(poor, X, **options)
+    assert same_structure(stuck.tree, poor)
+    model, report = lt.search.refine(poor, X, rivals=[stuck, truth.tree], **options)
+    assert same_structure(model.tree, truth.tree)
+    assert report.score == pytest.approx(high, abs=0.1)
+    kept, _ = lt.search.refine(poor, X, rivals=[truth.tree], evidence=np.inf, **options)
+    assert same_structure(kept.tree, poor)
+    again, _ = lt.search.refine(truth, X, rivals=[poor])
+    assert same_structure(again.tree, truth.tree)
+
+
+@pytest.mark.parametrize(
+    ("gain", "rise", "splits", "evidence", "wins"),
+    [
+        (3.0, 0.0, 2, 1.0, True),
+        (3.0, -0.4, 2, 1.0, True),
+        (3.0, -0.6, 2, 1.0, False),  # the likelihood falls
+        (1.5, 1.5, 1, 1.0, False),  # less than min_gain
+        (30.0, 30.0, 40, 1.0, False),  # less than a nat a split
+        (30.0, 30.0, 40, 0.5, True),
+        (30.0, 30.0, 0, np.inf, True),
+        (30.0, 30.0, 1, np.inf, False),
+        (0.1, -5.0, 40, 0.0, True),  # the score alone decides
+    ],
+)
+def test_when_a_rival_is_preferred(monkeypatch, gain, rise, splits, evidence, wins):
+    searches = refining._Searches(None, None, math.inf, None, 2.0, evidence)
+    draft = SimpleNamespace(n_observed=20, n_inner=5)
+    other, found = (
+        refining._Found(Standing(draft, log_likelihood, score), ())
+        for log_likelihood, score in ((0.0, 0.0), (rise, gain))
+    )
+    monkeypatch.setattr(Standing, "n_changed", lambda *_: splits)
+    assert searches._is_better(found, other, searches._worth_of_splits(found, other)) == wins
+
+
+def test_where_starts_meet_small_changes_are_made_together():
+    """The careful searches end 14 and more below the truth, and stay there without each other."""
+    tree = lt.simulate.complete_tree(5, 3)
+    truth = lt.simulate.random_gaussian_model(tree, 1, (0.2, 0.8))
+    table = as_table(truth.sample(2_000, 1_001))
+    distances = lt.information_distances(table)
+    starts = [lt.structure.learn_structure(distances, name) for name in ("nj", "clnj", "clrg")]
+    alone = [lt.search.refine(start, table).report.score for start in starts]
+    both = lt.search.refine(starts[0], table, rivals=starts[1:]).report
+    assert both.score > max(alone) + 2
+    assert len(both.moves) > 0
+
+
+def test_rivals_have_the_variables_of_the_start():
+    X = lt.simulate.random_gaussian_model(lt.simulate.latent_class(4), 0).sample(100, 0)
+    start = lt.simulate.latent_class(4)
+    with pytest.raises(ModelError, match="in the same order"):
+        lt.search.refine(start, X, rivals=[start.renamed(("b", "a", "c", "d"))])
 
 
 def test_as_many_hidden_nodes_as_asked_for():

@@ -17,7 +17,7 @@ from latentree.errors import ModelError
 from latentree.parts import Parts
 from latentree.search.binary_tree import binary_tree
 from latentree.search.latent_class import latent_class
-from latentree.search.refinement import RefineReport, refine
+from latentree.search.refinement import RefineReport, is_quick, refine
 from latentree.search.regularized import regularized_cl_grouping
 from latentree.statistics import Statistics, gather
 from latentree.structure import METHODS as BY_DISTANCES
@@ -46,7 +46,8 @@ def refined(
     start : str or sequence of str, optional
         The method whose tree is refined; of several methods the best result is kept. By default
         the trees of ``STARTS`` are fitted and the one with the highest likelihood less half of
-        BIC's penalty is refined.
+        BIC's penalty is refined; the others are its rivals where that takes little time (real
+        columns without missing cells).
     family, weights, random_state, **options
         As in :func:`refine`.
     """
@@ -54,7 +55,9 @@ def refined(
     if options.get("score") != "cv":  # which holds out rows
         table = condensed(table)
     if start is None:
-        return refine(_best_start(table), table, random_state=random_state, **options)
+        first, *rivals = _starts(table)
+        rivals = rivals if is_quick(table) else []
+        return refine(first, table, rivals=rivals, random_state=random_state, **options)
     names = [start] if isinstance(start, str) else list(start)
     unknown = [name for name in names if name not in BY_DISTANCES]
     if unknown or not names:
@@ -72,8 +75,8 @@ def _score(fitted: Fitted) -> float:
     return fitted.report.score
 
 
-def _best_start(table: Table) -> Any:
-    """Return the model of a tree from distances that is best under half of BIC's penalty."""
+def _starts(table: Table) -> list[Any]:
+    """Return models of trees from distances, the best under half of BIC's penalty first."""
     if table.family == "discrete" and np.unique(table.cardinalities).size > 1:
         names: tuple[str, ...] = ("chow_liu",)  # distances need the same number of states
     else:
@@ -83,7 +86,7 @@ def _best_start(table: Table) -> Any:
         fit_parameters(learn_tree(table, name), table, n_starts=1, budget=budget, random_state=0)
         for name in names
     ]
-    return max(fits, key=lambda fitted: _promise(fitted.report)).model
+    return [fit.model for fit in sorted(fits, key=lambda fit: -_promise(fit.report))]
 
 
 def _promise(report: FitReport) -> float:

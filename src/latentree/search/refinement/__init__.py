@@ -12,6 +12,6 @@
 ==============  ==================================================================================
 """
 
-from latentree.search.refinement.refining import RefineReport, refine
+from latentree.search.refinement.refining import RefineReport, is_quick, refine
 
-__all__ = ["RefineReport", "refine"]
+__all__ = ["RefineReport", "is_quick", "refine"]

@@ -26,7 +26,6 @@ class DiscreteEngine:
 
     # One more state alone often does not pay although two do.
     stages: tuple[float, ...] = (0.5, 1.0)
-    looks_twice = False
 
     def __init__(self, table: Table, max_states: int | None = None, seed: int = 0) -> None:
         self.table = table

@@ -40,7 +40,6 @@ class GaussianEngine:
     def __init__(self, table: Table) -> None:
         self.table = table
         self.n_samples = table.total_weight
-        self.looks_twice = not table.has_missing
         self.moments = column_moments(table)
         self._data: FloatArray | None = None
         if not table.has_missing:

@@ -114,8 +114,6 @@ class Engine(Protocol):
     n_samples: float
     stages: tuple[float, ...]
     """Shares of the penalty, one stage after the other: barriers are lower at first."""
-    looks_twice: bool
-    """Whether a second search, by the score alone, is cheap enough."""
 
     def draft(self, model: Any) -> Draft:
         """Return a model as a draft."""

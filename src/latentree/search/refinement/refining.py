@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import partial
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,7 @@ from latentree.search.refinement.discrete import DiscreteEngine
 from latentree.search.refinement.draft import Draft
 from latentree.search.refinement.gaussian import GaussianEngine
 from latentree.search.refinement.proposal import Engine, Penalty, bic_cost
-from latentree.search.refinement.rounds import Move, Rounds, Standing
+from latentree.search.refinement.rounds import Move, Rounds, Standing, Watch
 from latentree.table import Table
 from latentree.tree import Tree
 from latentree.tree.build import IntArray
@@ -37,6 +37,9 @@ MIN_GAIN = 2.0
 
 EVIDENCE = 1.0
 """What the likelihood itself must show, in parameters' worth, before a subtree is moved."""
+
+NEGLIGIBLE = 0.5
+"""Log-likelihood that one tree may have less than another to which it is preferred."""
 
 MULTIPLES = (0.3, 0.5, 1.0)
 """Of BIC's penalty, tried by cross-validation."""
@@ -74,6 +77,7 @@ def refine(
     X: Any,
     family: str = "auto",
     *,
+    rivals: Sequence[Tree | TreeModel] = (),
     score: Score = "bic",
     max_states: int | None = None,
     n_hidden: int | None = None,
@@ -99,6 +103,12 @@ def refine(
         Where the search starts; it never ends below it.
     X : table
     family : {"auto", "gaussian", "discrete"}
+    rivals : sequence of trees or models
+        Other starts, refined as well. What comes of one is taken if its score is higher by more
+        than ``min_gain``, ``evidence`` nats for every split of the variables that it has otherwise
+        and log m for every inner node more, and its likelihood is not lower. And from all starts
+        the search goes on with neither: where two of them end at the same tree, that is taken on
+        the same terms, whatever its splits. With ``evidence=0`` the highest score is taken.
     score : {"bic", "ebic", "aic", "cv"} or float
         What is maximised. With κ parameters, n rows and m variables the penalty is ½·log n·κ for
         "bic", κ for "aic", and for "ebic" ½·log n·κ and log m for every inner node, hidden or
@@ -117,8 +127,6 @@ def refine(
         moved or an observed variable takes the place of a hidden one, whatever parameters that
         saves (twice as much before a weak edge is put between two other nodes). More keeps more of
         the start; with 0 the score alone decides, and drops hidden variables that are weak.
-        Gaussian searches without missing cells end with a second one that the score alone leads:
-        its changes are made if together they are evident, however little each gains.
     time_limit : float
         Seconds.
     prior_weight : float
@@ -150,7 +158,9 @@ def refine(
         raise ModelError(f"min_gain is {min_gain}, but the score must not fall: use 0 or more")
     if not evidence >= 0:
         raise ModelError(f"evidence is {evidence}, but must be 0 or more")
-    tree = start if isinstance(start, Tree) else start.tree
+    tree, *others = (each if isinstance(each, Tree) else each.tree for each in (start, *rivals))
+    if any(other.names[: other.n_observed] != tree.names[: tree.n_observed] for other in others):
+        raise ModelError("rivals must have the variables of the start, in the same order")
     table = table_of(tree, X, family, weights)
     rng = np.random.default_rng(random_state)
     notes: tuple[str, ...] = ()
@@ -163,23 +173,31 @@ def refine(
         notes = (note,)
     table = condensed(table)
     penalty = penalty_of(score, table, n_hidden)
-    if isinstance(start, Tree):
-        states = _first_states(tree, table, max_states)
-        start = fit_parameters(
-            tree, table, n_states=states, random_state=rng, n_starts=1, budget=Budget(max_steps=100)
-        ).model
+    models = [
+        _first_fit(each, table, max_states, rng) if isinstance(each, Tree) else each
+        for each in (start, *rivals)
+    ]
     engine = make_engine(table, max_states, int(rng.integers(2**31)))
-    search = _Search(penalty, Rounds(engine, clock + time_limit, progress, min_gain, evidence))
+
+    searches = _Searches(engine, penalty, clock + time_limit, progress, min_gain, evidence)
     # Thousands of small products: waking threads for each takes longer than all of them, and the
     # jobs of a round use the processors already.
     with threadpool_limits(1, "blas"):
-        best, note = search.run(engine.draft(start))
-    model = engine.model(best.draft)
-    final = fit_parameters(model.tree, table, start=model, budget=budget, prior_weight=prior_weight)
+        found, note = searches.run([engine.draft(model) for model in models])
     if note:
         notes += (note,)
-    report = search.report(final, penalty(best.draft), notes, time.monotonic() - clock)
+    model = engine.model(found.best.draft)
+    final = fit_parameters(model.tree, table, start=model, budget=budget, prior_weight=prior_weight)
+    report = _report(final, found, penalty, notes, time.monotonic() - clock)
     return Fitted(_measured(final.model), report)
+
+
+def is_quick(table: Table) -> bool:
+    """Tell whether searches take so little time that several of them pay.
+
+    Without missing cells real columns are as good as their covariances, however many rows.
+    """
+    return table.family == "gaussian" and not table.has_missing
 
 
 def _measured(model: Any) -> Any:
@@ -259,85 +277,133 @@ def penalty_of(score: Score, table: Table, n_hidden: int | None = None) -> Penal
     return named[str(score)]
 
 
-def _first_states(tree: Tree, table: Table, max_states: int | None) -> Any:
-    if table.family == "gaussian" or max_states is None:
-        return None
-    return np.minimum(hidden_states(tree, table, None)[tree.n_observed :], max_states)
+def _first_fit(
+    tree: Tree, table: Table, max_states: int | None, rng: np.random.Generator
+) -> TreeModel:
+    states = None
+    if table.family != "gaussian" and max_states is not None:
+        states = np.minimum(hidden_states(tree, table, None)[tree.n_observed :], max_states)
+    model: TreeModel = fit_parameters(
+        tree, table, n_states=states, random_state=rng, n_starts=1, budget=Budget(max_steps=100)
+    ).model
+    return model
 
 
-class _Search:
-    """Stages with more and more of the penalty, and where it is cheap a second look."""
+class _Found(NamedTuple):
+    """The best of a search, the changes that led to it, and why it ended early if it did."""
 
-    def __init__(self, penalty: Penalty, rounds: Rounds) -> None:
-        self.penalty = penalty
-        self.deadline = rounds.deadline
-        self.rounds = rounds
-        self.moves: tuple[Move, ...] = ()
+    best: Standing
+    moves: tuple[Move, ...]
+    note: str = ""
 
-    def run(self, draft: Draft) -> tuple[Standing, str]:
-        """Return the best that was found, and why it ended early if it did."""
-        self.best = self.rounds.standing(draft, self.penalty)
-        self.is_accepted: Callable[[Standing], bool] = self._is_better
+
+@dataclass(frozen=True)
+class _Searches:
+    """Searches from several starts, and what is preferred of what they find."""
+
+    engine: Engine
+    penalty: Penalty
+    deadline: float
+    watch: Watch | None
+    min_gain: float
+    evidence: float
+
+    def run(self, drafts: Sequence[Draft]) -> tuple[_Found, str]:
+        """Search from every draft, the likeliest first; return what is preferred.
+
+        Beside it stands why the searches ended early if they did.
+        """
+        results: list[_Found] = []
+        for draft in drafts:
+            results.append(self._search(draft))
+            if results[-1].note:
+                break
+        found = results[0]
+        for rival in results[1:]:
+            if self._is_better(rival, found, self._worth_of_splits(rival, found)):
+                found = rival
+        note = results[-1].note
+        if note or len(results) == 1 or not 0.0 < self.evidence < math.inf:
+            return found, note
+        return self._agreed(found, results)
+
+    def _agreed(self, found: _Found, results: Sequence[_Found]) -> tuple[_Found, str]:
+        """Go on by the score alone; take a tree that two searches end at, if it is better.
+
+        Many changes that gain a little each may lead to a much better tree, and to one that is
+        better by chance. Chance has many trees to choose from, and seldom leads to the same.
+        """
+        ends: list[_Found] = []
+        for result in results:
+            end = self._search(result.best.draft, result.moves, is_careful=False)
+            if end.note:
+                return found, end.note
+            ends.append(end)
+        met = [a for a, b in combinations(ends, 2) if a.best.n_changed(b.best) == 0]
+        if met:
+            best = max(met, key=lambda end: end.best.score)
+            found = best if self._is_better(best, found) else found
+        return found, ""
+
+    def _worth_of_splits(self, found: _Found, other: _Found) -> float:
+        """Return what a tree must gain for the splits it has otherwise: ``evidence`` nats each.
+
+        Between two trees that differ in many of them, chance gains as much.
+        """
+        changed = found.best.n_changed(other.best)
+        return self.evidence * changed if changed else 0.0
+
+    def _is_better(self, found: _Found, other: _Found, least: float = 0.0) -> bool:
+        """Tell whether the score is higher by enough, "ebic" agrees and so does the likelihood.
+
+        It must not fall, but by what is lost where a parameter is not needed: ½·χ², half a nat.
+        With no evidence asked for the score alone decides.
+        """
+        new, old = found.best, other.best
+        gain = new.score - old.score
+        if self.evidence == 0.0:
+            return gain > 0.0
+        more = math.log(new.draft.n_observed) * (new.draft.n_inner - old.draft.n_inner)
+        rise = new.log_likelihood - old.log_likelihood
+        return gain > max(self.min_gain, least, more) and rise > -NEGLIGIBLE
+
+    def _search(self, draft: Draft, moves: Sequence[Move] = (), is_careful: bool = True) -> _Found:
+        """Search from a draft, with more and more of the penalty."""
+        caution = (self.min_gain, self.evidence) if is_careful else (0.0, 0.0)
+        rounds = Rounds(self.engine, self.deadline, self.watch, *caution, list(moves))
+        here = rounds.standing(draft, self.penalty)
+        found = _Found(here, tuple(moves))
+        stages = self.engine.stages
         try:
-            self._run_stages()
-            if 0.0 < self.rounds.evidence < math.inf and self.rounds.engine.looks_twice:
-                self._look_again()
+            for stage, share in enumerate(stages, 1):
+                left = self.deadline - time.monotonic()
+                is_last = stage == len(stages)
+                rounds.deadline = time.monotonic() + (1.0 if is_last else STAGE_SHARE) * left
+                here = rounds.run(here.draft, self.penalty.scaled(share), is_last)
+                found = self._higher(found, here, rounds)
         except KeyboardInterrupt:
-            if self.rounds.last is not None:
-                self._keep(self.rounds.last)
-            return self.best, "interrupted"
-        return self.best, "time limit reached" if time.monotonic() > self.deadline else ""
+            if rounds.last is not None:
+                found = self._higher(found, rounds.last, rounds)
+            return found._replace(note="interrupted")
+        is_late = time.monotonic() > self.deadline
+        return found._replace(note="time limit reached" if is_late else "")
 
-    def _run_stages(self) -> None:
-        here, rounds, stages = self.best, self.rounds, self.rounds.engine.stages
-        for stage, share in enumerate(stages, 1):
-            left = self.deadline - time.monotonic()
-            is_last = stage == len(stages)
-            rounds.deadline = time.monotonic() + (1.0 if is_last else STAGE_SHARE) * left
-            here = rounds.run(here.draft, self.penalty.scaled(share), is_last)
-            self._keep(here)
+    def _higher(self, found: _Found, here: Standing, rounds: Rounds) -> _Found:
+        """Return what was found, or where the search is, whichever scores higher."""
+        rescored = here.rescored(self.penalty)
+        if rescored.score > found.best.score:
+            return _Found(rescored, tuple(rounds.moves))
+        return found
 
-    def _look_again(self) -> None:
-        """Let the score alone decide; keep what it finds only if that is evident as a whole.
 
-        Many changes that gain a little each may lead to a much better tree.
-        """
-        careful, engine = self.rounds, self.rounds.engine
-        # Moving one subtree takes half of this.
-        least = max(careful.min_gain, 2.0 * careful.evidence * bic_cost(engine.n_samples))
-        self.rounds = Rounds(engine, self.deadline, careful.watch, moves=list(self.moves))
-        self.is_accepted = partial(self._is_evident, least)
-        self._run_stages()
-
-    def _is_better(self, found: Standing) -> bool:
-        return found.score > self.best.score
-
-    def _is_evident(self, least: float, found: Standing) -> bool:
-        """Tell whether both likelihood and score rise enough, and "ebic" agrees.
-
-        Every split of the variables that becomes another must bring a nat: in a long chain few
-        changes may move nearly all of them, and there are as many ways to do so.
-        """
-        least = max(least, len(found.draft.splits() ^ self.best.draft.splits()))
-        gain = found.score - self.best.score
-        rise = found.log_likelihood - self.best.log_likelihood
-        more = found.draft.n_inner - self.best.draft.n_inner
-        return min(gain, rise) > least and gain > math.log(found.draft.n_observed) * more
-
-    def _keep(self, found: Standing) -> None:
-        """Keep what was found, with the changes that led to it, if it is accepted."""
-        rescored = found.rescored(self.penalty)
-        if self.is_accepted(rescored):
-            self.best, self.moves = rescored, tuple(self.rounds.moves)
-
-    def report(
-        self, final: Fitted, cost: float, notes: tuple[str, ...], seconds: float
-    ) -> RefineReport:
-        """Return the report of the final fit with what the search did."""
-        old = {field.name: getattr(final.report, field.name) for field in fields(FitReport)}
-        new = {"method": "refined", "seconds": seconds, "notes": (*final.report.notes, *notes)}
-        return RefineReport(
-            **old | new,
-            score=final.report.log_likelihood - cost,
-            moves=self.moves,
-        )
+def _report(
+    final: Fitted, found: _Found, penalty: Penalty, notes: tuple[str, ...], seconds: float
+) -> RefineReport:
+    """Return the report of the final fit with what the search did."""
+    old = {field.name: getattr(final.report, field.name) for field in fields(FitReport)}
+    new = {"method": "refined", "seconds": seconds, "notes": (*final.report.notes, *notes)}
+    return RefineReport(
+        **old | new,
+        score=final.report.log_likelihood - penalty(found.best.draft),
+        moves=found.moves,
+    )

@@ -74,6 +74,10 @@ class Standing:
         """Return it with the score under another penalty."""
         return Standing(self.draft, self.log_likelihood, self.log_likelihood - penalty(self.draft))
 
+    def n_changed(self, other: Standing) -> int:
+        """Return how many splits of the variables only one of two trees has."""
+        return len(self.draft.splits() ^ other.draft.splits())
+
 
 @dataclass
 class Rounds:
