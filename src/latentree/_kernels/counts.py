@@ -278,18 +278,33 @@ def up_patterns(slots, listed, gather, theta, values, shifts, scaled):
 
 
 @kernel(fastmath=True)
-def close_patterns(slot, prior, weights, values, received, counts):
-    """Close a component whose root works on patterns."""
-    return _close(
-        prior,
-        slot.n_states,
-        weights,
-        slot.n_patterns,
-        values[slot.value :],
-        received[slot.value :],
-        slot.n_patterns,
-        counts,
-    )
+def close_patterns(slots, components, listed, theta, weights, values, received, counts):
+    """Close the listed components, whose roots work on patterns.
+
+    Returns their log-likelihood and whether information may be lost.
+    """
+    total = 0.0
+    for number in listed:
+        component = components[number]
+        slot = slots[component.root]
+        if component.prior < 0:  # the root is given: nothing to count
+            prior, own = np.ones(slot.n_states), np.zeros(slot.n_states)
+        else:
+            prior, own = theta[component.prior :], counts[component.prior :]
+        log_likelihood, lost = _close(
+            prior,
+            slot.n_states,
+            weights[component.weights :],
+            slot.n_patterns,
+            values[slot.value :],
+            received[slot.value :],
+            slot.n_patterns,
+            own,
+        )
+        if lost:
+            return total, True
+        total += log_likelihood
+    return total, False
 
 
 @kernel(fastmath=True)

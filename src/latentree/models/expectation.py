@@ -123,18 +123,12 @@ class Expectation:
         return ExpectedCounts(total, counts)
 
     def _down(self, part: _DownPart, theta: FloatArray, counts: FloatArray) -> float | None:
-        total = 0.0
-        for number in part.components:
-            component = self.patterns.components[number]
-            prior, root_counts = self._prior(component, theta, counts)
-            log_likelihood, lost = kernels.close_patterns(
-                self._slots[component["root"]], prior,
-                self.patterns.weights[component["weights"] :],
-                self._values, self._received, root_counts,
-            )  # fmt: skip
-            if lost:
-                return None
-            total += log_likelihood
+        total, lost = kernels.close_patterns(
+            self._slots, self.patterns.components, part.components, theta,
+            self.patterns.weights, self._values, self._received, counts,
+        )  # fmt: skip
+        if lost:
+            return None
         correction = kernels.down_patterns(
             self._slots, part.listed, self._gather, theta, self._values, self._shifts,
             self._scaled, self._received, counts,
@@ -167,7 +161,7 @@ class _Rows(NamedTuple):
 class _DownPart(NamedTuple):
     """Pattern slots of one part, and the components that are closed in it."""
 
-    components: list[int]
+    components: IntArray
     listed: IntArray
 
 
@@ -295,7 +289,7 @@ class _Plan:
             members = listed[part_of[listed] == part]
             parts.append(members)
             closed = [closing[slot] for slot in map(int, members) if slot in closing]
-            downs.append(_DownPart(closed, members))
+            downs.append(_DownPart(np.array(closed, np.int64), members))
         return parts, downs
 
 

@@ -46,6 +46,8 @@ class _Pruned(NamedTuple):
 
     x: int
     p: int
+    whole: DiscreteDraft
+    """The draft with the subtree, rooted at p."""
     draft: DiscreteDraft
     left: tuple[int, ...]
     """Nodes at which something was cut off."""
@@ -113,7 +115,9 @@ class EdgeChanges(Judge):
             yield partial(self._prune, x, p, row)
 
     def _prune(self, x: int, p: int, row: FloatArray) -> list[Proposal]:
-        base = self.draft.copy()
+        whole = self.draft.copy()
+        whole.reroot(p)
+        base = whole.copy()
         base.cut(p, x)
         left = base.tidy(p)
         base.reroot(left[0])
@@ -121,7 +125,7 @@ class EdgeChanges(Judge):
         rest = Messages(base, self.rows, self.messages, left)
         apart = self.rows.log_likelihood(base.above[x], arm) + rest.log_likelihood(left[0])
         pruned = _Pruned(
-            x, p, base, left, rest, arm, Side(base.above[x], arm.value, self.rows.weights),
+            x, p, whole, base, left, rest, arm, Side(base.above[x], arm.value, self.rows.weights),
             row, self.before(x), apart,
             self.request.penalty(base) - self.price,
         )  # fmt: skip
@@ -157,8 +161,8 @@ class EdgeChanges(Judge):
             draft.tidy(p)
             return draft.tidy(x)[0]
 
-        new = self.draft.copy()
-        change(new)
+        new = pruned.draft.copy()
+        new.tidy(x)
         rise, cost = pruned.apart - pruned.before, self.request.penalty(new) - self.price
         region = {p, x, *left, *self.draft.neighbours(x)}
         return self.proposal(("cut", p, x), rise, cost, region, change, None)
@@ -171,7 +175,7 @@ class EdgeChanges(Judge):
         """
         p, estimate = pruned.p, pruned.estimate
         left = self._left(pruned.x, p)
-        ranked = np.lexsort((self._numbers[left], -estimate[left]))[:FAR]
+        ranked = _first(-estimate[left], self._numbers[left], FAR)
         near = self.draft.around(p, HOPS, pruned.x)
         near = [y for y in near if self.draft.is_hidden(y) and y != p][:NEAR]
         places = dict.fromkeys([*self._numbers[left[ranked]].tolist(), *near])
@@ -214,7 +218,8 @@ class EdgeChanges(Judge):
         arms = {k: pruned.rest.get(k, y) for k in pruned.draft.neighbours(y)}
         arms[x] = pruned.arm
         region = {x, p, y, *pruned.left}
-        return self.fitted(("regraft", x, p, y), change, arms, region, pruned.before)
+        key = ("regraft", x, p, y)
+        return self.fitted(key, change, arms, region, pruned.before, pruned.whole)
 
     def _into_edges(self, pruned: _Pruned, trial: _Trial) -> list[Proposal]:
         """Hang a subtree at a new node in one of the edges around a place."""
@@ -237,7 +242,8 @@ class EdgeChanges(Judge):
         rest = pruned.rest
         arms = {near: rest.get(near, far), far: rest.get(far, near), x: pruned.arm}
         region = {x, p, near, far, *pruned.left}
-        return self.fitted(("insert", x, p, near, far), change, arms, region, pruned.before)
+        key = ("insert", x, p, near, far)
+        return self.fitted(key, change, arms, region, pruned.before, pruned.whole)
 
     # Nodes that become one ----------------------------------------------------------------------
 
@@ -349,3 +355,11 @@ class EdgeChanges(Judge):
 
         arms = self.arms(y) | {x: arm}
         return self.fitted(("link", x, y), change, arms, {x, y}, self.before(x, y))
+
+
+def _first(values: FloatArray, numbers: IntArray, count: int) -> IntArray:
+    """Return where the smallest values are, in order; of equal ones, those of smaller numbers."""
+    few = np.arange(values.size)
+    if values.size > count:
+        few = np.flatnonzero(values <= np.partition(values, count - 1)[count - 1])
+    return few[np.lexsort((numbers[few], values[few]))[:count]]

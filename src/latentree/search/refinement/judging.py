@@ -62,14 +62,16 @@ class Judge:
         arms: Mapping[int, Message],
         region: Iterable[int],
         before: float,
+        draft: DiscreteDraft | None = None,
     ) -> list[Proposal]:
         """Fit the star in the middle of a change and return it as a proposal, if it may pay.
 
-        ``before`` is the likelihood of what the star's likelihood replaces.
+        ``before`` is the likelihood of what the star's likelihood replaces, ``draft`` the draft
+        rooted near the change, where that is at hand: turning edges round takes time.
         """
         if self.request.is_known(key):
             return []
-        new = self.draft.copy()
+        new = (draft or self.draft).copy()
         centre = change(new)
         new.reroot(centre)
         star = Star(new.above[centre], {node: new.above[node] for node in arms})
