@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 
 import numpy as np
@@ -338,6 +339,32 @@ def test_an_interrupt_that_was_dropped_ends_the_command_later(run, made, monkeyp
     monkeypatch.setattr("latentree.cli.learning.learn_model", deaf)
     code, out, err = run("compare", made / "real.csv", "-q", "--methods", "nj,rg")
     assert (code, out, err) == (130, "", "interrupted\n")
+
+
+def test_an_interrupt_while_kernels_are_compiled_waits_for_them(run, made, monkeypatch):
+    """An exception would be lost in the compiler, as here, or end the process with a crash."""
+    compiling = types.FunctionType(
+        _interrupt_and_go_on.__code__, {**globals(), "__name__": "llvmlite.binding.x"}
+    )
+    learn_model, done = lt.search.learn_model, []
+
+    def learn(*arguments, **options):
+        compiling()
+        done.append("compiled")
+        time.sleep(10)
+        return learn_model(*arguments, **options)
+
+    monkeypatch.setattr("latentree.cli.learning.learn_model", learn)
+    clock = time.monotonic()
+    code, out, err = run("compare", made / "real.csv", "-q", "--methods", "nj,rg")
+    assert (code, out, err) == (130, "", "interrupted\n")
+    assert done == ["compiled"]
+    assert time.monotonic() - clock < 9
+
+
+def _interrupt_and_go_on():
+    signal.raise_signal(signal.SIGINT)
+    time.sleep(0.2)
 
 
 def test_an_interrupt_leaves_no_file(run, made, tmp_path, monkeypatch):

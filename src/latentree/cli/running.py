@@ -142,6 +142,8 @@ def first_interrupt_keeps() -> Iterator[None]:
     outside = signal.getsignal(signal.SIGINT)
 
     def once(number: int, frame: FrameType | None) -> None:
+        if _again_later(frame):
+            return
         signal.signal(signal.SIGINT, outside)
         raise KeyboardInterrupt
 
@@ -159,7 +161,8 @@ def _interruptible() -> Iterator[None]:
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         _pending.set()
-        raise Interrupted
+        if not _again_later(frame):
+            raise Interrupted
 
     ours = (
         threading.current_thread() is threading.main_thread()
@@ -171,7 +174,37 @@ def _interruptible() -> Iterator[None]:
         yield
     finally:
         if ours:
+            while _postponed:
+                timer = _postponed.pop()
+                timer.cancel()
+                timer.join()
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_postponed: list[threading.Timer] = []
+
+
+def _interrupt_main() -> None:
+    """Send Ctrl-C to the main thread, which may be asleep."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        signal.raise_signal(signal.SIGINT)
+
+
+def _again_later(frame: FrameType | None) -> bool:
+    """Send a Ctrl-C again in a moment if it came while LLVM is at work on a kernel.
+
+    There an exception would pass through callbacks, which lose it or end the process.
+    """
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith("llvmlite.binding"):
+            timer = threading.Timer(0.05, _interrupt_main)
+            timer.start()
+            _postponed.append(timer)
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextlib.contextmanager
