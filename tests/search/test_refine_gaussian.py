@@ -378,20 +378,23 @@ def test_a_rival_wins_where_it_is_better_beyond_doubt():
 
 
 @pytest.mark.parametrize(
-    ("gain", "rise", "splits", "evidence", "wins"),
+    ("gain", "rise", "splits", "evidence", "is_agreed", "wins"),
     [
-        (3.0, 0.0, 2, 1.0, True),
-        (3.0, -0.4, 2, 1.0, True),
-        (3.0, -0.6, 2, 1.0, False),  # the likelihood falls
-        (1.5, 1.5, 1, 1.0, False),  # less than min_gain
-        (30.0, 30.0, 40, 1.0, False),  # less than a nat a split
-        (30.0, 30.0, 40, 0.5, True),
-        (30.0, 30.0, 0, np.inf, True),
-        (30.0, 30.0, 1, np.inf, False),
-        (0.1, -5.0, 40, 0.0, True),  # the score alone decides
+        (3.0, 0.0, 2, 1.0, False, True),
+        (3.0, -0.4, 2, 1.0, False, True),
+        (3.0, -0.6, 2, 1.0, False, False),  # the likelihood falls
+        (1.5, 1.5, 1, 1.0, False, False),  # less than min_gain
+        (30.0, 30.0, 40, 1.0, False, False),  # less than a nat a split
+        (30.0, 30.0, 40, 0.5, False, True),
+        (30.0, 30.0, 0, np.inf, False, True),
+        (30.0, 30.0, 1, np.inf, False, False),
+        (0.1, -5.0, 40, 0.0, False, True),  # the score alone decides
+        (30.0, 8.0, 40, 1.0, True, True),
+        (30.0, 7.0, 40, 1.0, True, False),  # less than a fifth of a nat a split
+        (1.5, 8.0, 40, 1.0, True, False),
     ],
 )
-def test_when_a_rival_is_preferred(monkeypatch, gain, rise, splits, evidence, wins):
+def test_when_a_rival_is_preferred(monkeypatch, gain, rise, splits, evidence, is_agreed, wins):
     searches = refining._Searches(None, None, math.inf, None, 2.0, evidence)
     draft = SimpleNamespace(n_observed=20, n_inner=5)
     other, found = (
@@ -399,7 +402,7 @@ def test_when_a_rival_is_preferred(monkeypatch, gain, rise, splits, evidence, wi
         for log_likelihood, score in ((0.0, 0.0), (rise, gain))
     )
     monkeypatch.setattr(Standing, "n_changed", lambda *_: splits)
-    assert searches._is_better(found, other, searches._worth_of_splits(found, other)) == wins
+    assert searches._is_better(found, other, is_agreed) == wins
 
 
 def test_where_starts_meet_small_changes_are_made_together():

@@ -41,6 +41,9 @@ EVIDENCE = 1.0
 NEGLIGIBLE = 0.5
 """Log-likelihood that one tree may have less than another to which it is preferred."""
 
+AGREED_SHARE = 0.2
+"""Of what a tree must gain for other splits, what its likelihood must where searches agree."""
+
 MULTIPLES = (0.3, 0.5, 1.0)
 """Of BIC's penalty, tried by cross-validation."""
 
@@ -107,8 +110,9 @@ def refine(
         Other starts, refined as well. What comes of one is taken if its score is higher by more
         than ``min_gain``, ``evidence`` nats for every split of the variables that it has otherwise
         and log m for every inner node more, and its likelihood is not lower. And from all starts
-        the search goes on with neither: where two of them end at the same tree, that is taken on
-        the same terms, whatever its splits. With ``evidence=0`` the highest score is taken.
+        the search goes on with neither: where two of them end at the same tree, that is taken if
+        instead its likelihood is higher by a fifth of that for every split. With ``evidence=0`` the
+        highest score is taken.
     score : {"bic", "ebic", "aic", "cv"} or float
         What is maximised. With κ parameters, n rows and m variables the penalty is ½·log n·κ for
         "bic", κ for "aic", and for "ebic" ½·log n·κ and log m for every inner node, hidden or
@@ -320,7 +324,7 @@ class _Searches:
                 break
         found = results[0]
         for rival in results[1:]:
-            if self._is_better(rival, found, self._worth_of_splits(rival, found)):
+            if self._is_better(rival, found):
                 found = rival
         note = results[-1].note
         if note or len(results) == 1 or not 0.0 < self.evidence < math.inf:
@@ -342,30 +346,27 @@ class _Searches:
         met = [a for a, b in combinations(ends, 2) if a.best.n_changed(b.best) == 0]
         if met:
             best = max(met, key=lambda end: end.best.score)
-            found = best if self._is_better(best, found) else found
+            found = best if self._is_better(best, found, is_agreed=True) else found
         return found, ""
 
-    def _worth_of_splits(self, found: _Found, other: _Found) -> float:
-        """Return what a tree must gain for the splits it has otherwise: ``evidence`` nats each.
-
-        Between two trees that differ in many of them, chance gains as much.
-        """
-        changed = found.best.n_changed(other.best)
-        return self.evidence * changed if changed else 0.0
-
-    def _is_better(self, found: _Found, other: _Found, least: float = 0.0) -> bool:
+    def _is_better(self, found: _Found, other: _Found, is_agreed: bool = False) -> bool:
         """Tell whether the score is higher by enough, "ebic" agrees and so does the likelihood.
 
-        It must not fall, but by what is lost where a parameter is not needed: ½·χ², half a nat.
-        With no evidence asked for the score alone decides.
+        Between trees that differ in many splits of the variables chance gains much: the score must
+        rise by ``evidence`` nats for each, or where searches agree the likelihood by some of that.
+        It may fall only by what is lost where a parameter is not needed: ½·χ², half a nat. With no
+        evidence asked for the score alone decides.
         """
         new, old = found.best, other.best
-        gain = new.score - old.score
+        gain, rise = new.score - old.score, new.log_likelihood - old.log_likelihood
         if self.evidence == 0.0:
             return gain > 0.0
+        changed = new.n_changed(old)
+        worth = self.evidence * changed if changed else 0.0
         more = math.log(new.draft.n_observed) * (new.draft.n_inner - old.draft.n_inner)
-        rise = new.log_likelihood - old.log_likelihood
-        return gain > max(self.min_gain, least, more) and rise > -NEGLIGIBLE
+        if is_agreed:
+            return gain > max(self.min_gain, more) and rise > AGREED_SHARE * worth - NEGLIGIBLE
+        return gain > max(self.min_gain, more, worth) and rise > -NEGLIGIBLE
 
     def _search(self, draft: Draft, moves: Sequence[Move] = (), is_careful: bool = True) -> _Found:
         """Search from a draft, with more and more of the penalty."""
