@@ -378,31 +378,61 @@ def test_a_rival_wins_where_it_is_better_beyond_doubt():
 
 
 @pytest.mark.parametrize(
-    ("gain", "rise", "splits", "evidence", "is_agreed", "wins"),
+    ("gain", "rise", "splits", "evidence", "wins"),
     [
-        (3.0, 0.0, 2, 1.0, False, True),
-        (3.0, -0.4, 2, 1.0, False, True),
-        (3.0, -0.6, 2, 1.0, False, False),  # the likelihood falls
-        (1.5, 1.5, 1, 1.0, False, False),  # less than min_gain
-        (30.0, 30.0, 40, 1.0, False, False),  # less than a nat a split
-        (30.0, 30.0, 40, 0.5, False, True),
-        (30.0, 30.0, 0, np.inf, False, True),
-        (30.0, 30.0, 1, np.inf, False, False),
-        (0.1, -5.0, 40, 0.0, False, True),  # the score alone decides
-        (30.0, 8.0, 40, 1.0, True, True),
-        (30.0, 7.0, 40, 1.0, True, False),  # less than a fifth of a nat a split
-        (1.5, 8.0, 40, 1.0, True, False),
+        (3.0, 0.0, 2, 1.0, True),
+        (3.0, -0.4, 2, 1.0, True),
+        (3.0, -0.6, 2, 1.0, False),  # the likelihood falls
+        (1.5, 1.5, 1, 1.0, False),  # less than min_gain
+        (30.0, 30.0, 40, 1.0, False),  # less than a nat a split
+        (30.0, 30.0, 40, 0.5, True),
+        (30.0, 30.0, 0, np.inf, True),
+        (30.0, 30.0, 1, np.inf, False),
+        (0.1, -5.0, 40, 0.0, True),  # the score alone decides
     ],
 )
-def test_when_a_rival_is_preferred(monkeypatch, gain, rise, splits, evidence, is_agreed, wins):
-    searches = refining._Searches(None, None, math.inf, None, 2.0, evidence)
+def test_when_a_rival_is_preferred(monkeypatch, gain, rise, splits, evidence, wins):
+    searches, other, found = _compared(monkeypatch, gain, rise, splits, evidence)
+    assert searches._is_better(found, other, searches._worth_of_splits(found, other)) == wins
+
+
+@pytest.mark.parametrize(
+    ("gain", "rise", "splits", "is_alone", "wins"),
+    [
+        (30.0, 8.0, 40, False, True),
+        (30.0, 7.0, 40, False, False),  # less than a fifth of a nat a split
+        (1.5, 8.0, 40, False, False),  # less than min_gain
+        (30.0, 8.0, 40, True, False),  # less than a nat a split
+        (50.0, 8.0, 40, True, True),
+        (6.8, 6.8, 5, True, False),  # less than log n
+        (7.0, 7.0, 5, True, True),
+    ],
+)
+def test_when_the_end_of_a_search_by_the_score_is_taken(
+    monkeypatch, gain, rise, splits, is_alone, wins
+):
+    searches, other, found = _compared(monkeypatch, gain, rise, splits)
+    apart = refining._Found(Standing(None, 0.0, -math.inf), ())
+    ends = iter([found, apart if is_alone else found])
+    monkeypatch.setattr(refining._Searches, "_search", lambda *_, **__: next(ends))
+    monkeypatch.setattr(
+        Standing, "n_changed", lambda a, b: 0 if a is b else 99 if apart.best in (a, b) else splits
+    )
+    monkeypatch.setattr(Standing, "__eq__", lambda a, b: a is b)
+    apart.best.draft = other.best.draft
+    assert searches._followed(other, [other, other])[0] is (found if wins else other)
+
+
+def _compared(monkeypatch, gain, rise, splits, evidence=1.0):
+    engine = SimpleNamespace(n_samples=1_000.0)
+    searches = refining._Searches(engine, None, math.inf, None, 2.0, evidence)
     draft = SimpleNamespace(n_observed=20, n_inner=5)
     other, found = (
         refining._Found(Standing(draft, log_likelihood, score), ())
         for log_likelihood, score in ((0.0, 0.0), (rise, gain))
     )
     monkeypatch.setattr(Standing, "n_changed", lambda *_: splits)
-    assert searches._is_better(found, other, is_agreed) == wins
+    return searches, other, found
 
 
 def test_where_starts_meet_small_changes_are_made_together():

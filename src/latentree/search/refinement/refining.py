@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,8 +40,8 @@ EVIDENCE = 1.0
 NEGLIGIBLE = 0.5
 """Log-likelihood that one tree may have less than another to which it is preferred."""
 
-AGREED_SHARE = 0.2
-"""Of what a tree must gain for other splits, what its likelihood must where searches agree."""
+LIKELIHOOD_SHARE = 0.2
+"""Of a nat for every split, what the likelihood must show for a tree that the score led to."""
 
 MULTIPLES = (0.3, 0.5, 1.0)
 """Of BIC's penalty, tried by cross-validation."""
@@ -109,10 +108,11 @@ def refine(
     rivals : sequence of trees or models
         Other starts, refined as well. What comes of one is taken if its score is higher by more
         than ``min_gain``, ``evidence`` nats for every split of the variables that it has otherwise
-        and log m for every inner node more, and its likelihood is not lower. And from all starts
-        the search goes on with neither: where two of them end at the same tree, that is taken if
-        instead its likelihood is higher by a fifth of that for every split. With ``evidence=0`` the
-        highest score is taken.
+        and log m for every inner node more, and its likelihood is not lower. Then the search goes
+        on from all with neither; where that leads to is taken if its score is higher by
+        ``evidence``·log n too and its likelihood by a fifth of a nat for every split. Where it
+        leads to the same tree from two starts, splits and log n are not asked of the score. With
+        ``evidence=0`` the highest score is taken.
     score : {"bic", "ebic", "aic", "cv"} or float
         What is maximised. With κ parameters, n rows and m variables the penalty is ½·log n·κ for
         "bic", κ for "aic", and for "ebic" ½·log n·κ and log m for every inner node, hidden or
@@ -324,18 +324,19 @@ class _Searches:
                 break
         found = results[0]
         for rival in results[1:]:
-            if self._is_better(rival, found):
+            if self._is_better(rival, found, self._worth_of_splits(rival, found)):
                 found = rival
         note = results[-1].note
         if note or len(results) == 1 or not 0.0 < self.evidence < math.inf:
             return found, note
-        return self._agreed(found, results)
+        return self._followed(found, results)
 
-    def _agreed(self, found: _Found, results: Sequence[_Found]) -> tuple[_Found, str]:
-        """Go on by the score alone; take a tree that two searches end at, if it is better.
+    def _followed(self, found: _Found, results: Sequence[_Found]) -> tuple[_Found, str]:
+        """Go on by the score alone; take where that leads to if it is evidently better.
 
         Many changes that gain a little each may lead to a much better tree, and to one that is
-        better by chance. Chance has many trees to choose from, and seldom leads to the same.
+        better by chance. But chance has many trees to choose from, and seldom leads to the same
+        from two starts: less is asked of such a tree.
         """
         ends: list[_Found] = []
         for result in results:
@@ -343,30 +344,37 @@ class _Searches:
             if end.note:
                 return found, end.note
             ends.append(end)
-        met = [a for a, b in combinations(ends, 2) if a.best.n_changed(b.best) == 0]
-        if met:
-            best = max(met, key=lambda end: end.best.score)
-            found = best if self._is_better(best, found, is_agreed=True) else found
+        for end in sorted(ends, key=lambda end: -end.best.score):
+            worth = self._worth_of_splits(end, found)
+            is_agreed = sum(end.best.n_changed(other.best) == 0 for other in ends) > 1
+            doubt = self.evidence * math.log(max(self.engine.n_samples, 2.0))
+            least = 0.0 if is_agreed else max(doubt, worth)
+            if self._is_better(end, found, least, LIKELIHOOD_SHARE * worth):
+                return end, ""
         return found, ""
 
-    def _is_better(self, found: _Found, other: _Found, is_agreed: bool = False) -> bool:
+    def _worth_of_splits(self, found: _Found, other: _Found) -> float:
+        """Return ``evidence`` nats for every split of the variables that only one tree has.
+
+        Between trees that differ in many of them chance gains as much.
+        """
+        changed = found.best.n_changed(other.best)
+        return self.evidence * changed if changed else 0.0
+
+    def _is_better(
+        self, found: _Found, other: _Found, least: float = 0.0, least_rise: float = 0.0
+    ) -> bool:
         """Tell whether the score is higher by enough, "ebic" agrees and so does the likelihood.
 
-        Between trees that differ in many splits of the variables chance gains much: the score must
-        rise by ``evidence`` nats for each, or where searches agree the likelihood by some of that.
-        It may fall only by what is lost where a parameter is not needed: ½·χ², half a nat. With no
-        evidence asked for the score alone decides.
+        That may fall only by what is lost where a parameter is not needed: ½·χ², half a nat. With
+        no evidence asked for the score alone decides.
         """
         new, old = found.best, other.best
         gain, rise = new.score - old.score, new.log_likelihood - old.log_likelihood
         if self.evidence == 0.0:
             return gain > 0.0
-        changed = new.n_changed(old)
-        worth = self.evidence * changed if changed else 0.0
         more = math.log(new.draft.n_observed) * (new.draft.n_inner - old.draft.n_inner)
-        if is_agreed:
-            return gain > max(self.min_gain, more) and rise > AGREED_SHARE * worth - NEGLIGIBLE
-        return gain > max(self.min_gain, more, worth) and rise > -NEGLIGIBLE
+        return gain > max(self.min_gain, least, more) and rise > least_rise - NEGLIGIBLE
 
     def _search(self, draft: Draft, moves: Sequence[Move] = (), is_careful: bool = True) -> _Found:
         """Search from a draft, with more and more of the penalty."""
