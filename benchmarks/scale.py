@@ -312,7 +312,8 @@ def cluster(options: Options) -> None:
     n = options.rows or (20_000 if options.quick else 400_000)
     m = options.variables or (10 if options.quick else 40)
     rng = np.random.default_rng(1)
-    tree = simulate.random_latent_tree(m, rng)
+    # A chain, so that nearly all rows differ and every step of EM needs the workers.
+    tree = simulate.hidden_markov(m)
     X = simulate.random_discrete_model(tree, 2, rng, (0.5, 0.8)).sample(n, rng).astype(np.int8)
     budget = lt.em.Budget(max_steps=options.steps)
     fit = {"n_starts": 1, "random_state": 0, "budget": budget}
