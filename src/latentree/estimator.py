@@ -78,7 +78,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         Most hidden variables, for ``reg_clrg`` and ``reg_clnj``; for ``refined`` their number.
     start : str or list of str, optional
         For ``refined``: the method, or several, whose tree is refined. By default the one of
-        ``nj``, ``clnj`` and ``clrg`` with the highest likelihood less half of BIC's penalty.
+        ``nj``, ``clnj`` and ``clrg`` with the highest likelihood less half of BIC's penalty; of
+        real columns without missing cells the others are refined too, as its rivals.
     criterion : {"bic", "ebic", "aic", "cv"} or float
         For ``refined``: the score that is maximised, see :func:`latentree.search.refine`.
     max_states : int, optional

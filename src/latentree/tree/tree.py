@@ -438,6 +438,10 @@ class Tree:
             for v in self.edges[:, 1]
         }
 
+    def split_keys(self) -> set[bytes]:
+        """Return the keys of all bipartitions as a set, to compare trees by."""
+        return {key.tobytes() for key in self.bipartition_keys()}
+
     def bipartition_keys(self) -> NDArray[np.uint64]:
         """Return a 256-bit key for each edge's bipartition, one row an edge, linear time.
 

@@ -315,7 +315,7 @@ class Draft(ABC):
     def splits(self) -> set[bytes]:
         """Return keys of how the edges split the observed nodes."""
         names = tuple(f"x{node}" for node in range(self.n_observed))
-        return {key.tobytes() for key in self.tree(names).bipartition_keys()}
+        return self.tree(names).split_keys()
 
     def _take(
         self, tree: Tree, above: Sequence[Any], n_states: Sequence[int], numbers: Any

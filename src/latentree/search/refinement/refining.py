@@ -182,7 +182,6 @@ def refine(
         for each in (start, *rivals)
     ]
     engine = make_engine(table, max_states, int(rng.integers(2**31)))
-
     searches = _Searches(engine, penalty, clock + time_limit, progress, min_gain, evidence)
     # Thousands of small products: waking threads for each takes longer than all of them, and the
     # jobs of a round use the processors already.
@@ -347,7 +346,7 @@ class _Searches:
         for end in sorted(ends, key=lambda end: -end.best.score):
             worth = self._worth_of_splits(end, found)
             is_agreed = sum(end.best.n_changed(other.best) == 0 for other in ends) > 1
-            doubt = self.evidence * math.log(max(self.engine.n_samples, 2.0))
+            doubt = 2.0 * self.evidence * bic_cost(self.engine.n_samples)
             least = 0.0 if is_agreed else max(doubt, worth)
             if self._is_better(end, found, least, LIKELIHOOD_SHARE * worth):
                 return end, ""
