@@ -23,8 +23,8 @@ import latentree as lt
 from common import newsgroups, show
 from inference import best_time, distinct_rows, numpy_counts
 from latentree.em import Budget
-from latentree.em.driver import Driver
-from latentree.em.fit import make_problem, start_points
+from latentree.em._driver import Driver
+from latentree.em._fit import make_problem, start_points
 
 
 def seconds_of(function: Callable[[], object]) -> tuple[float, object]:

@@ -20,12 +20,12 @@ import scipy.sparse
 
 from common import newsgroups, show
 from latentree import simulate
+from latentree.data import Table, as_table
 from latentree.distances import information_distances
+from latentree.inference._expectation import Expectation
+from latentree.inference._patterns import compile_patterns
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
-from latentree.models.expectation import Expectation
-from latentree.models.patterns import compile_patterns
-from latentree.structure import cl_grouping
-from latentree.table import Table, as_table
+from latentree.structure import _cl_grouping as cl_grouping
 
 
 def best_time(function: Callable[[], object], seconds: float = 1.0) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 
 import latentree as lt
 from common import data_folder, newsgroups, show, stocks
-from latentree.search import learn_model
+from latentree.methods import learn_model
 
 # method: (options, BIC needed, the paper's BIC, the original program's best)
 NEWSGROUPS = {

@@ -27,7 +27,7 @@ DECIMALS = {True: "yes", False: "NO"}
 
 def refined(table, **options):
     clock = time.perf_counter()
-    model, report = lt.search.learn_model(table, "refined", random_state=0, **options)
+    model, report = lt.methods.learn_model(table, "refined", random_state=0, **options)
     return model, report, time.perf_counter() - clock
 
 

@@ -33,12 +33,12 @@ import scipy.sparse
 import latentree as lt
 from common import show
 from latentree import information_distances, metrics, simulate, structure
-from latentree.counting import packed_states
-from latentree.em.fit import make_problem
-from latentree.pairwise import state_counts
-from latentree.parts import cut_table
-from latentree.statistics import gather
-from latentree.structure.spanning import spanning_edges
+from latentree.data import cut_table
+from latentree.distances import gather
+from latentree.distances._counting import packed_states
+from latentree.distances._pairwise import state_counts
+from latentree.em._fit import make_problem
+from latentree.structure._spanning import spanning_edges
 
 Options = argparse.Namespace
 
@@ -274,7 +274,7 @@ _STATISTICS = """
 import sys, time
 import numpy as np
 import scale, latentree as lt
-from latentree.statistics import gather
+from latentree.distances import gather
 path, way, out = sys.argv[1:]
 start = time.perf_counter()
 r = scale.by_hand(path) if way == "hand" else gather(lt.as_parts(path)).dependence().lower()
@@ -321,7 +321,7 @@ def cluster(options: Options) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/rows.parquet"
         pq.write_table(pa.table({f"v{j}": X[:, j] for j in range(m)}), path)
-        local, one = timed(lambda: lt.search.learn_model(lt.as_parts(path), "clrg", **fit))
+        local, one = timed(lambda: lt.methods.learn_model(lt.as_parts(path), "clrg", **fit))
         lines.append(["one process", f"{local:.1f}", "", ""])
         for workers, killed in ((2, False), (4, False), (4, True)):
             with (
@@ -338,7 +338,7 @@ def cluster(options: Options) -> None:
 
                 def learn(client=client, kill=kill):
                     parts = lt.as_parts(path, client=client)
-                    return lt.search.learn_model(parts, "clrg", progress=kill, **fit)
+                    return lt.methods.learn_model(parts, "clrg", progress=kill, **fit)
 
                 seconds, found = timed(learn)
             same = np.array_equal(found.model.tree.parent, one.model.tree.parent)

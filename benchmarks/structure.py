@@ -25,9 +25,9 @@ import warnings
 import numpy as np
 
 from latentree import simulate, structure
-from latentree._kernels.joining import join_neighbours
-from latentree._kernels.ranges import max_difference
-from latentree._kernels.spanning import minimum_spanning_tree
+from latentree._kernels.structure.joining import join_neighbours
+from latentree._kernels.structure.ranges import max_difference
+from latentree._kernels.structure.spanning import minimum_spanning_tree
 from latentree.distances import Distances, information_distances
 
 NATIVE_LIMIT = 300  # seconds that a native program gets
@@ -186,7 +186,7 @@ def bench_recursive_grouping(sizes, rng):
 
 def kernel_share(distances):
     """Share of the time of one relaxed run that the m³ kernel takes."""
-    module = importlib.import_module("latentree.structure.recursive_grouping")
+    module = importlib.import_module("latentree.structure._recursive_grouping")
     inside = [0.0]
     plain = module.max_difference
 

@@ -12,7 +12,7 @@ from experiments.results import LEARNERS, Unit
 from experiments.samples import METHODS, PAPER_SIZE, STRENGTH, TREES, timed, warm_up
 from latentree import metrics, simulate, structure
 from latentree.em import Budget
-from latentree.em.starts import edge_signs
+from latentree.em._starts import edge_signs
 
 PARTS = LEARNERS
 FAMILIES = {

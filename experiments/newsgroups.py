@@ -20,9 +20,8 @@ from experiments.results import ALL, Unit
 from experiments.samples import timed, warm_up
 from experiments.stocks import fingerprint
 from latentree.datasets import Dataset
-from latentree.files.encode import encode
-from latentree.search import learn_model
-from latentree.search.learn import BY_SCORES, learn_tree
+from latentree.methods import BY_SCORES, learn_model, learn_tree
+from latentree.models._encode import encode
 
 PARTS = ALL
 METHODS = ("chow_liu", "lcm", "bin", "nj", "rg", "clnj", "clrg", "reg_clnj", "reg_clrg")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import latentree
-from latentree.files.disk import write_bytes
+from latentree._disk import write_bytes
 
 LIBRARY = Path(latentree.__file__).parent
 HERE = Path(__file__).parent

@@ -14,8 +14,8 @@ import latentree as lt
 from experiments.results import ALL, Unit
 from experiments.samples import timed, warm_up
 from latentree.datasets import Dataset
-from latentree.files.encode import encode
-from latentree.search.learn import learn_tree
+from latentree.methods import learn_tree
+from latentree.models._encode import encode
 
 PARTS = ALL
 METHODS = ("chow_liu", "nj", "rg", "clnj", "clrg")

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import latentree as lt
-from latentree import files
+from latentree import inference
+from latentree.data import _parts as rows
 from latentree.em import Budget
 from latentree.errors import FileError
-from latentree.parts import rows
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -146,7 +146,11 @@ def test_stepwise_and_results_on_workers(client, tmp_path):
         for engine in (client, None)
     )  # fmt: skip
     np.testing.assert_allclose(parameters(ours), parameters(theirs), rtol=0, atol=1e-10)
-    for write_results in (files.write_imputed, files.write_scores, files.write_posteriors):
+    for write_results in (
+        inference.write_imputed,
+        inference.write_scores,
+        inference.write_posteriors,
+    ):
         write_results(ours, path, tmp_path / "ours.parquet", client=client)
         write_results(ours, path, tmp_path / "theirs.parquet")
         first, second = (pq.read_table(tmp_path / f"{who}.parquet") for who in ("ours", "theirs"))
@@ -165,7 +169,7 @@ def test_a_worker_that_is_killed_changes_nothing(cluster, client, tmp_path):
             seen.append(victim)
 
     parts = lt.as_parts(tmp_path / "data.parquet", client=client)
-    fitted = lt.search.learn_model(
+    fitted = lt.methods.learn_model(
         parts, "clrg", n_starts=1, random_state=0, budget=Budget(max_steps=12), progress=kill
     )
     assert len(seen) == 1

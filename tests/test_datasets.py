@@ -7,9 +7,9 @@ from importlib import resources
 import numpy as np
 import pytest
 
+from latentree.data import as_table
 from latentree.datasets import load_holzinger, load_newsgroups, load_sp100, load_stocks
 from latentree.errors import DataError, MissingExtraError
-from latentree.table import as_table
 
 BUNDLED = [load_holzinger, load_stocks]
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from latentree import distances as module
+from latentree.data import Schema, as_table
 from latentree.distances import Distances, as_distances, information_distances
+from latentree.distances import _distances as module
 from latentree.errors import DataError, DataWarning, DistanceError
-from latentree.table import Schema, as_table
 
 ALL = slice(None)
 seeds = st.integers(0, 2**32 - 1)

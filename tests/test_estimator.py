@@ -135,7 +135,7 @@ def test_weights_clone_pipeline_and_search(real):
     assert search.best_params_["method"] != "chow_liu"
 
 
-@pytest.mark.parametrize("method", lt.search.METHODS)
+@pytest.mark.parametrize("method", lt.methods.METHODS)
 def test_every_method(method, coded):
     learned = lt.LatentTree(method=method, random_state=0).fit(coded)
     assert np.isfinite(learned.score(coded))
@@ -194,8 +194,8 @@ def test_mistakes_are_named(real):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(lt.parts.rows, "PART_CELLS", 64 * 8)
-    monkeypatch.setattr(lt.parts.rows, "STATE_CELLS", 64 * 8)
+    monkeypatch.setattr(lt.data._parts, "PART_CELLS", 64 * 8)
+    monkeypatch.setattr(lt.data._parts, "STATE_CELLS", 64 * 8)
 
 
 def as_parquet(X, path, names=None):

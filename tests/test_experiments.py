@@ -139,7 +139,7 @@ def test_the_version_is_that_of_the_code(tmp_path, monkeypatch):
     results.version.cache_clear()
     changed = results._code
     monkeypatch.setattr(
-        results, "_code", lambda file: changed(file) + ("x" if file.name == "learn.py" else "")
+        results, "_code", lambda file: changed(file) + ("x" if file.name == "_fit.py" else "")
     )
     assert results.version("stocks") != first
     results.version.cache_clear()

@@ -14,8 +14,9 @@ import pytest
 from scipy.io import savemat
 from scipy.sparse import csc_array
 
-from latentree.datasets import fetching, load_newsgroups
-from latentree.datasets.fetching import FILE, digest
+from latentree.datasets import _fetching as fetching
+from latentree.datasets import load_newsgroups
+from latentree.datasets._fetching import FILE, digest
 from latentree.errors import DataError, FileError, MissingExtraError
 
 WORDS = ("car", "god", "nasa", "windows", "über")

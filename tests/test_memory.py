@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from latentree import memory
+from latentree import _memory as memory
 from latentree.errors import LatentTreeError, MemoryBudgetError
 
 

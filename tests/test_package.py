@@ -118,8 +118,8 @@ def test_kernels_run_where_no_cache_can_be_written(tmp_path):
     nowhere = tmp_path / "latentree" / "_kernels" / "__pycache__"
     nowhere.write_text("not a folder")
     code = (
-        STAR + "from latentree._kernels import trees;"
-        "print(latentree.__file__, type(trees.preorder._cache).__name__, tree.diameter())"
+        STAR + "from latentree._kernels import tree as kernels;"
+        "print(latentree.__file__, type(kernels.preorder._cache).__name__, tree.diameter())"
     )
     printed = run(
         code,
@@ -134,7 +134,7 @@ def test_kernels_run_where_no_cache_can_be_written(tmp_path):
 
 def test_kernels_are_cached_where_that_is_possible(tmp_path):
     run(STAR + "print(tree.diameter())", NUMBA_CACHE_DIR=str(tmp_path))
-    assert list(tmp_path.rglob("trees.preorder*.nbi"))
+    assert list(tmp_path.rglob("tree.preorder*.nbi"))
 
 
 RESULTS = """

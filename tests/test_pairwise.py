@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from latentree import counting, pairwise
+from latentree.data import Schema, Table, as_table
+from latentree.distances import _counting as counting
+from latentree.distances import _pairwise as pairwise
 from latentree.distances import information_distances
 from latentree.errors import DataError
-from latentree.table import Schema, Table, as_table
 
 ALL = slice(None)
 seeds = st.integers(0, 2**32 - 1)
@@ -349,7 +350,7 @@ def test_tiles_and_chunks_do_not_change_the_result(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(pairwise, "_CHUNK_CELLS", 64)
     monkeypatch.setattr(pairwise, "_TILE", 4)
     monkeypatch.setattr(pairwise.Dependence, "tile", 4)
-    monkeypatch.setattr("latentree.table.checks._CHUNK_CELLS", 32)
+    monkeypatch.setattr("latentree.data._checks._CHUNK_CELLS", 32)
     for table, lower, info in zip(tables, before, infos, strict=True):
         assert np.allclose(np.tril(pairwise.dependence(table).lower()), np.tril(lower))
         assert np.allclose(pairwise.mutual_information(table), info)

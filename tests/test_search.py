@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import latentree as lt
-from latentree import search, simulate
+from latentree import methods, search, simulate
 from latentree.errors import DataError, ModelError
-from latentree.search.regularized import _Search
-from latentree.structure.problem import Problem
-from latentree.structure.spanning import spanning_edges
+from latentree.search._regularized import _Search
+from latentree.structure._problem import Problem
+from latentree.structure._spanning import spanning_edges
 
 
 def draw(family, tree, n, rng, strength):
@@ -91,7 +91,7 @@ def test_regularized_grouping_finds_a_double_star(subroutine, family):
     halves = frozenset([frozenset(range(5)), frozenset(range(5, 10))])
     assert halves in model.tree.bipartitions()
     assert set(model.tree.degrees[:10]) == {1}
-    without, plain = search.learn_model(X, "chow_liu")
+    without, plain = methods.learn_model(X, "chow_liu")
     assert without.tree.n_hidden == 0
     assert report.bic_score > plain.bic_score
 
@@ -153,36 +153,36 @@ def test_missing_cells_weights_and_blocks():
     assert np.isfinite(report.log_likelihood)
 
 
-@pytest.mark.parametrize("method", search.METHODS)
+@pytest.mark.parametrize("method", methods.METHODS)
 def test_every_method_takes_missing_real_cells(method):
     rng = np.random.default_rng(11)
     X = draw("gaussian", simulate.double_star(8), 500, rng, (0.6, 0.8))
     X[rng.random(X.shape) < 0.1] = np.nan
-    model, report = search.learn_model(X, method, random_state=0)
+    model, report = methods.learn_model(X, method, random_state=0)
     assert model.tree.n_observed == 8
     assert np.isfinite(report.log_likelihood)
 
 
-@pytest.mark.parametrize("method", search.METHODS)
+@pytest.mark.parametrize("method", methods.METHODS)
 @pytest.mark.parametrize("family", ["gaussian", "discrete"])
 def test_every_method_learns_by_name(method, family):
     rng = np.random.default_rng(10)
     tree = simulate.double_star(8)
     X = draw(family, tree, 1_000, rng, (0.6, 0.8))
-    model, report = search.learn_model(X, method, random_state=0)
+    model, report = methods.learn_model(X, method, random_state=0)
     assert report.bic_score == pytest.approx(lt.metrics.bic_score(model, X))
-    again, _ = search.learn_model(X, method, random_state=0)
+    again, _ = methods.learn_model(X, method, random_state=0)
     assert again.tree == model.tree
 
 
 def test_unknown_methods_are_named():
     with pytest.raises(ModelError, match="method is 'magic', but must be one of chow_liu, nj"):
-        search.learn_model(np.zeros((3, 3)), "magic")
+        methods.learn_model(np.zeros((3, 3)), "magic")
 
 
 def test_chow_liu_of_the_newsgroups_has_the_published_likelihood(paper_data):
     words = np.loadtxt(paper_data / "newsgroups.csv.gz", delimiter=",", skiprows=1, dtype=np.int8)
-    _, report = search.learn_model(words, "chow_liu")
+    _, report = methods.learn_model(words, "chow_liu")
     assert report.method == "closed form"
     assert report.log_likelihood == pytest.approx(-238_712.6, abs=0.05)
     assert report.bic_score == pytest.approx(-239_677.3, abs=0.05)

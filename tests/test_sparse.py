@@ -8,8 +8,8 @@ from scipy import sparse
 
 import latentree as lt
 from latentree import simulate
+from latentree.distances._states import DistinctRows
 from latentree.errors import MemoryBudgetError
-from latentree.statistics.states import DistinctRows
 
 MOST_CELLS = 1 << 16
 

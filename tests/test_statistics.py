@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis.extra.numpy import arrays
 
 import latentree as lt
-from latentree._kernels.distinct import number_rows
+from latentree._kernels.distances.distinct import number_rows
+from latentree.data import Table, as_table, cut_table
+from latentree.data import _parts as rows
+from latentree.distances import Statistics, gather
+from latentree.distances._pairwise import correlations, mutual_information
+from latentree.distances._real import RealSums, Units
 from latentree.errors import DataError, DataWarning
-from latentree.pairwise import correlations, mutual_information
-from latentree.parts import cut_table, rows
-from latentree.statistics import Statistics, gather
-from latentree.statistics.real import RealSums, Units
-from latentree.table import Table, as_table
 
 
 def real_table(rng, n=300, m=5, missing=0.0, weighted=False, shift=0.0):

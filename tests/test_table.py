@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
+from latentree.data import Schema, Table, as_table
 from latentree.errors import DataError, DataWarning
-from latentree.table import Schema, Table, as_table
 
 
 def decoded(table: Table) -> list[list[object]]:

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
+from latentree.data import Schema, as_table
+from latentree.data._checks import duplicate_columns
 from latentree.errors import DataError, DataWarning
-from latentree.table import Schema, as_table
-from latentree.table.checks import duplicate_columns
 
 
 class DaskLike:

@@ -22,7 +22,7 @@ from experiments.report.writing import (
     table,
 )
 from latentree import plot_tree
-from latentree.files.decode import decode
+from latentree.models._decode import decode
 
 Learned = dict[str, list[dict[str, Any]]]
 

@@ -21,7 +21,7 @@ from experiments.report.writing import (
 )
 from experiments.stocks import INDUSTRIES, METHODS, load
 from latentree import plot_tree
-from latentree.files.decode import decode
+from latentree.models._decode import decode
 
 DRAWN = "clnj"
 

@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from latentree import (
+        data,
         datasets,
+        distances,
         em,
         errors,
-        files,
+        formats,
+        inference,
+        methods,
         metrics,
         models,
         plot,
@@ -21,15 +25,13 @@ if TYPE_CHECKING:
         simulate,
         structure,
     )
+    from latentree.data import Schema, Table, as_parts, as_table
     from latentree.distances import Distances, information_distances
     from latentree.em import fit_parameters
     from latentree.estimator import LatentTree
     from latentree.explorer import write_explorer
-    from latentree.files import load
-    from latentree.files.parts import as_parts
-    from latentree.models import DiscreteTreeModel, GaussianTreeModel
+    from latentree.models import DiscreteTreeModel, GaussianTreeModel, load
     from latentree.plot import plot_tree
-    from latentree.table import Schema, Table, as_table
     from latentree.tree import Tree
 
 __version__ = "0.1.0"
@@ -39,22 +41,26 @@ _HOME = {
     "Distances": "latentree.distances",
     "GaussianTreeModel": "latentree.models",
     "LatentTree": "latentree.estimator",
-    "Schema": "latentree.table",
-    "Table": "latentree.table",
+    "Schema": "latentree.data",
+    "Table": "latentree.data",
     "Tree": "latentree.tree",
-    "as_parts": "latentree.files.parts",
-    "as_table": "latentree.table",
+    "as_parts": "latentree.data",
+    "as_table": "latentree.data",
     "fit_parameters": "latentree.em",
     "information_distances": "latentree.distances",
-    "load": "latentree.files",
+    "load": "latentree.models",
     "plot_tree": "latentree.plot",
     "write_explorer": "latentree.explorer",
 }
 _MODULES = (
+    "data",
     "datasets",
+    "distances",
     "em",
     "errors",
-    "files",
+    "formats",
+    "inference",
+    "methods",
     "metrics",
     "models",
     "plot",
@@ -73,13 +79,17 @@ __all__ = [
     "Tree",
     "as_parts",
     "as_table",
+    "data",
     "datasets",
+    "distances",
     "em",
     "errors",
-    "files",
     "fit_parameters",
+    "formats",
+    "inference",
     "information_distances",
     "load",
+    "methods",
     "metrics",
     "models",
     "plot",

@@ -14,25 +14,23 @@ from sklearn.base import BaseEstimator, DensityMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from latentree.data import Parts, Table, as_parts, as_table, cut_table, is_parted
+from latentree.distances import Statistics, gather
 from latentree.em import Budget, Fitted, fit_parameters
 from latentree.errors import DataError, ModelError
-from latentree.files.parts import as_parts, is_parted
-from latentree.files.results import (
+from latentree.inference import (
     blocks_of,
     impute_part,
     infer_part,
+    node_number,
     posterior_names,
     score_part,
 )
+from latentree.methods import BY_SCORES, METHODS, learn_model
 from latentree.models import DiscreteTreeModel
-from latentree.models.evidence import Node, node_number
-from latentree.parts import Parts, cut_table
-from latentree.search.learn import BY_SCORES, METHODS, learn_model, learn_tree
-from latentree.statistics import Statistics, gather
-from latentree.table import Table, as_table
+from latentree.search import learn_tree
 from latentree.tree import Tree
-from latentree.tree.build import FloatArray
-from latentree.writing import PathLike
+from latentree.typing import FloatArray, Node, PathLike
 
 try:  # scikit-learn 1.9 and later
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -453,7 +451,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         if "model_" not in self.__dict__:
             return plain
         # Pictures are a layer above: looked up when a notebook asks, not imported.
-        notebook = importlib.import_module("latentree.plot.notebook")
+        notebook = importlib.import_module("latentree.plot._notebook")
         return str(notebook.fitted_html(self)) + plain
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latentree.data import Table, as_table
 from latentree.errors import ModelError, TreeError
+from latentree.inference import chunks
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
-from latentree.models.evidence import chunks
-from latentree.table import Table, as_table
 from latentree.tree import Tree
-from latentree.tree.build import FloatArray, IntArray
+from latentree.typing import FloatArray, IntArray
 
 Model = GaussianTreeModel | DiscreteTreeModel
 

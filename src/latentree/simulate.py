@@ -14,7 +14,7 @@ import numpy as np
 from latentree.errors import ModelError, TreeError
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
 from latentree.tree import Tree
-from latentree.tree.build import FloatArray, IntArray
+from latentree.typing import FloatArray, IntArray
 
 Random = np.random.Generator | int
 Range = tuple[float, float]

@@ -9,7 +9,7 @@ import pytest
 
 from latentree import simulate
 from latentree.cli import main
-from latentree.files.writers import write_table
+from latentree.data._files._writers import write_table
 
 NAMES = ["a", "b", "c", "d", "e", "f"]
 

@@ -7,16 +7,19 @@ import json
 import numpy as np
 import pytest
 
-from latentree import files, metrics
-from latentree.cli import app, demo, hidden, outputs
-from latentree.cli.data import described
+from latentree import formats, metrics, models
+from latentree import methods as learn_module
+from latentree.cli import _app as app
+from latentree.cli import _demo as demo
+from latentree.cli import _hidden as hidden
+from latentree.cli import _outputs as outputs
+from latentree.cli._data import described
+from latentree.data import as_table
+from latentree.data._files._tables import read_table
+from latentree.data._files._writers import write_table
 from latentree.datasets import load_holzinger
-from latentree.files.tables import read_table
-from latentree.files.writers import write_table
+from latentree.methods import METHODS
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
-from latentree.search import METHODS
-from latentree.search import learn as learn_module
-from latentree.table import as_table
 from latentree.tree import Tree
 
 
@@ -64,7 +67,7 @@ def test_learn_for_machines(run, made, tmp_path):
     assert found["n_hidden"] == 0
     assert found["hidden"] == []
     assert found["files"] == {"model": str(out_file)}
-    model, report = files.load(out_file), files.load_report(out_file)
+    model, report = models.load(out_file), models.load_report(out_file)
     assert found["n_parameters"] == model.n_parameters == 9
     assert report["method"] == "chow_liu"
     assert report["n_samples"] == 300
@@ -78,7 +81,7 @@ def test_learn_for_machines(run, made, tmp_path):
 def test_learning_twice_gives_the_same_file(run, made, tmp_path):
     for name in ("one.json", "two.json"):
         run("learn", made / "words.csv", "-q", "--method", "lcm", "--out", tmp_path / name)
-    one, two = (files.load(tmp_path / name) for name in ("one.json", "two.json"))
+    one, two = (models.load(tmp_path / name) for name in ("one.json", "two.json"))
     np.testing.assert_array_equal(one.theta, two.theta)
 
 
@@ -252,7 +255,7 @@ def test_infer_gives_means_or_probabilities(run, made, tmp_path):
     lines = out.splitlines()
     assert lines[0] == "h1,h2"
     assert len(lines) == 401
-    model = files.load(made / "real.json")
+    model = models.load(made / "real.json")
     expected = model.posterior(data_of(made / "real.csv")).mean
     np.testing.assert_array_equal(np.loadtxt(lines[1:], delimiter=","), expected)
 
@@ -288,7 +291,7 @@ def test_impute_fills_and_keeps(run, made, tmp_path):
     filled = data_of(tmp_path / "f.tsv").values
     assert not np.isnan(filled).any()
     np.testing.assert_array_equal(filled[~gaps], values[~gaps])
-    expected = files.load(made / "real.json").impute(np.where(gaps, np.nan, values))
+    expected = models.load(made / "real.json").impute(np.where(gaps, np.nan, values))
     np.testing.assert_array_equal(filled, expected)
 
 
@@ -304,7 +307,7 @@ def test_impute_gives_labels(run, made, tmp_path):
 
 def test_score_sums_up_to_the_likelihood(run, made):
     _, out, err = run("score", made / "words.json", made / "words.csv")
-    model, table = files.load(made / "words.json"), data_of(made / "words.csv")
+    model, table = models.load(made / "words.json"), data_of(made / "words.csv")
     each = np.loadtxt(out.splitlines()[1:])
     np.testing.assert_array_equal(each, model.log_likelihood(table))
     assert "a row" in err
@@ -329,9 +332,9 @@ def test_sample_draws_what_the_seed_says(run, made, tmp_path):
 @pytest.mark.parametrize("name", ["t.nwk", "t.graphml", "t.dot", "t.json", "t.bif", "t.gexf"])
 def test_export(run, made, tmp_path, name):
     assert run("export", made / "words.json", tmp_path / name)[0] == 0
-    model = files.load(made / "words.json")
+    model = models.load(made / "words.json")
     # a model file there is already: JSON is the tree's nodes and edges
-    files.export(model.tree if name == "t.json" else model, tmp_path / f"own-{name}")
+    formats.export(model.tree if name == "t.json" else model, tmp_path / f"own-{name}")
     assert (tmp_path / name).read_bytes() == (tmp_path / f"own-{name}").read_bytes()
 
 
@@ -352,7 +355,7 @@ def test_plot(run, made, tmp_path):
 def test_show_draws_the_tree(run, made):
     code, out, _ = run("show", made / "real.json")
     assert code == 0
-    model = files.load(made / "real.json")
+    model = models.load(made / "real.json")
     assert model.distance_tree().draw() in out
     assert "\nNumbers are information distances to the node above: " in out
     assert out.splitlines()[0] == (
@@ -380,7 +383,7 @@ def test_show_measures_trees_without_information_distances(run, tmp_path):
 
 
 def test_names_cannot_command_the_terminal(run, made, tmp_path):
-    model = files.load(made / "real.json")
+    model = models.load(made / "real.json")
     nasty = ["\x1b[31mred", "[bold]b[/]", "c\x07", ":smile:", "e" * 200, "f", "h1", "h2"]
     type(model)(model.tree.renamed(nasty), model.correlations).save(tmp_path / "n.json")
     code, out, _ = run("show", tmp_path / "n.json")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from conftest import NAMES
-from latentree.cli import data
-from latentree.files.tables import read_table
-from latentree.files.writers import write_table
-from latentree.parts import rows
+from latentree.cli import _data as data
+from latentree.data import _parts as rows
+from latentree.data._files._tables import read_table
+from latentree.data._files._writers import write_table
 
 
 @pytest.fixture(autouse=True)

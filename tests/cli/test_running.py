@@ -17,8 +17,8 @@ import pytest
 import latentree as lt
 from latentree import __version__
 from latentree.cli import main
+from latentree.data._files._writers import write_table
 from latentree.errors import LatentTreeError
-from latentree.files.writers import write_table
 
 LATENTREE = [sys.executable, "-m", "latentree"]
 
@@ -218,7 +218,7 @@ def test_too_little_memory_is_a_mistake(run, made, monkeypatch):
     def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("latentree.cli.data.read_table", fail)
+    monkeypatch.setattr("latentree.cli._data.read_table", fail)
     code, _, err = run("learn", made / "real.csv")
     assert code == 1
     assert "not enough memory" in err
@@ -228,7 +228,7 @@ def test_defects_are_not_hidden(made, monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("latentree.cli.data.read_table", fail)
+    monkeypatch.setattr("latentree.cli._data.read_table", fail)
     with pytest.raises(ZeroDivisionError):
         main(["learn", str(made / "real.csv")])
 
@@ -247,7 +247,7 @@ def test_warnings_are_one_line(run, tmp_path):
 @pytest.mark.parametrize("absent", ["typer", "rich"])
 def test_without_the_extra_it_says_what_to_install(run, monkeypatch, absent):
     for name in list(sys.modules):
-        if name.partition(".")[0] in (absent, "typer") or name == "latentree.cli.app":
+        if name.partition(".")[0] in (absent, "typer") or name == "latentree.cli._app":
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, absent, None)  # as if it were not installed
     code, out, err = run("--help")
@@ -329,14 +329,14 @@ def test_an_interrupt_is_clean(tmp_path):
 
 
 def test_an_interrupt_that_was_dropped_ends_the_command_later(run, made, monkeypatch):
-    learn_model = lt.search.learn_model
+    learn_model = lt.methods.learn_model
 
     def deaf(*arguments, **options):
         with contextlib.suppress(BaseException):
             signal.raise_signal(signal.SIGINT)
         return learn_model(*arguments, **options)
 
-    monkeypatch.setattr("latentree.cli.learning.learn_model", deaf)
+    monkeypatch.setattr("latentree.cli._learning.learn_model", deaf)
     code, out, err = run("compare", made / "real.csv", "-q", "--methods", "nj,rg")
     assert (code, out, err) == (130, "", "interrupted\n")
 
@@ -346,7 +346,7 @@ def test_an_interrupt_while_kernels_are_compiled_waits_for_them(run, made, monke
     compiling = types.FunctionType(
         _interrupt_and_go_on.__code__, {**globals(), "__name__": "llvmlite.binding.x"}
     )
-    learn_model, done = lt.search.learn_model, []
+    learn_model, done = lt.methods.learn_model, []
 
     def learn(*arguments, **options):
         compiling()
@@ -354,7 +354,7 @@ def test_an_interrupt_while_kernels_are_compiled_waits_for_them(run, made, monke
         time.sleep(10)
         return learn_model(*arguments, **options)
 
-    monkeypatch.setattr("latentree.cli.learning.learn_model", learn)
+    monkeypatch.setattr("latentree.cli._learning.learn_model", learn)
     clock = time.monotonic()
     code, out, err = run("compare", made / "real.csv", "-q", "--methods", "nj,rg")
     assert (code, out, err) == (130, "", "interrupted\n")
@@ -371,7 +371,7 @@ def test_an_interrupt_leaves_no_file(run, made, tmp_path, monkeypatch):
     def interrupt(*_, **__):
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("latentree.cli.learning.learn_model", interrupt)
+    monkeypatch.setattr("latentree.cli._learning.learn_model", interrupt)
     code, out, err = run("learn", made / "real.csv", "-q", "--out", tmp_path / "m.json")
     assert (code, out, err) == (130, "", "interrupted\n")
     assert not list(tmp_path.iterdir())
@@ -379,7 +379,7 @@ def test_an_interrupt_leaves_no_file(run, made, tmp_path, monkeypatch):
 
 
 def test_an_interrupt_ends_a_refinement_with_the_best_so_far(run, made, tmp_path, monkeypatch):
-    from latentree.search.refinement import rounds
+    from latentree.search._refinement import _rounds as rounds
 
     accept = rounds.Rounds._accept
 
@@ -453,6 +453,6 @@ def test_every_error_of_ours_is_a_mistake(run, made, monkeypatch):
     def fail(*_, **__):
         raise LatentTreeError("first\nsecond \x1b[31m")
 
-    monkeypatch.setattr("latentree.cli.data.read_table", fail)
+    monkeypatch.setattr("latentree.cli._data.read_table", fail)
     code, _, err = run("learn", made / "real.csv")
     assert (code, err) == (1, "error: first second �[31m\n")

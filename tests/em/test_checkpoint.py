@@ -14,7 +14,7 @@ import pytest
 
 import latentree as lt
 from latentree.em import Budget
-from latentree.em.checkpoint import Checkpoint
+from latentree.em._checkpoint import Checkpoint
 from latentree.errors import FileError
 
 KINDS = {
@@ -138,7 +138,7 @@ def test_objects_in_a_checkpoint_are_never_loaded(tmp_path):
 KILLED = """
 import sys
 import latentree as lt
-from latentree.em.checkpoint import Checkpoint
+from latentree.em._checkpoint import Checkpoint
 
 first = Checkpoint.__init__
 Checkpoint.__init__ = lambda self, path, identity: first(self, path, identity, 0.0)

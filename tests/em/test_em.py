@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 import latentree as lt
 from latentree import simulate
+from latentree.data import Table
 from latentree.em import Budget, fit_parameters
-from latentree.em.driver import Driver
-from latentree.em.fit import condensed, make_problem, table_of
-from latentree.em.starts import edge_signs, node_signs, spread_signs
+from latentree.em._driver import Driver
+from latentree.em._fit import condensed, make_problem, table_of
+from latentree.em._starts import edge_signs, node_signs, spread_signs
 from latentree.errors import DataError, ModelError
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
-from latentree.table import Table
 
 seeds = st.integers(0, 2**32 - 1)
 FAMILIES = ["gaussian", "discrete", "symmetric"]
@@ -65,7 +65,7 @@ def test_the_guard_rejects_a_jump_that_goes_down():
 
     class Stubborn:
         def step(self, point):
-            from latentree.em.driver import Step
+            from latentree.em._driver import Step
 
             value = -float(((point - 1.0) ** 2).sum())
             return Step(value, value, point + 0.05 * (1.0 - point))
@@ -262,7 +262,7 @@ def test_fits_from_distances_on_demand(monkeypatch):
     truth = simulate.random_gaussian_model(simulate.hidden_markov(12), rng, (0.6, 0.8), 0.5)
     X = truth.sample(2_000, rng)
     expected, _ = lt.fit_parameters(truth.distance_tree(), X, n_starts=1)
-    monkeypatch.setattr("latentree.distances._DENSE_SHARE", 0.0)
+    monkeypatch.setattr("latentree.distances._distances._DENSE_SHARE", 0.0)
     model, _ = lt.fit_parameters(truth.distance_tree(), X, n_starts=1)
     np.testing.assert_allclose(model.correlation(), expected.correlation(), atol=1e-3)
 

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 import latentree as lt
-from latentree.em import Budget, counting
-from latentree.em.fit import data_of, make_problem, start_points
-from latentree.em.stepwise import stepwise_starts
+from latentree.data import Table, as_table, cut_table
+from latentree.data import _parts as rows
+from latentree.data import _pieces as pieces
+from latentree.distances import gather
+from latentree.em import Budget
+from latentree.em import _counting as counting
+from latentree.em._fit import data_of, make_problem, start_points
+from latentree.em._stepwise import stepwise_starts
 from latentree.errors import DataError
-from latentree.parts import cut_table, pieces, rows
-from latentree.statistics import gather
-from latentree.table import Table, as_table
 
 N = 700
 

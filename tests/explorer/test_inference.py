@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, simulate
-from latentree.explorer.bundle import joined
-from latentree.explorer.payload import payload
+from latentree.explorer._bundle import joined
+from latentree.explorer._payload import payload
 
 pytestmark = pytest.mark.skipif(
     shutil.which("node") is None, reason="node is not installed: it runs the page's inference"
@@ -201,7 +201,7 @@ def test_information_between_nodes_agrees_with_python():
 
 
 def test_edges_are_drawn_as_in_the_pictures():
-    plot = pytest.importorskip("latentree.plot.strength")
+    plot = pytest.importorskip("latentree.plot._strength")
     rng = np.random.default_rng(4)
     models = [random_gaussian(rng, 20), random_discrete(rng, 20)]
     found = in_node(INFLUENCE, [payload(model, "") for model in models])

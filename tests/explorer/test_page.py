@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tests.explorer.browser import Browser, missing
 
-from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, files, simulate
+from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, formats, models, simulate
 from latentree.explorer import write_explorer
 
 pytestmark = pytest.mark.skipif(
@@ -327,7 +327,7 @@ def test_deep_and_wide_trees(browser, tmp_path, kind):
     row = next(r for r in table_of(browser) if r["node"] == tree.names[h] and r["state"] == "1")
     assert float(row["posterior"]) == pytest.approx(model.conditional(h, {7: 1})[1], abs=1e-9)
     text = browser.run("return window.latentreeExplorer.toNewick()")
-    assert files.from_newick(text, observed=tree.names[: tree.n_observed]) == tree
+    assert formats.from_newick(text, observed=tree.names[: tree.n_observed]) == tree
 
 
 def test_the_list_holds_every_node(browser, tmp_path):
@@ -482,7 +482,7 @@ def test_the_model_comes_back_from_its_json(browser, tmp_path, model):
     show(browser, tmp_path, model)
     path = tmp_path / "model.json"
     path.write_text(browser.run("return window.latentreeExplorer.toModelFile()"), "utf-8")
-    loaded = files.load(path)
+    loaded = models.load(path)
     assert loaded.tree.names == model.tree.names
     assert loaded.tree.parent.tolist() == model.tree.parent.tolist()
     assert loaded.schema == model.schema
@@ -500,7 +500,7 @@ def test_the_tree_comes_back_from_its_newick(browser, tmp_path):
     model = GaussianTreeModel.from_distances(tree)
     show(browser, tmp_path, model)
     text = browser.run("return window.latentreeExplorer.toNewick()")
-    back = files.from_newick(text, observed=names)
+    back = formats.from_newick(text, observed=names)
     assert back == tree
     assert np.allclose(back.path_lengths(), tree.path_lengths())
 

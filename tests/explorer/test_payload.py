@@ -13,8 +13,8 @@ import pytest
 from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, simulate
 from latentree.errors import DataError, ModelError
 from latentree.explorer import write_explorer
-from latentree.explorer.bundle import SCRIPTS, as_json, joined
-from latentree.explorer.payload import payload
+from latentree.explorer._bundle import SCRIPTS, as_json, joined
+from latentree.explorer._payload import payload
 
 STAR = Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
 GAUSSIAN = GaussianTreeModel(STAR, [0.8, 0.5, -0.5, 0], [1, 2, 3], [1, 0.5, 2])

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given, settings
 from made import NASTY, discrete_models, gaussian_models, identical, named_trees, texts, xml_texts
 
-from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, files
+from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, formats, models
 from latentree.errors import FileError, MissingExtraError
-from latentree.files import suffixes
+from latentree.formats import _suffixes as suffixes
 
 STAR = Tree([3, 3, 3, -1], [0.5, 0.25, 2, 0], n_observed=3, names=["a", "b", "c", "h"])
 NOISY = [[0.9, 0.1], [0.2, 0.8]]
@@ -44,7 +44,7 @@ def tree_of_graph(graph: nx.Graph, name: str) -> Tree:
 
 @given(named_trees(xml_texts))
 def test_graphml_round_trip(tree):
-    again = files.from_graphml(files.to_graphml(tree))
+    again = formats.from_graphml(formats.to_graphml(tree))
     assert again == tree
     assert again.names == tree.names  # hidden ones too
 
@@ -52,36 +52,36 @@ def test_graphml_round_trip(tree):
 @settings(max_examples=50)
 @given(named_trees(xml_texts))
 def test_networkx_reads_our_graphml(tree):
-    assert tree_of_graph(nx.parse_graphml(files.to_graphml(tree)), "name") == tree
+    assert tree_of_graph(nx.parse_graphml(formats.to_graphml(tree)), "name") == tree
 
 
 @settings(max_examples=50)
 @given(named_trees(xml_texts))
 def test_networkx_reads_our_gexf(tree):
-    graph = nx.read_gexf(io.BytesIO(files.to_gexf(tree).encode()))
+    graph = nx.read_gexf(io.BytesIO(formats.to_gexf(tree).encode()))
     assert tree_of_graph(graph, "label") == tree
 
 
 def test_gexf_does_not_hold_the_date():
-    assert "lastmodified" not in files.to_gexf(STAR)
-    assert files.to_gexf(STAR) == files.to_gexf(STAR)
+    assert "lastmodified" not in formats.to_gexf(STAR)
+    assert formats.to_gexf(STAR) == formats.to_gexf(STAR)
 
 
 @pytest.mark.parametrize("name", ["a\0", "\x01", "\x1f", "\ufffe", "\uffff", "\ud800"])
 def test_xml_refuses_what_it_cannot_hold(name):
     tree = STAR.renamed([name, "b", "c"])
-    for write in (files.to_graphml, files.to_gexf):
+    for write in (formats.to_graphml, formats.to_gexf):
         with pytest.raises(FileError, match=r"which (GraphML|GEXF) cannot") as error:
             write(tree)
         assert repr(name) in str(error.value)
 
 
 def test_models_add_what_they_know():
-    graph = nx.parse_graphml(files.to_graphml(GAUSSIAN))
+    graph = nx.parse_graphml(formats.to_graphml(GAUSSIAN))
     assert graph.edges["n3", "n2"]["correlation"] == -0.5
-    graph = nx.parse_graphml(files.to_graphml(DISCRETE))
+    graph = nx.parse_graphml(formats.to_graphml(DISCRETE))
     assert graph.nodes["n3"]["n_states"] == 2
-    assert files.from_graphml(files.to_graphml(GAUSSIAN)) == STAR
+    assert formats.from_graphml(formats.to_graphml(GAUSSIAN)) == STAR
 
 
 def test_graphml_of_others():
@@ -90,8 +90,8 @@ def test_graphml_of_others():
     graph.add_edge("centre", "w")
     text = "\n".join(nx.generate_graphml(graph))
     with pytest.raises(FileError, match=r"node 'x'.*pass observed"):
-        files.from_graphml(text)
-    tree = files.from_graphml(text, observed=["z", "w", "x"])
+        formats.from_graphml(text)
+    tree = formats.from_graphml(text, observed=["z", "w", "x"])
     # y is suppressed: two neighbours and no variable
     assert tree.path_lengths().tolist() == [[0, 5, 6], [5, 0, 3], [6, 3, 0]]
     assert tree.names == ("z", "w", "x", "centre")
@@ -118,32 +118,32 @@ def test_graphml_of_others():
 )
 def test_broken_graphml(text, message):
     with pytest.raises(FileError, match=message):
-        files.from_graphml(text)
+        formats.from_graphml(text)
 
 
 def test_graphml_with_wrong_trees():
-    text = files.to_graphml(STAR)
+    text = formats.to_graphml(STAR)
     with pytest.raises(FileError, match="'x', no finite number"):
-        files.from_graphml(text.replace(">0.25<", ">x<"))
+        formats.from_graphml(text.replace(">0.25<", ">x<"))
     with pytest.raises(FileError, match="no finite number"):
-        files.from_graphml(text.replace(">0.25<", ">nan<"))
+        formats.from_graphml(text.replace(">0.25<", ">nan<"))
     with pytest.raises(FileError, match=r"valid tree.*cycle"):
-        files.from_graphml(text.replace("</graph>", '<edge source="n0" target="n1"/></graph>'))
+        formats.from_graphml(text.replace("</graph>", '<edge source="n0" target="n1"/></graph>'))
     with pytest.raises(FileError, match="called 'zz'"):
-        files.from_graphml(text, observed=["zz"])
+        formats.from_graphml(text, observed=["zz"])
     with pytest.raises(FileError, match="twice"):
-        files.from_graphml(text, observed=["a", "a"])
+        formats.from_graphml(text, observed=["a", "a"])
 
 
 @settings(max_examples=300)
 @given(st.data())
 def test_mutated_graphml_is_a_tree_or_an_error(data):
-    text = files.to_graphml(STAR)
+    text = formats.to_graphml(STAR)
     place = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(place, min(len(text), place + 30)))
     text = text[:place] + data.draw(st.text(max_size=5)) + text[end:]
     with contextlib.suppress(FileError):
-        files.from_graphml(text)
+        formats.from_graphml(text)
 
 
 # JSON ---------------------------------------------------------------------------------------
@@ -152,14 +152,14 @@ def test_mutated_graphml_is_a_tree_or_an_error(data):
 @settings(max_examples=50)
 @given(named_trees())
 def test_networkx_reads_our_cytoscape_json(tree):
-    graph = nx.cytoscape_graph(json.loads(files.to_cytoscape(tree)))
+    graph = nx.cytoscape_graph(json.loads(formats.to_cytoscape(tree)))
     assert tree_of_graph(graph, "name") == tree
 
 
 @settings(max_examples=50)
 @given(named_trees())
 def test_networkx_reads_our_node_link_json(tree):
-    graph = nx.node_link_graph(json.loads(files.to_node_link(tree)), edges="edges")
+    graph = nx.node_link_graph(json.loads(formats.to_node_link(tree)), edges="edges")
     assert tree_of_graph(graph, "name") == tree
 
 
@@ -178,7 +178,7 @@ def shown_by_graphviz(label: str) -> str:
 
 @given(named_trees(texts.filter(lambda text: "\0" not in text)))
 def test_dot_says_the_same_tree(tree):
-    text = files.to_dot(tree)
+    text = formats.to_dot(tree)
     nodes, edges = list(_DOT_NODE.finditer(text)), list(_DOT_EDGE.finditer(text))
     # Nothing else stands in the text: no name breaks out of its quotes.
     inside = "".join(match.group() for match in nodes + edges)
@@ -194,7 +194,7 @@ def test_dot_says_the_same_tree(tree):
 
 def test_dot_refuses_zero_characters():
     with pytest.raises(FileError, match="DOT cannot"):
-        files.to_dot(STAR.renamed(["a\0", "b", "c"]))
+        formats.to_dot(STAR.renamed(["a\0", "b", "c"]))
 
 
 # BIF and pgmpy ------------------------------------------------------------------------------
@@ -211,21 +211,21 @@ def decoded(identifier: str) -> str:
 
 
 def test_text_of_a_small_bif():
-    assert files.to_bif(DISCRETE).startswith(
+    assert formats.to_bif(DISCRETE).startswith(
         'network "latentree" {\n}\n'
         'variable "a" {\n  type discrete[2] { "no", "yes" };\n}\n'
     )  # fmt: skip
-    assert files.to_bif(DISCRETE).endswith(
+    assert formats.to_bif(DISCRETE).endswith(
         'probability ( "c" | "h" ) {\n  ( "s0" ) 0.9 0.1;\n  ( "s1" ) 0.2 0.8;\n}\n'
     )
     with pytest.raises(FileError, match="BIF holds discrete models, not a GaussianTreeModel"):
-        files.to_bif(GAUSSIAN)
+        formats.to_bif(GAUSSIAN)
 
 
 @settings(max_examples=50)
 @given(discrete_models(labels=texts))
 def test_names_and_labels_survive_bif(model):
-    text = files.to_bif(model)
+    text = formats.to_bif(model)
     assert '""' not in text
     variables = re.findall(
         r'^variable "([^"]+)" {\n  type discrete\[\d+\] { (.*) };\n}$', text, re.M
@@ -249,7 +249,7 @@ def test_pgmpy_reads_our_bif():
     ]
     labels = [rng.choice(NASTY, k, replace=False).tolist() for k in n_states[: tree.n_observed]]
     model = DiscreteTreeModel(tree, tables, labels)
-    reader = pgmpy("readwrite").BIFReader(string=files.to_bif(model))
+    reader = pgmpy("readwrite").BIFReader(string=formats.to_bif(model))
     assert [decoded(name) for name in reader.variable_names] == names
     for node, name in enumerate(reader.variable_names):
         states = [decoded(state) for state in reader.variable_states[name]]
@@ -265,12 +265,12 @@ def test_pgmpy_reads_our_bif():
 
 def test_labels_that_look_alike_stay_apart():
     model = DiscreteTreeModel(STAR, [NOISY, NOISY, NOISY, [0.5, 0.5]], [[1, "1"]] * 3)
-    assert '{ "1", "%271%27" }' in files.to_bif(model)
+    assert '{ "1", "%271%27" }' in formats.to_bif(model)
 
 
 def test_pgmpy_infers_as_we_do():
     infer = pgmpy("inference").VariableElimination
-    network = files.to_pgmpy(DISCRETE)
+    network = formats.to_pgmpy(DISCRETE)
     assert network.check_model()
     assert network.latents == {"h"}
     for given_labels in itertools.product(["no", "yes"], repeat=2):
@@ -282,7 +282,7 @@ def test_pgmpy_infers_as_we_do():
 
 def test_pgmpy_has_the_same_gaussian():
     pgmpy("models")
-    network = files.to_pgmpy(GAUSSIAN)
+    network = formats.to_pgmpy(GAUSSIAN)
     assert network.check_model()
     assert network.latents == {"h"}
     mean, covariance = network.to_joint_gaussian()
@@ -295,9 +295,9 @@ def test_without_pgmpy_the_error_names_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "pgmpy", None)
     monkeypatch.setitem(sys.modules, "pgmpy.models", None)
     with pytest.raises(MissingExtraError, match="pip install pgmpy"):
-        files.to_pgmpy(DISCRETE)
+        formats.to_pgmpy(DISCRETE)
     with pytest.raises(FileError, match="got a Tree"):
-        files.to_pgmpy(STAR)
+        formats.to_pgmpy(STAR)
 
 
 # Export -------------------------------------------------------------------------------------
@@ -309,31 +309,31 @@ def test_without_pgmpy_the_error_names_it(monkeypatch):
 )
 def test_export_by_suffix(tmp_path, item, suffix):
     path = tmp_path / f"out{suffix}"
-    files.export(item, path)
+    formats.export(item, path)
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
     if suffix in (".nwk", ".newick", ".NWK", ".graphml"):
-        assert files.read_tree(path, observed=["a", "b", "c"]) == STAR
+        assert formats.read_tree(path, observed=["a", "b", "c"]) == STAR
     if suffix == ".json" and item is not STAR:
-        assert identical(files.load(path), item)
+        assert identical(models.load(path), item)
 
 
 def test_export_of_bif(tmp_path):
-    files.export(DISCRETE, tmp_path / "m.bif")
-    assert (tmp_path / "m.bif").read_text() == files.to_bif(DISCRETE)
+    formats.export(DISCRETE, tmp_path / "m.bif")
+    assert (tmp_path / "m.bif").read_text() == formats.to_bif(DISCRETE)
     for item in (GAUSSIAN, STAR):
         with pytest.raises(FileError, match=r"no\.bif: BIF holds discrete models"):
-            files.export(item, tmp_path / "no.bif")
+            formats.export(item, tmp_path / "no.bif")
     assert [each.name for each in tmp_path.iterdir()] == ["m.bif"]
 
 
 def test_unknown_suffixes_are_refused_with_the_known_ones(tmp_path):
     for name in ("tree.pdf", "tree"):
         with pytest.raises(FileError, match=r"\.nwk, \.newick, \.graphml, .*\.bif, \.json"):
-            files.export(STAR, tmp_path / name)
+            formats.export(STAR, tmp_path / name)
     with pytest.raises(FileError, match=r"suffix '\.json' .* \.nwk, \.newick, \.graphml$"):
-        files.read_tree(tmp_path / "tree.json")
+        formats.read_tree(tmp_path / "tree.json")
     with pytest.raises(FileError, match="expected a tree or a model, got a list"):
-        files.export([1], tmp_path / "x.nwk")
+        formats.export([1], tmp_path / "x.nwk")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -341,10 +341,10 @@ def test_files_that_are_no_trees(tmp_path):
     path = tmp_path / "x.nwk"
     path.write_bytes(b"(a,\xff);")
     with pytest.raises(FileError, match=r"x\.nwk: is not text in UTF-8: byte 3"):
-        files.read_tree(path)
+        formats.read_tree(path)
     path.write_bytes(b"(a,")
     with pytest.raises(FileError, match=r"x\.nwk: .*cut off"):
-        files.read_tree(path)
+        formats.read_tree(path)
 
 
 @settings(max_examples=30)
@@ -353,33 +353,33 @@ def test_awkward_names_survive_the_disk(tmp_path_factory, model):
     folder = tmp_path_factory.mktemp("names")
     for suffix in (".nwk", ".graphml"):
         path = folder / f"tree{suffix}"
-        files.export(model, path)
-        assert files.read_tree(path, observed(model.tree)) == model.tree
-    files.export(model, folder / "model.json")
-    assert identical(files.load(folder / "model.json"), model)
+        formats.export(model, path)
+        assert formats.read_tree(path, observed(model.tree)) == model.tree
+    formats.export(model, folder / "model.json")
+    assert identical(models.load(folder / "model.json"), model)
 
 
 @pytest.mark.parametrize("name", NASTY)
 def test_every_awkward_name_survives_every_format(name):
     tree = Tree([3, 3, 3, -1], n_observed=3, names=[name, "p", "q", "rest"])
     graphs = [
-        nx.parse_graphml(files.to_graphml(tree)),
-        nx.read_gexf(io.BytesIO(files.to_gexf(tree).encode())),
-        nx.cytoscape_graph(json.loads(files.to_cytoscape(tree))),
-        nx.node_link_graph(json.loads(files.to_node_link(tree)), edges="edges"),
+        nx.parse_graphml(formats.to_graphml(tree)),
+        nx.read_gexf(io.BytesIO(formats.to_gexf(tree).encode())),
+        nx.cytoscape_graph(json.loads(formats.to_cytoscape(tree))),
+        nx.node_link_graph(json.loads(formats.to_node_link(tree)), edges="edges"),
     ]
     assert [graph.nodes["n0"]["name"] for graph in graphs] == [name] * 4
-    label = _DOT_NODE.search(files.to_dot(tree))[2]
+    label = _DOT_NODE.search(formats.to_dot(tree))[2]
     assert shown_by_graphviz(label) == name
     model = DiscreteTreeModel(tree, [NOISY, NOISY, NOISY, [0.5, 0.5]])
-    assert decoded(re.search('variable "(.*?)"', files.to_bif(model))[1]) == name
+    assert decoded(re.search('variable "(.*?)"', formats.to_bif(model))[1]) == name
 
 
 def test_large_trees_are_written_quickly(tmp_path):
     tree = Tree(np.arange(-1, 5_000 - 1))
     for suffix in (".nwk", ".graphml", ".gexf", ".dot", ".cyjs", ".json"):
-        files.export(tree, tmp_path / f"t{suffix}")
-    assert files.read_tree(tmp_path / "t.graphml") == tree
+        formats.export(tree, tmp_path / f"t{suffix}")
+    assert formats.read_tree(tmp_path / "t.graphml") == tree
 
 
 def test_the_page_about_files_is_true(tmp_path, monkeypatch):

@@ -8,9 +8,10 @@ from time import perf_counter
 import numpy as np
 import pytest
 
-from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, files
+from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, models
 from latentree.errors import FileError
-from latentree.files.encode import encode
+from latentree.models._decode import decode
+from latentree.models._encode import encode
 
 N_FILES = 20_000
 N_TRACED = 300  # the last ones, with memory measured: this makes them slower
@@ -132,7 +133,7 @@ def test_mutated_files(tmp_path):
 def _loads(path, data: bytes) -> bool:
     """Whether the file is a model; a broken one must say so in latentree's own words."""
     try:
-        model = files.load(path)
+        model = models.load(path)
     except FileError as error:
         message = str(error)
         assert message.startswith(f"{path}: ")
@@ -141,5 +142,5 @@ def _loads(path, data: bytes) -> bool:
     except BaseException as error:
         pytest.fail(f"{type(error).__name__}: {error} from {data!r}")
     # What is accepted is a whole model: it can be saved and loaded again.
-    assert files.decode.decode(encode(model)).model.tree == model.tree
+    assert decode(encode(model)).model.tree == model.tree
     return True

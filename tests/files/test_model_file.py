@@ -12,12 +12,15 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from made import discrete_models, identical, models
+from made import discrete_models, identical
+from made import models as any_model
 
-from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, files
+from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, models
+from latentree import _disk as disk
+from latentree._writing import replacing
 from latentree.errors import FileError, LatentTreeError
-from latentree.files import decode, disk, encode
-from latentree.writing import replacing
+from latentree.models import _decode as decode
+from latentree.models import _encode as encode
 
 STAR = Tree([3, 3, 3, -1], [0.1, 0.2, 0.3, 0], n_observed=3, names=["a", "b", "c", "h"])
 NOISY = [[0.9, 0.1], [0.2, 0.8]]
@@ -34,7 +37,7 @@ def discrete(labels=None) -> DiscreteTreeModel:
 # Round trips --------------------------------------------------------------------------------
 
 
-@given(models)
+@given(any_model)
 def test_round_trip_to_the_last_bit(model):
     data = encode.encode(model)
     again = decode.decode(data).model
@@ -46,24 +49,24 @@ def test_round_trip_to_the_last_bit(model):
 def test_symmetric_models(tmp_path, n_states):
     crossover = np.random.default_rng(0).uniform(0, 1 / n_states, 4)
     model = DiscreteTreeModel.symmetric(STAR, n_states, crossover)
-    files.save(model, tmp_path / "m.json")
-    assert identical(model, files.load(tmp_path / "m.json"))
-    assert files.load(tmp_path / "m.json").n_parameters == model.n_parameters
+    models.save(model, tmp_path / "m.json")
+    assert identical(model, models.load(tmp_path / "m.json"))
+    assert models.load(tmp_path / "m.json").n_parameters == model.n_parameters
 
 
 def test_what_could_not_be_read_back_is_not_written(tmp_path):
     skew = discrete()
     lie = DiscreteTreeModel.from_theta(STAR, skew.n_states, skew.theta, family="symmetric")
     with pytest.raises(FileError, match="symmetric"):
-        files.save(lie, tmp_path / "m.json")
+        models.save(lie, tmp_path / "m.json")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_awkward_floats_survive(tmp_path):
     numbers = [5e-324, 1.7976931348623157e308, 0.1 + 0.2]
     model = GaussianTreeModel(STAR, [1 - 2**-53, -1 + 2**-53, 5e-324, 0], numbers, numbers)
-    files.save(model, tmp_path / "m.json")
-    assert identical(model, files.load(tmp_path / "m.json"))
+    models.save(model, tmp_path / "m.json")
+    assert identical(model, models.load(tmp_path / "m.json"))
 
 
 def test_tables_are_not_scaled_again():
@@ -77,13 +80,13 @@ def test_tables_are_not_scaled_again():
 def test_labels_keep_their_types(tmp_path):
     labels = [[True, False], [1, 0], [1.0, "1"]]
     path = tmp_path / "m.json"
-    files.save(discrete(labels), path)
-    loaded = files.load(path).schema.labels
+    models.save(discrete(labels), path)
+    loaded = models.load(path).schema.labels
     assert [[type(label) for label in states] for states in loaded] == [
         [bool, bool], [int, int], [float, str],
     ]  # fmt: skip
-    files.save(discrete([[None, "x"], [np.int64(3), np.str_("y")], [np.bool_(True), -5]]), path)
-    assert files.load(path).schema.labels == ((None, "x"), (3, "y"), (True, -5))
+    models.save(discrete([[None, "x"], [np.int64(3), np.str_("y")], [np.bool_(True), -5]]), path)
+    assert models.load(path).schema.labels == ((None, "x"), (3, "y"), (True, -5))
 
 
 @pytest.mark.parametrize(
@@ -92,56 +95,56 @@ def test_labels_keep_their_types(tmp_path):
 )
 def test_labels_that_no_file_can_hold_are_refused_by_name(tmp_path, bad):
     with pytest.raises(FileError, match=r"m\.json: the labels of 'b'\[1\]"):
-        files.save(discrete([[0, 1], [0, bad], [0, 1]]), tmp_path / "m.json")
+        models.save(discrete([[0, 1], [0, bad], [0, 1]]), tmp_path / "m.json")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_equal_labels_are_refused(tmp_path):
     with pytest.raises(FileError, match="not all different"):
-        files.save(discrete([[0, 1], [1, True], [0, 1]]), tmp_path / "m.json")
+        models.save(discrete([[0, 1], [1, True], [0, 1]]), tmp_path / "m.json")
 
 
 def test_half_surrogates_in_names_are_refused(tmp_path):
     model = GaussianTreeModel(STAR.renamed(["a", "\udc80", "c"]), np.zeros(4))
     with pytest.raises(FileError, match=r"names\[1\]"):
-        files.save(model, tmp_path / "m.json")
+        models.save(model, tmp_path / "m.json")
 
 
 def test_report_beside_the_model(tmp_path):
     path = tmp_path / "m.json"
     report = {"z": np.float64(0.1), "a": {"y": (1, None, True), "x": np.arange(2)}, "n": []}
-    files.save(gaussian(), path, report)
-    assert files.load_report(path) == {"z": 0.1, "a": {"y": [1, None, True], "x": [0, 1]}, "n": []}
+    models.save(gaussian(), path, report)
+    assert models.load_report(path) == {"z": 0.1, "a": {"y": [1, None, True], "x": [0, 1]}, "n": []}
     turned = dict(reversed(report.items())) | {"a": dict(reversed(report["a"].items()))}
     assert encode.encode(gaussian(), turned) == path.read_bytes()
-    assert identical(gaussian(), files.load(path))
-    files.save(gaussian(), path)
-    assert files.load_report(path) is None
+    assert identical(gaussian(), models.load(path))
+    models.save(gaussian(), path)
+    assert models.load_report(path) is None
 
 
 @pytest.mark.parametrize("bad", [float("nan"), {1: 2}, {2}, b"x", 10**30, object(), "\ud800"])
 def test_reports_of_other_values_are_refused(tmp_path, bad):
     with pytest.raises(FileError, match="report"):
-        files.save(gaussian(), tmp_path / "m.json", {"part": [bad]})
+        models.save(gaussian(), tmp_path / "m.json", {"part": [bad]})
 
 
 def test_reports_that_hold_themselves_are_refused(tmp_path):
     report: dict = {}
     report["me"] = report
     with pytest.raises(FileError, match="nests"):
-        files.save(gaussian(), tmp_path / "m.json", report)
+        models.save(gaussian(), tmp_path / "m.json", report)
 
 
 def test_models_save_themselves(tmp_path):
     for model in (gaussian(), discrete()):
         model.save(tmp_path / "m.json", {"method": "by hand"})
-        assert identical(model, files.load(tmp_path / "m.json"))
-        assert files.load_report(tmp_path / "m.json") == {"method": "by hand"}
+        assert identical(model, models.load(tmp_path / "m.json"))
+        assert models.load_report(tmp_path / "m.json") == {"method": "by hand"}
 
 
 def test_only_models_are_saved(tmp_path):
     with pytest.raises(FileError, match="not a Tree"):
-        files.save(STAR, tmp_path / "m.json")
+        models.save(STAR, tmp_path / "m.json")
 
 
 def test_layout_is_stable():
@@ -172,10 +175,10 @@ def test_rows_by_hand_are_scaled_to_sum_one():
 
 
 @settings(max_examples=30)
-@given(st.one_of(models, discrete_models(labels=st.integers(0, 9))))
+@given(st.one_of(any_model, discrete_models(labels=st.integers(0, 9))))
 def test_what_is_written_fits_the_published_schema(model):
     jsonschema = pytest.importorskip("jsonschema")
-    folder = importlib.resources.files("latentree.files")
+    folder = importlib.resources.files("latentree.models")
     schema = json.loads((folder / "model.schema.json").read_text())
     check = jsonschema.Draft202012Validator(schema)
     check.check_schema(schema)
@@ -315,7 +318,7 @@ def test_bad_files_are_refused_by_file_and_part(tmp_path, case):
     path = tmp_path / "broken.json"
     path.write_bytes(data)
     with pytest.raises(FileError, match=f"(?s)^{path}: .*{message}"):
-        files.load(path)
+        models.load(path)
 
 
 def test_errors_are_latentree_errors_and_value_errors():
@@ -325,9 +328,9 @@ def test_errors_are_latentree_errors_and_value_errors():
 
 def test_a_missing_file_is_an_os_error(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no\.json"):
-        files.load(tmp_path / "no.json")
+        models.load(tmp_path / "no.json")
     with pytest.raises(OSError, match="directory"):
-        files.load(tmp_path)
+        models.load(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -364,14 +367,14 @@ def test_a_file_of_a_gigabyte_is_refused_before_it_is_parsed(tmp_path):
         file.truncate(2**30)  # a hole: takes no space
     start = time.perf_counter()
     with pytest.raises(FileError, match=r"bomb\.json: is larger than 128 MB"):
-        files.load(path)
+        models.load(path)
     assert time.perf_counter() - start < 5
 
 
 def test_too_large_a_model_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr(disk, "MAX_BYTES", 100)
     with pytest.raises(FileError, match="larger"):
-        files.save(gaussian(), tmp_path / "m.json")
+        models.save(gaussian(), tmp_path / "m.json")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -381,7 +384,7 @@ def test_too_large_a_model_is_not_written(tmp_path, monkeypatch):
 @pytest.mark.parametrize("fails", ["fsync", "replace", "write"])
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, fails):
     path = tmp_path / "m.json"
-    files.save(gaussian(), path)
+    models.save(gaussian(), path)
     before = path.read_bytes()
 
     def fail(*args):
@@ -392,7 +395,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
     else:
         monkeypatch.setattr(os, fails, fail)
     with pytest.raises(OSError, match="disk full"):
-        files.save(discrete(), path)
+        models.save(discrete(), path)
     assert [each.name for each in tmp_path.iterdir()] == ["m.json"]
     assert path.read_bytes() == before
 
@@ -414,7 +417,7 @@ def test_an_interrupt_leaves_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "replace", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        files.save(gaussian(), tmp_path / "m.json")
+        models.save(gaussian(), tmp_path / "m.json")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -423,21 +426,21 @@ def test_permissions_and_links_are_kept(tmp_path):
     path, link = tmp_path / "m.json", tmp_path / "link.json"
     old = os.umask(0o027)
     try:
-        files.save(gaussian(), path)
+        models.save(gaussian(), path)
     finally:
         os.umask(old)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     path.chmod(0o604)
     link.symlink_to(path)
-    files.save(discrete(), link)
+    models.save(discrete(), link)
     assert link.is_symlink()
     assert stat.S_IMODE(path.stat().st_mode) == 0o604
-    assert identical(files.load(path), discrete())
+    assert identical(models.load(path), discrete())
 
 
 @pytest.mark.skipif(os.name != "posix", reason="devices of POSIX")
 def test_devices_are_written_not_replaced():
-    files.save(gaussian(), "/dev/null")
+    models.save(gaussian(), "/dev/null")
     assert not os.path.isfile("/dev/null")
 
 
@@ -454,12 +457,12 @@ def test_ten_thousand_nodes_load_in_under_a_second(tmp_path):
         "discrete": large,
         "gaussian": GaussianTreeModel(tree, rng.uniform(-1, 1, 10_000)),
     }.items():
-        files.save(model, tmp_path / name)
-        files.load(tmp_path / name)  # loads the kernels
+        models.save(model, tmp_path / name)
+        models.load(tmp_path / name)  # loads the kernels
         seconds = []
         for _ in range(3):  # the best of three: other work may share the processor
             start = time.perf_counter()
-            loaded = files.load(tmp_path / name)
+            loaded = models.load(tmp_path / name)
             seconds.append(time.perf_counter() - start)
         assert identical(model, loaded)
         assert min(seconds) < 1

@@ -11,7 +11,7 @@ from made import NASTY, named_trees, texts
 
 from latentree import Tree
 from latentree.errors import FileError
-from latentree.files import from_newick, to_newick
+from latentree.formats import from_newick, to_newick
 
 
 def observed(tree: Tree) -> list[str]:

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import latentree as lt
-from latentree import files
+from latentree import inference
+from latentree.data import _parts as rows
+from latentree.data import as_table
+from latentree.data._files._tables import read_table
+from latentree.data._files._writers import WRITERS, table_writer
 from latentree.errors import FileError, ModelError
-from latentree.files.tables import read_table
-from latentree.files.writers import WRITERS, table_writer
-from latentree.parts import rows
-from latentree.table import as_table
 
 NAMES = [f"v{j}" for j in range(6)]
 LABELS = (("no", "yes"), (1, 2), (True, False), ("a", 7), (10, 20), ("x", "y"))
@@ -53,15 +53,15 @@ def test_files_hold_what_the_model_says_of_the_whole_table(make, suffix, tmp_pat
     model, X = make()
     table = as_table(X, schema=model.schema)
     path = tmp_path / f"out{suffix}"
-    written = files.write_scores(model, table, path)
+    written = inference.write_scores(model, table, path)
     each = model.log_likelihood(table)
     assert written == (400, 1, pytest.approx(each.sum()))
     np.testing.assert_allclose(np.ravel(read_table(path).data), each, rtol=1e-12)
-    written = files.write_posteriors(model, table, path)
+    written = inference.write_posteriors(model, table, path)
     posterior = model.posterior(table)
     wanted = posterior.mean if make is gaussian else posterior.probabilities
     np.testing.assert_allclose(read_table(path).data, wanted, rtol=1e-12)
-    assert files.write_imputed(model, table, path).total == table.missing_counts.sum()
+    assert inference.write_imputed(model, table, path).total == table.missing_counts.sum()
     raw = read_table(path)
     filled = model.impute(table)
     if make is gaussian:
@@ -89,7 +89,7 @@ def test_a_file_in_a_file_out(tmp_path):
     columns = {name: pa.array(X[:, j], from_pandas=True) for j, name in enumerate(NAMES)}
     extra = {"id": pa.array([f"r{i}" for i in range(400)])}
     pq.write_table(pa.table(extra | columns), data, row_group_size=33)
-    files.write_imputed(model, data, tmp_path / "out.parquet")
+    inference.write_imputed(model, data, tmp_path / "out.parquet")
     np.testing.assert_allclose(read_table(tmp_path / "out.parquet").data, model.impute(X))
 
 
@@ -101,7 +101,7 @@ def test_what_fails_leaves_the_old_file_and_tells_the_rows(tmp_path):
     data = tmp_path / "in.parquet"
     pq.write_table(pa.table({name: X[:, j] for j, name in enumerate(NAMES)}), data)
     with pytest.raises(FileError, match=r"in\.parquet: rows 320 to 383: column 'v2'"):
-        files.write_imputed(model, data, path)
+        inference.write_imputed(model, data, path)
     assert path.read_text() == "old"
     assert [each.name for each in tmp_path.glob(".latentree*")] == []
     tree = lt.simulate.latent_class(3)
@@ -109,19 +109,19 @@ def test_what_fails_leaves_the_old_file_and_tells_the_rows(tmp_path):
     codes = np.zeros((500, 3), int)
     codes[450] = [0, 1, 1]
     with pytest.raises(ModelError, match=r"rows 384 to 499: row 66 has probability zero"):
-        files.write_imputed(sure, lt.Table(codes.astype(np.int8), sure.schema), path)
+        inference.write_imputed(sure, lt.Table(codes.astype(np.int8), sure.schema), path)
     assert path.read_text() == "old"
 
 
 IMPUTE = """
 import sys
 import latentree as lt
-from latentree import files
-from latentree.parts import rows
+from latentree import inference
+from latentree.data import _parts as rows
 
 rows.PART_CELLS = 6 * 256
 print("ready", flush=True)
-files.write_imputed(lt.load(sys.argv[1]), sys.argv[2], sys.argv[3])
+inference.write_imputed(lt.load(sys.argv[1]), sys.argv[2], sys.argv[3])
 print("done", flush=True)
 """
 
@@ -156,5 +156,5 @@ def test_kill_in_the_middle_leaves_the_old_file_or_the_new(tmp_path):
         if out.read_bytes() != b"old":
             break
     assert killed > 0
-    files.write_imputed(model, data, out)
+    inference.write_imputed(model, data, out)
     np.testing.assert_allclose(read_table(out).data, model.impute(X))

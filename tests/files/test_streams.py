@@ -13,11 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import latentree as lt
+from latentree.data import _parts as rows
+from latentree.data import as_table
+from latentree.data._files import _segments as segments
+from latentree.data._files import _separated as separated
+from latentree.data._files import _streams as streams
+from latentree.distances import gather
 from latentree.errors import DataError, FileError
-from latentree.files import segments, separated, streams
-from latentree.parts import rows
-from latentree.statistics import gather
-from latentree.table import as_table
 
 N, M = 1_000, 5
 NAMES = [f"v{j}" for j in range(M)]

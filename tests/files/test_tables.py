@@ -19,11 +19,11 @@ from made import NASTY
 from scipy import io as scipy_io
 from scipy import sparse
 
+from latentree.data import as_table
+from latentree.data._files import _separated as separated
+from latentree.data._files._tables import READERS, read_table
+from latentree.data._files._writers import WRITERS, write_table
 from latentree.errors import DataError, FileError
-from latentree.files import separated
-from latentree.files.tables import READERS, read_table
-from latentree.files.writers import WRITERS, write_table
-from latentree.table import as_table
 
 
 def table_of(path, **options):
@@ -391,8 +391,8 @@ def test_unknown_suffixes_are_not_written(tmp_path):
 PEAK = """
 import json, sys, threading, resource
 import numpy, pyarrow.csv, scipy.sparse
-from latentree.files.tables import read_table
-from latentree.table import as_table
+from latentree.data._files._tables import read_table
+from latentree.data import as_table
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 before = peak()

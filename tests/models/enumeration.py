@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from latentree.data import Table
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
-from latentree.table import Table
 
 
 def random_discrete(tree, rng, max_states=3, zeros=False) -> DiscreteTreeModel:

@@ -8,14 +8,14 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import latentree.models.expectation as expectation
+import latentree.inference._expectation as expectation
 from enumeration import enumerate_joint, random_discrete, random_table
 from latentree import Tree
+from latentree.data import Schema, Table
 from latentree.errors import ModelError
+from latentree.inference._patterns import compile_patterns
 from latentree.models import DiscreteTreeModel
-from latentree.models.patterns import compile_patterns
 from latentree.simulate import hidden_markov, latent_class, random_latent_tree
-from latentree.table import Schema, Table
 from strategies import trees
 
 seeds = st.integers(0, 2**32 - 1)
@@ -268,7 +268,7 @@ def test_chunks_give_the_same_as_one_piece(monkeypatch):
     model = random_discrete(random_latent_tree(5, rng), rng)
     table = random_table(model, rng, 100, missing=0.2)
     whole = model.log_likelihood(table), model.posterior(table).probabilities
-    monkeypatch.setattr("latentree.models.evidence.CHUNK_CELLS", 7 * model.layout.size)
+    monkeypatch.setattr("latentree.inference._evidence.CHUNK_CELLS", 7 * model.layout.size)
     np.testing.assert_allclose(model.log_likelihood(table), whole[0], rtol=1e-12)
     np.testing.assert_allclose(model.posterior(table).probabilities, whole[1], atol=1e-12)
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from enumeration import dense, random_gaussian
 from latentree import Tree
+from latentree.data import Table
 from latentree.errors import ModelError
 from latentree.models import GaussianTreeModel
 from latentree.simulate import hidden_markov, latent_class, random_latent_tree
-from latentree.table import Table
 from strategies import trees
 
 seeds = st.integers(0, 2**32 - 1)
@@ -149,7 +149,7 @@ def test_chunks_give_the_same_as_one_piece(monkeypatch):
     values = model.sample(50, 0)
     values[rng.random(values.shape) < 0.1] = np.nan
     whole = model.posterior(values)
-    monkeypatch.setattr("latentree.models.evidence.CHUNK_CELLS", 7 * model.tree.n_nodes)
+    monkeypatch.setattr("latentree.inference._evidence.CHUNK_CELLS", 7 * model.tree.n_nodes)
     pieces = model.posterior(values)
     np.testing.assert_allclose(pieces.mean, whole.mean)
     np.testing.assert_allclose(pieces.variance, whole.variance)

@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latentree as lt
+from latentree.data import Table, as_table
 from latentree.errors import ModelError
 from latentree.metrics import robinson_foulds
 from latentree.models import DiscreteTreeModel
-from latentree.search.refinement import refining as door
-from latentree.search.refinement.discrete import DiscreteEngine
-from latentree.search.refinement.draft import Conflict, DiscreteDraft
-from latentree.search.refinement.interaction import estimated_gains
-from latentree.search.refinement.messages import OPEN, Messages, Rows
-from latentree.search.refinement.proposal import Penalty, Request
-from latentree.search.refinement.rounds import Rounds
-from latentree.table import Table, as_table
+from latentree.search._refinement import _refining as door
+from latentree.search._refinement._discrete import DiscreteEngine
+from latentree.search._refinement._draft import Conflict, DiscreteDraft
+from latentree.search._refinement._interaction import estimated_gains
+from latentree.search._refinement._messages import OPEN, Messages, Rows
+from latentree.search._refinement._proposal import Penalty, Request
+from latentree.search._refinement._rounds import Rounds
 from strategies import trees
 
 BIC = 0.5 * np.log(500)
@@ -366,7 +366,7 @@ def test_different_numbers_of_states_are_refined_from_a_tree_of_mutual_informati
     X = np.column_stack([(hidden + (rng.random(1_500) < 0.2)) % 2 for _ in range(5)])
     wide = X[:, 3:] + 2 * rng.integers(0, 2, (1_500, 2))
     X = X[:, :3]
-    model, report = lt.search.learn_model(np.hstack([X, wide]), "refined", "discrete")
+    model, report = lt.methods.learn_model(np.hstack([X, wide]), "refined", "discrete")
     assert model.tree.n_hidden >= 1
     assert report.method == "refined"
 
@@ -425,11 +425,11 @@ def test_what_cannot_be_refined():
     with pytest.raises(ModelError, match="Gaussian variables have no states"):
         lt.search.refine(tree, np.random.default_rng(0).normal(size=(50, 4)), max_states=2)
     with pytest.raises(ModelError, match="start is 'lcm'"):
-        lt.search.learn_model(X, "refined", "discrete", start="lcm")
+        lt.methods.learn_model(X, "refined", "discrete", start="lcm")
 
 
 def test_several_starts_give_the_best_of_them():
     _, table = sampled(lt.simulate.random_latent_tree(8, 2), 400)
-    each = [lt.search.learn_model(table, "refined", start=s).report.score for s in ("nj", "clrg")]
-    both = lt.search.learn_model(table, "refined", start=["nj", "clrg"]).report.score
+    each = [lt.methods.learn_model(table, "refined", start=s).report.score for s in ("nj", "clrg")]
+    both = lt.methods.learn_model(table, "refined", start=["nj", "clrg"]).report.score
     assert both == pytest.approx(max(each))

@@ -15,16 +15,17 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 import latentree as lt
+from latentree.data import as_table
 from latentree.errors import ModelError
 from latentree.metrics import robinson_foulds, same_structure
 from latentree.models import GaussianTreeModel
-from latentree.search.refinement import gaussian_moves, refining
-from latentree.search.refinement.gaussian import GaussianEngine
-from latentree.search.refinement.gaussian_moves import Moves
-from latentree.search.refinement.proposal import Penalty, Request
-from latentree.search.refinement.rounds import EVIDENCE, Rounds, Standing
-from latentree.search.refinement.space import compressed
-from latentree.table import as_table
+from latentree.search._refinement import _gaussian_moves as gaussian_moves
+from latentree.search._refinement import _refining as refining
+from latentree.search._refinement._gaussian import GaussianEngine
+from latentree.search._refinement._gaussian_moves import Moves
+from latentree.search._refinement._proposal import Penalty, Request
+from latentree.search._refinement._rounds import EVIDENCE, Rounds, Standing
+from latentree.search._refinement._space import compressed
 from strategies import trees
 
 KINDS = {
@@ -341,7 +342,7 @@ def test_the_score_is_close_to_that_of_the_true_structure_or_above(seed):
     tree = lt.simulate.complete_tree(5, 3)
     truth = lt.simulate.random_gaussian_model(tree, seed, (0.2, 0.8))
     table = as_table(truth.sample(2_000, seed + 1_000))
-    _, report = lt.search.learn_model(table, "refined", random_state=0)
+    _, report = lt.methods.learn_model(table, "refined", random_state=0)
     exact = lt.fit_parameters(tree, table, start=truth).report.log_likelihood
     assert report.score > exact - 0.5 * np.log(2_000) * tree.n_edges - 10
 

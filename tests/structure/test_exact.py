@@ -10,10 +10,10 @@ from tests.structure.shapes import latent_trees
 
 from latentree import structure
 from latentree.distances import as_distances
-from latentree.structure.cl_grouping import Growing
-from latentree.structure.problem import Problem
-from latentree.structure.recursive_grouping import families, grouping_of
-from latentree.structure.spanning import spanning_edges
+from latentree.structure._cl_grouping import Growing
+from latentree.structure._problem import Problem
+from latentree.structure._recursive_grouping import families, grouping_of
+from latentree.structure._spanning import spanning_edges
 from latentree.tree import Tree
 
 EXACT = {

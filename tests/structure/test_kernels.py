@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.structure.shapes import latent_trees
 
 from latentree import simulate
-from latentree._kernels import branches, fitting, grouping
-from latentree._kernels.joining import join_neighbours
-from latentree._kernels.ranges import FAR, max_difference, max_difference_small
-from latentree._kernels.spanning import minimum_spanning_tree
-from latentree.structure.lengths import QUICK, _near_pairs
+from latentree._kernels.structure import branches, fitting, grouping
+from latentree._kernels.structure.joining import join_neighbours
+from latentree._kernels.structure.ranges import FAR, max_difference, max_difference_small
+from latentree._kernels.structure.spanning import minimum_spanning_tree
+from latentree.structure._lengths import QUICK, _near_pairs
 
 
 def _textbook_excess(d, ends):

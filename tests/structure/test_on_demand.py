@@ -12,8 +12,8 @@ from tests.structure.test_exact import _spanning_weight
 from latentree import information_distances, simulate, structure
 from latentree.distances import Distances
 from latentree.errors import MemoryBudgetError
-from latentree.structure import spanning
-from latentree.structure.spanning import spanning_edges
+from latentree.structure import _spanning as spanning
+from latentree.structure._spanning import spanning_edges
 
 METHODS = ["chow_liu", "cl_blind", "clnj", "clrg"]
 KINDS = [
@@ -69,14 +69,14 @@ def small_blocks(monkeypatch):
     """Blocks and lists so small that a few hundred variables need several passes."""
     monkeypatch.setattr(spanning, "_TILE", 32)
     monkeypatch.setattr(spanning, "_NEIGHBOURS", 3)
-    monkeypatch.setattr("latentree.distances._SPAN", 32)
+    monkeypatch.setattr("latentree.distances._distances._SPAN", 32)
 
 
 def never_dense(monkeypatch):
     def refuse(self):
         raise AssertionError("the whole matrix was made")
 
-    monkeypatch.setattr("latentree.distances._OnDemand.to_dense", refuse)
+    monkeypatch.setattr("latentree.distances._distances._OnDemand.to_dense", refuse)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -164,7 +164,7 @@ def test_methods_that_need_the_matrix_say_so(method, monkeypatch):
 
 def test_pairs_known_are_not_asked_for_again(monkeypatch):
     lazy = information_distances(np.random.default_rng(0).standard_normal((20, 9)), dense=False)
-    problem = structure.problem.Problem(lazy, spanning_edges(lazy))
+    problem = structure.Problem(lazy, spanning_edges(lazy))
     pairs = np.array([[3, 1], [0, 2], [1, 3], [5, 5]])
     expected = lazy.block(slice(None), slice(None))[pairs[:, 0], pairs[:, 1]]
     assert np.allclose(problem.pair_distances(pairs), expected, atol=1e-12)

@@ -22,12 +22,12 @@ from tests.structure.shapes import (
 from latentree import simulate, structure
 from latentree.distances import Distances, information_distances
 from latentree.errors import DataWarning, DistanceError
-from latentree.structure import regraft
-from latentree.structure.contraction import contract_short
-from latentree.structure.lengths import fit_lengths
-from latentree.structure.problem import Problem
-from latentree.structure.regraft import regraft_weak_links
-from latentree.structure.spanning import spanning_edges
+from latentree.structure import _regraft as regraft
+from latentree.structure._contraction import contract_short
+from latentree.structure._lengths import fit_lengths
+from latentree.structure._problem import Problem
+from latentree.structure._regraft import regraft_weak_links
+from latentree.structure._spanning import spanning_edges
 from latentree.tree import Tree
 
 METHODS = list(structure.METHODS)

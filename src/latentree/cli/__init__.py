@@ -14,6 +14,6 @@ __all__ = ["main"]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command, by default that of the shell, and return the exit code."""
-    from latentree.cli.running import run
+    from latentree.cli._running import run
 
     return run(argv)

@@ -12,8 +12,8 @@ Dataset(301 rows × 9 columns, 3 groups)
 environment variable ``LATENTREE_DATA`` names; without it the newsgroups are downloaded.
 """
 
-from latentree.datasets.bundled import load_holzinger, load_stocks
-from latentree.datasets.dataset import Dataset
-from latentree.datasets.paper import load_newsgroups, load_sp100
+from latentree.datasets._bundled import load_holzinger, load_stocks
+from latentree.datasets._dataset import Dataset
+from latentree.datasets._paper import load_newsgroups, load_sp100
 
 __all__ = ["Dataset", "load_holzinger", "load_newsgroups", "load_sp100", "load_stocks"]

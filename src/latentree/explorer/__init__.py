@@ -8,6 +8,6 @@ evidence on some variables says about all others, exactly as the Python model do
 files in ``page/``.
 """
 
-from latentree.explorer.write import write_explorer
+from latentree.explorer._write import write_explorer
 
 __all__ = ["write_explorer"]

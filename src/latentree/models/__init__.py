@@ -1,6 +1,17 @@
-"""Probability models on a tree, with exact inference: Gaussian and discrete."""
+"""Probability models on a tree, with exact inference, and the file that keeps them."""
 
-from latentree.models.discrete import DiscreteTreeModel
-from latentree.models.gaussian import GaussianTreeModel
+from latentree.models._discrete import DiscreteTreeModel
+from latentree.models._encode import Model, encode
+from latentree.models._file import load, load_report, save
+from latentree.models._gaussian import GaussianTreeModel, in_order
 
-__all__ = ["DiscreteTreeModel", "GaussianTreeModel"]
+__all__ = [
+    "DiscreteTreeModel",
+    "GaussianTreeModel",
+    "Model",
+    "encode",
+    "in_order",
+    "load",
+    "load_report",
+    "save",
+]

@@ -5,7 +5,15 @@ then. The layouts (:func:`radial_layout`, :func:`layered_layout`) are plain nump
 drawing programs as well.
 """
 
-from latentree.plot.layout import TreeLayout, layered_layout, radial_layout
-from latentree.plot.tree_plot import TreePlot, plot_tree
+from latentree.plot._layout import TreeLayout, layered_layout, radial_layout
+from latentree.plot._strength import edge_strengths
+from latentree.plot._tree_plot import TreePlot, plot_tree
 
-__all__ = ["TreeLayout", "TreePlot", "layered_layout", "plot_tree", "radial_layout"]
+__all__ = [
+    "TreeLayout",
+    "TreePlot",
+    "edge_strengths",
+    "layered_layout",
+    "plot_tree",
+    "radial_layout",
+]

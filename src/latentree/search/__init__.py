@@ -6,24 +6,22 @@
 :func:`binary_tree`                 a binary tree joined greedily; the baseline BIN
 :func:`refine`                      local changes of any tree, judged by a penalised likelihood
 :func:`refined`                     a tree from distances, refined
-:func:`learn_model`                 any method by name, from a table to a fitted model
 =================================== ==========================================================
 
 Each returns a model and the report of its fit.
 """
 
-from latentree.search.binary_tree import binary_tree
-from latentree.search.latent_class import latent_class
-from latentree.search.learn import METHODS, learn_model, refined
-from latentree.search.refinement import RefineReport, refine
-from latentree.search.regularized import regularized_cl_grouping
+from latentree.search._binary_tree import binary_tree
+from latentree.search._latent_class import latent_class
+from latentree.search._refined import learn_tree, refined
+from latentree.search._refinement import RefineReport, refine
+from latentree.search._regularized import regularized_cl_grouping
 
 __all__ = [
-    "METHODS",
     "RefineReport",
     "binary_tree",
     "latent_class",
-    "learn_model",
+    "learn_tree",
     "refine",
     "refined",
     "regularized_cl_grouping",

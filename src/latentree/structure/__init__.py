@@ -25,21 +25,28 @@ least squares on the correlations of near pairs. :func:`cl_grouping` moreover lo
 links of the spanning tree, with all that lies on both sides of them.
 """
 
-from latentree.structure.chow_liu import chow_liu, mutual_information_tree
-from latentree.structure.cl_blind import cl_blind
-from latentree.structure.cl_grouping import cl_grouping
-from latentree.structure.learn import METHODS, learn_structure
-from latentree.structure.neighbor_joining import neighbor_joining
-from latentree.structure.recursive_grouping import recursive_grouping
-from latentree.structure.relationships import Relation, Relationships, node_relationships
+from latentree.structure._chow_liu import chow_liu, mutual_information_tree
+from latentree.structure._cl_blind import cl_blind
+from latentree.structure._cl_grouping import Growing, cl_grouping
+from latentree.structure._contraction import contract_short
+from latentree.structure._learn import METHODS, learn_structure
+from latentree.structure._neighbor_joining import STRONG, neighbor_joining
+from latentree.structure._problem import Problem, learn_by_blocks
+from latentree.structure._recursive_grouping import recursive_grouping
+from latentree.structure._relationships import Relation, Relationships, node_relationships
 
 __all__ = [
     "METHODS",
+    "STRONG",
+    "Growing",
+    "Problem",
     "Relation",
     "Relationships",
     "chow_liu",
     "cl_blind",
     "cl_grouping",
+    "contract_short",
+    "learn_by_blocks",
     "learn_structure",
     "mutual_information_tree",
     "neighbor_joining",

@@ -1,0 +1,1 @@
+"""Kernels of distances: counting pairs of columns."""

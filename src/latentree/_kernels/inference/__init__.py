@@ -1,0 +1,1 @@
+"""Kernels of inference: messages and expected counts on trees."""

@@ -1,0 +1,1 @@
+"""Kernels of refinement: local fits with messages held fixed."""

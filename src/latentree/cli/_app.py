@@ -1,0 +1,402 @@
+"""The commands and their options. Nothing heavy is imported before a command runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from latentree import __version__
+
+FAMILIES = ("auto", "gaussian", "discrete", "symmetric")
+METHODS = "chow_liu, nj, rg, cl_blind, clnj, clrg, reg_clnj, reg_clrg, lcm, bin, refined"
+
+app = typer.Typer(
+    name="latentree",
+    help="Find the hidden variables that tie your variables together.",
+    epilog="Start with: latentree learn data.csv",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _family(name: str) -> str:
+    if name not in FAMILIES:
+        raise typer.BadParameter(f"there is no family {name!r}: use {', '.join(FAMILIES)}")
+    return name
+
+
+Family = Annotated[
+    str,
+    typer.Option(
+        "--family",
+        metavar="NAME",
+        callback=_family,
+        help=f"One of {', '.join(FAMILIES)}; auto goes by the types of the columns.",
+    ),
+]
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A table: .csv, .tsv (also .gz), .parquet, .arrow, .feather, .npz, .mtx; "
+        "- for CSV from standard input.",
+    ),
+]
+AllData = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA...",
+        help="A table: .csv, .tsv (also .gz), .parquet, .arrow, .feather, .npz, .mtx; "
+        "- for CSV from standard input. Several files, a folder and very large files are read "
+        "in parts.",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Let the workers of this dask scheduler read and compute, e.g. tcp://host:8786.",
+    ),
+]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file, as learn writes it.")]
+Columns = Annotated[
+    str | None,
+    typer.Option("--columns", metavar="A,B,…", help="Use these columns only."),
+]
+Drop = Annotated[
+    str | None, typer.Option("--drop", metavar="A,B,…", help="Leave these columns out.")
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line of text holds names; must be said if it looks like data.",
+        show_default=False,
+    ),
+]
+Fraction = Annotated[
+    float,
+    typer.Option(
+        "--test-fraction",
+        min=0.0,
+        max=1.0,
+        metavar="SHARE",
+        help="Share of the rows held out for a score.",
+    ),
+]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, metavar="N", help="The same seed gives the same result.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No messages and no progress.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Out = Annotated[
+    str,
+    typer.Option(
+        "--out", "-o", metavar="FILE",
+        help="Where the table goes, in the format of the name; - for CSV to standard output.",
+    ),
+]  # fmt: skip
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"latentree {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _latentree(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_version, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def learn(
+    data: AllData,
+    method: Annotated[
+        str, typer.Option("--method", "-m", metavar="NAME", help=f"One of {METHODS}.")
+    ] = "clrg",
+    family: Family = "auto",
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="FILE.json", help="Write the model to this file."),
+    ] = None,
+    html: Annotated[
+        str | None,
+        typer.Option("--html", metavar="FILE.html", help="Write a page to explore the model in."),
+    ] = None,
+    plot: Annotated[
+        str | None,
+        typer.Option("--plot", metavar="FILE.png", help="Draw the tree: .png, .pdf, .svg, …"),
+    ] = None,
+    test_fraction: Fraction = 0.0,
+    seed: Seed = 0,
+    columns: Columns = None,
+    drop: Drop = None,
+    header: Header = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--start", metavar="A,B,…", help="refined: methods whose trees are refined."),
+    ] = None,
+    score: Annotated[
+        str | None,
+        typer.Option(
+            "--score",
+            metavar="NAME",
+            help="refined: bic, ebic, aic, cv, or a multiple of BIC's penalty, e.g. 0.5.",
+        ),
+    ] = None,
+    max_states: Annotated[
+        int | None,
+        typer.Option(
+            "--max-states", min=2, metavar="K", help="refined: most states of a hidden variable."
+        ),
+    ] = None,
+    min_gain: Annotated[
+        float | None,
+        typer.Option(
+            "--min-gain",
+            min=0.0,
+            metavar="NATS",
+            help="refined: least rise of the score that a change must bring, by default 2.",
+        ),
+    ] = None,
+    evidence: Annotated[
+        float | None,
+        typer.Option(
+            "--evidence",
+            min=0.0,
+            metavar="C",
+            help="refined: what the likelihood must rise by before a subtree is moved, "
+            "in parameters' worth, by default 1.",
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            "--time-limit",
+            min=0.0,
+            metavar="SECONDS",
+            help="refined: how long to search from each start.",
+        ),
+    ] = None,
+    hidden: Annotated[
+        int | None,
+        typer.Option(
+            "--hidden",
+            min=0,
+            metavar="N",
+            help="reg_clrg, reg_clnj, refined: how many hidden variables there must be.",
+        ),
+    ] = None,
+    stepwise: Annotated[
+        bool, typer.Option("--stepwise", help="Begin EM in small steps: for millions of rows.")
+    ] = False,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            "--checkpoint",
+            metavar="FILE.npz",
+            help="Keep the fit in this file, and go on from it after a break.",
+        ),
+    ] = None,
+    scheduler: Scheduler = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Learn a model from a table, and show what it found."""
+    from latentree.cli import _learning as learning
+    from latentree.cli._data import Choice
+    from latentree.cli._screen import Screen
+
+    learning.learn(
+        Screen(quiet, json),
+        data,
+        Choice(family, _names(columns), _names(drop) or (), header),
+        method,
+        learning.Targets(out, html, plot),
+        test_fraction,
+        seed,
+        scheduler,
+        stepwise=stepwise,
+        checkpoint=checkpoint,
+        start=_names(start),
+        score=score,
+        max_states=max_states,
+        min_gain=min_gain,
+        evidence=evidence,
+        time_limit=time_limit,
+        n_hidden=hidden,
+    )
+
+
+@app.command()
+def compare(
+    data: Data,
+    methods: Annotated[
+        str | None,
+        typer.Option("--methods", metavar="A,B,…", help=f"By default all: {METHODS}."),
+    ] = None,
+    family: Family = "auto",
+    test_fraction: Fraction = 0.0,
+    seed: Seed = 0,
+    columns: Columns = None,
+    drop: Drop = None,
+    header: Header = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Compare what all methods are worth on a table."""
+    from latentree.cli import _learning as learning
+    from latentree.cli._data import Choice
+    from latentree.cli._screen import Screen
+
+    choice = Choice(family, _names(columns), _names(drop) or (), header)
+    learning.compare(Screen(quiet, json), data, choice, _names(methods) or (), test_fraction, seed)
+
+
+@app.command()
+def infer(
+    model: Model,
+    data: AllData,
+    out: Out = "-",
+    header: Header = None,
+    scheduler: Scheduler = None,
+    quiet: Quiet = False,
+) -> None:
+    """Infer the hidden variables of each row."""
+    from latentree.cli import _using as using
+    from latentree.cli._screen import Screen
+
+    using.infer(Screen(quiet), model, data, out, header, scheduler)
+
+
+@app.command()
+def impute(
+    model: Model,
+    data: AllData,
+    out: Out = "-",
+    header: Header = None,
+    scheduler: Scheduler = None,
+    quiet: Quiet = False,
+) -> None:
+    """Fill in the missing cells of a table."""
+    from latentree.cli import _using as using
+    from latentree.cli._screen import Screen
+
+    using.impute(Screen(quiet), model, data, out, header, scheduler)
+
+
+@app.command()
+def score(
+    model: Model,
+    data: AllData,
+    out: Out = "-",
+    header: Header = None,
+    scheduler: Scheduler = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Score each row of a table by its log-likelihood."""
+    from latentree.cli import _using as using
+    from latentree.cli._screen import Screen
+
+    using.score(Screen(quiet, json), model, data, out, header, scheduler)
+
+
+@app.command()
+def sample(
+    model: Model,
+    rows: Annotated[
+        int, typer.Option("--rows", "-n", min=1, metavar="N", help="How many rows.")
+    ] = 100,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, metavar="N", help="The same seed gives the same rows."),
+    ] = None,
+    hidden: Annotated[
+        bool, typer.Option("--hidden", help="Add columns for the hidden variables.")
+    ] = False,
+    out: Out = "-",
+    quiet: Quiet = False,
+) -> None:
+    """Draw rows from a model."""
+    from latentree.cli import _using as using
+    from latentree.cli._screen import Screen
+
+    using.sample(Screen(quiet), model, rows, seed, hidden, out)
+
+
+@app.command()
+def plot(
+    model: Model,
+    out: Annotated[str, typer.Argument(metavar="PICTURE", help="A .png, .pdf, .svg, … file.")],
+    quiet: Quiet = False,
+) -> None:
+    """Draw a model into a picture."""
+    from latentree.cli import _using as using
+    from latentree.cli._screen import Screen
+
+    using.plot(Screen(quiet), model, out)
+
+
+@app.command()
+def export(
+    model: Model,
+    out: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="A .nwk, .graphml, .gexf, .dot, .cyjs, .bif or .json file."
+        ),
+    ],
+    quiet: Quiet = False,
+) -> None:
+    """Write a model for other programs."""
+    from latentree.cli import _using as using
+    from latentree.cli._screen import Screen
+
+    using.export(Screen(quiet), model, out)
+
+
+@app.command()
+def show(
+    model: Model,
+    all_nodes: Annotated[
+        bool, typer.Option("--all", help="Draw every node, also of a tree of more than 200.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Draw the tree of a model in the terminal."""
+    from latentree.cli import _using as using
+    from latentree.cli._screen import Screen
+
+    using.show(Screen(as_json=json), model, all_nodes)
+
+
+@app.command()
+def demo(
+    folder: Annotated[
+        str, typer.Option("--folder", metavar="FOLDER", help="Where models and pictures go.")
+    ] = "demo",
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Learn the examples that come with latentree, and draw them."""
+    from latentree.cli._demo import demo as run
+    from latentree.cli._screen import Screen
+
+    run(Screen(quiet), folder, seed)
+
+
+def _names(text: str | None) -> list[str] | None:
+    """Names separated by commas, as a CSV line: quotes hold names with commas."""
+    import csv
+
+    return None if text is None else next(csv.reader([text], skipinitialspace=True), [""])

@@ -1,0 +1,73 @@
+"""Which variables each hidden variable speaks for."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from latentree.errors import ModelError
+from latentree.plot import edge_strengths
+from latentree.tree import Tree
+
+_FROM_AFAR = 3
+_WEAKEST = 1e-300
+
+
+class Voice(NamedTuple):
+    """A hidden variable and the observed ones it speaks for, strongest first.
+
+    ``own`` says whether they have no hidden variable that is closer; a hidden variable among
+    hidden ones has none of its own, and speaks for the strongest from afar.
+    """
+
+    name: str
+    members: tuple[str, ...]
+    strengths: tuple[float, ...]
+    own: bool
+
+
+def voices(model: Any) -> list[Voice]:
+    """Return for each hidden variable the observed ones whose nearest hidden variable it is.
+
+    The strength of two variables is the product of the strengths of the edges between them.
+    """
+    tree: Tree = model.tree
+    by_strength = _by_strength(model)
+    observed = np.arange(tree.n_observed)
+    distances = [by_strength.path_lengths([h], observed)[0] for h in tree.hidden]
+    if not distances:
+        return []
+    nearest = np.argmin(distances, axis=0)
+    found = []
+    for k, h in enumerate(tree.hidden.tolist()):
+        order = np.argsort(distances[k], kind="stable")
+        order = order[np.isfinite(distances[k][order])]  # of the same component
+        members = order[nearest[order] == k]
+        shown = members if members.size else order[:_FROM_AFAR]
+        found.append(
+            Voice(
+                tree.names[h],
+                tuple(tree.names[v] for v in shown.tolist()),
+                tuple(np.exp(-distances[k][shown]).tolist()),
+                bool(members.size),
+            )
+        )
+    return found
+
+
+def measured(model: Any) -> tuple[Tree, str]:
+    """Return the tree with lengths that follow from the model, and what these are.
+
+    The lengths of a model's own tree are those that it was learned with, or 1 where none were.
+    """
+    try:
+        return model.distance_tree(), "information distances"
+    except ModelError:  # different numbers of states, or an edge without dependence
+        return _by_strength(model), "−log strengths"
+
+
+def _by_strength(model: Any) -> Tree:
+    tree: Tree = model.tree
+    strength = np.maximum(np.abs(edge_strengths(model)), _WEAKEST)
+    return tree.with_lengths(np.where(tree.parent < 0, 0.0, -np.log(np.minimum(strength, 1.0))))

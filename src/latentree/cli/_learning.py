@@ -1,0 +1,324 @@
+"""``learn`` and ``compare``: from a table to models, and to what they are worth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+import typer
+
+from latentree.cli import _outputs as outputs
+from latentree.cli._data import Choice, connected, facts, open_data, read_data, split
+from latentree.cli._hidden import Voice, voices
+from latentree.cli._options import method_options
+from latentree.cli._running import first_interrupt_keeps, raise_if_interrupted
+from latentree.cli._screen import Screen
+from latentree.data import Parts, Table
+from latentree.em import FitReport, Fitted
+from latentree.errors import LatentTreeError, ModelError
+from latentree.methods import METHODS, learn_model
+from latentree.metrics import held_out_score
+from latentree.search import RefineReport
+from latentree.tree import Tree
+
+_LONGEST = 28  # characters of a name in a list
+_SHOWN = 6  # variables named for a hidden one; the others are counted
+
+
+class Result(NamedTuple):
+    """How a method fared; ``failure`` says why there is no model."""
+
+    method: str
+    fitted: Fitted | None
+    held_out: float | None = None
+    failure: str = ""
+
+    def facts(self) -> dict[str, Any]:
+        """Plain values, for machines."""
+        if self.fitted is None:
+            return {"method": self.method, "failure": self.failure}
+        report = self.fitted.report
+        return {
+            "method": self.method,
+            "log_likelihood": report.log_likelihood,
+            "bic_score": report.bic_score,
+            "held_out_score": self.held_out,
+            "n_hidden": self.fitted.model.tree.n_hidden,
+            "n_parameters": report.n_parameters,
+            "seconds": report.seconds,
+            "converged": report.converged,
+            "notes": list(report.notes),
+            **_change_facts(report),
+        }
+
+
+class Targets(NamedTuple):
+    """Files that ``learn`` writes beside what it prints."""
+
+    model: str | None = None
+    page: str | None = None
+    picture: str | None = None
+
+    def check(self) -> None:
+        """Raise for what could not be written: better before learning than after."""
+        for path in filter(None, self):
+            outputs.check_folder(path)
+        if self.page is not None:
+            outputs.explorer()
+        if self.picture is not None:
+            outputs.check_picture(self.picture)
+
+    def write(
+        self, screen: Screen, result: Result, table: Table | Parts, groups: Any = None
+    ) -> None:
+        """Write the files that were asked for."""
+        assert result.fitted is not None
+        model, report = result.fitted
+        if self.model is not None:
+            about = {**report.as_dict(), "method": result.method, "fitted_by": report.method}
+            model.save(self.model, about)
+        if self.page is not None:
+            rows = None if isinstance(table, Parts) else table
+            outputs.explorer()(model, self.page, data=rows, groups=groups)
+        if self.picture is not None:
+            outputs.write_picture(model, self.picture, groups)
+        for path in filter(None, self):
+            screen.tell(f"wrote {path}")
+
+
+def learn(
+    screen: Screen,
+    paths: Sequence[str],
+    choice: Choice,
+    method: str,
+    targets: Targets,
+    test_fraction: float,
+    seed: int,
+    scheduler: str | None = None,
+    **fitting: Any,
+) -> None:
+    """Learn a model from files and show it."""
+    check_method(method)
+    fitting = method_options(method, fitting)
+    targets.check()
+    with connected(scheduler) as client:
+        table = open_data(screen, paths, choice, client)
+        kept, held_out = split(table, test_fraction, seed)
+        result = learn_one(screen, method, kept, held_out, seed, **fitting)
+    assert result.fitted is not None
+    if screen.as_json:
+        found = [_voice_facts(voice) for voice in voices(result.fitted.model)]
+        files = {kind: path for kind, path in targets._asdict().items() if path is not None}
+        about = {"data": facts(paths, table), **result.facts()}
+        screen.json({**about, "hidden": found, "files": files})
+    else:
+        show_results(screen, [result])
+        show_changes(screen, result.fitted.report)
+        show_voices(screen, voices(result.fitted.model), result.fitted.model.tree)
+    _tell_notes(screen, [result])
+    targets.write(screen, result, kept)
+
+
+def compare(
+    screen: Screen,
+    path: str,
+    choice: Choice,
+    methods: Sequence[str],
+    test_fraction: float,
+    seed: int,
+) -> None:
+    """Learn by several methods and show the paper's table; a method that fails is a row of it."""
+    chosen = list(methods or METHODS)
+    for method in chosen:
+        check_method(method)
+    table = read_data(screen, path, choice)
+    kept, held_out = split(table, test_fraction, seed)
+    results = [_try_one(screen, method, kept, held_out, seed) for method in chosen]
+    if screen.as_json:
+        screen.json(
+            {"data": facts([path], table), "methods": [result.facts() for result in results]}
+        )
+    else:
+        show_results(screen, results)
+    _tell_notes(screen, results)
+    if all(result.fitted is None for result in results):
+        raise ModelError("every method failed: see the messages of each")
+
+
+def check_method(method: str) -> None:
+    """Raise for a name that is no method."""
+    if method not in METHODS:
+        raise typer.BadParameter(f"there is no method {method!r}: use {', '.join(METHODS)}")
+
+
+def learn_one(
+    screen: Screen,
+    method: str,
+    table: Table | Parts,
+    held_out: Table | None,
+    seed: int,
+    **fitting: Any,
+) -> Result:
+    """Learn by one method, with progress; Ctrl-C ends a search with the best so far."""
+    searching = method == "refined"
+    units = ("change", "score") if searching else ("step", "log-likelihood")
+    keeping = first_interrupt_keeps() if searching else nullcontext()
+    with keeping, screen.progress(f"learning by {method}", *units) as progress:
+        fitted = learn_model(table, method, random_state=seed, progress=progress, **fitting)
+        score = None if held_out is None else held_out_score(fitted.model, held_out)
+    raise_if_interrupted()
+    return Result(method, fitted, score)
+
+
+def _try_one(
+    screen: Screen, method: str, table: Table | Parts, held_out: Table | None, seed: int
+) -> Result:
+    try:
+        return learn_one(screen, method, table, held_out, seed)
+    except LatentTreeError as error:
+        return Result(method, None, failure=str(error))
+    except Exception as error:  # one method's defect must not hide what the others found
+        return Result(method, None, failure=f"{type(error).__name__}: {error}")
+
+
+# Showing ----------------------------------------------------------------------------------------
+
+
+def show_results(screen: Screen, results: Sequence[Result]) -> None:
+    """Print a row for each method; the best of several is marked."""
+    tested = any(result.held_out is not None for result in results)
+    header = ["Method", "Log-likelihood", "BIC score", "Hidden", "Parameters", "Seconds"]
+    rows = [_row(result) for result in results]
+    best = _best([_bic(result) for result in results], 1)
+    _mark(rows, 2, best)
+    if tested:
+        header.insert(3, "Held-out")
+        for row, result in zip(rows, results, strict=True):
+            row.insert(3, "–" if result.held_out is None else _number(result.held_out, 3))
+        _mark(rows, 3, _best([_score(result) for result in results], 3))
+    screen.table(header, rows, best if len(results) > 1 else ())
+    if len(results) > 1:
+        tail = "; held-out: mean log-likelihood of a row that was not learned from" * tested
+        screen.text(f"* best{tail}")
+    for result in results:
+        if result.fitted is None:
+            screen.text(f"{result.method} failed: {' '.join(result.failure.split())}")
+
+
+def _row(result: Result) -> list[str]:
+    if result.fitted is None:
+        return [result.method, "failed", "–", "–", "–", "–"]
+    model, report = result.fitted
+    return [
+        result.method,
+        _number(report.log_likelihood, 1),
+        _number(report.bic_score, 1),
+        f"{model.tree.n_hidden:,}",
+        f"{report.n_parameters:,}",
+        f"{report.seconds:.2f}",
+    ]
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:,.{digits}f}" if math.isfinite(value) else str(value).replace("inf", "∞")
+
+
+def _bic(result: Result) -> float:
+    return -math.inf if result.fitted is None else result.fitted.report.bic_score
+
+
+def _score(result: Result) -> float:
+    return -math.inf if result.held_out is None else result.held_out
+
+
+def _best(scores: Sequence[float], digits: int) -> list[int]:
+    """Places of the highest score as shown, ties included; none of a single one."""
+    highest = max(scores)
+    if len(scores) < 2 or not math.isfinite(highest):
+        return []
+    shown = _number(highest, digits)
+    return [place for place, score in enumerate(scores) if _number(score, digits) == shown]
+
+
+def _mark(rows: list[list[str]], column: int, best: Sequence[int]) -> None:
+    """Put a star after the best numbers, and a blank after the others, so that digits align."""
+    if best:
+        for place, row in enumerate(rows):
+            row[column] += "*" if place in best else " "
+
+
+def show_changes(screen: Screen, report: FitReport) -> None:
+    """Print what a refinement did, if the report is of one."""
+    if not isinstance(report, RefineReport):
+        return
+    gains = sorted(report.gains().items(), key=lambda item: -item[1][1])
+    done = ", ".join(f"{kind}\u00a0{count:,}\u00a0({gain:+,.1f})" for kind, (count, gain) in gains)
+    screen.prose(
+        f"\nRefined by {len(report.moves):,} changes, by kind with their gains: {done}."
+        if gains
+        else "\nRefined: no change of the tree that it started from was better."
+    )
+
+
+def _change_facts(report: FitReport) -> dict[str, Any]:
+    if not isinstance(report, RefineReport):
+        return {}
+    gains = report.gains().items()
+    changes = {kind: {"count": count, "gain": gain} for kind, (count, gain) in gains}
+    return {"score": report.score, "changes": changes}
+
+
+def show_voices(screen: Screen, found: Sequence[Voice], tree: Tree) -> None:
+    """Print for each hidden variable those that it speaks for."""
+    screen.text()
+    if not found:
+        screen.text(f"No hidden variable: {_without_hidden(tree)}.")
+        return
+    screen.table(
+        ["Hidden", "Speaks for (strength)"], [[voice.name, _spoken(voice)] for voice in found]
+    )
+
+
+def _without_hidden(tree: Tree) -> str:
+    """Say how variables depend on each other where none is hidden."""
+    groups = len(tree.roots)
+    if tree.n_observed == 1:
+        return "there is a single variable"
+    if tree.n_edges == 0:
+        return f"no dependence was found among the {groups:,} variables"
+    directly = "the variables depend on each other directly"
+    if groups == 1:
+        return directly
+    return f"{directly}, in {groups:,} groups without dependence between them"
+
+
+def _spoken(voice: Voice) -> str:
+    pairs = zip(voice.members[:_SHOWN], voice.strengths[:_SHOWN], strict=True)
+    # Names do not break in two where a line is full.
+    named = ", ".join(f"{_short(name)}\u00a0{strength:.2f}" for name, strength in pairs)
+    more = len(voice.members) - _SHOWN
+    from_afar = "" if voice.own else "between others; from afar "
+    return f"{from_afar}{named}{f' and {more} more' if more > 0 else ''}"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+
+
+def _voice_facts(voice: Voice) -> dict[str, Any]:
+    return {
+        "name": voice.name,
+        "own": voice.own,
+        "speaks_for": [
+            {"name": name, "strength": strength}
+            for name, strength in zip(voice.members, voice.strengths, strict=True)
+        ],
+    }
+
+
+def _tell_notes(screen: Screen, results: Sequence[Result]) -> None:
+    for result in results:
+        for note in result.fitted.report.notes if result.fitted is not None else ():
+            screen.tell(f"note: {result.method}: {note}")

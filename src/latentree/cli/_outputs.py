@@ -1,0 +1,68 @@
+"""Pictures and pages, and whether they can be written."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import io
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from latentree import _disk as disk
+from latentree.errors import FileError, MissingExtraError, import_extra
+
+PICTURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".eps", ".webp", ".tif", ".tiff")
+_DPI = 200
+
+
+def check_folder(path: str) -> None:
+    """Raise when the folder that a file is to go to does not exist."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise FileError(f"{path}: there is no folder {str(folder)!r}: make it first")
+    if Path(path).is_dir():
+        raise FileError(f"{path}: is a folder, not a file")
+
+
+def check_picture(path: str) -> None:
+    """Raise when matplotlib is absent or the suffix is none of a picture."""
+    if Path(path).suffix.lower() not in PICTURES:
+        raise FileError(
+            f"{path}: the suffix {Path(path).suffix!r} names no picture: use one of "
+            f"{', '.join(PICTURES)}"
+        )
+    # It complains of a home that it cannot write to, and copes.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    import_extra("matplotlib", "plot").use("Agg")
+
+
+def write_picture(model: Any, path: str, groups: Any = None) -> None:
+    """Draw a model into a file, which appears complete or not at all."""
+    check_picture(path)
+    plt = import_extra("matplotlib.pyplot", "plot")
+    from latentree.plot import plot_tree
+
+    figure: Any = plot_tree(model, groups=groups).ax.figure
+    data = io.BytesIO()
+    figure.savefig(data, format=Path(path).suffix[1:].lower(), dpi=_DPI)
+    plt.close(figure)
+    disk.write_bytes(path, data.getvalue())
+
+
+def explorer() -> Callable[..., None]:
+    """Return the function that writes pages, if this version has it."""
+    if importlib.util.find_spec("latentree.explorer") is None:
+        raise MissingExtraError("pages (--html) are not available in this version of latentree")
+    write: Callable[..., None] = importlib.import_module("latentree.explorer").write_explorer
+    return write
+
+
+def has_explorer() -> bool:
+    """Whether this version writes pages."""
+    try:
+        explorer()
+    except (ImportError, AttributeError):
+        return False
+    return True

@@ -1,0 +1,123 @@
+"""Where results and messages go, and how they look."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from latentree.cli._running import printable, say
+from latentree.errors import DataWarning
+
+_EVERY = 0.1  # seconds between two looks at the progress
+
+
+class _PipedConsole(Console):
+    """A console that leaves a broken pipe to the one place where commands end."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+class Screen:
+    """Results on standard output, messages on standard error.
+
+    Parameters
+    ----------
+    quiet : bool
+        No messages and no progress.
+    as_json : bool
+        Results as one JSON value instead of tables.
+    """
+
+    def __init__(self, quiet: bool = False, as_json: bool = False) -> None:
+        self.quiet = quiet
+        self.as_json = as_json
+        plain: dict[str, Any] = {"markup": False, "highlight": False, "emoji": False}
+        self._out = _PipedConsole(file=sys.stdout, **plain)
+        self._err = _PipedConsole(file=sys.stderr, **plain)
+        if quiet:
+            warnings.simplefilter("ignore", DataWarning)  # until the command ends
+
+    # Messages -------------------------------------------------------------------------------
+
+    def tell(self, text: str) -> None:
+        """Say something that is no result."""
+        if not self.quiet:
+            say(text)
+
+    @contextlib.contextmanager
+    def progress(
+        self, what: str, unit: str = "step", value: str = "log-likelihood"
+    ) -> Iterator[Callable[[int, float], None]]:
+        """Show that something is under way; gives the callback for EM's steps."""
+        if self.quiet or not self._err.is_terminal:
+            yield lambda steps, reached: None
+            return
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        with Progress(*columns, console=self._err, transient=True) as bar:
+            task = bar.add_task(what)
+            last = [0.0]
+
+            def step(steps: int, reached: float) -> None:
+                if time.monotonic() - last[0] > _EVERY:
+                    last[0] = time.monotonic()
+                    at = f"{what}: {unit} {steps}, {value} {reached:,.1f}"
+                    bar.update(task, description=at)
+
+            yield step
+
+    # Results --------------------------------------------------------------------------------
+
+    def text(self, text: str = "") -> None:
+        """Print a result as it is."""
+        lines = map(printable, text.split("\n"))
+        self._out.print(Text("\n".join(lines)), soft_wrap=True)
+
+    def prose(self, text: str) -> None:
+        """Print sentences, broken into lines as wide as the terminal."""
+        self._out.print(Text(text))
+
+    def json(self, value: Any) -> None:
+        """Print a result for machines; what JSON cannot say (infinity) is null."""
+        text = json.dumps(_finite(value), ensure_ascii=False, indent=2, allow_nan=False)
+        self._out.print(Text(text), soft_wrap=True)
+
+    def table(
+        self, header: Sequence[str], rows: Sequence[Sequence[str]], best: Sequence[int] = ()
+    ) -> None:
+        """Print a table: the first column and text columns to the left, numbers to the right."""
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
+        table.padding = (0, 1, 0, 0)
+        for j, title in enumerate(header):
+            numbers = j > 0 and all(_is_number(row[j]) for row in rows)
+            table.add_column(title, justify="right" if numbers else "left", overflow="fold")
+        for i, row in enumerate(rows):
+            cells = [Text(printable(cell)) for cell in row]
+            table.add_row(*cells, style="bold green" if i in best else None)
+        self._out.print(table)
+
+
+def _is_number(cell: str) -> bool:
+    return not cell.strip("0123456789.,-+*∞ ") or cell in ("–", "failed", "")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

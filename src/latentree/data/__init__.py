@@ -1,0 +1,52 @@
+"""Data on its way in: one door for frames, arrays, sparse matrices, files and dask collections.
+
+:func:`as_table` checks and codes data in memory; :func:`as_parts` opens data that need not fit
+into memory as a fixed sequence of tables. A :class:`Schema` holds names, family and labels.
+"""
+
+from latentree.data._checks import (
+    check_distinct,
+    is_number,
+    listing,
+    odd_cell,
+    odd_message,
+    refuse_columns,
+    row_chunks,
+)
+from latentree.data._convert import as_table
+from latentree.data._files._segments import SUFFIXES
+from latentree.data._files._tables import STANDARD, read_table, suffix_of
+from latentree.data._files._writers import check_writable, table_writer, write_table
+from latentree.data._opening import as_parts, is_parted
+from latentree.data._parts import Parts, cut_table, part_rows
+from latentree.data._pieces import LocalPieces, Pieces, add_up
+from latentree.data._table import FAMILIES, Schema, Table
+
+__all__ = [
+    "FAMILIES",
+    "STANDARD",
+    "SUFFIXES",
+    "LocalPieces",
+    "Parts",
+    "Pieces",
+    "Schema",
+    "Table",
+    "add_up",
+    "as_parts",
+    "as_table",
+    "check_distinct",
+    "check_writable",
+    "cut_table",
+    "is_number",
+    "is_parted",
+    "listing",
+    "odd_cell",
+    "odd_message",
+    "part_rows",
+    "read_table",
+    "refuse_columns",
+    "row_chunks",
+    "suffix_of",
+    "table_writer",
+    "write_table",
+]

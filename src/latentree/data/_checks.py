@@ -1,0 +1,208 @@
+"""What makes a table unfit to learn from, and looking for it without copies of the data."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentree.errors import DataError, DataWarning
+
+if TYPE_CHECKING:
+    from latentree.data._table import Table
+
+_CHUNK_CELLS = 1 << 20
+
+
+def listing(items: Sequence[Any]) -> str:
+    """Show the first five, and how many there are when there are more."""
+    shown = ", ".join(str(item) if isinstance(item, tuple) else repr(item) for item in items[:5])
+    return shown if len(items) <= 5 else f"{shown}, … ({len(items)} in all)"
+
+
+def check_distinct(names: Sequence[str]) -> None:
+    """Refuse names that occur twice."""
+    if len(set(names)) < len(names):
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        raise DataError(f"column names must differ, but these occur twice: {listing(twice)}")
+
+
+def row_chunks(values: Any) -> Iterator[tuple[int, int]]:
+    """Ranges of rows of about a million cells, so that temporaries stay small."""
+    n, m = values.shape
+    step = max(1, _CHUNK_CELLS // max(1, m))
+    for start in range(0, n, step):
+        yield start, min(n, start + step)
+
+
+def has_nan(values: NDArray[np.float64]) -> bool:
+    """Whether a finite-or-NaN array has a NaN."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):  # one pass without temporaries settles the usual case
+            return False
+    return any(bool(np.isnan(values[a:b]).any()) for a, b in row_chunks(values))
+
+
+def odd_cell(cells: Iterable[Any]) -> tuple[int, Any] | None:
+    """Return row and value of the first cell that is no number, if more than half are numbers.
+
+    Missing cells are None.
+    """
+    first, numeric, others = None, 0, 0
+    for row, cell in enumerate(cells):
+        if cell is None:
+            continue
+        if is_number(cell):
+            numeric += 1
+            continue
+        others += 1
+        first = first or (row, cell)
+    return first if numeric > others else None
+
+
+def is_number(cell: Any) -> bool:
+    """Whether a cell is a number, or text that says one."""
+    if isinstance(cell, numbers.Real | Decimal):
+        return not isinstance(cell, bool | np.bool_)
+    if not isinstance(cell, str) or "_" in cell:  # Python alone reads 1_000
+        return False
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def odd_message(name: str, odd: tuple[int, Any]) -> str:
+    """Say which cell makes a column of numbers one of text, and what to do about it."""
+    row, value = odd
+    return (
+        f"column {name!r} holds numbers, but {value!r} in row {row} (counted from 0): correct such "
+        f"cells, leave them empty (missing), drop column {name!r}, or use family='discrete' if "
+        "numbers are codes"
+    )
+
+
+def find_infinite(values: NDArray[np.float64]) -> tuple[int, int] | None:
+    """Return the first infinite cell as ``(row, column)``."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):
+            return None
+    for start, stop in row_chunks(values):
+        infinite = np.isinf(values[start:stop])
+        if infinite.any():
+            row, column = np.unravel_index(infinite.argmax(), infinite.shape)
+            return start + int(row), int(column)
+    return None
+
+
+# Learning ---------------------------------------------------------------------------------------
+
+
+def require_learnable(table: Table, min_rows: int) -> None:
+    """Raise when nothing can be learned from some column; warn of duplicate columns."""
+    counted = table.n_rows
+    values = table.values
+    if table.weights is not None and not table.weights.all():
+        values = values[table.weights > 0]
+        counted = values.shape[0]
+    if counted < min_rows:
+        of = "" if table.weights is None else " with positive weight"
+        raise DataError(f"the table has {counted} row(s){of}, but learning needs {min_rows}")
+    if table.total_weight < min_rows:
+        raise DataError(
+            f"the weights sum to {table.total_weight:g}, but a weight counts rows and learning "
+            f"needs {min_rows}: scale them, for instance to sum to the {counted} rows"
+        )
+    low, high, empty = _ranges(values, table.family == "gaussian")
+    refuse_columns(table.names, empty, "has no value at all", "have no value at all")
+    refuse_columns(table.names, ~empty & (low == high), "is constant", "are constant")
+    pairs = duplicate_columns(table.values)
+    if pairs:
+        names = table.names
+        warnings.warn(
+            "duplicate columns lie at distance 0 from each other: "
+            + listing([f"{names[a]} = {names[b]}" for a, b in pairs]),
+            DataWarning,
+            stacklevel=3,
+        )
+
+
+def refuse_columns(names: Sequence[str], bad: NDArray[np.bool_], one: str, many: str) -> None:
+    """Raise when nothing can be learned from some columns."""
+    which = [names[j] for j in np.flatnonzero(bad).tolist()]
+    if which:
+        subject = "column" if len(which) == 1 else "columns"
+        raise DataError(
+            f"{subject} {listing(which)} {one if len(which) == 1 else many}, so nothing can be "
+            "learned about it: drop such columns"
+        )
+
+
+def _ranges(values: Any, real: bool) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+    """Smallest and largest value of every column, and which columns have none."""
+    n, m = values.shape
+    if not isinstance(values, np.ndarray):  # sparse 0/1
+        ones = np.bincount(values.indices, minlength=m)
+        return (ones == n).astype(np.int8), (ones > 0).astype(np.int8), np.zeros(m, bool)
+    if not real:
+        # The missing code −1 is the largest unsigned number and the smallest signed one.
+        unsigned = values.view(values.dtype.str.replace("i", "u"))
+        high = values.max(axis=0)
+        return unsigned.min(axis=0).astype(values.dtype), high, high < 0
+    low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+    # A spread of a few units in the last place is rounding, not variance.
+    noise = 4 * np.finfo(np.float64).eps * np.maximum(np.abs(low), np.abs(high))
+    with np.errstate(over="ignore"):
+        return np.where(high - low <= noise, high, low), high, np.isnan(high)
+
+
+def duplicate_columns(values: Any) -> list[tuple[int, int]]:
+    """Pairs (first, other) of equal columns; columns are compared only when their hashes agree."""
+    hashes = _column_hashes(values)
+    _, group = np.unique(hashes, return_inverse=True)
+    order = np.argsort(group, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(group[order]) > 0])
+    sizes = np.diff(np.r_[starts, order.size])
+    if not (sizes > 1).any():
+        return []
+    columns = values if isinstance(values, np.ndarray) else values.tocsc()
+    pairs = []
+    for start, size in zip(starts[sizes > 1], sizes[sizes > 1], strict=True):
+        first, *others = order[start : start + size].tolist()
+        pairs += [(first, other) for other in others if _same_column(columns, first, other)]
+    return sorted(pairs)
+
+
+def _column_hashes(values: Any) -> NDArray[np.int64]:
+    """Sum of the cells' bits times random odd numbers, modulo 2⁶⁴: independent of the order."""
+    n, m = values.shape
+    factors = np.random.default_rng(0).integers(-(2**62), 2**62, n) * 2 + 1
+    if not isinstance(values, np.ndarray):
+        hashes: NDArray[np.int64] = values.astype(np.int64).T @ factors
+        return hashes
+    total = np.zeros(m, np.int64)
+    for start, stop in row_chunks(values):
+        if values.dtype == np.float64:
+            bits = (values[start:stop] + 0.0).view(np.int64)  # −0.0 becomes 0.0
+            # Round numbers have their bits at the top, where a product would push them out.
+            bits = bits ^ (bits >> 32)
+        else:
+            bits = values[start:stop].astype(np.int64)
+        bits *= factors[start:stop, None]
+        total += bits.sum(axis=0)
+    return total
+
+
+def _same_column(columns: Any, a: int, b: int) -> bool:
+    if isinstance(columns, np.ndarray):
+        equal_nan = columns.dtype == np.float64
+        return bool(np.array_equal(columns[:, a], columns[:, b], equal_nan=equal_nan))
+    starts, rows = columns.indptr, columns.indices
+    return bool(np.array_equal(rows[starts[a] : starts[a + 1]], rows[starts[b] : starts[b + 1]]))

@@ -1,0 +1,1 @@
+"""Tables in files: reading by suffix, whole or in pieces, and writing."""

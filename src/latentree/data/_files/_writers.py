@@ -1,0 +1,162 @@
+"""Tables written to files, whole or block by block; the suffix of the path chooses the format."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gzip
+import io
+import sys
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentree._writing import replacing
+from latentree.data._files._tables import STANDARD, chosen_format
+from latentree.errors import import_extra
+from latentree.typing import PathLike
+
+Write = Callable[[NDArray[Any]], None]
+"""Adds rows to a table."""
+
+Labels = Sequence[Sequence[Hashable]]
+"""What every column may hold, so that its type does not depend on the rows at hand."""
+
+_LINES = 10_000
+
+
+def write_table(path: PathLike, names: Sequence[str], data: NDArray[Any]) -> None:
+    """Write named columns in the format of the path's suffix, or to standard output if it is ``-``.
+
+    The file appears complete or not at all. Missing cells are NaN or None.
+    """
+    with table_writer(path, names) as write:
+        write(data)
+
+
+@contextlib.contextmanager
+def table_writer(
+    path: PathLike, names: Sequence[str], labels: Labels | None = None
+) -> Iterator[Write]:
+    """Open a table to be written block by block; gives the function that takes the blocks.
+
+    The file appears complete at the end, or not at all.
+    """
+    opened: Callable[..., AbstractContextManager[Write]] = chosen_format(WRITERS, path)
+    if str(path) == STANDARD:
+        sys.stdout.flush()
+        with opened(sys.stdout.buffer, names, labels) as write:
+            yield write
+        return
+    with replacing(path) as file, opened(file, names, labels) as write:
+        yield write
+
+
+def check_writable(path: PathLike) -> None:
+    """Raise if :func:`write_table` does not know the suffix: better before the work than after."""
+    chosen_format(WRITERS, path)
+
+
+# Formats ----------------------------------------------------------------------------------------
+
+
+def _text(delimiter: str, packed: bool = False) -> Callable[..., AbstractContextManager[Write]]:
+    @contextlib.contextmanager
+    def opened(file: BinaryIO, names: Sequence[str], labels: Labels | None) -> Iterator[Write]:
+        pc = import_extra("pyarrow.csv", "cli")
+        options = pc.WriteOptions(include_header=False, delimiter=delimiter)
+        with contextlib.ExitStack() as stack:
+            stream: Any = file
+            if packed:
+                stream = stack.enter_context(
+                    gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0)
+                )
+            line = io.StringIO()
+            csv.writer(line, delimiter=delimiter, lineterminator="\n").writerow(names)
+            stream.write(line.getvalue().encode())
+
+            def write(data: NDArray[Any]) -> None:
+                for start in range(0, len(data), _LINES):
+                    buffer = io.BytesIO()
+                    rows = _to_arrow(names, data[start : start + _LINES], labels)
+                    pc.write_csv(rows, buffer, options)
+                    stream.write(buffer.getvalue())
+
+            yield write
+
+    return opened
+
+
+def _binary(
+    open_writer: Callable[[BinaryIO, Any], Any],
+) -> Callable[..., AbstractContextManager[Write]]:
+    """Write a format of Arrow, whose types are those of the first block."""
+
+    @contextlib.contextmanager
+    def opened(file: BinaryIO, names: Sequence[str], labels: Labels | None) -> Iterator[Write]:
+        with contextlib.ExitStack() as stack:
+            writers: list[Any] = []
+
+            def write(data: NDArray[Any]) -> None:
+                rows = _to_arrow(names, data, labels)
+                if not writers:
+                    writers.append(stack.enter_context(open_writer(file, rows.schema)))
+                writers[0].write_table(rows)
+
+            yield write
+
+    return opened
+
+
+def _parquet_writer(file: BinaryIO, schema: Any) -> Any:
+    return import_extra("pyarrow.parquet", "cli").ParquetWriter(file, schema)
+
+
+def _arrow_writer(file: BinaryIO, schema: Any) -> Any:
+    pa = import_extra("pyarrow", "cli")
+    return pa.ipc.new_file(file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
+
+
+@contextlib.contextmanager
+def _npz(file: BinaryIO, names: Sequence[str], labels: Labels | None) -> Iterator[Write]:
+    """Write one matrix, which has to be whole before it is packed."""
+    blocks: list[NDArray[Any]] = []
+    yield blocks.append
+    data = np.concatenate(blocks) if blocks else np.empty((0, len(names)))
+    plain = data.astype(np.str_) if data.dtype == object else data  # objects would be pickled
+    np.savez_compressed(file, data=plain, names=np.array(names, np.str_))
+
+
+def _to_arrow(names: Sequence[str], data: NDArray[Any], labels: Labels | None) -> Any:
+    pa = import_extra("pyarrow", "cli")
+    known: Sequence[Any] = [None] * len(names) if labels is None else labels
+    columns = [_arrow_column(column, own) for column, own in zip(data.T, known, strict=True)]
+    return pa.Table.from_arrays(columns, names=list(names))
+
+
+def _arrow_column(column: NDArray[Any], labels: Sequence[Hashable] | None) -> Any:
+    pa = import_extra("pyarrow", "cli")
+    if column.dtype != object:
+        return pa.array(column, from_pandas=True)  # NaN is missing
+    cells = column.tolist()
+    possible = cells if labels is None else labels
+    if len({type(cell) for cell in possible if cell is not None}) > 1:
+        cells = [None if cell is None else str(cell) for cell in cells]
+        return pa.array(cells, pa.string())
+    return pa.array(cells, None if labels is None else pa.array(labels).type)
+
+
+WRITERS: dict[str, Callable[..., AbstractContextManager[Write]]] = {
+    ".csv": _text(","),
+    ".tsv": _text("\t"),
+    ".csv.gz": _text(",", packed=True),
+    ".tsv.gz": _text("\t", packed=True),
+    ".parquet": _binary(_parquet_writer),
+    ".arrow": _binary(_arrow_writer),
+    ".feather": _binary(_arrow_writer),
+    ".npz": _npz,
+}
+"""The suffixes that :func:`write_table` knows."""

@@ -1,0 +1,135 @@
+"""Rows of one schema as a fixed sequence of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from latentree import _memory as memory
+from latentree.data._convert import as_table
+from latentree.data._pieces import LocalPieces, Pieces
+from latentree.data._table import Schema, Table
+from latentree.errors import DataError
+from latentree.typing import FloatArray
+
+PART_CELLS = 1 << 22
+"""Cells of a part of real columns: enough to keep two cores busy, few enough to be read ahead."""
+
+STATE_CELLS = 1 << 24
+"""Cells of a part of discrete columns, a byte each: more rows share more patterns."""
+
+
+def part_rows(schema: Schema) -> int:
+    """Rows of a part. They depend on what the columns are, never on files or batches."""
+    cells = PART_CELLS if schema.family == "gaussian" else STATE_CELLS
+    return max(64, cells // max(1, schema.n_columns) // 64 * 64)
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Data that need not fit into memory: rows of one schema, cut into tables.
+
+    Make it with :func:`latentree.as_parts` of files, folders, dask collections or tables. The cut
+    depends on the columns alone, and sums over the parts are taken in a fixed order, so
+    results are the same however the data lies in files, batches, partitions and on workers.
+
+    Attributes
+    ----------
+    schema : Schema
+    n_rows : int
+    tables : Pieces of Table
+        The parts, in order.
+    name : str
+        What messages call the data.
+    """
+
+    schema: Schema
+    n_rows: int
+    tables: Pieces[Table] = field(repr=False)
+    name: str = "the data"
+    known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    """What was found out about the rows, so that it need not be found out twice."""
+
+    def __post_init__(self) -> None:
+        if self.n_rows == 0 or not self.schema.names:
+            raise DataError(
+                f"{self.name} is empty: {self.n_rows} rows, {self.schema.n_columns} columns"
+            )
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.schema.n_columns
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return self.schema.names
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+        return len(self.tables)
+
+    def weighted(self, weights: ArrayLike) -> Parts:
+        """Return the same rows with a weight for each."""
+        w = np.asarray(weights, np.float64)
+        if w.shape != (self.n_rows,):
+            raise DataError(f"{self.n_rows} rows need as many weights, got shape {w.shape}")
+        step = part_rows(self.schema)
+        items = [w[start : start + step] for start in range(0, self.n_rows, step)]
+        return replace(self, tables=self.tables.paired(_with_weights, items))
+
+    def with_columns(self, columns: Sequence[int], names: tuple[str, ...]) -> Parts:
+        """Return the same rows with some of the columns, under these names."""
+        labels = tuple(self.schema.labels[column] for column in columns)
+        schema = Schema(names, self.schema.family, labels)
+        if list(columns) != list(range(self.n_columns)) and len(columns) != self.n_columns:
+            raise DataError("the parts of fewer columns would hold other rows: open them anew")
+        items = [(list(columns), schema)] * self.n_parts
+        return replace(self, schema=schema, tables=self.tables.paired(_with_columns, items))
+
+    def to_table(self) -> Table:
+        """Return all rows as one table, if they fit into memory."""
+        width = 8 if self.schema.family == "gaussian" else 1
+        memory.require(
+            2.0 * width * self.n_rows * self.n_columns, f"{self.name} as a whole",
+            "use a method that needs distances only, such as clrg",
+        )  # fmt: skip
+        tables = list(self.tables.each(_as_it_is))
+        weighted = any(table.weights is not None for table in tables)
+        weights = np.concatenate([table.weight_array() for table in tables]) if weighted else None
+        return Table(np.concatenate([table.values for table in tables]), self.schema, weights)
+
+    def __repr__(self) -> str:
+        size = f"{self.n_rows} rows × {self.n_columns} columns"
+        return f"Parts({size}, {self.schema.family}, {self.n_parts} parts)"
+
+
+def _as_it_is(table: Table) -> Table:
+    return table
+
+
+def _with_columns(table: Table, chosen: tuple[list[int], Schema]) -> Table:
+    columns, schema = chosen
+    return Table(np.ascontiguousarray(table.values[:, columns]), schema, table.weights)
+
+
+def _with_weights(table: Table, weights: FloatArray) -> Table:
+    return as_table(table, weights=weights)
+
+
+def cut_table(table: Table, name: str = "the data") -> Parts:
+    """Cut a table that is in memory."""
+    step = part_rows(table.schema)
+    starts = range(0, table.n_rows, step)
+
+    def read(first: int) -> Iterator[Table]:
+        for start in starts[first:]:
+            yield table.rows(start, min(start + step, table.n_rows))
+
+    return Parts(table.schema, table.n_rows, LocalPieces(read, len(starts)), name)

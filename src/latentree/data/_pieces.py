@@ -1,0 +1,175 @@
+"""Pieces of work: one function for each, and sums over all of them in a fixed order.
+
+Whoever computes the pieces (this process, or a cluster: see ``parts.cluster``), sums are taken in
+groups of :data:`GROUP` pieces, then over the groups, always in order: they are the same to the last
+bit whatever the number of workers, retries and bytes that were read at a time.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import Any, Generic, TypeVar
+
+from latentree import _memory as memory
+
+Piece = TypeVar("Piece")
+Other = TypeVar("Other")
+Result = TypeVar("Result")
+
+GROUP = 8
+"""So many pieces are added up before they are added to the rest."""
+
+KEPT_SHARE = 0.4
+"""Of the memory that is available, what is made of the pieces may take this share."""
+
+
+class Pieces(ABC, Generic[Piece]):
+    """A sequence of things, one a part of the data, that need not exist at the same time."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def each(self, function: Callable[..., Result], *arguments: Any) -> Iterator[Result]:
+        """Yield ``function(piece, *arguments)`` of every piece, in order."""
+
+    @abstractmethod
+    def total(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Return the sum of ``function(piece, *arguments)`` over the pieces, by ``+``."""
+
+    @abstractmethod
+    def subtotal(
+        self, numbers: Iterable[int], function: Callable[..., Result], *arguments: Any
+    ) -> Result:
+        """Return the sum of ``function(piece, *arguments)`` over the pieces of these numbers."""
+
+    @abstractmethod
+    def made(self, make: Callable[..., Other], *arguments: Any) -> Pieces[Other]:
+        """Return ``make(piece, *arguments)`` of every piece; kept as far as memory allows.
+
+        What is made says by ``nbytes`` how much memory it takes.
+        """
+
+    @abstractmethod
+    def paired(self, make: Callable[[Piece, Any], Other], items: Sequence[Any]) -> Pieces[Other]:
+        """Return ``make(piece, item)`` of every piece and its item, made anew in every pass."""
+
+    @abstractmethod
+    def one(self, number: int, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Return ``function(piece, *arguments)`` of one piece."""
+
+
+class LocalPieces(Pieces[Piece]):
+    """Pieces that this process reads one after the other, one ahead of what is computed.
+
+    Parameters
+    ----------
+    read : callable
+        Given a number, yields the pieces from that one on.
+    n_pieces : int
+    """
+
+    def __init__(self, read: Callable[[int], Iterator[Piece]], n_pieces: int) -> None:
+        self._read = read
+        self._n_pieces = n_pieces
+
+    def __len__(self) -> int:
+        return self._n_pieces
+
+    def each(self, function: Callable[..., Result], *arguments: Any) -> Iterator[Result]:
+        """Yield the results in order."""
+        for piece in self.pieces():
+            yield function(piece, *arguments)
+
+    def total(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Return the sum of the results."""
+        return sum_in_groups(self.each(function, *arguments))
+
+    def subtotal(
+        self, numbers: Iterable[int], function: Callable[..., Result], *arguments: Any
+    ) -> Result:
+        """Return the sum of the results of some pieces."""
+        return add_up(self.one(number, function, *arguments) for number in numbers)
+
+    def made(self, make: Callable[..., Other], *arguments: Any) -> Pieces[Other]:
+        """Return what is made of the pieces."""
+        return _Made(self, make, arguments)
+
+    def paired(
+        self, make: Callable[[Piece, Any], Other], items: Sequence[Any]
+    ) -> LocalPieces[Other]:
+        """Return pieces that are made when they are read."""
+
+        def read(first: int) -> Iterator[Other]:
+            yield from map(make, self._read(first), items[first:])
+
+        return LocalPieces(read, len(self))
+
+    def one(self, number: int, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Return the result of one piece."""
+        return function(next(self._read(number)), *arguments)
+
+    def pieces(self, first: int = 0) -> Iterator[Piece]:
+        """Yield the pieces from the given one on."""
+        return _ahead(self._read(first))
+
+
+class _Made(LocalPieces[Other]):
+    """What is made of pieces: the first ones are kept, the others made again for every pass."""
+
+    def __init__(
+        self, source: LocalPieces[Any], make: Callable[..., Other], arguments: tuple[Any, ...]
+    ) -> None:
+        super().__init__(self._all, len(source))
+        self._source = source
+        self._make = make
+        self._arguments = arguments
+        self._kept: list[Other] = []
+        self._room = KEPT_SHARE * memory.available()
+
+    def _all(self, first: int) -> Iterator[Other]:
+        yield from self._kept[first:]
+        start = max(first, len(self._kept))
+        if start == len(self):
+            return
+        for number, piece in enumerate(self._source.pieces(start), start):
+            made = self._make(piece, *self._arguments)
+            size = getattr(made, "nbytes", 0)
+            if number == len(self._kept) and size <= self._room:
+                self._kept.append(made)
+                self._room -= size
+            else:
+                self._room = 0.0  # those kept stand at the beginning, without gaps
+            yield made
+
+
+def sum_in_groups(results: Iterable[Result]) -> Result:
+    """Add up groups of :data:`GROUP` results, then the groups."""
+    iterator = iter(results)
+    groups = iter(lambda: list(islice(iterator, GROUP)), [])
+    return add_up(add_up(group) for group in groups)
+
+
+def add_up(results: Iterable[Result]) -> Result:
+    """Add up results in order; there is at least one."""
+    iterator = iter(results)
+    total = next(iterator)
+    for result in iterator:
+        total = total + result  # type: ignore[operator]
+    return total
+
+
+def _ahead(items: Iterator[Piece]) -> Iterator[Piece]:
+    """Yield items while the next one is already being read."""
+    done = object()
+    with ThreadPoolExecutor(1, thread_name_prefix="latentree-read") as reader:
+        following: Future[Any] = reader.submit(next, items, done)
+        try:
+            while (item := following.result()) is not done:
+                following = reader.submit(next, items, done)
+                yield item
+        finally:
+            following.cancel()

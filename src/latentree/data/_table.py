@@ -1,0 +1,241 @@
+"""The table itself: values, names, family, labels and weights, frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentree.data import _checks as checks
+from latentree.errors import DataError
+from latentree.typing import Family
+
+FAMILIES: tuple[str, ...] = get_args(Family)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a model remembers of the data it was learned from.
+
+    Parameters
+    ----------
+    names : tuple of str
+        One name a column.
+    family : {"gaussian", "discrete", "symmetric"}
+        How the columns are modelled.
+    labels : tuple of tuples
+        For every column the label of code 0, 1, …; an empty tuple for real columns.
+    """
+
+    names: tuple[str, ...]
+    family: Family
+    labels: tuple[tuple[Hashable, ...], ...]
+
+    def __post_init__(self) -> None:
+        if self.family not in FAMILIES:
+            raise DataError(f"family is {self.family!r}, but must be one of {', '.join(FAMILIES)}")
+        if len(self.labels) != len(self.names):
+            raise DataError(f"{len(self.names)} names, but labels of {len(self.labels)} columns")
+        checks.check_distinct(self.names)
+
+    @classmethod
+    def gaussian(cls, names: Iterable[str]) -> Schema:
+        """Real columns."""
+        names = tuple(names)
+        return cls(names, "gaussian", ((),) * len(names))
+
+    @classmethod
+    def discrete(
+        cls,
+        names: Iterable[str],
+        cardinalities: int | Sequence[int] | NDArray[np.integer[Any]],
+        family: Family = "discrete",
+    ) -> Schema:
+        """Columns whose labels are the codes 0, 1, … themselves."""
+        names = tuple(names)
+        counts = np.broadcast_to(cardinalities, len(names)).tolist()
+        return cls(names, family, tuple(tuple(range(count)) for count in counts))
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self.names)
+
+    @cached_property
+    def cardinalities(self) -> NDArray[np.int64]:
+        """Number of states of every column; 0 for real columns."""
+        return np.array([len(labels) for labels in self.labels], np.int64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """Validated data; make one with :func:`as_table`.
+
+    Parameters
+    ----------
+    values : array of shape (n, m) or scipy.sparse.csr_array
+        Real columns: float64, NaN where missing. Discrete columns: signed integer codes, −1 where
+        missing; or, when all have two states and nothing is missing, a sparse 0/1 matrix.
+    schema : Schema
+        Names, family and labels of the columns.
+    weights : array of shape (n,), optional
+        How much each row counts; all 1 when left out.
+
+    Examples
+    --------
+    >>> from latentree.data import as_table
+    >>> table = as_table([["no", "yes"], ["yes", "yes"], [None, "no"]], names=["rain", "clouds"])
+    >>> table
+    Table(3 rows × 2 columns, discrete, 1 missing)
+    >>> table.values
+    array([[ 0,  1],
+           [ 1,  1],
+           [-1,  0]], dtype=int8)
+    >>> table.schema.labels
+    (('no', 'yes'), ('no', 'yes'))
+    """
+
+    values: Any
+    schema: Schema
+    weights: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        if self.values.ndim != 2 or self.values.shape[1] != self.schema.n_columns:
+            raise DataError(
+                f"values of shape {self.values.shape} do not fit {self.schema.n_columns} names"
+            )
+        if self.weights is not None and self.weights.shape != (self.values.shape[0],):
+            raise DataError(
+                f"{self.values.shape[0]} rows need as many weights, got {self.weights.shape}"
+            )
+        if not self.is_sparse:
+            object.__setattr__(self, "values", _read_only(self.values))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", _read_only(self.weights))
+
+    # What it holds --------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return self.schema.names
+
+    @property
+    def family(self) -> Family:
+        """How the columns are modelled."""
+        return self.schema.family
+
+    @property
+    def cardinalities(self) -> NDArray[np.int64]:
+        """Number of states of every column; 0 for real columns."""
+        return self.schema.cardinalities
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, whatever their weights."""
+        return int(self.values.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.schema.n_columns
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the values are a sparse 0/1 matrix."""
+        return not isinstance(self.values, np.ndarray)
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Sum of the weights, or the number of rows."""
+        return float(self.n_rows if self.weights is None else self.weights.sum())
+
+    def weight_array(self) -> NDArray[np.float64]:
+        """Weights of the rows; ones when there are none."""
+        return np.ones(self.n_rows) if self.weights is None else self.weights
+
+    # Missing cells --------------------------------------------------------------------------
+
+    @cached_property
+    def has_missing(self) -> bool:
+        """Whether any cell is missing."""
+        if self.is_sparse:
+            return False
+        if self.family != "gaussian":
+            return bool(self.values.min() < 0)
+        return checks.has_nan(self.values)
+
+    @cached_property
+    def missing_counts(self) -> NDArray[np.int64]:
+        """Number of missing cells of every column."""
+        counts = np.zeros(self.n_columns, np.int64)
+        if self.has_missing:
+            for start, stop in checks.row_chunks(self.values):
+                counts += self.rows(start, stop).missing_mask().sum(axis=0)
+        return counts
+
+    @property
+    def column_has_missing(self) -> NDArray[np.bool_]:
+        """Whether each column has a missing cell."""
+        has: NDArray[np.bool_] = self.missing_counts > 0
+        return has
+
+    def missing_mask(self) -> NDArray[np.bool_]:
+        """Which cells are missing, as a dense (n, m) array."""
+        if self.is_sparse:
+            return np.zeros(self.values.shape, bool)
+        gaussian = self.family == "gaussian"
+        mask: NDArray[np.bool_] = np.isnan(self.values) if gaussian else self.values < 0
+        return mask
+
+    def present(self, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which cells of some columns are there, as a dense (n, columns) array."""
+        if self.is_sparse:
+            return np.ones((self.n_rows, columns.size), bool)
+        cells = self.values[:, columns]
+        there: NDArray[np.bool_] = ~np.isnan(cells) if self.family == "gaussian" else cells >= 0
+        return there
+
+    # Parts ----------------------------------------------------------------------------------
+
+    def column(self, j: int) -> NDArray[Any]:
+        """Values or codes of one column, dense."""
+        if self.is_sparse:
+            dense: NDArray[Any] = self.values[:, [j]].toarray()[:, 0]
+            return dense
+        column: NDArray[Any] = self.values[:, j]
+        return column
+
+    def rows(self, start: int, stop: int) -> Table:
+        """Rows ``start`` to ``stop`` as a table; a view where the values are dense."""
+        weights = None if self.weights is None else self.weights[start:stop]
+        return Table(self.values[start:stop], self.schema, weights)
+
+    # Learning -------------------------------------------------------------------------------
+
+    def require_learnable(self, min_rows: int = 2) -> None:
+        """Raise when nothing can be learned from some column; warn of duplicate columns.
+
+        Learners call this; scoring does not, because a constant column is fine there. Rows of
+        weight 0 do not count. Duplicate columns are allowed: they give edges of length 0.
+        """
+        checks.require_learnable(self, min_rows)
+
+    def __repr__(self) -> str:
+        extras: list[str] = [self.family]
+        extras += ["sparse"] if self.is_sparse else []
+        extras += ["weighted"] if self.weights is not None else []
+        missing = int(self.missing_counts.sum())
+        extras += [f"{missing} missing"] if missing else []
+        return f"Table({self.n_rows} rows × {self.n_columns} columns, {', '.join(extras)})"
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    # A view, so that the caller's own array stays writable.
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,66 @@
+"""The examples that come with the package; ``data/README.md`` tells where they are from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import resources
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentree.datasets._dataset import Dataset, read_columns
+
+_ABILITIES = {
+    "visual": ("x1", "x2", "x3"),
+    "verbal": ("x4", "x5", "x6"),
+    "speed": ("x7", "x8", "x9"),
+}
+
+_SECTORS = {
+    "technology": ("AAPL", "AMD", "MSFT"),
+    "finance": ("BAC", "JPM"),
+    "retail": ("BBY", "HD", "WMT"),
+    "energy": ("CVX", "RRC", "XOM"),
+    "industry": ("GE",),
+    "health": ("JNJ", "LLY", "MRK", "PFE", "UNH"),
+    "household goods": ("KO", "PEP", "PG"),
+}
+
+
+def load_holzinger() -> Dataset:
+    """Nine tests of 301 pupils, made to measure three abilities: visual, verbal and speed.
+
+    Holzinger and Swineford's scores of 1939, named and scaled as in lavaan; ``rows["school"]`` is
+    the pupil's school.
+    """
+    return _load(
+        "holzinger.csv",
+        _ABILITIES,
+        "Scores of 301 pupils in nine tests (Holzinger and Swineford, 1939): visual perception, "
+        "cubes, lozenges; paragraph comprehension, sentence completion, word meaning; speeded "
+        "addition, counting of dots, straight and curved capitals.",
+    )
+
+
+def load_stocks() -> Dataset:
+    """Monthly log returns of 20 US companies, February 1990 to November 2022.
+
+    ``rows["month"]`` is the month; the groups are sectors.
+    """
+    return _load(
+        "stocks.csv",
+        _SECTORS,
+        "Monthly log returns of 20 US companies, February 1990 to November 2022, made from the "
+        "daily prices in skfolio (BSD licence).",
+    )
+
+
+def _load(file: str, members: Mapping[str, tuple[str, ...]], description: str) -> Dataset:
+    """Read a bundled file: its first column tells of the rows, the others are the data."""
+    path = resources.files("latentree.datasets") / "data" / file
+    columns = read_columns(path.read_text("utf-8").splitlines())
+    about, *names = columns
+    data: NDArray[np.float64] = np.column_stack([columns[name] for name in names]).astype(float)
+    groups = {name: group for group, inside in members.items() for name in inside}
+    ordered = {name: groups[name] for name in names}
+    return Dataset(data, tuple(names), ordered, {about: columns[about]}, description)

@@ -1,0 +1,72 @@
+"""A table with the names, groups and story that belong to it."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from latentree.data import Table, as_table
+from latentree.errors import MissingExtraError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Data ready to learn from.
+
+    Parameters
+    ----------
+    data : array of shape (n, m)
+        Floats for real variables, integer codes for discrete ones.
+    names : tuple of str
+        Names of the columns.
+    groups : mapping of str to str
+        What each variable is known to belong to, by name: not learned from, but good to colour by.
+    rows : mapping of str to array
+        What is known of each row, such as its month.
+    description : str
+        What it is and where it comes from.
+    """
+
+    data: NDArray[Any]
+    names: tuple[str, ...]
+    groups: Mapping[str, str]
+    rows: Mapping[str, NDArray[Any]]
+    description: str
+
+    def __post_init__(self) -> None:
+        for array in (self.data, *self.rows.values()):
+            array.flags.writeable = False
+        object.__setattr__(self, "groups", MappingProxyType(dict(self.groups)))
+        object.__setattr__(self, "rows", MappingProxyType(dict(self.rows)))
+
+    @property
+    def table(self) -> Table:
+        """The data as the table that every learner and model takes."""
+        return as_table(self.data, names=self.names)
+
+    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+        """Return the data as a frame of pandas, polars or pyarrow."""
+        if importlib.util.find_spec(backend) is None:
+            raise MissingExtraError(f"this needs {backend}: pip install {backend}")
+        columns = {name: self.data[:, j] for j, name in enumerate(self.names)}
+        return nw.from_dict(columns, backend=backend).to_native()
+
+    def __repr__(self) -> str:
+        n, m = self.data.shape
+        count = len(set(self.groups.values()))
+        return f"Dataset({n} rows × {m} columns, {count} groups)"
+
+
+def read_columns(lines: Iterable[str]) -> dict[str, NDArray[np.str_]]:
+    """Columns of a CSV file with a header, as text."""
+    header, *body = csv.reader(lines)
+    cells = np.array(body, np.str_)
+    return {name: cells[:, j] for j, name in enumerate(header)}

@@ -1,0 +1,534 @@
+"""Information distances: how far apart variables are on a tree.
+
+Along a tree, information distances add up: d(i, k) = d(i, j) + d(j, k) when j lies between i and
+k. They are −log|ρ| for Gaussians, −log(|det J| / √(det M_i · det M_j)) for variables of K states,
+and −(K−1)·log|1 − K·θ| in the symmetric family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from latentree import _memory as memory
+from latentree._kernels import threads
+from latentree.data import Parts, Table, as_table
+from latentree.distances._counting import in_parts
+from latentree.distances._dependence import Dependence
+from latentree.distances._matrices import checked_matrix, checked_names, checked_signs, frozen
+from latentree.distances._pairwise import dependence
+from latentree.distances._statistics import Statistics, gather
+from latentree.errors import DistanceError
+from latentree.typing import Family, FloatArray, Index, IntArray
+
+WEAKEST = 1e-8
+"""Dependence |r| below this counts as this, so that a distance is at most 18.4 times c."""
+
+INDEPENDENT = 1.0
+"""A pair is marked independent when |r| is below so many standard errors of an independent pair."""
+
+_DENSE_SHARE = 0.25  # of the memory available: a larger matrix is not made unless asked for
+_TILE = 512
+_SPAN = 2048  # columns of the blocks in which all pairs are gone through
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Distances:
+    """Information distances between named variables, as a matrix or computed on demand.
+
+    Make them from data with :func:`information_distances`, or from a matrix with
+    :meth:`from_matrix`. Distances are finite: where the estimated dependence r vanishes, |r| is
+    taken as 1e-8. The signs of r are kept beside them.
+
+    Pairs that look independent are marked: those whose |r| is below the standard error that an
+    independent pair would have, 1/√n for correlations. Two of three independent pairs are that
+    weak; so the mark says that a pair tells nothing about the tree, and errs towards not being
+    set, because weak but real dependence must hold the data together. :meth:`strength_block`
+    gives |r| in standard errors for sharper tests.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the variables.
+    n_samples : float or None
+        Total weight of the rows behind a pair (its mean where cells are missing); None for exact
+        distances.
+    family : str or None
+        Family of the data, when known.
+    """
+
+    names: tuple[str, ...]
+    n_samples: float | None
+    family: Family | None
+    source: _Dense | _OnDemand = field(repr=False)
+
+    # Making ---------------------------------------------------------------------------------
+
+    @classmethod
+    def from_matrix(
+        cls,
+        matrix: ArrayLike,
+        names: Sequence[str] | None = None,
+        *,
+        signs: ArrayLike | None = None,
+        n_samples: float | None = None,
+        family: Family | None = None,
+    ) -> Distances:
+        """Check a square matrix of distances.
+
+        Parameters
+        ----------
+        matrix : array-like of shape (m, m)
+            Symmetric, ≥ 0, with zeros on the diagonal. +inf means independent: such pairs are
+            marked and get a finite distance, at least twice any other.
+        names : sequence of str, optional
+            Names of the variables; ``x0``, ``x1``, … when left out.
+        signs : array-like of shape (m, m), optional
+            Signs of the dependence, −1 or +1; all +1 when left out.
+        n_samples : float, optional
+            Number of rows that the distances were estimated from; None means exact.
+        family : str, optional
+            Family of the data.
+        """
+        d = checked_matrix(matrix)
+        m = d.shape[0]
+        given = checked_names(names, m)
+        if n_samples is not None and not (np.isfinite(n_samples) and n_samples > 0):
+            raise DistanceError(f"n_samples is {n_samples}, but must be a positive number or None")
+        infinite = np.isinf(d)
+        marked = infinite if infinite.any() else None
+        if marked is not None:
+            finite = np.where(marked, 0.0, d)
+            d = np.where(marked, max(-np.log(WEAKEST), 2 * float(finite.max())), d)
+        source = _Dense(frozen(d), checked_signs(signs, m), None, 1.0, marked)
+        return cls(given, None if n_samples is None else float(n_samples), family, source)
+
+    # Reading --------------------------------------------------------------------------------
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self.names)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether a whole matrix is held."""
+        return isinstance(self.source, _Dense) or "_matrix" in self.__dict__
+
+    @property
+    def exponent(self) -> float:
+        """The factor c in d = −c·log|r|: K − 1 for variables of K states, 1 for all else."""
+        return self._held.exponent
+
+    @property
+    def n_effective(self) -> float | None:
+        """1 / variance of r for an independent pair: n, or (K − 1)·n in the symmetric family."""
+        if self.n_samples is None:
+            return None
+        return self.n_samples * (self.exponent if self.family == "symmetric" else 1.0)
+
+    def block(self, rows: Any, columns: Any) -> FloatArray:
+        """Return distances of ``rows`` × ``columns``: slices or integer arrays; a new array."""
+        return self._held.distances(_as_index(rows), _as_index(columns))
+
+    def sign_block(self, rows: Any, columns: Any) -> NDArray[np.int8]:
+        """Return signs of the dependence, −1 or +1, of ``rows`` × ``columns``."""
+        return self._held.signs(_as_index(rows), _as_index(columns))
+
+    def strength_block(self, rows: Any, columns: Any) -> FloatArray:
+        """Return |r| of ``rows`` × ``columns`` in standard errors of an independent pair.
+
+        Infinite for distances that came as a matrix, and 0 where such a matrix was infinite.
+        """
+        return self._held.strengths(_as_index(rows), _as_index(columns))
+
+    def independent_block(self, rows: Any, columns: Any) -> NDArray[np.bool_]:
+        """Return which pairs of ``rows`` × ``columns`` look independent."""
+        weak: NDArray[np.bool_] = self.strength_block(rows, columns) < INDEPENDENT
+        return weak
+
+    def of_pairs(self, pairs: NDArray[np.int64]) -> FloatArray:
+        """Return the distances of an array of pairs, of shape (p, 2)."""
+        return self._held.distances_of(pairs[:, 0], pairs[:, 1])
+
+    def signs_of_pairs(self, pairs: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Return the signs of the dependence of an array of pairs."""
+        return self._held.signs_of(pairs[:, 0], pairs[:, 1])
+
+    def independent_pairs(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which of an array of pairs look independent."""
+        weak: NDArray[np.bool_] = self._held.strengths_of(pairs[:, 0], pairs[:, 1]) < INDEPENDENT
+        return weak
+
+    @property
+    def longest(self) -> float:
+        """An upper bound on all distances: the longest of a given matrix, 18.4·c of estimates."""
+        return self._held.longest
+
+    @property
+    def quick(self) -> Dependence | None:
+        """The statistic behind distances on demand, if it has a quicker way for all pairs."""
+        source = self._held
+        if isinstance(source, _Dense) or source.chosen is not None:
+            return None
+        return source.statistic if source.statistic.margin > 0 else None
+
+    @property
+    def span(self) -> int:
+        """Columns of the blocks that are cheapest when all pairs are wanted."""
+        return self._held.span
+
+    def dense(self) -> FloatArray:
+        """Return the whole matrix, read-only; computed once.
+
+        Raises :class:`latentree.errors.MemoryBudgetError` when it does not fit into memory.
+        """
+        return self._whole.matrix
+
+    def signs(self) -> NDArray[np.int8]:
+        """Return all signs, read-only."""
+        return self._whole.sign_matrix
+
+    def independent(self) -> NDArray[np.bool_]:
+        """Return which of all pairs look independent; never a variable and itself."""
+        return self.independent_block(slice(None), slice(None))
+
+    def subset(self, variables: Any) -> Distances:
+        """Return the distances among some variables, in the order given."""
+        index = np.arange(self.n_variables)[_as_index(variables)]
+        names = tuple(self.names[j] for j in index.tolist())
+        return Distances(names, self.n_samples, self.family, self._held.subset(index))
+
+    @cached_property
+    def _matrix(self) -> _Dense:
+        assert isinstance(self.source, _OnDemand)
+        return self.source.to_dense()
+
+    @property
+    def _whole(self) -> _Dense:
+        return self.source if isinstance(self.source, _Dense) else self._matrix
+
+    @property
+    def _held(self) -> _Dense | _OnDemand:
+        return self._whole if self.is_dense else self.source
+
+    def __repr__(self) -> str:
+        kind = "dense" if self.is_dense else "on demand"
+        rows = "exact" if self.n_samples is None else f"{self.n_samples:g} samples"
+        return f"Distances({self.n_variables} variables, {rows}, {kind})"
+
+
+def information_distances(
+    X: Any,
+    family: str = "auto",
+    *,
+    centred: bool = True,
+    dense: bool | None = None,
+    weights: ArrayLike | None = None,
+) -> Distances:
+    """Estimate information distances from data by maximum likelihood.
+
+    Parameters
+    ----------
+    X : table-like, Parts or Statistics
+        Anything that :func:`latentree.data.as_table` reads, data in parts
+        (:func:`latentree.as_parts`), or statistics.
+    family : {"auto", "gaussian", "discrete", "symmetric"}
+        How to take the columns. Discrete columns must all have the same number of states.
+    centred : bool
+        Whether to subtract the means of real columns; without it they are taken to be 0.
+    dense : bool, optional
+        Whether to compute the whole matrix at once, or blocks on demand from the data. Left out,
+        matrices of up to a quarter of the memory available are computed. CLGrouping, CLBlind and
+        Chow-Liu trees are learned from either, and are the same.
+    weights : array-like, optional
+        Weights of the rows.
+
+    Returns
+    -------
+    Distances
+        Missing cells: each pair is taken over the rows in which both are present.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> hidden = rng.standard_normal((1000, 1))
+    >>> distances = information_distances(hidden + 0.5 * rng.standard_normal((1000, 3)))
+    >>> distances
+    Distances(3 variables, 1000 samples, dense)
+    >>> distances.block([0], [1, 2]).round(2)
+    array([[0.24, 0.23]])
+    """
+    if isinstance(X, Parts):
+        X = gather(X)
+    table: Table | Statistics
+    if isinstance(X, Statistics):
+        table, statistic = X, X.dependence(centred)
+        table.require_learnable()
+    else:
+        table = as_table(X, family, weights=weights)
+        table.require_learnable()
+        statistic = dependence(table, centred)
+    source = _OnDemand(statistic, None)
+    if dense is None:
+        dense = memory.fits(source.dense_size(), _DENSE_SHARE)
+    return Distances(
+        table.names,
+        statistic.typical_count(),
+        table.family,
+        source.to_dense() if dense else source,
+    )
+
+
+def as_distances(x: Any) -> Distances:
+    """Pass distances through, and check a square array."""
+    return x if isinstance(x, Distances) else Distances.from_matrix(x)
+
+
+# How they are held ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Dense:
+    """A matrix of distances −c·log|r|."""
+
+    matrix: FloatArray
+    sign_matrix: NDArray[np.int8]
+    precision: float | FloatArray | None
+    """1 / variance of r for an independent pair; None for distances without a statistic."""
+    exponent: float
+    marked: NDArray[np.bool_] | None = None
+    span = _SPAN
+
+    @property
+    def longest(self) -> float:
+        if self.precision is None:
+            return float(self.matrix.max(initial=0.0))
+        return float(-self.exponent * np.log(WEAKEST))
+
+    def distances_of(self, first: IntArray, second: IntArray) -> FloatArray:
+        return self.matrix[first, second]
+
+    def signs_of(self, first: IntArray, second: IntArray) -> NDArray[np.int8]:
+        return self.sign_matrix[first, second]
+
+    def strengths_of(self, first: IntArray, second: IntArray) -> FloatArray:
+        precision, marked = self.precision, self.marked
+        if precision is None:
+            strength = np.full(first.size, np.inf)
+            if marked is not None:
+                strength[marked[first, second]] = 0.0
+            return strength
+        if isinstance(precision, np.ndarray):
+            precision = precision[first, second]
+        r = np.exp(self.matrix[first, second] / -self.exponent)
+        return np.asarray(r * np.sqrt(precision))
+
+    def distances(self, rows: Index, columns: Index) -> FloatArray:
+        return _cut(self.matrix, rows, columns).copy()
+
+    def signs(self, rows: Index, columns: Index) -> NDArray[np.int8]:
+        return _cut(self.sign_matrix, rows, columns).copy()
+
+    def strengths(self, rows: Index, columns: Index) -> FloatArray:
+        d = _cut(self.matrix, rows, columns)
+        if self.precision is None:
+            strength = np.full(d.shape, np.inf)
+            if self.marked is not None:
+                strength[_cut(self.marked, rows, columns)] = 0.0
+            return strength
+        precision = self.precision
+        if isinstance(precision, np.ndarray):
+            precision = _cut(precision, rows, columns)
+        strength = np.exp(d / -self.exponent)
+        strength *= np.sqrt(precision)
+        return strength
+
+    def subset(self, index: NDArray[np.int64]) -> _Dense:
+        def cut(array: Any) -> Any:
+            return frozen(_cut(array, index, index)) if isinstance(array, np.ndarray) else array
+
+        return _Dense(
+            cut(self.matrix),
+            cut(self.sign_matrix),
+            cut(self.precision),
+            self.exponent,
+            cut(self.marked),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _OnDemand:
+    """A statistic, and which of its variables are meant (None for all)."""
+
+    statistic: Dependence
+    chosen: NDArray[np.int64] | None
+
+    def _r(self, rows: Index, columns: Index) -> FloatArray:
+        return self.statistic.block(self._of(rows), self._of(columns))
+
+    def _of(self, index: Index) -> Index:
+        return index if self.chosen is None else self.chosen[index]
+
+    @property
+    def exponent(self) -> float:
+        return self.statistic.exponent
+
+    @property
+    def longest(self) -> float:
+        return float(-self.statistic.exponent * np.log(WEAKEST))
+
+    @property
+    def span(self) -> int:
+        return max(_SPAN, self.statistic.span)
+
+    def distances(self, rows: Index, columns: Index) -> FloatArray:
+        d = self._r(rows, columns)
+        if d.size < _TILE * _TILE:
+            d = _to_distances(d, self.statistic)
+        else:
+            in_parts(len(d), lambda part: _overwrite(d[part], self.statistic))
+        d[self._same(rows, columns)] = 0.0
+        return d
+
+    def _same(self, rows: Index, columns: Index) -> tuple[IntArray, IntArray]:
+        """Where in a block a variable meets itself."""
+        a, b = (self._numbers(self._of(index)) for index in (rows, columns))
+        among = np.flatnonzero(np.isin(a, b)) if a.size > _TILE else np.arange(a.size)
+        row, column = np.nonzero(np.equal.outer(a[among], b))
+        return among[row], column
+
+    def _numbers(self, index: Index) -> IntArray:
+        return np.arange(self.statistic.n_variables)[index] if isinstance(index, slice) else index
+
+    def _r_of(self, first: IntArray, second: IntArray) -> FloatArray:
+        """Return r of pairs, of each with the higher number first."""
+        a, b = np.asarray(self._of(first)), np.asarray(self._of(second))
+        return self.statistic.pairs(np.maximum(a, b), np.minimum(a, b))
+
+    def distances_of(self, first: IntArray, second: IntArray) -> FloatArray:
+        d = _to_distances(self._r_of(first, second), self.statistic)
+        d[first == second] = 0.0
+        return d
+
+    def signs_of(self, first: IntArray, second: IntArray) -> NDArray[np.int8]:
+        return _signs_of(self._r_of(first, second))
+
+    def strengths_of(self, first: IntArray, second: IntArray) -> FloatArray:
+        r = np.abs(self._r_of(first, second))
+        n = self.statistic.pair_counts(np.asarray(self._of(first)), np.asarray(self._of(second)))
+        return np.asarray(r * np.sqrt(n * self.statistic.precision))
+
+    def signs(self, rows: Index, columns: Index) -> NDArray[np.int8]:
+        return _signs_of(self._r(rows, columns))
+
+    def strengths(self, rows: Index, columns: Index) -> FloatArray:
+        r = np.abs(self._r(rows, columns))
+        r[self._same(rows, columns)] = 1.0
+        n = self.statistic.counts(self._of(rows), self._of(columns))
+        r *= np.sqrt(n * self.statistic.precision)
+        return r
+
+    def subset(self, index: NDArray[np.int64]) -> _OnDemand:
+        return _OnDemand(self.statistic, np.asarray(self._of(index)))
+
+    def dense_size(self) -> float:
+        """Bytes of the whole matrix: distances, signs, and counts if they differ."""
+        first = np.zeros(1, np.int64)
+        same = isinstance(self.statistic.pair_counts(first, first), float)
+        m = self.statistic.n_variables if self.chosen is None else self.chosen.size
+        return (9.0 if same else 17.0) * m**2
+
+    def to_dense(self) -> _Dense:
+        statistic = self.statistic
+        m = statistic.n_variables if self.chosen is None else self.chosen.size
+        memory.require(
+            self.dense_size(),
+            f"the matrix of distances between {m:,} variables",
+            "CLGrouping (clnj, clrg), cl_blind and chow_liu do without it, from distances on "
+            "demand: information_distances(X, dense=False)",
+        )
+        if self.chosen is None:
+            d, precision = statistic.lower(), statistic.all_counts()
+        else:
+            d = statistic.block(self.chosen, self.chosen)
+            precision = statistic.counts(self.chosen, self.chosen)
+        if isinstance(precision, np.ndarray):
+            precision = frozen(precision * statistic.precision)
+        else:
+            precision *= statistic.precision
+        signs = _finish(d, statistic)
+        return _Dense(frozen(d), frozen(signs), precision, statistic.exponent)
+
+
+def _finish(r: FloatArray, statistic: Dependence) -> NDArray[np.int8]:
+    """Turn the lower triangle of r into a whole matrix of distances, in place; return the signs.
+
+    Tile by tile on threads: each tile is read once, and written to both sides of the diagonal.
+    """
+    m = r.shape[0]
+    signs = np.empty((m, m), np.int8)
+    cuts = [slice(start, min(m, start + _TILE)) for start in range(0, m, _TILE)]
+
+    def one(tile: tuple[slice, slice]) -> None:
+        rows, columns = tile
+        own = r[rows, columns]
+        if rows == columns:
+            own = np.tril(own) + np.tril(own, -1).T
+            np.fill_diagonal(own, 1.0)
+        s = _signs_of(own)
+        signs[rows, columns] = s
+        signs[columns, rows] = s.T
+        d = _to_distances(own, statistic)
+        r[rows, columns] = d
+        r[columns, rows] = d.T
+
+    threads.run(one, [(a, b) for i, a in enumerate(cuts) for b in cuts[: i + 1]])
+    return signs
+
+
+def _to_distances(r: FloatArray, statistic: Dependence) -> FloatArray:
+    """Return −c·log|r|, with |r| between the weakest and exactly 1."""
+    a = np.abs(r)
+    a[a > 1.0 - statistic.rounding] = 1.0  # duplicate columns
+    np.maximum(a, WEAKEST, out=a)
+    np.log(a, out=a)
+    a *= -statistic.exponent
+    a += 0.0  # no −0.0
+    return a
+
+
+def _overwrite(r: FloatArray, statistic: Dependence) -> None:
+    r[...] = _to_distances(r, statistic)
+
+
+def _signs_of(r: FloatArray) -> NDArray[np.int8]:
+    signs: NDArray[np.int8] = (r >= 0).view(np.int8)
+    signs *= 2
+    signs -= 1
+    return signs
+
+
+def _cut(array: NDArray[Any], rows: Index, columns: Index) -> NDArray[Any]:
+    if isinstance(rows, slice) or isinstance(columns, slice):
+        return array[rows][:, columns]
+    return array[np.ix_(rows, columns)]
+
+
+def _as_index(index: Any) -> Index:
+    if isinstance(index, slice):
+        return index
+    array = np.atleast_1d(np.asarray(index))
+    if array.dtype == np.bool_:
+        return np.flatnonzero(array)
+    return (
+        array.astype(np.int64, casting="same_kind", copy=False)
+        if array.size
+        else array.astype(np.int64)
+    )

@@ -1,0 +1,246 @@
+"""One driver for every EM: starts, acceleration, stopping, progress.
+
+A problem supplies the steps; the driver sees parameters as one vector. Steps are accelerated by
+SQUAREM (Varadhan and Roland 2008): from three successive points θ₀, θ₁ = EM(θ₀), θ₂ = EM(θ₁), with
+r = θ₁ − θ₀ and v = (θ₂ − θ₁) − r, it jumps to θ₀ + 2α·r + α²·v, α = ‖r‖/‖v‖. The jump is guarded:
+if the objective there is below that at θ₁ (which EM's own θ₂ never is), θ₂ is taken. α is limited;
+the limit grows when it is reached with success, and shrinks with every jump that failed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from latentree.typing import FloatArray, Progress
+
+
+class Step(NamedTuple):
+    """What one expectation and maximisation give."""
+
+    log_likelihood: float
+    """At the point stepped from."""
+    objective: float
+    """What EM raises: the log-likelihood plus the logarithm of the prior."""
+    next_point: FloatArray
+
+
+class Problem(Protocol):
+    """A likelihood to maximise; points are vectors, in coordinates where jumps make sense."""
+
+    def step(self, point: FloatArray) -> Step:
+        """Run one expectation and maximisation."""
+
+    def admissible(self, point: FloatArray, near: FloatArray) -> FloatArray:
+        """Return a point that is a model, close to ``point``; ``near`` is one."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When to stop.
+
+    Attributes
+    ----------
+    tolerance : float
+        Converged when an accelerated cycle of three steps gains less than this share of the
+        log-likelihood's magnitude, twice in a row.
+    point_tolerance : float
+        Converged as well when no coordinate moves by more than this in a step.
+    max_steps : int
+        Most expectation passes for the start that is continued.
+    time_limit : float
+        Seconds, all starts together.
+    short_steps : int
+        Passes that each start gets before the best one is chosen.
+    accelerate : bool
+    """
+
+    tolerance: float = 1e-8
+    point_tolerance: float = 1e-7
+    max_steps: int = 5_000
+    time_limit: float = np.inf
+    short_steps: int = 30
+    accelerate: bool = True
+
+
+@dataclass(eq=False)
+class Run:
+    """A start on its way up."""
+
+    point: FloatArray
+    trace: list[float] = field(default_factory=list)
+    objective: float = -np.inf
+    n_steps: int = 0
+    converged: bool = False
+    longest_jump: float = 4.0
+    calm: int = 0
+    """Cycles in a row that gained too little."""
+
+
+@dataclass
+class Progressing:
+    """Everything that a driver needs to go on: a checkpoint holds it."""
+
+    runs: list[Run]
+    n_steps: int = 0
+    final: int = -1
+    """Which run goes on to the end; −1 while all are on their short way."""
+
+
+class Keeper(Protocol):
+    """Keeps the state of a driver."""
+
+    def load(self) -> Progressing | None:
+        """Return the state that was kept, if there is any."""
+
+    def save(self, state: Progressing, now: bool = False) -> None:
+        """Keep the state; it may wait for a better time unless ``now``."""
+
+
+class Outcome(NamedTuple):
+    """Where the driver ended."""
+
+    best: Run
+    starts: tuple[float, ...]
+    n_steps: int
+    interrupted: str
+    """Why it stopped early, or an empty string."""
+
+
+class _Stop(Exception):
+    """The time is up."""
+
+
+class Driver:
+    """Runs short from every start, then on from the best, within a budget.
+
+    With a ``keeper`` the state is kept after every cycle, and taken up again by the next driver
+    that has the same keeper: what it returns is then the same as without the break.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        budget: Budget,
+        progress: Progress | None = None,
+        keeper: Keeper | None = None,
+    ) -> None:
+        self.problem = problem
+        self.budget = budget
+        self.progress = progress
+        self.keeper = keeper
+        self.deadline = time.monotonic() + budget.time_limit
+        self.state = Progressing([])
+
+    def maximise(self, starts: Sequence[FloatArray]) -> Outcome:
+        """Return the best run; an interrupt or the end of the time leaves the best so far."""
+        kept = self.keeper.load() if self.keeper is not None else None
+        self.state = kept or Progressing([Run(start) for start in starts])
+        runs = self.state.runs
+        interrupted = ""
+        try:
+            self._climb_all()
+        except KeyboardInterrupt:
+            interrupted = "interrupted: the best parameters so far are kept"
+        except _Stop:
+            interrupted = f"the time limit of {self.budget.time_limit:g} s came before convergence"
+        best = _highest(runs)
+        if not best.converged and not interrupted:
+            interrupted = f"{self.budget.max_steps} steps came before convergence"
+        short = tuple(
+            run.trace[min(len(run.trace), self.budget.short_steps) - 1] for run in runs if run.trace
+        )
+        return Outcome(best, short, self.state.n_steps, interrupted)
+
+    def _climb_all(self) -> None:
+        runs = self.state.runs
+        if self.state.final < 0:
+            if len(runs) > 1:
+                for run in runs:
+                    self._climb(run, self.budget.short_steps)
+            best = _highest(runs)
+            best.calm = 0
+            self.state.final = runs.index(best)
+        self._climb(runs[self.state.final], self.budget.max_steps)
+        if self.keeper is not None:
+            self.keeper.save(self.state, now=True)
+
+    def _climb(self, run: Run, max_steps: int) -> None:
+        """Step until convergence or the number of steps is reached."""
+        while run.n_steps < max_steps and not run.converged:
+            before = run.objective
+            cycle_start = run.n_steps
+            self._cycle(run)
+            gain = run.objective - before
+            limit = self.budget.tolerance * (1.0 + abs(run.objective))
+            # plain steps count one at a time, accelerated cycles as three
+            run.calm = run.calm + 1 if gain <= limit * (run.n_steps - cycle_start) / 3 else 0
+            if run.calm >= 2:
+                run.converged = True
+            if self.keeper is not None:
+                self.keeper.save(self.state)
+
+    def _cycle(self, run: Run) -> None:
+        """Take two steps and a guarded jump, or one step if steps are not accelerated."""
+        start = run.point
+        first = self._step(run, start)
+        if run.converged or not self.budget.accelerate:
+            return
+        second = self._step(run, first.next_point)
+        alpha, jump = _squarem(start, first.next_point, second.next_point, run.longest_jump)
+        if alpha <= 1.0:
+            return
+        third = self._try(run, self.problem.admissible(jump, second.next_point))
+        if third is None:
+            run.longest_jump = max(2.0, run.longest_jump / 2.0)
+        elif alpha == run.longest_jump:
+            run.longest_jump *= 4.0
+
+    def _step(self, run: Run, point: FloatArray) -> Step:
+        """Take a step that is sure to go up."""
+        step = self._evaluate(run, point)
+        self._accept(run, point, step)
+        return step
+
+    def _try(self, run: Run, point: FloatArray) -> Step | None:
+        """Take a step from a guess; None if the guess is lower than what is known."""
+        step = self._evaluate(run, point)
+        if not np.isfinite(step.objective) or step.objective < run.objective:
+            return None
+        self._accept(run, point, step)
+        return step
+
+    def _evaluate(self, run: Run, point: FloatArray) -> Step:
+        if time.monotonic() > self.deadline and run.trace:
+            raise _Stop
+        run.n_steps += 1
+        self.state.n_steps += 1
+        return self.problem.step(point)
+
+    def _accept(self, run: Run, point: FloatArray, step: Step) -> None:
+        run.trace.append(step.log_likelihood)
+        run.objective = step.objective
+        run.point = step.next_point
+        moved = float(np.abs(step.next_point - point).max(initial=0.0))
+        run.converged = moved <= self.budget.point_tolerance
+        if self.progress is not None:
+            self.progress(self.state.n_steps, step.log_likelihood)
+
+
+def _highest(runs: list[Run]) -> Run:
+    return max(runs, key=lambda run: run.objective)
+
+
+def _squarem(
+    a: FloatArray, b: FloatArray, c: FloatArray, longest: float
+) -> tuple[float, FloatArray]:
+    """Extrapolate from three successive points of EM; α ≤ 1 where there is nothing to gain."""
+    r = b - a
+    v = (c - b) - r
+    length = float(np.sqrt(v @ v))
+    alpha = min(float(np.sqrt(r @ r)) / length, longest) if length > 0.0 else 1.0
+    return alpha, a + 2.0 * alpha * r + alpha * alpha * v

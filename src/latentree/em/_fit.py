@@ -1,0 +1,356 @@
+"""From a tree and a table to a fitted model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from latentree.data import Parts, Schema, Table, as_table, cut_table
+from latentree.distances import Statistics, gather, information_distances
+from latentree.em import _starts as starts
+from latentree.em._checkpoint import Checkpoint, data_fingerprint, fingerprint, tree_fingerprint
+from latentree.em._discrete import DiscreteProblem, SymmetricProblem
+from latentree.em._driver import Budget, Driver, Keeper
+from latentree.em._gaussian import GaussianProblem, column_moments
+from latentree.em._report import FitReport
+from latentree.em._stepwise import stepwise_starts
+from latentree.errors import DataError, ModelError
+from latentree.inference import node_number
+from latentree.models import DiscreteTreeModel, GaussianTreeModel
+from latentree.tree import Tree
+from latentree.typing import FloatArray, IntArray, Node, PathLike, Progress
+
+TreeModel = GaussianTreeModel | DiscreteTreeModel
+HiddenStates = int | Sequence[int] | IntArray | Mapping[Node, int] | None
+
+
+class Fitted(NamedTuple):
+    """A model and the report of how it was found."""
+
+    model: Any
+    report: FitReport
+
+
+def fit_parameters(
+    tree: Tree,
+    X: Any,
+    family: str = "auto",
+    *,
+    method: str = "ml",
+    n_states: HiddenStates = None,
+    start: TreeModel | None = None,
+    n_starts: int = 3,
+    prior_weight: float = 0.0,
+    weights: ArrayLike | None = None,
+    budget: Budget | None = None,
+    random_state: Any = None,
+    progress: Progress | None = None,
+    checkpoint: PathLike | None = None,
+) -> Fitted:
+    """Fit the parameters of a tree to data.
+
+    Parameters
+    ----------
+    tree : Tree
+        Its observed nodes are the columns of ``X``, matched by name if both have names.
+    X : table or Parts
+        Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`);
+        cells may be missing.
+    family : {"auto", "gaussian", "discrete", "symmetric"}
+    method : {"ml", "stepwise", "distances"}
+        Maximum likelihood, by EM where something is hidden or missing; the same, begun by
+        stepwise passes over parts of very many rows; or straight from the lengths of the tree, for
+        the Gaussian and the symmetric family.
+    n_states : int, sequence or mapping, optional
+        Discrete families: numbers of states of the hidden nodes. By default the most common
+        number among the variables, or those of ``start``.
+    start : model, optional
+        Start from this model only, for instance to go on with a fit.
+    n_starts : int
+        One start from the distances, the others random; all run a little, the best one goes on.
+    prior_weight : float
+        Weight of a uniform Dirichlet prior on discrete tables, as a number of rows.
+    weights : array, optional
+        How much each row counts.
+    budget : Budget, optional
+        When to stop.
+    random_state : int or Generator, optional
+    progress : callable, optional
+        Called with the number of steps so far and the log-likelihood.
+    checkpoint : path, optional
+        A file that keeps the fit while it is under way. If it exists, the fit goes on from it and
+        ends as it would have without the break; that of other data or settings is refused.
+
+    Returns
+    -------
+    Fitted
+        ``model, report``. An interrupt (Ctrl-C) returns the best so far, marked as not converged.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> tree = lt.simulate.latent_class(4)
+    >>> X = lt.simulate.random_gaussian_model(tree, 0).sample(1_000, 1)
+    >>> model, report = lt.fit_parameters(tree, X)
+    >>> report.converged
+    True
+    """
+    clock = time.perf_counter()
+    data = data_of(tree, X, family, weights, in_parts=method == "stepwise")
+    if method == "distances":
+        model = _from_distances(tree, data.table)
+        report = _report(model, data, method="distances")
+    elif method in ("ml", "stepwise"):
+        if n_states is None and isinstance(start, DiscreteTreeModel):
+            n_states = start.n_states[tree.n_observed :]
+        problem = make_problem(tree, data.table, n_states, prior_weight, data.parts)
+        budget = budget or Budget()
+        keeper = None
+        if checkpoint is not None:
+            seed = random_state if isinstance(random_state, int) else None
+            keeper = _keeper(
+                checkpoint, problem, data.table, budget, start, method=method,
+                n_starts=n_starts, prior_weight=float(prior_weight), random_state=seed,
+            )  # fmt: skip
+        points: list[FloatArray] = []
+        if keeper is None or not keeper.exists():
+            rng = np.random.default_rng(random_state)
+            points = start_points(problem, data.table, start, n_starts, rng)
+            if method == "stepwise":
+                points = stepwise_starts(problem, points, rng)
+        model, report = maximise(problem, data.table, points, budget, progress, keeper)
+    else:
+        raise ModelError(f"method is {method!r}, but must be 'ml', 'stepwise' or 'distances'")
+    return Fitted(model, report.timed(time.perf_counter() - clock))
+
+
+def maximise(
+    problem: Any,
+    table: Table | Statistics,
+    points: Sequence[FloatArray],
+    budget: Budget | None = None,
+    progress: Progress | None = None,
+    keeper: Keeper | None = None,
+) -> Fitted:
+    """Run EM from the given points."""
+    outcome = Driver(problem, budget or Budget(), progress, keeper).maximise(points)
+    model = problem.model(outcome.best.point)
+    closed = problem.tree.n_hidden == 0 and not table.has_missing
+    report = FitReport(
+        method="closed form" if closed else "em",
+        log_likelihood=problem.step(outcome.best.point).log_likelihood,
+        n_parameters=model.n_parameters,
+        n_samples=table.total_weight,
+        converged=outcome.best.converged,
+        log_likelihoods=tuple(outcome.best.trace),
+        n_steps=outcome.n_steps,
+        starts=outcome.starts,
+        notes=(outcome.interrupted,) if outcome.interrupted else (),
+    )
+    return Fitted(model, report)
+
+
+def _keeper(
+    path: PathLike,
+    problem: Any,
+    table: Table | Statistics,
+    budget: Budget,
+    start: TreeModel | None,
+    **settings: Any,
+) -> Checkpoint:
+    """Return the checkpoint of a fit, which knows what the fit depends on."""
+    identity = {
+        "data": data_fingerprint(table),
+        "tree": tree_fingerprint(problem.tree),
+        "family": table.family,
+        "states": getattr(problem, "n_states", np.empty(0)).tolist(),
+        "start": None if start is None else fingerprint(problem.point(start)),
+        **settings,
+        "tolerance": [budget.tolerance, budget.point_tolerance],
+        "short_steps": budget.short_steps,
+        "accelerate": budget.accelerate,
+    }
+    return Checkpoint(path, identity)
+
+
+def _report(model: TreeModel, data: Data, method: str) -> FitReport:
+    if data.parts is None:
+        log_likelihood = model.total_log_likelihood(data.table)
+    else:
+        log_likelihood = data.parts.tables.total(part_log_likelihood, model)
+    return FitReport(method, log_likelihood, model.n_parameters, data.table.total_weight)
+
+
+def part_log_likelihood(table: Table, model: TreeModel) -> float:
+    """Weighted log-likelihood of one part of the rows."""
+    return model.total_log_likelihood(table)
+
+
+# What goes in -----------------------------------------------------------------------------------
+
+
+MOST_COLUMNS = 4_096
+"""Of tables that are condensed: the products of all pairs are held in memory."""
+
+
+class Data(NamedTuple):
+    """A table, or the statistics of data in parts beside the parts."""
+
+    table: Table | Statistics
+    parts: Parts | None = None
+
+
+def data_of(
+    tree: Tree,
+    X: Any,
+    family: str = "auto",
+    weights: ArrayLike | None = None,
+    in_parts: bool = False,
+) -> Data:
+    """Return the data of a tree's observed nodes, columns in their order.
+
+    Where a small table has the same likelihood it takes the place of the data, unless ``in_parts``.
+    """
+    if not isinstance(X, Parts):
+        table = table_of(tree, X, family, weights)
+        if not in_parts:
+            return Data(condensed(table))
+        X = cut_table(table)
+    elif weights is not None:
+        X = X.weighted(weights)
+    columns = _matching(tree, X.names)
+    if columns is not None:
+        X = X.with_columns(columns, tree.names[: tree.n_observed])
+    statistics = gather(X)
+    statistics.require_learnable(min_rows=1)
+    small = None if in_parts else statistics.equivalent_table()
+    return Data(statistics, X) if small is None else Data(small)
+
+
+def condensed(table: Table) -> Table:
+    """Return a table with fewer rows on which every model has the same likelihood, if that pays.
+
+    It does for real columns without gaps and many more rows than columns: n rows become 2m, for
+    one product of the columns, where EM takes dozens of passes over the rows.
+    """
+    few = table.n_columns <= MOST_COLUMNS and table.n_rows > 4 * table.n_columns
+    if table.family != "gaussian" or table.has_missing or not few:
+        return table
+    small = gather(cut_table(table)).equivalent_table()
+    return table if small is None else small
+
+
+def table_of(tree: Tree, X: Any, family: str = "auto", weights: ArrayLike | None = None) -> Table:
+    """Return the data of a tree's observed nodes, columns in their order."""
+    table = as_table(X, family, weights=weights)
+    columns = _matching(tree, table.names)
+    table.require_learnable(min_rows=1)
+    if columns is None:
+        return table
+    return _with_columns(table, columns, tree.names[: tree.n_observed])
+
+
+def _matching(tree: Tree, given: tuple[str, ...]) -> list[int] | None:
+    """Return the columns of the tree's variables; None if they are in place under their names."""
+    names = tree.names[: tree.n_observed]
+    if len(given) != tree.n_observed:
+        raise DataError(
+            f"the tree has {tree.n_observed} variables, but the data has {len(given)} columns"
+        )
+    if given == names:
+        return None
+    unnamed = tuple(f"x{v}" for v in range(tree.n_observed))
+    if unnamed in (given, names):  # one side has no names: columns are matched by position
+        return list(range(tree.n_observed))
+    place = {name: column for column, name in enumerate(given)}
+    absent = [name for name in names if name not in place]
+    if absent:
+        raise DataError(f"the tree's variable {absent[0]!r} is not a column of the data")
+    return [place[name] for name in names]
+
+
+def _with_columns(table: Table, columns: Sequence[int], names: tuple[str, ...]) -> Table:
+    schema = Schema(names, table.family, tuple(table.schema.labels[c] for c in columns))
+    in_order = list(columns) == list(range(table.n_columns))
+    values = table.values if in_order else table.values[:, list(columns)]
+    return Table(values, schema, table.weights)
+
+
+def make_problem(
+    tree: Tree,
+    table: Table | Statistics,
+    n_states: HiddenStates = None,
+    prior_weight: float = 0.0,
+    parts: Parts | None = None,
+) -> Any:
+    """Return the likelihood of a table, or of parts, under a tree, as the EM driver sees it."""
+    if table.family == "gaussian":
+        return GaussianProblem(tree, table, parts)
+    states = hidden_states(tree, table, n_states)
+    kind = SymmetricProblem if table.family == "symmetric" else DiscreteProblem
+    return kind(tree, states, table, prior_weight, parts)
+
+
+def hidden_states(tree: Tree, table: Table | Statistics, n_states: HiddenStates) -> IntArray:
+    """Return the numbers of states of all nodes: those of the data, and the hidden ones'."""
+    usual = int(np.bincount(table.cardinalities).argmax())
+    hidden = np.full(tree.n_hidden, usual, np.int64)
+    if isinstance(n_states, Mapping):
+        for node, count in n_states.items():
+            number = node_number(tree, node)
+            if number < tree.n_observed:
+                raise ModelError(f"{tree.names[number]!r} is observed: its states are its values")
+            hidden[number - tree.n_observed] = count
+    elif n_states is not None:
+        if np.size(n_states) not in (1, tree.n_hidden):
+            raise ModelError(f"{np.size(n_states)} numbers of states for {tree.n_hidden} nodes")
+        hidden[:] = n_states
+    if hidden.min(initial=1) < 1:
+        raise ModelError(f"a hidden node cannot have {hidden.min()} states")
+    if table.family == "symmetric" and (hidden != usual).any():
+        raise ModelError(f"in a symmetric model every node has the data's {usual} states")
+    return np.concatenate([table.cardinalities, hidden])
+
+
+# Where it starts --------------------------------------------------------------------------------
+
+
+def _from_distances(tree: Tree, table: Table | Statistics) -> TreeModel:
+    if table.family == "discrete":
+        raise ModelError(
+            "the parameters of general discrete models do not follow from distances: use 'ml'"
+        )
+    signs = starts.edge_signs(tree, information_distances(table))
+    if table.family == "gaussian":
+        return GaussianTreeModel.from_distances(tree, signs, *column_moments(table))
+    n_states = int(table.cardinalities[0])
+    return DiscreteTreeModel.from_distances(tree, n_states, signs, table.schema.labels)
+
+
+def start_points(
+    problem: Any,
+    table: Table | Statistics,
+    start: TreeModel | None,
+    n_starts: int,
+    rng: np.random.Generator,
+) -> list[FloatArray]:
+    """Return where EM starts: at a model, or from the distances and at random."""
+    if start is not None:
+        return [problem.point(start)]
+    if table.family == "discrete":
+        first = starts.surrogate_start(problem, rng)
+    else:
+        first = problem.point(_from_distances(problem.tree, table))
+    draw = _RANDOM_STARTS[table.family]
+    return [first, *(draw(problem, rng) for _ in range(n_starts - 1))]
+
+
+_RANDOM_STARTS: dict[str, Callable[[Any, np.random.Generator], FloatArray]] = {
+    "gaussian": starts.random_gaussian_start,
+    "discrete": starts.random_discrete_start,
+    "symmetric": starts.random_symmetric_start,
+}

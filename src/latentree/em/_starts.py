@@ -1,0 +1,175 @@
+"""Where EM starts: from the distances, or at random."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from latentree._kernels.structure import spanning
+from latentree.data import Table
+from latentree.distances import Distances, SparseOnes, StateCounts, Statistics
+from latentree.em._discrete import DiscreteProblem, SymmetricProblem
+from latentree.em._gaussian import GaussianProblem
+from latentree.models import GaussianTreeModel
+from latentree.tree import Tree
+from latentree.typing import FloatArray, IntArray
+
+SOFTNESS = 0.15
+"""How much a hidden node differs at the start from the observed node that it is a copy of."""
+
+
+def node_signs(distances: Distances) -> FloatArray:
+    """Return a sign per variable such that the product of two agrees with their correlation.
+
+    On a tree the sign of every correlation is the product of the signs of the edges on the path;
+    as a hidden variable's sign is free, that is one sign per observed variable. Signs are spread
+    along the spanning tree of the distances, then single ones are turned as long as the sum of
+    s_i·s_j·ρ_ij·|ρ_ij| over all pairs grows: heavier pairs count more.
+    """
+    signed = distances.signs() * np.exp(-2.0 * distances.dense())
+    np.fill_diagonal(signed, 0.0)
+    sign = np.zeros(distances.n_variables)
+    sign[:1] = 1.0
+    dense = distances.dense()
+    for a, b in zip(*spanning.minimum_spanning_tree(dense, np.zeros(len(dense))), strict=True):
+        known, new = (a, b) if sign[a] else (b, a)  # edges come from the inside out
+        sign[new] = sign[known] * (-1.0 if signed[known, new] < 0 else 1.0)
+    pull = sign * (signed @ sign)
+    while pull.min(initial=0.0) < -1e-12:  # every turn raises the sum, so this ends
+        worst = int(pull.argmin())
+        pull -= 2.0 * sign * signed[worst] * sign[worst]
+        sign[worst] = -sign[worst]
+        pull[worst] = -pull[worst]
+    return sign
+
+
+def spread_signs(tree: Tree, distances: Distances) -> FloatArray:
+    """Return a sign per variable from few pairs: those of surrogates on both ends of each edge.
+
+    For distances on demand, of which only near pairs are looked at. The nodes with the same
+    surrogate are connected, so that these pairs make a tree over the observed nodes.
+    """
+    surrogate = tree.surrogates()
+    below = tree.order[tree.parent[tree.order] >= 0]
+    pairs = np.column_stack([surrogate[tree.parent[below]], surrogate[below]])
+    across = pairs[:, 0] != pairs[:, 1]
+    turned = dict(zip(below[across].tolist(), distances.signs_of_pairs(pairs[across]), strict=True))
+    sign = np.ones(tree.n_nodes)
+    for v in below.tolist():  # every node has the sign of its surrogate
+        sign[v] = sign[tree.parent[v]] * turned.get(v, 1)
+    return sign[: tree.n_observed]
+
+
+def edge_signs(tree: Tree, distances: Distances) -> FloatArray:
+    """Return the sign of the edge above every node; hidden nodes are positive themselves."""
+    found = node_signs(distances) if distances.is_dense else spread_signs(tree, distances)
+    sign = np.append(found, np.ones(tree.n_hidden))
+    return np.where(tree.parent < 0, 1.0, sign * sign[tree.parent])
+
+
+def random_gaussian_start(problem: GaussianProblem, rng: np.random.Generator) -> FloatArray:
+    """Correlations of random sign and size; means and scales of the columns."""
+    rho = rng.uniform(0.2, 0.8, problem.tree.n_nodes)
+    rho *= rng.choice([-1.0, 1.0], rho.size)
+    return problem.point(GaussianTreeModel(problem.tree, rho, problem.center, problem.spread))
+
+
+def surrogate_start(problem: DiscreteProblem, rng: np.random.Generator) -> FloatArray:
+    """Take every hidden node for a noisy copy of its surrogate, the observed node nearest to it.
+
+    The table of an edge is then that of the two surrogates in the data, blurred: the dependence
+    has the right direction, and states of neighbours mean the same. Where the numbers of states
+    differ, states of the surrogate are shared out at random.
+    """
+    tree, layout = problem.layout.tree, problem.layout
+    surrogate = tree.surrogates()
+    counter = _counts(problem.table)
+    blur = [_blur(problem, node, int(surrogate[node]), rng) for node in range(tree.n_nodes)]
+    weights = np.empty(layout.size)
+    for node in range(tree.n_nodes):
+        above = int(tree.parent[node])
+        mine = int(surrogate[node])
+        if above < 0:
+            joint = counter.single(mine) @ blur[node]
+        else:
+            joint = blur[above].T @ counter.pair(int(surrogate[above]), mine) @ blur[node]
+        weights[layout.starts[node] : layout.starts[node + 1]] = joint.ravel()
+    return layout.normalised(weights + 1e-3 * problem.table.total_weight**0.5)
+
+
+def _blur(
+    problem: DiscreteProblem, node: int, surrogate: int, rng: np.random.Generator
+) -> FloatArray:
+    """P(state of the node | value of its surrogate)."""
+    n_from, n_to = int(problem.n_states[surrogate]), int(problem.n_states[node])
+    if node == surrogate:
+        return np.eye(n_from)
+    if n_from == n_to:
+        return (1.0 - SOFTNESS) * np.eye(n_from) + SOFTNESS / n_to
+    shares = rng.dirichlet(np.ones(n_to), n_from)
+    return (1.0 - SOFTNESS) * shares + SOFTNESS / n_to
+
+
+def _counts(table: Table | Statistics) -> _PairCounts | StateCounts:
+    if isinstance(table, Table):
+        return _PairCounts(table)
+    assert isinstance(table.sums, StateCounts)
+    return table.sums
+
+
+class _PairCounts:
+    """Weighted counts of values and pairs of values, rows with both present."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.ones = SparseOnes(table) if table.is_sparse else None
+        self.weights = table.weight_array()
+
+    def _codes(self, column: int) -> IntArray:
+        return np.asarray(self.table.values[:, column], np.int64)
+
+    def single(self, column: int) -> FloatArray:
+        if self.ones is not None:
+            ones = self.ones.single[column]
+            return np.array([self.table.total_weight - ones, ones])
+        codes, k = self._codes(column), int(self.table.cardinalities[column])
+        seen = codes >= 0
+        counts = np.bincount(codes[seen], self.weights[seen], minlength=k)
+        return np.asarray(counts, np.float64)
+
+    def pair(self, a: int, b: int) -> FloatArray:
+        if self.ones is not None:
+            return self._sparse_pair(self.ones, a, b)
+        first, second = self._codes(a), self._codes(b)
+        shape = tuple(self.table.cardinalities[[a, b]])
+        seen = (first >= 0) & (second >= 0)
+        keys = first[seen] * shape[1] + second[seen]
+        counts = np.bincount(keys, self.weights[seen], minlength=shape[0] * shape[1])
+        return np.asarray(counts.reshape(shape), np.float64)
+
+    def _sparse_pair(self, ones: SparseOnes, a: int, b: int) -> FloatArray:
+        both = float(ones.common_of_pairs(np.array([a]), np.array([b]))[0])
+        only_a, only_b = ones.single[a] - both, ones.single[b] - both
+        neither = self.table.total_weight - both - only_a - only_b
+        return np.maximum([[neither, only_b], [only_a, both]], 0.0)  # rounding of weights
+
+
+def random_discrete_start(problem: DiscreteProblem, rng: np.random.Generator) -> FloatArray:
+    """Tables near independence: rows of an observed child scatter around its own frequencies."""
+    layout, tree = problem.layout, problem.layout.tree
+    counter = _counts(problem.table)
+    weights = np.empty(layout.size)
+    for node in range(tree.n_nodes):
+        shape = layout.parent_states[node], layout.n_states[node]
+        if node < tree.n_observed:
+            share = counter.single(node) + 1.0
+            rows = share / share.sum() * np.exp(rng.normal(0.0, 0.5, shape))
+        else:
+            rows = rng.dirichlet(np.full(shape[1], 2.0), shape[0])
+        weights[layout.starts[node] : layout.starts[node + 1]] = rows.ravel()
+    return layout.normalised(weights)
+
+
+def random_symmetric_start(problem: SymmetricProblem, rng: np.random.Generator) -> FloatArray:
+    """Crossovers of random size."""
+    k = int(problem.n_states[0])
+    return problem.layout.symmetric(rng.uniform(0.05, 0.9 / k, problem.tree.n_nodes))

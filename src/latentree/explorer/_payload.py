@@ -1,0 +1,99 @@
+"""A model as plain values for the page: long arrays as base64, short ones as JSON."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from latentree import _plain as plain
+from latentree.data import as_table
+from latentree.explorer._summary import summary
+from latentree.models import DiscreteTreeModel, GaussianTreeModel
+from latentree.tree import Tree, groups_by_node
+
+Model = GaussianTreeModel | DiscreteTreeModel
+
+VERSION = 1
+
+
+def payload(model: Model, title: str, data: Any = None, groups: Any = None) -> dict[str, Any]:
+    """Return all that the page knows of a model.
+
+    Parameters
+    ----------
+    model : GaussianTreeModel or DiscreteTreeModel
+    title : str
+    data : table, optional
+        Summarised per variable, see :func:`latentree.explorer._summary.summary`.
+    groups : mapping or sequence, optional
+        As :func:`latentree.explorer.write_explorer` takes them.
+    """
+    tree = model.tree
+    content: dict[str, Any] = {
+        "format": "latentree explorer",
+        "version": VERSION,
+        "title": title,
+        "family": model.schema.family,
+        "observed": tree.n_observed,
+        "names": list(tree.names),
+        "parent": packed(tree.parent, "<i4"),
+        "length": packed(tree.length, "<f8"),
+    }
+    if isinstance(model, GaussianTreeModel):
+        content["correlations"] = packed(model.correlations, "<f8")
+        content["means"] = packed(model.means, "<f8")
+        content["scales"] = packed(model.scales, "<f8")
+    else:
+        content["states"] = packed(model.n_states, "<i4")
+        content["theta"] = packed(model.theta, "<f8")
+        content["labels"] = _labels(model)
+    if groups is not None:
+        content["groups"] = _groups(tree, groups)
+    if data is not None:
+        content["data"] = {
+            key: packed(value, "<f8") if isinstance(value, np.ndarray) else value
+            for key, value in summary(as_table(data, schema=model.schema)).items()
+        }
+    return content
+
+
+def packed(values: ArrayLike, kind: str) -> str:
+    """Return an array as base64 of its little-endian bytes."""
+    return base64.b64encode(np.ascontiguousarray(values, kind).tobytes()).decode()
+
+
+def _labels(model: DiscreteTreeModel) -> dict[str, Any]:
+    """Labels of the states as JSON texts: each distinct set once, and which a variable has.
+
+    As texts, because a browser would make 1.0 and 1 the same and round integers above 2⁵³.
+    """
+    sets: dict[tuple[str, ...], int] = {}
+    which = []
+    for states in model.schema.labels:
+        texts = tuple(_literal(label) for label in states)
+        which.append(sets.setdefault(texts, len(sets)))
+    return {"sets": [list(texts) for texts in sets], "which": packed(which, "<i4")}
+
+
+def _literal(label: Hashable) -> str:
+    value = plain.plain_scalar(label)
+    if not isinstance(value, str | int | float | bool | None):
+        value = str(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _groups(tree: Tree, groups: Any) -> dict[str, Any]:
+    """Names of the groups in order of appearance, and the number of each variable's, or −1."""
+    given = groups_by_node(tree, groups)
+    names = list(dict.fromkeys(group for group in given if group is not None))
+    number: dict[Hashable | None, int] = {name: i for i, name in enumerate(names)}
+    number[None] = -1
+    return {
+        "names": [str(name) for name in names],
+        "numbers": packed([number[group] for group in given], "<i4"),
+    }

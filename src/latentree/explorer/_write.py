@@ -1,0 +1,66 @@
+"""From a model to the file of its page."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+from latentree._disk import write_bytes
+from latentree.errors import ModelError
+from latentree.explorer._bundle import page
+from latentree.explorer._payload import payload
+from latentree.models import DiscreteTreeModel, GaussianTreeModel
+from latentree.typing import PathLike
+
+Groups = Mapping[str, Hashable] | Sequence[Hashable]
+
+
+def write_explorer(
+    model: Any,
+    path: PathLike,
+    data: Any = None,
+    groups: Groups | None = None,
+    title: str | None = None,
+) -> None:
+    """Write a page in which a person looks at a model and asks it questions.
+
+    The page is one HTML file that opens from disk and requests nothing from the network. It is
+    written so that its path holds either what it held before, or the whole page.
+
+    Parameters
+    ----------
+    model : GaussianTreeModel, DiscreteTreeModel or fitted LatentTree
+    path : path of the HTML file
+    data : table, optional
+        Rows of the observed variables in any form that the model takes: the page then shows how
+        each variable is distributed. Only counts go into the page, no rows.
+    groups : mapping from names to groups, or one group an observed variable, optional
+        Colours the variables and adds a legend; variables left out are grey.
+    title : str, optional
+        What the page is called.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from latentree import simulate
+    >>> model = simulate.random_gaussian_model(simulate.double_star(8), 0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "tree.html"
+    ...     write_explorer(model, path, title="Two hidden variables")
+    ...     path.read_text("utf-8")[:15]
+    '<!doctype html>'
+    """
+    model = getattr(model, "model_", model)
+    if not isinstance(model, GaussianTreeModel | DiscreteTreeModel):
+        raise ModelError(
+            f"expected a tree model, got {type(model).__name__}: "
+            "fit_parameters(tree, X) makes one of a tree"
+        )
+    name = _title(model) if title is None else title
+    write_bytes(path, page(payload(model, name, data, groups), name).encode())
+
+
+def _title(model: GaussianTreeModel | DiscreteTreeModel) -> str:
+    tree = model.tree
+    return f"Latent tree of {tree.n_observed} variables"

@@ -1,0 +1,173 @@
+"""Trees for programs that draw and analyse graphs: GraphML, GEXF, DOT, Cytoscape, node-link JSON.
+
+Nodes are called ``n0``, ``n1``, … and carry their names as text, because identifiers of these
+formats may not hold every character.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from latentree._plain import check_text
+from latentree.errors import FileError
+from latentree.models import DiscreteTreeModel, GaussianTreeModel, Model
+from latentree.tree import Tree
+
+# XML 1.0 has no way to write these, not even escaped.
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_XML = '<?xml version="1.0" encoding="UTF-8"?>'
+
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+
+
+# What is written ----------------------------------------------------------------------------
+
+
+def tree_of(item: Model | Tree) -> Tree:
+    """Return the tree of a model, or the tree itself."""
+    tree = item if isinstance(item, Tree) else getattr(item, "tree", None)
+    if not isinstance(tree, Tree):
+        raise FileError(f"expected a tree or a model, got a {type(item).__name__}")
+    return tree
+
+
+def _node_data(item: Model | Tree, node: int) -> dict[str, Any]:
+    tree = tree_of(item)
+    data: dict[str, Any] = {"name": tree.names[node], "observed": node < tree.n_observed}
+    if isinstance(item, DiscreteTreeModel):
+        data["n_states"] = int(item.n_states[node])
+    return data
+
+
+def _edge_data(item: Model | Tree, child: int) -> dict[str, float]:
+    data = {"length": float(tree_of(item).length[child])}
+    if isinstance(item, GaussianTreeModel):
+        data["correlation"] = float(item.correlations[child])
+    return data
+
+
+def _nodes(item: Model | Tree) -> Iterator[tuple[str, dict[str, Any]]]:
+    for node in range(tree_of(item).n_nodes):
+        yield f"n{node}", _node_data(item, node)
+
+
+def _edges(item: Model | Tree) -> Iterator[tuple[str, str, dict[str, float]]]:
+    for above, below in tree_of(item).edges.tolist():
+        yield f"n{above}", f"n{below}", _edge_data(item, below)
+
+
+# XML ----------------------------------------------------------------------------------------
+
+
+def _graph(item: Model | Tree, **extra: str) -> Any:
+    """Return a networkx graph of ``n0``, ``n1``, …; each extra attribute copies another one."""
+    import networkx
+
+    graph = networkx.Graph()
+    for key, data in _nodes(item):
+        graph.add_node(key, **data, **{new: data[old] for new, old in extra.items()})
+    graph.add_edges_from(_edges(item))
+    return graph
+
+
+def _check_xml(tree: Tree, kind: str) -> None:
+    for name in tree.names:
+        odd = _NOT_XML.search(name)
+        if odd:
+            raise FileError(
+                f"the name {name!r} holds {odd.group()!r}, which {kind} cannot: "
+                "rename it, or write JSON, Newick or DOT"
+            )
+
+
+def to_graphml(item: Model | Tree) -> str:
+    """Write a tree as GraphML: ``name`` and ``observed`` of nodes, ``length`` of edges.
+
+    Models add ``correlation`` or ``n_states``. Control characters in names are refused, because
+    XML has none.
+    """
+    from networkx.readwrite.graphml import GraphMLWriter
+
+    _check_xml(tree_of(item), "GraphML")
+    # Not by generate_graphml, which breaks names into lines. A bare carriage return in XML is read
+    # as a line feed; escaped it stays.
+    text = str(GraphMLWriter(_graph(item), prettyprint=True)).replace("\r", "&#13;")
+    return f"{_XML}\n{text}"
+
+
+def to_gexf(item: Model | Tree) -> str:
+    """Write a tree as GEXF for Gephi, labelled by the names; otherwise like :func:`to_graphml`."""
+    from networkx.readwrite.gexf import GEXFWriter
+
+    _check_xml(tree_of(item), "GEXF")
+    writer = GEXFWriter(prettyprint=True)
+    writer.add_graph(_graph(item, label="name"))
+    text = re.sub(r' lastmodifieddate="[^"]*"', "", str(writer), count=1)  # same tree, same text
+    return f"{_XML}\n{text}"
+
+
+# DOT ----------------------------------------------------------------------------------------
+
+
+def to_dot(item: Model | Tree) -> str:
+    r"""Write a tree for Graphviz: boxes are observed, ellipses hidden, ``len`` the edge's length.
+
+    Examples
+    --------
+    >>> from latentree import Tree
+    >>> print(to_dot(Tree([-1, 0], names=["a", 'the "b"'])))
+    graph latentree {
+      n0 [label="a", shape=box];
+      n1 [label="the \"b\"", shape=box];
+      n0 -- n1 [len=1.0];
+    }
+    <BLANKLINE>
+    """
+    lines = ["graph latentree {"]
+    for key, data in _nodes(item):
+        shape = "box" if data["observed"] else "ellipse"
+        lines.append(f"  {key} [label={_dot_text(data['name'])}, shape={shape}];")
+    for above, below, edge in _edges(item):
+        lines.append(f"  {above} -- {below} [len={edge['length']!r}];")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _dot_text(name: str) -> str:
+    check_text(name, "a name")
+    if "\0" in name:
+        raise FileError(f"the name {name!r} holds '\\x00', which DOT cannot: rename it")
+    # Labels read \n, \N and \\ as escapes, and &amp; as an entity.
+    text = _ENTITY.sub("&amp;", name.replace("\\", "\\\\").replace('"', '\\"'))
+    return '"' + text.replace("\n", "\\n") + '"'
+
+
+# JSON ---------------------------------------------------------------------------------------
+
+
+def to_cytoscape(item: Model | Tree) -> str:
+    """Write a tree as Cytoscape JSON (.cyjs); ``value`` is for networkx, which reads it too."""
+    nodes = [{"data": {"id": key, "value": key, **data}} for key, data in _nodes(item)]
+    edges = [
+        {"data": {"id": f"{above}-{below}", "source": above, "target": below, **data}}
+        for above, below, data in _edges(item)
+    ]
+    return _json({"data": {"name": "latentree"}, "elements": {"nodes": nodes, "edges": edges}})
+
+
+def to_node_link(item: Model | Tree) -> str:
+    """Write a tree as node-link JSON, as networkx and D3 read it."""
+    nodes = [{"id": key, **data} for key, data in _nodes(item)]
+    edges = [{"source": above, "target": below, **data} for above, below, data in _edges(item)]
+    return _json(
+        {"directed": False, "multigraph": False, "graph": {}, "nodes": nodes, "edges": edges}
+    )
+
+
+def _json(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    check_text(text, "a name")
+    return text + "\n"

@@ -1,0 +1,81 @@
+"""Models as the Bayesian networks of pgmpy."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Hashable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from latentree.errors import FileError, MissingExtraError
+from latentree.formats._bif import state_names
+from latentree.models import DiscreteTreeModel, GaussianTreeModel, Model
+
+
+def to_pgmpy(model: Model) -> Any:
+    """Return the model as a Bayesian network of pgmpy (which must be installed).
+
+    A discrete model becomes a ``DiscreteBayesianNetwork`` with the labels as state names, a
+    Gaussian one a ``LinearGaussianBayesianNetwork``. Hidden nodes are marked as latent.
+    """
+    if not isinstance(model, DiscreteTreeModel | GaussianTreeModel):
+        raise FileError(f"expected a model, got a {type(model).__name__}")
+    tree, models = model.tree, _pgmpy("models")
+    edges = [(tree.names[above], tree.names[below]) for above, below in tree.edges]
+    latents = set(tree.names[tree.n_observed :])
+    if isinstance(model, DiscreteTreeModel):
+        network = models.DiscreteBayesianNetwork(edges, latents=latents)
+        parts = _tables(model, _pgmpy("factors.discrete"))
+    else:
+        network = models.LinearGaussianBayesianNetwork(edges, latents=latents)
+        parts = _regressions(model, _pgmpy("factors.continuous"))
+    network.add_nodes_from(tree.names)  # those without an edge
+    network.add_cpds(*parts)
+    return network
+
+
+def _pgmpy(module: str) -> ModuleType:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # those of pgmpy's own dependencies
+            return importlib.import_module(f"pgmpy.{module}")
+    except ImportError as error:
+        raise MissingExtraError(
+            "this needs pgmpy, which is not installed: pip install pgmpy"
+        ) from error
+
+
+def _tables(model: DiscreteTreeModel, discrete: ModuleType) -> list[Any]:
+    tree, states = model.tree, state_names(model)
+    out = []
+    for node, name in enumerate(tree.names):
+        table = model.layout.table(model.theta, node).T
+        known: dict[str, list[Hashable]] = {name: states[node]}
+        evidence = {}
+        if tree.parent[node] >= 0:
+            above = tree.names[tree.parent[node]]
+            known[above] = states[tree.parent[node]]
+            evidence = {"evidence": [above], "evidence_card": [table.shape[1]]}
+        out.append(discrete.TabularCPD(name, len(table), table, state_names=known, **evidence))
+    return out
+
+
+def _regressions(model: GaussianTreeModel, continuous: ModuleType) -> list[Any]:
+    """Each node given its parent: mean β₀ + β₁·x and standard deviation, in units of the data."""
+    tree, zeros = model.tree, np.zeros(model.tree.n_hidden)
+    means = np.concatenate([model.means, zeros])
+    scales = np.concatenate([model.scales, zeros + 1.0])
+    out = []
+    for node, name in enumerate(tree.names):
+        above, rho = int(tree.parent[node]), model.correlations[node]
+        if above < 0:
+            out.append(continuous.LinearGaussianCPD(name, [means[node]], scales[node]))
+            continue
+        slope = rho * scales[node] / scales[above]
+        spread = scales[node] * np.sqrt((1.0 - rho) * (1.0 + rho))
+        beta = [means[node] - slope * means[above], slope]
+        out.append(continuous.LinearGaussianCPD(name, beta, spread, [tree.names[above]]))
+    return out

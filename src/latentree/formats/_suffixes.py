@@ -1,0 +1,94 @@
+"""One door for all formats: the suffix of the path chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from latentree import _disk as disk
+from latentree.errors import FileError
+from latentree.formats._bif import to_bif
+from latentree.formats._graphml import from_graphml
+from latentree.formats._graphs import (
+    to_cytoscape,
+    to_dot,
+    to_gexf,
+    to_graphml,
+    to_node_link,
+    tree_of,
+)
+from latentree.formats._newick import from_newick, to_newick
+from latentree.models import Model, encode
+from latentree.tree import Tree
+from latentree.typing import PathLike
+
+
+def _newick(item: Model | Tree) -> str:
+    return to_newick(tree_of(item)) + "\n"
+
+
+def _json(item: Model | Tree) -> str:
+    return to_node_link(item) if isinstance(item, Tree) else encode(item).decode()
+
+
+WRITERS: dict[str, Callable[[Any], str]] = {
+    ".nwk": _newick,
+    ".newick": _newick,
+    ".graphml": to_graphml,
+    ".gexf": to_gexf,
+    ".dot": to_dot,
+    ".gv": to_dot,
+    ".cyjs": to_cytoscape,
+    ".bif": to_bif,
+    ".json": _json,
+}
+"""The suffixes that :func:`export` knows."""
+
+READERS: dict[str, Callable[[str, Sequence[str] | None], Tree]] = {
+    ".nwk": from_newick,
+    ".newick": from_newick,
+    ".graphml": from_graphml,
+}
+"""The suffixes that :func:`read_tree` knows."""
+
+
+def export(item: Model | Tree, path: PathLike) -> None:
+    """Write a tree or a model in the format that the suffix of the path names.
+
+    ``.nwk`` and ``.newick``, ``.graphml``, ``.gexf``, ``.dot`` and ``.gv``, ``.cyjs`` hold the
+    tree; ``.bif`` a discrete model; ``.json`` a model file, or the nodes and edges of a bare tree.
+    The file appears complete or not at all.
+    """
+    write = _chosen(WRITERS, path)
+    tree_of(item)
+    try:
+        text = write(item)
+    except FileError as error:
+        raise FileError(f"{path}: {error}") from error
+    disk.write_bytes(path, text.encode())
+
+
+def read_tree(path: PathLike, observed: Sequence[str] | None = None) -> Tree:
+    """Read a tree from a Newick or GraphML file, chosen by its suffix.
+
+    ``observed`` as in :func:`from_newick` and :func:`from_graphml`.
+    """
+    read: Callable[[str, Sequence[str] | None], Tree] = _chosen(READERS, path)
+    data = disk.read_bytes(path)
+    try:
+        return read(data.decode("utf-8-sig"), observed)
+    except UnicodeDecodeError as error:
+        message = f"{path}: is not text in UTF-8: byte {error.start}: save it as UTF-8"
+        raise FileError(message) from None
+    except FileError as error:
+        raise FileError(f"{path}: {error}") from error
+
+
+def _chosen(formats: dict[str, Any], path: PathLike) -> Any:
+    suffix = Path(path).suffix.lower()
+    if suffix not in formats:
+        raise FileError(
+            f"{path}: the suffix {suffix!r} names no known format: use one of {', '.join(formats)}"
+        )
+    return formats[suffix]

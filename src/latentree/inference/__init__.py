@@ -1,0 +1,63 @@
+"""Inference on trees: patterns of rows, messages, expected counts, and results row by row.
+
+Arrays in, arrays out: what a model asks about data is computed here. :func:`write_scores`,
+:func:`write_posteriors` and :func:`write_imputed` write what a model says of data of any size.
+"""
+
+from latentree.inference._evidence import (
+    child_of_edge,
+    chunks,
+    node_number,
+    node_numbers,
+    numbered_evidence,
+    weighted_total,
+)
+from latentree.inference._expectation import Expectation, ExpectedCounts, RowMessages
+from latentree.inference._layout import Layout
+from latentree.inference._patterns import (
+    Skeleton,
+    Variety,
+    cheapest_rooting,
+    compile_components,
+    compile_part,
+    compile_patterns,
+)
+from latentree.inference._results import (
+    Written,
+    blocks_of,
+    impute_part,
+    infer_part,
+    posterior_names,
+    score_part,
+    write_imputed,
+    write_posteriors,
+    write_scores,
+)
+
+__all__ = [
+    "Expectation",
+    "ExpectedCounts",
+    "Layout",
+    "RowMessages",
+    "Skeleton",
+    "Variety",
+    "Written",
+    "blocks_of",
+    "cheapest_rooting",
+    "child_of_edge",
+    "chunks",
+    "compile_components",
+    "compile_part",
+    "compile_patterns",
+    "impute_part",
+    "infer_part",
+    "node_number",
+    "node_numbers",
+    "numbered_evidence",
+    "posterior_names",
+    "score_part",
+    "weighted_total",
+    "write_imputed",
+    "write_posteriors",
+    "write_scores",
+]

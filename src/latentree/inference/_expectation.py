@@ -1,0 +1,417 @@
+"""Expected counts of a discrete tree on a compiled table: the expectation step of EM."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentree import _memory as memory
+from latentree._kernels import threads
+from latentree._kernels.inference import counts as kernels
+from latentree._kernels.inference import messages as log_kernels
+from latentree._kernels.inference import patterns as pattern_kernels
+from latentree._kernels.inference.counts import EDGE, EVIDENCE, JOIN
+from latentree.inference._patterns import Patterns
+from latentree.typing import FloatArray, IntArray
+
+BY_ROW_SHARE = 2
+"""Slots with at least 1/BY_ROW_SHARE of their component's rows as patterns run row by row."""
+
+_FEW_ROWS = 128
+_WORK_PER_PART = 160_000
+_MOST_PARTS = 16
+
+
+class ExpectedCounts(NamedTuple):
+    """What an expectation step gives: log-likelihood, and counts in the layout of the tables."""
+
+    log_likelihood: float
+    counts: FloatArray
+
+    def __add__(self, other: ExpectedCounts) -> ExpectedCounts:  # type: ignore[override]
+        """Return the sum over both parts of the rows."""
+        return ExpectedCounts(
+            self.log_likelihood + other.log_likelihood, self.counts + other.counts
+        )
+
+
+class Expectation:
+    """Expected counts for one compiled table, with the buffers that the passes need.
+
+    The work is cut into parts that do not depend on the number of threads. A pass costs
+    O(Σ patterns × K²) over the slots; see ``_kernels.counts``.
+    """
+
+    def __init__(self, patterns: Patterns) -> None:
+        plan = _Plan(patterns)
+        self._plan, self.patterns = plan, plan.patterns
+        self._slots, self._gather = plan.slots, plan.gather
+        memory.require(
+            24.0 * plan.n_values,
+            f"a pass over {plan.n_values:,} values of patterns",
+            "fit a sample of the rows, or a tree over fewer variables",
+        )
+        self._values = np.empty(plan.n_values)
+        self._received = np.empty(plan.n_values)
+        self._shifts = np.empty(plan.n_values)
+        self._scaled = np.zeros(len(plan.slots), bool)
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """What a pass works on: values, what is handed down, indices and weights."""
+        return self._values, self._received, self._gather, self.patterns.weights
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are kept between two passes."""
+        return self._shifts.nbytes + sum(array.nbytes for array in self.arrays)
+
+    def run(self, theta: FloatArray) -> ExpectedCounts:
+        """Log-likelihood and expected counts under the tables ``theta`` (rooted as compiled)."""
+        result = self._run(theta)
+        return robust_counts(self.patterns, theta) if result is None else result
+
+    def _run(self, theta: FloatArray) -> ExpectedCounts | None:
+        """Run with plain products; None when information may be lost."""
+        plan = self._plan
+        if any(threads.run(lambda listed: self._up(listed, theta), plan.pattern_parts)):
+            return None
+        rows = threads.run(lambda part: self._rows(part, theta), plan.row_parts)
+        if any(result is None for result in rows):
+            return None
+        counts = np.zeros(theta.size)
+        handed = self._received[: plan.n_handed]
+        handed[:] = 0.0
+        total = 0.0
+        for result in rows:  # in the order of the parts, whatever thread was first
+            assert result is not None
+            total += result.log_likelihood
+            counts += result.counts[: theta.size]
+            handed += result.counts[theta.size :]
+        for part in threads.run(lambda part: self._down(part, theta, counts), plan.down_parts):
+            if part is None:
+                return None
+            total += part
+        return ExpectedCounts(total, counts * theta)
+
+    def _up(self, listed: IntArray, theta: FloatArray) -> bool:
+        return bool(
+            kernels.up_patterns(
+                self._slots, listed, self._gather, theta, self._values, self._shifts, self._scaled
+            )
+        )
+
+    def _rows(self, part: list[_Rows], theta: FloatArray) -> ExpectedCounts | None:
+        """Run ranges of rows; what patterns below receive stands behind the counts."""
+        counts = np.zeros(theta.size + self._plan.n_handed)
+        total = 0.0
+        for work in part:
+            component = self.patterns.components[work.component]
+            prior, root_counts = self._prior(component, theta, counts)
+            log_likelihood, lost = kernels.run_rows(
+                self._slots, work.listed, self._gather, theta, self._values, prior,
+                self.patterns.weights[component["weights"] :], work.first, work.last,
+                work.n_values, work.n_received, work.largest,
+                counts[: theta.size], root_counts, counts[theta.size :],
+            )  # fmt: skip
+            if lost:
+                return None
+            total += log_likelihood
+        return ExpectedCounts(total, counts)
+
+    def _down(self, part: _DownPart, theta: FloatArray, counts: FloatArray) -> float | None:
+        total, lost = kernels.close_patterns(
+            self._slots, self.patterns.components, part.components, theta,
+            self.patterns.weights, self._values, self._received, counts,
+        )  # fmt: skip
+        if lost:
+            return None
+        correction = kernels.down_patterns(
+            self._slots, part.listed, self._gather, theta, self._values, self._shifts,
+            self._scaled, self._received, counts,
+        )  # fmt: skip
+        return float(total - correction)
+
+    def _prior(
+        self, component: Any, theta: FloatArray, counts: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Prior of a component's root, and where its counts go."""
+        n_states = int(self._slots["n_states"][component["root"]])
+        start = int(component["prior"])
+        if start < 0:  # the root is given: nothing to count
+            return np.ones(n_states), np.zeros(n_states)
+        return theta[start : start + n_states], counts[start : start + n_states]
+
+
+class _Rows(NamedTuple):
+    """A range of rows of a component that runs by row, with the size of its scratch."""
+
+    component: int
+    first: int
+    last: int
+    listed: IntArray
+    n_values: int
+    n_received: int
+    largest: int
+
+
+class _DownPart(NamedTuple):
+    """Pattern slots of one part, and the components that are closed in it."""
+
+    components: IntArray
+    listed: IntArray
+
+
+class _Plan:
+    """Which slots run by row, where their values lie, and how the work is cut into parts."""
+
+    def __init__(self, patterns: Patterns) -> None:
+        self.patterns = patterns
+        self.slots = patterns.slots.copy()
+        self._gather = [patterns.gather]
+        self._gather_size = patterns.gather.size
+        by_row_components = [
+            number for number in range(len(patterns.components)) if self._mark_by_row(number)
+        ]
+        boundary = self._lay_out_patterns()
+        self.n_handed = int(boundary)
+        work = [self._rows(number) for number in by_row_components]
+        self.gather = np.concatenate(self._gather)
+        # They begin with those of the patterns, which need not be kept twice.
+        gather = self.gather[: patterns.gather.size]
+        self.patterns = replace(patterns, gather=gather, of_rows=None)
+        del self._gather
+        self.row_parts = _row_parts(work, self.slots, self.n_handed)
+        self.pattern_parts, self.down_parts = self._pattern_parts(set(by_row_components))
+
+    def _mark_by_row(self, number: int) -> bool:
+        """Mark the slots of a component that run by row, from the root down."""
+        component, slots = self.patterns.components[number], self.slots
+        root = int(component["root"])
+        n_rows = slots["n_patterns"][root]
+        if n_rows < _FEW_ROWS or slots["kind"][root] != JOIN:
+            return False
+        stack = [root]
+        while stack:
+            slot = stack.pop()
+            slots["by_row"][slot] = True
+            stack += [part for part in self._parts(slot) if self._runs_by_row(part, n_rows)]
+        return True
+
+    def _parts(self, slot: int) -> list[int]:
+        record = self.slots[slot]
+        if record["kind"] == EVIDENCE:
+            return []
+        return [int(record["a"])] + ([int(record["b"])] if record["kind"] == JOIN else [])
+
+    def _runs_by_row(self, slot: int, n_rows: int) -> bool:
+        record = self.slots[slot]
+        if record["kind"] == EDGE:  # an edge has the patterns of what is below it
+            record = self.slots[record["a"]]
+        return bool(record["kind"] == JOIN and BY_ROW_SHARE * record["n_patterns"] >= n_rows)
+
+    def _lay_out_patterns(self) -> int:
+        """Place the values of pattern slots: first those that by-row slots hand down to."""
+        slots = self.slots
+        on_top = np.zeros(len(slots), bool)
+        for slot in map(int, np.flatnonzero(slots["by_row"])):
+            on_top[[part for part in self._parts(slot) if not slots["by_row"][part]]] = True
+        below = ~slots["by_row"] & ~on_top
+        order = np.concatenate([np.flatnonzero(on_top), np.flatnonzero(below)])
+        sizes = slots["n_states"][order] * slots["n_patterns"][order]
+        ends = np.cumsum(sizes)
+        slots["value"][order] = ends - sizes
+        slots["received"][order] = ends - sizes
+        self.n_values = int(ends[-1]) if ends.size else 0
+        self._on_top = on_top
+        return int(sizes[: on_top.sum()].sum())
+
+    def _rows(self, number: int) -> _Rows:
+        """Give by-row slots their scratch, and index the patterns below them by row."""
+        component, slots = self.patterns.components[number], self.slots
+        span = np.arange(component["first"], component["root"] + 1)
+        listed = span[slots["by_row"][span]]
+        n_states = slots["n_states"][listed]
+        slots["value"][listed] = np.cumsum(n_states) - n_states
+        n_rows = int(slots["n_patterns"][component["root"]])
+        pattern_of = {int(component["root"]): np.arange(n_rows, dtype=np.int32)}
+        n_received = int(n_states[-1])
+        slots["received"][listed[-1]] = 0
+        for slot in map(int, listed[::-1]):
+            record = slots[slot]
+            mine = pattern_of.pop(slot)
+            for part, key in zip(self._parts(slot), ("index_a", "index_b"), strict=False):
+                below = mine if record["kind"] == EDGE else self._lookup(slot, key, mine)
+                if slots["by_row"][part]:
+                    pattern_of[part] = below
+                    if record["kind"] == EDGE:
+                        slots["received"][part] = n_received
+                        n_received += int(slots["n_states"][part])
+                    else:  # a join hands its parts what it received
+                        slots["received"][part] = record["received"]
+                else:
+                    slots[key][slot] = self._append(below)
+        return _Rows(
+            number, 0, n_rows, listed, int(n_states.sum()), n_received, int(n_states.max())
+        )
+
+    def _lookup(self, slot: int, key: str, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        start = int(self.patterns.slots[key][slot])
+        return self.patterns.gather[start + rows]
+
+    def _append(self, index: NDArray[np.int32]) -> int:
+        self._gather.append(index)
+        start = self._gather_size
+        self._gather_size += index.size
+        return start
+
+    def _pattern_parts(self, by_row: set[int]) -> tuple[list[IntArray], list[_DownPart]]:
+        """Cut the pattern slots into whole subtrees, and share these out by their work."""
+        slots = self.slots
+        roots = self.patterns.components["root"]
+        closing = {int(root): c for c, root in enumerate(roots) if c not in by_row}
+        is_top = self._on_top.copy()
+        is_top[list(closing)] = True
+        subtree = np.where(is_top, np.arange(len(slots)), -1)
+        pattern_kernels.spread_down(slots, subtree)
+        listed = np.flatnonzero(~slots["by_row"])
+        work = (slots["n_patterns"] * slots["n_states"] ** 2.0)[listed]
+        tops = np.flatnonzero(np.bincount(subtree[listed], minlength=len(slots)))
+        load = np.bincount(subtree[listed], work, minlength=len(slots))[tops]
+        part_of = np.empty(len(slots), np.int64)
+        part_of[tops] = _share_out(load)
+        part_of[listed] = part_of[subtree[listed]]
+        parts, downs = [], []
+        for part in range(int(part_of[listed].max(initial=-1)) + 1):
+            members = listed[part_of[listed] == part]
+            parts.append(members)
+            closed = [closing[slot] for slot in map(int, members) if slot in closing]
+            downs.append(_DownPart(np.array(closed, np.int64), members))
+        return parts, downs
+
+
+def _share_out(load: NDArray[Any]) -> IntArray:
+    """Put pieces of work into parts of similar size, the largest first."""
+    n_parts = int(np.clip(load.sum() / _WORK_PER_PART, 1, _MOST_PARTS))
+    part_of = np.empty(load.size, np.int64)
+    total = np.zeros(n_parts)
+    for piece in np.argsort(-load, kind="stable"):
+        part_of[piece] = total.argmin()
+        total[part_of[piece]] += load[piece]
+    used = np.unique(part_of)
+    return np.searchsorted(used, part_of)
+
+
+def _row_parts(work: list[_Rows], slots: NDArray[Any], n_handed: int) -> list[list[_Rows]]:
+    """Cut ranges of rows into parts of similar work, each worth the buffer that it needs."""
+    below = slots["n_states"][slots["a"]]
+    each = slots["n_states"] * np.where(slots["kind"] == EDGE, 3.0 * below, 1.0)
+    costs = [float(each[rows.listed].sum()) for rows in work]
+    total = sum(cost * rows.last for cost, rows in zip(costs, work, strict=True))
+    n_parts = int(np.clip(total / max(_WORK_PER_PART, n_handed), 1, _MOST_PARTS))
+    share = total / n_parts
+    parts: list[list[_Rows]] = [[]]
+    room = share
+    for cost, rows in zip(costs, work, strict=True):
+        first = 0
+        while first < rows.last:
+            if room <= 0 and len(parts) < n_parts:
+                parts.append([])
+                room = share
+            wanted = int(np.ceil(max(room, 0) / cost / kernels.BLOCK)) * kernels.BLOCK
+            is_final = len(parts) == n_parts
+            last = rows.last if is_final else min(rows.last, first + max(wanted, kernels.BLOCK))
+            parts[-1].append(rows._replace(first=first, last=last))
+            room -= cost * (last - first)
+            first = last
+    return [part for part in parts if part]
+
+
+def robust_counts(patterns: Patterns, theta: FloatArray) -> ExpectedCounts:
+    """Log-likelihood and expected counts by logarithms: slower, and safe for any table."""
+    messages = Messages(patterns, theta)
+    with np.errstate(invalid="ignore"):
+        terms = np.where(patterns.weights > 0, patterns.weights * messages.log_z, 0.0)
+    counts = np.zeros(theta.size)
+    log_kernels.expected_counts(
+        patterns.slots, patterns.components, patterns.gather, patterns.weights,
+        messages.posterior, messages.conditionals, np.zeros(patterns.n_values), counts,
+    )  # fmt: skip
+    return ExpectedCounts(float(terms.sum()), counts)
+
+
+class Messages:
+    """Log-messages of a compiled table, upwards, and the posteriors of the components' roots."""
+
+    def __init__(self, patterns: Patterns, theta: FloatArray, maximise: bool = False) -> None:
+        with np.errstate(divide="ignore"):
+            log_theta = np.log(theta)
+        values = np.empty(patterns.n_values)
+        self.patterns = patterns
+        self.conditionals = np.empty(patterns.n_conditionals)
+        self.posterior = np.empty(patterns.n_posteriors)
+        self.log_z = np.empty(patterns.weights.size)
+        log_kernels.up_messages(
+            patterns.slots, patterns.gather, log_theta, maximise, values, self.conditionals
+        )
+        for component in patterns.components:
+            root = patterns.slots[component["root"]]
+            n_states, prior = int(root["n_states"]), int(component["prior"])
+            log_prior = np.zeros(n_states) if prior < 0 else log_theta[prior : prior + n_states]
+            log_kernels.close_messages(
+                root, log_prior, maximise, values, self.log_z[component["weights"] :],
+                self.posterior[component["posterior"] :],
+            )  # fmt: skip
+
+
+class RowMessages(Messages):
+    """Log-messages of the rows of a table: what every query about rows starts from."""
+
+    def __init__(self, patterns: Patterns, theta: FloatArray, maximise: bool = False) -> None:
+        super().__init__(patterns, theta, maximise)
+        assert patterns.of_rows is not None
+        self.n_rows = patterns.of_rows.n_rows
+        self._lines = patterns.of_rows.dense()
+
+    def log_likelihood(self) -> FloatArray:
+        """Log-probability of every row."""
+        out = np.zeros(self.n_rows)
+        for component, line in zip(self.patterns.components, self._lines, strict=True):
+            out += self.log_z[component["weights"] + line]
+        return out
+
+    def posteriors(self) -> FloatArray:
+        """Probabilities of the states of all nodes, laid side by side, one row a row."""
+        return self._posteriors(-1)[0]
+
+    def edge_posteriors(self, child: int) -> FloatArray:
+        """Joint probabilities of a node's parent and the node: rows × K_parent × K."""
+        return self._posteriors(child)[1]
+
+    def _posteriors(self, child: int) -> tuple[FloatArray, FloatArray]:
+        layout, n_rows = self.patterns.layout, self.n_rows
+        out = np.empty((n_rows, int(layout.state_starts[-1])))
+        shape = (n_rows, layout.parent_states[child], layout.n_states[child])
+        joint = np.empty(shape if child >= 0 else (0, 0, 0))
+        self._walk(log_kernels.walk_posteriors, layout.state_starts, child, joint, out)
+        return out, joint
+
+    def states(self, uniform: FloatArray) -> IntArray:
+        """States of all nodes, one row a row, chosen by numbers in [0, 1)."""
+        out = np.empty(uniform.shape, np.int64)
+        self._walk(log_kernels.walk_states, uniform, out)
+        return out
+
+    def _walk(self, kernel: Any, *arguments: Any) -> None:
+        patterns = self.patterns
+
+        def part(bounds: tuple[int, int]) -> None:
+            kernel(
+                patterns.slots, patterns.components, self._lines, patterns.gather, self.posterior,
+                self.conditionals, patterns.layout.tree.parent, *bounds, *arguments,
+            )  # fmt: skip
+
+        threads.run(part, threads.split(self.n_rows, 16))

@@ -1,0 +1,344 @@
+"""A table compiled against a tree: the distinct patterns of values below every node.
+
+Rows that agree on all variables below a node share the node's message, so messages are computed
+once a pattern, not once a row. An observed node without missing cells separates what lies below it
+from the rest; the tree falls into components there, each with its own patterns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentree import _memory as memory
+from latentree._kernels.inference import patterns as kernels
+from latentree._kernels.inference.counts import COMPONENT, EDGE, EVIDENCE, SLOT
+from latentree.data import Table
+from latentree.inference._layout import Layout
+from latentree.tree import Tree
+from latentree.typing import FloatArray, IntArray
+
+IndexArray = NDArray[np.int32]
+
+
+class RowPatterns(NamedTuple):
+    """Patterns at the roots of the components, of the rows that do not have pattern 0."""
+
+    n_rows: int
+    rows: IndexArray
+    ids: IndexArray
+    starts: IntArray
+    """Where each component's rows start; one entry more for the end."""
+
+    def dense(self) -> IndexArray:
+        """Pattern of every row (column) at the root of every component (row)."""
+        out = np.zeros((len(self.starts) - 1, self.n_rows), np.int32)
+        component = np.repeat(np.arange(len(out)), np.diff(self.starts))
+        out[component, self.rows] = self.ids
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """The slots of a tree on a table (see ``_kernels.counts``), and what their patterns weigh."""
+
+    layout: Layout
+    slots: NDArray[Any]
+    gather: IndexArray
+    components: NDArray[Any]
+    weights: FloatArray
+    of_rows: RowPatterns | None
+    """Which rows have them: what queries about rows need, and EM does not."""
+
+    @property
+    def n_values(self) -> int:
+        """Numbers that one pass keeps: states × patterns over all slots."""
+        return int((self.slots["n_states"] * self.slots["n_patterns"]).sum())
+
+    @property
+    def n_posteriors(self) -> int:
+        """Numbers in the posteriors of the components' roots."""
+        roots = self.slots[self.components["root"]]
+        return int((roots["n_states"] * roots["n_patterns"]).sum())
+
+    @property
+    def n_conditionals(self) -> int:
+        """Numbers in the conditional tables of all edges and patterns."""
+        edges = self.slots[self.slots["kind"] == EDGE]
+        below = self.slots["n_states"][edges["a"]]
+        return int((edges["n_states"] * edges["n_patterns"] * below).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Skeleton:
+    """The slots of a tree's components, listed in the order in which they are numbered."""
+
+    layout: Layout
+    slots: IntArray
+    listing: IntArray
+    ends: IntArray
+    closed: IntArray
+
+    @classmethod
+    def of(cls, layout: Layout, columns: Variety | _Columns) -> Skeleton:
+        """Cut a tree at the observed nodes without missing cells."""
+        tree = layout.tree
+        entropy, complete = _node_facts(tree, columns)
+        slots, slot_entropy, closed = kernels.make_slots(
+            tree.order, tree.parent, *tree.child_lists, tree.n_observed, complete, entropy
+        )
+        listing, ends = kernels.list_slots(slots, slot_entropy, closed[0])
+        return cls(layout, slots, listing, ends, closed)
+
+    def __len__(self) -> int:
+        return self.ends.size
+
+    def only(self, components: Sequence[int]) -> Skeleton:
+        """Return these components alone."""
+        mine = np.asarray(components, np.int64)
+        lists = np.split(self.listing, self.ends[:-1])
+        chosen = [lists[component] for component in mine]
+        ends = np.cumsum([part.size for part in chosen])
+        listing = np.concatenate(chosen)
+        return Skeleton(self.layout, self.slots, listing, ends, self.closed[:, mine])
+
+    @cached_property
+    def evidence(self) -> NDArray[np.bool_]:
+        """Which of the listed slots hold the cells of an observed node."""
+        return np.asarray(self.slots[0, self.listing] == EVIDENCE)
+
+    @cached_property
+    def columns(self) -> list[IntArray]:
+        """Observed nodes of each component, in the order of their slots."""
+        nodes, ends = self.slots[1, self.listing], np.cumsum(self.evidence)[self.ends - 1]
+        return np.split(nodes[self.evidence], ends[:-1])
+
+
+def compile_patterns(tree: Tree, n_states: IntArray, table: Table) -> Patterns:
+    """Number the patterns of a table below every node, from the root that makes it cheapest.
+
+    Costs O(cells) for a dense table; for a sparse one, the ones times the depth of the tree.
+    """
+    columns = _Columns.of(table)
+    skeleton = Skeleton.of(Layout(cheapest_rooting(tree, columns), n_states), columns)
+    return _numbered(skeleton, columns, np.concatenate(skeleton.columns), [table] * len(skeleton))
+
+
+def compile_part(skeleton: Skeleton, table: Table) -> Patterns:
+    """Number the patterns of one of several tables, whose columns the skeleton knows."""
+    everything = np.concatenate(skeleton.columns)
+    return _numbered(skeleton, _Columns.of(table), everything, [table] * len(skeleton))
+
+
+def compile_components(skeleton: Skeleton, tables: Sequence[Table]) -> Patterns:
+    """Number the patterns of components that have a table each, with their columns alone."""
+    columns = _Columns.joined([_Columns.of(table) for table in tables])
+    numbered = _numbered(skeleton, columns, np.arange(columns.n_symbols.size), tables)
+    return replace(numbered, of_rows=None)  # rows of different tables
+
+
+def _numbered(
+    skeleton: Skeleton, columns: _Columns, sources: IntArray, tables: Sequence[Table]
+) -> Patterns:
+    """Number the patterns of all slots.
+
+    ``sources`` says which of the columns each slot of evidence has, ``tables`` are those of the
+    components.
+    """
+    layout, listing = skeleton.layout, skeleton.listing
+    source = np.zeros(listing.size, np.int64)
+    source[skeleton.evidence] = sources
+    n_patterns, index, gather, *roots = kernels.number_slots(
+        listing, skeleton.slots, skeleton.ends, source, columns.n_rows,
+        columns.starts, columns.rows, columns.ids, columns.n_symbols,
+    )  # fmt: skip
+    records = _slot_records(layout, skeleton.slots, listing, n_patterns)
+    records["index_a"], records["index_b"] = index
+    records["index_a"][skeleton.evidence] = gather.size + columns.symbol_starts[sources]
+    components = _component_records(layout, records, skeleton.ends, skeleton.closed)
+    of_rows = RowPatterns(columns.n_rows, *roots)
+    return Patterns(
+        layout,
+        records,
+        np.concatenate([gather, columns.symbols]),
+        components,
+        _pattern_weights(tables, records["n_patterns"][components["root"]], of_rows),
+        of_rows,
+    )
+
+
+class Variety(NamedTuple):
+    """How much the values of each column vary: what the number of patterns is estimated from."""
+
+    n_rows: int
+    entropy: FloatArray
+    complete: NDArray[np.bool_]
+
+
+def cheapest_rooting(tree: Tree, columns: Variety | _Columns) -> Tree:
+    """Root every component where the estimated number of patterns is smallest."""
+    up, down, gathered = kernels.directed_entropies(
+        tree.order, tree.parent, *_node_facts(tree, columns)
+    )
+    roots = kernels.cheapest_roots(tree.order, tree.parent, up, down, gathered, columns.n_rows)
+    for root in roots[tree.parent[roots] >= 0]:
+        tree = tree.rerooted(int(root))
+    return tree
+
+
+def _node_facts(tree: Tree, columns: Variety | _Columns) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Entropy of every node (0 if hidden), and whether it is observed without missing cells."""
+    entropy, complete = np.zeros(tree.n_nodes), np.zeros(tree.n_nodes, bool)
+    entropy[: tree.n_observed] = columns.entropy
+    complete[: tree.n_observed] = columns.complete
+    return entropy, complete
+
+
+class _Columns(NamedTuple):
+    """The columns of a table as sparse lists: rows whose symbol is not the column's default.
+
+    Symbols of column c (codes, −1 for missing) are ``symbols[symbol_starts[c]:][:n_symbols[c]]``,
+    the default first.
+    """
+
+    n_rows: int
+    entropy: FloatArray
+    complete: NDArray[np.bool_]
+    starts: IntArray
+    rows: IndexArray
+    ids: IndexArray
+    n_symbols: IntArray
+    symbols: IndexArray
+    symbol_starts: IntArray
+
+    @classmethod
+    def of(cls, table: Table) -> _Columns:
+        most_states = int(table.cardinalities.max())
+        if table.is_sparse:
+            ones = np.bincount(table.values.indices, minlength=table.n_columns)
+            counts = np.column_stack([np.zeros_like(ones), table.n_rows - ones, ones])
+        else:
+            counts = kernels.symbol_counts(table.values, most_states)
+        default = counts.argmax(axis=1)
+        occurs = counts > 0
+        occurs[np.arange(len(counts)), default] = False
+        number = np.where(occurs, np.cumsum(occurs, axis=1), 0).astype(np.int32)
+        n_symbols = 1 + occurs.sum(axis=1)
+        place = np.where(occurs, number, most_states + 2)
+        place[np.arange(len(counts)), default] = 0
+        order = np.argsort(place, axis=1, kind="stable")
+        symbols = order[np.arange(order.shape[1]) < n_symbols[:, None]]
+        starts = np.concatenate([[0], np.cumsum(table.n_rows - counts.max(axis=1))])
+        memory.require(
+            24.0 * starts[-1],  # rows and patterns, on two levels of the tree at the same time
+            f"the patterns of {int(starts[-1]):,} cells that are not their column's usual value",
+            "fit a sample of the rows, or a tree over fewer variables",
+        )
+        share = counts / table.n_rows
+        entropy = -(share * np.log(np.where(share > 0, share, 1.0))).sum(axis=1)
+        rows, ids = _differing(table, default - 1, number, starts)
+        return cls(
+            table.n_rows, entropy, counts[:, 0] == 0, starts, rows, ids, n_symbols,
+            (symbols - 1).astype(np.int32), _starts(n_symbols),
+        )  # fmt: skip
+
+    @classmethod
+    def joined(cls, tables: Sequence[_Columns]) -> _Columns:
+        """Lay the columns of several tables side by side; each keeps its own rows."""
+        sizes = np.concatenate([np.diff(columns.starts) for columns in tables])
+        n_symbols = np.concatenate([columns.n_symbols for columns in tables])
+        return cls(
+            max(columns.n_rows for columns in tables),
+            np.concatenate([columns.entropy for columns in tables]),
+            np.concatenate([columns.complete for columns in tables]),
+            np.concatenate([[0], np.cumsum(sizes)]),
+            np.concatenate([columns.rows for columns in tables]),
+            np.concatenate([columns.ids for columns in tables]),
+            n_symbols,
+            np.concatenate([columns.symbols for columns in tables]),
+            _starts(n_symbols),
+        )
+
+
+def _differing(
+    table: Table, default: IntArray, number: IndexArray, starts: IntArray
+) -> tuple[IndexArray, IndexArray]:
+    if not table.is_sparse:
+        rows, ids = kernels.differing_rows(table.values, default, number, starts)
+        return rows, ids
+    columns = table.values.tocsc()
+    rows = np.empty(starts[-1], np.int32)
+    mostly_zero = np.repeat(default == 0, np.diff(columns.indptr))
+    rows[np.repeat(default == 0, np.diff(starts))] = columns.indices[mostly_zero]
+    for column in np.flatnonzero(default == 1):
+        ones = columns.indices[columns.indptr[column] : columns.indptr[column + 1]]
+        rows[starts[column] : starts[column + 1]] = np.delete(np.arange(table.n_rows), ones)
+    return rows, np.ones(rows.size, np.int32)  # only one symbol is not the default
+
+
+def _slot_records(
+    layout: Layout, slots: IntArray, listing: IntArray, n_patterns: IntArray
+) -> NDArray[Any]:
+    """Slots in the order of ``listing``, numbered anew, with where their values lie."""
+    number = np.zeros(slots.shape[1] + 1, np.int64)
+    number[listing] = np.arange(listing.size)
+    kind, node, a, b = slots[:, listing]
+    records = np.zeros(listing.size, SLOT)
+    records["kind"], records["node"], records["n_patterns"] = kind, node, n_patterns
+    records["a"] = np.where(a >= 0, number[a], np.arange(listing.size))
+    records["b"] = np.where(b >= 0, number[b], np.arange(listing.size))
+    n_states = layout.n_states[np.where(kind == EDGE, layout.tree.parent[node], node)]
+    records["n_states"] = n_states
+    records["table"] = np.where(kind == EDGE, layout.starts[node], 0)
+    records["value"] = _starts(n_states * n_patterns)
+    below = np.where(kind == EDGE, n_states[records["a"]], 0)
+    records["received"] = _starts(n_states * n_patterns * below)
+    return records
+
+
+def _component_records(
+    layout: Layout, slots: NDArray[Any], ends: IntArray, closed: IntArray
+) -> NDArray[Any]:
+    components = np.zeros(ends.size, COMPONENT)
+    components["root"] = ends - 1
+    components["first"] = np.concatenate([[0], ends[:-1]])
+    components["node"] = closed[1]
+    components["prior"] = np.where(closed[2] == 1, layout.starts[closed[1]], -1)
+    tops = slots[ends - 1]
+    components["weights"] = _starts(tops["n_patterns"])
+    components["posterior"] = _starts(tops["n_patterns"] * tops["n_states"])
+    return components
+
+
+def _starts(sizes: NDArray[Any]) -> IntArray:
+    """Where parts of these sizes start when laid end to end."""
+    return np.asarray(np.cumsum(sizes) - sizes, np.int64)
+
+
+def _pattern_weights(
+    tables: Sequence[Table], n_patterns: IntArray, of_rows: RowPatterns
+) -> FloatArray:
+    """Summed weight of the rows of every pattern of every component's root."""
+    out = np.zeros(int(n_patterns.sum()))
+    first = _starts(n_patterns)
+    for component, (start, stop) in enumerate(pairwise(of_rows.starts)):
+        table = tables[component]
+        weights = table.weights
+        mine, size = of_rows.rows[start:stop], int(n_patterns[component])
+        sums = np.bincount(
+            of_rows.ids[start:stop], None if weights is None else weights[mine], minlength=size
+        ).astype(np.float64)
+        if weights is None:
+            sums[0] = table.n_rows - mine.size
+        else:  # added up afresh: a difference of sums would leave rounding behind
+            rest = np.ones(table.n_rows, bool)
+            rest[mine] = False
+            sums[0] = weights[rest].sum()
+        out[first[component] : first[component] + size] = sums
+    return out

@@ -1,0 +1,125 @@
+"""What a model says of each row, written block by block: data and results need not fit into memory.
+
+The file appears complete at the end, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentree.data import Parts, Table, as_parts, part_rows, table_writer
+from latentree.errors import FileError, LatentTreeError
+from latentree.typing import PathLike
+
+
+class Written(NamedTuple):
+    """What was written."""
+
+    n_rows: int
+    n_columns: int
+    total: float
+    """Scores: the sum of the log-likelihoods. Imputation: how many cells were filled in."""
+
+
+def write_scores(model: Any, X: Any, path: PathLike, *, client: Any = None) -> Written:
+    """Write the log-likelihood of each row.
+
+    Parameters
+    ----------
+    model : model
+    X : data
+        Anything :func:`latentree.as_parts` takes.
+    path : path
+        In the format of its suffix; ``-`` is standard output.
+    client : dask.distributed.Client, optional
+    """
+    return _write(model, X, path, ["log_likelihood"], score_part, client=client)
+
+
+def write_posteriors(model: Any, X: Any, path: PathLike, *, client: Any = None) -> Written:
+    """Write the hidden variables of each row: posterior means, or probabilities of the states.
+
+    Parameters as for :func:`write_scores`.
+    """
+    return _write(model, X, path, posterior_names(model), infer_part, client=client)
+
+
+def write_imputed(model: Any, X: Any, path: PathLike, *, client: Any = None) -> Written:
+    """Write the model's columns with missing cells filled in.
+
+    Parameters as for :func:`write_scores`.
+    """
+    schema = model.schema
+    labels = None if schema.family == "gaussian" else schema.labels
+    return _write(model, X, path, schema.names, impute_part, labels, client=client)
+
+
+def posterior_names(model: Any) -> list[str]:
+    """Names of the columns of posteriors: ``h1``, or ``h1=0``, ``h1=1``, …."""
+    hidden = [model.tree.names[h] for h in model.tree.hidden]
+    if model.schema.family == "gaussian":
+        return hidden
+    states = model.n_states[model.tree.hidden]
+    return [f"{h}={k}" for h, count in zip(hidden, states, strict=True) for k in range(count)]
+
+
+# One part ---------------------------------------------------------------------------------------
+
+Block = tuple[NDArray[Any], float]
+
+
+def score_part(table: Table, model: Any) -> Block:
+    """Log-likelihood of each row of a part, and their sum."""
+    each = model.log_likelihood(table)
+    return each[:, None], float(each.sum())
+
+
+def infer_part(table: Table, model: Any) -> Block:
+    """Posteriors of each row of a part."""
+    posterior = model.posterior(table)
+    gaussian = model.schema.family == "gaussian"
+    return np.asarray(posterior.mean if gaussian else posterior.probabilities), 0.0
+
+
+def impute_part(table: Table, model: Any) -> Block:
+    """Rows of a part without gaps, and how many cells were filled in."""
+    return model.impute(table), float(table.missing_counts.sum())
+
+
+# All parts --------------------------------------------------------------------------------------
+
+
+def blocks_of(parts: Parts, function: Callable[[Table, Any], Block], model: Any) -> Iterator[Block]:
+    """Yield what a function says of every part; errors tell the rows."""
+    results = parts.tables.each(function, model)
+    step = part_rows(parts.schema)
+    for number in range(parts.n_parts):
+        try:
+            yield next(results)
+        except FileError:
+            raise
+        except LatentTreeError as error:
+            first, last = number * step, min((number + 1) * step, parts.n_rows) - 1
+            raise type(error)(f"{parts.name}, rows {first:,} to {last:,}: {error}") from error
+
+
+def _write(
+    model: Any,
+    X: Any,
+    path: PathLike,
+    names: Sequence[str],
+    function: Callable[[Table, Any], Block],
+    labels: Any = None,
+    client: Any = None,
+) -> Written:
+    parts = as_parts(X, schema=model.schema, client=client)
+    total = 0.0
+    with table_writer(path, names, labels) as write:
+        for block, part_total in blocks_of(parts, function, model):
+            write(block)
+            total += part_total
+    return Written(parts.n_rows, len(names), total)

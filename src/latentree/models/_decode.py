@@ -1,0 +1,304 @@
+"""From the bytes of a file to a model, trusting nothing."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import chain
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from latentree import _plain as plain
+from latentree.data import FAMILIES
+from latentree.errors import FileError, LatentTreeError
+from latentree.inference import Layout
+from latentree.models._discrete import DiscreteTreeModel
+from latentree.models._encode import FORMAT, VERSION, Model, check_labels
+from latentree.models._gaussian import GaussianTreeModel
+from latentree.tree import Tree
+from latentree.typing import FloatArray, IntArray
+
+MAX_LISTS = 4_000_000
+"""An empty list takes three bytes in the file and seventy in memory, so their number is bounded."""
+
+MAX_DIGITS = 400
+"""Converting an integer takes quadratic time in its digits; the largest float has 309."""
+
+ROUNDING = 1e-12
+"""Rows of tables whose sums are this close to 1 are taken as they are, to the last bit."""
+
+TOLERANCE = 1e-6
+"""Rows with sums this close to 1 are scaled; others are refused."""
+
+_TREE_KEYS = ("format", "version", "family", "n_observed", "names", "parent", "length")
+
+
+class Document(NamedTuple):
+    """What a model file holds."""
+
+    model: Model
+    report: dict[str, Any] | None
+
+
+def decode(data: bytes) -> Document:
+    """Read the bytes of a model file; every fault is a :class:`FileError` that names the part."""
+    fields = _dict(parse(data), "the file")
+    _check_version(fields)
+    family = fields.get("family")
+    if family not in FAMILIES:
+        known = ", ".join(FAMILIES)
+        raise FileError(f"family is {plain.shown(family)}, but must be one of {known}")
+    own_keys = ("parameters",) if family == "gaussian" else ("parameters", "labels")
+    _check_keys(fields, "the file", (*_TREE_KEYS, *own_keys), optional=("report",))
+    try:
+        tree = _tree(fields)
+        model: Model = _gaussian(tree, fields) if family == "gaussian" else _discrete(tree, fields)
+    except FileError:
+        raise
+    except LatentTreeError as error:  # what the constructors check: cycles, ranges, distinct names
+        raise FileError(str(error)) from error
+    return Document(model, _report(fields))
+
+
+# JSON ---------------------------------------------------------------------------------------
+
+
+def parse(data: bytes) -> Any:
+    """Parse strict JSON: no NaN, no key twice, bounded nesting, numbers of bounded length."""
+    if not data.strip():
+        raise FileError("the file is empty")
+    if data.count(b"[") + data.count(b"{") > MAX_LISTS:
+        raise FileError(f"the file holds more than {MAX_LISTS} lists")
+    try:
+        return json.loads(
+            data.decode("utf-8-sig"),
+            object_pairs_hook=_distinct,
+            parse_constant=_refuse_constant,
+            parse_int=_integer,
+        )
+    except FileError:
+        raise
+    except UnicodeDecodeError as error:
+        raise FileError(f"is not text in UTF-8: byte {error.start} is no character") from None
+    except RecursionError:
+        raise FileError("the file nests lists or dicts too deeply") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise FileError(f"is not JSON, or was cut off: {error.msg} in {where}") from None
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
+        raise FileError(f"the key {plain.shown(twice)} stands twice in one dict")
+    return fields
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise FileError(f"the file holds {text}, but numbers must be finite")
+
+
+def _integer(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise FileError(f"the file holds an integer of {len(text)} digits")
+    return int(text)
+
+
+# Checks -------------------------------------------------------------------------------------
+
+
+def _check_version(fields: dict[str, Any]) -> None:
+    if fields.get("format") != FORMAT:
+        raise FileError(f"is no model of latentree: 'format' is not {FORMAT!r}")
+    version = fields.get("version")
+    if type(version) is not int or version < 1:
+        raise FileError(f"version is {plain.shown(version)}, but must be a positive integer")
+    if version > VERSION:
+        raise FileError(
+            f"was written by a newer latentree (version {plain.shown(version)} of the format, this "
+            f"one reads up to {VERSION}): upgrade latentree to read it"
+        )
+
+
+def _check_keys(
+    fields: dict[str, Any], part: str, required: tuple[str, ...], optional: tuple[str, ...] = ()
+) -> None:
+    missing = [key for key in required if key not in fields]
+    if missing:
+        raise FileError(f"{part} lacks {missing[0]!r}")
+    unknown = [key for key in fields if key not in required and key not in optional]
+    if unknown:
+        raise FileError(f"{part} has the unknown key {plain.shown(unknown[0])}")
+
+
+def _dict(value: Any, part: str) -> dict[str, Any]:
+    if type(value) is not dict:
+        raise FileError(f"{part} is {plain.shown(value)}, but must be a dict")
+    return value
+
+
+def _list(value: Any, part: str, size: int | None = None) -> list[Any]:
+    if type(value) is not list:
+        raise FileError(f"{part} is {plain.shown(value)}, but must be a list")
+    if size is not None and len(value) != size:
+        raise FileError(f"{part} has {len(value)} entries, but needs {size}")
+    return value
+
+
+def _integers(value: Any, part: str, size: int) -> IntArray:
+    numbers = _list(value, part, size)
+    for index, number in enumerate(numbers):
+        if type(number) is not int or not -1 <= number < size:
+            what = f"but must be −1 or a node, 0 … {size - 1}"
+            raise FileError(f"{part}[{index}] is {plain.shown(number)}, {what}")
+    return np.array(numbers, np.int64)
+
+
+def _numbers(value: Any, part: str, size: int) -> FloatArray:
+    return _as_floats(_list(value, part, size), part)
+
+
+def _as_floats(numbers: list[Any], part: str) -> FloatArray:
+    for index in range(0 if set(map(type, numbers)) <= {int, float} else len(numbers)):
+        if type(numbers[index]) not in (int, float):
+            raise FileError(
+                f"{part}[{index}] is {plain.shown(numbers[index])}, but must be a number"
+            )
+    try:
+        array = np.array(numbers, np.float64)
+    except OverflowError:
+        raise FileError(f"{part} holds an integer that is too large") from None
+    wrong = np.flatnonzero(~np.isfinite(array))
+    if wrong.size:
+        raise FileError(f"{part}[{wrong[0]}] is too large for a number of 64 bits")
+    return array
+
+
+# The parts ----------------------------------------------------------------------------------
+
+
+def _tree(fields: dict[str, Any]) -> Tree:
+    names = _list(fields["names"], "names")
+    if not names:
+        raise FileError("names is empty, but a tree has at least one node")
+    plain.check_texts(names, "names")
+    n_observed = fields["n_observed"]
+    if type(n_observed) is not int or not 1 <= n_observed <= len(names):
+        raise FileError(
+            f"n_observed is {plain.shown(n_observed)}, but must be from 1 to the "
+            f"{len(names)} nodes that have names"
+        )
+    parent = _integers(fields["parent"], "parent", len(names))
+    length = _numbers(fields["length"], "length", len(names))
+    return Tree(parent, length, n_observed, names)
+
+
+def _gaussian(tree: Tree, fields: dict[str, Any]) -> GaussianTreeModel:
+    parameters = _dict(fields["parameters"], "parameters")
+    sizes = {"correlations": tree.n_nodes, "means": tree.n_observed, "scales": tree.n_observed}
+    _check_keys(parameters, "parameters", tuple(sizes))
+    arrays = [_numbers(parameters[key], f"parameters.{key}", size) for key, size in sizes.items()]
+    return GaussianTreeModel(tree, *arrays)
+
+
+def _discrete(tree: Tree, fields: dict[str, Any]) -> DiscreteTreeModel:
+    parameters = _dict(fields["parameters"], "parameters")
+    _check_keys(parameters, "parameters", ("tables",))
+    tables = _list(parameters["tables"], "parameters.tables", tree.n_nodes)
+    rows = _table_rows(tree, tables)
+    n_states = np.array([len(rows_[0]) for rows_ in rows], np.int64)
+    layout = Layout(tree, n_states)
+    for node in np.flatnonzero([len(rows_) for rows_ in rows] != layout.parent_states)[:1]:
+        raise FileError(
+            f"parameters.tables[{node}] has {len(rows[node])} rows, "
+            f"but the parent has {layout.parent_states[node]} states"
+        )
+    labels = _labels(fields["labels"], n_states[: tree.n_observed])
+    theta = _probabilities(layout, _theta(rows))
+    if fields["family"] == "symmetric":
+        _check_symmetric(layout, theta)
+    # Not by the public constructors: they scale the rows again, which can change the last bit.
+    model = DiscreteTreeModel.__new__(DiscreteTreeModel)
+    model._set(tree, n_states, theta, labels, fields["family"])
+    return model
+
+
+def _table_rows(tree: Tree, tables: list[Any]) -> list[list[list[Any]]]:
+    """Rows of all tables, one at a root, checked to be lists of one length that is not 0."""
+    out = []
+    for node, table in enumerate(tables):
+        part = f"parameters.tables[{node}]"
+        is_root = tree.parent[node] < 0
+        rows = [table] if is_root else _list(table, part)
+        for row in rows:
+            width = len(_list(row, part if is_root else f"a row of {part}"))
+            if width != len(rows[0]):
+                raise FileError(f"{part} has rows of {len(rows[0])} and of {width} entries")
+        if not rows or not rows[0]:
+            raise FileError(f"{part} is empty, but every node has at least one state")
+        out.append(rows)
+    return out
+
+
+def _theta(rows: list[list[list[Any]]]) -> FloatArray:
+    """All tables end to end."""
+    flat = list(chain.from_iterable(chain.from_iterable(rows)))
+    try:
+        return _as_floats(flat, "parameters.tables")
+    except FileError:  # again node by node, to name the place
+        for node, table in enumerate(rows):
+            for number, row in enumerate(table):
+                _as_floats(row, f"parameters.tables[{node}], row {number}, entry ")
+        raise
+
+
+def _probabilities(layout: Layout, theta: FloatArray) -> FloatArray:
+    sums = layout.row_sums(theta)
+    row_node = np.repeat(np.arange(layout.n_states.size), layout.parent_states)
+    negative = np.flatnonzero(theta < 0)
+    if negative.size:
+        node = np.searchsorted(layout.starts, negative[0], side="right") - 1
+        raise FileError(f"parameters.tables[{node}] holds {theta[negative[0]]}, no probability")
+    wrong = np.flatnonzero(np.abs(sums - 1.0) > TOLERANCE)
+    if wrong.size:
+        raise FileError(
+            f"a row of parameters.tables[{row_node[wrong[0]]}] sums to {sums[wrong[0]]}, "
+            "but must sum to 1"
+        )
+    return theta if np.abs(sums - 1.0).max() <= ROUNDING else layout.normalised(theta)
+
+
+def _check_symmetric(layout: Layout, theta: FloatArray) -> None:
+    """Check that all nodes have K states, roots are uniform and all wrong states alike."""
+    k = int(layout.n_states[0])
+    if (layout.n_states != k).any():
+        raise FileError("family is symmetric, but the nodes differ in their numbers of states")
+    inner = layout.tree.parent >= 0
+    below = np.repeat(inner, layout.parent_states * k)
+    wrong_states = theta[below].reshape(-1, k, k)[:, ~np.eye(k, dtype=bool)]
+    spread = np.zeros(inner.size)
+    spread[~inner] = np.ptp(theta[~below].reshape(-1, k), axis=1)
+    if k > 1:
+        spread[inner] = np.ptp(wrong_states, axis=1)
+    node = int(spread.argmax())
+    if spread[node] > TOLERANCE:
+        raise FileError(f"family is symmetric, but parameters.tables[{node}] is not")
+
+
+def _labels(value: Any, n_states: IntArray) -> list[list[Any]]:
+    labels = _list(value, "labels", n_states.size)
+    for node, states in enumerate(labels):
+        _list(states, f"labels[{node}]", int(n_states[node]))
+        check_labels(states, f"labels[{node}]")
+    return labels
+
+
+def _report(fields: dict[str, Any]) -> dict[str, Any] | None:
+    if "report" not in fields:
+        return None
+    report = _dict(fields["report"], "report")
+    plain.check_nested(report, "report")
+    return report

@@ -1,0 +1,513 @@
+"""Discrete latent tree models: a marginal per root, a conditional table per edge."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from latentree import _memory as memory
+from latentree._kernels import tree as tree_kernels
+from latentree._kernels.inference import tables as kernels
+from latentree.data import Schema, Table, as_table
+from latentree.distances import Distances
+from latentree.errors import ModelError
+from latentree.inference import (
+    Expectation,
+    ExpectedCounts,
+    Layout,
+    RowMessages,
+    child_of_edge,
+    chunks,
+    compile_patterns,
+    node_number,
+    node_numbers,
+    numbered_evidence,
+    weighted_total,
+)
+from latentree.models._saving import Savable
+from latentree.tree import Tree
+from latentree.typing import Family, FloatArray, IntArray, Node
+
+MAX_STRENGTH = 1.0 - 1e-12
+"""Symmetric tables taken from distances keep a trace of noise: 1 − K·θ stays below this."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DiscretePosterior:
+    """Probabilities of the states of some nodes, given each row.
+
+    ``posterior[node]`` is an array with a row per row of the data and a column per state.
+    """
+
+    tree: Tree
+    nodes: IntArray
+    probabilities: FloatArray
+    starts: IntArray
+
+    def __getitem__(self, node: Node) -> FloatArray:
+        number = node_number(self.tree, node)
+        places = np.flatnonzero(self.nodes == number)
+        if not places.size:
+            raise ModelError(f"node {self.tree.names[number]!r} was not asked for")
+        place = places[0]
+        return self.probabilities[:, self.starts[place] : self.starts[place + 1]]
+
+    def __repr__(self) -> str:
+        return f"DiscretePosterior({len(self.probabilities)} rows, {self.nodes.size} nodes)"
+
+
+class Fit(NamedTuple):
+    """Expected counts of the model's own tables, with the log-likelihood."""
+
+    log_likelihood: float
+    tables: list[FloatArray]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DiscreteTreeModel(Savable):
+    """A model of discrete variables whose dependence follows a tree.
+
+    Every node has its own number of states; a latent class model is a star whose centre has many.
+
+    Parameters
+    ----------
+    tree : Tree
+    tables : sequence of arrays
+        One a node: at a root its K marginal probabilities, elsewhere the K_parent × K table of
+        P(node | parent), every row of which sums to 1.
+    labels : sequence of sequences, optional
+        What the states of each observed variable are called in the data; 0, 1, … when left out.
+
+    Examples
+    --------
+    >>> from latentree import Tree
+    >>> star = Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
+    >>> noisy = [[0.9, 0.1], [0.2, 0.8]]
+    >>> model = DiscreteTreeModel(star, [noisy, noisy, noisy, [0.5, 0.5]])
+    >>> model.posterior([[1, 1, 0]])["h1"].round(3)
+    array([[0.066, 0.934]])
+    """
+
+    tree: Tree
+    n_states: IntArray
+    theta: FloatArray
+    schema: Schema
+
+    def __init__(
+        self,
+        tree: Tree,
+        tables: Sequence[ArrayLike],
+        labels: Sequence[Sequence[Hashable]] | None = None,
+    ) -> None:
+        if len(tables) != tree.n_nodes:
+            raise ModelError(f"{tree.n_nodes} nodes need as many tables, got {len(tables)}")
+        arrays = [np.asarray(table, np.float64) for table in tables]
+        n_states = np.array([array.shape[-1] if array.ndim else 0 for array in arrays], np.int64)
+        layout = Layout(tree, n_states)
+        for node, array in enumerate(arrays):
+            _check_table(tree, layout, node, array)
+        theta = layout.normalised(np.concatenate([array.ravel() for array in arrays]))
+        self._set(tree, n_states, theta, labels)
+
+    def _set(
+        self,
+        tree: Tree,
+        n_states: IntArray,
+        theta: FloatArray,
+        labels: Sequence[Sequence[Hashable]] | None,
+        family: Family = "discrete",
+    ) -> None:
+        theta.flags.writeable = False
+        observed = tree.names[: tree.n_observed]
+        cardinalities = n_states[: tree.n_observed]
+        if labels is None:
+            schema = Schema.discrete(observed, cardinalities, family)
+        else:
+            schema = Schema(observed, family, tuple(tuple(states) for states in labels))
+        wrong = np.flatnonzero(schema.cardinalities != cardinalities)
+        if wrong.size:
+            node = wrong[0]
+            raise ModelError(
+                f"{observed[node]!r} has {cardinalities[node]} states, "
+                f"but {len(schema.labels[node])} labels"
+            )
+        for name, value in (
+            ("tree", tree),
+            ("n_states", n_states),
+            ("theta", theta),
+            ("schema", schema),
+        ):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_theta(
+        cls,
+        tree: Tree,
+        n_states: IntArray,
+        theta: FloatArray,
+        labels: Sequence[Sequence[Hashable]] | None = None,
+        family: Family = "discrete",
+    ) -> DiscreteTreeModel:
+        """Make a model of tables that already lie end to end (see ``models.tables``).
+
+        The family "symmetric" says that the tables are symmetric: one parameter an edge.
+        """
+        model = cls.__new__(cls)
+        layout = Layout(tree, n_states)
+        model._set(tree, n_states, layout.normalised(np.array(theta, np.float64)), labels, family)
+        return model
+
+    @classmethod
+    def symmetric(
+        cls,
+        tree: Tree,
+        n_states: int,
+        crossover: ArrayLike,
+        labels: Sequence[Sequence[Hashable]] | None = None,
+    ) -> DiscreteTreeModel:
+        """Make a symmetric model: uniform marginals, each wrong state with probability θ.
+
+        ``crossover`` holds θ in [0, 1/(K−1)] for the edge above every node, ignored at roots.
+        """
+        theta = np.broadcast_to(np.asarray(crossover, np.float64), tree.n_nodes)
+        wrong = np.flatnonzero(~((theta >= 0) & (theta * (n_states - 1) <= 1)) & (tree.parent >= 0))
+        if wrong.size:
+            raise ModelError(
+                f"the crossover of {tree.names[wrong[0]]!r} is {theta[wrong[0]]}, "
+                f"but must be from 0 to 1/{n_states - 1}"
+            )
+        layout = Layout(tree, np.full(tree.n_nodes, n_states))
+        return cls.from_theta(
+            tree, layout.n_states, layout.symmetric(theta), labels, family="symmetric"
+        )
+
+    @classmethod
+    def from_distances(
+        cls,
+        tree: Tree,
+        n_states: int,
+        signs: ArrayLike | None = None,
+        labels: Sequence[Sequence[Hashable]] | None = None,
+    ) -> DiscreteTreeModel:
+        """Make a symmetric model of the tree's lengths: 1 − K·θ = ± exp(−length/(K−1)).
+
+        A negative sign needs θ > 1/K, which leaves 1 − K·θ ≥ −1/(K−1); stronger ones are cut.
+        """
+        strength = np.minimum(np.exp(-tree.length / (n_states - 1)), MAX_STRENGTH)
+        if signs is not None:
+            negative = np.asarray(signs) < 0
+            strength = np.where(negative, -np.minimum(strength, 1.0 / (n_states - 1)), strength)
+        return cls.symmetric(tree, n_states, (1.0 - strength) / n_states, labels)
+
+    # What the model says --------------------------------------------------------------------
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where each node's table lies in ``theta``."""
+        return Layout(self.tree, self.n_states)
+
+    @property
+    def tables(self) -> list[FloatArray]:
+        """The tables as they are given: marginals at roots, K_parent × K elsewhere."""
+        layout = self.layout
+        tables = [layout.table(self.theta, node) for node in range(self.tree.n_nodes)]
+        return [
+            table[0] if self.tree.parent[node] < 0 else table for node, table in enumerate(tables)
+        ]
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: K − 1 at a root, K_parent·(K − 1) elsewhere; symmetric: one an edge."""
+        if self.schema.family == "symmetric":
+            return self.tree.n_edges
+        return int((self.layout.parent_states * (self.n_states - 1)).sum())
+
+    def rerooted(self, node: Node) -> DiscreteTreeModel:
+        """Return the same distribution with another root."""
+        tree = self.tree.rerooted(node_number(self.tree, node))
+        theta = self.layout.reoriented(self.theta, Layout(tree, self.n_states))
+        return DiscreteTreeModel.from_theta(
+            tree, self.n_states, theta, self.schema.labels, self.schema.family
+        )
+
+    def marginal(self, node: Node) -> FloatArray:
+        """Return the probabilities of the states of one node."""
+        number, layout = node_number(self.tree, node), self.layout
+        starts = layout.state_starts
+        return layout.marginals(self.theta)[starts[number] : starts[number + 1]]
+
+    def joint(self, a: Node, b: Node) -> FloatArray:
+        """Return the K_a × K_b table of joint probabilities of two nodes."""
+        first, second = node_number(self.tree, a), node_number(self.tree, b)
+        marginal = self.marginal(first)
+        if first == second:
+            return np.diag(marginal)
+        rooted = self.rerooted(first)
+        path = [second]
+        while rooted.tree.parent[path[-1]] >= 0:
+            path.append(int(rooted.tree.parent[path[-1]]))
+        if path[-1] != first:
+            return np.outer(marginal, self.marginal(second))
+        table = np.diag(marginal)
+        for node in path[-2::-1]:
+            table = table @ rooted.layout.table(rooted.theta, node)
+        return table
+
+    def information_distances(self) -> Distances:
+        """Exact information distances between all nodes, with the determinants' signs."""
+        log_strength, sign = self._edge_strengths()
+        nodes = np.arange(self.tree.n_nodes)
+        matrix = self.tree._path_matrix(nodes, nodes, -log_strength)
+        path_sign = tree_kernels.path_signs(self.tree.order, self.tree.parent, sign)
+        signs = path_sign[:, None] * path_sign
+        return Distances.from_matrix(np.maximum(matrix, 0.0), self.tree.names, signs=signs)
+
+    def distance_tree(self) -> Tree:
+        """Return the tree with the information distances of its edges as lengths."""
+        log_strength, _ = self._edge_strengths()
+        wrong = np.flatnonzero(np.isinf(log_strength))
+        if wrong.size:
+            raise ModelError(
+                f"the edge above {self.tree.names[wrong[0]]!r} has determinant 0, "
+                "an infinite length"
+            )
+        return self.tree.with_lengths(np.maximum(-log_strength, 0.0))
+
+    def _edge_strengths(self) -> tuple[FloatArray, FloatArray]:
+        """Logarithm and sign of det J / sqrt(det M_parent · det M) of the edge above every node."""
+        if np.unique(self.n_states).size > 1:
+            raise ModelError(
+                "information distances need the same number of states in all nodes, "
+                f"got from {self.n_states.min()} to {self.n_states.max()}"
+            )
+        layout = self.layout
+        marginals = layout.marginals(self.theta).reshape(self.tree.n_nodes, -1)
+        with np.errstate(divide="ignore"):
+            log_diagonal = np.log(marginals).sum(axis=1)
+        log_strength, sign = np.zeros(self.tree.n_nodes), np.ones(self.tree.n_nodes)
+        for node in map(int, np.flatnonzero(self.tree.parent >= 0)):
+            sign[node], log_det = np.linalg.slogdet(layout.table(self.theta, node))
+            # det J = det M_parent · det T
+            above = log_diagonal[self.tree.parent[node]]
+            log_strength[node] = log_det + 0.5 * (above - log_diagonal[node])
+        return log_strength, sign
+
+    # Inference ------------------------------------------------------------------------------
+
+    def log_likelihood(self, X: Any) -> FloatArray:
+        """Log-probability of every row; missing cells are summed out, −∞ where impossible."""
+        table = self._table(X)
+        out = np.empty(table.n_rows)
+        for rows, messages in self._messages(table):
+            out[rows] = messages.log_likelihood()
+        return out
+
+    def total_log_likelihood(self, X: Any, weights: ArrayLike | None = None) -> float:
+        """Weighted sum of the rows' log-probabilities."""
+        table = as_table(X, schema=self.schema, weights=weights)
+        return weighted_total(self.log_likelihood(table), table.weights)
+
+    def posterior(self, X: Any, nodes: Iterable[Node] | None = None) -> DiscretePosterior:
+        """Probabilities of the states of nodes given each row, by default of the hidden nodes.
+
+        Rows of probability zero have NaN.
+        """
+        numbers, table, layout = node_numbers(self.tree, nodes), self._table(X), self.layout
+        columns = _ranges(layout.state_starts[numbers], self.n_states[numbers])
+        memory.require(
+            8.0 * table.n_rows * columns.size,
+            f"probabilities of {columns.size:,} states in {table.n_rows:,} rows",
+            "ask for fewer nodes, or for fewer rows at a time",
+        )
+        out = np.empty((table.n_rows, columns.size))
+        for rows, messages in self._messages(table):
+            found = messages.posteriors()[:, columns]
+            out[rows] = np.where(np.isinf(messages.log_likelihood())[:, None], np.nan, found)
+        starts = np.concatenate([[0], np.cumsum(self.n_states[numbers])])
+        return DiscretePosterior(self.tree, numbers, out, starts)
+
+    def edge_posterior(self, X: Any, a: Node, b: Node) -> FloatArray:
+        """Joint probabilities of the two ends of an edge given each row: rows × K_a × K_b."""
+        child = child_of_edge(self.tree, a, b)
+        above = int(self.tree.parent[child])
+        table = self._table(X)
+        out = np.empty((table.n_rows, self.n_states[above], self.n_states[child]))
+        for rows, messages in self._messages(table):
+            turned = messages.patterns.layout.tree.parent[child] != above
+            joint = messages.edge_posteriors(above if turned else child)
+            out[rows] = joint.transpose(0, 2, 1) if turned else joint
+        return out if node_number(self.tree, a) == above else out.transpose(0, 2, 1)
+
+    def expected_counts(self, X: Any, weights: ArrayLike | None = None) -> Fit:
+        """Expected joint counts of every edge (and marginal counts of roots), with the likelihood.
+
+        The tables have the shapes of the model's own.
+        """
+        table = as_table(X, schema=self.schema, weights=weights)
+        patterns = compile_patterns(self.tree, self.n_states, table)
+        theta = self.layout.reoriented(self.theta, patterns.layout)
+        result: ExpectedCounts = Expectation(patterns).run(theta)
+        counts = patterns.layout.turned_counts(result.counts, self.layout)
+        tables = [self.layout.table(counts, node) for node in range(self.tree.n_nodes)]
+        return Fit(result.log_likelihood, tables)
+
+    def complete(self, X: Any) -> IntArray:
+        """Most probable states of all nodes together given each row (max-product)."""
+        table = self._table(X)
+        out = np.empty((table.n_rows, self.tree.n_nodes), np.int64)
+        for rows, messages in self._messages(table, maximise=True):
+            _refuse_impossible(messages, rows)
+            out[rows] = messages.states(np.zeros((messages.n_rows, self.tree.n_nodes)))
+        return out
+
+    def impute(self, X: Any) -> NDArray[Any]:
+        """Return the observed columns with missing cells replaced by their most probable labels."""
+        table = self._table(X)
+        out = np.empty((table.n_rows, table.n_columns), np.int64)
+        layout = self.layout
+        for rows, messages in self._messages(table):
+            _refuse_impossible(messages, rows)
+            posteriors = messages.posteriors()
+            for column in range(table.n_columns):
+                span = slice(layout.state_starts[column], layout.state_starts[column + 1])
+                out[rows, column] = posteriors[:, span].argmax(axis=1)
+        return self._decoded(out)
+
+    def sample(
+        self, n_samples: int, random_state: Any = None, hidden: bool = False
+    ) -> NDArray[Any]:
+        """Draw rows of the observed variables as labels.
+
+        With ``hidden=True`` columns for the hidden nodes follow, as states 0, 1, ….
+        """
+        rng = np.random.default_rng(random_state)
+        memory.require(
+            8.0 * n_samples * self.tree.n_nodes,
+            f"{n_samples:,} rows of {self.tree.n_nodes:,} nodes",
+            "draw fewer at a time",
+        )
+        states = np.empty((n_samples, self.tree.n_nodes), np.int64)
+        for start, stop in chunks(n_samples, self.tree.n_nodes):
+            states[start:stop] = self._ancestral(stop - start, rng)
+        if hidden:
+            return np.hstack([self._decoded(states), states[:, self.tree.n_observed :]])
+        return self._decoded(states)
+
+    def _ancestral(self, n_samples: int, rng: np.random.Generator) -> IntArray:
+        tree, layout = self.tree, self.layout
+        uniform = rng.random((n_samples, tree.n_nodes))
+        states = np.empty(uniform.shape, np.int64)
+        kernels.sample_states(
+            tree.order, tree.parent, self.n_states, layout.starts, self.theta, uniform, states
+        )
+        return states
+
+    def sample_hidden(self, X: Any, random_state: Any = None) -> IntArray:
+        """Draw the states of the hidden nodes given each row, one draw a row."""
+        rng = np.random.default_rng(random_state)
+        table = self._table(X)
+        out = np.empty((table.n_rows, self.tree.n_hidden), np.int64)
+        for rows, messages in self._messages(table):
+            _refuse_impossible(messages, rows)
+            uniform = rng.random((messages.n_rows, self.tree.n_nodes))
+            out[rows] = messages.states(uniform)[:, self.tree.n_observed :]
+        return out
+
+    def conditional(self, node: Node, given: Mapping[Node, Hashable] | None = None) -> FloatArray:
+        """Return the probabilities of a node given values of any others, hidden ones included.
+
+        Observed nodes are given by label, hidden ones by state. NaN if what is given is impossible.
+        """
+        number = node_number(self.tree, node)
+        codes = np.full((1, self.tree.n_nodes), -1, np.int64)
+        for other, label in numbered_evidence(self.tree, given).items():
+            codes[0, other] = self._state(other, label)
+        # The same distribution with every node observed, so that any of them can be given.
+        tree = Tree(self.tree.parent, self.tree.length, self.tree.n_nodes, self.tree.names)
+        seen = DiscreteTreeModel.from_theta(tree, self.n_states, self.theta)
+        probabilities: FloatArray = seen.posterior(Table(codes, seen.schema), [number])[number][0]
+        return probabilities
+
+    # Behind it ------------------------------------------------------------------------------
+
+    def _table(self, X: Any) -> Table:
+        return as_table(X, schema=self.schema)
+
+    def _messages(
+        self, table: Table, maximise: bool = False
+    ) -> Iterator[tuple[slice, RowMessages]]:
+        """Messages of chunks of the rows."""
+        for start, stop in chunks(table.n_rows, self.layout.size):
+            patterns = compile_patterns(self.tree, self.n_states, table.rows(start, stop))
+            theta = self.layout.reoriented(self.theta, patterns.layout)
+            yield slice(start, stop), RowMessages(patterns, theta, maximise)
+
+    def _state(self, node: int, label: Hashable) -> int:
+        known = self.schema.labels[node] if node < self.tree.n_observed else None
+        states = range(self.n_states[node]) if known is None else known
+        for state, name in enumerate(states):
+            if name == label:
+                return state
+        raise ModelError(
+            f"{self.tree.names[node]!r} has no state {label!r}: "
+            f"it has {', '.join(map(repr, states))}"
+        )
+
+    def _decoded(self, states: IntArray) -> NDArray[Any]:
+        """Labels of the states of the observed columns."""
+        labels = self.schema.labels
+        if all(states_ == tuple(range(len(states_))) for states_ in labels):
+            return states[:, : self.tree.n_observed]
+        columns = []
+        for column, names in enumerate(labels):
+            known = np.empty(len(names), object)
+            known[:] = names
+            columns.append(known[states[:, column]])
+        out = np.column_stack(columns)
+        return out if not _all_integers(labels) else out.astype(np.int64)
+
+    def __repr__(self) -> str:
+        low, high = self.n_states.min(), self.n_states.max()
+        states = f"{low}" if low == high else f"{low} to {high}"
+        return f"DiscreteTreeModel({self.tree!r}, {states} states)"
+
+
+def _all_integers(labels: Iterable[Iterable[Hashable]]) -> bool:
+    return all(type(label) is int for names in labels for label in names)
+
+
+def _ranges(starts: IntArray, sizes: IntArray) -> IntArray:
+    """Return the numbers of several ranges end to end."""
+    if not starts.size:
+        return np.empty(0, np.int64)
+    return np.concatenate(
+        [np.arange(start, start + size) for start, size in zip(starts, sizes, strict=True)]
+    )
+
+
+def _refuse_impossible(messages: RowMessages, rows: slice) -> None:
+    impossible = np.flatnonzero(np.isinf(messages.log_likelihood()))
+    if impossible.size:
+        raise ModelError(
+            f"row {rows.start + impossible[0]} has probability zero under the model, "
+            "so nothing can be inferred from it"
+        )
+
+
+def _check_table(tree: Tree, layout: Layout, node: int, table: FloatArray) -> None:
+    name, n_states = tree.names[node], int(layout.n_states[node])
+    shape = (n_states,) if tree.parent[node] < 0 else (int(layout.parent_states[node]), n_states)
+    if n_states < 1 or table.shape != shape:
+        what = "marginal" if tree.parent[node] < 0 else "conditional table"
+        raise ModelError(f"the {what} of {name!r} has shape {table.shape}, but needs {shape}")
+    if not (np.isfinite(table).all() and (table >= 0).all()):
+        raise ModelError(f"the table of {name!r} holds a number that is not a probability")
+    sums = table.sum(axis=-1)
+    if np.abs(sums - 1.0).max() > 1e-6:
+        worst = np.ravel(sums)[np.abs(np.ravel(sums) - 1.0).argmax()]
+        raise ModelError(f"a row of the table of {name!r} sums to {worst}, but must sum to 1")

@@ -1,0 +1,91 @@
+"""From a model to the bytes of its file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from latentree import _plain as plain
+from latentree.errors import FileError
+from latentree.models._discrete import DiscreteTreeModel
+from latentree.models._gaussian import GaussianTreeModel
+
+Model = GaussianTreeModel | DiscreteTreeModel
+
+FORMAT = "latentree model"
+VERSION = 1
+
+
+def encode(model: Model, report: Mapping[str, Any] | None = None) -> bytes:
+    """Return the file of a model; equal models and reports give equal bytes."""
+    tree = model.tree
+    plain.check_texts(tree.names, "names")
+    fields = {
+        "format": _line(FORMAT),
+        "version": _line(VERSION),
+        "family": _line(model.schema.family),
+        "n_observed": _line(tree.n_observed),
+        "names": _line(list(tree.names)),
+        "parent": _line(tree.parent.tolist()),
+        "length": _line(tree.length.tolist()),
+    }
+    if isinstance(model, GaussianTreeModel):
+        fields |= _gaussian_fields(model)
+    else:
+        fields |= _discrete_fields(model)
+    if report is not None:
+        fields["report"] = _report(report)
+    return (_object(fields) + "\n").encode()
+
+
+def _gaussian_fields(model: GaussianTreeModel) -> dict[str, str]:
+    numbers = {
+        "correlations": model.correlations,
+        "means": model.means,
+        "scales": model.scales,
+    }
+    lines = {name: _line(array.tolist()) for name, array in numbers.items()}
+    return {"parameters": _object(lines, indent="  ")}
+
+
+def _discrete_fields(model: DiscreteTreeModel) -> dict[str, str]:
+    labels = [[plain.plain_scalar(label) for label in states] for states in model.schema.labels]
+    for name, states in zip(model.schema.names, labels, strict=True):
+        check_labels(states, f"the labels of {name!r}")
+    tables = _list((_line(table.tolist()) for table in model.tables), indent="    ")
+    return {
+        "parameters": _object({"tables": tables}, indent="  "),
+        "labels": _list(map(_line, labels), indent="  "),
+    }
+
+
+def check_labels(states: list[Any], part: str) -> None:
+    """Check that labels are plain values, no two of them equal (as 1, 1.0 and true are)."""
+    for index, label in enumerate(states):
+        plain.check_scalar(label, f"{part}[{index}]")
+    if len(set(states)) < len(states):
+        raise FileError(f"{part} are not all different: {plain.shown(repr(states))}")
+
+
+def _report(report: Mapping[str, Any]) -> str:
+    values = plain.plain_nested(report, "report")
+    plain.check_nested(values, "report")
+    lines = {key: _line(values[key]) for key in sorted(values)}
+    return _object(lines, indent="  ")
+
+
+# Layout: one line for a list of numbers, one line a node for lists of lists ------------------
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True)
+
+
+def _object(fields: Mapping[str, str], indent: str = "") -> str:
+    lines = [f"{indent}  {_line(key)}: {text}" for key, text in fields.items()]
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}" if lines else "{}"
+
+
+def _list(items: Iterable[str], indent: str) -> str:
+    return "[\n" + ",\n".join(f"{indent}  {item}" for item in items) + f"\n{indent}]"

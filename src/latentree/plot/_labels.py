@@ -1,0 +1,122 @@
+"""Text that does not collide: sizes of labels, the scale that fits them, and who must go."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from latentree.errors import import_extra
+from latentree.typing import FloatArray
+
+Cell = tuple[int, int]
+
+LONGEST = 28
+"""Characters of a label; longer names end in an ellipsis."""
+
+LINE = 1.22
+"""Height that a label needs, in units of its font size."""
+
+LARGEST, SMALLEST = 9.0, 3.0
+"""Font sizes in points: no larger than this, and rather no label than a smaller one."""
+
+
+def shown(name: str) -> str:
+    """A name on one line and of bearable length."""
+    flat = " ".join(name.split())
+    return flat if len(flat) <= LONGEST else flat[: LONGEST - 1] + "…"
+
+
+def text_widths(texts: Sequence[str]) -> FloatArray:
+    """Widths of texts in units of the font size."""
+    return np.array([sum(map(_advance, text)) for text in texts], np.float64)
+
+
+@lru_cache(maxsize=4096)
+def _advance(character: str) -> float:
+    """Width of one character of the default font, in units of its size."""
+    textpath = import_extra("matplotlib.textpath", "plot")
+    fonts = import_extra("matplotlib.font_manager", "plot")
+    font = fonts.FontProperties(size=100.0)
+    measure = textpath.text_to_path.get_text_width_height_descent
+    width: float = measure(character, font, False)[0] / 100.0
+    # Blanks have no ink; side bearings are not ink either.
+    return max(width, 0.3) + 0.06
+
+
+def font_size(unit: float) -> float:
+    """Font size where each label has ``unit`` points across."""
+    return float(np.clip(unit / LINE, SMALLEST, LARGEST))
+
+
+def fit(extent_at: Any, room: tuple[float, float]) -> float:
+    """Return the largest scale at which ``extent_at(scale)`` = (width, height) fits; 0 if none."""
+    low, high = 0.0, 10.0 * max(room)
+    for _ in range(60):
+        middle = (low + high) / 2
+        width, height = extent_at(middle)
+        if width <= room[0] and height <= room[1]:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+class Boxes:
+    """Rectangles, turned as they like, that must not overlap.
+
+    A grid of cells tells which of those taken are near, so that a look costs the same however many
+    there are.
+    """
+
+    def __init__(self, capacity: int, cell: float) -> None:
+        self._center = np.empty((capacity, 2))
+        self._half = np.empty((capacity, 2))
+        self._axis = np.empty((capacity, 2))
+        self._count = 0
+        self._cell = max(cell, 1e-6)
+        self._grid: dict[tuple[int, int], list[int]] = {}
+
+    def add(self, center: FloatArray, half: FloatArray, angle: float) -> None:
+        """Take a rectangle: its centre, half its width and height, and its turn."""
+        i = self._count
+        self._center[i], self._half[i] = center, half
+        self._axis[i] = np.cos(angle), np.sin(angle)
+        self._count += 1
+        for cell in self._cells(center, half, angle):
+            self._grid.setdefault(cell, []).append(i)
+
+    def _cells(self, center: FloatArray, half: FloatArray, angle: float) -> Iterator[Cell]:
+        """Cells that the upright box around a rectangle touches."""
+        cos, sin = abs(math.cos(angle)), abs(math.sin(angle))
+        x, y = float(center[0]), float(center[1])
+        w, h = float(half[0]), float(half[1])
+        reach_x, reach_y = w * cos + h * sin, w * sin + h * cos
+        rows = range(int((y - reach_y) // self._cell), int((y + reach_y) // self._cell) + 1)
+        for i in range(int((x - reach_x) // self._cell), int((x + reach_x) // self._cell) + 1):
+            for j in rows:
+                yield i, j
+
+    def is_free(self, center: FloatArray, half: FloatArray, angle: float) -> bool:
+        """Whether a rectangle overlaps none of those taken (by the separating axis theorem)."""
+        cells = self._cells(center, half, angle)
+        near = sorted({i for cell in cells for i in self._grid.get(cell, ())})
+        if not near:
+            return True
+        offset, halves, axes = self._center[near] - center, self._half[near], self._axis[near]
+        own = np.array([np.cos(angle), np.sin(angle)])
+        cos = np.abs(axes @ own)
+        sin = np.abs(axes[:, 0] * own[1] - axes[:, 1] * own[0])
+        apart = np.zeros(len(offset), bool)
+        across = np.array([-own[1], own[0]])
+        for k, direction in enumerate((own, across)):  # along the sides of the new rectangle
+            other = halves[:, k] * cos + halves[:, 1 - k] * sin
+            apart |= np.abs(offset @ direction) >= half[k] + other
+        turned = np.stack([-axes[:, 1], axes[:, 0]], axis=1)
+        for k, directions in enumerate((axes, turned)):  # and along those of the others
+            other = half[k] * cos + half[1 - k] * sin
+            apart |= np.abs((offset * directions).sum(axis=1)) >= halves[:, k] + other
+        return bool(apart.all())

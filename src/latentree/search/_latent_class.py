@@ -1,0 +1,121 @@
+"""The latent class model: one hidden variable explains everything."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from latentree.data import Table, as_table
+from latentree.em import (
+    Budget,
+    DiscreteProblem,
+    Fitted,
+    fit_parameters,
+    make_problem,
+    maximise,
+    random_discrete_start,
+)
+from latentree.errors import DataError
+from latentree.tree import Tree
+from latentree.typing import FloatArray, Progress
+
+SEARCH = Budget(tolerance=1e-6, short_steps=15)
+"""While numbers of states are compared; the winner is then fitted in full."""
+
+_PATIENCE = 2  # numbers of states tried after the best score so far
+_SPLITS = 3  # heaviest states that are split to make one state more
+
+
+def latent_class(
+    X: Any,
+    family: str = "auto",
+    *,
+    n_states: int | None = None,
+    max_states: int = 64,
+    weights: ArrayLike | None = None,
+    budget: Budget | None = None,
+    random_state: Any = None,
+    progress: Progress | None = None,
+) -> Fitted:
+    """Learn a latent class model, a star around one hidden variable.
+
+    For discrete data the number of states is the one with the highest BIC, unless ``n_states``
+    says it: it grows by one state at a time, each number starting from the best model with one
+    state less, whose heaviest states are split in turn, and from one random model. For Gaussian
+    data the model has one factor.
+    """
+    clock = time.perf_counter()
+    table = as_table(X, family, weights=weights)
+    tree = star(table)
+    if table.family != "discrete":
+        return fit_parameters(tree, table, budget=budget, random_state=random_state)
+    rng = np.random.default_rng(random_state)
+    best = _choose_states(tree, table, n_states, max_states, rng, progress)
+    problem = make_problem(tree, table, int(best.model.n_states[-1]))
+    final = maximise(problem, table, [problem.point(best.model)], budget, progress)
+    return Fitted(final.model, final.report.timed(time.perf_counter() - clock))
+
+
+def star(table: Table) -> Tree:
+    """Return one hidden node with all columns around it."""
+    m = table.n_columns
+    if m < 3:
+        raise DataError(f"a hidden variable needs three neighbours, but there are {m} columns")
+    return Tree(np.append(np.full(m, m), -1), n_observed=m, names=table.names)
+
+
+def _choose_states(
+    tree: Tree,
+    table: Table,
+    n_states: int | None,
+    max_states: int,
+    rng: np.random.Generator,
+    progress: Progress | None,
+) -> Fitted:
+    """Grow the number of states until the BIC has not risen for a while, or to ``n_states``."""
+    last = best = _fit(tree, table, 1, None, rng, progress)
+    for count in range(2, (n_states or max_states) + 1):
+        last = _fit(tree, table, count, last, rng, progress)
+        if n_states is not None or last.report.bic_score > best.report.bic_score:
+            best = last
+        elif count - int(best.model.n_states[-1]) >= _PATIENCE:
+            break
+    return best
+
+
+def _fit(
+    tree: Tree,
+    table: Table,
+    count: int,
+    smaller: Fitted | None,
+    rng: np.random.Generator,
+    progress: Progress | None,
+) -> Fitted:
+    problem = make_problem(tree, table, count)
+    starts = [random_discrete_start(problem, rng)]
+    if smaller is not None:
+        starts += _split_starts(problem, smaller.model, rng)
+    return maximise(problem, table, starts, SEARCH, progress)
+
+
+def _split_starts(problem: DiscreteProblem, smaller: Any, rng: np.random.Generator) -> list[Any]:
+    """Split each of the heaviest states of the hidden node into two that differ a little."""
+    shares = smaller.marginal(smaller.tree.n_observed)
+    return [
+        problem.point(_split(smaller, int(state), rng))
+        for state in np.argsort(-shares, kind="stable")[:_SPLITS]
+    ]
+
+
+def _split(model: Any, state: int, rng: np.random.Generator) -> Any:
+    centre = model.rerooted(model.tree.n_observed)
+    tables = []
+    for table in centre.tables[:-1]:
+        row = table[state] * np.exp(rng.normal(0.0, 0.3, table.shape[1]))
+        tables.append(np.vstack([table, row / row.sum()]))
+    marginal: FloatArray = np.append(centre.tables[-1], centre.tables[-1][state])
+    marginal[[state, -1]] /= 2.0
+    return type(model)(centre.tree, [*tables, marginal], model.schema.labels)

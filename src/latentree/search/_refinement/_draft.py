@@ -1,0 +1,443 @@
+"""A tree while it is being changed: nodes that come and go, with the tables of their edges.
+
+Nodes ``0 … n_observed − 1`` are observed. Hidden ones have numbers from there on; a number is never
+used again, so that what was learned about a node stays true of it. Tables are never changed in
+place, only replaced: a copy of a draft shares them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from latentree.data import Schema
+from latentree.models import DiscreteTreeModel, GaussianTreeModel
+from latentree.tree import Tree
+from latentree.typing import FloatArray
+
+Edge = tuple[int, int]
+
+SOFTNESS = 0.1
+"""How much a new node differs from the one that it starts as a copy of."""
+
+
+class Conflict(Exception):
+    """A change does not fit to what others have made of the draft."""
+
+
+class Draft(ABC):
+    """A rooted forest in which subtrees are cut and hung elsewhere.
+
+    Attributes
+    ----------
+    parent : dict
+        The parent of every node, −1 for a root.
+    above : dict
+        The table of the edge above every node; at a root what the family needs there.
+    n_states : dict
+        States of every node; 1 for a Gaussian one.
+    n_edges, n_inner : int
+        Number of edges, and of nodes with two neighbours or more. These and the parameters of
+        discrete drafts are counted while links change: every change is asked for its cost.
+    """
+
+    def __init__(self, n_observed: int) -> None:
+        self.n_observed = n_observed
+        self.parent: dict[int, int] = {}
+        self.children: dict[int, tuple[int, ...]] = {}
+        self.above: dict[int, Any] = {}
+        self.n_states: dict[int, int] = {}
+        self.next_number = n_observed
+        self.n_edges = self.n_inner = 0
+        self._free = 0  # Σ (K − 1) over nodes + Σ (K − 1)·(K' − 1) over edges
+
+    # What a family adds -------------------------------------------------------------------------
+
+    @abstractmethod
+    def turned(self, top: Any, table: Any) -> tuple[Any, Any]:
+        """From a root's entry and the table of an edge below it to those of the edge turned."""
+
+    @abstractmethod
+    def chained(self, upper: Any, lower: Any) -> Any:
+        """Return the table of two edges, one below the other, as one."""
+
+    @abstractmethod
+    def marginalised(self, top: Any, table: Any) -> Any:
+        """Return what the lower end of an edge below a root has as a root."""
+
+    @abstractmethod
+    def copying(self, n_states: int) -> Any:
+        """Return the table of a node that is nearly a copy of its parent."""
+
+    @property
+    @abstractmethod
+    def n_parameters(self) -> int:
+        """Free parameters."""
+
+    # What it looks like -------------------------------------------------------------------------
+
+    def copy(self) -> Self:
+        """Return a draft that can be changed by itself."""
+        new = type(self)(self.n_observed)
+        new.parent, new.children = self.parent.copy(), self.children.copy()
+        new.above, new.n_states = self.above.copy(), self.n_states.copy()
+        new.next_number = self.next_number
+        new.n_edges, new.n_inner, new._free = self.n_edges, self.n_inner, self._free
+        return new
+
+    def neighbours(self, node: int) -> tuple[int, ...]:
+        """Return the nodes next to a node."""
+        above = self.parent[node]
+        return self.children[node] if above < 0 else (above, *self.children[node])
+
+    def is_hidden(self, node: int) -> bool:
+        """Tell whether a node is hidden."""
+        return node >= self.n_observed
+
+    @property
+    def hidden(self) -> list[int]:
+        """Numbers of the hidden nodes."""
+        return sorted(node for node in self.parent if node >= self.n_observed)
+
+    @property
+    def n_hidden(self) -> int:
+        """Number of hidden nodes."""
+        return len(self.parent) - self.n_observed
+
+    @property
+    def edges(self) -> list[Edge]:
+        """Edges, (parent, child)."""
+        return [(above, node) for node, above in self.parent.items() if above >= 0]
+
+    def order(self) -> list[int]:
+        """Return the nodes, every one after its parent."""
+        stack = [node for node, above in self.parent.items() if above < 0]
+        out = []
+        while stack:
+            node = stack.pop()
+            out.append(node)
+            stack.extend(self.children[node])
+        return out
+
+    def root_of(self, node: int) -> int:
+        """Return the root of a node's component."""
+        while self.parent[node] >= 0:
+            node = self.parent[node]
+        return node
+
+    @property
+    def roots(self) -> list[int]:
+        """Roots of the components."""
+        return sorted(node for node, above in self.parent.items() if above < 0)
+
+    def component(self, node: int) -> set[int]:
+        """Return all nodes that hang together with a node."""
+        found, stack = set[int](), [self.root_of(node)]
+        while stack:
+            here = stack.pop()
+            found.add(here)
+            stack.extend(self.children[here])
+        return found
+
+    def around(self, node: int, hops: int, gate: int) -> list[int]:
+        """Return nodes within some edges of a node, nearest first, none behind ``gate``."""
+        found, seen = [node], {node, gate}
+        last = [node]
+        for _ in range(hops):
+            last = [o for here in last for o in self.neighbours(here) if o not in seen]
+            seen.update(last)
+            found += last
+        return found
+
+    # Changes ------------------------------------------------------------------------------------
+
+    def add(self, node: int, top: Any, n_states: int) -> None:
+        """Add a node without neighbours."""
+        self.parent[node], self.children[node] = -1, ()
+        self.above[node], self.n_states[node] = top, n_states
+        self.next_number = max(self.next_number, node + 1)
+        self._free += n_states - 1
+
+    def remove(self, node: int) -> None:
+        """Remove a node without neighbours."""
+        self._free -= self.n_states[node] - 1
+        for entries in (self.parent, self.children, self.above, self.n_states):
+            del entries[node]
+
+    def reroot(self, node: int) -> None:
+        """Make a node the root of its component; the distribution stays."""
+        path = [node]
+        while self.parent[path[-1]] >= 0:
+            path.append(self.parent[path[-1]])
+        for upper, lower in zip(path[::-1], path[-2::-1], strict=False):
+            self.above[lower], self.above[upper] = self.turned(self.above[upper], self.above[lower])
+            self.children[upper] = tuple(c for c in self.children[upper] if c != lower)
+            self.children[lower] += (upper,)
+            self.parent[lower], self.parent[upper] = -1, lower
+
+    def cut(self, a: int, b: int) -> None:
+        """Take an edge away: two components, each with its own marginals, rooted at the ends."""
+        self.reroot(a)
+        if self.parent[b] != a:
+            raise Conflict
+        self.above[b] = self.marginalised(self.above[a], self.above[b])
+        self._unlink(b)
+
+    def hang(self, node: int, target: int, table: Any) -> None:
+        """Hang a component, by its node, at a node of another."""
+        self.reroot(node)
+        if self.root_of(target) == node:
+            raise Conflict
+        self.above[node] = table
+        self._link(node, target)
+
+    def tidy(self, node: int) -> tuple[int, ...]:
+        """Suppress a hidden node with fewer than three neighbours.
+
+        Returns the nodes at which something has changed: the node itself if it stays.
+        """
+        around = self.neighbours(node)
+        if not self.is_hidden(node) or len(around) > 2:
+            return (node,)
+        if len(around) == 2:
+            a, b = around
+            self.reroot(a)
+            table = self.chained(self.above[node], self.above[b])
+            self._unlink(b)
+            self._unlink(node)
+            self.above[b] = table
+            self._link(b, a)
+        elif around:
+            self.cut(around[0], node)
+        self.remove(node)
+        return tuple(other for left in around for other in self.tidy(left))
+
+    def absorb(self, keep: int, drop: int) -> None:
+        """Contract the path from ``keep`` to the hidden node ``drop``, one or two edges long.
+
+        What hangs at ``drop`` hangs at ``keep`` afterwards; a node between stays where it is.
+        """
+        self.reroot(keep)
+        table, between = self.above[drop], self.parent[drop]
+        if between != keep:
+            table = self.chained(self.above[between], table)
+        for node in self.children[drop]:
+            self._unlink(node)
+            self.above[node] = self.chained(table, self.above[node])
+            self._link(node, keep)
+        self._unlink(drop)
+        self.remove(drop)
+
+    def stand_in(self, node: int) -> int:
+        """Put a new hidden node in a node's place, nearly a copy of it, and hang the node there."""
+        self.reroot(node)
+        new, states = self.next_number, self.n_states[node]
+        self.add(new, self.above[node], states)
+        for other in self.children[node]:
+            self._unlink(other)
+            self._link(other, new)
+        self.above[node] = self.copying(states)
+        self._link(node, new)
+        return new
+
+    def split(self, near: int, far: int) -> int:
+        """Put a new hidden node into an edge, nearly a copy of the end ``near``."""
+        self.reroot(near)
+        if self.parent.get(far) != near:
+            raise Conflict
+        new, states = self.next_number, self.n_states[near]
+        self.add(new, None, states)
+        self.above[new] = self.copying(states)
+        self._unlink(far)
+        self._link(far, new)
+        self._link(new, near)
+        return new
+
+    def set_star(self, centre: int, top: Any, tables: Mapping[int, Any]) -> None:
+        """Make a node the root, and replace its entry and the tables of the edges around it.
+
+        What no longer fits, because other changes were made, is left out.
+        """
+        self.reroot(centre)
+        if np.shape(top) == np.shape(self.above[centre]):
+            self.above[centre] = top
+        for node, table in tables.items():
+            fits = self.parent.get(node) == centre
+            if fits and np.shape(table) == np.shape(self.above[node]):
+                self.above[node] = table
+
+    def resize(self, node: int, top: Any, tables: Mapping[int, Any]) -> None:
+        """Give a node as many states as ``top`` has, with the tables of the edges around it."""
+        self.reroot(node)
+        if set(self.children[node]) != set(tables):
+            raise Conflict
+        around = sum(self.n_states[other] - 1 for other in tables)
+        self._free += (len(top) - self.n_states[node]) * (1 + around)
+        self.n_states[node] = len(top)
+        self.above[node] = top
+        self.above.update(tables)
+
+    def _link(self, node: int, above: int) -> None:
+        self.parent[node] = above
+        self.children[above] += (node,)
+        self.n_edges += 1
+        self.n_inner += (self._degree(node) == 2) + (self._degree(above) == 2)
+        self._free += (self.n_states[node] - 1) * (self.n_states[above] - 1)
+
+    def _unlink(self, node: int) -> None:
+        above = self.parent[node]
+        self.n_edges -= 1
+        self.n_inner -= (self._degree(node) == 2) + (self._degree(above) == 2)
+        self._free -= (self.n_states[node] - 1) * (self.n_states[above] - 1)
+        self.children[above] = tuple(c for c in self.children[above] if c != node)
+        self.parent[node] = -1
+
+    def _degree(self, node: int) -> int:
+        return len(self.children[node]) + (self.parent[node] >= 0)
+
+    # From and to trees --------------------------------------------------------------------------
+
+    def numbering(self) -> dict[int, int]:
+        """Return gapless numbers: observed nodes keep theirs, hidden ones follow."""
+        return {node: place for place, node in enumerate(sorted(self.parent))}
+
+    def tree(self, names: tuple[str, ...]) -> Tree:
+        """Return the tree, its lengths all 1."""
+        number = self.numbering()
+        parent = np.full(len(number), -1, np.int64)
+        for above, node in self.edges:
+            parent[number[node]] = number[above]
+        return Tree(parent, n_observed=self.n_observed, names=names)
+
+    def splits(self) -> set[bytes]:
+        """Return keys of how the edges split the observed nodes."""
+        names = tuple(f"x{node}" for node in range(self.n_observed))
+        return self.tree(names).split_keys()
+
+    def _take(
+        self, tree: Tree, above: Sequence[Any], n_states: Sequence[int], numbers: Any
+    ) -> None:
+        """Add the nodes of a tree."""
+        number = range(tree.n_nodes) if numbers is None else numbers
+        for node in map(int, tree.order):
+            self.add(number[node], above[node], n_states[node])
+            if tree.parent[node] >= 0:
+                self._link(number[node], number[tree.parent[node]])
+
+
+class DiscreteDraft(Draft):
+    """Tables are P(node | parent), K_parent × K; a root has its marginal probabilities.
+
+    Drafts that are copies share tables, and what was turned round of them.
+    """
+
+    def __init__(self, n_observed: int) -> None:
+        super().__init__(n_observed)
+        self._turned: dict[tuple[int, int], tuple[FloatArray, ...]] = {}
+
+    def copy(self) -> Self:
+        """Return a draft that can be changed by itself."""
+        new = super().copy()
+        new._turned = self._turned
+        return new
+
+    @classmethod
+    def of(cls, model: DiscreteTreeModel, numbers: Sequence[int] | None = None) -> DiscreteDraft:
+        """Return the draft of a model, its nodes under other numbers if given."""
+        draft, tables = cls(model.tree.n_observed), model.tables
+        draft._take(model.tree, tables, list(map(int, model.n_states)), numbers)
+        return draft
+
+    def model(self, schema: Schema) -> DiscreteTreeModel:
+        """Return the model; hidden nodes are numbered anew."""
+        tree = self.tree(schema.names)
+        return DiscreteTreeModel(tree, [self.above[v] for v in sorted(self.above)], schema.labels)
+
+    def turned(self, top: FloatArray, table: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Turn a table round by Bayes' rule."""
+        key = id(top), id(table)
+        if key not in self._turned:  # kept alive with the entry, so that no other gets their ids
+            self._turned[key] = (*_bayes(top, table), top, table)
+        below, back, *_ = self._turned[key]
+        return below, back
+
+    def chained(self, upper: FloatArray, lower: FloatArray) -> FloatArray:
+        """Sum the node between out."""
+        return upper @ lower
+
+    def marginalised(self, top: FloatArray, table: FloatArray) -> FloatArray:
+        """Sum the root out."""
+        return top @ table
+
+    def copying(self, n_states: int) -> FloatArray:
+        """Return a table that keeps the state nine times in ten."""
+        return (1.0 - SOFTNESS) * np.eye(n_states) + SOFTNESS / n_states
+
+    @property
+    def n_parameters(self) -> int:
+        """K − 1 at a root, K_parent·(K − 1) elsewhere; the same for every choice of roots."""
+        return self._free
+
+
+def _bayes(top: FloatArray, table: FloatArray) -> tuple[FloatArray, FloatArray]:
+    joint = top[:, None] * table
+    below = joint.sum(axis=0)
+    safe = np.where(below > 0, below, 1.0)
+    back = np.where(below > 0, joint / safe, top[:, None]).T
+    return below, np.ascontiguousarray(back)
+
+
+class GaussianDraft(Draft):
+    """Tables are correlations; a root has none.
+
+    Attributes
+    ----------
+    moments : tuple of two arrays, optional
+        Means and scales of the variables, where they differ from those of the columns.
+    """
+
+    def __init__(self, n_observed: int) -> None:
+        super().__init__(n_observed)
+        self.moments: tuple[FloatArray, FloatArray] | None = None
+
+    def copy(self) -> Self:
+        """Return a draft that can be changed by itself."""
+        new = super().copy()
+        new.moments = self.moments
+        return new
+
+    @classmethod
+    def of(cls, model: GaussianTreeModel, numbers: Sequence[int] | None = None) -> GaussianDraft:
+        """Return the draft of a model, its nodes under other numbers if given."""
+        draft, parent = cls(model.tree.n_observed), model.tree.parent
+        rho = [None if a < 0 else float(r) for a, r in zip(parent, model.correlations, strict=True)]
+        draft._take(model.tree, rho, [1] * len(rho), numbers)
+        return draft
+
+    def model(self, names: tuple[str, ...], means: Any, scales: Any) -> GaussianTreeModel:
+        """Return the model; hidden nodes are numbered anew."""
+        rho = [0.0 if self.above[v] is None else self.above[v] for v in sorted(self.above)]
+        return GaussianTreeModel(self.tree(names), np.array(rho), means, scales)
+
+    def turned(self, top: None, table: float) -> tuple[None, float]:
+        """Correlations are symmetric."""
+        return None, table
+
+    def chained(self, upper: float, lower: float) -> float:
+        """Correlations along a path are multiplied."""
+        return upper * lower
+
+    def marginalised(self, top: None, table: float) -> None:
+        """Roots have nothing."""
+
+    def copying(self, n_states: int) -> float:
+        """Return a high correlation."""
+        return 1.0 - SOFTNESS
+
+    @property
+    def n_parameters(self) -> int:
+        """One an edge, as in the model itself."""
+        return self.n_edges

@@ -1,0 +1,72 @@
+"""Chow-Liu trees: the best tree without hidden variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from latentree.data import Parts, as_table
+from latentree.distances import Statistics, gather, mutual_information
+from latentree.structure._problem import Problem, learn_by_blocks
+from latentree.structure._spanning import edges_of_matrix
+from latentree.tree import Tree
+
+
+def chow_liu(distances: Any) -> Tree:
+    """Return the minimum spanning tree of the distances.
+
+    For Gaussian, binary and symmetric discrete variables this is the maximum-likelihood tree, since
+    mutual information falls with distance (Lemma 6). For other discrete variables see
+    :func:`mutual_information_tree`. O(m²) for m variables.
+
+    References
+    ----------
+    Chow and Liu, IEEE Transactions on Information Theory 14, 1968.
+
+    Examples
+    --------
+    >>> print(chow_liu([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]]).draw())
+    x0
+    └─ x1  1
+       └─ x2  2
+    """
+    return learn_by_blocks(distances, spanning_tree)
+
+
+def spanning_tree(problem: Problem) -> Tree:
+    """Return the spanning tree of a block as a tree without hidden nodes."""
+    lengths = problem.pair_distances(problem.spanning)
+    return Tree.from_edges(problem.spanning, problem.n_variables, lengths)
+
+
+def mutual_information_tree(X: Any) -> Tree:
+    """Return the tree with the largest sum of mutual informations: Chow-Liu for discrete data.
+
+    The variables may have different numbers of states. An edge of mutual information I has the
+    length −log √(1 − e^(−2I)), that of a Gaussian edge with the same I. O(n·m²) for n rows.
+
+    Parameters
+    ----------
+    X : table-like, Parts or Statistics
+        Discrete data: anything that :func:`latentree.data.as_table` reads, or statistics.
+
+    References
+    ----------
+    Chow and Liu, IEEE Transactions on Information Theory 14, 1968.
+    """
+    if isinstance(X, Parts):
+        X = gather(X)
+    table = X if isinstance(X, Statistics) else as_table(X, "discrete")
+    information = (
+        table.mutual_information()
+        if isinstance(table, Statistics)
+        else np.asarray(mutual_information(table), np.float64)
+    )
+    cost = float(information.max(initial=0.0)) - information
+    np.fill_diagonal(cost, 0.0)
+    np.maximum(cost, 0.0, out=cost)
+    edges = edges_of_matrix(np.ascontiguousarray(cost), float(cost.max(initial=0.0)))
+    shared = np.clip(information[edges[:, 0], edges[:, 1]], 1e-15, 50.0)
+    lengths = np.maximum(-0.5 * np.log(-np.expm1(-2.0 * shared)), 0.0)
+    return Tree.from_edges(edges, table.n_columns, lengths, table.names)

@@ -1,0 +1,61 @@
+"""One door to all learners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from latentree.errors import DistanceError
+from latentree.structure._chow_liu import chow_liu
+from latentree.structure._cl_blind import cl_blind
+from latentree.structure._cl_grouping import cl_grouping
+from latentree.structure._neighbor_joining import neighbor_joining
+from latentree.structure._problem import Progress, report
+from latentree.structure._recursive_grouping import recursive_grouping
+from latentree.tree import Tree
+
+METHODS: dict[str, Callable[..., Tree]] = {
+    "chow_liu": chow_liu,
+    "nj": neighbor_joining,
+    "rg": recursive_grouping,
+    "cl_blind": cl_blind,
+    "clnj": partial(cl_grouping, subroutine="nj"),
+    "clrg": partial(cl_grouping, subroutine="rg"),
+}
+"""Learners that need nothing but distances, by the names of their methods."""
+
+_REPORTS_STEPS = ("rg", "clnj", "clrg")
+
+
+def learn_structure(
+    distances: Any, method: str = "clrg", progress: Progress | None = None, **options: Any
+) -> Tree:
+    """Learn a tree by the method of that name.
+
+    Parameters
+    ----------
+    distances : Distances or square array
+        Information distances.
+    method : {"clrg", "clnj", "rg", "nj", "cl_blind", "chow_liu"}
+        The learner.
+    progress : callable, optional
+        Called as ``progress(done, total, message)`` from time to time, and with done = total at
+        the end.
+    **options
+        Options of the learner.
+
+    Examples
+    --------
+    >>> learn_structure([[0, 2, 2], [2, 0, 2], [2, 2, 0]], "nj", exact=True)
+    Tree(3 observed, 1 hidden, 3 edges)
+    """
+    if method not in METHODS:
+        known = ", ".join(map(repr, METHODS))
+        raise DistanceError(f"method is {method!r}, but must be one of {known}")
+    if method in _REPORTS_STEPS:
+        options["progress"] = progress
+    report(progress, 0, 1, f"learning by {method}")
+    tree = METHODS[method](distances, **options)
+    report(progress, 1, 1, f"learned by {method}")
+    return tree

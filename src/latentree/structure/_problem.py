@@ -1,0 +1,201 @@
+"""What all learners share: one connected block of variables at a time, and forests of the results.
+
+Variables that are independent of all others (so far as the data can tell) are no reason to fail:
+the data falls apart into blocks, each gets a tree of its own, and a warning says so.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentree.distances import Distances, as_distances
+from latentree.errors import DataWarning
+from latentree.structure._spanning import edges_within, spanning_edges
+from latentree.tree import Tree
+from latentree.typing import FloatArray, IntArray
+
+Progress = Callable[[int, int, str], None]
+
+EXACT = 1e-9
+"""Differences below this share of the largest distance are rounding errors."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A block of variables that hang together.
+
+    Lengths and distances are on the scale of correlations, −log|r|: what learners know about their
+    errors is true there, whatever the number of states. Distances on demand stay on demand:
+    only :attr:`matrix` holds all of them.
+    """
+
+    distances: Distances
+    spanning: IntArray
+    """Edges of the minimum spanning tree, one row each."""
+    variables: IntArray | None = None
+    """Which of all variables these are; None for all of them."""
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return self.distances.n_variables
+
+    @property
+    def n_samples(self) -> float | None:
+        """1 / variance of a weak correlation; None for exact distances."""
+        return self.distances.n_effective
+
+    @property
+    def scale(self) -> float:
+        """c, so that c times the distances here are the information distances −c·log|r|."""
+        return self.distances.exponent
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """All distances; raises an error when they do not fit into memory."""
+        dense = self.distances.dense()
+        return dense if self.scale == 1.0 else dense / self.scale
+
+    @property
+    def signs(self) -> NDArray[np.int8]:
+        """Signs of the dependence of all pairs."""
+        return self.distances.signs()
+
+    @property
+    def tolerance(self) -> float:
+        """Lengths up to this are rounding errors."""
+        return EXACT * self.distances.longest / self.scale
+
+    @property
+    def noise(self) -> float:
+        """1/√n, the standard error of a weak correlation; 0 when n is not known."""
+        return 0.0 if self.n_samples is None else float(1.0 / np.sqrt(max(self.n_samples, 2.0)))
+
+    def block(self, nodes: IntArray) -> FloatArray:
+        """Return the distances among some variables."""
+        if self.distances.is_dense:
+            return self.matrix[np.ix_(nodes, nodes)]
+        d = self.distances.block(nodes, nodes)
+        d /= self.scale
+        return d
+
+    def pair_distances(self, pairs: IntArray) -> FloatArray:
+        """Return the distances of an array of pairs."""
+        if self.distances.is_dense:
+            return self.matrix[pairs[:, 0], pairs[:, 1]]
+        return self._pairs.distances(pairs)
+
+    @cached_property
+    def _pairs(self) -> _KnownPairs:
+        return _KnownPairs(self.distances)
+
+
+class _KnownPairs:
+    """Distances of pairs that were asked for before: a learner asks for most of them again."""
+
+    def __init__(self, distances: Distances) -> None:
+        self._distances = distances
+        self._keys = np.empty(0, np.int64)
+        self._values = np.empty(0)
+
+    def distances(self, pairs: IntArray) -> FloatArray:
+        m = self._distances.n_variables
+        keys = pairs.min(axis=1) * m + pairs.max(axis=1)
+        new = np.setdiff1d(keys, self._keys)
+        if new.size:
+            values = self._distances.of_pairs(np.column_stack(np.divmod(new, m)))
+            values /= self._distances.exponent
+            at = np.searchsorted(self._keys, new)
+            self._keys = np.insert(self._keys, at, new)
+            self._values = np.insert(self._values, at, values)
+        known: FloatArray = self._values[np.searchsorted(self._keys, keys)]
+        return known
+
+
+def learn_by_blocks(
+    distances: Any,
+    learn: Callable[[Problem], Tree],
+) -> Tree:
+    """Learn a tree for every block of variables that hang together, and return the forest.
+
+    ``learn`` is asked only for blocks of three variables and more.
+    """
+    checked = as_distances(distances)
+    spanning = spanning_edges(checked)
+    blocks = _blocks(checked, spanning)
+    if len(blocks) > 1:
+        smallest = min(blocks, key=lambda block: block.size)
+        warnings.warn(
+            f"the variables fall apart into {len(blocks)} blocks that look independent of each "
+            f"other (the smallest: {_some_names(checked, smallest)}); each block gets "
+            "a tree of its own",
+            DataWarning,
+            stacklevel=3,
+        )
+        trees = [_learn_block(checked, spanning, block, learn) for block in blocks]
+        return _join_trees(checked, blocks, trees)
+    return _learn_problem(Problem(checked, spanning), learn).renamed(checked.names)
+
+
+def _learn_block(
+    distances: Distances, spanning: IntArray, block: IntArray, learn: Callable[[Problem], Tree]
+) -> Tree:
+    inside = edges_within(spanning, distances, block)
+    return _learn_problem(Problem(distances.subset(block), inside, block), learn)
+
+
+def _learn_problem(problem: Problem, learn: Callable[[Problem], Tree]) -> Tree:
+    """Give the obvious tree of one or two variables; learn the tree of more."""
+    m = problem.n_variables
+    if m < 3:
+        return Tree([-1, 0][:m], problem.distances.block([0], range(m))[0])
+    tree = learn(problem)
+    return tree if problem.scale == 1.0 else tree.with_lengths(tree.length * problem.scale)
+
+
+def _blocks(distances: Distances, spanning: IntArray) -> list[IntArray]:
+    """Cut the spanning tree at pairs that look independent: the variables of each component.
+
+    Independent pairs have the longest distances, so that an edge of the spanning tree between
+    such a pair means that no pair across the same cut looks dependent.
+    """
+    kept = spanning[~distances.independent_pairs(spanning)]
+    m = distances.n_variables
+    if len(kept) == m - 1:
+        return [np.arange(m)]
+    component = Tree.from_edges(kept, m).components
+    return [np.flatnonzero(component == c) for c in range(component.max() + 1)]
+
+
+def _some_names(distances: Distances, block: IntArray) -> str:
+    names = [distances.names[v] for v in block]
+    return ", ".join(map(repr, names[:3])) + (" …" if len(names) > 3 else "")
+
+
+def _join_trees(distances: Distances, blocks: list[IntArray], trees: list[Tree]) -> Tree:
+    """Number the nodes of all trees together: observed ones as given, then all hidden ones."""
+    m = distances.n_variables
+    parents, lengths = [np.full(m, -1)], [np.zeros(m)]
+    n_nodes = m
+    for block, tree in zip(blocks, trees, strict=True):
+        new = np.concatenate([block, n_nodes + np.arange(tree.n_hidden), [-1]])
+        above = new[tree.parent]
+        parents[0][block] = above[: tree.n_observed]
+        lengths[0][block] = tree.length[: tree.n_observed]
+        parents.append(above[tree.n_observed :])
+        lengths.append(tree.length[tree.n_observed :])
+        n_nodes += tree.n_hidden
+    return Tree(np.concatenate(parents), np.concatenate(lengths), m, distances.names)
+
+
+def report(progress: Progress | None, done: int, total: int, message: str) -> None:
+    """Call the progress hook, if there is one."""
+    if progress is not None:
+        progress(done, total, message)

@@ -1,0 +1,172 @@
+"""Minimum spanning trees of distances, from a matrix or from blocks on demand.
+
+All edges have one total order (see ``_kernels.structure.spanning``), so both ways find the same
+tree. With additive distances and ties any of several spanning trees is minimal, but only those
+that belong to a nearby tree metric have the properties of Lemma 8. Hanging an edge of distinct
+small length on every variable picks one of those.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentree._kernels.structure import nearest
+from latentree._kernels.structure.spanning import minimum_spanning_tree, prim_order
+from latentree.distances import WEAKEST, Dependence, Distances, in_parts
+from latentree.typing import FloatArray, IntArray
+
+_TIE = 1e-12  # of the longest distance: what tells tied nodes apart
+_NEIGHBOURS = 24
+_TILE = 2048
+_CELLS = 1 << 24
+_QUICK_PASSES = 2  # then lists are made from exact distances, which always settles something
+
+
+def spanning_edges(distances: Distances) -> IntArray:
+    """Return the edges of the minimum spanning tree in the order in which Prim finds them."""
+    m, longest = distances.n_variables, distances.longest
+    if distances.is_dense:
+        return edges_of_matrix(distances.dense(), longest)
+    edges, keys = _Lists(distances, _shifts(m, longest)).edges()
+    return _in_prims_order(m, edges, keys)
+
+
+def edges_of_matrix(matrix: FloatArray, longest: float) -> IntArray:
+    """Return the edges of the minimum spanning tree of a matrix, which knows no longer distance."""
+    return np.column_stack(minimum_spanning_tree(matrix, _shifts(len(matrix), longest)))
+
+
+def _shifts(m: int, longest: float) -> FloatArray:
+    return np.asarray(np.arange(m) * (_TIE * longest))
+
+
+def edges_within(edges: IntArray, distances: Distances, block: IntArray) -> IntArray:
+    """Return the edges of a spanning tree that lie within a connected block, numbered anew."""
+    number = np.full(distances.n_variables, -1)
+    number[block] = np.arange(block.size)
+    inside = edges[(number[edges] >= 0).all(axis=1)]
+    shift = inside.sum(axis=1) * (_TIE * distances.longest)
+    return _in_prims_order(block.size, number[inside], distances.of_pairs(inside) + shift)
+
+
+def _in_prims_order(m: int, edges: IntArray, keys: FloatArray) -> IntArray:
+    low, high = edges.min(axis=1), edges.max(axis=1)
+    order = np.lexsort([high, low, keys])
+    ends = np.ascontiguousarray(edges[order].T)
+    return np.column_stack(prim_order(m, ends[0], ends[1]))
+
+
+class _Lists:
+    """Each variable's nearest others outside its own component, and the components so far.
+
+    Borůvka's algorithm joins every component to another by the shortest edge that leaves it. Lists
+    of near neighbours settle most joins: an edge is known to be the shortest when it comes before
+    all that are in no list. Where the lists end too early they are made anew, of neighbours outside
+    the component only. About three passes over the pairs, each over fewer rows.
+    """
+
+    def __init__(self, distances: Distances, shift: FloatArray) -> None:
+        m = distances.n_variables
+        k = min(_NEIGHBOURS, max(m - 1, 1))
+        self.distances = distances
+        self.shift = shift
+        self.label = np.arange(m)
+        self.value = np.full((m, k), np.inf)
+        self.node = np.full((m, k), -1)
+        self.cursor = np.zeros(m, np.int64)
+        self.radius = np.full(m, np.inf)
+        self.radius_node = np.full(m, -1)
+        """An edge from i that is in no list comes after (radius, i, radius_node)."""
+
+    def edges(self) -> tuple[IntArray, FloatArray]:
+        """Return all edges and the values they are compared by."""
+        m = self.label.size
+        edges, values = np.empty((max(m - 1, 0), 2), np.int64), np.empty(max(m - 1, 0))
+        lists = self.label, self.value, self.node, self.cursor, self.radius, self.radius_node
+        count, n_passes = 0, 0
+        rows = np.arange(m)
+        while count < m - 1:
+            self._fill(rows, self.distances.quick if n_passes < _QUICK_PASSES else None)
+            n_passes += 1
+            count, inside = nearest.join_components(*lists, edges, values, count)
+            rows = nearest.unsettled(*lists, inside)
+        return edges, values
+
+    def _fill(self, rows: IntArray, quick: Dependence | None) -> None:
+        """Make the lists of some rows anew, by quick estimates if there are any."""
+        self.value[rows], self.node[rows], self.cursor[rows] = np.inf, -1, 0
+        m, span = self.label.size, self.distances.span
+        tile = max(1, min(_TILE, _CELLS // min(span, m)))
+        for start in range(0, rows.size, tile):
+            part = rows[start : start + tile]
+            # When all rows are wanted, a block serves both its rows and its columns.
+            stop = start + part.size if rows.size == m else m
+            for first in range(0, stop, span):
+                columns = np.arange(first, min(stop, first + span))
+                self._offer(part, columns, quick, both=rows.size == m)
+        last = self.value[rows, -1]
+        self.radius_node[rows] = self.node[rows, -1]
+        if quick is not None:
+            last = np.where(np.isfinite(last), self._bound(-last, quick, rows), np.inf)
+            self.radius_node[rows] = -1
+            self._refine(rows)
+        self.radius[rows] = last
+
+    def _offer(
+        self, rows: IntArray, columns: IntArray, quick: Dependence | None, both: bool
+    ) -> None:
+        block = self._values(rows, columns, quick)
+        lists = self.label, self.value, self.node
+        in_parts(
+            rows.size, lambda part: nearest.offer_to_rows(block[part], rows[part], columns, *lists)
+        )
+        if both:
+            apart = columns[columns < rows[0]]  # a diagonal tile has served all its own already
+            in_parts(
+                apart.size,
+                lambda part: nearest.offer_to_columns(
+                    block, part.start, part.stop, rows, columns, *lists
+                ),
+            )
+
+    def _values(
+        self, rows: IntArray, columns: IntArray, quick: Dependence | None
+    ) -> NDArray[np.floating]:
+        """Return what edges are compared by, exactly or by −|r|."""
+        across = slice(int(columns[0]), int(columns[-1]) + 1)
+        block: NDArray[np.floating]
+        if quick is None:
+            block = self.distances.block(rows, across)
+
+            def finish(part: slice) -> None:
+                block[part] += np.add.outer(self.shift[rows[part]], self.shift[across])
+
+        else:
+            in_order = rows[-1] - rows[0] + 1 == rows.size
+            down = slice(int(rows[0]), int(rows[-1]) + 1) if in_order else rows
+            block = quick.quick_block(down, across)
+
+            def finish(part: slice) -> None:
+                np.abs(block[part], out=block[part])
+                np.negative(block[part], out=block[part])
+
+        in_parts(rows.size, finish)
+        return block
+
+    def _bound(self, strength: FloatArray, quick: Dependence, rows: IntArray) -> FloatArray:
+        """Lower bound on the value of an edge whose estimated |r| is at most this."""
+        most = np.clip(strength + quick.margin, WEAKEST, 1.0)
+        most[most > 1.0 - quick.rounding] = 1.0
+        return np.asarray(-quick.exponent * np.log(most) * (1.0 - 1e-12) + self.shift[rows])
+
+    def _refine(self, rows: IntArray) -> None:
+        """Replace estimates in the lists by exact values, and sort again."""
+        node = self.node[rows]
+        there = node >= 0
+        pairs = np.column_stack([np.broadcast_to(rows[:, None], node.shape)[there], node[there]])
+        value = np.full(node.shape, np.inf)
+        shift = self.shift[pairs[:, 0]] + self.shift[pairs[:, 1]]
+        value[there] = self.distances.of_pairs(pairs) + shift
+        self.value[rows] = value
+        in_parts(rows.size, lambda part: nearest.sort_lists(rows[part], self.value, self.node))

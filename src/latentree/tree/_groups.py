@@ -1,0 +1,30 @@
+"""Groups of the observed variables, as people give them: sectors, topics, abilities."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from latentree.errors import DataError
+from latentree.tree._tree import Tree
+
+
+def groups_by_node(tree: Tree, groups: Any) -> list[Hashable | None]:
+    """Return the group of every observed node, None where it has none.
+
+    ``groups`` maps names to groups, or lists the groups in the order of the variables.
+    """
+    observed = tree.names[: tree.n_observed]
+    if hasattr(groups, "items"):  # a mapping, or a pandas Series
+        by_name = dict(groups.items())
+        known = set(observed)
+        unknown = [name for name in by_name if name not in known]
+        if unknown:
+            raise DataError(f"groups names {unknown[0]!r}, but no observed variable is called so")
+        return [by_name.get(name) for name in observed]
+    listed = list(groups)
+    if len(listed) != len(observed):
+        raise DataError(
+            f"{len(observed)} observed variables need as many groups, not {len(listed)}"
+        )
+    return listed

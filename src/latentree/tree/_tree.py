@@ -1,0 +1,550 @@
+"""The tree itself: frozen integer arrays, checked once, with a stored traversal order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from latentree._kernels import threads
+from latentree._kernels import tree as kernels
+from latentree.errors import TreeError
+from latentree.tree import _build as build
+from latentree.tree._build import Rooted
+from latentree.tree._text import draw
+from latentree.typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tree:
+    """A latent tree or forest: the first ``n_observed`` nodes are observed, the rest hidden.
+
+    A node is an integer. Observed nodes may be anywhere in the tree; hidden nodes have at least
+    three neighbours. The root is bookkeeping: two trees that differ only in their roots, or in the
+    numbers and names of hidden nodes, are equal. ``docs/data-model.md`` states all the rules.
+
+    Parameters
+    ----------
+    parent : array of int
+        The parent of every node, −1 for a root. Several roots make a forest.
+    length : array of float, optional
+        Length of the edge from every node to its parent, finite and ≥ 0; 0 at a root. All 1 when
+        left out.
+    n_observed : int, optional
+        How many of the first nodes are observed; all of them when left out.
+    names : sequence of str, optional
+        Names of all nodes, or of the observed ones. Hidden nodes are called ``h1``, ``h2``, … when
+        left out, observed ones ``x0``, ``x1``, ….
+
+    Examples
+    --------
+    Three variables around one hidden node:
+
+    >>> star = Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
+    >>> star
+    Tree(3 observed, 1 hidden, 3 edges)
+    >>> star.path_lengths()
+    array([[0., 2., 2.],
+           [2., 0., 2.],
+           [2., 2., 0.]])
+    """
+
+    parent: IntArray
+    length: FloatArray
+    n_observed: int
+    names: tuple[str, ...]
+    order: IntArray
+    """Every node after its parent, depth first; computed once."""
+
+    def __init__(
+        self,
+        parent: ArrayLike,
+        length: ArrayLike | None = None,
+        n_observed: int | None = None,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        parents = _as_indices(parent)
+        n = parents.size
+        observed = n if n_observed is None else int(n_observed)
+        _check_size(observed, n)
+        _check_parents(parents)
+        lengths = _as_lengths(length, parents)
+        set_ = object.__setattr__
+        set_(self, "parent", _frozen(parents))
+        set_(self, "length", _frozen(lengths))
+        set_(self, "n_observed", observed)
+        set_(self, "names", _all_names(names, n, observed))
+        set_(self, "order", _frozen(build.traversal(parents)))
+        self._check_hidden()
+
+    def _check_hidden(self) -> None:
+        few = np.flatnonzero(self.degrees[self.n_observed :] < 3) + self.n_observed
+        if few.size:
+            node = int(few[0])
+            raise TreeError(
+                f"hidden node {node} ({self.names[node]!r}) has {self.degrees[node]} neighbours, "
+                "but needs at least three: build with minimal=True to suppress such nodes"
+            )
+
+    # Making trees ---------------------------------------------------------------------------
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: Iterable[Sequence[int]] | IntArray,
+        n_observed: int,
+        lengths: Sequence[float] | FloatArray | None = None,
+        names: Sequence[str] | None = None,
+        minimal: bool = False,
+    ) -> Tree:
+        """Make a tree from undirected edges between integers.
+
+        Each component is rooted at its lowest node. With ``minimal=True`` hidden nodes with fewer
+        than three neighbours are suppressed first (see :meth:`from_parents`).
+        """
+        pairs = build._edge_array(edges)
+        n = max(int(pairs.max(initial=-1)) + 1, n_observed)
+        return cls.from_parents(
+            *build.root_edge_list(pairs, n, lengths), n_observed, names, minimal=minimal
+        )
+
+    @classmethod
+    def from_parents(
+        cls,
+        parent: ArrayLike,
+        length: ArrayLike | None,
+        n_observed: int,
+        names: Sequence[str] | None = None,
+        minimal: bool = False,
+    ) -> Tree:
+        """Make a tree from a parent array, suppressing hidden nodes with too few neighbours.
+
+        With ``minimal=True`` hidden leaves are removed, hidden nodes with two neighbours are
+        replaced by an edge of the summed length, and components without an observed node vanish;
+        the remaining hidden nodes keep their order and names.
+        """
+        if not minimal:
+            return cls(parent, length, n_observed, names)
+        parents = _as_indices(parent)
+        _check_size(n_observed, parents.size)
+        _check_parents(parents)
+        rooted = Rooted(parents, _as_lengths(length, parents))
+        smaller, old = build.minimal_forest(rooted, n_observed)
+        if names is not None:
+            kept = _all_names(names, parents.size, n_observed)
+            names = [kept[node] for node in old[: min(len(names), old.size)]]
+        return cls(*smaller, n_observed, names)
+
+    @classmethod
+    def from_networkx(
+        cls,
+        graph: Any,
+        observed: Iterable[Hashable] | None = None,
+        length: str = "length",
+        minimal: bool = False,
+    ) -> Tree:
+        """Make a tree from an undirected networkx graph.
+
+        ``observed`` lists the observed nodes in the order wanted; without it the node attribute
+        ``observed`` decides. Edges without the attribute ``length`` have length 1.
+        """
+        nodes, n_observed, edges, lengths = build.graph_edges(graph, observed, length)
+        parent, lengths = build.root_edge_list(edges, len(nodes), lengths)
+        names = [str(node) for node in nodes]
+        return cls.from_parents(parent, lengths, n_observed, names, minimal=minimal)
+
+    def to_networkx(self) -> Any:
+        """Return the tree as a ``networkx.Graph`` whose nodes are the names."""
+        import networkx
+
+        graph = networkx.Graph()
+        for node, name in enumerate(self.names):
+            graph.add_node(name, observed=node < self.n_observed)
+        for above, below in self.edges:
+            length = float(self.length[below])
+            graph.add_edge(self.names[above], self.names[below], length=length)
+        return graph
+
+    # What is in it --------------------------------------------------------------------------
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, observed and hidden."""
+        return int(self.parent.size)
+
+    @property
+    def n_hidden(self) -> int:
+        """Number of hidden nodes."""
+        return self.n_nodes - self.n_observed
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges."""
+        return self.n_nodes - len(self.roots)
+
+    @cached_property
+    def roots(self) -> IntArray:
+        """The root of each component."""
+        return _frozen(np.flatnonzero(self.parent < 0))
+
+    @cached_property
+    def degrees(self) -> IntArray:
+        """Number of neighbours of every node."""
+        return _frozen(build.degrees(self.parent))
+
+    @cached_property
+    def child_lists(self) -> tuple[IntArray, IntArray]:
+        """Children of all nodes end to end: those of v are ``items[starts[v]:starts[v + 1]]``."""
+        starts, items = build.child_lists(self.parent)
+        return _frozen(starts), _frozen(items)
+
+    @cached_property
+    def edges(self) -> IntArray:
+        """All edges as pairs (parent, child), in the order of the children."""
+        below = np.flatnonzero(self.parent >= 0)
+        return _frozen(np.column_stack([self.parent[below], below]))
+
+    @property
+    def leaves(self) -> IntArray:
+        """Nodes with one neighbour; all of them are observed."""
+        return np.flatnonzero(self.degrees == 1)
+
+    @property
+    def hidden(self) -> IntArray:
+        """The hidden nodes."""
+        return np.arange(self.n_observed, self.n_nodes)
+
+    @cached_property
+    def components(self) -> IntArray:
+        """The number of the component that each node is in."""
+        return _frozen(kernels.component_numbers(self.order, self.parent))
+
+    def children(self, node: int) -> IntArray:
+        """Nodes whose parent is ``node``."""
+        self._check_nodes(node)
+        starts, items = self.child_lists
+        return items[starts[node] : starts[node + 1]]
+
+    def neighbours(self, node: int) -> IntArray:
+        """Children of ``node``, and its parent if it has one."""
+        children, above = self.children(node), self.parent[node]
+        return np.append(children, above) if above >= 0 else children
+
+    def index(self, name: str) -> int:
+        """Return the number of the node called ``name``."""
+        try:
+            return self._numbers[name]
+        except KeyError:
+            raise TreeError(f"no node is called {name!r}") from None
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: node for node, name in enumerate(self.names)}
+
+    def _check_nodes(self, nodes: ArrayLike) -> IntArray:
+        # Kernels do not check bounds: a node outside the tree would read or write foreign memory.
+        array = np.asarray(nodes)
+        if array.size and not np.issubdtype(array.dtype, np.integer):
+            raise TreeError(f"nodes must be integers, got {array.dtype}")
+        array = array.astype(np.int64)
+        outside = array[(array < 0) | (array >= self.n_nodes)]
+        if outside.size:
+            raise TreeError(f"node {outside[0]} is outside 0 … {self.n_nodes - 1}")
+        return array
+
+    # Distances ------------------------------------------------------------------------------
+
+    def path_lengths_from(self, node: int) -> FloatArray:
+        """Lengths of the paths from one node to all; infinite between components."""
+        return self.path_lengths([node], np.arange(self.n_nodes)).ravel()
+
+    def path_lengths(
+        self, rows: ArrayLike | None = None, columns: ArrayLike | None = None
+    ) -> FloatArray:
+        """Lengths of the paths between two lists of nodes; by default all observed ones."""
+        return self._path_matrix(rows, columns, self.length)
+
+    def hops(self, rows: ArrayLike | None = None, columns: ArrayLike | None = None) -> FloatArray:
+        """Count the edges on the paths between two lists of nodes; by default observed ones."""
+        return self._path_matrix(rows, columns, np.ones(self.n_nodes))
+
+    def _path_matrix(
+        self, rows: ArrayLike | None, columns: ArrayLike | None, length: FloatArray
+    ) -> FloatArray:
+        observed = np.arange(self.n_observed)
+        sources = observed if rows is None else self._check_nodes(rows)
+        targets = observed if columns is None else self._check_nodes(columns)
+        out = np.empty((sources.size, targets.size))
+
+        def fill(part: tuple[int, int]) -> None:
+            part_rows = slice(*part)
+            kernels.path_length_rows(
+                sources[part_rows],
+                targets,
+                self.order,
+                self.parent,
+                length,
+                np.empty(self.n_nodes),
+                out[part_rows],
+            )
+
+        threads.run(fill, threads.split(sources.size, 16))
+        return out
+
+    def diameter(self) -> int:
+        """Count the edges of the longest path."""
+        return int(kernels.diameter(self.order, self.parent, np.ones(self.n_nodes)))
+
+    def effective_depth(self) -> int:
+        """Return δ(T;V): the most edges between a hidden node and its nearest observed one."""
+        hops = np.ones(self.n_nodes)
+        _, distance = kernels.nearest_observed(self.order, self.parent, hops, self.n_observed)
+        return int(distance[self.n_observed :].max(initial=0))
+
+    def surrogates(self) -> IntArray:
+        """Return Sg(i) of every node: the observed node at the smallest path length.
+
+        Ties go to the lowest index, as they do in the spanning tree; an observed node is its own
+        surrogate, and hides those behind it at distance 0.
+        """
+        nearest: IntArray
+        nearest, _ = kernels.nearest_observed(self.order, self.parent, self.length, self.n_observed)
+        return nearest
+
+    def surrogate_sets(self) -> list[IntArray]:
+        """Return the inverse sets: for each observed node the nodes whose surrogate it is."""
+        surrogates = self.surrogates()
+        grouped = np.argsort(surrogates, kind="stable")
+        cuts = np.searchsorted(surrogates[grouped], np.arange(1, self.n_observed))
+        return np.split(grouped, cuts)
+
+    # Changing it (every operation returns a new tree) ---------------------------------------
+
+    def rerooted(self, node: int) -> Tree:
+        """Return the same tree with ``node`` as the root of its component."""
+        self._check_nodes(node)
+        parent, length = self.parent.copy(), self.length.copy()
+        kernels.flip_path(parent, length, node)
+        return Tree(parent, length, self.n_observed, self.names)
+
+    def with_lengths(self, length: ArrayLike) -> Tree:
+        """Return the same tree with other lengths (one a node, 0 at roots)."""
+        return Tree(self.parent, length, self.n_observed, self.names)
+
+    def renamed(self, names: Sequence[str]) -> Tree:
+        """Return the same tree with other names, of all nodes or of the observed ones."""
+        return Tree(self.parent, self.length, self.n_observed, names)
+
+    def contract(self, keep: int, drop: int) -> Tree:
+        """Contract the edge between two neighbours into ``keep``.
+
+        The neighbours of ``drop`` become neighbours of ``keep``; their edges keep their lengths,
+        and the length of the contracted edge is dropped.
+        """
+        self._check_nodes([keep, drop])
+        if drop < self.n_observed:
+            raise TreeError(f"cannot contract observed node {drop} ({self.names[drop]!r}) away")
+        if self.parent[drop] == keep:
+            child = drop
+        elif self.parent[keep] == drop:
+            child = keep
+        else:
+            raise TreeError(f"nodes {keep} and {drop} are not neighbours")
+        tree = self.contract_edges([child])
+        if keep > drop:  # two hidden nodes: the merged one stands where the lower stood
+            tree = tree.renamed([*tree.names[:drop], self.names[keep], *tree.names[drop + 1 :]])
+        return tree
+
+    def contract_edges(self, children: ArrayLike) -> Tree:
+        """Contract the edges between the given nodes and their parents, all at once.
+
+        Each merged group takes the place of its observed member, or of its lowest hidden node; a
+        group may hold only one observed node. Other edges keep their lengths.
+        """
+        contracted = np.zeros(self.n_nodes, bool)
+        contracted[self._check_nodes(children)] = True
+        group = build.merged_groups(self.parent, contracted)
+        clashes = np.flatnonzero(group[: self.n_observed] != np.arange(self.n_observed))
+        if clashes.size:
+            clash = clashes[0]
+            raise TreeError(
+                f"contraction would merge observed node {clash} ({self.names[clash]!r}) "
+                f"with {self.names[group[clash]]!r}"
+            )
+        edges, lengths = self.edges, self.length[self.edges[:, 1]]
+        between = group[edges[:, 0]] != group[edges[:, 1]]
+        rooted = build.root_edge_list(group[edges[between]], self.n_nodes, lengths[between])
+        kept, old = build.renumber(rooted, group == np.arange(self.n_nodes))
+        names = [self.names[node] for node in old]
+        return Tree.from_parents(*kept, self.n_observed, names, minimal=True)
+
+    # Comparing ------------------------------------------------------------------------------
+
+    @cached_property
+    def canonical(self) -> Tree:
+        """The same tree in one agreed form: equal trees have the same arrays.
+
+        Every component is rooted at its lowest observed node; hidden nodes are numbered depth
+        first, children in the order of the lowest observed node below them.
+        """
+        parent, length = build.root_at_lowest(Rooted(self.parent, self.length))
+        order = build.traversal(parent)
+        lowest = kernels.subtree_minimum(order, parent, np.arange(self.n_nodes))
+        order = build.traversal(parent, lowest)
+        hidden = order[order >= self.n_observed]
+        old = np.concatenate([np.arange(self.n_observed), hidden])
+        new = np.empty(self.n_nodes + 1, np.int64)
+        new[old], new[-1] = np.arange(self.n_nodes), -1
+        return Tree(new[parent[old]], length[old], self.n_observed, self.names[: self.n_observed])
+
+    def same_structure(self, other: Tree) -> bool:
+        """Compare edges up to the root and the names and numbers of hidden nodes."""
+        return (
+            self.names[: self.n_observed] == other.names[: other.n_observed]
+            and self.n_nodes == other.n_nodes
+            and np.array_equal(self.canonical.parent, other.canonical.parent)
+        )
+
+    def equals(self, other: Tree, tolerance: float = 0.0) -> bool:
+        """Compare structures, and lengths up to an absolute tolerance."""
+        return self.same_structure(other) and bool(
+            np.all(np.abs(self.canonical.length - other.canonical.length) <= tolerance)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self.equals(other) if isinstance(other, Tree) else NotImplemented
+
+    def __hash__(self) -> int:
+        form = self.canonical
+        return hash((form.names[: form.n_observed], form.parent.tobytes(), form.length.tobytes()))
+
+    def bipartitions(self) -> set[frozenset[frozenset[int]]]:
+        """Return how each edge splits the observed nodes of its component, as sets.
+
+        The sets take quadratic space; :func:`latentree.metrics.robinson_foulds` compares trees
+        by :meth:`bipartition_keys` in linear time.
+        """
+        below: list[set[int]] = [{v} if v < self.n_observed else set() for v in range(self.n_nodes)]
+        for node in self.order[::-1]:
+            if self.parent[node] >= 0:
+                below[self.parent[node]] |= below[node]
+        whole = [below[root] for root in self.roots]
+        return {
+            frozenset([frozenset(below[v]), frozenset(whole[self.components[v]] - below[v])])
+            for v in self.edges[:, 1]
+        }
+
+    def split_keys(self) -> set[bytes]:
+        """Return the keys of all bipartitions as a set, to compare trees by."""
+        return {key.tobytes() for key in self.bipartition_keys()}
+
+    def bipartition_keys(self) -> NDArray[np.uint64]:
+        """Return a 256-bit key for each edge's bipartition, one row an edge, linear time.
+
+        A side of an edge is named by the exclusive or of fixed pseudo-random 128-bit numbers of
+        its observed nodes; an edge by its two sides, the smaller first. Two different
+        bipartitions share a key with probability about 2⁻¹²⁸.
+        """
+        keys = np.zeros((self.n_nodes, 2), np.uint64)
+        keys[: self.n_observed] = _node_keys(self.n_observed)
+        below = kernels.subtree_xor(self.order, self.parent, keys)
+        child = self.edges[:, 1]
+        inside = below[child]
+        outside = inside ^ below[self.roots][self.components[child]]
+        first = (inside[:, 0] < outside[:, 0])[:, None]
+        return np.hstack([np.where(first, inside, outside), np.where(first, outside, inside)])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor: numpy forgets on pickling that the arrays are read-only.
+        return Tree, (self.parent, self.length, self.n_observed, self.names)
+
+    # Showing --------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        parts = [f"{self.n_observed} observed", f"{self.n_hidden} hidden", f"{self.n_edges} edges"]
+        if len(self.roots) > 1:
+            parts.append(f"{len(self.roots)} components")
+        return f"Tree({', '.join(parts)})"
+
+    def draw(self, max_nodes: int = 200) -> str:
+        """Draw the tree as text, hidden nodes in parentheses; long trees are cut."""
+        return draw(self.parent, self.length, self.order, self.names, self.n_observed, max_nodes)
+
+
+def _as_indices(parent: ArrayLike) -> IntArray:
+    array = np.asarray(parent)
+    if array.ndim != 1 or array.size == 0:
+        raise TreeError(f"parent must be a list of nodes, got shape {array.shape}")
+    if not np.issubdtype(array.dtype, np.integer):
+        raise TreeError(f"parent must hold integers, got {array.dtype}")
+    return array.astype(np.int64)
+
+
+def _check_size(n_observed: int, n_nodes: int) -> None:
+    if not 0 < n_observed <= n_nodes:
+        raise TreeError(f"n_observed is {n_observed}, but must be from 1 to the {n_nodes} nodes")
+
+
+def _check_parents(parent: IntArray) -> None:
+    wrong = np.flatnonzero((parent < -1) | (parent >= parent.size))
+    if wrong.size:
+        node = wrong[0]
+        raise TreeError(
+            f"node {node} has parent {parent[node]}, but parents are −1 or 0 … {parent.size - 1}"
+        )
+
+
+def _as_lengths(length: ArrayLike | None, parent: IntArray) -> FloatArray:
+    if length is None:
+        return (parent >= 0).astype(np.float64)
+    array = np.array(length, np.float64) + 0.0  # −0 becomes 0: equal lengths hash equally
+    if array.shape != parent.shape:
+        raise TreeError(f"{parent.size} nodes need as many lengths, got shape {array.shape}")
+    wrong = np.flatnonzero(~(array >= 0) | np.isinf(array))
+    if wrong.size:
+        node = wrong[0]
+        raise TreeError(f"node {node} has length {array[node]}, but lengths are finite and ≥ 0")
+    rooted = np.flatnonzero((parent < 0) & (array != 0))
+    if rooted.size:
+        node = rooted[0]
+        raise TreeError(f"node {node} is a root, so its length must be 0, not {array[node]}")
+    return array
+
+
+def _all_names(names: Sequence[str] | None, n_nodes: int, n_observed: int) -> tuple[str, ...]:
+    given = [f"x{v}" for v in range(n_observed)] if names is None else list(names)
+    if len(given) not in (n_observed, n_nodes):
+        raise TreeError(
+            f"{len(given)} names for {n_observed} observed and {n_nodes - n_observed} hidden nodes"
+        )
+    odd = next((name for name in given if not isinstance(name, str)), None)
+    if odd is not None:
+        raise TreeError(f"names must be strings, got {odd!r}")
+    taken = set(given)
+    if len(taken) < len(given):
+        twice = next(name for name, count in Counter(given).items() if count > 1)
+        raise TreeError(f"two nodes are called {twice!r}")
+    number = 0
+    while len(given) < n_nodes:
+        number += 1
+        if f"h{number}" not in taken:
+            given.append(f"h{number}")
+    return tuple(given)
+
+
+def _node_keys(count: int) -> NDArray[np.uint64]:
+    """Two independent 64-bit hashes of 0 … count − 1 (the finaliser of splitmix64)."""
+    z = np.arange(1, 2 * count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (z ^ (z >> np.uint64(31))).reshape(count, 2)
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,29 @@
+"""Names of the types that all packages share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+AnyArray = NDArray[Any]
+
+PathLike = str | os.PathLike[str]
+
+Node = int | str
+"""A node of a tree, by number or by name."""
+
+Family = Literal["gaussian", "discrete", "symmetric"]
+"""How the columns of a table are modeled."""
+
+Index = slice | IntArray
+"""Which variables: a slice is taken without a copy."""
+
+Progress = Callable[[int, float], None]
+"""Called with the number of steps so far and the log-likelihood."""
