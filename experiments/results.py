@@ -20,10 +20,10 @@ HERE = Path(__file__).parent
 ALL = tuple(
     place.name
     for place in sorted(LIBRARY.iterdir())
-    if place.name not in ("__main__.py", "cli", "explorer", "files", "plot", "py.typed")
+    if place.name not in ("__main__.py", "cli", "explorer", "formats", "plot", "py.typed")
 )
 """Parts of the library behind experiments with data: all but files, pictures and commands."""
-LEARNERS = tuple(part for part in ALL if part not in ("datasets", "estimator.py", "search"))
+LEARNERS = tuple(part for part in ALL if part not in ("datasets", "estimator.py", "methods.py", "search"))
 """Parts behind experiments with drawn samples: those that the learners may import."""
 
 
