@@ -11,13 +11,13 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, DensityMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from latentree.data import Parts, Table, as_parts, as_table, cut_table, is_parted
-from latentree.distances import Statistics, gather
-from latentree.em import Budget, Fitted, fit_parameters
-from latentree.errors import DataError, ModelError
+from latentree.distances import Sample, Statistics, as_sample
+from latentree.errors import DataError
 from latentree.inference import (
     blocks_of,
     impute_part,
@@ -26,9 +26,8 @@ from latentree.inference import (
     posterior_names,
     score_part,
 )
-from latentree.methods import BY_SCORES, METHODS, learn_model
+from latentree.methods import METHODS, OPTIONS, chosen_options, describe_options, learn_model
 from latentree.models import DiscreteTreeModel
-from latentree.search import learn_tree
 from latentree.tree import Tree
 from latentree.typing import FloatArray, Node, PathLike
 
@@ -62,45 +61,12 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     Parameters
     ----------
     method : str
-        How the tree is learned: ``clrg`` (the default), ``clnj``, ``nj``, ``rg``, ``cl_blind``,
-        ``chow_liu`` from distances between the columns; ``reg_clrg``, ``reg_clnj``, ``lcm``,
-        ``bin``, ``refined`` by scoring models.
+        How the tree is learned: {methods}. See ``docs/which-method.md``.
     family : {"auto", "gaussian", "discrete", "symmetric"}
         What the columns are. "auto" goes by their types.
-    refit : bool
-        Whether parameters are fitted by maximum likelihood. If not, they follow from the
-        distances (Gaussian and symmetric families).
-    n_states : int, optional
-        States of hidden variables in discrete models; for ``lcm`` the number of classes.
-    n_hidden : int, optional
-        Most hidden variables, for ``reg_clrg`` and ``reg_clnj``; for ``refined`` their number.
-    start : str or list of str, optional
-        For ``refined``: the method, or several, whose tree is refined. By default the one of
-        ``nj``, ``clnj`` and ``clrg`` with the highest likelihood less half of BIC's penalty; of
-        real columns without missing cells the others are refined too, as its rivals.
-    criterion : {"bic", "ebic", "aic", "cv"} or float
-        For ``refined``: the score that is maximised, see :func:`latentree.search.refine`.
-    max_states : int, optional
-        For ``refined``: most states of a hidden variable; by default free.
-    min_gain : float
-        For ``refined``: least rise of the score that a change must bring.
-    evidence : float
-        For ``refined``: how much the likelihood itself must speak for moving a subtree; more keeps
-        more of the start.
-    prior_weight : float
-        Weight of a uniform prior on discrete tables, as a number of rows.
-    n_starts : int
-        Starts of EM, the first from the distances and the others random.
-    max_steps : int
-        Most steps of EM.
-    time_limit : float, optional
-        Most seconds for EM, and for the search of ``refined``.
-    stepwise : bool
-        Whether EM begins with stepwise passes over parts of the rows: quicker for millions of them.
-    checkpoint : path, optional
-        A file that keeps EM while it is under way, so that a fit that was broken off goes on from
-        it; for methods that need only distances.
+    {options}
     random_state : int, RandomState or Generator, optional
+        For random starts.
     verbose : int
         1 or more: progress on standard error.
 
@@ -197,31 +163,33 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
             (Parquet, Arrow, text), dask arrays and dataframes are read part by part and need not
             fit into memory; see :func:`latentree.as_parts`.
         y : ignored
+            There for scikit-learn's sake.
         sample_weight : array, optional
             How much each row counts.
         client : dask.distributed.Client, optional
             The cluster that reads and computes. Without it everything happens in this process.
+
+        Returns
+        -------
+        LatentTree
+            The estimator itself.
         """
-        self._check_method()
+        options = self._options()
         self.__dict__.pop("statistics_", None)
-        data: Table | Parts
         if client is not None or is_parted(X):
-            data = as_parts(X, self.family, weights=sample_weight, client=client)
-            self._note_columns(data)
-            gather(data).require_learnable()
+            parts = as_parts(X, self.family, weights=sample_weight, client=client)
+            self._note_columns(parts)
         else:
             X = self._checked(X, reset=True)
-            data = as_table(X, self.family, weights=_weights(sample_weight, X))
-            if data.n_rows < 2:
+            parts = cut_table(as_table(X, self.family, weights=_weights(sample_weight, X)))
+            if parts.n_rows < 2:
                 raise DataError("there is 1 sample (n_samples=1), but learning needs at least 2")
-            data.require_learnable()
-        self._keep(self._learn(data, self._reporter()))
-        return self
+        return self._learn(as_sample(parts), options)
 
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> LatentTree:
-        """Add rows to the statistics; the tree and the model are learned when they are asked for.
+        """Add rows to the statistics; :meth:`learn` learns from them.
 
         Statistics suffice for real columns without missing cells, and for discrete ones as long as
         the distinct rows are few. The first rows must show every label of discrete columns.
@@ -229,11 +197,19 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         X : table
+            The rows to add.
         y : ignored
+            There for scikit-learn's sake.
         sample_weight : array, optional
             How much each row counts.
+
+        Returns
+        -------
+        LatentTree
+            The estimator itself, with ``statistics_`` and no model: one learned before is
+            forgotten.
         """
-        self._check_method()
+        self._options()
         known: Statistics | None = getattr(self, "statistics_", None)
         X = self._checked(X, reset=known is None)
         table = as_table(
@@ -248,71 +224,44 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         self.statistics_ = added if known is None else known + added
         return self
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in _LEARNED or "statistics_" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        statistics: Statistics = self.statistics_
-        statistics.require_learnable()
-        table = statistics.equivalent_table()
-        if table is not None:
-            self._keep(self._learn(table, self._reporter()))
-            return self.__dict__[name]
-        if name == "tree_" and self.method not in BY_SCORES:
-            return learn_tree(statistics, self.method)
-        raise ModelError(
-            "statistics do not suffice for parameters where cells are missing or the distinct rows "
-            "are many: fit the data as a whole, for instance from a file"
+    def learn(self) -> LatentTree:
+        """Learn the tree and its parameters from the rows that :meth:`partial_fit` has added.
+
+        Returns
+        -------
+        LatentTree
+            The estimator itself.
+        """
+        if "statistics_" not in self.__dict__:
+            raise NotFittedError("learn() needs rows: call partial_fit first, or use fit")
+        return self._learn(as_sample(self.statistics_), self._options())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "model_" in self.__dict__
+
+    def _learn(self, sample: Sample, options: dict[str, Any]) -> LatentTree:
+        fitted = learn_model(
+            sample,
+            self.method,
+            random_state=_generator(self.random_state),
+            progress=self._reporter(),
+            **options,
         )
-
-    def _check_method(self) -> None:
-        if self.method not in METHODS:
-            raise ModelError(f"method is {self.method!r}, but must be one of {', '.join(METHODS)}")
-
-    def _note_columns(self, data: Parts) -> None:
-        """Remember the columns as scikit-learn does."""
-        self.n_features_in_ = data.n_columns
-        self.__dict__.pop("feature_names_in_", None)
-        if data.names != tuple(f"x{j}" for j in range(data.n_columns)):
-            self.feature_names_in_ = np.array(data.names, object)
-
-    def _keep(self, fitted: Fitted) -> None:
         self.model_, self.report_ = fitted
         self.tree_: Tree = self.model_.tree
         self.n_hidden_ = self.tree_.n_hidden
-
-    def _learn(self, data: Table | Parts, progress: Callable[[int, float], None] | None) -> Fitted:
-        if not self.refit and self.method not in BY_SCORES:
-            return fit_parameters(learn_tree(data, self.method), data, method="distances")
-        return learn_model(data, self.method, progress=progress, **self._options())
+        return self
 
     def _options(self) -> dict[str, Any]:
-        limit = np.inf if self.time_limit is None else self.time_limit
-        options: dict[str, Any] = {
-            "budget": Budget(max_steps=self.max_steps, time_limit=limit),
-            "random_state": _generator(self.random_state),
-            "stepwise": self.stepwise,
-            "checkpoint": self.checkpoint,
-        }
-        if self.method == "lcm":
-            options["n_states"] = self.n_states
-        elif self.method in ("reg_clrg", "reg_clnj"):
-            options["n_hidden"] = self.n_hidden
-        elif self.method == "refined":
-            options |= {
-                "n_hidden": self.n_hidden,
-                "start": self.start,
-                "score": self.criterion,
-                "max_states": self.max_states,
-                "min_gain": self.min_gain,
-                "evidence": self.evidence,
-                "prior_weight": self.prior_weight,
-                "time_limit": limit,
-            }
-        elif self.method not in BY_SCORES:
-            options["n_states"] = self.n_states
-            options["n_starts"] = self.n_starts
-            options["prior_weight"] = self.prior_weight
-        return options
+        """Options that were set; raises an error for one that the method does not take."""
+        return chosen_options(self.method, {name: getattr(self, name) for name in OPTIONS})
+
+    def _note_columns(self, parts: Parts) -> None:
+        """Remember the columns as scikit-learn does."""
+        self.n_features_in_ = parts.n_columns
+        self.__dict__.pop("feature_names_in_", None)
+        if parts.names != tuple(f"x{j}" for j in range(parts.n_columns)):
+            self.feature_names_in_ = np.array(parts.names, object)
 
     def _reporter(self) -> Callable[[int, float], None] | None:
         """Return what EM calls at each step: scikit-learn's callbacks, or a line if verbose."""
@@ -453,6 +402,12 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         # Pictures are a layer above: looked up when a notebook asks, not imported.
         notebook = importlib.import_module("latentree.plot._notebook")
         return str(notebook.fitted_html(self)) + plain
+
+
+assert LatentTree.__doc__ is not None
+LatentTree.__doc__ = LatentTree.__doc__.replace("{options}", describe_options()).replace(
+    "{methods}", ", ".join(f"``{name}``" for name in METHODS)
+)
 
 
 def _likelihood_and_weight(table: Table, model: Any) -> FloatArray:

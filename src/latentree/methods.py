@@ -1,38 +1,275 @@
-"""The registry of methods, and one door to all of them: from a table to a fitted model."""
+"""The registry of methods: what each is, which options it takes, and one door to all of them.
+
+Estimator, command line, their help and the documentation read it. To add a method, add an entry to
+:data:`METHODS`; to add an option, an entry to :data:`OPTIONS` and its name to the methods that
+take it.
+"""
 
 from __future__ import annotations
 
+import importlib
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from latentree.data import Parts, Table, as_table
-from latentree.distances import gather
-from latentree.em import Fitted, fit_parameters
+from latentree.distances import Sample, as_sample
+from latentree.em import Budget, Fitted, fit_parameters
 from latentree.errors import ModelError
-from latentree.search import (
-    binary_tree,
-    latent_class,
-    learn_tree,
-    refined,
-    regularized_cl_grouping,
-)
-from latentree.structure import METHODS as BY_DISTANCES
+from latentree.structure import learn_tree
+from latentree.typing import Progress
 
-BY_SCORES: dict[str, Callable[..., Fitted]] = {
-    "reg_clnj": partial(regularized_cl_grouping, subroutine="nj"),
-    "reg_clrg": partial(regularized_cl_grouping, subroutine="rg"),
-    "lcm": latent_class,
-    "bin": binary_tree,
-    "refined": refined,
-}
-"""Learners that score models, by the names of their methods."""
 
-METHODS = (*BY_DISTANCES, *BY_SCORES)
-"""Names of all methods."""
+@dataclass(frozen=True)
+class Option:
+    """An option of one or more methods.
+
+    Attributes
+    ----------
+    type : str
+        What it may be, in words.
+    default : object
+        Its value where nothing is said.
+    meaning : str
+        A sentence or two without a final stop.
+    flag : str
+        How the command line calls it; empty if it does not.
+    """
+
+    type: str
+    default: Any
+    meaning: str
+    flag: str = ""
+
+
+OPTIONS: Mapping[str, Option] = {
+    "refit": Option(
+        "bool", True,
+        "whether parameters are fitted by maximum likelihood. If not, they follow from the "
+        "distances (Gaussian and symmetric families)",
+    ),
+    "n_states": Option(
+        "int", None,
+        "number of states of every hidden variable of a discrete model; for lcm the number of "
+        "classes, by default the one with the highest BIC",
+    ),
+    "n_hidden": Option(
+        "int", None,
+        "most hidden variables for reg_clrg and reg_clnj; their number for refined",
+        "--hidden",
+    ),
+    "start": Option(
+        "str or list of str", None,
+        "the method, or several, whose tree is refined; by default the best of nj, clnj and clrg",
+        "--start",
+    ),
+    "criterion": Option(
+        '"bic", "ebic", "aic", "cv" or float', "bic",
+        "what is maximized: log-likelihood less a penalty; a number multiplies BIC's",
+        "--criterion",
+    ),
+    "max_states": Option(
+        "int", None, "most states of a hidden variable; by default free", "--max-states"
+    ),
+    "min_gain": Option(
+        "float", 2.0, "least rise of the criterion that a change must bring", "--min-gain"
+    ),
+    "evidence": Option(
+        "float", 1.0,
+        "how much the likelihood itself must rise before a subtree is moved; more keeps more of "
+        "the start",
+        "--evidence",
+    ),
+    "prior_weight": Option(
+        "float", 0.0, "weight of a uniform prior on discrete tables, as a number of rows"
+    ),
+    "n_starts": Option(
+        "int", 3, "starts of EM, the first from the distances and the others random"
+    ),
+    "max_steps": Option("int", 5_000, "most steps of EM"),
+    "time_limit": Option(
+        "float", None, "most seconds for EM, and for the search of refined", "--time-limit"
+    ),
+    "stepwise": Option(
+        "bool", False,
+        "whether EM begins with stepwise passes over parts of the rows: quicker for millions",
+        "--stepwise",
+    ),
+    "checkpoint": Option(
+        "path", None,
+        "a file that keeps EM while it is under way, so that a fit that was broken off goes on",
+        "--checkpoint",
+    ),
+}  # fmt: skip
+"""Every option by its name."""
+
+_EM = ("max_steps", "time_limit")
+_FROM_DISTANCES = ("refit", "n_states", "n_starts", "prior_weight", *_EM, "stepwise", "checkpoint")
+_REFINED = ("start", "criterion", "n_hidden", "max_states", "min_gain", "evidence", "prior_weight")
+_ALL = ("gaussian", "discrete", "symmetric")
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way from data to a model.
+
+    Attributes
+    ----------
+    name : str
+        How users call it.
+    summary : str
+        What it does, in a line.
+    learner : str
+        Where its function is, as ``module:name``; it is imported when it is used.
+    options : tuple of str
+        Names of the options that it takes.
+    families : tuple of str
+        Families of data that it learns from.
+    from_distances : bool
+        Whether it needs nothing but distances for the tree.
+    settings : mapping
+        What the function is called with besides.
+    """
+
+    name: str
+    summary: str
+    learner: str
+    options: tuple[str, ...]
+    families: tuple[str, ...] = _ALL
+    from_distances: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def function(self) -> Callable[..., Any]:
+        """Import the learner and return it with its settings."""
+        module, name = self.learner.split(":")
+        return partial(getattr(importlib.import_module(module), name), **self.settings)
+
+
+def _structure(name: str, summary: str, function: str, **settings: Any) -> Method:
+    learner = f"latentree.structure:{function}"
+    return Method(name, summary, learner, _FROM_DISTANCES, _ALL, True, settings)
+
+
+def _search(name: str, summary: str, function: str, *options: str, **settings: Any) -> Method:
+    families = ("gaussian", "discrete") if name == "refined" else _ALL
+    learner = f"latentree.search:{function}"
+    return Method(name, summary, learner, (*options, *_EM), families, False, settings)
+
+
+METHODS: Mapping[str, Method] = {
+    method.name: method
+    for method in (
+        _structure("chow_liu", "the best tree without hidden variables", "chow_liu"),
+        _structure("nj", "neighbor joining", "neighbor_joining"),
+        _structure("rg", "recursive grouping", "recursive_grouping"),
+        _structure("cl_blind", "a blind transformation of the Chow-Liu tree", "cl_blind"),
+        _structure(
+            "clnj", "neighbor joining in the neighborhoods of the Chow-Liu tree", "cl_grouping",
+            subroutine="nj",
+        ),
+        _structure(
+            "clrg", "recursive grouping in the neighborhoods of the Chow-Liu tree", "cl_grouping",
+            subroutine="rg",
+        ),
+        _search(
+            "reg_clnj", "clnj, where hidden variables enter only if they raise the BIC",
+            "regularized_cl_grouping", "n_hidden", subroutine="nj",
+        ),
+        _search(
+            "reg_clrg", "clrg, where hidden variables enter only if they raise the BIC",
+            "regularized_cl_grouping", "n_hidden", subroutine="rg",
+        ),
+        _search("lcm", "one hidden variable: a latent class or one-factor model", "latent_class",
+                "n_states"),
+        _search("bin", "a binary tree, joined greedily from the bottom up", "binary_tree"),
+        _search("refined", "a tree from distances, improved by local changes", "refined",
+        *_REFINED),
+    )
+}  # fmt: skip
+"""Every method by its name."""
+
+
+def method_named(name: str) -> Method:
+    """Return a method.
+
+    Parameters
+    ----------
+    name : str
+        One of ``METHODS``.
+
+    Returns
+    -------
+    Method
+
+    Examples
+    --------
+    >>> method_named("clnj").from_distances
+    True
+    """
+    if name not in METHODS:
+        raise ModelError(f"method is {name!r}, but must be one of {', '.join(METHODS)}")
+    return METHODS[name]
+
+
+def taken_by(option: str) -> list[str]:
+    """Return the names of the methods that take an option.
+
+    Parameters
+    ----------
+    option : str
+        One of ``OPTIONS``.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> taken_by("n_hidden")
+    ['reg_clnj', 'reg_clrg', 'refined']
+    """
+    return [method.name for method in METHODS.values() if option in method.options]
+
+
+def chosen_options(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that a method takes; refuse those that it does not take.
+
+    Parameters
+    ----------
+    method : str
+        Name of the method.
+    given : mapping
+        Values of options; one with its default counts as not given.
+
+    Returns
+    -------
+    dict
+        Values of options that were given.
+
+    Examples
+    --------
+    >>> chosen_options("reg_clrg", {"n_hidden": 4, "stepwise": False})
+    {'n_hidden': 4}
+    """
+    entry = method_named(method)
+    chosen = {}
+    for name, value in given.items():
+        if name not in OPTIONS:
+            raise ModelError(f"there is no option {name!r}: known are {', '.join(OPTIONS)}")
+        default = OPTIONS[name].default
+        if value is default or (type(value) is type(default) and value == default):
+            continue
+        if name not in entry.options:
+            raise ModelError(
+                f"{name}={value!r} was given, but {method} does not take {name}: it is for "
+                f"{', '.join(taken_by(name))}"
+            )
+        chosen[name] = value
+    return chosen
 
 
 def learn_model(
@@ -41,6 +278,9 @@ def learn_model(
     family: str = "auto",
     *,
     weights: ArrayLike | None = None,
+    budget: Budget | None = None,
+    random_state: Any = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Fitted:
     """Learn a tree by the method of that name, and its parameters by maximum likelihood.
@@ -52,12 +292,22 @@ def learn_model(
     method : str
         One of ``METHODS``.
     family : {"auto", "gaussian", "discrete", "symmetric"}
+        What the columns are; "auto" goes by their types.
     weights : array, optional
         How much each row counts.
+    budget : Budget, optional
+        When EM stops, in place of ``max_steps`` and ``time_limit``.
+    random_state : int or Generator, optional
+        For random starts.
+    progress : callable, optional
+        Called with the number of steps so far and the log-likelihood.
     **options
-        As in :func:`latentree.fit_parameters`, and ``stepwise``; ``n_hidden`` for ``reg_clrg``,
-        ``reg_clnj`` and ``refined``, ``n_states`` for ``lcm``; what :func:`refine` takes for
-        ``refined``.
+        Options of the method, see ``OPTIONS``; one that it does not take is refused.
+
+    Returns
+    -------
+    Fitted
+        ``model, report``.
 
     Examples
     --------
@@ -67,32 +317,69 @@ def learn_model(
     >>> learned
     GaussianTreeModel(Tree(8 observed, 2 hidden, 9 edges))
     """
-    if method not in METHODS:
-        raise ModelError(f"method is {method!r}, but must be one of {', '.join(METHODS)}")
     clock = time.perf_counter()
-    data = _data(X, family, weights)
-    stepwise, checkpoint = options.pop("stepwise", False), options.pop("checkpoint", None)
-    if method in BY_SCORES:
-        if stepwise or checkpoint is not None:
-            raise ModelError(f"{method} scores many models, so it has no stepwise or checkpoint")
-        table = _whole(data)
-        fitted = BY_SCORES[method](table, family=table.family, **options)
-    else:
-        how = "stepwise" if stepwise else "ml"
-        tree = learn_tree(data, method)
-        fitted = fit_parameters(tree, data, method=how, checkpoint=checkpoint, **options)
-    return Fitted(fitted.model, fitted.report.timed(time.perf_counter() - clock))
+    entry, chosen = method_named(method), chosen_options(method, options)
+    sample = as_sample(X, family, weights)
+    if sample.family not in entry.families:
+        raise ModelError(f"{method} learns from {' and '.join(entry.families)} data only")
+    limit = chosen.get("time_limit", math.inf)
+    steps = chosen.pop("max_steps", OPTIONS["max_steps"].default)
+    common = {
+        "budget": budget or Budget(max_steps=steps, time_limit=limit),
+        "random_state": random_state,
+        "progress": progress,
+    }
+    if method != "refined":  # whose search has a limit of its own
+        chosen.pop("time_limit", None)
+    learn = _from_distances if entry.from_distances else _by_scores
+    model, report = learn(entry, sample, **chosen, **common)
+    return Fitted(model, report.timed(time.perf_counter() - clock))
 
 
-def _data(X: Any, family: str, weights: ArrayLike | None) -> Table | Parts:
-    if isinstance(X, Parts):
-        return X if weights is None else X.weighted(weights)
-    return as_table(X, family, weights=weights)
+def _by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
+    fitted: Fitted = entry.function()(sample, **options)
+    return fitted
 
 
-def _whole(data: Table | Parts) -> Table:
-    """Return data as one table: a small one with the same likelihood where there is one."""
-    if isinstance(data, Table):
-        return data
-    small = gather(data).equivalent_table()
-    return data.to_table() if small is None else small
+def _from_distances(
+    entry: Method, sample: Sample, refit: bool = True, stepwise: bool = False, **options: Any
+) -> Fitted:
+    tree = learn_tree(sample, entry.name)
+    if not refit:
+        return fit_parameters(tree, sample, method="distances")
+    return fit_parameters(tree, sample, method="stepwise" if stepwise else "ml", **options)
+
+
+def describe_options(indent: str = "    ") -> str:
+    """Return all options as the Parameters of a docstring.
+
+    Parameters
+    ----------
+    indent : str
+        What every line begins with.
+
+    Returns
+    -------
+    str
+    """
+    import textwrap
+
+    lines = []
+    for name, option in OPTIONS.items():
+        methods = taken_by(name)
+        whose = "" if len(methods) == len(METHODS) else f"For {_listed(methods)}: "
+        text = f"{whose}{option.meaning if whose else option.meaning.capitalize()}."
+        lines.append(f"{indent}{name} : {option.type}, default {option.default!r}")
+        lines += textwrap.wrap(text, 96, initial_indent=indent * 2, subsequent_indent=indent * 2)
+    return "\n".join(lines)
+
+
+def _listed(methods: list[str]) -> str:
+    distances = [name for name, method in METHODS.items() if method.from_distances]
+    if methods == distances:
+        return "methods that learn the tree from distances"
+    if methods[: len(distances)] == distances:
+        return " and ".join(
+            ["methods that learn the tree from distances", *methods[len(distances) :]]
+        )
+    return ", ".join(methods)

@@ -6,6 +6,7 @@ into memory as a fixed sequence of tables. A :class:`Schema` holds names, family
 
 from latentree.data._checks import (
     check_distinct,
+    duplicate_columns,
     is_number,
     listing,
     odd_cell,
@@ -37,6 +38,7 @@ __all__ = [
     "check_distinct",
     "check_writable",
     "cut_table",
+    "duplicate_columns",
     "is_number",
     "is_parted",
     "listing",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
@@ -12,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from latentree.errors import DataError, DataWarning
+from latentree.errors import DataError
 
 if TYPE_CHECKING:
-    from latentree.data._table import Table
+    pass
 
 _CHUNK_CELLS = 1 << 20
 
@@ -105,35 +104,6 @@ def find_infinite(values: NDArray[np.float64]) -> tuple[int, int] | None:
 # Learning ---------------------------------------------------------------------------------------
 
 
-def require_learnable(table: Table, min_rows: int) -> None:
-    """Raise when nothing can be learned from some column; warn of duplicate columns."""
-    counted = table.n_rows
-    values = table.values
-    if table.weights is not None and not table.weights.all():
-        values = values[table.weights > 0]
-        counted = values.shape[0]
-    if counted < min_rows:
-        of = "" if table.weights is None else " with positive weight"
-        raise DataError(f"the table has {counted} row(s){of}, but learning needs {min_rows}")
-    if table.total_weight < min_rows:
-        raise DataError(
-            f"the weights sum to {table.total_weight:g}, but a weight counts rows and learning "
-            f"needs {min_rows}: scale them, for instance to sum to the {counted} rows"
-        )
-    low, high, empty = _ranges(values, table.family == "gaussian")
-    refuse_columns(table.names, empty, "has no value at all", "have no value at all")
-    refuse_columns(table.names, ~empty & (low == high), "is constant", "are constant")
-    pairs = duplicate_columns(table.values)
-    if pairs:
-        names = table.names
-        warnings.warn(
-            "duplicate columns lie at distance 0 from each other: "
-            + listing([f"{names[a]} = {names[b]}" for a, b in pairs]),
-            DataWarning,
-            stacklevel=3,
-        )
-
-
 def refuse_columns(names: Sequence[str], bad: NDArray[np.bool_], one: str, many: str) -> None:
     """Raise when nothing can be learned from some columns."""
     which = [names[j] for j in np.flatnonzero(bad).tolist()]
@@ -143,24 +113,6 @@ def refuse_columns(names: Sequence[str], bad: NDArray[np.bool_], one: str, many:
             f"{subject} {listing(which)} {one if len(which) == 1 else many}, so nothing can be "
             "learned about it: drop such columns"
         )
-
-
-def _ranges(values: Any, real: bool) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
-    """Smallest and largest value of every column, and which columns have none."""
-    n, m = values.shape
-    if not isinstance(values, np.ndarray):  # sparse 0/1
-        ones = np.bincount(values.indices, minlength=m)
-        return (ones == n).astype(np.int8), (ones > 0).astype(np.int8), np.zeros(m, bool)
-    if not real:
-        # The missing code −1 is the largest unsigned number and the smallest signed one.
-        unsigned = values.view(values.dtype.str.replace("i", "u"))
-        high = values.max(axis=0)
-        return unsigned.min(axis=0).astype(values.dtype), high, high < 0
-    low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
-    # A spread of a few units in the last place is rounding, not variance.
-    noise = 4 * np.finfo(np.float64).eps * np.maximum(np.abs(low), np.abs(high))
-    with np.errstate(over="ignore"):
-        return np.where(high - low <= noise, high, low), high, np.isnan(high)
 
 
 def duplicate_columns(values: Any) -> list[tuple[int, int]]:

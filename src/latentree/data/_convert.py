@@ -96,12 +96,17 @@ def _given_names(names: Sequence[str], n_columns: int) -> tuple[str, ...]:
 def _with_weights(table: Table, weights: ArrayLike) -> Table:
     if table.weights is not None:
         raise DataError("the table already has weights: pass the data itself to weigh it anew")
+    return Table(table.values, table.schema, checked_weights(weights, table.n_rows))
+
+
+def checked_weights(weights: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+    """Return a finite weight ≥ 0 for every row, of which some is positive."""
     try:
         w = np.array(weights, np.float64)
     except (TypeError, ValueError):
         raise DataError("weights must be numbers, one a row") from None
-    if w.shape != (table.n_rows,):
-        raise DataError(f"{table.n_rows} rows need as many weights, got shape {w.shape}")
+    if w.shape != (n_rows,):
+        raise DataError(f"{n_rows} rows need as many weights, got shape {w.shape}")
     bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
     if bad.size:
         raise DataError(
@@ -109,7 +114,7 @@ def _with_weights(table: Table, weights: ArrayLike) -> Table:
         )
     if not w.any():
         raise DataError("all weights are zero, so no row counts")
-    return Table(table.values, table.schema, w)
+    return w
 
 
 # From columns -----------------------------------------------------------------------------------

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from latentree import _memory as memory
-from latentree.data._convert import as_table
+from latentree.data._convert import checked_weights
 from latentree.data._pieces import LocalPieces, Pieces
 from latentree.data._table import Schema, Table
 from latentree.errors import DataError
-from latentree.typing import FloatArray
+from latentree.typing import FloatArray, IntArray
 
 PART_CELLS = 1 << 22
 """Cells of a part of real columns: enough to keep two cores busy, few enough to be read ahead."""
@@ -45,14 +44,15 @@ class Parts:
         The parts, in order.
     name : str
         What messages call the data.
+    whole : Table or None
+        All rows, if they are in memory as one table.
     """
 
     schema: Schema
     n_rows: int
     tables: Pieces[Table] = field(repr=False)
     name: str = "the data"
-    known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
-    """What was found out about the rows, so that it need not be found out twice."""
+    whole: Table | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.n_rows == 0 or not self.schema.names:
@@ -76,25 +76,50 @@ class Parts:
         return len(self.tables)
 
     def weighted(self, weights: ArrayLike) -> Parts:
-        """Return the same rows with a weight for each."""
-        w = np.asarray(weights, np.float64)
-        if w.shape != (self.n_rows,):
-            raise DataError(f"{self.n_rows} rows need as many weights, got shape {w.shape}")
+        """Return the same rows with a weight for each.
+
+        Parameters
+        ----------
+        weights : array-like of shape (n_rows,)
+            How much each row counts, at least 0.
+
+        Returns
+        -------
+        Parts
+        """
+        w = checked_weights(weights, self.n_rows)
+        if self.whole is not None:
+            return cut_table(Table(self.whole.values, self.schema, w), self.name)
         step = part_rows(self.schema)
         items = [w[start : start + step] for start in range(0, self.n_rows, step)]
         return replace(self, tables=self.tables.paired(_with_weights, items))
 
-    def with_columns(self, columns: Sequence[int], names: tuple[str, ...]) -> Parts:
-        """Return the same rows with some of the columns, under these names."""
-        labels = tuple(self.schema.labels[column] for column in columns)
-        schema = Schema(names, self.schema.family, labels)
-        if list(columns) != list(range(self.n_columns)) and len(columns) != self.n_columns:
+    def select(self, columns: IntArray, names: tuple[str, ...]) -> Parts:
+        """Return all columns in another order, under these names.
+
+        Parameters
+        ----------
+        columns : array of int
+            For every new column which of the old ones it is.
+        names : tuple of str
+            The new names.
+
+        Returns
+        -------
+        Parts
+        """
+        if self.whole is not None:
+            return cut_table(self.whole.select(columns, names), self.name)
+        if len(columns) != self.n_columns:
             raise DataError("the parts of fewer columns would hold other rows: open them anew")
-        items = [(list(columns), schema)] * self.n_parts
-        return replace(self, schema=schema, tables=self.tables.paired(_with_columns, items))
+        items = [(columns, names)] * self.n_parts
+        schema = self.schema.select(columns, names)
+        return replace(self, schema=schema, tables=self.tables.paired(_select, items))
 
     def to_table(self) -> Table:
         """Return all rows as one table, if they fit into memory."""
+        if self.whole is not None:
+            return self.whole
         width = 8 if self.schema.family == "gaussian" else 1
         memory.require(
             2.0 * width * self.n_rows * self.n_columns, f"{self.name} as a whole",
@@ -114,13 +139,12 @@ def _as_it_is(table: Table) -> Table:
     return table
 
 
-def _with_columns(table: Table, chosen: tuple[list[int], Schema]) -> Table:
-    columns, schema = chosen
-    return Table(np.ascontiguousarray(table.values[:, columns]), schema, table.weights)
+def _select(table: Table, chosen: tuple[IntArray, tuple[str, ...]]) -> Table:
+    return table.select(*chosen)
 
 
 def _with_weights(table: Table, weights: FloatArray) -> Table:
-    return as_table(table, weights=weights)
+    return Table(table.values, table.schema, weights)
 
 
 def cut_table(table: Table, name: str = "the data") -> Parts:
@@ -132,4 +156,4 @@ def cut_table(table: Table, name: str = "the data") -> Parts:
         for start in starts[first:]:
             yield table.rows(start, min(start + step, table.n_rows))
 
-    return Parts(table.schema, table.n_rows, LocalPieces(read, len(starts)), name)
+    return Parts(table.schema, table.n_rows, LocalPieces(read, len(starts)), name, table)

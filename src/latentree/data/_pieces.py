@@ -130,6 +130,12 @@ class _Made(LocalPieces[Other]):
         self._kept: list[Other] = []
         self._room = KEPT_SHARE * memory.available()
 
+    def pieces(self, first: int = 0) -> Iterator[Other]:
+        """Yield the pieces from the given one on; those that are all kept need no reader."""
+        if len(self._kept) == len(self):
+            return iter(self._kept[first:])
+        return super().pieces(first)
+
     def _all(self, first: int) -> Iterator[Other]:
         yield from self._kept[first:]
         start = max(first, len(self._kept))

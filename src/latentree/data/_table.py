@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from latentree.data import _checks as checks
 from latentree.errors import DataError
-from latentree.typing import Family
+from latentree.typing import Family, IntArray
 
 FAMILIES: tuple[str, ...] = get_args(Family)
 
@@ -64,6 +64,12 @@ class Schema:
     def n_columns(self) -> int:
         """Number of columns."""
         return len(self.names)
+
+    def select(self, columns: Iterable[int], names: tuple[str, ...] | None = None) -> Schema:
+        """Return the schema of some columns, in the order given, under other names if given."""
+        chosen = [int(column) for column in columns]
+        labels = tuple(self.labels[column] for column in chosen)
+        return Schema(names or tuple(self.names[c] for c in chosen), self.family, labels)
 
     @cached_property
     def cardinalities(self) -> NDArray[np.int64]:
@@ -210,20 +216,21 @@ class Table:
         column: NDArray[Any] = self.values[:, j]
         return column
 
+    def select(self, columns: IntArray, names: tuple[str, ...] | None = None) -> Table:
+        """Return some columns, in the order given, under other names if given."""
+        in_place = np.array_equal(columns, np.arange(self.n_columns))
+        values = self.values if in_place else self.values[:, columns]
+        return Table(values, self.schema.select(columns, names), self.weights)
+
+    def take(self, rows: IntArray) -> Table:
+        """Return some rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Table(self.values[rows], self.schema, weights)
+
     def rows(self, start: int, stop: int) -> Table:
         """Rows ``start`` to ``stop`` as a table; a view where the values are dense."""
         weights = None if self.weights is None else self.weights[start:stop]
         return Table(self.values[start:stop], self.schema, weights)
-
-    # Learning -------------------------------------------------------------------------------
-
-    def require_learnable(self, min_rows: int = 2) -> None:
-        """Raise when nothing can be learned from some column; warn of duplicate columns.
-
-        Learners call this; scoring does not, because a constant column is fine there. Rows of
-        weight 0 do not count. Duplicate columns are allowed: they give edges of length 0.
-        """
-        checks.require_learnable(self, min_rows)
 
     def __repr__(self) -> str:
         extras: list[str] = [self.family]

@@ -1,35 +1,33 @@
 """How strongly any two columns depend on each other, as information distances.
 
-:class:`Statistics` are sums over rows that add up; :func:`information_distances` turns them, or
-blocks of columns on demand, into :class:`Distances`.
+Rows become :class:`Statistics`, sums over rows that add up; statistics become :class:`Distances`, a
+matrix where it fits into memory and blocks on demand where not. A :class:`Sample` holds the three
+together, each computed once; :func:`information_distances` is the public way to the distances.
 """
 
-from latentree.distances._counting import SparseOnes, in_parts
-from latentree.distances._dependence import Dependence
-from latentree.distances._distances import (
-    INDEPENDENT,
-    WEAKEST,
-    Distances,
-    as_distances,
-    information_distances,
-)
-from latentree.distances._pairwise import mutual_information
-from latentree.distances._states import MOST_DISTINCT_CELLS, DistinctRows, StateCounts
-from latentree.distances._statistics import Statistics, gather
+from latentree.distances._counting import in_parts
+from latentree.distances._distances import INDEPENDENT, WEAKEST, Distances, as_distances
+from latentree.distances._on_demand import OnDemand
+from latentree.distances._sample import Sample, as_sample, information_distances
+from latentree.distances._statistics import Statistics, gather, part_statistics, plan_of
+from latentree.distances._sums import DistinctRows, RealSums, StateCounts, Units
 
 __all__ = [
     "INDEPENDENT",
-    "MOST_DISTINCT_CELLS",
     "WEAKEST",
-    "Dependence",
     "Distances",
     "DistinctRows",
-    "SparseOnes",
+    "OnDemand",
+    "RealSums",
+    "Sample",
     "StateCounts",
     "Statistics",
+    "Units",
     "as_distances",
+    "as_sample",
     "gather",
     "in_parts",
     "information_distances",
-    "mutual_information",
+    "part_statistics",
+    "plan_of",
 ]

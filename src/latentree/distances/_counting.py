@@ -7,7 +7,7 @@ packed when they hold so many that bits are cheaper.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,12 @@ def size_of(index: Index, n: int) -> int:
 def in_parts(n_items: int, function: Callable[[slice], None]) -> None:
     """Run a function on slices of a range, on all threads."""
     threads.run(lambda part: function(slice(*part)), threads.split(n_items, _PARTS))
+
+
+def ranges(stop: int, step: int) -> Iterator[tuple[int, int]]:
+    """Cut ``range(stop)`` into ranges of ``step``."""
+    for start in range(0, stop, step):
+        yield start, min(stop, start + step)
 
 
 # Bits -------------------------------------------------------------------------------------------
@@ -112,14 +118,6 @@ class StateBits:
                 self._bits, first[part], second[part], out[part]
             ),
         )
-        return out
-
-    def same(self, rows: Index, columns: Index) -> FloatArray:
-        """Return the number of rows in which both have the same state."""
-        a, b = self._bits[rows], self._bits[columns]
-        out = np.zeros((len(a), len(b)))
-        for state in range(a.shape[1]):
-            _common_bits(a[:, state], b[:, state], out)
         return out
 
 
@@ -224,34 +222,43 @@ class WeightedStates:
         )
         return out
 
-    def same(self, rows: Index, columns: Index) -> FloatArray:
-        """Return the weight of the rows in which both have the same state."""
-        table, m = self._table, self._table.n_columns
-        out = np.zeros((size_of(rows, m), size_of(columns, m)))
-        for start, stop in _row_ranges(table, max(out.shape)):
-            left, right = table.values[start:stop, rows], table.values[start:stop, columns]
-            for state in range(self._n_states):
-                weighted = (left == state) * table.weight_array()[start:stop, None]
-                out += weighted.T @ (right == state).astype(np.float64)
-        return out
-
 
 def states_of(table: Table, n_states: int) -> StateBits | WeightedStates:
     """Count the states of dense columns: by bits, unless rows have weights."""
     return StateBits(table, n_states) if table.weights is None else WeightedStates(table, n_states)
 
 
-def joint_products(table: Table, widths: IntArray, rows: Index, columns: Index) -> FloatArray:
+def pair_counts(table: Table, widths: IntArray, first: int) -> FloatArray:
+    """Weight of the rows with every pair of states of all columns.
+
+    States ``first``, ``first`` + 1, … of each column are counted, laid end to end; by bits or
+    sparse lists where rows have no weights or cells are sparse, else by matrix products.
+    """
+    everything = slice(None)
+    if first == 1 and (table.is_sparse or (table.weights is None and (widths == 2).all())):
+        return ones_of(table).common(everything, everything)
+    if table.weights is None and widths.min() == widths.max():
+        bits = packed_states(table, int(widths[0]) - first, first)
+        lines = bits.reshape(-1, bits.shape[2])
+        out = np.zeros((len(lines), len(lines)))
+        _common_bits(lines, lines, out)
+        return out
+    return joint_products(table, widths, everything, everything, first)
+
+
+def joint_products(
+    table: Table, widths: IntArray, rows: Index, columns: Index, first: int = 0
+) -> FloatArray:
     """Weighted counts of pairs of states by matrix products, all states laid end to end."""
-    shape = (int(widths[rows].sum()), int(widths[columns].sum()))
+    shape = (int((widths[rows] - first).sum()), int((widths[columns] - first).sum()))
     out = np.zeros(shape)
     # Counts of a chunk below 2²⁴ are exact in single precision, at half the time.
     dtype = np.float32 if table.weights is None else np.float64
     for start, stop in _row_ranges(table, max(shape)):
         codes = table.values[start:stop]
-        left = right = _one_hot(codes[:, rows], widths[rows], dtype)
+        left = right = _one_hot(codes[:, rows], widths[rows], first, dtype)
         if rows is not columns:
-            right = _one_hot(codes[:, columns], widths[columns], dtype)
+            right = _one_hot(codes[:, columns], widths[columns], first, dtype)
         if table.weights is not None:
             left = left * table.weights[start:stop, None]
         out += left.T @ right
@@ -264,7 +271,7 @@ def _row_ranges(table: Table, width: int) -> list[tuple[int, int]]:
     return [(start, min(n, start + step)) for start in range(0, n, step)]
 
 
-def _one_hot(codes: NDArray[Any], widths: IntArray, dtype: Any) -> NDArray[Any]:
-    states = np.concatenate([np.arange(width) for width in widths]).astype(codes.dtype)
-    hot: NDArray[Any] = np.repeat(codes, widths, axis=1) == states
+def _one_hot(codes: NDArray[Any], widths: IntArray, first: int, dtype: Any) -> NDArray[Any]:
+    states = np.concatenate([np.arange(first, width) for width in widths]).astype(codes.dtype)
+    hot: NDArray[Any] = np.repeat(codes, widths - first, axis=1) == states
     return hot.astype(dtype)

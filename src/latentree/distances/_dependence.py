@@ -1,30 +1,48 @@
-"""The signed dependence of pairs of variables: what every pairwise statistic offers."""
+"""The signed dependence r of pairs of columns, from sums over rows.
+
+Every family measures the dependence of a pair by one number r in [−1, 1], from which the
+information distance is −c·log|r|:
+
+==================  ==================================  ======  ===============================
+family              r                                   c       variance of r, independent pair
+==================  ==================================  ======  ===============================
+gaussian            correlation                         1       1/n
+discrete, K = 2     correlation of the codes            1       1/n
+discrete, K > 2     ±|det J̃|^(1/(K−1))                  K − 1   about 1/n
+symmetric           1 − K·θ, θ = P(x_i ≠ x_j)/(K−1)     K − 1   1/((K−1)·n)
+==================  ==================================  ======  ===============================
+
+J̃ is the joint table divided by the roots of its marginals; its determinant is the product of the
+K − 1 canonical correlations, and r their geometric mean. Rows count by their weights. Where cells
+are missing, each pair is taken over the rows in which both are present; a pair that is constant on
+those rows gets r = 0, never NaN.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from latentree.data import Table, row_chunks
-from latentree.typing import FloatArray, Index, IntArray
+from latentree import _memory as memory
+from latentree._kernels.distances import pairs as kernels
+from latentree.data import Schema, is_number
+from latentree.distances._counting import in_parts, ranges
+from latentree.distances._statistics import Statistics
+from latentree.distances._sums import RealSums, StateCounts
+from latentree.errors import DataError
+from latentree.typing import FloatArray, IntArray
 
-_CHUNK_CELLS = 1 << 26
-_TILE = 1024
-_EPS = float(np.finfo(np.float64).eps)
+_BLOCK_CELLS = 1 << 24  # of joint tables that are spread out at the same time
+_IDENTIFIES, _MANY = 0.9, 10  # a column is an identifier if so many of its cells differ
 
 
-class Dependence(ABC):
-    """The signed dependence r of pairs of variables, by blocks.
+class Scale(NamedTuple):
+    """How r becomes a distance, and how sure it is.
 
     Attributes
     ----------
-    n_variables : int
-        Number of variables.
     exponent : float
         c in the information distance −c·log|r|.
     precision : float
@@ -33,85 +51,161 @@ class Dependence(ABC):
 
     exponent: float = 1.0
     precision: float = 1.0
-    tile: int = _TILE
-    span: int = _TILE
-    """Columns of the blocks that are cheapest when all pairs are wanted."""
-    margin: float = 0.0
-    """How far :meth:`quick_block` may be from the truth; 0 where there is nothing quicker."""
-
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self.n_variables = table.n_columns
-
-    @property
-    def rounding(self) -> float:
-        """How far from 1 rounding may leave |r| of a column and its copy."""
-        return _EPS * max(64.0, self.table.n_rows / 8)
-
-    @abstractmethod
-    def block(self, rows: Index, columns: Index) -> FloatArray:
-        """Return r of every pair of ``rows`` × ``columns``, as a new array."""
-
-    @abstractmethod
-    def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
-        """Return r of the pairs (first[p], second[p])."""
-
-    def quick_block(self, rows: Index, columns: Index) -> NDArray[np.floating[Any]]:
-        """Return r of every pair to within :attr:`margin`, as quickly as that goes."""
-        return self.block(rows, columns)
-
-    def counts(self, rows: Index, columns: Index) -> float | FloatArray:
-        """Total weight of the rows that each pair is taken over: one number if all the same."""
-        if not self.table.has_missing:
-            return self.table.total_weight
-        present, weighted = self._present
-        return weighted[rows] @ present[columns].T
-
-    def pair_counts(self, first: IntArray, second: IntArray) -> float | FloatArray:
-        """Total weight of the rows of pairs: one number if all the same."""
-        if not self.table.has_missing:
-            return self.table.total_weight
-        table, weights = self.table, self.table.weight_array()
-        out = np.empty(first.size)
-        for start, stop in ranges(first.size, max(1, _CHUNK_CELLS // (16 * table.n_rows))):
-            both = table.present(first[start:stop]) & table.present(second[start:stop])
-            out[start:stop] = weights @ both
-        return out
-
-    @cached_property
-    def _present(self) -> tuple[FloatArray, FloatArray]:
-        """Which cells are present, one row a variable; the same times the weights."""
-        present = np.ascontiguousarray(~self.table.missing_mask().T, np.float64)
-        return present, present if self.table.weights is None else present * self.table.weights
-
-    def lower(self) -> FloatArray:
-        """Return r of all pairs; only the lower triangle is meant."""
-        m = self.n_variables
-        out = np.zeros((m, m))
-        for start, stop in ranges(m, self.tile):
-            for first, last in ranges(stop, max(self.tile, self.span)):
-                out[start:stop, first:last] = self.block(slice(start, stop), slice(first, last))
-        return out
-
-    def all_counts(self) -> float | FloatArray:
-        """Return the counts of all pairs; one number if all the same."""
-        return self.counts(slice(None), slice(None))
-
-    def typical_count(self) -> float:
-        """Return the mean total weight of the rows of a pair."""
-        table = self.table
-        if not table.has_missing or table.n_columns < 2:
-            return table.total_weight
-        m = table.n_columns
-        pairs = 0.0
-        for start, stop in row_chunks(table.values):
-            chunk = table.rows(start, stop)
-            present = m - chunk.missing_mask().sum(axis=1)
-            pairs += float(chunk.weight_array() @ (present * (present - 1.0)))
-        return pairs / (m * (m - 1.0))
 
 
-def ranges(stop: int, step: int) -> Iterator[tuple[int, int]]:
-    """Cut ``range(stop)`` into ranges of ``step``."""
-    for start in range(0, stop, step):
-        yield start, min(stop, start + step)
+def scale_of(schema: Schema, n_rows: int) -> Scale:
+    """Return the scale of a family; raise an error where numbers of states differ."""
+    if schema.family == "gaussian":
+        return Scale()
+    k = common_cardinality(schema, n_rows)
+    return Scale(k - 1.0, k - 1.0 if schema.family == "symmetric" else 1.0)
+
+
+def common_cardinality(schema: Schema, n_rows: int) -> int:
+    """Return the number of states that all columns have; raise an error when they differ."""
+    k = schema.cardinalities
+    if k.min() == k.max():
+        return int(k[0])
+    a, b = int(k.argmin()), int(k.argmax())
+    raise DataError(
+        f"column {schema.names[a]!r} has {k[a]} states, but {schema.names[b]!r} has {k[b]}: "
+        f"information distances need the same number in every column{_advice(schema, b, n_rows)}"
+    )
+
+
+def _advice(schema: Schema, column: int, n_rows: int) -> str:
+    """Say what to do about a column with more states than others, and whether it is an accident."""
+    name, labels = schema.names[column], schema.labels[column]
+    if len(labels) >= max(_MANY, _IDENTIFIES * n_rows):
+        return (
+            f". Nearly every row has its own {name!r}, which looks like an identifier: "
+            f"drop column {name!r}"
+        )
+    odd = [label for label in labels if not is_number(label)]
+    hint = ""
+    if len(odd) == 1 and len(labels) > 2:
+        hint = f" ({name!r} holds numbers, but also {odd[0]!r}: leave such cells empty if missing)"
+    return f", so merge states, drop columns, or learn from each group of columns by itself{hint}"
+
+
+def dependence(statistics: Statistics, centered: bool = True) -> FloatArray:
+    """Return r of all pairs from sums; the lower triangle is meant.
+
+    ``centered=False`` takes real columns to have mean 0 instead of estimating it.
+    """
+    sums = statistics.sums
+    if isinstance(sums, RealSums):
+        return sums.correlations(centered)
+    k = common_cardinality(statistics.schema, statistics.n_rows)
+    if statistics.family == "symmetric":
+        return _agreements(sums, k)
+    if k == 2 and not sums.all_held:
+        return _correlations_of_ones(sums)
+    out = np.zeros((statistics.n_columns, statistics.n_columns))
+    read: Any = kernels.correlations_of_tables if k == 2 else kernels.determinant_roots
+    for rows, joint in _joint_blocks(sums, k):
+        part = out[rows]
+        in_parts(len(part), lambda some: read(joint[some], part[some]))  # noqa: B023
+    return out
+
+
+def _correlations_of_ones(sums: StateCounts) -> FloatArray:
+    assert sums.pairs is not None
+    r, n, ones = sums.pairs.copy(), sums.total, sums.single[1::2].copy()
+    scale = inverse(np.sqrt(np.maximum(ones * (n - ones), 0.0)))
+    in_parts(
+        len(r),
+        lambda part: kernels.correlations_of_ones(r[part], n, ones[part], ones, scale[part], scale),
+    )
+    return r
+
+
+def _agreements(sums: StateCounts, k: int) -> FloatArray:
+    """1 − K·θ̂ with θ̂ = mean(x_i ≠ x_j) / (K − 1)."""
+    m = sums.starts.size - 1
+    out = np.empty((m, m))
+    for rows, joint in _joint_blocks(sums, k):
+        same, n = np.einsum("ikjk->ij", joint), joint.sum(axis=(1, 3))
+        out[rows] = agreement(same, n, k)
+    return out
+
+
+def agreement(same: FloatArray, n: float | FloatArray, k: int) -> FloatArray:
+    """Return (K·a − 1)/(K − 1) with the share a of rows that agree; 0 without rows."""
+    share = np.divide(same, n, out=np.full_like(same, 1.0 / k), where=np.asarray(n) > 0)
+    return np.asarray((k * share - 1.0) / (k - 1.0))
+
+
+def _joint_blocks(sums: StateCounts, k: int) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield joint tables of blocks of columns with all columns, of shape (block, K, m, K)."""
+    m = sums.starts.size - 1
+    for start, stop in ranges(m, max(1, _BLOCK_CELLS // (m * k**2))):
+        table = sums.table(np.arange(start, stop))
+        yield slice(start, stop), table.reshape(stop - start, k, m, k)
+
+
+def inverse(values: FloatArray) -> FloatArray:
+    """Return 1/x, and 0 for 0."""
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
+
+
+# Mutual information -----------------------------------------------------------------------------
+
+
+def mutual_information(statistics: Statistics) -> FloatArray:
+    """Return the mutual information of all pairs in nats; any numbers of states.
+
+    Real columns: −½·log(1 − ρ²), with 1 − ρ² held above the rounding of ρ, so that it stays finite.
+    The diagonal holds the entropies of discrete columns.
+    """
+    m = statistics.n_columns
+    if not statistics.has_pairs:
+        memory.require(
+            16.0 * m**2,
+            f"the mutual information of {m:,} variables",
+            "learn from information distances on demand, as clnj, clrg and cl_blind do",
+        )
+    sums = statistics.sums
+    if isinstance(sums, RealSums):
+        rho = mirrored(np.clip(sums.correlations(), -1.0, 1.0))
+        floor = 2 * statistics.rounding
+        return np.asarray(-0.5 * np.log(np.maximum(1.0 - rho**2, floor)))
+    out = np.zeros((m, m))
+    for start, stop in ranges(
+        m, max(1, _BLOCK_CELLS // sums.single.size // int(sums.widths.max()))
+    ):
+        rows = np.arange(start, stop)
+        at = sums.starts[start:stop] - sums.starts[start]
+        out[start:stop] = information(sums.table(rows), at, sums.starts[:-1])
+    return out
+
+
+def information(joint: FloatArray, at_rows: IntArray, at_columns: IntArray) -> FloatArray:
+    """Return I = (Σ g(J) − Σ g(row sums) − Σ g(column sums) + g(N)) / N, with g(x) = x·log x.
+
+    ``joint`` holds counts of pairs of states laid end to end; the states of each variable start at
+    ``at_rows`` and ``at_columns``.
+    """
+    over_columns = np.add.reduceat(joint, at_columns, axis=1)
+    over_rows = np.add.reduceat(joint, at_rows, axis=0)
+    n = np.add.reduceat(over_columns, at_rows, axis=0)
+    total = np.add.reduceat(np.add.reduceat(_xlogx(joint), at_columns, axis=1), at_rows, axis=0)
+    total -= np.add.reduceat(_xlogx(over_columns), at_rows, axis=0)
+    total -= np.add.reduceat(_xlogx(over_rows), at_columns, axis=1)
+    total += _xlogx(n)
+    return np.maximum(total * inverse(n), 0.0)
+
+
+def _xlogx(x: FloatArray) -> FloatArray:
+    # Rounding can leave a weighted count just below 0.
+    return np.asarray(x * np.log(np.where(x > 0, x, 1.0)))
+
+
+def mirrored(lower: FloatArray) -> FloatArray:
+    """Fill the upper triangle of a matrix from the lower one, in place."""
+    m = lower.shape[0]
+    for start, stop in ranges(m, 1024):
+        lower[:start, start:stop] = lower[start:stop, :start].T
+        tile = lower[start:stop, start:stop]
+        tile[...] = np.tril(tile) + np.tril(tile, -1).T
+    return lower

@@ -7,6 +7,7 @@ and −(K−1)·log|1 − K·θ| in the symmetric family.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,13 +18,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from latentree import _memory as memory
 from latentree._kernels import threads
-from latentree.data import Parts, Table, as_table
+from latentree.data import Table, duplicate_columns, listing
 from latentree.distances._counting import in_parts
-from latentree.distances._dependence import Dependence
+from latentree.distances._dependence import dependence, scale_of
 from latentree.distances._matrices import checked_matrix, checked_names, checked_signs, frozen
-from latentree.distances._pairwise import dependence
-from latentree.distances._statistics import Statistics, gather
-from latentree.errors import DistanceError
+from latentree.distances._on_demand import OnDemand, on_demand
+from latentree.distances._statistics import Statistics
+from latentree.errors import DataWarning, DistanceError
 from latentree.typing import Family, FloatArray, Index, IntArray
 
 WEAKEST = 1e-8
@@ -32,7 +33,6 @@ WEAKEST = 1e-8
 INDEPENDENT = 1.0
 """A pair is marked independent when |r| is below so many standard errors of an independent pair."""
 
-_DENSE_SHARE = 0.25  # of the memory available: a larger matrix is not made unless asked for
 _TILE = 512
 _SPAN = 2048  # columns of the blocks in which all pairs are gone through
 
@@ -171,7 +171,7 @@ class Distances:
         return self._held.longest
 
     @property
-    def quick(self) -> Dependence | None:
+    def quick(self) -> OnDemand | None:
         """The statistic behind distances on demand, if it has a quicker way for all pairs."""
         source = self._held
         if isinstance(source, _Dense) or source.chosen is not None:
@@ -223,67 +223,38 @@ class Distances:
         return f"Distances({self.n_variables} variables, {rows}, {kind})"
 
 
-def information_distances(
-    X: Any,
-    family: str = "auto",
-    *,
-    centred: bool = True,
-    dense: bool | None = None,
-    weights: ArrayLike | None = None,
-) -> Distances:
-    """Estimate information distances from data by maximum likelihood.
+def distances_from_sums(statistics: Statistics, centered: bool = True) -> Distances:
+    """Return the distances of all pairs, from the sums of all pairs; warn of duplicate columns."""
+    exponent, precision = scale_of(statistics.schema, statistics.n_rows)
+    r = dependence(statistics, centered)
+    if np.count_nonzero(np.abs(r) >= 1.0 - statistics.rounding) > len(r):
+        warn_of_duplicates(statistics.names, statistics.sums.duplicates(r, statistics.rounding))
+    n = statistics.sums.pair_weights()
+    known = n * precision if isinstance(n, float) else frozen(np.asarray(n) * precision)
+    signs = _finish(r, exponent, statistics.rounding)
+    source = _Dense(frozen(r), frozen(signs), known, exponent)
+    return Distances(statistics.names, statistics.mean_pair_weight, statistics.family, source)
 
-    Parameters
-    ----------
-    X : table-like, Parts or Statistics
-        Anything that :func:`latentree.data.as_table` reads, data in parts
-        (:func:`latentree.as_parts`), or statistics.
-    family : {"auto", "gaussian", "discrete", "symmetric"}
-        How to take the columns. Discrete columns must all have the same number of states.
-    centred : bool
-        Whether to subtract the means of real columns; without it they are taken to be 0.
-    dense : bool, optional
-        Whether to compute the whole matrix at once, or blocks on demand from the data. Left out,
-        matrices of up to a quarter of the memory available are computed. CLGrouping, CLBlind and
-        Chow-Liu trees are learned from either, and are the same.
-    weights : array-like, optional
-        Weights of the rows.
 
-    Returns
-    -------
-    Distances
-        Missing cells: each pair is taken over the rows in which both are present.
+def distances_on_demand(table: Table, statistics: Statistics, centered: bool = True) -> Distances:
+    """Return distances that are computed by blocks from rows in memory; warn of duplicate columns.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> hidden = rng.standard_normal((1000, 1))
-    >>> distances = information_distances(hidden + 0.5 * rng.standard_normal((1000, 3)))
-    >>> distances
-    Distances(3 variables, 1000 samples, dense)
-    >>> distances.block([0], [1, 2]).round(2)
-    array([[0.24, 0.23]])
+    ``statistics`` are the sums of the columns.
     """
-    if isinstance(X, Parts):
-        X = gather(X)
-    table: Table | Statistics
-    if isinstance(X, Statistics):
-        table, statistic = X, X.dependence(centred)
-        table.require_learnable()
-    else:
-        table = as_table(X, family, weights=weights)
-        table.require_learnable()
-        statistic = dependence(table, centred)
-    source = _OnDemand(statistic, None)
-    if dense is None:
-        dense = memory.fits(source.dense_size(), _DENSE_SHARE)
-    return Distances(
-        table.names,
-        statistic.typical_count(),
-        table.family,
-        source.to_dense() if dense else source,
-    )
+    warn_of_duplicates(table.names, duplicate_columns(table.values))
+    source = _OnDemand(on_demand(table, statistics, centered), None)
+    return Distances(table.names, statistics.mean_pair_weight, table.family, source)
+
+
+def warn_of_duplicates(names: Sequence[str], pairs: Sequence[tuple[int, int]]) -> None:
+    """Warn of pairs of equal columns."""
+    if pairs:
+        warnings.warn(
+            "duplicate columns lie at distance 0 from each other: "
+            + listing([f"{names[a]} = {names[b]}" for a, b in pairs]),
+            DataWarning,
+            stacklevel=4,
+        )
 
 
 def as_distances(x: Any) -> Distances:
@@ -367,7 +338,7 @@ class _Dense:
 class _OnDemand:
     """A statistic, and which of its variables are meant (None for all)."""
 
-    statistic: Dependence
+    statistic: OnDemand
     chosen: NDArray[np.int64] | None
 
     def _r(self, rows: Index, columns: Index) -> FloatArray:
@@ -391,9 +362,9 @@ class _OnDemand:
     def distances(self, rows: Index, columns: Index) -> FloatArray:
         d = self._r(rows, columns)
         if d.size < _TILE * _TILE:
-            d = _to_distances(d, self.statistic)
+            d = self._to_distances(d)
         else:
-            in_parts(len(d), lambda part: _overwrite(d[part], self.statistic))
+            in_parts(len(d), lambda part: self._overwrite(d[part]))
         d[self._same(rows, columns)] = 0.0
         return d
 
@@ -413,9 +384,15 @@ class _OnDemand:
         return self.statistic.pairs(np.maximum(a, b), np.minimum(a, b))
 
     def distances_of(self, first: IntArray, second: IntArray) -> FloatArray:
-        d = _to_distances(self._r_of(first, second), self.statistic)
+        d = self._to_distances(self._r_of(first, second))
         d[first == second] = 0.0
         return d
+
+    def _to_distances(self, r: FloatArray) -> FloatArray:
+        return _to_distances(r, self.statistic.exponent, self.statistic.rounding)
+
+    def _overwrite(self, r: FloatArray) -> None:
+        r[...] = self._to_distances(r)
 
     def signs_of(self, first: IntArray, second: IntArray) -> NDArray[np.int8]:
         return _signs_of(self._r_of(first, second))
@@ -454,20 +431,18 @@ class _OnDemand:
             "CLGrouping (clnj, clrg), cl_blind and chow_liu do without it, from distances on "
             "demand: information_distances(X, dense=False)",
         )
-        if self.chosen is None:
-            d, precision = statistic.lower(), statistic.all_counts()
-        else:
-            d = statistic.block(self.chosen, self.chosen)
-            precision = statistic.counts(self.chosen, self.chosen)
+        every: Index = slice(None) if self.chosen is None else self.chosen
+        d = statistic.lower() if self.chosen is None else statistic.block(every, every)
+        precision = statistic.counts(every, every)
         if isinstance(precision, np.ndarray):
             precision = frozen(precision * statistic.precision)
         else:
             precision *= statistic.precision
-        signs = _finish(d, statistic)
+        signs = _finish(d, statistic.exponent, statistic.rounding)
         return _Dense(frozen(d), frozen(signs), precision, statistic.exponent)
 
 
-def _finish(r: FloatArray, statistic: Dependence) -> NDArray[np.int8]:
+def _finish(r: FloatArray, exponent: float, rounding: float) -> NDArray[np.int8]:
     """Turn the lower triangle of r into a whole matrix of distances, in place; return the signs.
 
     Tile by tile on threads: each tile is read once, and written to both sides of the diagonal.
@@ -485,7 +460,7 @@ def _finish(r: FloatArray, statistic: Dependence) -> NDArray[np.int8]:
         s = _signs_of(own)
         signs[rows, columns] = s
         signs[columns, rows] = s.T
-        d = _to_distances(own, statistic)
+        d = _to_distances(own, exponent, rounding)
         r[rows, columns] = d
         r[columns, rows] = d.T
 
@@ -493,19 +468,15 @@ def _finish(r: FloatArray, statistic: Dependence) -> NDArray[np.int8]:
     return signs
 
 
-def _to_distances(r: FloatArray, statistic: Dependence) -> FloatArray:
+def _to_distances(r: FloatArray, exponent: float, rounding: float) -> FloatArray:
     """Return −c·log|r|, with |r| between the weakest and exactly 1."""
     a = np.abs(r)
-    a[a > 1.0 - statistic.rounding] = 1.0  # duplicate columns
+    a[a > 1.0 - rounding] = 1.0  # duplicate columns
     np.maximum(a, WEAKEST, out=a)
     np.log(a, out=a)
-    a *= -statistic.exponent
+    a *= -exponent
     a += 0.0  # no −0.0
     return a
-
-
-def _overwrite(r: FloatArray, statistic: Dependence) -> None:
-    r[...] = _to_distances(r, statistic)
 
 
 def _signs_of(r: FloatArray) -> NDArray[np.int8]:

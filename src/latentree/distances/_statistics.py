@@ -1,22 +1,28 @@
-"""Statistics of data of any size: taken part by part, added up, and used in place of the data."""
+"""Sufficient statistics of data of any size: gathered part by part in one pass, and added up."""
 
 from __future__ import annotations
 
-import warnings
-from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from scipy import linalg
 
-from latentree.data import Parts, Schema, Table, listing, refuse_columns
-from latentree.distances._dependence import Dependence
-from latentree.distances._pairwise import common_cardinality, determinant_roots, information
-from latentree.distances._real import RealSums, Units
-from latentree.distances._states import DistinctRows, StateCounts, has_few_distinct_rows
-from latentree.errors import DataError, DataWarning
-from latentree.typing import FloatArray, Index, IntArray
+from latentree import _memory as memory
+from latentree.data import Parts, Schema, Table, refuse_columns
+from latentree.distances._sums import (
+    DistinctRows,
+    RealSums,
+    StateCounts,
+    Units,
+    has_few_distinct_rows,
+    state_widths,
+)
+from latentree.errors import DataError
+from latentree.typing import Family, FloatArray, IntArray
+
+DENSE_SHARE = 0.25
+"""Sums and distances of all pairs are held if they take at most this share of the memory left."""
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -28,10 +34,15 @@ class Statistics:
     Attributes
     ----------
     schema : Schema
+        Names, family and labels of the columns.
     n_rows : int
+        Number of rows.
+    n_counted : int
+        Number of rows with positive weight.
     total_weight : float
+        Sum of the weights of the rows.
     sums : RealSums or StateCounts
-        Of all pairs of columns.
+        Of columns, and of pairs of columns where these fit into memory.
     rows : DistinctRows or None
         Discrete data: the distinct rows, where they are few.
 
@@ -48,23 +59,36 @@ class Statistics:
 
     schema: Schema
     n_rows: int
+    n_counted: int
     total_weight: float
     sums: RealSums | StateCounts
     rows: DistinctRows | None = None
 
     @classmethod
     def of(cls, table: Table, like: Statistics | None = None) -> Statistics:
-        """Take the statistics of a table, in the units of others if they are to be added."""
-        if like is not None:
-            _check_same(table.schema, like.schema)
-            return part_statistics(table, like.plan)
-        return part_statistics(table, plan_of(table))
+        """Take the statistics of a table, in the units of others if they are to be added.
+
+        Parameters
+        ----------
+        table : Table
+            The rows.
+        like : Statistics, optional
+            Statistics of other rows of the same columns.
+
+        Returns
+        -------
+        Statistics
+        """
+        if like is None:
+            return part_statistics(table, plan_of(table))
+        _check_same(table.schema, like.schema)
+        return part_statistics(table, like.plan)
 
     @property
     def plan(self) -> Plan:
         """How the statistics were taken."""
         units = self.sums.units if isinstance(self.sums, RealSums) else None
-        return Plan(units, self.rows is not None)
+        return Plan(units, self.rows is not None, self.has_pairs)
 
     def __add__(self, other: Statistics) -> Statistics:
         _check_same(other.schema, self.schema)
@@ -72,10 +96,16 @@ class Statistics:
         return Statistics(
             self.schema,
             self.n_rows + other.n_rows,
+            self.n_counted + other.n_counted,
             self.total_weight + other.total_weight,
             self.sums + other.sums,  # type: ignore[operator]
             rows,
         )
+
+    def select(self, columns: IntArray, names: tuple[str, ...] | None = None) -> Statistics:
+        """Return the statistics of some columns, under other names if given."""
+        schema = self.schema.select(columns, names)
+        return replace(self, schema=schema, sums=self.sums.select(columns), rows=None)
 
     # What it says ---------------------------------------------------------------------------
 
@@ -90,102 +120,95 @@ class Statistics:
         return self.schema.names
 
     @property
-    def family(self) -> Any:
-        """How the columns are modelled."""
+    def family(self) -> Family:
+        """How the columns are modeled."""
         return self.schema.family
 
     @property
-    def cardinalities(self) -> Any:
-        """Number of states of every column."""
-        return self.schema.cardinalities
+    def has_pairs(self) -> bool:
+        """Whether the sums of all pairs of columns are held."""
+        sums = self.sums
+        return (sums.products if isinstance(sums, RealSums) else sums.pairs) is not None
 
-    @cached_property
+    @property
     def has_missing(self) -> bool:
-        """Whether any cell is missing in a row that counts."""
-        if isinstance(self.sums, RealSums):
-            return not self.sums.complete
-        return bool((self.sums.column_weights() < (1 - 1e-12) * self.total_weight).any())
+        """Whether any cell is missing."""
+        return not self.sums.complete
 
-    def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Means and standard deviations of real columns."""
-        assert isinstance(self.sums, RealSums)
-        return self.sums.moments()
+    @property
+    def rounding(self) -> float:
+        """How far from 1 rounding may leave |r| of a column and its copy."""
+        return rounding(self.n_rows)
 
     def column_weights(self) -> FloatArray:
         """Weight of the rows in which each column is present."""
         return self.sums.column_weights()
 
-    def dependence(self, centred: bool = True) -> Dependence:
-        """Return the signed dependence r of all pairs, as for a table."""
-        if isinstance(self.sums, RealSums):
-            return _RealDependence(self, self.sums, centred)
-        return _StateDependence(self, self.sums)
+    @cached_property
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Means and standard deviations of real columns, over their present cells."""
+        assert isinstance(self.sums, RealSums)
+        return self.sums.moments()
 
-    def mutual_information(self) -> FloatArray:
-        """Mutual information of all pairs of discrete columns, in nats."""
-        assert isinstance(self.sums, StateCounts)
-        return information(self.sums.counts, self.sums.starts[:-1], self.sums.starts[:-1])
+    @cached_property
+    def correlation_root(self) -> FloatArray:
+        """L with L·Lᵀ = R, the correlations of real columns without gaps: one row a column.
 
-    def equivalent_table(self) -> Table | None:
-        """Return a small weighted table on which every model has the same likelihood.
-
-        For real columns without gaps it has 2m rows with the means and covariances of all; for
-        discrete ones it holds the distinct rows. None where statistics do not suffice.
+        By Cholesky's factorization with pivots, which ends at the rank of R.
         """
-        if isinstance(self.sums, RealSums):
-            if not self.sums.complete:
-                return None
-            return Table(*_split(self.sums.same_moments(), self.schema))
-        if self.rows is None or self.rows.codes is None:
-            return None
-        return Table(self.rows.codes, self.schema, self.rows.weights)
+        assert isinstance(self.sums, RealSums)
+        r = np.clip(self.sums.correlations(), -1.0, 1.0)
+        np.fill_diagonal(r, 1.0)
+        factor, pivots, rank, _ = linalg.lapack.dpstrf(r, lower=1)
+        root = np.empty((len(r), rank))
+        root[pivots - 1] = np.tril(factor)[:, :rank]
+        return root
+
+    @cached_property
+    def mean_pair_weight(self) -> float:
+        """Weight of the rows of a pair of columns; its mean where cells are missing."""
+        if not self.has_missing or self.n_columns < 2:
+            return self.total_weight
+        if not self.has_pairs:  # as if cells were missing independently
+            share = self.column_weights() / self.total_weight
+            others = share.sum() - share
+            return float(self.total_weight * (share * others).sum() / _n_pairs(share.size))
+        weights = np.asarray(self.sums.pair_weights())
+        return float((weights.sum() - np.trace(weights)) / _n_pairs(self.n_columns))
 
     def require_learnable(self, min_rows: int = 2) -> None:
-        """Raise when nothing can be learned from some column; warn of duplicate columns."""
-        if self.n_rows < min_rows:
-            raise DataError(f"there are {self.n_rows} row(s), but learning needs {min_rows}")
+        """Raise an error when nothing can be learned from the rows, or from some column."""
+        if self.n_counted < min_rows:
+            of = "" if self.n_counted == self.n_rows else " with positive weight"
+            raise DataError(
+                f"the table has {self.n_counted} row(s){of}, but learning needs {min_rows}"
+            )
         if self.total_weight < min_rows:
             raise DataError(
                 f"the weights sum to {self.total_weight:g}, but a weight counts rows and learning "
-                f"needs {min_rows}: scale them"
+                f"needs {min_rows}: scale them, for instance to sum to the {self.n_counted} rows"
             )
-        if isinstance(self.sums, RealSums):
-            empty = self.sums.column_weights() <= 0
-            constant = self.sums.is_constant()
-        else:
-            empty = self.sums.column_weights() <= 0
-            seen = (np.diagonal(self.sums.counts) > 0).astype(np.int64)
-            constant = np.add.reduceat(seen, self.sums.starts[:-1]) < 2
+        empty = self.sums.is_empty()
         refuse_columns(self.names, empty, "has no value at all", "have no value at all")
-        refuse_columns(self.names, ~empty & constant, "is constant", "are constant")
-        if isinstance(self.sums, RealSums):
-            self._check_size()
-
-    def _check_size(self) -> None:
-        assert isinstance(self.sums, RealSums)
-        bad = np.flatnonzero(~np.isfinite(np.diagonal(self.sums.products)))
-        if bad.size:
-            name = self.names[int(bad[0])]
+        constant = ~empty & self.sums.is_constant()
+        refuse_columns(self.names, constant, "is constant", "are constant")
+        too_large = np.flatnonzero(~self.sums.is_finite())
+        if too_large.size:
+            name = self.names[int(too_large[0])]
             raise DataError(f"the values of column {name!r} are too large to be summed: rescale it")
-
-    def warn_of_duplicates(self, r: FloatArray, rounding: float) -> None:
-        """Warn of columns that are copies of others, by the dependence r of all pairs."""
-        same = np.argwhere(np.tril(r >= 1.0 - rounding, -1))
-        if same.size:
-            pairs = [f"{self.names[b]} = {self.names[a]}" for a, b in same.tolist()]
-            warnings.warn(
-                f"duplicate columns lie at distance 0 from each other: {listing(pairs)}",
-                DataWarning,
-                stacklevel=3,
-            )
 
     def __repr__(self) -> str:
         size = f"{self.n_rows} rows × {self.n_columns} columns"
         return f"Statistics({size}, {self.family})"
 
 
-def _split(rows: tuple[FloatArray, FloatArray], schema: Schema) -> tuple[Any, Schema, Any]:
-    return rows[0], schema, rows[1]
+def _n_pairs(m: int) -> float:
+    return m * (m - 1.0)
+
+
+def rounding(n_rows: int) -> float:
+    """Return how far from 1 rounding may leave |r| of a column and its copy."""
+    return _EPS * max(64.0, n_rows / 8)
 
 
 def _check_same(mine: Schema, wanted: Schema) -> None:
@@ -201,132 +224,87 @@ def _check_same(mine: Schema, wanted: Schema) -> None:
 
 @dataclass(frozen=True)
 class Plan:
-    """What every part must do alike: units of real columns, and whether rows are told apart."""
+    """What every part must do alike.
+
+    Attributes
+    ----------
+    units : Units or None
+        In which real columns are summed.
+    distinct : bool
+        Whether distinct rows are kept.
+    pairs : bool
+        Whether pairs of columns are summed.
+    """
 
     units: Units | None
     distinct: bool
+    pairs: bool = True
 
 
-def plan_of(table: Table) -> Plan:
-    """Return how to take the statistics of data that begins with this table."""
+def plan_of(table: Table, pairs: bool = True) -> Plan:
+    """Return how to take the statistics of data that begins with this table.
+
+    Parameters
+    ----------
+    table : Table
+        The first part of the rows.
+    pairs : bool
+        Whether to sum pairs of columns.
+
+    Returns
+    -------
+    Plan
+    """
     if table.family == "gaussian":
-        return Plan(Units.of(table), False)
-    return Plan(None, has_few_distinct_rows(table))
+        return Plan(Units.of(table), False, pairs)
+    return Plan(None, has_few_distinct_rows(table), pairs)
 
 
 def part_statistics(table: Table, plan: Plan) -> Statistics:
-    """Take the statistics of one part: the function that an engine runs on every part."""
+    """Take the statistics of one part: the function that an engine runs on every part.
+
+    Parameters
+    ----------
+    table : Table
+        The rows of the part.
+    plan : Plan
+        The same for all parts, from :func:`plan_of` of the first.
+
+    Returns
+    -------
+    Statistics
+        Of different parts they add up.
+    """
+    weights = table.weights
+    n_counted = table.n_rows if weights is None else int(np.count_nonzero(weights))
+    facts = (table.schema, table.n_rows, n_counted, table.total_weight)
     if plan.units is not None:
-        sums: Any = RealSums.of(table, plan.units)
-        return Statistics(table.schema, table.n_rows, table.total_weight, sums)
+        return Statistics(*facts, RealSums.of(table, plan.units, plan.pairs))
     rows = DistinctRows.of(table) if plan.distinct else None
-    return Statistics(table.schema, table.n_rows, table.total_weight, StateCounts.of(table), rows)
+    return Statistics(*facts, StateCounts.of(table, plan.pairs), rows)
 
 
-def gather(parts: Parts) -> Statistics:
-    """Take the statistics of all parts, in one pass; only once of the same parts."""
-    if "statistics" not in parts.known:
-        plan = parts.tables.one(0, plan_of)
-        parts.known["statistics"] = parts.tables.total(part_statistics, plan)
-    found: Statistics = parts.known["statistics"]
-    return found
+def gather(parts: Parts, pairs: bool | None = None) -> Statistics:
+    """Take the statistics of all parts, in one pass.
+
+    Parameters
+    ----------
+    parts : Parts
+        The rows.
+    pairs : bool, optional
+        Whether to sum pairs of columns; by default if they fit into memory.
+
+    Returns
+    -------
+    Statistics
+    """
+    if pairs is None:
+        pairs = memory.fits(pair_bytes(parts.schema), DENSE_SHARE)
+    plan = parts.tables.one(0, plan_of, pairs)
+    return parts.tables.total(part_statistics, plan)
 
 
-# Dependence -------------------------------------------------------------------------------------
-
-
-class _Accumulated(Dependence):
-    """The dependence of pairs, from statistics, which have m × m numbers anyway."""
-
-    def __init__(self, statistics: Statistics) -> None:
-        self.statistics = statistics
-        self.n_variables = statistics.n_columns
-
-    @property
-    def rounding(self) -> float:
-        """How far from 1 rounding may leave |r| of a column and its copy."""
-        return _EPS * max(64.0, self.statistics.n_rows / 8)
-
-    @abstractmethod
-    def _all(self) -> FloatArray:
-        """Return r of all pairs."""
-
-    @cached_property
-    def _r(self) -> FloatArray:
-        r = self._all()
-        self.statistics.warn_of_duplicates(r, self.rounding)
-        return r
-
-    def block(self, rows: Index, columns: Index) -> FloatArray:
-        """Return r of ``rows`` × ``columns``, 0 where a pair tells nothing."""
-        return self._r[rows][:, columns].copy()
-
-    def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
-        """Return r of pairs."""
-        return self._r[first, second]
-
-    def lower(self) -> FloatArray:
-        """Return r of all pairs."""
-        return self._r.copy()
-
-    def counts(self, rows: Index, columns: Index) -> float | FloatArray:
-        """Total weight of the rows that each pair is taken over: one number if all the same."""
-        if not self.statistics.has_missing:
-            return self.statistics.total_weight
-        return self._pair_weights[rows][:, columns]
-
-    def pair_counts(self, first: IntArray, second: IntArray) -> float | FloatArray:
-        """Total weight of the rows of pairs: one number if all the same."""
-        if not self.statistics.has_missing:
-            return self.statistics.total_weight
-        return self._pair_weights[first, second]
-
-    @cached_property
-    def _pair_weights(self) -> FloatArray:
-        sums = self.statistics.sums
-        if isinstance(sums, StateCounts):
-            return sums.pair_weights()
-        assert isinstance(sums.weight, np.ndarray)
-        return sums.weight
-
-    def typical_count(self) -> float:
-        """Return the mean total weight of the rows of a pair."""
-        m = self.n_variables
-        if not self.statistics.has_missing or m < 2:
-            return self.statistics.total_weight
-        weights = self._pair_weights
-        return float((weights.sum() - np.trace(weights)) / (m * (m - 1.0)))
-
-
-class _RealDependence(_Accumulated):
-    """Correlations of real columns."""
-
-    def __init__(self, statistics: Statistics, sums: RealSums, centred: bool) -> None:
-        super().__init__(statistics)
-        self._sums = sums
-        self._centred = centred
-
-    def _all(self) -> FloatArray:
-        return self._sums.correlations() if self._centred else self._sums.cosines()
-
-
-class _StateDependence(_Accumulated):
-    """Roots of determinants, or agreement in the symmetric family."""
-
-    def __init__(self, statistics: Statistics, sums: StateCounts) -> None:
-        super().__init__(statistics)
-        k = common_cardinality(statistics)
-        self.n_states = k
-        self.exponent = k - 1.0
-        self.precision = k - 1.0 if statistics.family == "symmetric" else 1.0
-        self._sums = sums
-
-    def _all(self) -> FloatArray:
-        joint = self._sums.joint(self.n_states)
-        if self.statistics.family != "symmetric":
-            return determinant_roots(joint)
-        k = self.n_states
-        same = np.einsum("ikjk->ij", joint)
-        n = joint.sum(axis=(1, 3))
-        share = np.divide(same, n, out=np.full_like(same, 1.0 / k), where=n > 0)
-        return np.asarray((k * share - 1.0) / (k - 1.0))
+def pair_bytes(schema: Schema) -> float:
+    """Return about how many bytes the sums and distances of all pairs take."""
+    states = 1.0 if schema.family == "gaussian" else float(np.mean(state_widths(schema))) - 1.0
+    return (8.0 * states**2 + 9.0) * schema.n_columns**2

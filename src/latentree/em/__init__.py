@@ -5,19 +5,18 @@ acceleration, stopping and reports; each family of models supplies the steps.
 """
 
 from latentree.em._discrete import FLOOR, DiscreteProblem
-from latentree.em._driver import Budget, Driver
+from latentree.em._driver import Budget, Driver, Problem
 from latentree.em._fit import (
     Fitted,
     TreeModel,
-    condensed,
     fit_parameters,
     hidden_states,
     make_problem,
-    maximise,
+    matched,
+    maximize,
     start_points,
-    table_of,
 )
-from latentree.em._gaussian import GaussianProblem, column_moments
+from latentree.em._gaussian import MomentProblem, RowProblem
 from latentree.em._report import FitReport
 from latentree.em._starts import random_discrete_start
 
@@ -28,15 +27,15 @@ __all__ = [
     "Driver",
     "FitReport",
     "Fitted",
-    "GaussianProblem",
+    "MomentProblem",
+    "Problem",
+    "RowProblem",
     "TreeModel",
-    "column_moments",
-    "condensed",
     "fit_parameters",
     "hidden_states",
     "make_problem",
-    "maximise",
+    "matched",
+    "maximize",
     "random_discrete_start",
     "start_points",
-    "table_of",
 ]

@@ -11,15 +11,15 @@ import json
 import time
 import zipfile
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from latentree._writing import replacing
-from latentree.data import Table
 from latentree.distances import Statistics
-from latentree.em._driver import Progressing, Run
+from latentree.em._driver import DriverState, Run
 from latentree.errors import FileError
 from latentree.tree import Tree
 from latentree.typing import PathLike
@@ -43,7 +43,7 @@ class Checkpoint:
         """Whether there is something to go on from."""
         return self.path.exists()
 
-    def load(self) -> Progressing | None:
+    def load(self) -> DriverState | None:
         """Return the state that was saved; None if there is no file yet.
 
         Raises
@@ -74,7 +74,7 @@ class Checkpoint:
             )
             for i, entry in enumerate(about["runs"])
         ]
-        return Progressing(runs, about["n_steps"], about["final"])
+        return DriverState(runs, about["n_steps"], about["final"])
 
     def _read(self) -> tuple[dict[str, Any], dict[str, Any]]:
         try:
@@ -91,7 +91,7 @@ class Checkpoint:
             raise FileError(f"{self.path}: is no checkpoint, or is damaged: {error}") from None
         return arrays, about
 
-    def save(self, state: Progressing, now: bool = False) -> None:
+    def save(self, state: DriverState, now: bool = False) -> None:
         """Write the state, all or nothing; if it is time, or at once."""
         if not now and time.monotonic() - self._saved < self.every:
             return
@@ -137,14 +137,11 @@ def fingerprint(*arrays: Any) -> str:
     return digest.hexdigest()
 
 
-def data_fingerprint(table: Table | Statistics) -> str:
-    """Fingerprint of the values and weights of a table, or of the statistics of parts."""
-    if isinstance(table, Statistics):
-        sums = [value for value in vars(table.sums).values() if isinstance(value, np.ndarray)]
-        return fingerprint(np.array([table.n_rows, table.total_weight]), *sums)
-    values = table.values
-    parts = [values.indptr, values.indices] if table.is_sparse else [values]
-    return fingerprint(*parts, *([] if table.weights is None else [table.weights]))
+def data_fingerprint(statistics: Statistics) -> str:
+    """Fingerprint of the sums over all rows."""
+    sums = [getattr(statistics.sums, each.name) for each in fields(statistics.sums)]
+    arrays = [value for value in sums if isinstance(value, np.ndarray)]
+    return fingerprint(np.array([statistics.n_rows, statistics.total_weight]), *arrays)
 
 
 def tree_fingerprint(tree: Tree) -> str:

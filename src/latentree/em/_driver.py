@@ -12,15 +12,16 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from latentree.tree import Tree
 from latentree.typing import FloatArray, Progress
 
 
 class Step(NamedTuple):
-    """What one expectation and maximisation give."""
+    """What one expectation and maximization give."""
 
     log_likelihood: float
     """At the point stepped from."""
@@ -30,13 +31,25 @@ class Step(NamedTuple):
 
 
 class Problem(Protocol):
-    """A likelihood to maximise; points are vectors, in coordinates where jumps make sense."""
+    """A likelihood to maximize; points are vectors, in coordinates where jumps make sense."""
+
+    tree: Tree
+    total_weight: float
+    """Weight of the rows."""
+    is_closed_form: bool
+    """Whether the first step ends at the maximum."""
 
     def step(self, point: FloatArray) -> Step:
-        """Run one expectation and maximisation."""
+        """Run one expectation and maximization."""
 
     def admissible(self, point: FloatArray, near: FloatArray) -> FloatArray:
         """Return a point that is a model, close to ``point``; ``near`` is one."""
+
+    def point(self, model: Any) -> FloatArray:
+        """Return the point of a model on the same tree."""
+
+    def model(self, point: FloatArray) -> Any:
+        """Return the model at a point."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +95,7 @@ class Run:
 
 
 @dataclass
-class Progressing:
+class DriverState:
     """Everything that a driver needs to go on: a checkpoint holds it."""
 
     runs: list[Run]
@@ -91,13 +104,13 @@ class Progressing:
     """Which run goes on to the end; −1 while all are on their short way."""
 
 
-class Keeper(Protocol):
+class StateKeeper(Protocol):
     """Keeps the state of a driver."""
 
-    def load(self) -> Progressing | None:
+    def load(self) -> DriverState | None:
         """Return the state that was kept, if there is any."""
 
-    def save(self, state: Progressing, now: bool = False) -> None:
+    def save(self, state: DriverState, now: bool = False) -> None:
         """Keep the state; it may wait for a better time unless ``now``."""
 
 
@@ -127,19 +140,19 @@ class Driver:
         problem: Problem,
         budget: Budget,
         progress: Progress | None = None,
-        keeper: Keeper | None = None,
+        keeper: StateKeeper | None = None,
     ) -> None:
         self.problem = problem
         self.budget = budget
         self.progress = progress
         self.keeper = keeper
         self.deadline = time.monotonic() + budget.time_limit
-        self.state = Progressing([])
+        self.state = DriverState([])
 
-    def maximise(self, starts: Sequence[FloatArray]) -> Outcome:
+    def maximize(self, starts: Sequence[FloatArray]) -> Outcome:
         """Return the best run; an interrupt or the end of the time leaves the best so far."""
         kept = self.keeper.load() if self.keeper is not None else None
-        self.state = kept or Progressing([Run(start) for start in starts])
+        self.state = kept or DriverState([Run(start) for start in starts])
         runs = self.state.runs
         interrupted = ""
         try:

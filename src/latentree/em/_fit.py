@@ -1,4 +1,4 @@
-"""From a tree and a table to a fitted model."""
+"""From a tree and data to a fitted model."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latentree.data import Parts, Schema, Table, as_table, cut_table
-from latentree.distances import Statistics, gather, information_distances
+from latentree.data import Table
+from latentree.distances import Sample, as_sample
 from latentree.em import _starts as starts
-from latentree.em._checkpoint import Checkpoint, data_fingerprint, fingerprint, tree_fingerprint
+from latentree.em._checkpoint import (
+    Checkpoint,
+    data_fingerprint,
+    fingerprint,
+    tree_fingerprint,
+)
 from latentree.em._discrete import DiscreteProblem, SymmetricProblem
-from latentree.em._driver import Budget, Driver, Keeper
-from latentree.em._gaussian import GaussianProblem, column_moments
+from latentree.em._driver import Budget, Driver, Problem, StateKeeper
+from latentree.em._gaussian import RowProblem, gaussian_problem
 from latentree.em._report import FitReport
 from latentree.em._stepwise import stepwise_starts
 from latentree.errors import DataError, ModelError
@@ -100,51 +105,49 @@ def fit_parameters(
     True
     """
     clock = time.perf_counter()
-    data = data_of(tree, X, family, weights, in_parts=method == "stepwise")
+    sample = matched(tree, as_sample(X, family, weights, min_rows=1))
     if method == "distances":
-        model = _from_distances(tree, data.table)
-        report = _report(model, data, method="distances")
+        model = _from_distances(tree, sample)
+        report = _report(model, sample)
     elif method in ("ml", "stepwise"):
         if n_states is None and isinstance(start, DiscreteTreeModel):
             n_states = start.n_states[tree.n_observed :]
-        problem = make_problem(tree, data.table, n_states, prior_weight, data.parts)
+        problem = make_problem(tree, sample, n_states, prior_weight)
         budget = budget or Budget()
         keeper = None
         if checkpoint is not None:
             seed = random_state if isinstance(random_state, int) else None
             keeper = _keeper(
-                checkpoint, problem, data.table, budget, start, method=method,
+                checkpoint, problem, sample, budget, start, method=method,
                 n_starts=n_starts, prior_weight=float(prior_weight), random_state=seed,
             )  # fmt: skip
         points: list[FloatArray] = []
         if keeper is None or not keeper.exists():
             rng = np.random.default_rng(random_state)
-            points = start_points(problem, data.table, start, n_starts, rng)
-            if method == "stepwise":
+            points = start_points(problem, sample, start, n_starts, rng)
+            if method == "stepwise" and isinstance(problem, DiscreteProblem | RowProblem):
                 points = stepwise_starts(problem, points, rng)
-        model, report = maximise(problem, data.table, points, budget, progress, keeper)
+        model, report = maximize(problem, points, budget, progress, keeper)
     else:
         raise ModelError(f"method is {method!r}, but must be 'ml', 'stepwise' or 'distances'")
     return Fitted(model, report.timed(time.perf_counter() - clock))
 
 
-def maximise(
-    problem: Any,
-    table: Table | Statistics,
+def maximize(
+    problem: Problem,
     points: Sequence[FloatArray],
     budget: Budget | None = None,
     progress: Progress | None = None,
-    keeper: Keeper | None = None,
+    keeper: StateKeeper | None = None,
 ) -> Fitted:
     """Run EM from the given points."""
-    outcome = Driver(problem, budget or Budget(), progress, keeper).maximise(points)
+    outcome = Driver(problem, budget or Budget(), progress, keeper).maximize(points)
     model = problem.model(outcome.best.point)
-    closed = problem.tree.n_hidden == 0 and not table.has_missing
     report = FitReport(
-        method="closed form" if closed else "em",
+        method="closed form" if problem.is_closed_form else "em",
         log_likelihood=problem.step(outcome.best.point).log_likelihood,
         n_parameters=model.n_parameters,
-        n_samples=table.total_weight,
+        n_samples=problem.total_weight,
         converged=outcome.best.converged,
         log_likelihoods=tuple(outcome.best.trace),
         n_steps=outcome.n_steps,
@@ -156,17 +159,17 @@ def maximise(
 
 def _keeper(
     path: PathLike,
-    problem: Any,
-    table: Table | Statistics,
+    problem: Problem,
+    sample: Sample,
     budget: Budget,
     start: TreeModel | None,
     **settings: Any,
 ) -> Checkpoint:
     """Return the checkpoint of a fit, which knows what the fit depends on."""
     identity = {
-        "data": data_fingerprint(table),
+        "data": data_fingerprint(sample.statistics),
         "tree": tree_fingerprint(problem.tree),
-        "family": table.family,
+        "family": sample.family,
         "states": getattr(problem, "n_states", np.empty(0)).tolist(),
         "start": None if start is None else fingerprint(problem.point(start)),
         **settings,
@@ -177,12 +180,14 @@ def _keeper(
     return Checkpoint(path, identity)
 
 
-def _report(model: TreeModel, data: Data, method: str) -> FitReport:
-    if data.parts is None:
-        log_likelihood = model.total_log_likelihood(data.table)
+def _report(model: TreeModel, sample: Sample) -> FitReport:
+    """Report of parameters that follow from distances."""
+    if sample.is_summed:
+        problem = gaussian_problem(model.tree, sample)
+        log_likelihood = problem.step(problem.point(model)).log_likelihood  # type: ignore[arg-type]
     else:
-        log_likelihood = data.parts.tables.total(part_log_likelihood, model)
-    return FitReport(method, log_likelihood, model.n_parameters, data.table.total_weight)
+        log_likelihood = sample.rows.tables.total(part_log_likelihood, model)
+    return FitReport("distances", log_likelihood, model.n_parameters, sample.total_weight)
 
 
 def part_log_likelihood(table: Table, model: TreeModel) -> float:
@@ -193,65 +198,12 @@ def part_log_likelihood(table: Table, model: TreeModel) -> float:
 # What goes in -----------------------------------------------------------------------------------
 
 
-MOST_COLUMNS = 4_096
-"""Of tables that are condensed: the products of all pairs are held in memory."""
-
-
-class Data(NamedTuple):
-    """A table, or the statistics of data in parts beside the parts."""
-
-    table: Table | Statistics
-    parts: Parts | None = None
-
-
-def data_of(
-    tree: Tree,
-    X: Any,
-    family: str = "auto",
-    weights: ArrayLike | None = None,
-    in_parts: bool = False,
-) -> Data:
-    """Return the data of a tree's observed nodes, columns in their order.
-
-    Where a small table has the same likelihood it takes the place of the data, unless ``in_parts``.
-    """
-    if not isinstance(X, Parts):
-        table = table_of(tree, X, family, weights)
-        if not in_parts:
-            return Data(condensed(table))
-        X = cut_table(table)
-    elif weights is not None:
-        X = X.weighted(weights)
-    columns = _matching(tree, X.names)
-    if columns is not None:
-        X = X.with_columns(columns, tree.names[: tree.n_observed])
-    statistics = gather(X)
-    statistics.require_learnable(min_rows=1)
-    small = None if in_parts else statistics.equivalent_table()
-    return Data(statistics, X) if small is None else Data(small)
-
-
-def condensed(table: Table) -> Table:
-    """Return a table with fewer rows on which every model has the same likelihood, if that pays.
-
-    It does for real columns without gaps and many more rows than columns: n rows become 2m, for
-    one product of the columns, where EM takes dozens of passes over the rows.
-    """
-    few = table.n_columns <= MOST_COLUMNS and table.n_rows > 4 * table.n_columns
-    if table.family != "gaussian" or table.has_missing or not few:
-        return table
-    small = gather(cut_table(table)).equivalent_table()
-    return table if small is None else small
-
-
-def table_of(tree: Tree, X: Any, family: str = "auto", weights: ArrayLike | None = None) -> Table:
-    """Return the data of a tree's observed nodes, columns in their order."""
-    table = as_table(X, family, weights=weights)
-    columns = _matching(tree, table.names)
-    table.require_learnable(min_rows=1)
+def matched(tree: Tree, sample: Sample) -> Sample:
+    """Return a sample whose columns are the tree's observed nodes, in their order."""
+    columns = _matching(tree, sample.names)
     if columns is None:
-        return table
-    return _with_columns(table, columns, tree.names[: tree.n_observed])
+        return sample
+    return sample.renamed(np.array(columns), tree.names[: tree.n_observed])
 
 
 def _matching(tree: Tree, given: tuple[str, ...]) -> list[int] | None:
@@ -273,31 +225,20 @@ def _matching(tree: Tree, given: tuple[str, ...]) -> list[int] | None:
     return [place[name] for name in names]
 
 
-def _with_columns(table: Table, columns: Sequence[int], names: tuple[str, ...]) -> Table:
-    schema = Schema(names, table.family, tuple(table.schema.labels[c] for c in columns))
-    in_order = list(columns) == list(range(table.n_columns))
-    values = table.values if in_order else table.values[:, list(columns)]
-    return Table(values, schema, table.weights)
-
-
 def make_problem(
-    tree: Tree,
-    table: Table | Statistics,
-    n_states: HiddenStates = None,
-    prior_weight: float = 0.0,
-    parts: Parts | None = None,
+    tree: Tree, sample: Sample, n_states: HiddenStates = None, prior_weight: float = 0.0
 ) -> Any:
-    """Return the likelihood of a table, or of parts, under a tree, as the EM driver sees it."""
-    if table.family == "gaussian":
-        return GaussianProblem(tree, table, parts)
-    states = hidden_states(tree, table, n_states)
-    kind = SymmetricProblem if table.family == "symmetric" else DiscreteProblem
-    return kind(tree, states, table, prior_weight, parts)
+    """Return the likelihood of a sample under a tree, as the EM driver sees it."""
+    if sample.family == "gaussian":
+        return gaussian_problem(tree, sample)
+    states = hidden_states(tree, sample, n_states)
+    kind = SymmetricProblem if sample.family == "symmetric" else DiscreteProblem
+    return kind(tree, states, sample, prior_weight)
 
 
-def hidden_states(tree: Tree, table: Table | Statistics, n_states: HiddenStates) -> IntArray:
+def hidden_states(tree: Tree, sample: Sample, n_states: HiddenStates) -> IntArray:
     """Return the numbers of states of all nodes: those of the data, and the hidden ones'."""
-    usual = int(np.bincount(table.cardinalities).argmax())
+    usual = int(np.bincount(sample.cardinalities).argmax())
     hidden = np.full(tree.n_hidden, usual, np.int64)
     if isinstance(n_states, Mapping):
         for node, count in n_states.items():
@@ -311,29 +252,29 @@ def hidden_states(tree: Tree, table: Table | Statistics, n_states: HiddenStates)
         hidden[:] = n_states
     if hidden.min(initial=1) < 1:
         raise ModelError(f"a hidden node cannot have {hidden.min()} states")
-    if table.family == "symmetric" and (hidden != usual).any():
+    if sample.family == "symmetric" and (hidden != usual).any():
         raise ModelError(f"in a symmetric model every node has the data's {usual} states")
-    return np.concatenate([table.cardinalities, hidden])
+    return np.concatenate([sample.cardinalities, hidden])
 
 
 # Where it starts --------------------------------------------------------------------------------
 
 
-def _from_distances(tree: Tree, table: Table | Statistics) -> TreeModel:
-    if table.family == "discrete":
+def _from_distances(tree: Tree, sample: Sample) -> TreeModel:
+    if sample.family == "discrete":
         raise ModelError(
             "the parameters of general discrete models do not follow from distances: use 'ml'"
         )
-    signs = starts.edge_signs(tree, information_distances(table))
-    if table.family == "gaussian":
-        return GaussianTreeModel.from_distances(tree, signs, *column_moments(table))
-    n_states = int(table.cardinalities[0])
-    return DiscreteTreeModel.from_distances(tree, n_states, signs, table.schema.labels)
+    signs = starts.edge_signs(tree, sample.distances)
+    if sample.family == "gaussian":
+        return GaussianTreeModel.from_distances(tree, signs, *sample.statistics.moments)
+    n_states = int(sample.cardinalities[0])
+    return DiscreteTreeModel.from_distances(tree, n_states, signs, sample.schema.labels)
 
 
 def start_points(
     problem: Any,
-    table: Table | Statistics,
+    sample: Sample,
     start: TreeModel | None,
     n_starts: int,
     rng: np.random.Generator,
@@ -341,11 +282,11 @@ def start_points(
     """Return where EM starts: at a model, or from the distances and at random."""
     if start is not None:
         return [problem.point(start)]
-    if table.family == "discrete":
+    if sample.family == "discrete":
         first = starts.surrogate_start(problem, rng)
     else:
-        first = problem.point(_from_distances(problem.tree, table))
-    draw = _RANDOM_STARTS[table.family]
+        first = problem.point(_from_distances(problem.tree, sample))
+    draw = _RANDOM_STARTS[sample.family]
     return [first, *(draw(problem, rng) for _ in range(n_starts - 1))]
 
 

@@ -1,9 +1,13 @@
 """EM for Gaussian trees: expected moments, turned into means, scales and correlations.
 
 With all nodes seen, the likelihood of a Gaussian tree is highest where means, variances and the
-correlations of edges are those of the data; so with hidden nodes a step sets them to the expected
-moments. Hidden nodes are then brought back to mean 0 and variance 1, which changes nothing of the
-distribution of the observed ones (parameter expansion; it makes steps longer).
+correlations of edges are those of the data; so with hidden nodes an M-step sets them to the
+expected moments. Hidden nodes are then brought back to mean 0 and variance 1, which changes
+nothing of the distribution of the observed ones (parameter expansion; it makes steps longer).
+
+Without gaps means and scales are those of the columns, and only correlations are left to be found:
+:class:`MomentProblem` works on the moments of the columns, whatever the number of rows. With gaps
+every row counts: :class:`RowProblem`.
 """
 
 from __future__ import annotations
@@ -15,10 +19,11 @@ import numpy as np
 
 from latentree._kernels import threads
 from latentree._kernels.inference import gaussian as kernels
-from latentree.data import Parts, Pieces, Table
-from latentree.distances import Statistics
+from latentree._kernels.inference import moments as moment_kernels
+from latentree.data import Table
+from latentree.distances import Sample
 from latentree.em._driver import Step
-from latentree.inference import ExpectedCounts, chunks
+from latentree.inference import ExpectedCounts
 from latentree.models import GaussianTreeModel, in_order
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
@@ -26,7 +31,76 @@ from latentree.typing import FloatArray, IntArray
 LARGEST_Z = 8.0
 """Correlations stay below tanh(8) = 1 − 2e-7: a perfect one has no density."""
 
-_PARTS = 16
+MOST_COLUMNS = 4_096
+"""Of more columns the root of their correlations takes longer than passes over the rows."""
+
+_CHUNKS = 16  # of rows that run on threads
+_WIDTH = 32  # entries of the columns' vectors that run side by side: they fit into the cache
+
+
+def gaussian_problem(tree: Tree, sample: Sample) -> MomentProblem | RowProblem:
+    """Return the likelihood of real columns, from moments where these suffice."""
+    if sample.is_summed and sample.n_columns <= MOST_COLUMNS:
+        return MomentProblem(tree, sample)
+    return RowProblem(tree, sample)
+
+
+class MomentProblem:
+    """The likelihood of real columns without gaps under a tree, as the EM driver sees it.
+
+    A point holds the correlations as z = atanh ρ, one a node. A step costs O(nodes · columns).
+    """
+
+    def __init__(self, tree: Tree, sample: Sample) -> None:
+        self.tree = tree
+        self.total_weight = sample.total_weight
+        self.is_closed_form = tree.n_hidden == 0
+        self.center, self.spread = sample.statistics.moments
+        root = sample.statistics.correlation_root
+        self._vectors = [
+            np.ascontiguousarray(root[:, start : start + _WIDTH])
+            for start in range(0, root.shape[1], _WIDTH)
+        ]
+        constant = 0.5 * (np.log(2.0 * np.pi) + 1.0) + np.log(self.spread)
+        self._own = -self.total_weight * float(constant.sum())
+
+    def step(self, point: FloatArray) -> Step:
+        """Expected moments of both ends of every edge, and the correlations they give."""
+        tree, rho = self.tree, np.tanh(point)
+        g = moment_kernels.reliabilities(tree.order, tree.parent, rho, tree.n_observed)
+
+        def products(vectors: FloatArray) -> FloatArray:
+            out = np.zeros((tree.n_nodes, 3))
+            moment_kernels.products(tree.order, tree.parent, rho, g, vectors, out)
+            return out
+
+        sums = sum(threads.run(products, self._vectors), start=np.zeros((tree.n_nodes, 3)))
+        following = np.zeros(tree.n_nodes)
+        value = moment_kernels.finish(
+            tree.order, tree.parent, rho, tree.n_observed, g, sums, following
+        )
+        log_likelihood = self.total_weight * float(value) + self._own
+        return Step(log_likelihood, log_likelihood, np.arctanh(following))
+
+    def admissible(self, point: FloatArray, near: FloatArray) -> FloatArray:
+        """Every point is a model; correlations are kept from one."""
+        return np.clip(point, -LARGEST_Z, LARGEST_Z)
+
+    def point(self, model: GaussianTreeModel) -> FloatArray:
+        """Correlations of a model on the same tree."""
+        return _to_z(model.correlations)
+
+    def model(self, point: FloatArray) -> GaussianTreeModel:
+        """Return the model at a point, hidden nodes turned the way of the data."""
+        return GaussianTreeModel(self.tree, np.tanh(point), self.center, self.spread).oriented()
+
+
+def _to_z(rho: FloatArray) -> FloatArray:
+    limit = np.tanh(LARGEST_Z)
+    return np.asarray(np.arctanh(np.clip(rho, -limit, limit)))
+
+
+# Rows with gaps ---------------------------------------------------------------------------------
 
 
 class Rows(NamedTuple):
@@ -46,7 +120,7 @@ def rows_of(table: Table) -> Rows:
     return Rows(table.values, table.weight_array())
 
 
-class Standing(NamedTuple):
+class Parameters(NamedTuple):
     """Parameters as the kernels take them: nodes in traversal order, columns in their units."""
 
     place: IntArray
@@ -56,7 +130,7 @@ class Standing(NamedTuple):
     scale: FloatArray
 
 
-def moments_of_part(rows: Rows, at: Standing) -> ExpectedCounts:
+def moments_of_part(rows: Rows, at: Parameters) -> ExpectedCounts:
     """Expected moments of one part of the rows: the function that an engine runs in every step."""
     moments = np.zeros((at.place.size, 3))
     log_likelihood = 0.0
@@ -69,52 +143,46 @@ def moments_of_part(rows: Rows, at: Standing) -> ExpectedCounts:
         )  # fmt: skip
         return total, mine
 
-    n_parts = min(_PARTS, 1 + rows.values.size // 20_000)
-    for total, mine in threads.run(part, threads.split(len(rows.values), n_parts)):
+    n_chunks = min(_CHUNKS, 1 + rows.values.size // 20_000)
+    for total, mine in threads.run(part, threads.split(len(rows.values), n_chunks)):
         log_likelihood += total
         moments += mine
     return ExpectedCounts(log_likelihood, moments)
 
 
-def moments_and_weight(rows: Rows, at: Standing) -> FloatArray:
+def moments_and_weight(rows: Rows, at: Parameters) -> FloatArray:
     """Expected moments of one part, and behind them the weight of its rows."""
     return np.append(moments_of_part(rows, at).counts, rows.weights.sum())
 
 
-class GaussianProblem:
-    """The likelihood of a table under a tree, as the EM driver sees it.
+class RowProblem:
+    """The likelihood of rows of real columns under a tree, as the EM driver sees it.
 
     A point holds, end to end, the correlations as z = atanh ρ, one a node, and the means and the
     logarithms of the scales of the observed variables, in units of the columns' own.
-
-    Data in ``parts`` is summed part by part; ``table`` is then their statistics.
     """
 
-    def __init__(self, tree: Tree, table: Table | Statistics, parts: Parts | None = None) -> None:
+    def __init__(self, tree: Tree, sample: Sample) -> None:
         self.tree = tree
-        self.total_weight = table.total_weight
-        self.center, self.spread = column_moments(table)
+        self.total_weight = sample.total_weight
+        self.is_closed_form = tree.n_hidden == 0 and not sample.has_missing
+        self.center, self.spread = sample.statistics.moments
         self.parent, self.place = in_order(tree)
-        self.pieces: Pieces[Rows] | None = None
-        if isinstance(table, Statistics):
-            assert parts is not None
-            self.pieces = parts.tables.made(rows_of)
-            self.n_parts = parts.n_parts
-            self._present = table.column_weights()
-        else:
-            self._rows = rows_of(table)
-            self._present, _ = _weighted_sums(table, self.center, 1)
+        self.pieces = sample.parts.tables.made(rows_of)
+        self._present = sample.statistics.column_weights()
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts of the rows."""
+        return len(self.pieces)
 
     def step(self, point: FloatArray) -> Step:
         """Expected moments of all nodes, and the parameters they give."""
         _, mean, log_scale = self._split(point)
-        at = self._standing(point)
-        if self.pieces is None:
-            log_likelihood, moments = moments_of_part(self._rows, at)
-        else:
-            log_likelihood, moments = self.pieces.total(moments_of_part, at)
+        at = self._parameters(point)
+        log_likelihood, moments = self.pieces.total(moments_of_part, at)
         log_likelihood -= float(self._present @ np.log(at.scale))
-        following = self._maximise(moments[self.place] / self.total_weight, mean, log_scale)
+        following = self._maximize(moments[self.place] / self.total_weight, mean, log_scale)
         return Step(log_likelihood, log_likelihood, following)
 
     def blended(self, numbers: Sequence[int], point: FloatArray, share: float) -> FloatArray:
@@ -122,21 +190,20 @@ class GaussianProblem:
 
         In the model's own units, its nodes have mean 0, variance 1, and products ρ.
         """
-        assert self.pieces is not None
         z, mean, log_scale = self._split(point)
-        at = self._standing(point)
+        at = self._parameters(point)
         found, weight = np.split(self.pieces.subtotal(numbers, moments_and_weight, at), [-1])
         own = np.column_stack([np.zeros_like(z), np.ones_like(z), np.tanh(z)])
         moments = (1.0 - share) * own + share * found.reshape(own.shape)[self.place] / weight
-        return self._maximise(moments, mean, log_scale)
+        return self._maximize(moments, mean, log_scale)
 
-    def _standing(self, point: FloatArray) -> Standing:
+    def _parameters(self, point: FloatArray) -> Parameters:
         z, mean, log_scale = self._split(point)
         center = self.center + self.spread * mean
         scale = self.spread * np.exp(log_scale)
-        return Standing(self.place, self.parent, np.tanh(z)[self.tree.order], center, scale)
+        return Parameters(self.place, self.parent, np.tanh(z)[self.tree.order], center, scale)
 
-    def _maximise(self, moments: FloatArray, mean: FloatArray, log_scale: FloatArray) -> FloatArray:
+    def _maximize(self, moments: FloatArray, mean: FloatArray, log_scale: FloatArray) -> FloatArray:
         m = self.tree.n_observed
         first, second, product = moments.T
         variance = np.maximum(second - first**2, 1e-300)
@@ -144,9 +211,10 @@ class GaussianProblem:
         covariance = product - first * first[above]
         rho = covariance / np.sqrt(variance * variance[above])
         rho[self.tree.roots] = 0.0
-        z = np.arctanh(np.clip(rho, -np.tanh(LARGEST_Z), np.tanh(LARGEST_Z)))
         scale = np.exp(log_scale)
-        return np.concatenate([z, mean + scale * first[:m], log_scale + 0.5 * np.log(variance[:m])])
+        return np.concatenate(
+            [_to_z(rho), mean + scale * first[:m], log_scale + 0.5 * np.log(variance[:m])]
+        )
 
     def _split(self, point: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         n, m = self.tree.n_nodes, self.tree.n_observed
@@ -162,40 +230,11 @@ class GaussianProblem:
 
     def point(self, model: GaussianTreeModel) -> FloatArray:
         """Parameters of a model on the same tree."""
-        limit = np.tanh(LARGEST_Z)
-        return np.concatenate(
-            [
-                np.arctanh(np.clip(model.correlations, -limit, limit)),
-                (model.means - self.center) / self.spread,
-                np.log(model.scales / self.spread),
-            ]
-        )
+        means, scales = (model.means - self.center) / self.spread, model.scales / self.spread
+        return np.concatenate([_to_z(model.correlations), means, np.log(scales)])
 
     def model(self, point: FloatArray) -> GaussianTreeModel:
         """Return the model at a point, hidden nodes turned the way of the data."""
         z, mean, log_scale = self._split(point)
         center, scale = self.center + self.spread * mean, self.spread * np.exp(log_scale)
         return GaussianTreeModel(self.tree, np.tanh(z), center, scale).oriented()
-
-
-def column_moments(table: Table | Statistics) -> tuple[FloatArray, FloatArray]:
-    """Weighted means and standard deviations of the present cells of every column."""
-    if isinstance(table, Statistics):
-        return table.moments()
-    present, sums = _weighted_sums(table, np.zeros(table.n_columns), 1)
-    mean = sums / present
-    _, squares = _weighted_sums(table, mean, 2)
-    return mean, np.sqrt(squares / present)
-
-
-def _weighted_sums(table: Table, center: FloatArray, power: int) -> tuple[FloatArray, FloatArray]:
-    """Σ w and Σ w·(x − center)^power over the present cells of every column, in chunks of rows."""
-    weights = table.weight_array()
-    present, sums = np.zeros(table.n_columns), np.zeros(table.n_columns)
-    for start, stop in chunks(table.n_rows, table.n_columns):
-        part = table.values[start:stop] - center
-        missing = np.isnan(part)
-        part[missing] = 0.0
-        present += weights[start:stop] @ ~missing
-        sums += weights[start:stop] @ part**power
-    return present, sums

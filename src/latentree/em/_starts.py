@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from latentree._kernels.structure import spanning
-from latentree.data import Table
-from latentree.distances import Distances, SparseOnes, StateCounts, Statistics
+from latentree.distances import Distances, Sample, StateCounts
 from latentree.em._discrete import DiscreteProblem, SymmetricProblem
-from latentree.em._gaussian import GaussianProblem
+from latentree.em._gaussian import MomentProblem, RowProblem
 from latentree.models import GaussianTreeModel
 from latentree.tree import Tree
-from latentree.typing import FloatArray, IntArray
+from latentree.typing import FloatArray
 
 SOFTNESS = 0.15
 """How much a hidden node differs at the start from the observed node that it is a copy of."""
@@ -66,7 +65,9 @@ def edge_signs(tree: Tree, distances: Distances) -> FloatArray:
     return np.where(tree.parent < 0, 1.0, sign * sign[tree.parent])
 
 
-def random_gaussian_start(problem: GaussianProblem, rng: np.random.Generator) -> FloatArray:
+def random_gaussian_start(
+    problem: MomentProblem | RowProblem, rng: np.random.Generator
+) -> FloatArray:
     """Correlations of random sign and size; means and scales of the columns."""
     rho = rng.uniform(0.2, 0.8, problem.tree.n_nodes)
     rho *= rng.choice([-1.0, 1.0], rho.size)
@@ -82,18 +83,18 @@ def surrogate_start(problem: DiscreteProblem, rng: np.random.Generator) -> Float
     """
     tree, layout = problem.layout.tree, problem.layout
     surrogate = tree.surrogates()
-    counter = _counts(problem.table)
     blur = [_blur(problem, node, int(surrogate[node]), rng) for node in range(tree.n_nodes)]
     weights = np.empty(layout.size)
     for node in range(tree.n_nodes):
         above = int(tree.parent[node])
         mine = int(surrogate[node])
         if above < 0:
-            joint = counter.single(mine) @ blur[node]
+            joint = single(problem.sample, mine) @ blur[node]
         else:
-            joint = blur[above].T @ counter.pair(int(surrogate[above]), mine) @ blur[node]
+            pair = problem.sample.pair_table(int(surrogate[above]), mine)
+            joint = blur[above].T @ pair @ blur[node]
         weights[layout.starts[node] : layout.starts[node + 1]] = joint.ravel()
-    return layout.normalised(weights + 1e-3 * problem.table.total_weight**0.5)
+    return layout.normalised(weights + 1e-3 * problem.total_weight**0.5)
 
 
 def _blur(
@@ -109,59 +110,21 @@ def _blur(
     return (1.0 - SOFTNESS) * shares + SOFTNESS / n_to
 
 
-def _counts(table: Table | Statistics) -> _PairCounts | StateCounts:
-    if isinstance(table, Table):
-        return _PairCounts(table)
-    assert isinstance(table.sums, StateCounts)
-    return table.sums
-
-
-class _PairCounts:
-    """Weighted counts of values and pairs of values, rows with both present."""
-
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self.ones = SparseOnes(table) if table.is_sparse else None
-        self.weights = table.weight_array()
-
-    def _codes(self, column: int) -> IntArray:
-        return np.asarray(self.table.values[:, column], np.int64)
-
-    def single(self, column: int) -> FloatArray:
-        if self.ones is not None:
-            ones = self.ones.single[column]
-            return np.array([self.table.total_weight - ones, ones])
-        codes, k = self._codes(column), int(self.table.cardinalities[column])
-        seen = codes >= 0
-        counts = np.bincount(codes[seen], self.weights[seen], minlength=k)
-        return np.asarray(counts, np.float64)
-
-    def pair(self, a: int, b: int) -> FloatArray:
-        if self.ones is not None:
-            return self._sparse_pair(self.ones, a, b)
-        first, second = self._codes(a), self._codes(b)
-        shape = tuple(self.table.cardinalities[[a, b]])
-        seen = (first >= 0) & (second >= 0)
-        keys = first[seen] * shape[1] + second[seen]
-        counts = np.bincount(keys, self.weights[seen], minlength=shape[0] * shape[1])
-        return np.asarray(counts.reshape(shape), np.float64)
-
-    def _sparse_pair(self, ones: SparseOnes, a: int, b: int) -> FloatArray:
-        both = float(ones.common_of_pairs(np.array([a]), np.array([b]))[0])
-        only_a, only_b = ones.single[a] - both, ones.single[b] - both
-        neither = self.table.total_weight - both - only_a - only_b
-        return np.maximum([[neither, only_b], [only_a, both]], 0.0)  # rounding of weights
+def single(sample: Sample, column: int) -> FloatArray:
+    """Weight of the rows with each state of a column."""
+    sums = sample.statistics.sums
+    assert isinstance(sums, StateCounts)
+    return sums.of_column(column)
 
 
 def random_discrete_start(problem: DiscreteProblem, rng: np.random.Generator) -> FloatArray:
     """Tables near independence: rows of an observed child scatter around its own frequencies."""
     layout, tree = problem.layout, problem.layout.tree
-    counter = _counts(problem.table)
     weights = np.empty(layout.size)
     for node in range(tree.n_nodes):
         shape = layout.parent_states[node], layout.n_states[node]
         if node < tree.n_observed:
-            share = counter.single(node) + 1.0
+            share = single(problem.sample, node) + 1.0
             rows = share / share.sum() * np.exp(rng.normal(0.0, 0.5, shape))
         else:
             rows = rng.dirichlet(np.full(shape[1], 2.0), shape[0])

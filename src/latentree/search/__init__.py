@@ -13,7 +13,7 @@ Each returns a model and the report of its fit.
 
 from latentree.search._binary_tree import binary_tree
 from latentree.search._latent_class import latent_class
-from latentree.search._refined import learn_tree, refined
+from latentree.search._refined import refined
 from latentree.search._refinement import RefineReport, refine
 from latentree.search._regularized import regularized_cl_grouping
 
@@ -21,7 +21,6 @@ __all__ = [
     "RefineReport",
     "binary_tree",
     "latent_class",
-    "learn_tree",
     "refine",
     "refined",
     "regularized_cl_grouping",

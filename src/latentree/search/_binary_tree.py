@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from latentree._kernels.inference import tables as kernels
-from latentree.data import Table, as_table
-from latentree.em import Budget, Fitted, column_moments, fit_parameters
+from latentree.data import Table
+from latentree.distances import RealSums, Sample, Statistics, Units, as_sample
+from latentree.em import Budget, Fitted, fit_parameters
 from latentree.tree import Rooted, Tree, minimal_forest
 from latentree.typing import FloatArray, IntArray, Progress
 
@@ -39,27 +40,30 @@ def binary_tree(
     and m variables.
     """
     clock = time.perf_counter()
-    table = as_table(X, family, weights=weights)
-    table.require_learnable()
-    gaussian = table.family == "gaussian"
-    joining: Any = _GaussianJoining(table) if gaussian else _DiscreteJoining(table, random_state)
+    sample = as_sample(X, family, weights)
+    gaussian = sample.family == "gaussian"
+    joining: _GaussianJoining | _DiscreteJoining
+    if gaussian:
+        joining = _GaussianJoining(sample.statistics)
+    else:
+        joining = _DiscreteJoining(sample.table, random_state)
     while (pair := joining.best_pair()) is not None:
         joining.join(*pair)
-    tree, states = _finished(joining, table)
+    tree, states = _finished(joining, sample)
     fitted = fit_parameters(
-        tree, table, n_states=None if gaussian else states, budget=budget,
+        tree, sample, n_states=None if gaussian else states, budget=budget,
         random_state=random_state, progress=progress,
     )  # fmt: skip
     return Fitted(fitted.model, fitted.report.timed(time.perf_counter() - clock))
 
 
-def _finished(joining: Any, table: Table) -> tuple[Tree, IntArray]:
+def _finished(joining: _Joining, sample: Sample) -> tuple[Tree, IntArray]:
     """Return the tree without a root of two children, and the states of its hidden nodes."""
     parent = np.array(joining.parent, np.int64)
-    m = table.n_columns
+    m = sample.n_columns
     rooted = Rooted(parent, (parent >= 0).astype(float))
     smaller, old = minimal_forest(rooted, m)
-    return Tree(*smaller, m, table.names), np.array(joining.n_states)[old[m:]]
+    return Tree(*smaller, m, sample.names), np.array(joining.n_states)[old[m:]]
 
 
 class _Joining:
@@ -194,25 +198,41 @@ def _copy_of_both(joint: FloatArray, k: int, rng: np.random.Generator) -> FloatA
 
 
 class _GaussianJoining(_Joining):
-    """Carries the best guess of every row, in standard units."""
+    """Carries the correlations of the best guess of every node, in standard units.
 
-    def __init__(self, table: Table) -> None:
-        super().__init__(table.n_columns, table.total_weight)
-        self.weights = table.weight_array() / table.total_weight
-        mean, scale = column_moments(table)
-        guess = (table.values - mean) / scale
-        self.guess = list(np.where(np.isnan(guess), 0.0, guess).T)
-        for node in range(table.n_columns):
+    The guess of a hidden node is the sum of its children's, or their difference if they correlate
+    negatively; so its correlations follow from theirs. A missing cell counts as the mean.
+    """
+
+    def __init__(self, statistics: Statistics) -> None:
+        m = statistics.n_columns
+        super().__init__(m, statistics.total_weight)
+        self.r = np.zeros((2 * m, 2 * m))
+        self.r[:m, :m] = _standardized_products(statistics)
+        for node in range(m):
             self._inform(node, np.arange(node + 1))
 
     def _inform(self, node: int, others: IntArray) -> None:
-        r = np.stack([self.guess[other] for other in others]) @ (self.weights * self.guess[node])
+        r = self.r[node, others]
         self._set_information(node, others, -0.5 * np.log1p(-np.minimum(r**2, 1.0 - 1e-15)))
 
     def join(self, i: int, j: int) -> None:
         """Put a hidden node above two others."""
-        a, b = self.guess[i], self.guess[j]
         node = self._add(i, j, 1)
-        both = a + b if self.weights @ (a * b) >= 0 else a - b
-        self.guess.append(both / np.sqrt(self.weights @ both**2))
+        sign = 1.0 if self.r[i, j] >= 0 else -1.0
+        both = self.r[i] + sign * self.r[j]
+        norm = np.sqrt(both[i] + sign * both[j])
+        self.r[node] = self.r[:, node] = both / norm
+        self.r[node, node] = 1.0
         self._inform(node, self.active)
+
+
+def _standardized_products(statistics: Statistics) -> FloatArray:
+    """Mean products of the columns in units of their means and standard deviations."""
+    sums = statistics.sums
+    assert isinstance(sums, RealSums)
+    mean, spread = statistics.moments
+    products = sums.in_units(Units(mean, 1.0 / spread)).products
+    assert products is not None
+    lower = np.tril(products) / statistics.total_weight
+    return np.asarray(lower + np.tril(lower, -1).T)

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latentree.data import Table, as_table
+from latentree.distances import Sample, as_sample
 from latentree.em import (
     Budget,
     DiscreteProblem,
     Fitted,
     fit_parameters,
     make_problem,
-    maximise,
+    maximize,
     random_discrete_start,
 )
 from latentree.errors import DataError
@@ -48,37 +48,37 @@ def latent_class(
     data the model has one factor.
     """
     clock = time.perf_counter()
-    table = as_table(X, family, weights=weights)
-    tree = star(table)
-    if table.family != "discrete":
-        return fit_parameters(tree, table, budget=budget, random_state=random_state)
+    sample = as_sample(X, family, weights)
+    tree = star(sample)
+    if sample.family != "discrete":
+        return fit_parameters(tree, sample, budget=budget, random_state=random_state)
     rng = np.random.default_rng(random_state)
-    best = _choose_states(tree, table, n_states, max_states, rng, progress)
-    problem = make_problem(tree, table, int(best.model.n_states[-1]))
-    final = maximise(problem, table, [problem.point(best.model)], budget, progress)
+    best = _choose_states(tree, sample, n_states, max_states, rng, progress)
+    problem = make_problem(tree, sample, int(best.model.n_states[-1]))
+    final = maximize(problem, [problem.point(best.model)], budget, progress)
     return Fitted(final.model, final.report.timed(time.perf_counter() - clock))
 
 
-def star(table: Table) -> Tree:
+def star(sample: Sample) -> Tree:
     """Return one hidden node with all columns around it."""
-    m = table.n_columns
+    m = sample.n_columns
     if m < 3:
-        raise DataError(f"a hidden variable needs three neighbours, but there are {m} columns")
-    return Tree(np.append(np.full(m, m), -1), n_observed=m, names=table.names)
+        raise DataError(f"a hidden variable needs three neighbors, but there are {m} columns")
+    return Tree(np.append(np.full(m, m), -1), n_observed=m, names=sample.names)
 
 
 def _choose_states(
     tree: Tree,
-    table: Table,
+    sample: Sample,
     n_states: int | None,
     max_states: int,
     rng: np.random.Generator,
     progress: Progress | None,
 ) -> Fitted:
     """Grow the number of states until the BIC has not risen for a while, or to ``n_states``."""
-    last = best = _fit(tree, table, 1, None, rng, progress)
+    last = best = _fit(tree, sample, 1, None, rng, progress)
     for count in range(2, (n_states or max_states) + 1):
-        last = _fit(tree, table, count, last, rng, progress)
+        last = _fit(tree, sample, count, last, rng, progress)
         if n_states is not None or last.report.bic_score > best.report.bic_score:
             best = last
         elif count - int(best.model.n_states[-1]) >= _PATIENCE:
@@ -88,17 +88,17 @@ def _choose_states(
 
 def _fit(
     tree: Tree,
-    table: Table,
+    sample: Sample,
     count: int,
     smaller: Fitted | None,
     rng: np.random.Generator,
     progress: Progress | None,
 ) -> Fitted:
-    problem = make_problem(tree, table, count)
+    problem = make_problem(tree, sample, count)
     starts = [random_discrete_start(problem, rng)]
     if smaller is not None:
         starts += _split_starts(problem, smaller.model, rng)
-    return maximise(problem, table, starts, SEARCH, progress)
+    return maximize(problem, starts, SEARCH, progress)
 
 
 def _split_starts(problem: DiscreteProblem, smaller: Any, rng: np.random.Generator) -> list[Any]:
@@ -111,11 +111,11 @@ def _split_starts(problem: DiscreteProblem, smaller: Any, rng: np.random.Generat
 
 
 def _split(model: Any, state: int, rng: np.random.Generator) -> Any:
-    centre = model.rerooted(model.tree.n_observed)
+    center = model.rerooted(model.tree.n_observed)
     tables = []
-    for table in centre.tables[:-1]:
+    for table in center.tables[:-1]:
         row = table[state] * np.exp(rng.normal(0.0, 0.3, table.shape[1]))
         tables.append(np.vstack([table, row / row.sum()]))
-    marginal: FloatArray = np.append(centre.tables[-1], centre.tables[-1][state])
+    marginal: FloatArray = np.append(center.tables[-1], center.tables[-1][state])
     marginal[[state, -1]] /= 2.0
-    return type(model)(centre.tree, [*tables, marginal], model.schema.labels)
+    return type(model)(center.tree, [*tables, marginal], model.schema.labels)

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latentree.data import Parts, Table, as_table
-from latentree.distances import Statistics, gather, information_distances
-from latentree.em import Budget, FitReport, Fitted, condensed, fit_parameters
+from latentree.distances import Sample, as_sample
+from latentree.em import Budget, FitReport, Fitted, fit_parameters
 from latentree.errors import ModelError
 from latentree.search._refinement import RefineReport, is_quick, refine
 from latentree.structure import METHODS as BY_DISTANCES
-from latentree.structure import learn_structure, mutual_information_tree
-from latentree.tree import Tree
+from latentree.structure import learn_tree
 
 STARTS = ("nj", "clnj", "clrg")
 """Methods whose trees are compared to find where a refinement starts."""
@@ -43,13 +41,11 @@ def refined(
     family, weights, random_state, **options
         As in :func:`refine`.
     """
-    table = as_table(X, family, weights=weights)
-    if options.get("score") != "cv":  # which holds out rows
-        table = condensed(table)
+    sample = as_sample(X, family, weights)
     if start is None:
-        first, *rivals = _starts(table)
-        rivals = rivals if is_quick(table) else []
-        return refine(first, table, rivals=rivals, random_state=random_state, **options)
+        first, *rivals = _starts(sample)
+        rivals = rivals if is_quick(sample) else []
+        return refine(first, sample, rivals=rivals, random_state=random_state, **options)
     names = [start] if isinstance(start, str) else list(start)
     unknown = [name for name in names if name not in BY_DISTANCES]
     if unknown or not names:
@@ -57,8 +53,8 @@ def refined(
         raise ModelError(f"start is {start!r}, but a refinement starts from one of {known}")
     if "time_limit" in options:
         options["time_limit"] /= len(names)
-    trees = [learn_tree(table, name) for name in names]
-    found = [refine(tree, table, random_state=random_state, **options) for tree in trees]
+    trees = [learn_tree(sample, name) for name in names]
+    found = [refine(tree, sample, random_state=random_state, **options) for tree in trees]
     return max(found, key=_score)
 
 
@@ -67,15 +63,15 @@ def _score(fitted: Fitted) -> float:
     return fitted.report.score
 
 
-def _starts(table: Table) -> list[Any]:
+def _starts(sample: Sample) -> list[Any]:
     """Return models of trees from distances, the best under half of BIC's penalty first."""
-    if table.family == "discrete" and np.unique(table.cardinalities).size > 1:
+    if sample.family == "discrete" and np.unique(sample.cardinalities).size > 1:
         names: tuple[str, ...] = ("chow_liu",)  # distances need the same number of states
     else:
         names = STARTS
     budget = Budget(max_steps=100)
     fits = [
-        fit_parameters(learn_tree(table, name), table, n_starts=1, budget=budget, random_state=0)
+        fit_parameters(learn_tree(sample, name), sample, n_starts=1, budget=budget, random_state=0)
         for name in names
     ]
     return [fit.model for fit in sorted(fits, key=lambda fit: -_promise(fit.report))]
@@ -84,12 +80,3 @@ def _starts(table: Table) -> list[Any]:
 def _promise(report: FitReport) -> float:
     """Return LL less half of BIC's penalty: what is too much is dropped more easily than found."""
     return 0.5 * (report.log_likelihood + report.bic_score)
-
-
-def learn_tree(data: Table | Parts | Statistics, method: str) -> Tree:
-    """Learn a tree by one of the methods that need nothing but distances."""
-    facts = gather(data) if isinstance(data, Parts) else data
-    if method == "chow_liu" and facts.family == "discrete":
-        # The best tree without hidden nodes; as a start for others MST(V; D) is used.
-        return mutual_information_tree(facts)
-    return learn_structure(information_distances(facts), method)

@@ -1,4 +1,4 @@
-"""Regularised CLGrouping: hidden variables enter only where they are worth their parameters."""
+"""Regularized CLGrouping: hidden variables enter only where they are worth their parameters."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latentree.data import Schema, Table, as_table
-from latentree.distances import information_distances
-from latentree.em import Budget, Fitted, fit_parameters, make_problem, maximise, start_points
+from latentree.distances import Sample, as_sample
+from latentree.em import Budget, Fitted, fit_parameters, make_problem, maximize, start_points
 from latentree.structure import STRONG, Growing, Problem, contract_short, learn_by_blocks
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray, Progress
@@ -33,9 +32,9 @@ def regularized_cl_grouping(
     random_state: Any = None,
     progress: Progress | None = None,
 ) -> Fitted:
-    """Learn a latent tree by regularised CLGrouping (regCLRG or regCLNJ).
+    """Learn a latent tree by regularized CLGrouping (regCLRG or regCLNJ).
 
-    Every inner node of the Chow-Liu tree proposes the latent tree over its closed neighbourhood.
+    Every inner node of the Chow-Liu tree proposes the latent tree over its closed neighborhood.
     In each round the proposal that raises the BIC most enters, until none raises it or, with
     ``n_hidden``, until no proposal fits into that number of hidden nodes.
 
@@ -55,36 +54,25 @@ def regularized_cl_grouping(
         As in :func:`latentree.fit_parameters`.
     """
     clock = time.perf_counter()
-    table = as_table(X, family, weights=weights)
-    room = [table.n_columns if n_hidden is None else n_hidden]
+    sample = as_sample(X, family, weights)
+    room = [sample.n_columns if n_hidden is None else n_hidden]
 
     def learn(problem: Problem) -> Tree:
-        chosen = np.arange(table.n_columns) if problem.variables is None else problem.variables
-        search = _Search(problem, subroutine, columns(table, chosen), random_state)
+        mine = sample if problem.variables is None else sample.select(problem.variables)
+        search = _Search(problem, subroutine, mine, random_state)
         tree = search.run(room[0])
         room[0] -= tree.n_hidden
         return tree
 
-    tree = learn_by_blocks(information_distances(table), learn)
+    tree = learn_by_blocks(sample.distances, learn)
     fitted = fit_parameters(
-        tree, table, budget=budget, random_state=random_state, progress=progress
+        tree, sample, budget=budget, random_state=random_state, progress=progress
     )
     return Fitted(fitted.model, fitted.report.timed(time.perf_counter() - clock))
 
 
-def columns(table: Table, chosen: IntArray) -> Table:
-    """Return some columns of a table."""
-    schema = table.schema
-    part = Schema(
-        tuple(schema.names[c] for c in chosen),
-        schema.family,
-        tuple(schema.labels[c] for c in chosen),
-    )
-    return Table(table.values[:, chosen], part, table.weights)
-
-
 class _Proposal(NamedTuple):
-    """A latent tree for a neighbourhood, and what it is worth."""
+    """A latent tree for a neighborhood, and what it is worth."""
 
     gain: float
     members: IntArray
@@ -97,9 +85,11 @@ class _Proposal(NamedTuple):
 class _Search:
     """Rounds of proposals on one block of variables."""
 
-    def __init__(self, problem: Problem, subroutine: str, table: Table, random_state: Any) -> None:
+    def __init__(
+        self, problem: Problem, subroutine: str, sample: Sample, random_state: Any
+    ) -> None:
         self.growing = Growing(problem, subroutine, exact=False)
-        self.table = table
+        self.sample = sample
         self.m = problem.n_variables
         self.scale = problem.scale
         self.seed = random_state
@@ -110,10 +100,10 @@ class _Search:
         waiting = [int(node) for node in self.growing.internal]
         known: dict[int, _Proposal] = {}
         while waiting:
-            neighbours = self._neighbours()
+            neighbors = self._neighbors()
             for node in waiting:
                 if node not in known:
-                    known[node] = self._propose(node, neighbours)
+                    known[node] = self._propose(node, neighbors)
             eligible = [n for n in waiting if self.n_hidden + known[n].n_hidden <= room]
             best = max(eligible, key=lambda node: known[node].gain, default=None)
             if best is None or known[best].gain <= 0:
@@ -129,27 +119,27 @@ class _Search:
             }
         return self.growing.tree()
 
-    def _neighbours(self) -> dict[int, dict[int, float]]:
+    def _neighbors(self) -> dict[int, dict[int, float]]:
         out: dict[int, dict[int, float]] = {node: {} for node in range(self.m)}
         for (a, b), length in zip(*self.growing.edges(), strict=True):
             out.setdefault(int(a), {})[int(b)] = float(length)
             out.setdefault(int(b), {})[int(a)] = float(length)
         return out
 
-    def _propose(self, node: int, neighbours: dict[int, dict[int, float]]) -> _Proposal:
-        """Return the best version of the latent tree over a node's neighbourhood."""
+    def _propose(self, node: int, neighbors: dict[int, dict[int, float]]) -> _Proposal:
+        """Return the best version of the latent tree over a node's neighborhood."""
         members, ends, lengths = self.growing.proposal(node)
-        region = _region(members, neighbours, self.m)
+        region = _region(members, neighbors, self.m)
         inside = {
             (a, b): length
             for a in region
-            for b, length in neighbours[a].items()
+            for b, length in neighbors[a].items()
             if b in region and a < b and (b >= self.m or node in (a, b))
         }
         star = {tuple(sorted((node, int(other)))) for other in members[1:]}
         kept = {edge: length for edge, length in inside.items() if edge not in star}
         before = self._score(inside, region)
-        first_new = 1 + max(neighbours)
+        first_new = 1 + max(neighbors)
         versions = []
         for tree in _versions(members, ends, lengths):
             number = np.append(members, first_new + np.arange(tree.n_hidden))
@@ -169,11 +159,11 @@ class _Search:
         pairs = np.array([(number[a], number[b]) for a, b in edges], np.int64).reshape(-1, 2)
         lengths = self.scale * np.maximum(list(edges.values()), 0.0)
         tree = Tree.from_edges(pairs, observed.size, lengths, minimal=True)
-        table = columns(self.table, observed)
-        problem = make_problem(tree.renamed(table.names), table)
+        sample = self.sample.select(observed)
+        problem = make_problem(tree.renamed(sample.names), sample)
         rng = np.random.default_rng(self.seed)
-        points = start_points(problem, table, None, 1, rng)
-        return maximise(problem, table, points, LOCAL).report.bic_score
+        points = start_points(problem, sample, None, 1, rng)
+        return maximize(problem, points, LOCAL).report.bic_score
 
 
 def _versions(members: IntArray, ends: IntArray, lengths: FloatArray) -> list[Tree]:
@@ -187,12 +177,12 @@ def _versions(members: IntArray, ends: IntArray, lengths: FloatArray) -> list[Tr
     return versions
 
 
-def _region(members: IntArray, neighbours: dict[int, dict[int, float]], m: int) -> set[int]:
+def _region(members: IntArray, neighbors: dict[int, dict[int, float]], m: int) -> set[int]:
     """Return the members, and what hangs together with them through hidden nodes."""
     region = set(map(int, members))
     stack = [node for node in region if node >= m]
     while stack:
-        for other in neighbours[stack.pop()]:
+        for other in neighbors[stack.pop()]:
             if other not in region:
                 region.add(other)
                 if other >= m:

@@ -29,7 +29,7 @@ from latentree.structure._chow_liu import chow_liu, mutual_information_tree
 from latentree.structure._cl_blind import cl_blind
 from latentree.structure._cl_grouping import Growing, cl_grouping
 from latentree.structure._contraction import contract_short
-from latentree.structure._learn import METHODS, learn_structure
+from latentree.structure._learn import METHODS, learn_structure, learn_tree
 from latentree.structure._neighbor_joining import STRONG, neighbor_joining
 from latentree.structure._problem import Problem, learn_by_blocks
 from latentree.structure._recursive_grouping import recursive_grouping
@@ -48,6 +48,7 @@ __all__ = [
     "contract_short",
     "learn_by_blocks",
     "learn_structure",
+    "learn_tree",
     "mutual_information_tree",
     "neighbor_joining",
     "node_relationships",

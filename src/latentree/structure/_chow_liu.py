@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from latentree.data import Parts, as_table
-from latentree.distances import Statistics, gather, mutual_information
+from latentree.distances import as_sample
 from latentree.structure._problem import Problem, learn_by_blocks
 from latentree.structure._spanning import edges_of_matrix
 from latentree.tree import Tree
@@ -55,18 +54,12 @@ def mutual_information_tree(X: Any) -> Tree:
     ----------
     Chow and Liu, IEEE Transactions on Information Theory 14, 1968.
     """
-    if isinstance(X, Parts):
-        X = gather(X)
-    table = X if isinstance(X, Statistics) else as_table(X, "discrete")
-    information = (
-        table.mutual_information()
-        if isinstance(table, Statistics)
-        else np.asarray(mutual_information(table), np.float64)
-    )
+    sample = as_sample(X, "discrete")
+    information = sample.information
     cost = float(information.max(initial=0.0)) - information
     np.fill_diagonal(cost, 0.0)
     np.maximum(cost, 0.0, out=cost)
     edges = edges_of_matrix(np.ascontiguousarray(cost), float(cost.max(initial=0.0)))
     shared = np.clip(information[edges[:, 0], edges[:, 1]], 1e-15, 50.0)
     lengths = np.maximum(-0.5 * np.log(-np.expm1(-2.0 * shared)), 0.0)
-    return Tree.from_edges(edges, table.n_columns, lengths, table.names)
+    return Tree.from_edges(edges, sample.n_columns, lengths, sample.names)

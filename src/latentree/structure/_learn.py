@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from latentree.distances import Sample
 from latentree.errors import DistanceError
-from latentree.structure._chow_liu import chow_liu
+from latentree.structure._chow_liu import chow_liu, mutual_information_tree
 from latentree.structure._cl_blind import cl_blind
 from latentree.structure._cl_grouping import cl_grouping
 from latentree.structure._neighbor_joining import neighbor_joining
@@ -59,3 +60,14 @@ def learn_structure(
     tree = METHODS[method](distances, **options)
     report(progress, 1, 1, f"learned by {method}")
     return tree
+
+
+def learn_tree(sample: Sample, method: str) -> Tree:
+    """Learn the tree of a sample by one of the methods that need nothing but distances.
+
+    The Chow-Liu tree of discrete columns is that of their mutual information, the most likely tree
+    without hidden nodes; as a start for others the spanning tree of the distances is used.
+    """
+    if method == "chow_liu" and sample.family == "discrete":
+        return mutual_information_tree(sample)
+    return learn_structure(sample.distances, method)

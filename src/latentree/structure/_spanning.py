@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from latentree._kernels.structure import nearest
 from latentree._kernels.structure.spanning import minimum_spanning_tree, prim_order
-from latentree.distances import WEAKEST, Dependence, Distances, in_parts
+from latentree.distances import WEAKEST, Distances, OnDemand, in_parts
 from latentree.typing import FloatArray, IntArray
 
 _TIE = 1e-12  # of the longest distance: what tells tied nodes apart
@@ -93,7 +93,7 @@ class _Lists:
             rows = nearest.unsettled(*lists, inside)
         return edges, values
 
-    def _fill(self, rows: IntArray, quick: Dependence | None) -> None:
+    def _fill(self, rows: IntArray, quick: OnDemand | None) -> None:
         """Make the lists of some rows anew, by quick estimates if there are any."""
         self.value[rows], self.node[rows], self.cursor[rows] = np.inf, -1, 0
         m, span = self.label.size, self.distances.span
@@ -113,9 +113,7 @@ class _Lists:
             self._refine(rows)
         self.radius[rows] = last
 
-    def _offer(
-        self, rows: IntArray, columns: IntArray, quick: Dependence | None, both: bool
-    ) -> None:
+    def _offer(self, rows: IntArray, columns: IntArray, quick: OnDemand | None, both: bool) -> None:
         block = self._values(rows, columns, quick)
         lists = self.label, self.value, self.node
         in_parts(
@@ -131,7 +129,7 @@ class _Lists:
             )
 
     def _values(
-        self, rows: IntArray, columns: IntArray, quick: Dependence | None
+        self, rows: IntArray, columns: IntArray, quick: OnDemand | None
     ) -> NDArray[np.floating]:
         """Return what edges are compared by, exactly or by −|r|."""
         across = slice(int(columns[0]), int(columns[-1]) + 1)
@@ -154,7 +152,7 @@ class _Lists:
         in_parts(rows.size, finish)
         return block
 
-    def _bound(self, strength: FloatArray, quick: Dependence, rows: IntArray) -> FloatArray:
+    def _bound(self, strength: FloatArray, quick: OnDemand, rows: IntArray) -> FloatArray:
         """Lower bound on the value of an edge whose estimated |r| is at most this."""
         most = np.clip(strength + quick.margin, WEAKEST, 1.0)
         most[most > 1.0 - quick.rounding] = 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from latentree.data import Table
+from latentree.distances import Sample
 from latentree.em import Budget, DiscreteProblem, Driver
 from latentree.models import DiscreteTreeModel
 from latentree.search._refinement._draft import DiscreteDraft
@@ -26,12 +26,12 @@ class DiscreteEngine:
     # One more state alone often does not pay although two do.
     stages: tuple[float, ...] = (0.5, 1.0)
 
-    def __init__(self, table: Table, max_states: int | None = None, seed: int = 0) -> None:
-        self.table = table
-        self.n_samples = table.total_weight
+    def __init__(self, sample: Sample, max_states: int | None = None, seed: int = 0) -> None:
+        self.sample = sample
+        self.n_samples = sample.total_weight
         self.max_states = max_states
         self.seed = seed
-        self.rows = Rows(table)
+        self.rows = Rows(sample.table)
 
     def draft(self, model: DiscreteTreeModel) -> DiscreteDraft:
         """Return a model as a draft."""
@@ -46,14 +46,14 @@ class DiscreteEngine:
 
     def model(self, draft: DiscreteDraft) -> DiscreteTreeModel:
         """Return a draft as a model."""
-        return draft.model(self.table.schema)
+        return draft.model(self.sample.schema)
 
     def settle(self, draft: DiscreteDraft, n_steps: int) -> tuple[DiscreteDraft, float]:
         """Run accelerated EM on all tables."""
         model = self.model(draft)
-        problem = DiscreteProblem(model.tree, model.n_states, self.table)
+        problem = DiscreteProblem(model.tree, model.n_states, self.sample)
         budget = Budget(max_steps=n_steps, short_steps=n_steps)
-        best = Driver(problem, budget).maximise([problem.point(model)]).best
+        best = Driver(problem, budget).maximize([problem.point(model)]).best
         settled = self._draft(problem.model(best.point), sorted(draft.parent))
         settled.next_number = draft.next_number
         return settled, problem.step(best.point).log_likelihood

@@ -10,8 +10,8 @@ import numpy as np
 
 from latentree._kernels.inference import gaussian as row_kernels
 from latentree._kernels.search import beliefs as kernels
-from latentree.data import Table
-from latentree.em import Budget, GaussianProblem, column_moments, maximise
+from latentree.distances import Sample
+from latentree.em import Budget, RowProblem, maximize
 from latentree.inference import chunks
 from latentree.models import GaussianTreeModel, in_order
 from latentree.search._refinement._draft import Draft, GaussianDraft
@@ -34,13 +34,13 @@ class GaussianEngine:
     # Hidden nodes that were let in for less are hard to get rid of again.
     stages: tuple[float, ...] = (0.7, 1.0)
 
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self.n_samples = table.total_weight
-        self.moments = column_moments(table)
+    def __init__(self, sample: Sample) -> None:
+        self.sample = sample
+        self.n_samples = sample.total_weight
+        self.moments = sample.statistics.moments
         self._data: FloatArray | None = None
-        if not table.has_missing:
-            self._data = compressed(_correlations(table, *self.moments))
+        if sample.is_summed:
+            self._data = sample.statistics.correlation_root
 
     def draft(self, model: GaussianTreeModel) -> GaussianDraft:
         """Return a model as a draft."""
@@ -49,7 +49,7 @@ class GaussianEngine:
     def model(self, draft: Draft) -> GaussianTreeModel:
         """Return a draft as a model."""
         assert isinstance(draft, GaussianDraft)
-        return draft.model(self.table.names, *(draft.moments or self.moments))
+        return draft.model(self.sample.names, *(draft.moments or self.moments))
 
     def settle(self, draft: Draft, n_steps: int) -> tuple[Draft, float]:
         """Run accelerated EM on all parameters; return the draft and its log-likelihood."""
@@ -83,9 +83,9 @@ class GaussianEngine:
 
     def _settle_rows(self, draft: Draft, n_steps: int) -> tuple[Draft, float]:
         model = self.model(draft)
-        problem = GaussianProblem(model.tree, self.table)
+        problem = RowProblem(model.tree, self.sample)
         budget = Budget(max_steps=3 * n_steps, tolerance=1e-7)
-        fitted, report = maximise(problem, self.table, [problem.point(model)], budget)
+        fitted, report = maximize(problem, [problem.point(model)], budget)
         new = GaussianDraft.of(fitted, sorted(draft.parent))
         new.next_number = draft.next_number
         new.moments = (fitted.means, fitted.scales)
@@ -93,14 +93,15 @@ class GaussianEngine:
 
     def _expected(self, model: GaussianTreeModel) -> FloatArray:
         """Expected covariance of the columns under a model, in its units."""
-        m, tree = self.table.n_columns, model.tree
+        table, tree = self.sample.table, model.tree
+        m = table.n_columns
         parent, place = in_order(tree)
         units = np.append(model.means, np.zeros(tree.n_hidden))
         scales = np.append(model.scales, np.ones(tree.n_hidden))
         total = np.zeros((m, m))
-        weights = self.table.weight_array()
-        for start, stop in chunks(self.table.n_rows, 3 * tree.n_nodes):
-            rows, w = self.table.values[start:stop], weights[start:stop]
+        weights = table.weight_array()
+        for start, stop in chunks(table.n_rows, 3 * tree.n_nodes):
+            rows, w = table.values[start:stop], weights[start:stop]
             shape = (stop - start, tree.n_nodes)
             states, variances, covariances = np.zeros(shape), np.empty(shape), np.empty(shape)
             row_kernels.run_rows(
@@ -111,13 +112,3 @@ class GaussianEngine:
             total += seen.T @ (seen * w[:, None])
             kernels.add_spread(parent, m, tree.order, variances, covariances, w, total)
         return total / self.n_samples
-
-
-def _correlations(table: Table, center: FloatArray, spread: FloatArray) -> FloatArray:
-    """Weighted correlations of complete columns, in chunks of rows."""
-    total = np.zeros((table.n_columns, table.n_columns))
-    weights = table.weight_array()
-    for start, stop in chunks(table.n_rows, table.n_columns):
-        part = (table.values[start:stop] - center) / spread
-        total += part.T @ (part * weights[start:stop, None])
-    return total / table.total_weight

@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from latentree.data import Table
+from latentree.distances import Sample, as_sample
 from latentree.em import (
     Budget,
     FitReport,
     Fitted,
     TreeModel,
-    condensed,
     fit_parameters,
     hidden_states,
-    table_of,
+    matched,
 )
 from latentree.errors import ModelError
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
@@ -31,7 +31,7 @@ from latentree.search._refinement._gaussian import GaussianEngine
 from latentree.search._refinement._proposal import Engine, Penalty, bic_cost
 from latentree.search._refinement._rounds import Move, Rounds, Standing, Watch
 from latentree.tree import Tree
-from latentree.typing import IntArray, Progress
+from latentree.typing import Progress
 
 STAGE_SHARE = 0.6
 """Share of the time left that a stage may take if another follows."""
@@ -172,7 +172,7 @@ def refine(
     tree, *others = (each if isinstance(each, Tree) else each.tree for each in (start, *rivals))
     if any(other.names[: other.n_observed] != tree.names[: tree.n_observed] for other in others):
         raise ModelError("rivals must have the variables of the start, in the same order")
-    table = table_of(tree, X, family, weights)
+    sample = matched(tree, as_sample(X, family, weights))
     rng = np.random.default_rng(random_state)
     notes: tuple[str, ...] = ()
     if score == "cv":
@@ -180,15 +180,14 @@ def refine(
             "max_states": max_states, "n_hidden": n_hidden, "min_gain": min_gain,
             "evidence": evidence, "progress": progress,
         }  # fmt: skip
-        score, note = _cross_validated(start, table, rng, time_limit / 2, options)
+        score, note = _cross_validated(start, sample.parts.to_table(), rng, time_limit / 2, options)
         notes = (note,)
-    table = condensed(table)
-    penalty = penalty_of(score, table, n_hidden)
+    penalty = penalty_of(score, sample, n_hidden)
     models = [
-        _first_fit(each, table, max_states, rng) if isinstance(each, Tree) else each
+        _first_fit(each, sample, max_states, rng) if isinstance(each, Tree) else each
         for each in (start, *rivals)
     ]
-    engine = make_engine(table, max_states, int(rng.integers(2**31)))
+    engine = make_engine(sample, max_states, int(rng.integers(2**31)))
     searches = _Searches(engine, penalty, clock + time_limit, progress, min_gain, evidence)
     # Thousands of small products: waking threads for each takes longer than all of them, and the
     # jobs of a round use the processors already.
@@ -197,17 +196,19 @@ def refine(
     if note:
         notes += (note,)
     model = engine.model(found.best.draft)
-    final = fit_parameters(model.tree, table, start=model, budget=budget, prior_weight=prior_weight)
+    final = fit_parameters(
+        model.tree, sample, start=model, budget=budget, prior_weight=prior_weight
+    )
     report = _report(final, found, penalty, notes, time.monotonic() - clock)
     return Fitted(_measured(final.model), report)
 
 
-def is_quick(table: Table) -> bool:
+def is_quick(sample: Sample) -> bool:
     """Tell whether searches take so little time that several of them pay.
 
     Without missing cells real columns are as good as their covariances, however many rows.
     """
-    return table.family == "gaussian" and not table.has_missing
+    return sample.family == "gaussian" and not sample.has_missing
 
 
 def _measured(model: Any) -> Any:
@@ -233,7 +234,7 @@ def _cross_validated(
         raise ModelError(f"score 'cv' needs at least {2 * FOLD} rows, got {table.n_rows}")
     order = rng.permutation(table.n_rows)
     cut = table.n_rows // FOLD
-    held_out, kept = (_rows(table, np.sort(part)) for part in (order[:cut], order[cut:]))
+    held_out, kept = (table.take(np.sort(part)) for part in (order[:cut], order[cut:]))
     seed = int(rng.integers(2**31))
     scores = []
     for multiple in MULTIPLES:
@@ -248,36 +249,31 @@ def _cross_validated(
     return MULTIPLES[best], f"{chosen} (held-out log-likelihood a row: {tried})"
 
 
-def _rows(table: Table, rows: IntArray) -> Table:
-    weights = None if table.weights is None else table.weights[rows]
-    return Table(table.values[rows], table.schema, weights)
-
-
-def make_engine(table: Table, max_states: int | None, seed: int) -> Engine:
+def make_engine(sample: Sample, max_states: int | None, seed: int) -> Engine:
     """Return what knows the changes of a family."""
-    if table.family == "gaussian":
+    if sample.family == "gaussian":
         if max_states is not None:
             raise ModelError("max_states is for discrete data: Gaussian variables have no states")
-        return GaussianEngine(table)
-    if table.family == "symmetric":
+        return GaussianEngine(sample)
+    if sample.family == "symmetric":
         raise ModelError(
             "symmetric tables cannot be refined: hidden variables would lose their states' "
             "symmetry. Use family='discrete'"
         )
     if max_states is not None and max_states < 2:
         raise ModelError(f"max_states is {max_states}, but a variable has at least two states")
-    return DiscreteEngine(table, max_states, seed)
+    return DiscreteEngine(sample, max_states, seed)
 
 
-def penalty_of(score: Score, table: Table, n_hidden: int | None = None) -> Penalty:
+def penalty_of(score: Score, sample: Sample, n_hidden: int | None = None) -> Penalty:
     """Return the penalty of a score by name, or the multiple of BIC's."""
-    bic = bic_cost(table.total_weight)
+    bic = bic_cost(sample.total_weight)
     if isinstance(score, int | float) and not isinstance(score, bool) and score >= 0:
         return Penalty(score * bic, n_hidden=n_hidden)
     named = {
         "bic": Penalty(bic, n_hidden=n_hidden),
         "aic": Penalty(1.0, n_hidden=n_hidden),
-        "ebic": Penalty(bic, math.log(table.n_columns), n_hidden),
+        "ebic": Penalty(bic, math.log(sample.n_columns), n_hidden),
     }
     if score not in named:
         raise ModelError(
@@ -288,13 +284,13 @@ def penalty_of(score: Score, table: Table, n_hidden: int | None = None) -> Penal
 
 
 def _first_fit(
-    tree: Tree, table: Table, max_states: int | None, rng: np.random.Generator
+    tree: Tree, sample: Sample, max_states: int | None, rng: np.random.Generator
 ) -> TreeModel:
     states = None
-    if table.family != "gaussian" and max_states is not None:
-        states = np.minimum(hidden_states(tree, table, None)[tree.n_observed :], max_states)
+    if sample.family != "gaussian" and max_states is not None:
+        states = np.minimum(hidden_states(tree, sample, None)[tree.n_observed :], max_states)
     model: TreeModel = fit_parameters(
-        tree, table, n_states=states, random_state=rng, n_starts=1, budget=Budget(max_steps=100)
+        tree, sample, n_states=states, random_state=rng, n_starts=1, budget=Budget(max_steps=100)
     ).model
     return model
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from latentree._kernels import threads
-from latentree.data import Parts, Pieces, Schema, Table, add_up
-from latentree.distances import MOST_DISTINCT_CELLS, DistinctRows
+from latentree.data import Parts, Pieces, Table, add_up
+from latentree.distances import DistinctRows
 from latentree.inference import (
     Expectation,
     ExpectedCounts,
@@ -56,6 +56,8 @@ class PartedCounts:
     def split(self) -> tuple[Expectation | None, Pieces[Expectation] | None]:
         """What is counted once for all rows, and what is counted part by part."""
         skeleton = self._skeleton
+        if self._parts.n_parts == 1:
+            return None, self.pieces
         found = self._parts.tables.total(distinct_in_part, skeleton.columns).components
         few = _few(found)
         if not few:
@@ -77,9 +79,8 @@ class PartedCounts:
         assert rows.codes is not None
         assert rows.weights is not None
         order = np.lexsort(rows.codes.T[::-1])
-        schema = self._parts.schema
-        names, labels = zip(*((schema.names[c], schema.labels[c]) for c in columns), strict=True)
-        return Table(rows.codes[order], Schema(names, schema.family, labels), rows.weights[order])
+        schema = self._parts.schema.select(columns)
+        return Table(rows.codes[order], schema, rows.weights[order])
 
 
 class ComponentRows(NamedTuple):
@@ -97,7 +98,7 @@ def _few(found: list[DistinctRows]) -> list[int]:
     """Components whose distinct rows are kept: the smallest, as long as all fit."""
     cells = np.array([np.inf if rows.codes is None else rows.codes.size for rows in found])
     order = np.argsort(cells, kind="stable")
-    kept = order[np.cumsum(cells[order]) <= MOST_DISTINCT_CELLS]
+    kept = order[np.cumsum(cells[order]) <= DistinctRows.most_cells]
     return sorted(map(int, kept))
 
 

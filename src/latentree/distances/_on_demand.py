@@ -1,0 +1,275 @@
+"""The dependence of pairs of columns by blocks, computed from rows in memory when asked for.
+
+For so many columns that sums of all pairs do not fit into memory. Sparse tables are never made
+dense.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentree._kernels.distances import pairs as kernels
+from latentree.data import Table, row_chunks
+from latentree.distances._counting import in_parts, ones_of, ranges, states_of
+from latentree.distances._dependence import agreement, inverse, scale_of
+from latentree.distances._statistics import Statistics
+from latentree.distances._sums import correlation
+from latentree.typing import FloatArray, Index, IntArray
+
+_CHUNK_CELLS = 1 << 26
+_TILE = 1024
+FLOAT32_ROWS = 4096
+"""Rows that are summed in float32 before the next are added: this bounds their rounding."""
+
+
+class OnDemand(ABC):
+    """The signed dependence r of pairs of columns, by blocks.
+
+    Parameters
+    ----------
+    table : Table
+        All rows.
+    statistics : Statistics
+        Sums of the columns of these rows.
+    """
+
+    span: int = _TILE
+    """Columns of the blocks that are cheapest when all pairs are wanted."""
+    margin: float = 0.0
+    """How far :meth:`quick_block` may be from the truth; 0 where there is nothing quicker."""
+
+    def __init__(self, table: Table, statistics: Statistics) -> None:
+        self.table = table
+        self.statistics = statistics
+        self.n_variables = table.n_columns
+        self.rounding = statistics.rounding
+        self.exponent, self.precision = scale_of(table.schema, table.n_rows)
+
+    @abstractmethod
+    def block(self, rows: Index, columns: Index) -> FloatArray:
+        """Return r of ``rows`` × ``columns``, as a new array; 0 where a pair tells nothing."""
+
+    @abstractmethod
+    def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
+        """Return r of the pairs (first[p], second[p])."""
+
+    def quick_block(self, rows: Index, columns: Index) -> NDArray[np.floating[Any]]:
+        """Return r of every pair to within :attr:`margin`, as quickly as that goes."""
+        return self.block(rows, columns)
+
+    def counts(self, rows: Index, columns: Index) -> float | FloatArray:
+        """Weight of the rows that each pair is taken over: one number if all the same."""
+        if not self.statistics.has_missing:
+            return self.statistics.total_weight
+        present, weighted = self._present
+        return weighted[rows] @ present[columns].T
+
+    def pair_counts(self, first: IntArray, second: IntArray) -> float | FloatArray:
+        """Weight of the rows of pairs: one number if all the same."""
+        if not self.statistics.has_missing:
+            return self.statistics.total_weight
+        table, weights = self.table, self.table.weight_array()
+        out = np.empty(first.size)
+        for start, stop in ranges(first.size, max(1, _CHUNK_CELLS // (16 * table.n_rows))):
+            both = table.present(first[start:stop]) & table.present(second[start:stop])
+            out[start:stop] = weights @ both
+        return out
+
+    @cached_property
+    def _present(self) -> tuple[FloatArray, FloatArray]:
+        """Which cells are present, one row a variable; the same times the weights."""
+        present = np.ascontiguousarray(~self.table.missing_mask().T, np.float64)
+        return present, present if self.table.weights is None else present * self.table.weights
+
+    def lower(self) -> FloatArray:
+        """Return r of all pairs; the lower triangle is meant."""
+        m = self.n_variables
+        out = np.zeros((m, m))
+        for start, stop in ranges(m, _TILE):
+            for first, last in ranges(stop, max(_TILE, self.span)):
+                out[start:stop, first:last] = self.block(slice(start, stop), slice(first, last))
+        return out
+
+
+def on_demand(table: Table, statistics: Statistics, centered: bool = True) -> OnDemand:
+    """Return the provider that fits the table.
+
+    Parameters
+    ----------
+    table : Table
+        All rows.
+    statistics : Statistics
+        Sums of their columns.
+    centered : bool
+        Whether to subtract the means of real columns; without it they are taken to be 0.
+
+    Returns
+    -------
+    OnDemand
+    """
+    if table.family == "gaussian":
+        kind = _GappedCorrelations if statistics.has_missing else _Correlations
+        return kind(table, statistics, centered)
+    is_binary = bool((table.cardinalities == 2).all()) and not statistics.has_missing
+    if is_binary and (table.is_sparse or table.weights is None):
+        return _FromOnes(table, statistics)
+    return _FromTables(table, statistics)
+
+
+class _Correlations(OnDemand):
+    """Correlations of real columns without gaps: products of columns of norm 1."""
+
+    def __init__(self, table: Table, statistics: Statistics, centered: bool) -> None:
+        super().__init__(table, statistics)
+        mean, spread = statistics.moments
+        self._mean = mean if centered else np.zeros_like(mean)
+        square = spread**2 if centered else spread**2 + mean**2
+        self._scale = inverse(np.sqrt(statistics.total_weight * square))
+
+    @cached_property
+    def _columns(self) -> FloatArray:
+        """Columns as rows, of norm 1, so that their products are correlations."""
+        table = self.table
+        z = np.empty((self.n_variables, table.n_rows))
+        roots = None if table.weights is None else np.sqrt(table.weights)
+        for start, stop in row_chunks(table.values):
+            z[:, start:stop] = ((table.values[start:stop] - self._mean) * self._scale).T
+            if roots is not None:
+                z[:, start:stop] *= roots[start:stop]
+        return z
+
+    def block(self, rows: Index, columns: Index) -> FloatArray:
+        z = self._columns
+        return z[rows] @ z[columns].T
+
+    def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
+        out, z = np.empty(first.size), self._columns
+        in_parts(first.size, lambda part: kernels.dots(z, first[part], second[part], out[part]))
+        return out
+
+    @cached_property
+    def margin(self) -> float:  # type: ignore[override]
+        """Bound on the rounding of float32 products, each a sum of n terms with Σ|terms| ≤ 1."""
+        n = self.table.n_rows
+        return float((min(n, FLOAT32_ROWS) + n / FLOAT32_ROWS + 8) * 2.0**-24)
+
+    @cached_property
+    def _short_columns(self) -> NDArray[np.float32]:
+        return self._columns.astype(np.float32)
+
+    def quick_block(self, rows: Index, columns: Index) -> NDArray[np.floating[Any]]:
+        a, b = self._short_columns[rows], self._short_columns[columns]
+        out: NDArray[np.float32] = a[:, :FLOAT32_ROWS] @ b[:, :FLOAT32_ROWS].T
+        for start, stop in ranges(a.shape[1], FLOAT32_ROWS):
+            if start:
+                out += a[:, start:stop] @ b[:, start:stop].T
+        return out
+
+
+class _GappedCorrelations(OnDemand):
+    """Correlations of real columns, each pair over the rows in which both are present."""
+
+    def __init__(self, table: Table, statistics: Statistics, centered: bool) -> None:
+        super().__init__(table, statistics)
+        self._centered = centered
+        mean, spread = statistics.moments
+        # Close to standardized, so that the differences of sums lose no digits.
+        x = np.array(table.values.T, np.float64, order="C")
+        if centered:
+            x -= mean[:, None]
+        x *= inverse(spread if centered else np.hypot(mean, spread))[:, None]
+        x[np.isnan(x)] = 0.0
+        self._x = x
+
+    def block(self, rows: Index, columns: Index) -> FloatArray:
+        return self._moments(rows, columns, lambda a, b: a @ b.T)
+
+    def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
+        out = np.empty(first.size)
+        for start, stop in ranges(first.size, max(1, _CHUNK_CELLS // (64 * self.table.n_rows))):
+            part = slice(start, stop)
+            out[part] = self._moments(
+                first[part], second[part], lambda a, b: np.einsum("pn,pn->p", a, b)
+            )
+        return out
+
+    def _moments(self, rows: Index, columns: Index, sums: Callable[..., FloatArray]) -> FloatArray:
+        present, weighted = self._present
+        x, y = self._x[rows], self._x[columns]
+        u, v = weighted[rows], present[columns]
+        return correlation(
+            sums(u, v), sums(u * x, v), sums(u, y), sums(u * x * x, v), sums(u, y * y),
+            sums(u * x, y), self._centered,
+        )  # fmt: skip
+
+
+class _FromOnes(OnDemand):
+    """0/1 columns without gaps: from the counts of common ones."""
+
+    def __init__(self, table: Table, statistics: Statistics) -> None:
+        super().__init__(table, statistics)
+        self._ones = ones_of(table)
+        self.span = table.n_columns if table.is_sparse else _TILE
+        n, ones = table.total_weight, self._ones.single
+        self._scale = inverse(np.sqrt(np.maximum(ones * (n - ones), 0.0)))
+
+    def block(self, rows: Index, columns: Index) -> FloatArray:
+        common = self._ones.common(rows, columns)
+        n, ones, scale = self.table.total_weight, self._ones.single, self._scale
+        a, b, s, t = ones[rows], ones[columns], scale[rows], scale[columns]
+        if self.table.family == "symmetric":
+            return agreement(n - a[:, None] - b + 2.0 * common, n, 2)
+        in_parts(
+            len(common),
+            lambda part: kernels.correlations_of_ones(common[part], n, a[part], b, s[part], t),
+        )
+        return common
+
+    def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
+        common = self._ones.common_of_pairs(first, second)
+        n, ones, scale = self.table.total_weight, self._ones.single, self._scale
+        if self.table.family == "symmetric":
+            return agreement(n - ones[first] - ones[second] + 2.0 * common, n, 2)
+        centered = n * common - ones[first] * ones[second]
+        return np.asarray(centered * (scale[first] * scale[second]))
+
+
+class _FromTables(OnDemand):
+    """Columns of K states, from the joint table of every pair."""
+
+    def __init__(self, table: Table, statistics: Statistics) -> None:
+        super().__init__(table, statistics)
+        self._n_states = int(table.cardinalities[0])
+        self._states = states_of(table, self._n_states)
+        self.span = max(1, _TILE // self._n_states)
+
+    def block(self, rows: Index, columns: Index) -> FloatArray:
+        every = np.arange(self.n_variables)
+        a, b = every[rows], every[columns]
+        out = np.empty((a.size, b.size))
+        step = max(1, _CHUNK_CELLS // max(1, self._n_states**2 * b.size))
+        for start, stop in ranges(a.size, step):
+            self._read(self._states.joint(a[start:stop], b), out[start:stop])
+        return out
+
+    def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
+        out = np.empty((first.size, 1))
+        for start, stop in ranges(first.size, max(1, _CHUNK_CELLS // self._n_states**2)):
+            joint = self._states.joint_of_pairs(first[start:stop], second[start:stop])
+            self._read(joint[:, :, None], out[start:stop])
+        return out[:, 0]
+
+    def _read(self, joint: FloatArray, out: FloatArray) -> None:
+        if self.table.family == "symmetric":
+            same, n = np.einsum("ikjk->ij", joint), joint.sum(axis=(1, 3))
+            out[:] = agreement(same, n, self._n_states)
+            return
+        is_binary = self._n_states == 2
+        read: Any = kernels.correlations_of_tables if is_binary else kernels.determinant_roots
+        in_parts(len(out), lambda part: read(joint[part], out[part]))

@@ -1,0 +1,237 @@
+"""The door of learning: rows that were checked once, with all that is known of them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from latentree.data import Parts, Schema, Table, as_table, cut_table
+from latentree.distances._dependence import mutual_information
+from latentree.distances._distances import Distances, distances_from_sums, distances_on_demand
+from latentree.distances._statistics import Statistics, gather
+from latentree.distances._sums import StateCounts
+from latentree.errors import DataError
+from latentree.typing import Family, FloatArray, IntArray
+
+
+class Sample:
+    """Rows to learn from, with their sufficient statistics and distances, each computed once.
+
+    Public functions make one from whatever they are given (:func:`as_sample`); what is below them
+    takes it as it is and checks nothing again.
+
+    Parameters
+    ----------
+    parts : Parts or None
+        The rows; None if only their statistics are known.
+    statistics : Statistics, optional
+        Their statistics, if they are known already.
+    """
+
+    def __init__(self, parts: Parts | None, statistics: Statistics | None = None) -> None:
+        self._parts = parts
+        if statistics is not None:
+            self.statistics = statistics
+
+    @property
+    def parts(self) -> Parts:
+        """The rows; raises an error if only their statistics are known."""
+        if self._parts is None:
+            raise DataError(
+                "statistics do not suffice where cells are missing or the distinct rows are many: "
+                "fit the data as a whole, for instance from a file"
+            )
+        return self._parts
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """Sums over all rows."""
+        return gather(self.parts)
+
+    @cached_property
+    def distances(self) -> Distances:
+        """Information distances of all pairs: a matrix where it fits into memory."""
+        if self.statistics.has_pairs:
+            return distances_from_sums(self.statistics)
+        return distances_on_demand(self.table, self.statistics)
+
+    @cached_property
+    def information(self) -> FloatArray:
+        """Mutual information of all pairs, in nats."""
+        return mutual_information(self.statistics)
+
+    @cached_property
+    def table(self) -> Table:
+        """The rows in memory: the distinct ones with their weights where these are few."""
+        return self._distinct or self.parts.to_table()
+
+    @cached_property
+    def rows(self) -> Parts:
+        """The rows that a pass of EM runs over: the distinct ones where these are few."""
+        return self.parts if self._distinct is None else cut_table(self._distinct)
+
+    @cached_property
+    def _distinct(self) -> Table | None:
+        rows = self.statistics.rows
+        if rows is None or rows.codes is None:
+            return None
+        return Table(rows.codes, self.schema, rows.weights)
+
+    def pair_table(self, a: int, b: int) -> FloatArray:
+        """Weight of the rows with each pair of states of two discrete columns."""
+        sums = self.statistics.sums
+        assert isinstance(sums, StateCounts)
+        if sums.pairs is None:  # so many columns that only those that are asked for are counted
+            sums = StateCounts.of(self.table.select(np.array([a, b])))
+            a, b = 0, 1
+        return sums.pair(a, b)
+
+    def select(self, columns: IntArray) -> Sample:
+        """Return the sample of some columns; nothing is summed again."""
+        statistics = self.statistics.select(columns)
+        if self.is_summed:
+            return Sample(None, statistics)
+        return Sample(cut_table(self.table.select(columns)), statistics)
+
+    def renamed(self, columns: IntArray, names: tuple[str, ...]) -> Sample:
+        """Return all columns in another order, under these names."""
+        statistics = self.statistics.select(columns, names)
+        parts = None if self._parts is None else self._parts.select(columns, names)
+        return Sample(parts, statistics)
+
+    # What the rows are ----------------------------------------------------------------------
+
+    @property
+    def is_summed(self) -> bool:
+        """Whether the sums of pairs are all that a likelihood needs: real columns without gaps."""
+        facts = self.statistics
+        return facts.family == "gaussian" and not facts.has_missing and facts.has_pairs
+
+    @property
+    def schema(self) -> Schema:
+        """Names, family and labels of the columns."""
+        return self.statistics.schema
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return self.schema.names
+
+    @property
+    def family(self) -> Family:
+        """How the columns are modeled."""
+        return self.schema.family
+
+    @property
+    def cardinalities(self) -> IntArray:
+        """Number of states of every column; 0 for real columns."""
+        return self.schema.cardinalities
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.schema.n_columns
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights of the rows."""
+        return self.statistics.total_weight
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether any cell is missing."""
+        return self.statistics.has_missing
+
+
+def as_sample(
+    X: Any, family: str = "auto", weights: ArrayLike | None = None, min_rows: int = 2
+) -> Sample:
+    """Check data once, gather its statistics, and refuse what cannot be learned from.
+
+    Parameters
+    ----------
+    X : table-like, Parts, Statistics or Sample
+        Anything that :func:`latentree.as_table` reads, data in parts, or statistics. A sample
+        passes through as it is.
+    family : {"auto", "gaussian", "discrete", "symmetric"}
+        How to take the columns of a table.
+    weights : array-like, optional
+        Weights of the rows.
+    min_rows : int
+        Fewest rows to learn from.
+
+    Returns
+    -------
+    Sample
+    """
+    if isinstance(X, Sample):
+        return X
+    if isinstance(X, Statistics):
+        sample = Sample(None, X)
+    elif isinstance(X, Parts):
+        sample = Sample(X if weights is None else X.weighted(weights))
+    else:
+        sample = Sample(cut_table(as_table(X, family, weights=weights)))
+    sample.statistics.require_learnable(min_rows)
+    return sample
+
+
+def information_distances(
+    X: Any,
+    family: str = "auto",
+    *,
+    centered: bool = True,
+    dense: bool | None = None,
+    weights: ArrayLike | None = None,
+) -> Distances:
+    """Estimate information distances from data by maximum likelihood.
+
+    Parameters
+    ----------
+    X : table-like, Parts or Statistics
+        Anything that :func:`latentree.as_table` reads, data in parts
+        (:func:`latentree.as_parts`), or statistics.
+    family : {"auto", "gaussian", "discrete", "symmetric"}
+        How to take the columns. Discrete columns must all have the same number of states.
+    centered : bool
+        Whether to subtract the means of real columns; without it they are taken to be 0.
+    dense : bool, optional
+        Whether to compute the whole matrix at once, or blocks on demand from the data. Left out,
+        matrices of up to a quarter of the memory available are computed. CLGrouping, CLBlind and
+        Chow-Liu trees are learned from either, and are the same.
+    weights : array-like, optional
+        Weights of the rows.
+
+    Returns
+    -------
+    Distances
+        Missing cells: each pair is taken over the rows in which both are present.
+
+    References
+    ----------
+    Choi, Tan, Anandkumar and Willsky, *Learning Latent Tree Graphical Models*, JMLR 12, 2011,
+    Section 2.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> hidden = rng.standard_normal((1000, 1))
+    >>> distances = information_distances(hidden + 0.5 * rng.standard_normal((1000, 3)))
+    >>> distances
+    Distances(3 variables, 1000 samples, dense)
+    >>> distances.block([0], [1, 2]).round(2)
+    array([[0.24, 0.23]])
+    """
+    sample = as_sample(X, family, weights)
+    if dense is None:
+        dense = sample.statistics.has_pairs
+    if dense and sample.statistics.has_pairs:
+        return sample.distances if centered else distances_from_sums(sample.statistics, False)
+    found = distances_on_demand(sample.table, sample.statistics, centered)
+    if dense:
+        found.dense()
+    return found

@@ -1,0 +1,599 @@
+"""Sums over rows that add up over parts: moments of real columns, counts of pairs of states.
+
+Learning needs nothing else of complete Gaussian rows, and nothing else for the structure of any
+rows. Sums of all pairs of columns take m × m numbers; where these do not fit into memory only the
+sums of single columns are taken, and dependence is computed by blocks on demand (``_on_demand``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from latentree._kernels.distances.distinct import number_rows
+from latentree.data import Schema, Table
+from latentree.distances._counting import in_parts, pair_counts
+from latentree.typing import AnyArray, BoolArray, FloatArray, IntArray
+
+_EPS = float(np.finfo(np.float64).eps)
+
+VANISHING = 1e-12
+"""A variance below this share of the mean square is rounding: the column is constant."""
+
+FEW_DISTINCT = 0.25
+"""Distinct rows take the place of all rows when they are at most this share of them."""
+
+
+# Real columns -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """What is taken from every value before it is squared, and what it is multiplied by.
+
+    Any numbers give the same statistics; numbers near the means and spreads keep the digits.
+    """
+
+    shift: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def of(cls, table: Table) -> Units:
+        """Return means and largest deviations of the columns of some rows."""
+        x = table.values
+        with np.errstate(over="ignore", invalid="ignore"):
+            shift = x.sum(axis=0) / len(x)
+            low, high = np.fmin.reduce(x, axis=0), np.fmax.reduce(x, axis=0)
+            if not np.isfinite(shift).all():  # gaps, or sums that overflow
+                present = ~np.isnan(x)
+                n = np.maximum(present.sum(axis=0), 1)
+                shift = np.where(present, x / n, 0.0).sum(axis=0)
+            spread = np.maximum(high - shift, shift - low)
+        usual = (spread > 4 * _EPS * np.abs(shift)) & np.isfinite(spread)
+        return cls(shift, 1.0 / np.where(usual, spread, np.maximum(np.abs(shift), 1.0)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Units) and (
+            np.array_equal(self.shift, other.shift) and np.array_equal(self.scale, other.scale)
+        )
+
+    def select(self, columns: IntArray) -> Units:
+        """Return the units of some columns."""
+        return Units(self.shift[columns], self.scale[columns])
+
+
+@dataclass(frozen=True, eq=False)
+class RealSums:
+    """Weighted sums of z = (x − shift)·scale over rows.
+
+    Without gaps ``weight`` is one number, and ``first`` (Σ w·z_i) and ``squares`` (Σ w·z_i²) have
+    an entry a column. With gaps the three are taken over the rows in which both of a pair are
+    present: (m, m) arrays, entry (i, j) about column i; or, without products, over the rows in
+    which a column is present.
+
+    Attributes
+    ----------
+    products : array of shape (m, m), optional
+        Σ w·z_i·z_j, of which the lower triangle is meant; None if only columns were summed.
+    low, high : array of shape (m,)
+        Smallest and largest z of rows with positive weight.
+    """
+
+    units: Units
+    weight: float | FloatArray
+    first: FloatArray
+    squares: FloatArray
+    products: FloatArray | None
+    low: FloatArray
+    high: FloatArray
+
+    @classmethod
+    def of(cls, table: Table, units: Units, pairs: bool = True) -> RealSums:
+        """Sum over the rows of a table, with or without the products of pairs."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            z: FloatArray = table.values - units.shift
+            z *= units.scale
+            w = table.weights
+            counted = z if w is None or w.all() else z[w > 0]
+            low = np.fmin.reduce(counted, axis=0, initial=np.nan)
+            high = np.fmax.reduce(counted, axis=0, initial=np.nan)
+            # One pass: where anything is missing, some sum is NaN.
+            first = z.sum(axis=0) if w is None else w @ z
+            if np.isnan(first).any():
+                return cls._with_gaps(z, table, units, pairs, low, high)
+            if w is not None:
+                z *= np.sqrt(w)[:, None]
+            if not pairs:
+                squares = np.einsum("ij,ij->j", z, z)
+                return cls(units, table.total_weight, first, squares, None, low, high)
+            # Half the work of a general product; its upper triangle in Fortran's order is our
+            # lower.
+            products = linalg.blas.dsyrk(1.0, z.T).T
+        return cls(
+            units, table.total_weight, first, np.diagonal(products).copy(), products, low, high
+        )
+
+    @classmethod
+    def _with_gaps(
+        cls,
+        z: FloatArray,
+        table: Table,
+        units: Units,
+        pairs: bool,
+        low: FloatArray,
+        high: FloatArray,
+    ) -> RealSums:
+        present = ~np.isnan(z)
+        z[~present] = 0.0
+        w = table.weight_array()
+        if not pairs:
+            return cls(units, w @ present, w @ z, w @ (z * z), None, low, high)
+        there = present.astype(np.float64)
+        weighted, wz = there * w[:, None], z * w[:, None]
+        first, squares = wz.T @ there, (wz * z).T @ there
+        return cls(units, weighted.T @ there, first, squares, wz.T @ z, low, high)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing."""
+        return not isinstance(self.weight, np.ndarray)
+
+    def __add__(self, other: RealSums) -> RealSums:
+        if other.units is not self.units:
+            other = other.in_units(self.units)
+        a, b = (self, other) if self.complete == other.complete else (self.spread(), other.spread())
+        return RealSums(
+            a.units,
+            a.weight + b.weight,
+            a.first + b.first,
+            a.squares + b.squares,
+            None if a.products is None or b.products is None else a.products + b.products,
+            np.fmin(a.low, b.low),
+            np.fmax(a.high, b.high),
+        )
+
+    def spread(self) -> RealSums:
+        """Return the sums in the form that they have with gaps."""
+        if not self.complete:
+            return self
+        m = self.first.size
+        if self.products is None:
+            return replace(self, weight=np.full(m, self.weight))
+        return replace(
+            self,
+            weight=np.full((m, m), self.weight),
+            first=np.repeat(self.first[:, None], m, axis=1),
+            squares=np.repeat(self.squares[:, None], m, axis=1),
+        )
+
+    def in_units(self, units: Units) -> RealSums:
+        """Return the same sums with another shift and scale: z' = a·z + b."""
+        if units == self.units:
+            return replace(self, units=units)
+        a = units.scale / self.units.scale
+        b = (self.units.shift - units.shift) * units.scale
+        u, v = (a[:, None], b[:, None]) if self.first.ndim == 2 else (a, b)
+        return RealSums(
+            units,
+            self.weight,
+            u * self.first + v * self.weight,
+            u * u * self.squares + 2.0 * u * v * self.first + v * v * self.weight,
+            self._shifted_products(a, b),
+            a * self.low + b,
+            a * self.high + b,
+        )
+
+    def _shifted_products(self, a: FloatArray, b: FloatArray) -> FloatArray | None:
+        """Σ w·(a_i·z_i + b_i)·(a_j·z_j + b_j)."""
+        if self.products is None:
+            return None
+        by_row = self.first[:, None] if self.complete else self.first
+        crossed = (a[:, None] * by_row) * b
+        return np.outer(a, a) * self.products + crossed + crossed.T + np.outer(b, b) * self.weight
+
+    def select(self, columns: IntArray) -> RealSums:
+        """Return the sums of some columns; the products become a whole matrix."""
+        pair = np.ix_(columns, columns)
+        products = self.products
+        if products is not None:
+            high, low = np.maximum.outer(columns, columns), np.minimum.outer(columns, columns)
+            products = products[high, low]
+        wide = self.first.ndim == 2
+        return RealSums(
+            self.units.select(columns),
+            self.weight if self.complete else np.asarray(self.weight)[pair if wide else columns],
+            self.first[pair if wide else columns],
+            self.squares[pair if wide else columns],
+            products,
+            self.low[columns],
+            self.high[columns],
+        )
+
+    # What follows ---------------------------------------------------------------------------
+
+    def _of_columns(self, sums: Any) -> FloatArray:
+        """Return the entries of single columns."""
+        array = np.asarray(sums, np.float64)
+        if array.ndim == 2:
+            return np.diagonal(array).copy()
+        return np.broadcast_to(array, self.low.shape).copy()
+
+    def column_weights(self) -> FloatArray:
+        """Weight of the rows in which each column is present."""
+        return self._of_columns(self.weight)
+
+    def pair_weights(self) -> float | FloatArray:
+        """Weight of the rows in which both of a pair are present: one number without gaps."""
+        return self.weight
+
+    def is_empty(self) -> BoolArray:
+        """Whether each column has no value in a row with positive weight."""
+        return np.isnan(self.high)
+
+    def is_constant(self) -> BoolArray:
+        """Whether each column has one value only, but for rounding."""
+        shift = np.abs(self.units.shift * self.units.scale)
+        noise = 4 * _EPS * (np.maximum(np.abs(self.low), np.abs(self.high)) + shift)
+        return np.asarray(self.high - self.low <= noise)
+
+    def is_finite(self) -> BoolArray:
+        """Whether the squares of each column could be summed."""
+        return np.isfinite(self._of_columns(self.squares))
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Means and standard deviations of the columns, over their present cells."""
+        n = self.column_weights()
+        mean, square = self._of_columns(self.first) / n, self._of_columns(self.squares) / n
+        spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+        return self.units.shift + mean / self.units.scale, spread / self.units.scale
+
+    def correlations(self, centered: bool = True) -> FloatArray:
+        """Return the correlations of all pairs, 0 where a variance is; the lower triangle is meant.
+
+        Without centering the means are taken to be 0: cosines of the columns.
+        """
+        if not centered:
+            zero = Units(np.zeros_like(self.units.shift), self.units.scale)
+            return self.in_units(zero)._correlations(False)
+        return self._correlations(True)
+
+    def _correlations(self, centered: bool) -> FloatArray:
+        assert self.products is not None
+        r = np.empty_like(self.products)
+        products, n, s, q = self.products, self.weight, self.first, self.squares
+
+        def fill(rows: slice) -> None:
+            if isinstance(n, np.ndarray):
+                mine: tuple[Any, Any, Any, Any, Any] = (
+                    n[rows],
+                    s[rows],
+                    s.T[rows],
+                    q[rows],
+                    q.T[rows],
+                )
+            else:
+                mine = (n, s[rows, None], s, q[rows, None], q)
+            r[rows] = correlation(*mine, products[rows], centered)
+
+        in_parts(len(r), fill)
+        return r
+
+    def duplicates(self, r: FloatArray, rounding: float) -> list[tuple[int, int]]:
+        """Pairs of columns with the same values, among those whose correlation is 1."""
+        first, second = np.nonzero(np.tril(r >= 1.0 - rounding, -1))
+        mean, spread = self.moments()
+        same = np.isclose(mean[first], mean[second], rtol=1e-9, atol=1e-9 * spread[first])
+        same &= np.isclose(spread[first], spread[second], rtol=1e-9)
+        return list(zip(second[same].tolist(), first[same].tolist(), strict=True))
+
+
+def correlation(
+    n: Any, sx: Any, sy: Any, xx: Any, yy: Any, xy: FloatArray, centered: bool
+) -> FloatArray:
+    """Return correlations from sums over rows: Σ1, Σx, Σy, Σx², Σy² and Σxy.
+
+    r = (E[xy] − E[x]·E[y]) / √(V[x]·V[y]); 0 for a pair that is constant on its rows.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        xx, yy, r = xx / n, yy / n, xy / n
+        if centered:
+            sx, sy = sx / n, sy / n
+            constant = (xx - sx * sx <= VANISHING * xx) | (yy - sy * sy <= VANISHING * yy)
+            r -= sx * sy
+            xx, yy = xx - sx * sx, yy - sy * sy
+        else:
+            constant = (xx <= 0) | (yy <= 0)
+        r /= np.sqrt(xx * yy)
+    # n = 0 makes NaN of everything.
+    r[constant | ~np.isfinite(r)] = 0.0
+    return np.asarray(r)
+
+
+# Discrete columns -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class StateCounts:
+    """Weight of the rows with each state of every column, and with every pair of states.
+
+    States of all columns are laid end to end; those of column j are ``starts[j]`` to
+    ``starts[j + 1]``. As long as nothing is missing, pairs with the first state of a column follow
+    from the others and are not held.
+
+    Attributes
+    ----------
+    single : array
+        Weight of the rows with each state.
+    total : float
+        Weight of all rows.
+    gaps : array of int
+        Number of missing cells of every column, whatever the weights of their rows.
+    pairs : array, optional
+        Weight of the rows with each pair of the states that are held; None if not counted.
+    """
+
+    single: FloatArray
+    starts: IntArray
+    total: float
+    gaps: IntArray
+    pairs: FloatArray | None
+    all_held: bool = False
+
+    @classmethod
+    def of(cls, table: Table, pairs: bool = True) -> StateCounts:
+        """Count the rows of a table, with or without pairs."""
+        widths = state_widths(table.schema)
+        starts = np.concatenate([[0], np.cumsum(widths)])
+        gaps, total = table.missing_counts, table.total_weight
+        if not pairs:
+            return cls(_single(table, widths), starts, total, gaps, None)
+        all_held = bool(gaps.any())
+        counts = pair_counts(table, widths, 0 if all_held else 1)
+        single = np.empty(int(starts[-1]))
+        found = cls(single, starts, total, gaps, counts, all_held)
+        single[found.held] = np.diagonal(counts)
+        if not all_held:
+            single[starts[:-1]] = total - _grouped(single[found.held], widths - 1, axis=0)
+        return found
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing."""
+        return not self.gaps.any()
+
+    @property
+    def widths(self) -> IntArray:
+        """Number of states of every column."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def held(self) -> BoolArray:
+        """Which states have a row and a column in ``pairs``."""
+        held = np.ones(self.single.size, bool)
+        if not self.all_held:
+            held[self.starts[:-1]] = False
+        return held
+
+    @cached_property
+    def _place(self) -> IntArray:
+        """Where in ``pairs`` the states are that are held."""
+        return np.cumsum(self.held) - 1
+
+    def __add__(self, other: StateCounts) -> StateCounts:
+        a, b = self, other
+        if a.all_held != b.all_held:
+            a, b = a._with_all(), b._with_all()
+        return StateCounts(
+            a.single + b.single,
+            a.starts,
+            a.total + b.total,
+            a.gaps + b.gaps,
+            None if a.pairs is None or b.pairs is None else a.pairs + b.pairs,
+            a.all_held,
+        )
+
+    def _with_all(self) -> StateCounts:
+        """Return the counts with pairs of all states, as they are where cells are missing."""
+        if self.all_held or self.pairs is None:
+            return self
+        pairs = self.table(np.arange(self.starts.size - 1))
+        return replace(self, pairs=pairs, all_held=True)
+
+    def _states(self, columns: IntArray) -> IntArray:
+        """States of some columns, end to end."""
+        return np.concatenate([np.arange(*self.starts[j : j + 2]) for j in columns])
+
+    def select(self, columns: IntArray) -> StateCounts:
+        """Return the counts of some columns."""
+        states = self._states(columns)
+        starts = np.concatenate([[0], np.cumsum(self.widths[columns])])
+        pairs = self.pairs
+        if pairs is not None:
+            kept = self._place[states[self.held[states]]]
+            pairs = pairs[np.ix_(kept, kept)]
+        return StateCounts(
+            self.single[states], starts, self.total, self.gaps[columns], pairs, self.all_held
+        )
+
+    def table(self, rows: IntArray) -> FloatArray:
+        """Weight of every pair of states of some columns (rows) and of all columns."""
+        assert self.pairs is not None
+        mine = self._states(rows)
+        if self.all_held:
+            return self.pairs[mine]
+        # What is not held follows: J(x, 0) = P(x) − Σ_{y > 0} J(x, y), and the other way round.
+        known, held = self.held[mine], self.held
+        inner = self.pairs[self._place[mine[known]]]
+        lines = np.empty((inner.shape[0], self.single.size))
+        lines[:, held] = inner
+        rest = _grouped(inner, self.widths - 1, axis=1)
+        lines[:, ~held] = self.single[mine[known], None] - rest
+        out = np.empty((mine.size, self.single.size))
+        out[known] = lines
+        out[~known] = self.single - _grouped(lines, self.widths[rows] - 1, axis=0)
+        return out
+
+    def pair(self, a: int, b: int) -> FloatArray:
+        """Weight of each pair of states of two columns."""
+        both = self.select(np.array([a, b]))
+        return both.table(np.array([0]))[:, both.starts[1] :]
+
+    def of_column(self, column: int) -> FloatArray:
+        """Weight of each state of a column."""
+        return self.single[self.starts[column] : self.starts[column + 1]].copy()
+
+    # What follows ---------------------------------------------------------------------------
+
+    def column_weights(self) -> FloatArray:
+        """Weight of the rows in which each column is present."""
+        return np.add.reduceat(self.single, self.starts[:-1])
+
+    def pair_weights(self) -> float | FloatArray:
+        """Weight of the rows in which both of a pair are present: one number without gaps."""
+        if self.complete:
+            return self.total
+        assert self.pairs is not None
+        over_columns = np.add.reduceat(self.pairs, self.starts[:-1], axis=1)
+        return np.add.reduceat(over_columns, self.starts[:-1], axis=0)
+
+    def is_empty(self) -> BoolArray:
+        """Whether each column has no value in a row with positive weight."""
+        return self.column_weights() <= 0
+
+    def is_constant(self) -> BoolArray:
+        """Whether each column has one value only."""
+        seen = (self.single > 0).astype(np.int64)
+        return np.add.reduceat(seen, self.starts[:-1]) < 2
+
+    def is_finite(self) -> BoolArray:
+        """Whether each column could be summed: counts always can."""
+        return np.ones(self.starts.size - 1, bool)
+
+    def duplicates(self, r: FloatArray, rounding: float) -> list[tuple[int, int]]:
+        """Pairs of columns with the same states in all rows, among those whose |r| is 1."""
+        candidates = np.argwhere(np.tril(np.abs(r) >= 1.0 - rounding, -1)).tolist()
+        return [(b, a) for a, b in candidates if self._are_equal(a, b)]
+
+    def _are_equal(self, a: int, b: int) -> bool:
+        joint = self.pair(a, b)
+        return joint.shape[0] == joint.shape[1] and not (joint - np.diag(np.diag(joint))).any()
+
+
+def _grouped(array: FloatArray, sizes: IntArray, axis: int) -> FloatArray:
+    """Sum groups of so many entries along an axis; an empty group gives 0."""
+    shape = list(array.shape)
+    shape[axis] = sizes.size
+    out = np.zeros(shape)
+    filled = np.flatnonzero(sizes)
+    if filled.size:
+        starts = (np.cumsum(sizes) - sizes)[filled]
+        index: list[Any] = [slice(None)] * array.ndim
+        index[axis] = filled
+        out[tuple(index)] = np.add.reduceat(array, starts, axis=axis)
+    return out
+
+
+def _single(table: Table, widths: IntArray) -> FloatArray:
+    """Weight of the rows with each state of every column."""
+    if table.is_sparse:
+        each = (
+            None
+            if table.weights is None
+            else np.repeat(table.weights, np.diff(table.values.indptr))
+        )
+        ones = np.bincount(table.values.indices, each, minlength=table.n_columns)
+        return np.column_stack([table.total_weight - ones, ones]).ravel().astype(np.float64)
+    weights = table.weights
+    out = []
+    for column, width in enumerate(widths):
+        codes = table.values[:, column]
+        seen = codes >= 0
+        mine = None if weights is None else weights[seen]
+        out.append(np.bincount(codes[seen], mine, minlength=width).astype(np.float64))
+    return np.concatenate(out)
+
+
+def state_widths(schema: Schema) -> IntArray:
+    """Number of states of every column; a column without any value still has a place."""
+    return np.maximum(schema.cardinalities, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctRows:
+    """The distinct rows of discrete data in the order of their first, and the weight of each.
+
+    None of both once there were more of them than are worth keeping.
+    """
+
+    codes: AnyArray | None
+    weights: FloatArray | None
+
+    most_cells: ClassVar[int] = 1 << 26
+    """Distinct rows are kept as long as they have no more cells than this, a byte each."""
+
+    @classmethod
+    def of(
+        cls, table: Table, most: float = np.inf, columns: IntArray | None = None
+    ) -> DistinctRows:
+        """Find the distinct rows of a table, or of some of its columns, if at most so many.
+
+        Of a sparse table only these are made dense.
+        """
+        if columns is None:
+            columns = np.arange(table.n_columns)
+        most = min(most, cls.most_cells / max(columns.size, 1))
+        if not table.is_sparse:
+            return cls._distinct(table.values, table.weights, most, columns)
+        values = table.values[:, columns]
+        places, inverse = _by_their_ones(values)
+        if places.size > most:
+            return cls(None, None)
+        sums = np.bincount(inverse, table.weight_array(), minlength=places.size)
+        return cls(values[places].toarray(), np.asarray(sums, np.float64))
+
+    @classmethod
+    def _distinct(
+        cls, codes: AnyArray, weights: FloatArray | None, most: float, columns: IntArray
+    ) -> DistinctRows:
+        ids, places = number_rows(codes, columns, int(min(most, len(codes))))
+        if ids.size < len(codes):
+            return cls(None, None)
+        sums = np.bincount(ids, weights, minlength=places.size)
+        return cls(codes[np.ix_(places, columns)], np.asarray(sums, np.float64))
+
+    def __add__(self, other: DistinctRows) -> DistinctRows:
+        if self.codes is None or other.codes is None:
+            return DistinctRows(None, None)
+        assert self.weights is not None
+        assert other.weights is not None
+        columns = np.arange(self.codes.shape[1])
+        return self._distinct(
+            np.concatenate([self.codes, other.codes]),
+            np.concatenate([self.weights, other.weights]),
+            self.most_cells / max(columns.size, 1),
+            columns,
+        )
+
+
+def has_few_distinct_rows(table: Table) -> bool:
+    """Whether it is worth looking for the distinct rows of data that begins with this table."""
+    return DistinctRows.of(table, FEW_DISTINCT * table.n_rows).codes is not None
+
+
+def _by_their_ones(values: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first of the rows with the same ones, and for each row which of these it is."""
+    ends, columns = values.indptr, values.indices
+    number: dict[bytes, int] = {}
+    inverse = np.empty(len(ends) - 1, np.int64)
+    places: list[int] = []
+    for row, (start, stop) in enumerate(pairwise(ends.tolist())):
+        inverse[row] = number.setdefault(columns[start:stop].tobytes(), len(number))
+        if len(number) > len(places):
+            places.append(row)
+    return np.array(places, np.int64), inverse
