@@ -29,6 +29,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse
+from latentree.distances._pairwise import state_counts
 
 import latentree as lt
 from common import show
@@ -36,7 +37,6 @@ from latentree import information_distances, metrics, simulate, structure
 from latentree.data import cut_table
 from latentree.distances import gather
 from latentree.distances._counting import packed_states
-from latentree.distances._pairwise import state_counts
 from latentree.em._fit import make_problem
 from latentree.structure._spanning import spanning_edges
 

@@ -20,8 +20,10 @@ from experiments.results import ALL, Unit
 from experiments.samples import timed, warm_up
 from experiments.stocks import fingerprint
 from latentree.datasets import Dataset
-from latentree.methods import BY_SCORES, learn_model, learn_tree
+from latentree.distances import as_sample
+from latentree.methods import learn_model, method_named
 from latentree.models._encode import encode
+from latentree.structure import learn_tree
 
 PARTS = ALL
 METHODS = ("chow_liu", "lcm", "bin", "nj", "rg", "clnj", "clrg", "reg_clnj", "reg_clrg")
@@ -94,12 +96,13 @@ def _learn(method: str, rows: str, seed: int) -> dict[str, Any]:
 
 def _timed_fit(table: lt.Table, method: str, seed: int, n_hidden: int | None) -> Any:
     """Return a fitted model and its times: of the structure, of EM, or of both in one."""
-    if method in BY_SCORES:
+    if not method_named(method).from_distances:
         options = {} if n_hidden is None else {"n_hidden": n_hidden}
         fitted, total = timed(lambda: learn_model(table, method, random_state=seed, **options))
         return fitted.model, {"total": total}
-    tree, structure = timed(lambda: learn_tree(table, method))
-    fitted, em = timed(lambda: lt.fit_parameters(tree, table, random_state=seed))
+    sample = as_sample(table)
+    tree, structure = timed(lambda: learn_tree(sample, method))
+    fitted, em = timed(lambda: lt.fit_parameters(tree, sample, random_state=seed))
     return fitted.model, {"total": structure + em, "structure": structure, "em": em}
 
 

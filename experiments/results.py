@@ -23,7 +23,9 @@ ALL = tuple(
     if place.name not in ("__main__.py", "cli", "explorer", "formats", "plot", "py.typed")
 )
 """Parts of the library behind experiments with data: all but files, pictures and commands."""
-LEARNERS = tuple(part for part in ALL if part not in ("datasets", "estimator.py", "methods.py", "search"))
+LEARNERS = tuple(
+    part for part in ALL if part not in ("datasets", "estimator.py", "methods.py", "search")
+)
 """Parts behind experiments with drawn samples: those that the learners may import."""
 
 

@@ -69,7 +69,7 @@ def test_gaussian_is_minus_log_correlation() -> None:
     assert (d.signs() < 0).any()
     assert d.n_samples == 500
     assert d.family == "gaussian"
-    raw = information_distances(x + 1, centred=False)
+    raw = information_distances(x + 1, centered=False)
     y = (x + 1) / np.sqrt(((x + 1) ** 2).sum(0))
     assert np.allclose(raw.dense(), -np.log(np.abs(y.T @ y)), atol=1e-10)
 

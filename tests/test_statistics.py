@@ -13,10 +13,9 @@ from hypothesis.extra.numpy import arrays
 import latentree as lt
 from latentree._kernels.distances.distinct import number_rows
 from latentree.data import Table, as_table, cut_table
-from latentree.data import _parts as rows
-from latentree.distances import Statistics, gather
-from latentree.distances._pairwise import correlations, mutual_information
-from latentree.distances._real import RealSums, Units
+from latentree.distances import Sample, Statistics, gather
+from latentree.distances._dependence import dependence, mutual_information
+from latentree.distances._sums import RealSums, Units
 from latentree.errors import DataError, DataWarning
 
 
@@ -47,16 +46,9 @@ def all_tables():
                 yield state_table(rng, k=k, missing=missing, weighted=weighted, family="symmetric")
 
 
-@pytest.fixture
-def small_parts(monkeypatch):
-    monkeypatch.setattr(rows, "PART_CELLS", 64 * 5)
-    monkeypatch.setattr(rows, "STATE_CELLS", 64 * 5)
-
-
-@pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("table", list(all_tables()), ids=repr)
 def test_distances_of_parts_are_those_of_the_table(table):
-    parts = cut_table(table)
+    parts = cut_table(table, rows=64)
     assert parts.n_parts > 3
     statistics = gather(parts)
     assert statistics.n_rows == table.n_rows
@@ -71,11 +63,14 @@ def test_distances_of_parts_are_those_of_the_table(table):
     )
     assert ours.n_samples == pytest.approx(theirs.n_samples, rel=1e-12)
     if table.family == "gaussian":
-        ours, theirs = (lt.information_distances(x, centred=False) for x in (parts, table))
+        ours, theirs = (lt.information_distances(x, centered=False) for x in (parts, table))
         np.testing.assert_allclose(ours.dense(), theirs.dense(), rtol=1e-9, atol=1e-9)
     else:
         np.testing.assert_allclose(
-            statistics.mutual_information(), mutual_information(table), rtol=1e-9, atol=1e-13
+            mutual_information(statistics),
+            mutual_information(Statistics.of(table)),
+            rtol=1e-9,
+            atol=1e-13,
         )
 
 
@@ -95,50 +90,74 @@ def test_real_sums_add_up_in_any_units(cut, missing, other_units, seed):
     theirs = Units(rng.normal(size=5), rng.uniform(0.5, 2.0, 5)) if other_units else units
     both = RealSums.of(first, units) + RealSums.of(second, theirs)
     whole = whole if whole.complete == both.complete else whole.spread()
-    for name in ("weight", "first", "squares", "products", "low", "high"):
+    for name in ("weight", "first", "squares", "low", "high"):
         np.testing.assert_allclose(getattr(both, name), getattr(whole, name), rtol=1e-8, atol=1e-8)
+    lower = np.tril(whole.products)
+    np.testing.assert_allclose(np.tril(both.products), lower, rtol=1e-8, atol=1e-8)
 
 
 def test_digits_survive_a_large_mean():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((2_000, 3)) @ rng.standard_normal((3, 3))
-    near = gather(cut_table(as_table(x))).dependence().lower()
-    far = gather(cut_table(as_table(x + 1e8))).dependence().lower()
+    near = dependence(gather(cut_table(as_table(x))))
+    far = dependence(gather(cut_table(as_table(x + 1e8))))
+    near, far = np.tril(near), np.tril(far)
     np.testing.assert_allclose(near, far, rtol=0, atol=1e-6)  # what is left of x + 1e8 itself
-    large = gather(cut_table(as_table(x * 1e200))).dependence().lower()
-    np.testing.assert_allclose(near, large, rtol=1e-12)
+    large = dependence(gather(cut_table(as_table(x * 1e200))))
+    np.testing.assert_allclose(near, np.tril(large), rtol=1e-12)
 
 
-@pytest.mark.usefixtures("small_parts")
-def test_moments_and_equivalent_rows_of_complete_real_columns():
+@pytest.mark.parametrize("n", [4, 300])
+def test_moments_and_the_root_of_the_correlations(n):
     rng = np.random.default_rng(1)
-    table = real_table(rng, weighted=True, shift=10.0)
-    statistics = gather(cut_table(table))
-    small = statistics.equivalent_table()
-    assert small.n_rows == 2 * table.n_columns
-    assert small.total_weight == pytest.approx(table.total_weight)
+    table = real_table(rng, n=n, weighted=True, shift=10.0)
+    statistics = gather(cut_table(table, rows=64))
     mean = np.average(table.values, axis=0, weights=table.weights)
-    np.testing.assert_allclose(statistics.moments()[0], mean, rtol=1e-12)
+    np.testing.assert_allclose(statistics.moments[0], mean, rtol=1e-12)
     covariance = np.cov(table.values.T, aweights=table.weights, ddof=0)
-    np.testing.assert_allclose(statistics.moments()[1] ** 2, np.diag(covariance), rtol=1e-12)
-    np.testing.assert_allclose(np.cov(small.values.T, aweights=small.weights, ddof=0), covariance)
-    model = lt.simulate.random_gaussian_model(lt.simulate.double_star(5), 0)
-    data = Table(table.values, model.schema, table.weights)
-    ours = model.total_log_likelihood(Table(small.values, model.schema, small.weights))
-    assert ours == pytest.approx(model.total_log_likelihood(data), rel=1e-12)
+    np.testing.assert_allclose(statistics.moments[1] ** 2, np.diag(covariance), rtol=1e-12)
+    root = statistics.correlation_root
+    assert root.shape[1] == min(n - 1, table.n_columns)
+    spread = np.sqrt(np.diag(covariance))
+    np.testing.assert_allclose(root @ root.T, covariance / np.outer(spread, spread), atol=1e-12)
 
 
-def test_equivalent_rows_of_discrete_columns_are_the_distinct_ones(monkeypatch):
-    monkeypatch.setattr(rows, "PART_CELLS", 512 * 3)
-    monkeypatch.setattr(rows, "STATE_CELLS", 512 * 3)
+def test_few_distinct_rows_take_the_place_of_all():
     table = state_table(np.random.default_rng(2), n=2_000, m=3, missing=0.1, weighted=True)
-    small = gather(cut_table(table)).equivalent_table()
+    sample = Sample(cut_table(table, rows=512))
+    small = sample.table
     assert small.n_rows == len(np.unique(table.values, axis=0))
+    assert sample.rows.to_table() is small
     for codes, weight in zip(small.values, small.weights, strict=True):
         mine = (table.values == codes).all(axis=1)
         assert weight == pytest.approx(table.weights[mine].sum())
     wide = state_table(np.random.default_rng(2), m=20)
-    assert gather(cut_table(wide)).equivalent_table() is None  # nearly all rows differ
+    assert Sample(cut_table(wide)).table is wide  # nearly all rows differ
+
+
+@pytest.mark.parametrize("table", list(all_tables()), ids=repr)
+def test_statistics_of_some_columns_are_cut_out_of_all(table):
+    columns = np.array([2, 0, 3])
+    cut = Statistics.of(table).select(columns)
+    again = Statistics.of(table.select(columns))
+    np.testing.assert_allclose(
+        np.tril(dependence(cut)), np.tril(dependence(again)), rtol=1e-9, atol=1e-12
+    )
+    assert cut.names == again.names == tuple(table.names[c] for c in columns)
+    np.testing.assert_allclose(cut.column_weights(), again.column_weights())
+
+
+@pytest.mark.parametrize("table", list(all_tables()), ids=repr)
+def test_columns_are_summed_alike_with_and_without_pairs(table):
+    whole, alone = gather(cut_table(table)), gather(cut_table(table, rows=64), pairs=False)
+    assert whole.has_pairs
+    assert not alone.has_pairs
+    np.testing.assert_allclose(whole.column_weights(), alone.column_weights(), rtol=1e-12)
+    assert whole.has_missing == alone.has_missing
+    if table.family == "gaussian":
+        np.testing.assert_allclose(whole.moments, alone.moments, rtol=1e-9)
+    else:
+        np.testing.assert_allclose(whole.sums.single, alone.sums.single, rtol=1e-12)
 
 
 @given(
@@ -197,5 +216,5 @@ def test_correlations_of_no_common_row_are_zero():
     table = as_table(x)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ours = Statistics.of(table).dependence().lower()
-    np.testing.assert_allclose(ours, correlations(table)[0], atol=1e-12)
+        ours = dependence(Statistics.of(table))
+    assert ours[1, 0] == 0.0

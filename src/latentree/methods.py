@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import importlib
 import math
+import textwrap
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from numpy.typing import ArrayLike
-
-from latentree.distances import Sample, as_sample
-from latentree.em import Budget, Fitted, fit_parameters
 from latentree.errors import ModelError
-from latentree.structure import learn_tree
-from latentree.typing import Progress
+
+if TYPE_CHECKING:  # the help of the command line reads the registry, and nothing heavy
+    from numpy.typing import ArrayLike
+
+    from latentree.distances import Sample
+    from latentree.em import Budget, Fitted
+    from latentree.typing import Progress
 
 
 @dataclass(frozen=True)
@@ -317,6 +319,9 @@ def learn_model(
     >>> learned
     GaussianTreeModel(Tree(8 observed, 2 hidden, 9 edges))
     """
+    from latentree.distances import as_sample
+    from latentree.em import Budget, Fitted
+
     clock = time.perf_counter()
     entry, chosen = method_named(method), chosen_options(method, options)
     sample = as_sample(X, family, weights)
@@ -344,6 +349,9 @@ def _by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
 def _from_distances(
     entry: Method, sample: Sample, refit: bool = True, stepwise: bool = False, **options: Any
 ) -> Fitted:
+    from latentree.em import fit_parameters
+    from latentree.structure import learn_tree
+
     tree = learn_tree(sample, entry.name)
     if not refit:
         return fit_parameters(tree, sample, method="distances")
@@ -362,8 +370,6 @@ def describe_options(indent: str = "    ") -> str:
     -------
     str
     """
-    import textwrap
-
     lines = []
     for name, option in OPTIONS.items():
         methods = taken_by(name)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import latentree as lt
 from latentree import simulate
 from latentree.data import Table
-from latentree.em import Budget, fit_parameters
+from latentree.distances import as_sample
+from latentree.em import Budget, fit_parameters, make_problem
 from latentree.em._driver import Driver
-from latentree.em._fit import condensed, make_problem, table_of
 from latentree.em._starts import edge_signs, node_signs, spread_signs
 from latentree.errors import DataError, ModelError
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
@@ -73,7 +73,7 @@ def test_the_guard_rejects_a_jump_that_goes_down():
         def admissible(self, point, near):
             return np.full_like(near, 50.0)  # a very bad place
 
-    outcome = Driver(Stubborn(), Budget(max_steps=40)).maximise([np.zeros(3)])
+    outcome = Driver(Stubborn(), Budget(max_steps=40)).maximize([np.zeros(3)])
     assert np.diff(outcome.best.trace).min() >= 0
     assert np.abs(outcome.best.point - 1.0).max() < 1.0
 
@@ -262,7 +262,7 @@ def test_fits_from_distances_on_demand(monkeypatch):
     truth = simulate.random_gaussian_model(simulate.hidden_markov(12), rng, (0.6, 0.8), 0.5)
     X = truth.sample(2_000, rng)
     expected, _ = lt.fit_parameters(truth.distance_tree(), X, n_starts=1)
-    monkeypatch.setattr("latentree.distances._distances._DENSE_SHARE", 0.0)
+    monkeypatch.setenv("LATENTREE_MEMORY", "5 kB")
     model, _ = lt.fit_parameters(truth.distance_tree(), X, n_starts=1)
     np.testing.assert_allclose(model.correlation(), expected.correlation(), atol=1e-3)
 
@@ -387,21 +387,5 @@ def test_hidden_nodes_may_have_any_number_of_states():
     X = rng.integers(0, 3, (200, 6))
     model, _ = fit_parameters(tree, X, n_states={"h1": 2, "h2": 5}, random_state=0)
     assert model.n_states.tolist() == [3] * 6 + [2, 5]
-    problem = make_problem(tree, table_of(tree, X), 4)
+    problem = make_problem(tree, as_sample(X), 4)
     assert problem.n_states.tolist() == [3] * 6 + [4, 4]
-
-
-@given(seeds, st.integers(3, 8))
-@settings(max_examples=20)
-def test_a_condensed_table_has_the_likelihood_of_all_rows(seed, m):
-    rng = np.random.default_rng(seed)
-    truth, table = draw("gaussian", simulate.random_latent_tree(m, rng), rng, 400)
-    table = Table(table.values * rng.uniform(0.1, 9.0, m) + 50.0, table.schema, table.weights)
-    small = condensed(table)
-    assert small.n_rows == 2 * m
-    point = make_problem(truth.tree, table).point(truth)
-    steps = [make_problem(truth.tree, data).step(point) for data in (small, table)]
-    assert steps[0].log_likelihood == pytest.approx(steps[1].log_likelihood, rel=1e-10)
-    np.testing.assert_allclose(steps[0].next_point, steps[1].next_point, atol=1e-8)
-    with_gap = Table(np.where(rng.random((400, m)) < 0.1, np.nan, table.values), table.schema)
-    assert condensed(with_gap) is with_gap

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import latentree as lt
-from latentree.data import Table, as_table, cut_table
-from latentree.data import _parts as rows
-from latentree.data import _pieces as pieces
-from latentree.distances import gather
-from latentree.em import Budget
-from latentree.em import _counting as counting
-from latentree.em._fit import data_of, make_problem, start_points
+from latentree.data import LocalPieces, Parts, Table, as_table, cut_table
+from latentree.distances import DistinctRows, Sample, as_sample
+from latentree.em import Budget, MomentProblem, RowProblem, make_problem, start_points
 from latentree.em._stepwise import stepwise_starts
 from latentree.errors import DataError
 
 N = 700
 
 
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    monkeypatch.setattr(rows, "PART_CELLS", 64 * 12)
-    monkeypatch.setattr(rows, "STATE_CELLS", 64 * 12)
+def cut(table: Table, rows: int = 64) -> Parts:
+    """The rows in small parts, as if they had been read from a file."""
+    parts = cut_table(table, rows=rows)
+    return Parts(parts.schema, parts.n_rows, parts.tables, rows_a_part=rows)
+
+
+def pieces_of(n: int, made: list[int]):
+    def make(number: int) -> np.ndarray:
+        made.append(number)
+        return np.full(100, float(number))  # 800 bytes
+
+    return LocalPieces(lambda first: iter(range(first, n)), n).made(make)
 
 
 def example(kind: str, missing: float = 0.0, weighted: bool = False):
@@ -53,12 +59,11 @@ CASES = [
 @pytest.mark.parametrize(("kind", "missing", "weighted"), CASES)
 def test_a_step_is_that_of_the_table(kind, missing, weighted):
     tree, table = example(kind, missing, weighted)
-    parts = cut_table(table)
-    whole = make_problem(tree, table)
-    parted = make_problem(tree, gather(parts), parts=parts)
-    assert parted.n_parts == 11
+    whole_sample, sample = as_sample(table), as_sample(cut(table))
+    whole, parted = make_problem(tree, whole_sample), make_problem(tree, sample)
+    assert sample.parts.n_parts == 11
     rng = np.random.default_rng(0)
-    model = whole.model(start_points(whole, table, None, 2, rng)[1])
+    model = whole.model(start_points(whole, whole_sample, None, 2, rng)[1])
     for _ in range(3):
         ours, theirs = parted.step(parted.point(model)), whole.step(whole.point(model))
         assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, rel=1e-12)
@@ -73,7 +78,7 @@ def test_a_step_is_that_of_the_table(kind, missing, weighted):
 def test_the_model_is_that_of_the_table(kind, missing, weighted):
     tree, table = example(kind, missing, weighted)
     whole, report = lt.fit_parameters(tree, table, random_state=0)
-    model, parted = lt.fit_parameters(tree, cut_table(table), random_state=0)
+    model, parted = lt.fit_parameters(tree, cut(table), random_state=0)
     np.testing.assert_allclose(parameters(model), parameters(whole), rtol=1e-7, atol=1e-7)
     assert parted.log_likelihood == pytest.approx(report.log_likelihood, rel=1e-10)
     assert parted.bic_score == pytest.approx(report.bic_score, rel=1e-10)
@@ -81,15 +86,14 @@ def test_the_model_is_that_of_the_table(kind, missing, weighted):
     assert parted.method == report.method
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "discrete"])
-def test_what_is_not_kept_is_made_again(kind, monkeypatch):
-    tree, table = example(kind, 0.15)
-    kept, _ = lt.fit_parameters(tree, cut_table(table), random_state=0)
-    for share in (0.0, 1e-6, 1e-5):
-        monkeypatch.setattr(pieces, "KEPT_SHARE", share)
-        monkeypatch.setenv("LATENTREE_MEMORY", "10GB")
-        again, _ = lt.fit_parameters(tree, cut_table(table), random_state=0)
-        np.testing.assert_array_equal(parameters(again), parameters(kept))
+@pytest.mark.parametrize(("memory", "kept"), [("1GB", 5), ("6000", 3), ("10", 0)])
+def test_what_is_not_kept_is_made_again(memory, kept, monkeypatch):
+    monkeypatch.setenv("LATENTREE_MEMORY", memory)
+    made: list[int] = []
+    pieces = pieces_of(5, made)
+    for _ in range(3):
+        assert pieces.total(np.sum) == 1_000.0
+    assert made == [0, 1, 2, 3, 4] + 2 * list(range(kept, 5))
 
 
 def caterpillar(n_rows: int, weighted: bool) -> tuple[lt.Tree, Table]:
@@ -108,17 +112,15 @@ def caterpillar(n_rows: int, weighted: bool) -> tuple[lt.Tree, Table]:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_distinct_rows_of_components_take_the_place_of_rows(weighted, monkeypatch):
-    monkeypatch.setattr(rows, "STATE_CELLS", 128 * 27)
+def test_distinct_rows_of_components_take_the_place_of_rows(weighted):
     tree, table = caterpillar(1_000, weighted)
-    parts = cut_table(table)
-    whole = make_problem(tree, table)
-    parted = make_problem(tree, gather(parts), parts=parts)
+    sample = as_sample(table)
+    whole, parted = make_problem(tree, sample), make_problem(tree, as_sample(cut(table, 128)))
     together, apart = parted.counts.split
     assert len(together.patterns.components) == 14
     assert len(together.patterns.weights) == 14 * 4
     assert len(apart) == 8
-    model = whole.model(start_points(whole, table, None, 2, np.random.default_rng(0))[1])
+    model = whole.model(start_points(whole, sample, None, 2, np.random.default_rng(0))[1])
     ours, theirs = parted.step(parted.point(model)), whole.step(whole.point(model))
     assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, rel=1e-12)
     np.testing.assert_allclose(
@@ -130,12 +132,11 @@ def test_distinct_rows_of_components_take_the_place_of_rows(weighted, monkeypatc
 
 
 def test_components_that_would_not_fit_are_counted_in_parts(monkeypatch):
-    monkeypatch.setattr(rows, "STATE_CELLS", 128 * 27)
     tree, table = caterpillar(1_000, weighted=False)
-    whole, _ = lt.fit_parameters(tree, cut_table(table), random_state=0)
-    monkeypatch.setattr(counting, "MOST_DISTINCT_CELLS", 20)
-    parts = cut_table(table)
-    together, _ = make_problem(tree, gather(parts), parts=parts).counts.split
+    whole, _ = lt.fit_parameters(tree, cut(table, 128), random_state=0)
+    monkeypatch.setattr(DistinctRows, "most_cells", 20)
+    parts = cut(table, 128)
+    together, _ = make_problem(tree, as_sample(parts)).counts.split
     assert len(together.patterns.components) == 2  # 4 rows of 2 columns each
     some, _ = lt.fit_parameters(tree, parts, random_state=0)
     np.testing.assert_allclose(some.theta, whole.theta, rtol=1e-6, atol=1e-9)
@@ -145,33 +146,56 @@ def test_impossible_rows_of_components_are_counted_by_logarithms():
     """Where plain products lose information, the distinct rows are counted as rows are."""
     tree = lt.simulate.latent_class(8)
     table = as_table(np.tile(np.eye(8, dtype=int), (100, 1)), "discrete")
-    parts = cut_table(table)
-    problem = make_problem(tree, gather(parts), parts=parts)
+    statistics = replace(as_sample(table).statistics, rows=None)
+    problem = make_problem(tree, Sample(cut(table), statistics))
     together, _ = problem.counts.split
     point = np.full(problem.layout.size, 1e-200)
-    direct = make_problem(tree, table).counts.run(point)
+    direct = make_problem(tree, Sample(cut_table(table), statistics)).counts.run(point)
     found = together.run(point)
     assert np.isfinite(found.log_likelihood)
     assert found.log_likelihood == pytest.approx(direct.log_likelihood, rel=1e-12)
     np.testing.assert_allclose(found.counts, direct.counts, rtol=1e-9)
 
 
-def test_complete_real_rows_become_a_few_with_the_same_moments():
-    tree, table = example("gaussian")
-    data = data_of(tree, cut_table(table))
-    assert data.parts is None
-    assert data.table.n_rows == 24
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments_have_the_likelihood_and_the_step_of_all_rows(weighted):
+    tree, table = example("gaussian", weighted=weighted)
+    sample = as_sample(table)
+    moments, rows = MomentProblem(tree, sample), RowProblem(tree, sample)
+    assert isinstance(make_problem(tree, sample), MomentProblem)
+    assert isinstance(make_problem(tree, as_sample(example("gaussian", 0.1)[1])), RowProblem)
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        # Means and scales of the columns are the best there are, whatever the correlations.
+        model = moments.model(rng.normal(0.0, 1.0, tree.n_nodes))
+        ours, theirs = moments.step(moments.point(model)), rows.step(rows.point(model))
+        expected = model.total_log_likelihood(table)
+        assert ours.log_likelihood == pytest.approx(expected, rel=1e-12)
+        assert theirs.log_likelihood == pytest.approx(expected, rel=1e-12)
+        after, same = moments.model(ours.next_point), rows.model(theirs.next_point)
+        np.testing.assert_allclose(parameters(after), parameters(same), rtol=1e-8, atol=1e-10)
 
 
-def test_few_distinct_rows_become_a_weighted_table(monkeypatch):
-    monkeypatch.setattr(rows, "PART_CELLS", 1 << 12)
-    monkeypatch.setattr(rows, "STATE_CELLS", 1 << 12)
+def test_a_forest_with_observed_inner_nodes_has_the_same_moments():
+    parent = [-1, 0, 9, 9, 3, -1, 10, 10, 10, 1, 5]
+    tree = lt.Tree(parent, n_observed=9)
+    model = lt.simulate.random_gaussian_model(tree, 2)
+    sample = as_sample(model.sample(50, 3))
+    problem = MomentProblem(tree, sample)
+    found = problem.model(problem.point(model))
+    step = problem.step(problem.point(found))
+    assert step.log_likelihood == pytest.approx(found.total_log_likelihood(sample.table), rel=1e-12)
+    same = RowProblem(tree, sample)
+    other = same.model(same.step(same.point(found)).next_point)
+    after = problem.model(step.next_point)
+    np.testing.assert_allclose(after.correlations, other.correlations, atol=1e-10)
+
+
+def test_few_distinct_rows_become_a_weighted_table():
     tree = lt.simulate.latent_class(4)
-    X = lt.simulate.random_discrete_model(tree, 2, 0).sample(5_000, 0)
-    data = data_of(tree, cut_table(as_table(X)))
-    assert data.parts is None
-    assert data.table.n_rows <= 16
-    ours, theirs = (lt.fit_parameters(tree, x, random_state=0) for x in (cut_table(as_table(X)), X))
+    table = as_table(lt.simulate.random_discrete_model(tree, 2, 0).sample(5_000, 0))
+    assert as_sample(table).rows.n_rows <= 16
+    ours, theirs = (lt.fit_parameters(tree, x, random_state=0) for x in (cut(table, 1024), table))
     np.testing.assert_allclose(ours.model.theta, theirs.model.theta, atol=1e-6)
 
 
@@ -181,19 +205,19 @@ def test_columns_are_matched_by_name_in_parts_too():
     tree = tree.renamed(names)
     turned = Table(table.values[:, ::-1], lt.Schema.gaussian(names[::-1]))
     straight = Table(table.values, lt.Schema.gaussian(names))
-    ours, _ = lt.fit_parameters(tree, cut_table(turned), random_state=0)
-    theirs, _ = lt.fit_parameters(tree, cut_table(straight), random_state=0)
+    ours, _ = lt.fit_parameters(tree, cut(turned), random_state=0)
+    theirs, _ = lt.fit_parameters(tree, cut(straight), random_state=0)
     np.testing.assert_allclose(parameters(ours), parameters(theirs), rtol=1e-6, atol=1e-8)
     other = Table(table.values, lt.Schema.gaussian(("z", *names[1:])))
     with pytest.raises(DataError, match="'v0' is not a column"):
-        lt.fit_parameters(tree, cut_table(other))
+        lt.fit_parameters(tree, cut(other))
 
 
 def test_parameters_from_distances():
     tree, table = example("gaussian", 0.1)
     tree = lt.structure.recursive_grouping(lt.information_distances(table))
     whole, report = lt.fit_parameters(tree, table, method="distances")
-    model, parted = lt.fit_parameters(tree, cut_table(table), method="distances")
+    model, parted = lt.fit_parameters(tree, cut(table), method="distances")
     np.testing.assert_allclose(parameters(model), parameters(whole), rtol=1e-8)
     assert parted.log_likelihood == pytest.approx(report.log_likelihood)
 
@@ -201,11 +225,11 @@ def test_parameters_from_distances():
 def test_a_checkpoint_of_parts_goes_on(tmp_path):
     tree, table = example("discrete", 0.1)
     path = tmp_path / "fit.npz"
-    whole, _ = lt.fit_parameters(tree, cut_table(table), random_state=0)
+    whole, _ = lt.fit_parameters(tree, cut(table), random_state=0)
     for max_steps in (10, 95, 5_000):
         budget = Budget(max_steps=max_steps)
         model, _ = lt.fit_parameters(
-            tree, cut_table(table), random_state=0, budget=budget, checkpoint=path
+            tree, cut(table), random_state=0, budget=budget, checkpoint=path
         )
     np.testing.assert_array_equal(model.theta, whole.theta)
 
@@ -216,9 +240,11 @@ def test_a_checkpoint_of_parts_goes_on(tmp_path):
 @pytest.mark.parametrize(("kind", "missing", "weighted"), CASES)
 def test_a_share_of_one_over_all_parts_is_a_step_of_em(kind, missing, weighted):
     tree, table = example(kind, missing, weighted)
-    parts = cut_table(table)
-    problem = make_problem(tree, gather(parts), parts=parts)
-    point = start_points(problem, gather(parts), None, 2, np.random.default_rng(0))[1]
+    sample = as_sample(cut(table))
+    problem = make_problem(tree, sample)
+    if isinstance(problem, MomentProblem):
+        problem = RowProblem(tree, sample)
+    point = start_points(problem, sample, None, 2, np.random.default_rng(0))[1]
     every = range(problem.n_parts)
     np.testing.assert_allclose(
         problem.blended(every, point, 1.0), problem.step(point).next_point, rtol=1e-9, atol=1e-11
@@ -230,16 +256,16 @@ def test_a_share_of_one_over_all_parts_is_a_step_of_em(kind, missing, weighted):
 @pytest.mark.parametrize(("kind", "missing"), [("gaussian", 0.1), ("discrete", 0.0)])
 def test_stepwise_passes_lead_far_up_and_full_steps_to_the_same_top(kind, missing):
     tree, table = example(kind, missing)
-    parts = cut_table(table)
-    problem = make_problem(tree, gather(parts), parts=parts)
+    sample = as_sample(cut(table))
+    problem = make_problem(tree, sample)
     rng = np.random.default_rng(0)
-    start = start_points(problem, gather(parts), None, 3, rng)[2]
+    start = start_points(problem, sample, None, 3, rng)[2]
     after, kept = stepwise_starts(problem, [start], rng)
     np.testing.assert_array_equal(kept, start)
     best, report = lt.fit_parameters(tree, table, random_state=0)
     begin, end = (problem.step(point).log_likelihood for point in (start, after))
     assert end - begin > 0.9 * (report.log_likelihood - begin)
-    model, stepwise = lt.fit_parameters(tree, table, method="stepwise", random_state=0)
+    model, stepwise = lt.fit_parameters(tree, cut(table), method="stepwise", random_state=0)
     assert stepwise.log_likelihood == pytest.approx(report.log_likelihood, rel=1e-6)
     assert stepwise.converged
     assert (np.diff(stepwise.log_likelihoods) >= -1e-9 * abs(report.log_likelihood)).all()

@@ -388,14 +388,14 @@ def test_scores_by_name():
 
 def test_the_penalty_may_be_chosen_by_cross_validation():
     truth, table = sampled(lt.simulate.double_star(6), 400)
-    model, report = lt.search.refine(truth.tree, table, score="cv", random_state=1)
+    model, report = lt.search.refine(truth.tree, table, criterion="cv", random_state=1)
     [note] = report.notes
     assert "cross-validation chose" in note
     chosen = next(m for m in door.MULTIPLES if f"chose {m:g} " in note)
     cost = door.penalty_of(chosen, table).per_parameter * model.n_parameters
     assert report.score == pytest.approx(report.log_likelihood - cost)
     with pytest.raises(ModelError, match="at least 8 rows"):
-        lt.search.refine(truth.tree, np.eye(6, dtype=int), "discrete", score="cv")
+        lt.search.refine(truth.tree, np.eye(6, dtype=int), "discrete", criterion="cv")
 
 
 def test_the_estimator_refines_and_says_so(capsys):

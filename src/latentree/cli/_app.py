@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 from latentree import __version__
+from latentree import methods as registry
+from latentree.cli._options import option
 
 FAMILIES = ("auto", "gaussian", "discrete", "symmetric")
-METHODS = "chow_liu, nj, rg, cl_blind, clnj, clrg, reg_clnj, reg_clrg, lcm, bin, refined"
+METHODS = ", ".join(registry.METHODS)
 
 app = typer.Typer(
     name="latentree",
@@ -141,72 +143,15 @@ def learn(
     columns: Columns = None,
     drop: Drop = None,
     header: Header = None,
-    start: Annotated[
-        str | None,
-        typer.Option("--start", metavar="A,B,…", help="refined: methods whose trees are refined."),
-    ] = None,
-    score: Annotated[
-        str | None,
-        typer.Option(
-            "--score",
-            metavar="NAME",
-            help="refined: bic, ebic, aic, cv, or a multiple of BIC's penalty, e.g. 0.5.",
-        ),
-    ] = None,
-    max_states: Annotated[
-        int | None,
-        typer.Option(
-            "--max-states", min=2, metavar="K", help="refined: most states of a hidden variable."
-        ),
-    ] = None,
-    min_gain: Annotated[
-        float | None,
-        typer.Option(
-            "--min-gain",
-            min=0.0,
-            metavar="NATS",
-            help="refined: least rise of the score that a change must bring, by default 2.",
-        ),
-    ] = None,
-    evidence: Annotated[
-        float | None,
-        typer.Option(
-            "--evidence",
-            min=0.0,
-            metavar="C",
-            help="refined: what the likelihood must rise by before a subtree is moved, "
-            "in parameters' worth, by default 1.",
-        ),
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            "--time-limit",
-            min=0.0,
-            metavar="SECONDS",
-            help="refined: how long to search from each start.",
-        ),
-    ] = None,
-    hidden: Annotated[
-        int | None,
-        typer.Option(
-            "--hidden",
-            min=0,
-            metavar="N",
-            help="reg_clrg, reg_clnj, refined: how many hidden variables there must be.",
-        ),
-    ] = None,
-    stepwise: Annotated[
-        bool, typer.Option("--stepwise", help="Begin EM in small steps: for millions of rows.")
-    ] = False,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option(
-            "--checkpoint",
-            metavar="FILE.npz",
-            help="Keep the fit in this file, and go on from it after a break.",
-        ),
-    ] = None,
+    start: Annotated[str | None, option("start", "A,B,…")] = None,
+    criterion: Annotated[str | None, option("criterion", "NAME", "--score")] = None,
+    max_states: Annotated[int | None, option("max_states", "K", min=2)] = None,
+    min_gain: Annotated[float | None, option("min_gain", "NATS", min=0.0)] = None,
+    evidence: Annotated[float | None, option("evidence", "C", min=0.0)] = None,
+    time_limit: Annotated[float | None, option("time_limit", "SECONDS", min=0.0)] = None,
+    n_hidden: Annotated[int | None, option("n_hidden", "N", min=0)] = None,
+    stepwise: Annotated[bool, option("stepwise")] = False,
+    checkpoint: Annotated[str | None, option("checkpoint", "FILE.npz")] = None,
     scheduler: Scheduler = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -228,12 +173,12 @@ def learn(
         stepwise=stepwise,
         checkpoint=checkpoint,
         start=_names(start),
-        score=score,
+        criterion=criterion,
         max_states=max_states,
         min_gain=min_gain,
         evidence=evidence,
         time_limit=time_limit,
-        n_hidden=hidden,
+        n_hidden=n_hidden,
     )
 
 

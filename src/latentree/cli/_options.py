@@ -1,4 +1,4 @@
-"""Options that belong to some methods only."""
+"""Options of ``learn`` that belong to some methods only; the registry says to which."""
 
 from __future__ import annotations
 
@@ -7,51 +7,55 @@ from typing import Any
 
 import typer
 
-from latentree.structure import METHODS as BY_DISTANCES
+from latentree.methods import METHODS, OPTIONS, taken_by
 
-SCORES = ("bic", "ebic", "aic", "cv")
+CRITERIA = ("bic", "ebic", "aic", "cv")
 
-_REFINED = ("refined",)
-TAKEN_BY = {
-    "start": ("--start", _REFINED),
-    "score": ("--score", _REFINED),
-    "max_states": ("--max-states", _REFINED),
-    "min_gain": ("--min-gain", _REFINED),
-    "evidence": ("--evidence", _REFINED),
-    "time_limit": ("--time-limit", _REFINED),
-    "n_hidden": ("--hidden", ("reg_clrg", "reg_clnj", "refined")),
-    "stepwise": ("--stepwise", tuple(BY_DISTANCES)),
-    "checkpoint": ("--checkpoint", tuple(BY_DISTANCES)),
-}
-"""How options of ``learn_model`` are called here, and the methods that take them."""
+
+def option(name: str, metavar: str | None = None, *also: str, **limits: Any) -> Any:
+    """Return an option of the registry as the command line shows it."""
+    entry = OPTIONS[name]
+    methods = taken_by(name)
+    whose = "" if len(methods) == len(METHODS) else f"{_shown(methods)}: "
+    text = f"{whose}{entry.meaning}."
+    return typer.Option(
+        entry.flag, *also, metavar=metavar, help=text[0].upper() + text[1:], **limits
+    )
+
+
+def _shown(methods: list[str]) -> str:
+    if methods == [name for name, method in METHODS.items() if method.from_distances]:
+        return "Methods that go by distances"
+    return ", ".join(methods)
 
 
 def method_options(method: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that were given; raise for those that the method does not take."""
+    """Return the options that were given; refuse those that the method does not take."""
     chosen = {
-        key: value for key, value in given.items() if value is not None and value is not False
+        name: value for name, value in given.items() if value is not None and value is not False
     }
-    for key in chosen:
-        option, methods = TAKEN_BY[key]
-        if method not in methods:
+    for name in chosen:
+        if name not in METHODS[method].options:
             raise typer.BadParameter(
-                f"{option} is for --method {_either(methods)}, and {method} does not take it"
+                f"{OPTIONS[name].flag} is for --method {_either(taken_by(name))}, and {method} "
+                "does not take it"
             )
-    if "score" in chosen:
-        chosen["score"] = _score(chosen["score"])
+    if "criterion" in chosen:
+        chosen["criterion"] = _criterion(chosen["criterion"])
+    starts = [name for name, entry in METHODS.items() if entry.from_distances]
     for name in chosen.get("start", ()):
-        if name not in BY_DISTANCES:
-            raise typer.BadParameter(f"--start {name}: use some of {', '.join(BY_DISTANCES)}")
+        if name not in starts:
+            raise typer.BadParameter(f"--start {name}: use some of {', '.join(starts)}")
     return chosen
 
 
-def _either(names: tuple[str, ...]) -> str:
+def _either(names: list[str]) -> str:
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def _score(text: str) -> str | float:
-    """Return the name of a score, or the number that multiplies BIC's penalty."""
-    if text in SCORES:
+def _criterion(text: str) -> str | float:
+    """Return the name of a criterion, or the number that multiplies BIC's penalty."""
+    if text in CRITERIA:
         return text
     try:
         number = float(text)
@@ -59,6 +63,7 @@ def _score(text: str) -> str | float:
         number = -1.0
     if not 0 <= number < math.inf:
         raise typer.BadParameter(
-            f"--score {text}: use {', '.join(SCORES)}, or a number that multiplies BIC's penalty"
+            f"--criterion {text}: use {', '.join(CRITERIA)}, or a number that multiplies BIC's "
+            "penalty"
         )
     return number

@@ -46,6 +46,8 @@ class Parts:
         What messages call the data.
     whole : Table or None
         All rows, if they are in memory as one table.
+    rows_a_part : int
+        Rows of every part but the last; 0 stands for the usual number, see :func:`part_rows`.
     """
 
     schema: Schema
@@ -53,6 +55,7 @@ class Parts:
     tables: Pieces[Table] = field(repr=False)
     name: str = "the data"
     whole: Table | None = field(default=None, repr=False)
+    rows_a_part: int = 0
 
     def __post_init__(self) -> None:
         if self.n_rows == 0 or not self.schema.names:
@@ -69,6 +72,11 @@ class Parts:
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
         return self.schema.names
+
+    @property
+    def step(self) -> int:
+        """Rows of every part but the last."""
+        return self.rows_a_part or part_rows(self.schema)
 
     @property
     def n_parts(self) -> int:
@@ -89,8 +97,8 @@ class Parts:
         """
         w = checked_weights(weights, self.n_rows)
         if self.whole is not None:
-            return cut_table(Table(self.whole.values, self.schema, w), self.name)
-        step = part_rows(self.schema)
+            return cut_table(Table(self.whole.values, self.schema, w), self.name, self.rows_a_part)
+        step = self.step
         items = [w[start : start + step] for start in range(0, self.n_rows, step)]
         return replace(self, tables=self.tables.paired(_with_weights, items))
 
@@ -109,7 +117,7 @@ class Parts:
         Parts
         """
         if self.whole is not None:
-            return cut_table(self.whole.select(columns, names), self.name)
+            return cut_table(self.whole.select(columns, names), self.name, self.rows_a_part)
         if len(columns) != self.n_columns:
             raise DataError("the parts of fewer columns would hold other rows: open them anew")
         items = [(columns, names)] * self.n_parts
@@ -147,13 +155,13 @@ def _with_weights(table: Table, weights: FloatArray) -> Table:
     return Table(table.values, table.schema, weights)
 
 
-def cut_table(table: Table, name: str = "the data") -> Parts:
-    """Cut a table that is in memory."""
-    step = part_rows(table.schema)
+def cut_table(table: Table, name: str = "the data", rows: int = 0) -> Parts:
+    """Cut a table that is in memory, into parts of so many rows or the usual number."""
+    step = rows or part_rows(table.schema)
     starts = range(0, table.n_rows, step)
 
     def read(first: int) -> Iterator[Table]:
         for start in starts[first:]:
             yield table.rows(start, min(start + step, table.n_rows))
 
-    return Parts(table.schema, table.n_rows, LocalPieces(read, len(starts)), name, table)
+    return Parts(table.schema, table.n_rows, LocalPieces(read, len(starts)), name, table, rows)

@@ -275,3 +275,29 @@ def _one_hot(codes: NDArray[Any], widths: IntArray, first: int, dtype: Any) -> N
     states = np.concatenate([np.arange(first, width) for width in widths]).astype(codes.dtype)
     hot: NDArray[Any] = np.repeat(codes, widths - first, axis=1) == states
     return hot.astype(dtype)
+
+
+class PairTables:
+    """Joint tables of single pairs of columns, where those of all pairs would be too many."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._ones = SparseOnes(table) if table.is_sparse else None
+
+    def of(self, a: int, b: int) -> FloatArray:
+        """Weight of the rows with each pair of states of two columns, both present."""
+        if self._ones is not None:
+            return self._of_ones(self._ones, a, b)
+        first, second = (np.asarray(self._table.values[:, j], np.int64) for j in (a, b))
+        shape = tuple(self._table.cardinalities[[a, b]])
+        seen = (first >= 0) & (second >= 0)
+        keys = first[seen] * shape[1] + second[seen]
+        weights = None if self._table.weights is None else self._table.weights[seen]
+        counts = np.bincount(keys, weights, minlength=shape[0] * shape[1])
+        return np.asarray(counts.reshape(shape), np.float64)
+
+    def _of_ones(self, ones: SparseOnes, a: int, b: int) -> FloatArray:
+        both = float(ones.common_of_pairs(np.array([a]), np.array([b]))[0])
+        only_a, only_b = ones.single[a] - both, ones.single[b] - both
+        neither = self._table.total_weight - both - only_a - only_b
+        return np.maximum([[neither, only_b], [only_a, both]], 0.0)  # rounding of weights

@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latentree import _memory as memory
 from latentree._kernels.distances import pairs as kernels
 from latentree.data import Schema, is_number
 from latentree.distances._counting import in_parts, ranges
@@ -159,12 +158,6 @@ def mutual_information(statistics: Statistics) -> FloatArray:
     The diagonal holds the entropies of discrete columns.
     """
     m = statistics.n_columns
-    if not statistics.has_pairs:
-        memory.require(
-            16.0 * m**2,
-            f"the mutual information of {m:,} variables",
-            "learn from information distances on demand, as clnj, clrg and cl_blind do",
-        )
     sums = statistics.sums
     if isinstance(sums, RealSums):
         rho = mirrored(np.clip(sums.correlations(), -1.0, 1.0))

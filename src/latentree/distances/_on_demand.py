@@ -22,10 +22,7 @@ from latentree.distances._statistics import Statistics
 from latentree.distances._sums import correlation
 from latentree.typing import FloatArray, Index, IntArray
 
-_CHUNK_CELLS = 1 << 26
 _TILE = 1024
-FLOAT32_ROWS = 4096
-"""Rows that are summed in float32 before the next are added: this bounds their rounding."""
 
 
 class OnDemand(ABC):
@@ -43,6 +40,8 @@ class OnDemand(ABC):
     """Columns of the blocks that are cheapest when all pairs are wanted."""
     margin: float = 0.0
     """How far :meth:`quick_block` may be from the truth; 0 where there is nothing quicker."""
+    chunk_cells: int = 1 << 26
+    """Numbers that are held at the same time on the way to a block."""
 
     def __init__(self, table: Table, statistics: Statistics) -> None:
         self.table = table
@@ -76,7 +75,7 @@ class OnDemand(ABC):
             return self.statistics.total_weight
         table, weights = self.table, self.table.weight_array()
         out = np.empty(first.size)
-        for start, stop in ranges(first.size, max(1, _CHUNK_CELLS // (16 * table.n_rows))):
+        for start, stop in ranges(first.size, max(1, self.chunk_cells // (16 * table.n_rows))):
             both = table.present(first[start:stop]) & table.present(second[start:stop])
             out[start:stop] = weights @ both
         return out
@@ -87,12 +86,12 @@ class OnDemand(ABC):
         present = np.ascontiguousarray(~self.table.missing_mask().T, np.float64)
         return present, present if self.table.weights is None else present * self.table.weights
 
-    def lower(self) -> FloatArray:
-        """Return r of all pairs; the lower triangle is meant."""
+    def lower(self, tile: int = _TILE) -> FloatArray:
+        """Return r of all pairs, tile by tile; the lower triangle is meant."""
         m = self.n_variables
         out = np.zeros((m, m))
-        for start, stop in ranges(m, _TILE):
-            for first, last in ranges(stop, max(_TILE, self.span)):
+        for start, stop in ranges(m, tile):
+            for first, last in ranges(stop, max(tile, self.span)):
                 out[start:stop, first:last] = self.block(slice(start, stop), slice(first, last))
         return out
 
@@ -125,12 +124,15 @@ def on_demand(table: Table, statistics: Statistics, centered: bool = True) -> On
 class _Correlations(OnDemand):
     """Correlations of real columns without gaps: products of columns of norm 1."""
 
+    float32_rows: int = 4096
+    """Rows that are summed in float32 before the next are added: this bounds their rounding."""
+
     def __init__(self, table: Table, statistics: Statistics, centered: bool) -> None:
         super().__init__(table, statistics)
         mean, spread = statistics.moments
         self._mean = mean if centered else np.zeros_like(mean)
-        square = spread**2 if centered else spread**2 + mean**2
-        self._scale = inverse(np.sqrt(statistics.total_weight * square))
+        size = spread if centered else np.hypot(mean, spread)
+        self._scale = inverse(np.sqrt(statistics.total_weight) * size)
 
     @cached_property
     def _columns(self) -> FloatArray:
@@ -157,7 +159,7 @@ class _Correlations(OnDemand):
     def margin(self) -> float:  # type: ignore[override]
         """Bound on the rounding of float32 products, each a sum of n terms with Σ|terms| ≤ 1."""
         n = self.table.n_rows
-        return float((min(n, FLOAT32_ROWS) + n / FLOAT32_ROWS + 8) * 2.0**-24)
+        return float((min(n, self.float32_rows) + n / self.float32_rows + 8) * 2.0**-24)
 
     @cached_property
     def _short_columns(self) -> NDArray[np.float32]:
@@ -165,8 +167,8 @@ class _Correlations(OnDemand):
 
     def quick_block(self, rows: Index, columns: Index) -> NDArray[np.floating[Any]]:
         a, b = self._short_columns[rows], self._short_columns[columns]
-        out: NDArray[np.float32] = a[:, :FLOAT32_ROWS] @ b[:, :FLOAT32_ROWS].T
-        for start, stop in ranges(a.shape[1], FLOAT32_ROWS):
+        out: NDArray[np.float32] = a[:, : self.float32_rows] @ b[:, : self.float32_rows].T
+        for start, stop in ranges(a.shape[1], self.float32_rows):
             if start:
                 out += a[:, start:stop] @ b[:, start:stop].T
         return out
@@ -192,7 +194,7 @@ class _GappedCorrelations(OnDemand):
 
     def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
         out = np.empty(first.size)
-        for start, stop in ranges(first.size, max(1, _CHUNK_CELLS // (64 * self.table.n_rows))):
+        for start, stop in ranges(first.size, max(1, self.chunk_cells // (64 * self.table.n_rows))):
             part = slice(start, stop)
             out[part] = self._moments(
                 first[part], second[part], lambda a, b: np.einsum("pn,pn->p", a, b)
@@ -253,14 +255,14 @@ class _FromTables(OnDemand):
         every = np.arange(self.n_variables)
         a, b = every[rows], every[columns]
         out = np.empty((a.size, b.size))
-        step = max(1, _CHUNK_CELLS // max(1, self._n_states**2 * b.size))
+        step = max(1, self.chunk_cells // max(1, self._n_states**2 * b.size))
         for start, stop in ranges(a.size, step):
             self._read(self._states.joint(a[start:stop], b), out[start:stop])
         return out
 
     def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
         out = np.empty((first.size, 1))
-        for start, stop in ranges(first.size, max(1, _CHUNK_CELLS // self._n_states**2)):
+        for start, stop in ranges(first.size, max(1, self.chunk_cells // self._n_states**2)):
             joint = self._states.joint_of_pairs(first[start:stop], second[start:stop])
             self._read(joint[:, :, None], out[start:stop])
         return out[:, 0]

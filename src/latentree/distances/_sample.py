@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from latentree import _memory as memory
 from latentree.data import Parts, Schema, Table, as_table, cut_table
+from latentree.distances._counting import PairTables
 from latentree.distances._dependence import mutual_information
 from latentree.distances._distances import Distances, distances_from_sums, distances_on_demand
-from latentree.distances._statistics import Statistics, gather
+from latentree.distances._statistics import Statistics, gather, pair_bytes
 from latentree.distances._sums import StateCounts
 from latentree.errors import DataError
 from latentree.typing import Family, FloatArray, IntArray
@@ -61,7 +62,15 @@ class Sample:
     @cached_property
     def information(self) -> FloatArray:
         """Mutual information of all pairs, in nats."""
-        return mutual_information(self.statistics)
+        statistics = self.statistics
+        if not statistics.has_pairs:
+            memory.require(
+                2.0 * pair_bytes(self.schema),
+                f"the mutual information of {self.n_columns:,} variables",
+                "learn from information distances on demand, as clnj, clrg and cl_blind do",
+            )
+            statistics = gather(self.parts, pairs=True)
+        return mutual_information(statistics)
 
     @cached_property
     def table(self) -> Table:
@@ -84,10 +93,12 @@ class Sample:
         """Weight of the rows with each pair of states of two discrete columns."""
         sums = self.statistics.sums
         assert isinstance(sums, StateCounts)
-        if sums.pairs is None:  # so many columns that only those that are asked for are counted
-            sums = StateCounts.of(self.table.select(np.array([a, b])))
-            a, b = 0, 1
-        return sums.pair(a, b)
+        return self._pair_tables.of(a, b) if sums.pairs is None else sums.pair(a, b)
+
+    @cached_property
+    def _pair_tables(self) -> PairTables:
+        """Counts pairs that are asked for, of so many columns that not all are counted."""
+        return PairTables(self.table)
 
     def select(self, columns: IntArray) -> Sample:
         """Return the sample of some columns; nothing is summed again."""
@@ -217,8 +228,7 @@ def information_distances(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
+    >>>     >>> rng = np.random.default_rng(0)
     >>> hidden = rng.standard_normal((1000, 1))
     >>> distances = information_distances(hidden + 0.5 * rng.standard_normal((1000, 3)))
     >>> distances

@@ -190,12 +190,12 @@ class Statistics:
             )
         empty = self.sums.is_empty()
         refuse_columns(self.names, empty, "has no value at all", "have no value at all")
-        constant = ~empty & self.sums.is_constant()
-        refuse_columns(self.names, constant, "is constant", "are constant")
         too_large = np.flatnonzero(~self.sums.is_finite())
         if too_large.size:
             name = self.names[int(too_large[0])]
             raise DataError(f"the values of column {name!r} are too large to be summed: rescale it")
+        constant = ~empty & self.sums.is_constant()
+        refuse_columns(self.names, constant, "is constant", "are constant")
 
     def __repr__(self) -> str:
         size = f"{self.n_rows} rows × {self.n_columns} columns"

@@ -249,7 +249,8 @@ class RealSums:
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Means and standard deviations of the columns, over their present cells."""
         n = self.column_weights()
-        mean, square = self._of_columns(self.first) / n, self._of_columns(self.squares) / n
+        with np.errstate(invalid="ignore"):  # columns without any value
+            mean, square = self._of_columns(self.first) / n, self._of_columns(self.squares) / n
         spread = np.sqrt(np.maximum(square - mean**2, 0.0))
         return self.units.shift + mean / self.units.scale, spread / self.units.scale
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from latentree.data import Parts, Table, as_parts, part_rows, table_writer
+from latentree.data import Parts, Table, as_parts, table_writer
 from latentree.errors import FileError, LatentTreeError
 from latentree.typing import PathLike
 
@@ -96,7 +96,7 @@ def impute_part(table: Table, model: Any) -> Block:
 def blocks_of(parts: Parts, function: Callable[[Table, Any], Block], model: Any) -> Iterator[Block]:
     """Yield what a function says of every part; errors tell the rows."""
     results = parts.tables.each(function, model)
-    step = part_rows(parts.schema)
+    step = parts.step
     for number in range(parts.n_parts):
         try:
             yield next(results)

@@ -36,7 +36,7 @@ from latentree.typing import Progress
 STAGE_SHARE = 0.6
 """Share of the time left that a stage may take if another follows."""
 
-Score = str | float
+Criterion = str | float
 
 MIN_GAIN = 2.0
 """What a change must gain by default: chance alone gains about as much."""
@@ -87,7 +87,7 @@ def refine(
     family: str = "auto",
     *,
     rivals: Sequence[Tree | TreeModel] = (),
-    score: Score = "bic",
+    criterion: Criterion = "bic",
     max_states: int | None = None,
     n_hidden: int | None = None,
     min_gain: float = MIN_GAIN,
@@ -120,7 +120,7 @@ def refine(
         ``evidence``·log n too and its likelihood by a fifth of a nat for every split. Where it
         leads to the same tree from two starts, splits and log n are not asked of the score. With
         ``evidence=0`` the highest score is taken.
-    score : {"bic", "ebic", "aic", "cv"} or float
+    criterion : {"bic", "ebic", "aic", "cv"} or float
         What is maximised. With κ parameters, n rows and m variables the penalty is ½·log n·κ for
         "bic", κ for "aic", and for "ebic" ½·log n·κ and log m for every inner node, hidden or
         observed: it asks more of added structure the more places there are for it. A number
@@ -175,14 +175,16 @@ def refine(
     sample = matched(tree, as_sample(X, family, weights))
     rng = np.random.default_rng(random_state)
     notes: tuple[str, ...] = ()
-    if score == "cv":
+    if criterion == "cv":
         options = {
             "max_states": max_states, "n_hidden": n_hidden, "min_gain": min_gain,
             "evidence": evidence, "progress": progress,
         }  # fmt: skip
-        score, note = _cross_validated(start, sample.parts.to_table(), rng, time_limit / 2, options)
+        criterion, note = _cross_validated(
+            start, sample.parts.to_table(), rng, time_limit / 2, options
+        )
         notes = (note,)
-    penalty = penalty_of(score, sample, n_hidden)
+    penalty = penalty_of(criterion, sample, n_hidden)
     models = [
         _first_fit(each, sample, max_states, rng) if isinstance(each, Tree) else each
         for each in (start, *rivals)
@@ -231,7 +233,7 @@ def _cross_validated(
 ) -> tuple[float, str]:
     """Choose a multiple of BIC's penalty by the likelihood of rows that were held out."""
     if table.n_rows < 2 * FOLD:
-        raise ModelError(f"score 'cv' needs at least {2 * FOLD} rows, got {table.n_rows}")
+        raise ModelError(f"criterion 'cv' needs at least {2 * FOLD} rows, got {table.n_rows}")
     order = rng.permutation(table.n_rows)
     cut = table.n_rows // FOLD
     held_out, kept = (table.take(np.sort(part)) for part in (order[:cut], order[cut:]))
@@ -239,7 +241,7 @@ def _cross_validated(
     scores = []
     for multiple in MULTIPLES:
         model, _ = refine(
-            start, kept, table.family, score=multiple, random_state=seed,
+            start, kept, table.family, criterion=multiple, random_state=seed,
             time_limit=time_limit / len(MULTIPLES), **options,
         )  # fmt: skip
         scores.append(model.total_log_likelihood(held_out) / held_out.total_weight)
@@ -265,22 +267,23 @@ def make_engine(sample: Sample, max_states: int | None, seed: int) -> Engine:
     return DiscreteEngine(sample, max_states, seed)
 
 
-def penalty_of(score: Score, sample: Sample, n_hidden: int | None = None) -> Penalty:
-    """Return the penalty of a score by name, or the multiple of BIC's."""
+def penalty_of(criterion: Criterion, sample: Sample, n_hidden: int | None = None) -> Penalty:
+    """Return the penalty of a criterion by name, or the multiple of BIC's."""
     bic = bic_cost(sample.total_weight)
-    if isinstance(score, int | float) and not isinstance(score, bool) and score >= 0:
-        return Penalty(score * bic, n_hidden=n_hidden)
+    is_number = isinstance(criterion, int | float) and not isinstance(criterion, bool)
+    if is_number and criterion >= 0:  # type: ignore[operator]
+        return Penalty(float(criterion) * bic, n_hidden=n_hidden)
     named = {
         "bic": Penalty(bic, n_hidden=n_hidden),
         "aic": Penalty(1.0, n_hidden=n_hidden),
         "ebic": Penalty(bic, math.log(sample.n_columns), n_hidden),
     }
-    if score not in named:
+    if criterion not in named:
         raise ModelError(
-            f"score is {score!r}, but must be one of {', '.join(named)}, cv, or a multiple of the "
-            "BIC's penalty"
+            f"criterion is {criterion!r}, but must be one of {', '.join(named)}, cv, or a multiple "
+            "of the BIC's penalty"
         )
-    return named[str(score)]
+    return named[str(criterion)]
 
 
 def _first_fit(
