@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -101,17 +102,22 @@ class Sample:
         return PairTables(self.table)
 
     def select(self, columns: IntArray) -> Sample:
-        """Return the sample of some columns; nothing is summed again."""
+        """Return the sample of some columns; nothing is summed or measured again."""
         statistics = self.statistics.select(columns)
-        if self.is_summed:
-            return Sample(None, statistics)
-        return Sample(cut_table(self.table.select(columns)), statistics)
+        parts = None if self.is_summed else cut_table(self.table.select(columns))
+        return self._derived(parts, statistics, columns)
 
     def renamed(self, columns: IntArray, names: tuple[str, ...]) -> Sample:
         """Return all columns in another order, under these names."""
         statistics = self.statistics.select(columns, names)
         parts = None if self._parts is None else self._parts.select(columns, names)
-        return Sample(parts, statistics)
+        return self._derived(parts, statistics, columns)
+
+    def _derived(self, parts: Parts | None, statistics: Statistics, columns: IntArray) -> Sample:
+        sample = Sample(parts, statistics)
+        if "distances" in self.__dict__:
+            sample.distances = replace(self.distances.subset(columns), names=statistics.names)
+        return sample
 
     # What the rows are ----------------------------------------------------------------------
 
