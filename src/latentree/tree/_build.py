@@ -64,7 +64,7 @@ def _edge_array(edges: Iterable[Sequence[int]] | IntArray) -> IntArray:
 
 
 def minimal_forest(rooted: Rooted, n_observed: int) -> tuple[Rooted, IntArray]:
-    """Suppress hidden nodes with fewer than three neighbours.
+    """Suppress hidden nodes with fewer than three neighbors.
 
     Returns the smaller forest and, for each of its nodes, the node that it was before. Components
     without an observed node vanish.
@@ -82,7 +82,7 @@ def minimal_forest(rooted: Rooted, n_observed: int) -> tuple[Rooted, IntArray]:
 
 
 def degrees(parent: IntArray) -> IntArray:
-    """Return the number of neighbours of every node."""
+    """Return the number of neighbors of every node."""
     inner = parent >= 0
     return np.bincount(parent[inner], minlength=parent.size) + inner
 
