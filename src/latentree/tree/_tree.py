@@ -158,9 +158,10 @@ class Tree:
     ) -> Tree:
         """Make a tree from a parent array; with ``minimal=True`` suppress redundant hidden nodes.
 
-        A hidden node is redundant when it has fewer than three neighbors. Hidden leaves are removed,
-        hidden nodes with two neighbors are replaced by an edge of the summed length, and components
-        without an observed node are removed. The remaining hidden nodes keep their order and names.
+        A hidden node is redundant when it has fewer than three neighbors. Hidden leaves are
+        removed, hidden nodes with two neighbors are replaced by an edge of the summed length, and
+        components without an observed node are removed. The remaining hidden nodes keep their
+        order and names.
 
         Parameters
         ----------
@@ -215,7 +216,8 @@ class Tree:
         graph : networkx.Graph
             A forest. The names of the tree are its nodes as text.
         observed : iterable, optional
-            The observed nodes in the order wanted. Without it the node attribute ``observed`` decides.
+            The observed nodes in the order wanted. Without it the node attribute ``observed``
+            decides.
         length : str
             The edge attribute that holds the length; edges without it have length 1.
         minimal : bool
@@ -540,7 +542,7 @@ class Tree:
         return int(kernels.diameter(self.order, self.parent, np.ones(self.n_nodes)))
 
     def effective_depth(self) -> int:
-        """Return the effective depth: the most edges from a hidden node to its nearest observed one.
+        """Return δ(T; V): the most edges between a hidden node and its nearest observed one.
 
         Returns
         -------
@@ -550,8 +552,8 @@ class Tree:
         References
         ----------
         M. J. Choi, V. Y. F. Tan, A. Anandkumar and A. S. Willsky, "Learning latent tree graphical
-        models", Journal of Machine Learning Research 12 (2011): δ(T; V), which governs how many samples
-        recovery needs.
+        models", Journal of Machine Learning Research 12 (2011): the effective depth, which governs
+        how many samples recovery needs.
 
         Examples
         --------
@@ -591,7 +593,7 @@ class Tree:
         return nearest
 
     def surrogate_sets(self) -> list[IntArray]:
-        """Return the inverse of the surrogates: for each observed node the nodes whose surrogate it is.
+        """Return for each observed node the nodes whose surrogate it is.
 
         Returns
         -------
@@ -827,7 +829,7 @@ class Tree:
         return hash((form.names[: form.n_observed], form.parent.tobytes(), form.length.tobytes()))
 
     def bipartitions(self) -> set[frozenset[frozenset[int]]]:
-        """Return the splits of the tree: the two sets of observed nodes on either side of each edge.
+        """Return the splits: the two sets of observed nodes on either side of each edge.
 
         The sets take quadratic space; :func:`latentree.metrics.robinson_foulds` compares trees
         by :meth:`bipartition_keys` in linear time.
