@@ -50,7 +50,7 @@ class Tree:
     References
     ----------
     M. J. Choi, V. Y. F. Tan, A. Anandkumar and A. S. Willsky, "Learning latent tree graphical
-    models", Journal of Machine Learning Research 12 (2011), Section 3 (minimal latent trees).
+    models", Journal of Machine Learning Research 12 (2011), Section 2.3 (minimal tree extensions).
 
     Examples
     --------
@@ -552,8 +552,8 @@ class Tree:
         References
         ----------
         M. J. Choi, V. Y. F. Tan, A. Anandkumar and A. S. Willsky, "Learning latent tree graphical
-        models", Journal of Machine Learning Research 12 (2011): the effective depth, which governs
-        how many samples recovery needs.
+        models", Journal of Machine Learning Research 12 (2011), Section 2.1: the effective depth,
+        on which the number of samples needed depends.
 
         Examples
         --------
@@ -580,7 +580,7 @@ class Tree:
         References
         ----------
         M. J. Choi, V. Y. F. Tan, A. Anandkumar and A. S. Willsky, "Learning latent tree graphical
-        models", Journal of Machine Learning Research 12 (2011), Section 5.1.
+        models", Journal of Machine Learning Research 12 (2011), Section 5.2.
 
         Examples
         --------
