@@ -88,7 +88,7 @@ class Runner:
         self.screen = Screen(plan)
 
     def waiting(self) -> Iterator[Unit]:
-        """Units to measure; results in the store count towards the budget that made them."""
+        """Units to measure; results in the store count toward the budget that made them."""
         for name, units in self.plan.units.items():
             for unit in units:
                 record = self.store.read(unit)

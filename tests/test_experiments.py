@@ -199,8 +199,8 @@ def test_durations():
 
 def test_a_table_has_the_correlations_and_the_weight_of_its_samples():
     rows = lt.simulate.random_gaussian_model(lt.simulate.double_star(6), 0).sample(500, 1)
-    centred = rows - rows.mean(axis=0)
-    table = samples.table_of(centred.T @ centred, 500)
+    centered = rows - rows.mean(axis=0)
+    table = samples.table_of(centered.T @ centered, 500)
     expected = lt.information_distances(rows)
     found = lt.information_distances(table)
     np.testing.assert_allclose(found.dense(), expected.dense(), atol=1e-9)

@@ -22,7 +22,7 @@ STAR = {"parent": [3, 3, 3, -1], "n_observed": 3}
 
 
 def graph_of(tree: Tree) -> nx.Graph:
-    """The tree on its integers, with observed nodes labelled by themselves."""
+    """The tree on its integers, with observed nodes labeled by themselves."""
     return RawForest(tree.parent.tolist(), tree.length.tolist(), tree.n_observed).graph()
 
 
@@ -199,8 +199,8 @@ def test_lists_of_nodes_hold_integers():
 
 
 def test_names_find_nodes():
-    tree = Tree(**STAR, names=["a", "b", "c", "centre"])
-    assert tree.index("centre") == 3
+    tree = Tree(**STAR, names=["a", "b", "c", "center"])
+    assert tree.index("center") == 3
     with pytest.raises(TreeError, match="no node is called 'd'"):
         tree.index("d")
 

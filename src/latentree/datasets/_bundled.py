@@ -75,7 +75,7 @@ def load_stocks() -> Dataset:
         "stocks.csv",
         _SECTORS,
         "Monthly log returns of 20 US companies, February 1990 to November 2022, made from the "
-        "daily prices in skfolio (BSD licence).",
+        "daily prices in skfolio (BSD license).",
     )
 
 
