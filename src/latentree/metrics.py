@@ -6,7 +6,6 @@ Variables are matched by name, whatever their order; hidden nodes have no identi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +15,7 @@ from latentree.errors import ModelError, TreeError
 from latentree.inference import chunks
 from latentree.models import DiscreteTreeModel, GaussianTreeModel, TreeModel
 from latentree.tree import Tree
-from latentree.typing import FloatArray, IntArray
+from latentree.typing import FloatArray, IntArray, RandomState, TableLike
 
 EXACT_STATES = 1 << 16
 """Up to so many joint states of the observed variables a discrete divergence is a sum over them."""
@@ -190,7 +189,7 @@ def kl_divergence(
     p: TreeModel,
     q: TreeModel,
     n_samples: int = 20_000,
-    random_state: Any = None,
+    random_state: RandomState = None,
     max_states: int = EXACT_STATES,
 ) -> Divergence:
     """Return the Kullback-Leibler divergence D(p ‖ q) between the observed variables of two models.
@@ -301,7 +300,7 @@ def _enumerated_divergence(p: DiscreteTreeModel, q: DiscreteTreeModel) -> float:
 
 
 def _sampled_divergence(
-    p: DiscreteTreeModel, q: DiscreteTreeModel, n_samples: int, random_state: Any
+    p: DiscreteTreeModel, q: DiscreteTreeModel, n_samples: int, random_state: RandomState
 ) -> Divergence:
     if n_samples < 2:
         raise ModelError(f"n_samples is {n_samples}, but a standard error needs at least 2")
@@ -329,7 +328,7 @@ def _joint_states(cardinalities: IntArray) -> IntArray:
 # Models and data --------------------------------------------------------------------------------
 
 
-def log_likelihood(model: TreeModel, X: Any, weights: ArrayLike | None = None) -> float:
+def log_likelihood(model: TreeModel, X: TableLike, weights: ArrayLike | None = None) -> float:
     """Return the log-likelihood of all rows together.
 
     Parameters
@@ -354,7 +353,7 @@ def log_likelihood(model: TreeModel, X: Any, weights: ArrayLike | None = None) -
     return model.total_log_likelihood(X, weights)
 
 
-def bic_score(model: TreeModel, X: Any, weights: ArrayLike | None = None) -> float:
+def bic_score(model: TreeModel, X: TableLike, weights: ArrayLike | None = None) -> float:
     """Return the paper's BIC, LL − κ/2·log n: higher is better.
 
     ``LatentTree.bic`` follows scikit-learn instead: −2 times this, lower is better.
@@ -386,7 +385,7 @@ def bic_score(model: TreeModel, X: Any, weights: ArrayLike | None = None) -> flo
     return total - 0.5 * model.n_parameters * float(np.log(n))
 
 
-def aic_score(model: TreeModel, X: Any, weights: ArrayLike | None = None) -> float:
+def aic_score(model: TreeModel, X: TableLike, weights: ArrayLike | None = None) -> float:
     """Return Akaike's criterion on the scale of :func:`bic_score`, LL − κ: higher is better.
 
     Parameters
@@ -416,7 +415,7 @@ def aic_score(model: TreeModel, X: Any, weights: ArrayLike | None = None) -> flo
     return log_likelihood(model, X, weights) - model.n_parameters
 
 
-def held_out_score(model: TreeModel, X: Any, weights: ArrayLike | None = None) -> float:
+def held_out_score(model: TreeModel, X: TableLike, weights: ArrayLike | None = None) -> float:
     """Return the mean log-likelihood of a row, in nats; meant for rows that were held out.
 
     Parameters
@@ -442,7 +441,7 @@ def held_out_score(model: TreeModel, X: Any, weights: ArrayLike | None = None) -
     return total / n
 
 
-def _total(model: TreeModel, X: Any, weights: ArrayLike | None) -> tuple[float, float]:
+def _total(model: TreeModel, X: TableLike, weights: ArrayLike | None) -> tuple[float, float]:
     """Log-likelihood of all rows and their total weight."""
     table = as_table(X, schema=model.schema, weights=weights)
     return model.total_log_likelihood(table), table.total_weight

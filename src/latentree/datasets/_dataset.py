@@ -1,4 +1,4 @@
-"""A table with the names, groups and story that belong to it."""
+"""A table with its names, groups and description."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from latentree.data import Table, as_table
 from latentree.errors import MissingExtraError
+from latentree.typing import AnyArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,10 +43,10 @@ class Dataset:
     (('x1', 'x2', 'x3'), 'verbal', (301,))
     """
 
-    data: NDArray[Any]
+    data: AnyArray
     names: tuple[str, ...]
     groups: Mapping[str, str]
-    rows: Mapping[str, NDArray[Any]]
+    rows: Mapping[str, AnyArray]
     description: str
 
     def __post_init__(self) -> None:

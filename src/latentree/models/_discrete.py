@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from latentree import _memory as memory
 from latentree._kernels import tree as tree_kernels
@@ -31,7 +31,7 @@ from latentree.inference import (
 )
 from latentree.models._saving import Savable
 from latentree.tree import Tree
-from latentree.typing import Family, FloatArray, IntArray, Node
+from latentree.typing import AnyArray, Family, FloatArray, IntArray, Node, RandomState, TableLike
 
 MAX_STRENGTH = 1.0 - 1e-12
 """Symmetric tables taken from distances keep a trace of noise: 1 − K·θ stays below this."""
@@ -178,7 +178,7 @@ class DiscreteTreeModel(Savable):
         labels: Sequence[Sequence[Hashable]] | None = None,
         family: Family = "discrete",
     ) -> DiscreteTreeModel:
-        """Make a model of tables that already lie end to end, as ``layout`` says.
+        """Make a model from one vector of all tables, in the order of ``layout``.
 
         Parameters
         ----------
@@ -299,7 +299,7 @@ class DiscreteTreeModel(Savable):
 
     @cached_property
     def layout(self) -> Layout:
-        """Where each node's table lies in ``theta``."""
+        """Where the table of each node starts in ``theta``."""
         return Layout(self.tree, self.n_states)
 
     @property
@@ -489,7 +489,7 @@ class DiscreteTreeModel(Savable):
 
     # Inference ------------------------------------------------------------------------------
 
-    def log_likelihood(self, X: Any) -> FloatArray:
+    def log_likelihood(self, X: TableLike) -> FloatArray:
         """Return the log-probability of every row; missing cells are summed out.
 
         Parameters
@@ -515,7 +515,7 @@ class DiscreteTreeModel(Savable):
             out[rows] = messages.log_likelihood()
         return out
 
-    def total_log_likelihood(self, X: Any, weights: ArrayLike | None = None) -> float:
+    def total_log_likelihood(self, X: TableLike, weights: ArrayLike | None = None) -> float:
         """Return the weighted sum of the log-probabilities of the rows.
 
         Parameters
@@ -538,7 +538,7 @@ class DiscreteTreeModel(Savable):
         table = as_table(X, schema=self.schema, weights=weights)
         return weighted_total(self.log_likelihood(table), table.weights)
 
-    def posterior(self, X: Any, nodes: Iterable[Node] | None = None) -> DiscretePosterior:
+    def posterior(self, X: TableLike, nodes: Iterable[Node] | None = None) -> DiscretePosterior:
         """Return the probabilities of the states of nodes given each row.
 
         Parameters
@@ -574,7 +574,7 @@ class DiscreteTreeModel(Savable):
         starts = np.concatenate([[0], np.cumsum(self.n_states[numbers])])
         return DiscretePosterior(self.tree, numbers, out, starts)
 
-    def edge_posterior(self, X: Any, a: Node, b: Node) -> FloatArray:
+    def edge_posterior(self, X: TableLike, a: Node, b: Node) -> FloatArray:
         """Return the joint probabilities of the two ends of an edge given each row.
 
         Parameters
@@ -605,7 +605,7 @@ class DiscreteTreeModel(Savable):
             out[rows] = joint.transpose(0, 2, 1) if turned else joint
         return out if node_number(self.tree, a) == above else out.transpose(0, 2, 1)
 
-    def expected_counts(self, X: Any, weights: ArrayLike | None = None) -> Fit:
+    def expected_counts(self, X: TableLike, weights: ArrayLike | None = None) -> Fit:
         """Return the expected counts of an E-step and the log-likelihood.
 
         Parameters
@@ -636,7 +636,7 @@ class DiscreteTreeModel(Savable):
         tables = [self.layout.table(counts, node) for node in range(self.tree.n_nodes)]
         return Fit(result.log_likelihood, tables)
 
-    def complete(self, X: Any) -> IntArray:
+    def complete(self, X: TableLike) -> IntArray:
         """Return the most probable joint states of all nodes given each row (max-product).
 
         Parameters
@@ -667,7 +667,7 @@ class DiscreteTreeModel(Savable):
             out[rows] = messages.states(np.zeros((messages.n_rows, self.tree.n_nodes)))
         return out
 
-    def impute(self, X: Any) -> NDArray[Any]:
+    def impute(self, X: TableLike) -> AnyArray:
         """Return the observed columns with missing cells replaced by their most probable labels.
 
         Parameters
@@ -704,8 +704,8 @@ class DiscreteTreeModel(Savable):
         return self._decoded(out)
 
     def sample(
-        self, n_samples: int, random_state: Any = None, hidden: bool = False
-    ) -> NDArray[Any]:
+        self, n_samples: int, random_state: RandomState = None, hidden: bool = False
+    ) -> AnyArray:
         """Draw rows from the model.
 
         Parameters
@@ -751,7 +751,7 @@ class DiscreteTreeModel(Savable):
         )
         return states
 
-    def sample_hidden(self, X: Any, random_state: Any = None) -> IntArray:
+    def sample_hidden(self, X: TableLike, random_state: RandomState = None) -> IntArray:
         """Draw the states of the hidden nodes given each row, one draw a row.
 
         Parameters
@@ -817,9 +817,9 @@ class DiscreteTreeModel(Savable):
         probabilities: FloatArray = seen.posterior(Table(codes, seen.schema), [number])[number][0]
         return probabilities
 
-    # Behind it ------------------------------------------------------------------------------
+    # Private ------------------------------------------------------------------------------
 
-    def _table(self, X: Any) -> Table:
+    def _table(self, X: TableLike) -> Table:
         return as_table(X, schema=self.schema)
 
     def _messages(
@@ -842,7 +842,7 @@ class DiscreteTreeModel(Savable):
             f"it has {', '.join(map(repr, states))}"
         )
 
-    def _decoded(self, states: IntArray) -> NDArray[Any]:
+    def _decoded(self, states: IntArray) -> AnyArray:
         """Labels of the states of the observed columns."""
         labels = self.schema.labels
         if all(states_ == tuple(range(len(states_))) for states_ in labels):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +25,7 @@ from latentree.inference import (
 )
 from latentree.models._saving import Savable
 from latentree.tree import Tree
-from latentree.typing import FloatArray, IntArray, Node
+from latentree.typing import BoolArray, FloatArray, IntArray, Node, RandomState, TableLike
 
 Number = TypeVar("Number", float, FloatArray)
 
@@ -338,7 +338,7 @@ class GaussianTreeModel(Savable):
 
     # Inference ------------------------------------------------------------------------------
 
-    def log_likelihood(self, X: Any) -> FloatArray:
+    def log_likelihood(self, X: TableLike) -> FloatArray:
         """Return the log-density of every row; missing cells are integrated out.
 
         Parameters
@@ -359,7 +359,7 @@ class GaussianTreeModel(Savable):
         """
         return self._log_likelihood(self._table(X).values)
 
-    def total_log_likelihood(self, X: Any, weights: ArrayLike | None = None) -> float:
+    def total_log_likelihood(self, X: TableLike, weights: ArrayLike | None = None) -> float:
         """Return the weighted sum of the log-densities of the rows.
 
         Parameters
@@ -382,7 +382,7 @@ class GaussianTreeModel(Savable):
         table = as_table(X, schema=self.schema, weights=weights)
         return weighted_total(self._log_likelihood(table.values), table.weights)
 
-    def posterior(self, X: Any, nodes: Iterable[Node] | None = None) -> Normal[FloatArray]:
+    def posterior(self, X: TableLike, nodes: Iterable[Node] | None = None) -> Normal[FloatArray]:
         """Return the means and variances of nodes given each row.
 
         Parameters
@@ -416,7 +416,7 @@ class GaussianTreeModel(Savable):
         center, scale = self._units()
         return Normal(mean * scale[numbers] + center[numbers], variance * scale[numbers] ** 2)
 
-    def edge_posterior(self, X: Any, a: Node, b: Node) -> NormalPair:
+    def edge_posterior(self, X: TableLike, a: Node, b: Node) -> NormalPair:
         """Return the joint distribution of the two ends of an edge given each row.
 
         Parameters
@@ -456,7 +456,7 @@ class GaussianTreeModel(Savable):
             covariance * scale[0] * scale[1],
         )
 
-    def complete(self, X: Any) -> FloatArray:
+    def complete(self, X: TableLike) -> FloatArray:
         """Return the most probable values of all nodes given each row: for a Gaussian the means.
 
         Parameters
@@ -476,7 +476,7 @@ class GaussianTreeModel(Savable):
         """
         return self.posterior(X, range(self.tree.n_nodes)).mean
 
-    def impute(self, X: Any) -> FloatArray:
+    def impute(self, X: TableLike) -> FloatArray:
         """Return the observed columns with missing cells replaced by their posterior means.
 
         Parameters
@@ -497,7 +497,9 @@ class GaussianTreeModel(Savable):
         filled = self.posterior(X, range(self.tree.n_observed)).mean
         return np.asarray(np.where(np.isnan(values), filled, values))
 
-    def sample(self, n_samples: int, random_state: Any = None, hidden: bool = False) -> FloatArray:
+    def sample(
+        self, n_samples: int, random_state: RandomState = None, hidden: bool = False
+    ) -> FloatArray:
         """Draw rows from the model.
 
         Parameters
@@ -529,7 +531,7 @@ class GaussianTreeModel(Savable):
             out[start:stop] = self._draw(nothing, rng)[:, :width]
         return out
 
-    def sample_hidden(self, X: Any, random_state: Any = None) -> FloatArray:
+    def sample_hidden(self, X: TableLike, random_state: RandomState = None) -> FloatArray:
         """Draw the values of the hidden nodes given each row, one draw a row.
 
         Parameters
@@ -609,9 +611,9 @@ class GaussianTreeModel(Savable):
             float(found.variances[0, number] * scale[number] ** 2),
         )
 
-    # Behind it ------------------------------------------------------------------------------
+    # Private ------------------------------------------------------------------------------
 
-    def _table(self, X: Any) -> Table:
+    def _table(self, X: TableLike) -> Table:
         return as_table(X, schema=self.schema)
 
     def _units(self) -> tuple[FloatArray, FloatArray]:
@@ -678,7 +680,7 @@ def in_order(tree: Tree) -> tuple[IntArray, IntArray]:
     return np.where(parent < 0, -1, place[parent]), place
 
 
-def _log_units(values: FloatArray, scale: FloatArray) -> Any:
+def _log_units(values: FloatArray, scale: FloatArray) -> float | FloatArray:
     """Sum of the log-scales of the cells present in each row."""
     log_scale = np.log(scale[: values.shape[1]])
     if not log_scale.any():
@@ -700,7 +702,7 @@ def _numbers(what: str, values: ArrayLike | None, count: int, default: float) ->
     return array
 
 
-def _refuse(good: Any, values: FloatArray, tree: Tree, what: str, rule: str) -> None:
+def _refuse(good: BoolArray, values: FloatArray, tree: Tree, what: str, rule: str) -> None:
     wrong = np.flatnonzero(~good)
     if wrong.size:
         node = wrong[0]

@@ -12,7 +12,7 @@ from latentree.distances import Distances
 from latentree.models._discrete import DiscretePosterior
 from latentree.models._gaussian import Normal
 from latentree.tree import Tree
-from latentree.typing import AnyArray, FloatArray, Node, PathLike
+from latentree.typing import AnyArray, FloatArray, Node, PathLike, RandomState, TableLike
 
 
 @runtime_checkable
@@ -47,7 +47,7 @@ class TreeModel(Protocol):
         """Number of free parameters, as BIC and AIC count them."""
         ...
 
-    def log_likelihood(self, X: Any) -> FloatArray:
+    def log_likelihood(self, X: TableLike) -> FloatArray:
         """Return the log-density or log-probability of every row; missing cells are summed out.
 
         Parameters
@@ -60,7 +60,7 @@ class TreeModel(Protocol):
         """
         ...
 
-    def total_log_likelihood(self, X: Any, weights: ArrayLike | None = None) -> float:
+    def total_log_likelihood(self, X: TableLike, weights: ArrayLike | None = None) -> float:
         """Return the weighted sum of the rows' log-likelihoods.
 
         Parameters
@@ -76,7 +76,7 @@ class TreeModel(Protocol):
         ...
 
     def posterior(
-        self, X: Any, nodes: Iterable[Node] | None = None
+        self, X: TableLike, nodes: Iterable[Node] | None = None
     ) -> Normal[FloatArray] | DiscretePosterior:
         """Return the distributions of nodes given each row.
 
@@ -93,7 +93,7 @@ class TreeModel(Protocol):
         """
         ...
 
-    def impute(self, X: Any) -> AnyArray:
+    def impute(self, X: TableLike) -> AnyArray:
         """Return the observed columns with missing cells filled in.
 
         Parameters
@@ -107,7 +107,7 @@ class TreeModel(Protocol):
         """
         ...
 
-    def complete(self, X: Any) -> AnyArray:
+    def complete(self, X: TableLike) -> AnyArray:
         """Return the most probable values of all nodes given each row.
 
         Parameters
@@ -120,7 +120,9 @@ class TreeModel(Protocol):
         """
         ...
 
-    def sample(self, n_samples: int, random_state: Any = None, hidden: bool = False) -> AnyArray:
+    def sample(
+        self, n_samples: int, random_state: RandomState = None, hidden: bool = False
+    ) -> AnyArray:
         """Draw rows of the observed variables, with ``hidden=True`` of all nodes.
 
         Parameters
@@ -135,7 +137,7 @@ class TreeModel(Protocol):
         """
         ...
 
-    def sample_hidden(self, X: Any, random_state: Any = None) -> AnyArray:
+    def sample_hidden(self, X: TableLike, random_state: RandomState = None) -> AnyArray:
         """Draw the values of the hidden nodes given each row.
 
         Parameters

@@ -17,7 +17,7 @@ from latentree.errors import TreeError
 from latentree.tree import _build as build
 from latentree.tree._build import Rooted
 from latentree.tree._text import draw
-from latentree.typing import FloatArray, IntArray
+from latentree.typing import AnyArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -709,7 +709,7 @@ class Tree:
         else:
             raise TreeError(f"nodes {keep} and {drop} are not neighbors")
         tree = self.contract_edges([child])
-        if keep > drop:  # two hidden nodes: the merged one stands where the lower stood
+        if keep > drop:  # two hidden nodes: the merged one has the lower number
             tree = tree.renamed([*tree.names[:drop], self.names[keep], *tree.names[drop + 1 :]])
         return tree
 
@@ -1005,6 +1005,6 @@ def _node_keys(count: int) -> NDArray[np.uint64]:
     return (z ^ (z >> np.uint64(31))).reshape(count, 2)
 
 
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+def _frozen(array: AnyArray) -> AnyArray:
     array.flags.writeable = False
     return array
