@@ -112,6 +112,7 @@ TO_DOCUMENT = {
     "latentree.plot",
     "latentree.search",
     "latentree.structure",
+    "latentree.write_explorer",
 }
 """Names that, with their members, may lack sections: they are being rewritten. To be emptied."""
 
@@ -209,7 +210,8 @@ def test_public_names_are_documented(name):
 PROMISED = """
 LatentTree.fit LatentTree.partial_fit LatentTree.score LatentTree.transform LatentTree.bic
 LatentTree.sample LatentTree.impute LatentTree.predict_proba information_distances fit_parameters
-plot_tree load structure.chow_liu structure.neighbor_joining structure.recursive_grouping
+plot_tree load write_explorer structure.chow_liu structure.neighbor_joining
+structure.recursive_grouping
 structure.cl_blind structure.cl_grouping search.regularized_cl_grouping search.latent_class
 search.binary_tree search.refine metrics.robinson_foulds metrics.same_structure
 metrics.kl_divergence metrics.bic_score simulate.double_star simulate.hidden_markov
