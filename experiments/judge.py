@@ -37,7 +37,7 @@ def measure(m: int, first: int, last: int) -> dict[str, Any]:
 
 
 def errs(truth: lt.GaussianTreeModel, table: lt.Table) -> bool:
-    """Whether some leaf, moved to the other centre, makes the samples more likely.
+    """Whether some leaf, moved to the other center, makes the samples more likely.
 
     All parameters are the true ones and stay as they are, so that nothing but the place of one
     leaf is in question.
@@ -46,7 +46,7 @@ def errs(truth: lt.GaussianTreeModel, table: lt.Table) -> bool:
     m = truth.tree.n_observed
     for leaf in range(m):
         parent = truth.tree.parent.copy()
-        parent[leaf] = 2 * m + 1 - parent[leaf]  # the centres are m and m + 1
+        parent[leaf] = 2 * m + 1 - parent[leaf]  # the centers are m and m + 1
         moved = lt.GaussianTreeModel(lt.Tree(parent, n_observed=m), truth.correlations)
         if moved.total_log_likelihood(table) > best:
             return True

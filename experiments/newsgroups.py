@@ -33,9 +33,11 @@ HIDDEN = {
     ("reg_clnj", "halves"): 34,
     ("reg_clrg", "halves"): 27,
 }
-"""The regularised methods may add as many hidden variables as in the paper."""
+"""The regularized methods may add as many hidden variables as in the paper."""
 SEEDS = (0, 1, 2)
 FOLDS = 5
+FEW_FOLDS = 2
+"""Of the cross-validation; few in the miniature."""
 PREDICTORS = {
     "regCLRG, as many as in the paper": ("reg_clrg", HIDDEN["reg_clrg", "all"]),
     "regCLRG, as many as raise the BIC": ("reg_clrg", None),
@@ -59,10 +61,11 @@ def units(runs: int = 200, small: bool = False) -> Iterator[Unit]:
             for method in METHODS:
                 parameters = {"task": "learn", "method": method, "rows": rows, "seed": seed}
                 yield Unit("newsgroups", {**parameters, "data": data})
-    for fold in range(FOLDS):
+    few = {"folds": FEW_FOLDS} if small else {}
+    for fold in range(few.get("folds", FOLDS)):
         for tree in PREDICTORS:
             parameters = {"task": "predict", "tree": tree, "fold": fold, "data": data}
-            yield Unit("newsgroups", parameters)
+            yield Unit("newsgroups", parameters | few)
 
 
 def measure(task: str, data: str, **parameters: Any) -> dict[str, Any]:
@@ -156,14 +159,14 @@ def _phi(joint: Any, on: int) -> float:
 # Prediction -------------------------------------------------------------------------------------
 
 
-def _predict(tree: str, fold: int) -> dict[str, Any]:
+def _predict(tree: str, fold: int, folds: int = FOLDS) -> dict[str, Any]:
     """Accuracy of the four groups, predicted from hidden variables and from others' components.
 
     Features are learned without the groups, from the rows that the classifier is trained on.
     """
     dataset = load()
     x, y = dataset.data.astype(float), _broad(dataset.rows["group"])
-    split = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+    split = StratifiedKFold(folds, shuffle=True, random_state=0)
     train, test = list(split.split(x, y))[fold]
     method, n_hidden = PREDICTORS[tree]
     learned = lt.LatentTree(method, n_hidden=n_hidden, random_state=0).fit(dataset.data[train])

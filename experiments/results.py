@@ -6,7 +6,7 @@ import ast
 import hashlib
 import importlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -23,10 +23,28 @@ ALL = tuple(
     if place.name not in ("__main__.py", "cli", "explorer", "formats", "plot", "py.typed")
 )
 """Parts of the library behind experiments with data: all but files, pictures and commands."""
-LEARNERS = tuple(
-    part for part in ALL if part not in ("datasets", "estimator.py", "methods.py", "search")
-)
+ABOVE_LEARNERS = ("datasets", "estimator.py", "methods.py", "search")
+LEARNERS = tuple(part for part in ALL if part not in ABOVE_LEARNERS)
 """Parts behind experiments with drawn samples: those that the learners may import."""
+
+
+@cache
+def version(experiment: str, library: Path = LIBRARY) -> str:
+    """Name the code behind an experiment; comments and layout are no part of it."""
+    # The layers of the library import downwards only, so that parts above do not matter.
+    files = [HERE / f"{experiment}.py", HERE / "samples.py"]
+    for part in importlib.import_module(f"experiments.{experiment}").PARTS:
+        place = library / part
+        files += sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(_code(file).encode())
+    return digest.hexdigest()[:12]
+
+
+@cache
+def _code(file: Path) -> str:
+    return ast.dump(ast.parse(file.read_text("utf-8")))
 
 
 @dataclass(frozen=True)
@@ -46,12 +64,12 @@ class Unit:
 class Store:
     """A folder of results, one file a unit, under the version of the code that measured them."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, version: Callable[[str], str] = version) -> None:
+        self.folder, self.version = folder, version
 
     def path(self, unit: Unit) -> Path:
-        """Where the result of a unit lies, or will."""
-        return self.folder / unit.experiment / version(unit.experiment) / f"{unit.key}.json"
+        """Return the file of a unit's result, whether it is there or not."""
+        return self.folder / unit.experiment / self.version(unit.experiment) / f"{unit.key}.json"
 
     def read(self, unit: Unit) -> dict[str, Any] | None:
         """Return what was measured, None if nothing was."""
@@ -70,22 +88,3 @@ class Store:
     def known(self, units: Iterable[Unit]) -> list[dict[str, Any]]:
         """Return the records of those units that were measured, in their order."""
         return [record for unit in units if (record := self.read(unit)) is not None]
-
-
-@cache
-def version(experiment: str) -> str:
-    """Name the code behind an experiment; comments and layout are no part of it."""
-    # The layers of the library import downwards only, so that parts above do not matter.
-    files = [HERE / f"{experiment}.py", HERE / "samples.py"]
-    for part in importlib.import_module(f"experiments.{experiment}").PARTS:
-        place = LIBRARY / part
-        files += sorted(place.rglob("*.py")) if place.is_dir() else [place]
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(_code(file).encode())
-    return digest.hexdigest()[:12]
-
-
-@cache
-def _code(file: Path) -> str:
-    return ast.dump(ast.parse(file.read_text("utf-8")))

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,17 +73,22 @@ def work(experiment: str, parameters: dict[str, Any]) -> dict[str, Any]:
     return {"result": result, "seconds": time.process_time() - start}
 
 
+Work = Callable[[str, dict[str, Any]], dict[str, Any]]
+
+
 class Runner:
     """Feeds units to processes until all are done or their budget is spent."""
 
-    def __init__(self, store: Store, plan: Plan, budget: float, workers: int) -> None:
-        self.store, self.plan, self.workers = store, plan, workers
+    def __init__(
+        self, store: Store, plan: Plan, budget: float, workers: int, work: Work = work
+    ) -> None:
+        self.store, self.plan, self.workers, self.work = store, plan, workers, work
         self.budget = {name: budget * share for name, share in BUDGET_SHARE.items()}
         self.spent = dict.fromkeys(plan.units, 0.0)
         self.screen = Screen(plan)
 
     def waiting(self) -> Iterator[Unit]:
-        """Units to measure; what lies in the store counts towards the budget that made it."""
+        """Units to measure; results in the store count toward the budget that made them."""
         for name, units in self.plan.units.items():
             for unit in units:
                 record = self.store.read(unit)
@@ -103,7 +108,7 @@ class Runner:
                 self._run_parallel()
                 return
             for unit in self.waiting():
-                self._keep(unit, work(unit.experiment, unit.parameters))
+                self._keep(unit, self.work(unit.experiment, unit.parameters))
 
     def _keep(self, unit: Unit, record: dict[str, Any]) -> None:
         self.store.write(unit, record)
@@ -119,7 +124,7 @@ class Runner:
         running: dict[Future[dict[str, Any]], Unit] = {}
         try:
             for unit in self.waiting():
-                running[pool.submit(work, unit.experiment, unit.parameters)] = unit
+                running[pool.submit(self.work, unit.experiment, unit.parameters)] = unit
                 while len(running) >= self.workers:
                     self._collect(running)
             while running:
@@ -192,7 +197,7 @@ def seconds_of(text: str) -> float:
     return value * (factor or 1.0)
 
 
-def main(argv: list[str] | None = None) -> int:
+def main(argv: list[str] | None = None, work: Work = work) -> int:
     """Parse arguments, measure, write the page."""
     parser = argparse.ArgumentParser(
         prog="python -m experiments", description=__doc__.split("\n")[0]
@@ -216,7 +221,7 @@ def main(argv: list[str] | None = None) -> int:
         chosen = {name: plan.units[name] for name in options.only or EXPERIMENTS}
         try:
             _hear_signals()
-            Runner(store, Plan(chosen), options.budget, options.workers).run()
+            Runner(store, Plan(chosen), options.budget, options.workers, work).run()
         except KeyboardInterrupt:
             print("experiments: interrupted; the same command goes on from here", file=sys.stderr)
             return 130

@@ -26,7 +26,7 @@ STRENGTH = (0.2, 0.8)
 def gaussian_tables(
     model: lt.GaussianTreeModel, sizes: Sequence[int], rng: np.random.Generator
 ) -> Iterator[lt.Table]:
-    """Yield standardised samples of growing size, each the beginning of the next.
+    """Yield standardized samples of growing size, each the beginning of the next.
 
     All that learners of Gaussian trees use of n samples is their correlations. The scatter matrix
     of n samples around their mean is Wishart with n − 1 degrees of freedom, and grows by an
@@ -53,7 +53,7 @@ def table_of(scatter: Any, n: int) -> lt.Table:
 
 
 def _wishart(root: Any, freedom: int, rng: np.random.Generator) -> Any:
-    """Draw a sum of outer products of centred normal vectors, by Bartlett if they are many."""
+    """Draw a sum of outer products of centered normal vectors, by Bartlett if they are many."""
     m = len(root)
     if freedom < m:
         half = root @ rng.standard_normal((m, freedom))

@@ -20,6 +20,8 @@ from latentree.models._encode import encode
 PARTS = ALL
 METHODS = ("chow_liu", "nj", "rg", "clnj", "clrg")
 PERMUTATIONS = 2_000
+FEW_PERMUTATIONS = 50
+"""Of the companies, to test whether a group is a subtree by chance; few in the miniature."""
 INDUSTRIES = {
     "telecom": ("T", "VZ", "S"),
     "technology": ("AAPL", "DELL", "EMC", "HPQ", "IBM", "INTC", "MSFT", "ORCL", "TXN", "XRX"),
@@ -43,12 +45,13 @@ def fingerprint(dataset: Dataset) -> str:
 def units(runs: int = 200, small: bool = False) -> Iterator[Unit]:
     """List one unit for every method."""
     data = fingerprint(load())
+    few = {"permutations": FEW_PERMUTATIONS} if small else {}
     for method in METHODS:
-        yield Unit("stocks", {"method": method, "data": data})
+        yield Unit("stocks", {"method": method, "data": data, **few})
 
 
-def measure(method: str, data: str) -> dict[str, Any]:
-    """Learn a tree from the standardised returns; its parameters from distances, and by EM."""
+def measure(method: str, data: str, permutations: int = PERMUTATIONS) -> dict[str, Any]:
+    """Learn a tree from the standardized returns; its parameters from distances, and by EM."""
     warm_up()
     dataset = load()
     returns = (dataset.data - dataset.data.mean(axis=0)) / dataset.data.std(axis=0)
@@ -65,7 +68,7 @@ def measure(method: str, data: str) -> dict[str, Any]:
         "em_seconds": em_seconds,
         "distances": _scores(plain, table, covariance),
         "em": _scores(fitted, table, covariance),
-        "groups": _match(tree, dataset.groups),
+        "groups": _match(tree, dataset.groups, permutations),
         "model": json.loads(encode(fitted)),
     }
 
@@ -91,11 +94,11 @@ def _scores(model: lt.GaussianTreeModel, table: lt.Table, covariance: Any) -> di
 # Industries -------------------------------------------------------------------------------------
 
 
-def _match(tree: lt.Tree, divisions: Mapping[str, str]) -> dict[str, Any]:
+def _match(tree: lt.Tree, divisions: Mapping[str, str], permutations: int) -> dict[str, Any]:
     """How well subtrees match divisions and industries, against permutations of companies."""
     companies = [name for name in tree.names[: tree.n_observed] if divisions[name] != "index"]
     rng = np.random.default_rng(5)
-    shuffles = [rng.permutation(len(companies)) for _ in range(PERMUTATIONS)]
+    shuffles = [rng.permutation(len(companies)) for _ in range(permutations)]
     labels = np.array([divisions[name] for name in companies])
     changes = parsimony(tree, companies, np.stack([labels, *(labels[s] for s in shuffles)]))
     known = {

@@ -16,7 +16,7 @@ positive_quarters = st.integers(1, 12).map(lambda k: k / 4)
 
 
 class RawForest(NamedTuple):
-    """A forest on integers whose hidden nodes may have any number of neighbours."""
+    """A forest on integers whose hidden nodes may have any number of neighbors."""
 
     parent: list[int]
     length: list[float]

@@ -19,6 +19,7 @@ import math
 import pkgutil
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -180,6 +181,17 @@ def test_reference_has_every_public_name() -> None:
     shown = {id(pkgutil.resolve_name(name)) for name in documented}
     missing = [name for name in latentree.__all__ if id(getattr(latentree, name)) not in shown]
     assert missing == []
+
+
+def test_the_architecture_has_the_layers_that_are_checked() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (layers,) = (c["layers"] for c in contracts if c["name"].startswith("Layers"))
+    checked = [set(re.findall(r"latentree\.(\w+)", row)) for row in reversed(layers)]
+    rows = re.findall(r"^\| \d \|([^|]*)\|", (DOCS / "architecture.md").read_text("utf-8"), re.M)
+    shown = [set(re.findall(r"`(\w+)`", row)) for row in rows]
+    helpers = {name for name in checked[0] if name.startswith("_")} - {"_kernels"}
+    assert shown == [checked[0] - helpers, *checked[1:]]
 
 
 def test_pictures_are_small() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+import shutil
 import warnings
 from pathlib import Path
 
@@ -11,8 +13,6 @@ import numpy as np
 import pytest
 
 import latentree as lt
-from latentree.datasets import Dataset
-from latentree.errors import DataError
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("rich")
@@ -21,73 +21,72 @@ from experiments import newsgroups, results, run, samples, stocks, synthetic
 from experiments.report import published, writing
 from experiments.results import Store, Unit
 
-
-def stand_in_returns() -> Dataset:
-    """Returns of fourteen companies of three divisions and an index, 120 months."""
-    names = (
-        "AAPL",
-        "DELL",
-        "IBM",
-        "MSFT",
-        "BAC",
-        "C",
-        "JPM",
-        "WB",
-        "HD",
-        "TGT",
-        "WMT",
-        "T",
-        "VZ",
-        "S",
-    )
-    divisions = ["technology"] * 4 + ["finance"] * 4 + ["retail"] * 3 + ["telecom"] * 3
-    tree = lt.simulate.caterpillar(15, 3)
-    values = lt.simulate.random_gaussian_model(tree, 0, (0.6, 0.8)).sample(120, 1)
-    groups = {**dict(zip(names, divisions, strict=True)), "SP100": "index"}
-    return Dataset(0.08 * values, (*names, "SP100"), groups, {}, "")
+COMPANIES = {
+    "AAPL": 3571, "DELL": 3570, "IBM": 3573, "MSFT": 7372, "BAC": 6021, "C": 6021, "JPM": 6021,
+    "WB": 6021, "HD": 5211, "TGT": 5331, "WMT": 5331, "T": 4813, "VZ": 4813, "S": 4813, "SP100": 0,
+}  # fmt: skip
+"""Fourteen companies with their industry (SIC), and the index."""
 
 
-def stand_in_postings() -> Dataset:
-    """Ten words in 400 postings, with groups and halves."""
-    tree = lt.simulate.double_star(10)
-    model = lt.simulate.random_discrete_model(tree, 2, 0, (0.5, 0.8))
+def write_returns(folder: Path) -> None:
+    """Write 120 months of the companies' returns, as the paper's data has them."""
+    tree = lt.simulate.caterpillar(len(COMPANIES), 3)
+    values = 0.08 * lt.simulate.random_gaussian_model(tree, 0, (0.6, 0.8)).sample(120, 1)
+    rows = [",".join([f"month {i}", *map(repr, row)]) for i, row in enumerate(values.tolist())]
+    header = ",".join(["month", *COMPANIES])
+    (folder / "sp100_monthly_returns.csv").write_text("\n".join([header, *rows]))
+    sectors = [f"{name},{sic}" for name, sic in COMPANIES.items()]
+    (folder / "sp100_sectors.csv").write_text("\n".join(["ticker,sic", *sectors]))
+
+
+def write_postings(folder: Path) -> None:
+    """Write ten words in 400 postings, with groups and halves, as the paper's data has them."""
+    model = lt.simulate.random_discrete_model(lt.simulate.double_star(10), 2, 0, (0.5, 0.8))
     codes = model.sample(400, 1, hidden=True)
-    names = tuple(f"word{i}" for i in range(10))
-    group = np.array(["comp.*", "rec.*"])[codes[:, 10]]
-    groups = dict.fromkeys(names, "comp.*")
-    train = np.arange(400) % 2 == 0
-    return Dataset(
-        codes[:, :10].astype(np.int8), names, groups, {"group": group, "train": train}, ""
-    )
+    header = ",".join(f"word{i}" for i in range(10))
+    rows = [",".join(map(str, row)) for row in codes[:, :10]]
+    groups = np.array(["comp.*", "rec.*"])[codes[:, 10]]
+    for name, lines in (
+        ("newsgroups.csv.gz", [header, *rows]),
+        ("newsgroups_groups.csv.gz", ["group", *groups]),
+    ):
+        (folder / name).write_bytes(gzip.compress("\n".join(lines).encode()))
+    np.savetxt(folder / "newsgroups_train_rows.txt", np.arange(0, 400, 2), "%d")
 
 
 @pytest.fixture
-def stand_ins(monkeypatch):
+def data_folder(tmp_path_factory, monkeypatch):
+    """The folder that LATENTREE_DATA names, empty."""
+    folder = tmp_path_factory.mktemp("data")
+    monkeypatch.setenv("LATENTREE_DATA", str(folder))
+    for module in (stocks, newsgroups):
+        module.load.cache_clear()
+    yield folder
+    for module in (stocks, newsgroups):
+        module.load.cache_clear()
+
+
+@pytest.fixture
+def stand_ins(data_folder):
     """Small data in place of the paper's."""
-    returns, postings = stand_in_returns(), stand_in_postings()
-    monkeypatch.setattr(stocks, "load", lambda: returns)
-    monkeypatch.setattr("experiments.report.stocks.load", lambda: returns)
-    monkeypatch.setattr(newsgroups, "load", lambda: postings)
-    monkeypatch.setattr("experiments.report.newsgroups.load", lambda: postings)
-    monkeypatch.setattr(stocks, "PERMUTATIONS", 50)
-    monkeypatch.setattr(newsgroups, "FOLDS", 2)
-    monkeypatch.delitem(newsgroups.PREDICTORS, "regCLRG, as many as raise the BIC")
+    write_returns(data_folder)
+    write_postings(data_folder)
 
 
-def make(folder: Path, *more: str) -> str:
+def make(folder: Path, *more: str, work: run.Work = run.work) -> str:
     """Run the miniature in this process and return the page."""
     page = folder / "docs" / "paper.md"
     paths = ["--results", str(folder / "kept"), "--page", str(page)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # EM on few rows, NMF at its limit
-        assert run.main(["--small", "--workers", "0", *paths, *more]) == 0
+        assert run.main(["--small", "--workers", "0", *paths, *more], work) == 0
     return page.read_text("utf-8")
 
 
 # The whole --------------------------------------------------------------------------------------
 
 
-def test_a_miniature_of_everything(tmp_path, stand_ins, monkeypatch):
+def test_a_miniature_of_everything(tmp_path, stand_ins):
     page = make(tmp_path)
     assert re.findall("^## (.*)$", page, re.MULTILINE) == list(titles())
     assert "left out" not in page
@@ -96,8 +95,7 @@ def test_a_miniature_of_everything(tmp_path, stand_ins, monkeypatch):
         assert 1_000 < (tmp_path / "docs" / target).stat().st_size < 200_000, target
     assert len(list((tmp_path / "docs" / "images" / "paper").iterdir())) == 10
     # Nothing changed: nothing is measured, and the page is the same.
-    monkeypatch.setattr(run, "work", lambda *_: pytest.fail("measured again"))
-    assert make(tmp_path) == page
+    assert make(tmp_path, work=lambda *_: pytest.fail("measured again")) == page
 
 
 def titles():
@@ -106,22 +104,17 @@ def titles():
     return TITLES.values()
 
 
-def test_without_data_the_synthetic_part_runs(tmp_path, monkeypatch, capsys):
-    def nothing():
-        raise DataError("the data is not here: set LATENTREE_DATA")
-
-    monkeypatch.setattr(stocks, "load", nothing)
-    monkeypatch.setattr(newsgroups, "load", nothing)
+def test_without_data_the_synthetic_part_runs(tmp_path, data_folder, capsys):
     page = make(tmp_path, "--only", "synthetic", "stocks", "newsgroups")
-    assert "stocks is left out: the data is not here: set LATENTREE_DATA" in capsys.readouterr().err
-    assert page.count("left out: the data is not here") == 2
+    assert f"stocks is left out: LATENTREE_DATA is {str(data_folder)!r}" in capsys.readouterr().err
+    assert page.count("This section is left out: LATENTREE_DATA is") == 2
     assert "| RG recovers the double star" in page
 
 
 # Results on disk --------------------------------------------------------------------------------
 
 
-def test_results_are_kept_by_parameters_and_version(tmp_path, monkeypatch):
+def test_results_are_kept_by_parameters_and_version(tmp_path):
     store = Store(tmp_path)
     unit, other = (Unit("synthetic", {"run": k}) for k in (0, 1))
     assert store.read(unit) is None
@@ -129,20 +122,18 @@ def test_results_are_kept_by_parameters_and_version(tmp_path, monkeypatch):
     assert store.read(unit) == {"result": 1, "seconds": 2.0, "parameters": {"run": 0}}
     assert store.read(other) is None
     assert [record["result"] for record in store.known([other, unit])] == [1]
-    monkeypatch.setattr(results, "version", lambda _: "later")
-    assert store.read(unit) is None
+    assert Store(tmp_path, version=lambda _: "later").read(unit) is None
 
 
-def test_the_version_is_that_of_the_code(tmp_path, monkeypatch):
-    first = results.version("stocks")
-    assert results.version("stocks") == first != results.version("synthetic")
-    results.version.cache_clear()
-    changed = results._code
-    monkeypatch.setattr(
-        results, "_code", lambda file: changed(file) + ("x" if file.name == "_fit.py" else "")
-    )
-    assert results.version("stocks") != first
-    results.version.cache_clear()
+def test_the_version_is_that_of_the_code(tmp_path):
+    same, changed = (tmp_path / name / "latentree" for name in ("same", "changed"))
+    for copy in (same, changed):
+        shutil.copytree(results.LIBRARY, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    with next(changed.glob("em/*.py")).open("a") as file:
+        file.write("x = 1\n")
+    version = results.version("stocks")
+    assert results.version("stocks", same) == version != results.version("synthetic", same)
+    assert results.version("stocks", changed) != version
 
 
 def test_comments_are_no_part_of_the_version(tmp_path):
@@ -152,7 +143,7 @@ def test_comments_are_no_part_of_the_version(tmp_path):
     assert results._code(plain) == results._code(commented)
 
 
-def test_an_interrupted_run_goes_on(tmp_path, monkeypatch):
+def test_an_interrupted_run_goes_on(tmp_path):
     plan = run.make_plan(("synthetic",), 2, small=True)
     measured = []
 
@@ -162,33 +153,32 @@ def test_an_interrupted_run_goes_on(tmp_path, monkeypatch):
         measured.append(parameters)
         return {"result": {}, "seconds": 1.0}
 
-    monkeypatch.setattr(run, "work", work)
     with pytest.raises(KeyboardInterrupt):
-        run.Runner(Store(tmp_path), plan, 1e9, 0).run()
+        run.Runner(Store(tmp_path), plan, 1e9, 0, work).run()
     assert len(Store(tmp_path).known(plan.units["synthetic"])) == 2
-    monkeypatch.setattr(run, "work", lambda *_: {"result": {}, "seconds": 1.0})
-    runner = run.Runner(Store(tmp_path), plan, 1e9, 0)
+    runner = run.Runner(Store(tmp_path), plan, 1e9, 0, lambda *_: {"result": {}, "seconds": 1.0})
     assert [unit.parameters for unit in plan.units["synthetic"][:2]] == measured
     runner.run()
     assert len(Store(tmp_path).known(plan.units["synthetic"])) == 6
 
 
-def test_an_interrupt_is_told(tmp_path, monkeypatch, capsys):
+def test_an_interrupt_is_told(tmp_path, capsys):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "work", interrupt)
     arguments = ["--small", "--workers", "0", "--only", "synthetic", "--results", str(tmp_path)]
-    assert run.main(arguments) == 130
+    assert run.main(arguments, interrupt) == 130
     assert "goes on from here" in capsys.readouterr().err
 
 
-def test_the_budget_ends_whole_experiments(tmp_path, monkeypatch):
+def test_the_budget_ends_whole_experiments(tmp_path):
+    def work(*_):
+        return {"result": {}, "seconds": 10.0}
+
     plan = run.make_plan(("synthetic",), 2, small=True)
-    monkeypatch.setattr(run, "work", lambda *_: {"result": {}, "seconds": 10.0})
-    run.Runner(Store(tmp_path), plan, 30.0, 0).run()  # 21 s are the share of the Gaussian part
+    run.Runner(Store(tmp_path), plan, 30.0, 0, work).run()  # the Gaussian part's share is 21 s
     assert len(Store(tmp_path).known(plan.units["synthetic"])) == 3
-    run.Runner(Store(tmp_path), plan, 30.0, 0).run()  # what lies there is spent
+    run.Runner(Store(tmp_path), plan, 30.0, 0, work).run()  # kept results count as spent
     assert len(Store(tmp_path).known(plan.units["synthetic"])) == 3
 
 
@@ -209,8 +199,8 @@ def test_durations():
 
 def test_a_table_has_the_correlations_and_the_weight_of_its_samples():
     rows = lt.simulate.random_gaussian_model(lt.simulate.double_star(6), 0).sample(500, 1)
-    centred = rows - rows.mean(axis=0)
-    table = samples.table_of(centred.T @ centred, 500)
+    centered = rows - rows.mean(axis=0)
+    table = samples.table_of(centered.T @ centered, 500)
     expected = lt.information_distances(rows)
     found = lt.information_distances(table)
     np.testing.assert_allclose(found.dense(), expected.dense(), atol=1e-9)

@@ -6,7 +6,7 @@ import io
 import logging
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
@@ -14,9 +14,8 @@ import pytest
 from scipy.io import savemat
 from scipy.sparse import csc_array
 
-from latentree.datasets import _fetching as fetching
 from latentree.datasets import load_newsgroups
-from latentree.datasets._fetching import FILE, digest
+from latentree.datasets._fetching import FILE, SHA256, digest, fetch_postings
 from latentree.errors import DataError, FileError, MissingExtraError
 
 WORDS = ("car", "god", "nasa", "windows", "über")
@@ -75,29 +74,22 @@ class Server:
 
 @pytest.fixture
 def cache(monkeypatch, tmp_path):
-    """A new cache; no waiting between trials, and the checksum of the small data above."""
+    """A new cache, and no waiting between trials."""
     folder = tmp_path / "cache"
     monkeypatch.delenv("LATENTREE_DATA", raising=False)
     monkeypatch.setenv("LATENTREE_CACHE", str(folder))
     monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
-    monkeypatch.setattr(fetching, "SHA256", CONTENT)
     logging.getLogger("pooch").setLevel(logging.ERROR)
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     return folder
 
 
-@contextmanager
-def homes(monkeypatch, *servers):
-    """Make these servers the homes of the data."""
-    with servers[0].running() as url:
-        if len(servers) == 1:
-            monkeypatch.setattr(fetching, "HOMES", (url,))
-            yield
-            return
-        with servers[1].running() as second:
-            monkeypatch.setattr(fetching, "HOMES", (url, second))
-            yield
+def fetch(*servers):
+    """Fetch the small data above, with these servers as its homes."""
+    with ExitStack() as running:
+        homes = [running.enter_context(server.running()) for server in servers]
+        return fetch_postings(homes, CONTENT)
 
 
 def files(folder):
@@ -105,38 +97,36 @@ def files(folder):
 
 
 @pytest.mark.parametrize("sparse", [True, False])
-def test_downloaded_once_and_then_without_a_network(cache, monkeypatch, sparse):
+def test_downloaded_once_and_then_without_a_network(cache, sparse):
     server = Server(packed(sparse=sparse))
-    with homes(monkeypatch, server):
-        first = load_newsgroups()
-    again = load_newsgroups()  # nobody listens any more
+    first = fetch(server)
+    again = fetch(server)
     for words in (first, again):
-        assert words.names == WORDS
-        assert np.array_equal(words.data, USED)
-        assert words.data.dtype == np.int8
-        assert words.rows["group"].tolist() == [GROUPS[k] for k in NUMBERS]
-        assert set(words.rows) == {"group"}  # the paper's halves are not public
-        assert set(words.groups) == set(WORDS)
+        assert words.words == WORDS
+        assert np.array_equal(words.used, USED)
+        assert words.used.dtype == np.int8
+        assert words.group.tolist() == [GROUPS[k] for k in NUMBERS]
     assert server.asked == 1
     assert files(cache) == [FILE]
 
 
-def test_the_real_content_passes_the_real_check(cache, monkeypatch, paper_data):
-    monkeypatch.undo()
-    monkeypatch.setenv("LATENTREE_CACHE", str(cache))
+def test_the_real_content_passes_the_real_check(paper_data, cache, monkeypatch):
+    monkeypatch.setenv("LATENTREE_DATA", str(paper_data))
     here = load_newsgroups()
     groups = here.rows["group"]
     numbers = np.searchsorted(GROUPS, groups)
     monkeypatch.delenv("LATENTREE_DATA")
-    with homes(monkeypatch, Server(packed(here.data, here.names, numbers))):
-        fetched = load_newsgroups()
+    cache.mkdir()
+    (cache / FILE).write_bytes(packed(here.data, here.names, numbers))
+    fetched = load_newsgroups()
     assert fetched.names == here.names
     assert np.array_equal(fetched.data, here.data)
     assert np.array_equal(fetched.rows["group"], groups)
+    assert set(fetched.rows) == {"group"}  # the paper's halves are not public
     assert fetched.groups == here.groups
     wrong = here.data.copy()
     wrong[5000, 50] ^= 1
-    assert digest(here.names, wrong, groups) != fetching.SHA256
+    assert digest(here.names, wrong, groups) != SHA256
 
 
 def test_the_checksum_is_of_the_content_in_any_order():
@@ -168,53 +158,51 @@ OTHER[3, 2] ^= 1
         (b"", "not the MATLAB file"),
     ],
 )
-def test_what_fails_the_check_is_not_kept(cache, monkeypatch, body, message):
-    with homes(monkeypatch, Server(body)), pytest.raises(DataError, match=message):
-        load_newsgroups()
+def test_what_fails_the_check_is_not_kept(cache, body, message):
+    with pytest.raises(DataError, match=message):
+        fetch(Server(body))
     assert files(cache) == []
 
 
-def test_a_download_that_breaks_off_is_not_kept(cache, monkeypatch):
+def test_a_download_that_breaks_off_is_not_kept(cache):
     server = Server(packed()[:500], length=len(packed()))
-    with homes(monkeypatch, server), pytest.raises(DataError, match="broken off"):
-        load_newsgroups()
+    with pytest.raises(DataError, match="broken off"):
+        fetch(server)
     assert server.asked == 2  # tried again once
     assert files(cache) == []
 
 
 @pytest.mark.parametrize("status", [404, 503])
-def test_a_server_that_refuses_is_quoted(cache, monkeypatch, status):
+def test_a_server_that_refuses_is_quoted(cache, status):
     message = rf"the server answered {status} .*put {FILE} into .*set LATENTREE_DATA"
-    with homes(monkeypatch, Server(status=status)), pytest.raises(DataError, match=message):
-        load_newsgroups()
+    with pytest.raises(DataError, match=message):
+        fetch(Server(status=status))
     assert files(cache) == []
 
 
-def test_without_a_network_the_error_says_what_to_do(cache, monkeypatch):
+def test_without_a_network_the_error_says_what_to_do(cache):
     with Server().running() as url:
-        monkeypatch.setattr(fetching, "HOMES", (url,))
+        pass  # nobody listens there any more
     with pytest.raises(DataError, match=f"no connection.*working network.*{FILE}.*LATENTREE_DATA"):
-        load_newsgroups()
+        fetch_postings([url], CONTENT)
 
 
 @pytest.mark.parametrize("first", [Server(status=404), Server(b"moved")])
-def test_the_second_home_serves_when_the_first_does_not(cache, monkeypatch, first):
-    with homes(monkeypatch, first, Server(packed())):
-        assert np.array_equal(load_newsgroups().data, USED)
+def test_the_second_home_serves_when_the_first_does_not(cache, first):
+    assert np.array_equal(fetch(first, Server(packed())).used, USED)
 
 
-def test_a_file_damaged_in_the_cache_is_fetched_anew(cache, monkeypatch):
+def test_a_file_damaged_in_the_cache_is_fetched_anew(cache):
     cache.mkdir()
     (cache / FILE).write_bytes(packed()[:300])
-    with homes(monkeypatch, Server(packed())):
-        assert np.array_equal(load_newsgroups().data, USED)
+    assert np.array_equal(fetch(Server(packed())).used, USED)
 
 
-def test_a_cache_that_cannot_be_written_to(cache, monkeypatch):
+def test_a_cache_that_cannot_be_written_to(cache):
     cache.write_text("a file where the folder should be")
     server = Server(packed())
-    with homes(monkeypatch, server), pytest.raises(FileError, match=r"set .* LATENTREE_CACHE"):
-        load_newsgroups()
+    with pytest.raises(FileError, match=r"set .* LATENTREE_CACHE"):
+        fetch(server)
     assert server.asked == 0
 
 

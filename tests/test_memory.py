@@ -43,7 +43,7 @@ def test_what_does_not_fit_is_said_with_what_does(monkeypatch):
     assert isinstance(caught.value, LatentTreeError)
 
 
-def make_system(folder, monkeypatch, group, files):
+def make_system(folder, group, files):
     """A system of 8 GB with these files in its control groups."""
     (folder / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:    8000000 kB\n")
     (folder / "own").write_text(group)
@@ -51,10 +51,7 @@ def make_system(folder, monkeypatch, group, files):
         path = folder / "groups" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    monkeypatch.delenv(memory.VARIABLE, raising=False)
-    monkeypatch.setattr(memory, "_MEMINFO", folder / "meminfo")
-    monkeypatch.setattr(memory, "_GROUPS", folder / "own")
-    monkeypatch.setattr(memory, "_CGROUP", folder / "groups")
+    return memory.System(folder / "meminfo", folder / "own", folder / "groups")
 
 
 @pytest.mark.parametrize(
@@ -92,11 +89,12 @@ def make_system(folder, monkeypatch, group, files):
     ],
 )
 def test_limits_of_the_container_count(tmp_path, monkeypatch, group, files, left):
-    make_system(tmp_path, monkeypatch, group, files)
-    assert memory.available() == left
+    monkeypatch.delenv(memory.VARIABLE, raising=False)
+    assert memory.available(make_system(tmp_path, group, files)) == left
 
 
 def test_a_system_that_tells_nothing(tmp_path, monkeypatch):
-    make_system(tmp_path, monkeypatch, "", {})
+    monkeypatch.delenv(memory.VARIABLE, raising=False)
+    system = make_system(tmp_path, "", {})
     (tmp_path / "meminfo").write_text("nothing")
-    assert memory.available() > 0
+    assert memory.available(system) > 0

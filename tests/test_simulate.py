@@ -183,9 +183,9 @@ def test_every_node_may_have_its_own_number_of_states():
     states = [2, 3, 4, 5, 2, 2, 7, 3]
     model = simulate.random_discrete_model(tree, states, 3, (0.9, 0.95))
     assert model.n_states.tolist() == states
-    favourites = [set(table.argmax(axis=-1)) for table in model.tables[:6]]
-    assert [len(found) for found in favourites[:3]] == [2, 3, 4]  # of 7 states above
-    assert [len(found) for found in favourites[3:]] == [3, 2, 2]  # of 3 states above
+    favorites = [set(table.argmax(axis=-1)) for table in model.tables[:6]]
+    assert [len(found) for found in favorites[:3]] == [2, 3, 4]  # of 7 states above
+    assert [len(found) for found in favorites[3:]] == [3, 2, 2]  # of 3 states above
 
 
 def test_models_are_drawn_again_from_the_same_seed():

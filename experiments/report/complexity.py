@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.complexity import METHODS, N_SAMPLES, VARIABLES
 from experiments.report import published
-from experiments.report.writing import COLOURS, MARKERS, Figures, listed, number, significant, table
+from experiments.report.writing import COLORS, MARKERS, Figures, listed, number, significant, table
 
 BOUNDS = {
     "chow_liu": {"double star": "m²·log m", "HMM": "m²·log m", "5-complete": "m²·log m"},
@@ -67,7 +67,7 @@ def _draw(rows: dict[Any, Any], figures: Figures) -> str:
             for method in METHODS:
                 found = rows.get((kind, tree, method))
                 if found is not None:
-                    ax.plot(found[:, 0], found[:, 1], color=COLOURS[method], linewidth=1.4,
+                    ax.plot(found[:, 0], found[:, 1], color=COLORS[method], linewidth=1.4,
                             marker=MARKERS[method], markersize=4.5,
                             label=published.NAMES[method])  # fmt: skip
             ax.set_xscale("log")

@@ -10,7 +10,7 @@ from sklearn.isotonic import isotonic_regression
 
 from experiments.consistency import STRENGTH
 from experiments.report import published
-from experiments.report.writing import COLOURS, MARKERS, Figures, listed, number, table
+from experiments.report.writing import COLORS, MARKERS, Figures, listed, number, table
 from experiments.samples import METHODS
 
 WANTED = 0.9
@@ -103,7 +103,7 @@ def _draw(
         top = 1.12 * max(reached, default=tried[-1])
         for place, method in enumerate(METHODS):
             chosen = sorted((m, n) for (t, m, k), n in needed.items() if (t, k) == (tree, method))
-            style = {"color": COLOURS[method], "label": published.NAMES[method]}
+            style = {"color": COLORS[method], "label": published.NAMES[method]}
             known = [(m, n) for m, n in chosen if n is not None]
             if known:
                 ax.plot(*zip(*known, strict=True), marker=MARKERS[method], markersize=5,
@@ -112,11 +112,11 @@ def _draw(
                 ax.plot([], [], marker=MARKERS[method], **style)
             never = [m * 1.06 ** (place - 1.5) for m, n in chosen if n is None]
             ax.plot(never, [top] * len(never), linestyle="none", marker="^", markersize=7,
-                    markerfacecolor="none", color=COLOURS[method])  # fmt: skip
+                    markerfacecolor="none", color=COLORS[method])  # fmt: skip
             fit = fits[tree, method]
             if fit is not None:
                 m = np.array([chosen[0][0], chosen[-1][0]])
-                ax.plot(m, fit["start"] + fit["slope"] * np.log(m), color=COLOURS[method],
+                ax.plot(m, fit["start"] + fit["slope"] * np.log(m), color=COLORS[method],
                         linestyle=(0, (4, 2)), linewidth=0.9)  # fmt: skip
         variables = sorted({m for t, m, _ in needed if t == tree})
         ax.set_xscale("log")

@@ -11,7 +11,7 @@ from experiments.discrete import COLUMNS, FAMILIES
 from experiments.report import published
 from experiments.report.synthetic import Cell, cells_of
 from experiments.report.writing import (
-    COLOURS,
+    COLORS,
     MARKERS,
     Figures,
     folded,
@@ -89,7 +89,7 @@ def _draw(cells: dict[Any, Cell], figures: Figures) -> str:
                     [n * 1.05 ** (place - 1.5) for n, _ in chosen],
                     [cell.mean["rf"] for _, cell in chosen],
                     [cell.error("rf") for _, cell in chosen],
-                    color=COLOURS[method], marker=MARKERS[method], markersize=4, linewidth=1.4,
+                    color=COLORS[method], marker=MARKERS[method], markersize=4, linewidth=1.4,
                     elinewidth=1.0, capsize=1.5,
                 )  # fmt: skip
             ax.set_xscale("log")
@@ -103,7 +103,7 @@ def _draw(cells: dict[Any, Cell], figures: Figures) -> str:
     for ax in axes[-1]:
         ax.set_xlabel("number of samples")
     handles = [
-        Line2D([], [], color=COLOURS[m], marker=MARKERS[m], markersize=5, label=published.NAMES[m])
+        Line2D([], [], color=COLORS[m], marker=MARKERS[m], markersize=5, label=published.NAMES[m])
         for m in METHODS
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))

@@ -56,7 +56,7 @@ INTRODUCTION = """\
 ## Newsgroups
 
 Which of 100 words occur in each of {rows} postings. The structure of NJ, RG, CLNJ and CLRG comes
-from distances, parameters from EM; the regularised methods may add as many hidden variables as
+from distances, parameters from EM; the regularized methods may add as many hidden variables as
 the paper's did. Figures are those of the first of {seeds} seeds, and the spread is the BIC's over
 all of them; seconds are processor time of one thread."""
 
@@ -65,7 +65,7 @@ The paper's random halves are not public, and are in no folder that `LATENTREE_D
 table and the chart of training and test half are left out."""
 
 TREE = """\
-*The tree of regCLRG; words are coloured by the group in which most of their postings are.*"""
+*The tree of regCLRG; words are colored by the group in which most of their postings are.*"""
 
 
 # Likelihoods ------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def _behind(first: dict[str, dict[str, Any]]) -> str:
 
 STRUCTURES = """\
 NJ and CLNJ have fewer hidden nodes than in the paper because edges that the data cannot tell from
-zero are contracted. The regularised methods score a proposal by fitting both versions of the part
+zero are contracted. The regularized methods score a proposal by fitting both versions of the part
 of the tree that it changes, where the paper uses sampled hidden values, and gain most."""
 
 
@@ -251,7 +251,7 @@ def _tree(result: dict[str, Any], figures: Figures) -> str:
     model = decode(json.dumps(result["model"]).encode()).model
     figure, ax = figures.new(figsize=(10, 8.5))
     plot_tree(model, ax, groups=load().groups, hidden_labels=True)
-    return figures.save(figure, "newsgroups-tree", "Tree of 100 words, coloured by group")
+    return figures.save(figure, "newsgroups-tree", "Tree of 100 words, colored by group")
 
 
 def _topics(topics: list[dict[str, Any]]) -> str:
@@ -295,6 +295,6 @@ PREDICTION = """\
 **Do hidden variables tell the groups?** The four groups (comp, rec, sci, talk) are predicted from
 the hidden variables (`transform`, as log-odds and as the probabilities that it gives) by logistic
 regression, in five-fold cross-validation; for comparison from as many components of latent
-Dirichlet allocation and of non-negative matrix factorisation (scikit-learn). All are learned
+Dirichlet allocation and of non-negative matrix factorization (scikit-learn). All are learned
 without the groups and from the training folds only. From the 100 words themselves the same
 classifier reaches {words} %. Accuracy, mean ± standard error over folds:"""

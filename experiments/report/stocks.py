@@ -38,7 +38,7 @@ def section(records: list[dict[str, Any]], figures: Figures) -> str:
         _bars(results, authors, figures),
         "*BIC score on the scale of correlations, higher is better; the axis does not begin at 0.*",
         _tree(results[DRAWN], figures),
-        "*The tree of CLNJ; colours are divisions of the Standard Industrial Classification.*",
+        "*The tree of CLNJ; colors are divisions of the Standard Industrial Classification.*",
         _industries(results[DRAWN]["groups"]),
         folded("Divisions of the Standard Industrial Classification", _divisions(results)),
     ]
@@ -123,12 +123,12 @@ def _bars(results: dict[str, Any], authors: dict[str, Any], figures: Figures) ->
     start = min(every) - margin  # scores are far from 0: what counts are differences
     places = np.arange(len(order))
     handles: list[Any] = []
-    for shift, kind, colour, label in (
+    for shift, kind, color, label in (
         (0.19, "distances", "#A9BACB", "from distances"),
         (-0.19, "em", OURS, "by EM"),
     ):
         lengths = [results[method][kind]["bic"] - start for method in order]
-        handles.append(ax.barh(places + shift, lengths, 0.34, start, color=colour, label=label))
+        handles.append(ax.barh(places + shift, lengths, 0.34, start, color=color, label=label))
     known = [(float(authors[m]["bic"]), i) for i, m in enumerate(order) if m in authors]
     if known:
         handles += ax.plot(
@@ -149,7 +149,7 @@ def _tree(result: dict[str, Any], figures: Figures) -> str:
     model = decode(json.dumps(result["model"]).encode()).model
     figure, ax = figures.new(figsize=(10, 8))
     plot_tree(model, ax, groups=load().groups, hidden_labels=True)
-    return figures.save(figure, "stocks-tree", "Tree of the stocks, coloured by division")
+    return figures.save(figure, "stocks-tree", "Tree of the stocks, colored by division")
 
 
 def _industries(groups: dict[str, Any]) -> str:

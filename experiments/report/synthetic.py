@@ -12,7 +12,7 @@ import latentree as lt
 from experiments.judge import N_SAMPLES
 from experiments.report import published
 from experiments.report.writing import (
-    COLOURS,
+    COLORS,
     MARKERS,
     Figures,
     folded,
@@ -112,7 +112,7 @@ with n. Parameters come from the distances, as in the paper."""
 
 CAPTION = """\
 *Mean ± one standard error of ours (lines) and the authors' program's means (hollow markers, 20
-runs). Axes are logarithmic down to the lowest labelled value, and zero lies below it. The markers
+runs). Axes are logarithmic down to the lowest labeled value, and zero lies below it. The markers
 in the last row are D(estimate ‖ truth), which is what that program prints; ours differ between
 the two directions by a factor of {gap} at most.*"""
 
@@ -148,7 +148,7 @@ def _draw(cells: dict[Any, Cell], authors: dict[Any, Any], figures: Figures) -> 
     for ax in axes[-1]:
         ax.set_xlabel("number of samples")
     handles = [
-        Line2D([], [], color=COLOURS[m], marker=MARKERS[m], markersize=5, label=published.NAMES[m])
+        Line2D([], [], color=COLORS[m], marker=MARKERS[m], markersize=5, label=published.NAMES[m])
         for m in METHODS
     ]
     if authors:
@@ -166,7 +166,7 @@ def _line(
     y = [abs(cell.mean[measure]) for _, cell in chosen]
     spread = [cell.error(measure) for _, cell in chosen]
     ax.errorbar(
-        x, y, spread, color=COLOURS[method], marker=MARKERS[method], markersize=4, linewidth=1.4,
+        x, y, spread, color=COLORS[method], marker=MARKERS[method], markersize=4, linewidth=1.4,
         elinewidth=1.0, capsize=1.5,
     )  # fmt: skip
 
@@ -180,7 +180,7 @@ def _marks(ax: Any, authors: dict[Any, Any], tree: str, measure: str, method: st
         x, y = zip(*found, strict=True)
         ax.plot(
             x, y, linestyle="none", marker=MARKERS[method], markersize=7, markerfacecolor="none",
-            markeredgecolor=COLOURS[method], markeredgewidth=1.0, alpha=0.75,
+            markeredgecolor=COLORS[method], markeredgewidth=1.0, alpha=0.75,
         )  # fmt: skip
 
 
@@ -267,9 +267,9 @@ def _judged(records: list[dict[str, Any]]) -> str:
 
 JUDGED = """\
 *All* double stars from {n} samples cannot be had. Take a judge who knows every parameter of the
-true model and has but to say, for one leaf at a time, on which of the two centres it hangs: by
+true model and has but to say, for one leaf at a time, on which of the two centers it hangs: by
 likelihood the judge errs in {judge} of the {runs} runs, where a weak leaf hangs on one of two
-centres that correlate strongly. RG errs in {wrong}, {both} of which are the judge's.{program}"""
+centers that correlate strongly. RG errs in {wrong}, {both} of which are the judge's.{program}"""
 
 
 def _comparison(cells: dict[Any, Cell], authors: dict[Any, Any]) -> str:
@@ -306,7 +306,7 @@ def _comparison(cells: dict[Any, Cell], authors: dict[Any, Any]) -> str:
 
 
 THEIRS = """\
-Two habits of that program explain much of it. Its CLRG takes a neighbourhood for one family
+Two habits of that program explain much of it. Its CLRG takes a neighborhood for one family
 unless the silhouette beats a baseline, and so overlooks strong edges between hidden nodes even in
 exact distances, from which ours gives the tree back (below). Its NJ keeps every hidden node whose
 edges are longer than a fixed threshold, and lets rounding decide which of the last three or four

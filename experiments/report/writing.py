@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from PIL import Image
 
-COLOURS = {
+COLORS = {
     "rg": "#CC6677", "nj": "#B8860B", "clrg": "#332288", "clnj": "#2A9D8F", "chow_liu": "#6C757D",
     "cl_blind": "#882255", "lcm": "#AA4499", "bin": "#999933", "reg_clnj": "#88CCEE",
     "reg_clrg": "#117733",
@@ -43,7 +43,7 @@ class Figures:
         return plt.subplots(*args, layout="constrained", **options)
 
     def save(self, figure: Any, name: str, text: str) -> str:
-        """Write a picture in few colours, and return the line that shows it."""
+        """Write a picture in few colors, and return the line that shows it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self.folder / f"{name}.png"
         # Without the version, the same picture has the same bytes.

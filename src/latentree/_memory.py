@@ -1,4 +1,4 @@
-"""How much memory there is, and a word before a large allocation that would not fit.
+"""How much memory there is, and errors before an allocation that would not fit.
 
 The environment variable ``LATENTREE_MEMORY`` (bytes, or like ``8GB`` or ``2.5 GiB``) says how
 much may be used. Without it that is what the system has left, or the container it runs in.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 from latentree.errors import MemoryBudgetError
 
@@ -16,18 +17,23 @@ VARIABLE = "LATENTREE_MEMORY"
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
-_CGROUP = Path("/sys/fs/cgroup")
-_GROUPS = Path("/proc/self/cgroup")
-_MEMINFO = Path("/proc/meminfo")
 
 
-def available() -> int:
+class System(NamedTuple):
+    """Where Linux tells how much memory there is."""
+
+    meminfo: Path = Path("/proc/meminfo")
+    own_groups: Path = Path("/proc/self/cgroup")
+    groups: Path = Path("/sys/fs/cgroup")
+
+
+def available(system: System = System()) -> int:  # noqa: B008 - immutable
     """Return the bytes that may still be allocated: what was set, or what is left."""
     wanted = os.environ.get(VARIABLE, "").strip()
     if wanted:
         return parse_size(wanted)
-    known = [size for size in (_left_in_system(), _left_in_container()) if size is not None]
-    return min(known) if known else 2**62
+    left = (_left_in_system(system), _left_in_container(system))
+    return min((size for size in left if size is not None), default=2**62)
 
 
 def parse_size(text: str) -> int:
@@ -41,7 +47,7 @@ def parse_size(text: str) -> int:
 
 
 def format_size(n_bytes: float) -> str:
-    """Write a number of bytes as people do: ``3.2 GB``."""
+    """Write a number of bytes with a unit: ``3.2 GB``."""
     for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if n_bytes >= 0.995 * size:
             return f"{n_bytes / size:.3g} {unit}"
@@ -73,9 +79,9 @@ def require(n_bytes: float, what: str, instead: str) -> None:
         )
 
 
-def _left_in_system() -> int | None:
+def _left_in_system(system: System) -> int | None:
     try:
-        for line in _MEMINFO.read_text().splitlines():
+        for line in system.meminfo.read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
     except (OSError, ValueError, IndexError):
@@ -86,25 +92,25 @@ def _left_in_system() -> int | None:
         return None
 
 
-def _left_in_container() -> int | None:
+def _left_in_container(system: System) -> int | None:
     """Bytes that the control groups of this process leave; None if they set no limit."""
-    found = [_left_in_group(group) for group in _own_groups()]
+    found = [_left_in_group(group) for group in _own_groups(system)]
     return min((size for size in found if size is not None), default=None)
 
 
-def _own_groups() -> list[Path]:
+def _own_groups(system: System) -> list[Path]:
     """Folders of the control groups that this process is in, of either version."""
     try:
-        lines = _GROUPS.read_text().splitlines()
+        lines = system.own_groups.read_text().splitlines()
     except OSError:
         return []
     folders = []
     for line in lines:
         _, controllers, path = line.split(":", 2)
         if controllers in ("", "memory"):
-            inner = _CGROUP / controllers / path.lstrip("/")
+            inner = system.groups / controllers / path.lstrip("/")
             folders += [inner, *inner.parents]
-    return [folder for folder in dict.fromkeys(folders) if folder.is_relative_to(_CGROUP)]
+    return [folder for folder in dict.fromkeys(folders) if folder.is_relative_to(system.groups)]
 
 
 def _left_in_group(folder: Path) -> int | None:

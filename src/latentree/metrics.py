@@ -6,7 +6,6 @@ Variables are matched by name, whatever their order; hidden nodes have no identi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,25 +13,33 @@ from numpy.typing import ArrayLike
 from latentree.data import Table, as_table
 from latentree.errors import ModelError, TreeError
 from latentree.inference import chunks
-from latentree.models import DiscreteTreeModel, GaussianTreeModel
+from latentree.models import DiscreteTreeModel, GaussianTreeModel, TreeModel
 from latentree.tree import Tree
-from latentree.typing import FloatArray, IntArray
-
-Model = GaussianTreeModel | DiscreteTreeModel
+from latentree.typing import FloatArray, IntArray, RandomState, TableLike
 
 EXACT_STATES = 1 << 16
-"""Discrete divergences are summed over all joint states of the observed variables up to so many."""
+"""Up to so many joint states of the observed variables a discrete divergence is a sum over them."""
 
 
 # Trees ------------------------------------------------------------------------------------------
 
 
 def robinson_foulds(a: Tree, b: Tree) -> int:
-    """Count the edges of either tree whose bipartition the other does not have.
+    """Count the splits that only one of two trees has.
 
-    An edge splits the observed variables of its component in two. This is also the number of edge
-    contractions and expansions that lead from one tree to the other. Observed nodes may be inside,
-    so edges to leaves count too. Linear in the number of nodes.
+    An edge splits the observed variables of its component in two. The count is also the number of
+    edge contractions and expansions that lead from one tree to the other. Observed nodes may be
+    inside the tree, so edges to leaves count too. Linear in the number of nodes.
+
+    Parameters
+    ----------
+    a, b : Tree
+        Over the same variables, in any order.
+
+    Returns
+    -------
+    int
+        0 for the same structure.
 
     References
     ----------
@@ -41,25 +48,79 @@ def robinson_foulds(a: Tree, b: Tree) -> int:
 
     Examples
     --------
-    >>> from latentree import simulate
-    >>> robinson_foulds(simulate.double_star(6), simulate.latent_class(6))
+    >>> import latentree as lt
+    >>> lt.metrics.robinson_foulds(lt.simulate.double_star(6), lt.simulate.latent_class(6))
     1
     """
     return len(a.split_keys() ^ _matched(b, a).split_keys())
 
 
 def normalized_robinson_foulds(a: Tree, b: Tree) -> float:
-    """Robinson-Foulds distance as a share of all edges: 0 for equal, 1 for nothing in common."""
+    """Return the Robinson-Foulds distance as a share of all edges.
+
+    Parameters
+    ----------
+    a, b : Tree
+        Over the same variables, in any order.
+
+    Returns
+    -------
+    float
+        From 0 for the same structure to 1 for no split in common.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> a, b = lt.simulate.double_star(6), lt.simulate.latent_class(6)
+    >>> round(lt.metrics.normalized_robinson_foulds(a, b), 3)
+    0.077
+    """
     return robinson_foulds(a, b) / max(a.n_edges + b.n_edges, 1)
 
 
 def same_structure(a: Tree, b: Tree) -> bool:
-    """Whether two trees have the same edges, up to roots, hidden nodes' names and lengths."""
+    """Return whether two trees have the same edges.
+
+    Roots, lengths, and the names and numbers of hidden nodes do not matter.
+
+    Parameters
+    ----------
+    a, b : Tree
+        Over the same variables, in any order.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> star = lt.simulate.latent_class(3)
+    >>> lt.metrics.same_structure(star, star.rerooted(1).with_lengths([2, 0, 2, 2]))
+    True
+    """
     return a.same_structure(_matched(b, a))
 
 
 def hidden_difference(a: Tree, b: Tree) -> int:
-    """Return how many hidden nodes ``a`` has more than ``b``; negative if it has fewer."""
+    """Return how many more hidden nodes ``a`` has than ``b``.
+
+    Parameters
+    ----------
+    a, b : Tree
+        Over the same variables, in any order.
+
+    Returns
+    -------
+    int
+        Negative if ``a`` has fewer.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> lt.metrics.hidden_difference(lt.simulate.double_star(6), lt.simulate.latent_class(6))
+    1
+    """
     _matched(b, a)
     return a.n_hidden - b.n_hidden
 
@@ -93,7 +154,19 @@ def _check_names(
 
 
 class Divergence(float):
-    """A divergence in nats: a number that knows its standard error, 0 when it is exact."""
+    """A divergence in nats: a number that knows its standard error, 0 when it is exact.
+
+    Parameters
+    ----------
+    value : float
+    standard_error : float
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> lt.metrics.Divergence(0.25, standard_error=0.01)
+    0.25 ± 0.01
+    """
 
     standard_error: float
 
@@ -113,12 +186,16 @@ class Divergence(float):
 
 
 def kl_divergence(
-    p: Model, q: Model, n_samples: int = 20_000, random_state: Any = None
+    p: TreeModel,
+    q: TreeModel,
+    n_samples: int = 20_000,
+    random_state: RandomState = None,
+    max_states: int = EXACT_STATES,
 ) -> Divergence:
-    """Kullback-Leibler divergence D(p ‖ q) between the observed variables of two models, in nats.
+    """Return the Kullback-Leibler divergence D(p ‖ q) between the observed variables of two models.
 
     Gaussian: the closed form, without any matrix of all pairs, in O(nodes of p × nodes of q).
-    Discrete: summed over all joint states when there are at most 65,536, else the mean of
+    Discrete: the sum over all joint states when there are at most ``max_states``, else the mean of
     log p(x) − log q(x) over ``n_samples`` draws x from p, with its standard error.
 
     Parameters
@@ -126,14 +203,29 @@ def kl_divergence(
     p, q : models of the same family over the same variables
         With the truth as ``p`` this is the paper's measure.
     n_samples : int
-        Number of draws where enumeration is too much.
+        Number of draws where there are too many joint states.
     random_state : int or numpy.random.Generator, optional
         For the draws.
+    max_states : int
+        The most joint states of the observed variables that are summed over.
 
     Returns
     -------
     Divergence
-        A float whose ``standard_error`` is 0 unless it comes from draws.
+        A float in nats whose ``standard_error`` is 0 unless it comes from draws.
+
+    References
+    ----------
+    S. Kullback and R. A. Leibler, "On information and sufficiency", Annals of Mathematical
+    Statistics 22 (1951).
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> pair = lt.Tree([-1, 0])
+    >>> p, q = (lt.GaussianTreeModel(pair, [0, rho]) for rho in (0.6, 0.0))
+    >>> round(lt.metrics.kl_divergence(p, q), 4)  # −½·log(1 − ρ²)
+    0.2231
     """
     _check_names(p.schema.names, q.schema.names, ModelError)
     if isinstance(p, GaussianTreeModel) and isinstance(q, GaussianTreeModel):
@@ -141,11 +233,11 @@ def kl_divergence(
     if not (isinstance(p, DiscreteTreeModel) and isinstance(q, DiscreteTreeModel)):
         raise ModelError(
             f"a {p.schema.family} and a {q.schema.family} model have no divergence: "
-            "they live on different values"
+            "their variables take different values"
         )
     _check_labels(p, q)
     # In floating point: the number of joint states of many variables overflows an integer.
-    if np.prod(p.schema.cardinalities, dtype=float) <= EXACT_STATES:
+    if np.prod(p.schema.cardinalities, dtype=float) <= max_states:
         return Divergence(_enumerated_divergence(p, q))
     return _sampled_divergence(p, q, n_samples, random_state)
 
@@ -156,12 +248,12 @@ def _gaussian_divergence(p: GaussianTreeModel, q: GaussianTreeModel) -> float:
     With x = μ_p + A·z for independent standard innovations z of p's nodes, Σ_p = AAᵀ, and the
     trace is the sum of aᵀΣ_q⁻¹a over the columns a of A.
     """
-    centred = GaussianTreeModel(q.tree, q.correlations, scales=q.scales)
-    at_mean = centred.log_likelihood(np.zeros((1, q.tree.n_observed)))[0]
+    centered = GaussianTreeModel(q.tree, q.correlations, scales=q.scales)
+    at_mean = centered.log_likelihood(np.zeros((1, q.tree.n_observed)))[0]
 
     def quadratic(rows: FloatArray) -> float:
-        # aᵀΣ_q⁻¹a = −2·(log q(a) − log q(0)) for a centred q
-        return float(-2.0 * (centred.log_likelihood(Table(rows, p.schema)) - at_mean).sum())
+        # aᵀΣ_q⁻¹a = −2·(log q(a) − log q(0)) for a centered q
+        return float(-2.0 * (centered.log_likelihood(Table(rows, p.schema)) - at_mean).sum())
 
     place = {name: column for column, name in enumerate(q.schema.names)}
     shift = p.means - q.means[[place[name] for name in p.schema.names]]
@@ -208,7 +300,7 @@ def _enumerated_divergence(p: DiscreteTreeModel, q: DiscreteTreeModel) -> float:
 
 
 def _sampled_divergence(
-    p: DiscreteTreeModel, q: DiscreteTreeModel, n_samples: int, random_state: Any
+    p: DiscreteTreeModel, q: DiscreteTreeModel, n_samples: int, random_state: RandomState
 ) -> Divergence:
     if n_samples < 2:
         raise ModelError(f"n_samples is {n_samples}, but a standard error needs at least 2")
@@ -236,29 +328,120 @@ def _joint_states(cardinalities: IntArray) -> IntArray:
 # Models and data --------------------------------------------------------------------------------
 
 
-def log_likelihood(model: Model, X: Any, weights: ArrayLike | None = None) -> float:
-    """Log-likelihood of all rows together, each as often as its weight says."""
+def log_likelihood(model: TreeModel, X: TableLike, weights: ArrayLike | None = None) -> float:
+    """Return the log-likelihood of all rows together.
+
+    Parameters
+    ----------
+    model : TreeModel
+    X : table of any kind
+    weights : array of float, optional
+        How much each row counts; 1 when left out.
+
+    Returns
+    -------
+    float
+        In nats.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([-1, 0]), 2, 0.5)
+    >>> round(lt.metrics.log_likelihood(model, [[0, 1], [1, 1]]), 3)  # 2·log ¼
+    -2.773
+    """
     return model.total_log_likelihood(X, weights)
 
 
-def bic_score(model: Model, X: Any, weights: ArrayLike | None = None) -> float:
-    """LL − κ/2·log n, the paper's BIC: higher is better. n is the total weight of the rows."""
+def bic_score(model: TreeModel, X: TableLike, weights: ArrayLike | None = None) -> float:
+    """Return the paper's BIC, LL − κ/2·log n: higher is better.
+
+    ``LatentTree.bic`` follows scikit-learn instead: −2 times this, lower is better.
+
+    Parameters
+    ----------
+    model : TreeModel
+        Its ``n_parameters`` is κ.
+    X : table of any kind
+    weights : array of float, optional
+        How much each row counts; 1 when left out. n is their sum.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    G. Schwarz, "Estimating the dimension of a model", Annals of Statistics 6 (1978).
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([-1, 0]), 2, 0.5)
+    >>> round(lt.metrics.bic_score(model, [[0, 1], [1, 1]]), 3)
+    -3.119
+    """
     total, n = _total(model, X, weights)
     return total - 0.5 * model.n_parameters * float(np.log(n))
 
 
-def aic_score(model: Model, X: Any, weights: ArrayLike | None = None) -> float:
-    """LL − κ, Akaike's criterion on the scale of :func:`bic_score`: higher is better."""
+def aic_score(model: TreeModel, X: TableLike, weights: ArrayLike | None = None) -> float:
+    """Return Akaike's criterion on the scale of :func:`bic_score`, LL − κ: higher is better.
+
+    Parameters
+    ----------
+    model : TreeModel
+        Its ``n_parameters`` is κ.
+    X : table of any kind
+    weights : array of float, optional
+        How much each row counts; 1 when left out.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    H. Akaike, "A new look at the statistical model identification", IEEE Transactions on Automatic
+    Control 19 (1974).
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([-1, 0]), 2, 0.5)
+    >>> round(lt.metrics.aic_score(model, [[0, 1], [1, 1]]), 3)
+    -3.773
+    """
     return log_likelihood(model, X, weights) - model.n_parameters
 
 
-def held_out_score(model: Model, X: Any, weights: ArrayLike | None = None) -> float:
-    """Mean log-likelihood of a row, in nats; on rows that the model was not learned from."""
+def held_out_score(model: TreeModel, X: TableLike, weights: ArrayLike | None = None) -> float:
+    """Return the mean log-likelihood of a row, in nats; meant for rows that were held out.
+
+    Parameters
+    ----------
+    model : TreeModel
+    X : table of any kind
+        Rows that the model was not learned from.
+    weights : array of float, optional
+        How much each row counts; 1 when left out.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([-1, 0]), 2, 0.5)
+    >>> round(lt.metrics.held_out_score(model, [[0, 1], [1, 1]]), 3)
+    -1.386
+    """
     total, n = _total(model, X, weights)
     return total / n
 
 
-def _total(model: Model, X: Any, weights: ArrayLike | None) -> tuple[float, float]:
+def _total(model: TreeModel, X: TableLike, weights: ArrayLike | None) -> tuple[float, float]:
     """Log-likelihood of all rows and their total weight."""
     table = as_table(X, schema=model.schema, weights=weights)
     return model.total_log_likelihood(table), table.total_weight

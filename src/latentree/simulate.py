@@ -24,25 +24,71 @@ Range = tuple[float, float]
 
 
 def latent_class(m: int) -> Tree:
-    """Return a star: one hidden node with ``m`` ≥ 3 observed neighbours."""
+    """Return a star: one hidden node with ``m`` observed neighbors.
+
+    Parameters
+    ----------
+    m : int
+        Number of observed nodes, at least 3.
+
+    Returns
+    -------
+    Tree
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> lt.simulate.latent_class(5)
+    Tree(5 observed, 1 hidden, 5 edges)
+    """
     _at_least(m, 3, "latent_class")
     return _hidden_chain(np.array([m]))
 
 
 def double_star(m: int) -> Tree:
-    """Return two hidden neighbours that share ``m`` ≥ 4 observed leaves in halves.
+    """Return two hidden neighbors that share ``m`` observed leaves in halves.
 
-    The paper's double star, there with 80 observed nodes. The first takes the odd one.
+    The paper's double star has 80 observed nodes. With an odd ``m`` the first half is larger.
+
+    Parameters
+    ----------
+    m : int
+        Number of observed nodes, at least 4.
+
+    Returns
+    -------
+    Tree
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> lt.simulate.double_star(80)
+    Tree(80 observed, 2 hidden, 81 edges)
     """
     _at_least(m, 4, "double_star")
     return _hidden_chain(np.array([m - m // 2, m // 2]))
 
 
 def hidden_markov(m: int) -> Tree:
-    """Return a chain of ``m`` − 2 hidden nodes, each with one of ``m`` ≥ 3 observed leaves.
+    """Return a chain of ``m`` − 2 hidden nodes, each with one of ``m`` observed leaves.
 
-    The two ends of the chain have a second leaf, so that every hidden node has three neighbours
+    The two ends of the chain have a second leaf, so that every hidden node has three neighbors
     (with m = 80 as in the paper: 78 hidden).
+
+    Parameters
+    ----------
+    m : int
+        Number of observed nodes, at least 3.
+
+    Returns
+    -------
+    Tree
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> lt.simulate.hidden_markov(80)
+    Tree(80 observed, 78 hidden, 157 edges)
     """
     _at_least(m, 3, "hidden_markov")
     leaves = np.ones(m - 2, np.int64)
@@ -52,11 +98,28 @@ def hidden_markov(m: int) -> Tree:
 
 
 def caterpillar(m: int, leaves: int = 2) -> Tree:
-    """Return a chain of hidden nodes with at least ``leaves`` ≥ 2 observed leaves each, m in all.
+    """Return a chain of hidden nodes with at least ``leaves`` observed leaves each, ``m`` in all.
 
     There are ``m // leaves`` hidden nodes, which share the leaves as evenly as possible.
-    With one leaf a hidden node this is :func:`hidden_markov`, with half of them
+    With one leaf a hidden node this would be :func:`hidden_markov`, with half of them
     :func:`double_star`, with all of them :func:`latent_class`.
+
+    Parameters
+    ----------
+    m : int
+        Number of observed nodes.
+    leaves : int
+        The least number of leaves a hidden node has, from 2 to ``m``.
+
+    Returns
+    -------
+    Tree
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> lt.simulate.caterpillar(12, leaves=3)
+    Tree(12 observed, 4 hidden, 15 edges)
     """
     if leaves < 2:
         raise TreeError(f"caterpillar needs leaves ≥ 2, not {leaves}: see hidden_markov for 1")
@@ -66,10 +129,28 @@ def caterpillar(m: int, leaves: int = 2) -> Tree:
 
 
 def complete_tree(degree: int, depth: int) -> Tree:
-    """Return the tree whose inner nodes all have ``degree`` neighbours, ``depth`` edges deep.
+    """Return the tree whose inner nodes all have ``degree`` neighbors, ``depth`` edges deep.
 
-    The root (node 0) and the leaves are observed, the inner nodes between them hidden:
-    ``complete_tree(5, 3)`` is the paper's 5-complete tree with 81 observed and 25 hidden nodes.
+    The root (node 0) and the leaves are observed, the inner nodes between them hidden.
+
+    Parameters
+    ----------
+    degree : int
+        Number of neighbors of an inner node, at least 3.
+    depth : int
+        Number of edges from the root to a leaf, at least 1.
+
+    Returns
+    -------
+    Tree
+
+    Examples
+    --------
+    The paper's 5-complete tree:
+
+    >>> import latentree as lt
+    >>> lt.simulate.complete_tree(5, 3)
+    Tree(81 observed, 25 hidden, 105 edges)
     """
     if degree < 3 or depth < 1:
         raise TreeError(f"complete_tree needs degree ≥ 3 and depth ≥ 1, not {degree} and {depth}")
@@ -118,8 +199,8 @@ def random_latent_tree(
 
     A uniformly random binary tree over the leaves comes first. Then each edge between two hidden
     nodes is contracted with probability ``merge_share`` (0 keeps all degrees at three; near 1
-    makes hubs), and the share ``inner_share`` of the observed nodes is set inside: each takes the
-    place of a hidden node or, as often, sits on an edge. Edges have length 1.
+    makes hubs), and the share ``inner_share`` of the observed nodes is placed inside: each replaces
+    a hidden node or, as often, splits an edge. Edges have length 1.
 
     Parameters
     ----------
@@ -131,6 +212,17 @@ def random_latent_tree(
         Share of the observed nodes that are not leaves. At least two stay leaves.
     merge_share : float
         Probability that an edge between two hidden nodes is contracted.
+
+    Returns
+    -------
+    Tree
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> tree = lt.simulate.random_latent_tree(50, rng=0, inner_share=0.2)
+    >>> tree.n_observed, len(tree.leaves)
+    (50, 40)
     """
     _at_least(m, 1, "random_latent_tree")
     for name, share in (("inner_share", inner_share), ("merge_share", merge_share)):
@@ -147,7 +239,24 @@ def random_latent_tree(
 def random_lengths(tree: Tree, rng: Random, low: float = 0.2, high: float = 1.6) -> Tree:
     """Return the tree with edge lengths drawn uniformly from ``low`` to ``high``.
 
-    The default range is about that of −log|ρ| for correlations ρ from 0.8 down to 0.2.
+    Parameters
+    ----------
+    tree : Tree
+    rng : numpy.random.Generator or int
+        The source of randomness, or a seed for one.
+    low, high : float
+        The default range is about that of −log|ρ| for correlations ρ from 0.8 down to 0.2.
+
+    Returns
+    -------
+    Tree
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> tree = lt.simulate.random_lengths(lt.Tree([-1, 0, 0]), rng=0, low=1, high=2)
+    >>> bool(((tree.length[1:] >= 1) & (tree.length[1:] <= 2)).all())
+    True
     """
     drawn = np.random.default_rng(rng).uniform(low, high, tree.n_nodes)
     return tree.with_lengths(np.where(tree.parent < 0, 0.0, drawn))
@@ -189,10 +298,30 @@ def _observe_inside(tree: Tree, m: int, rng: np.random.Generator) -> Tree:
 def random_gaussian_model(
     tree: Tree, rng: Random, strength: Range = (0.2, 0.8), negative_share: float = 0.0
 ) -> GaussianTreeModel:
-    """Draw a correlation for every edge, uniformly from the range ``strength``.
+    """Draw a Gaussian model: a correlation for every edge, uniformly from a range.
 
-    The default is the paper's. Each is negative with probability ``negative_share``. Means are 0
-    and scales 1.
+    Means are 0 and scales 1.
+
+    Parameters
+    ----------
+    tree : Tree
+    rng : numpy.random.Generator or int
+        The source of randomness, or a seed for one.
+    strength : (float, float)
+        Range of the absolute correlations; the default is the paper's.
+    negative_share : float
+        Probability that a correlation is negative.
+
+    Returns
+    -------
+    GaussianTreeModel
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> model = lt.simulate.random_gaussian_model(lt.simulate.latent_class(3), rng=0)
+    >>> model.sample(1_000, random_state=0).shape
+    (1000, 3)
     """
     rng = np.random.default_rng(rng)
     rho = _draw_strengths(tree.n_nodes, rng, strength)
@@ -206,10 +335,32 @@ def random_symmetric_model(
     strength: Range = (0.2, 0.8),
     negative_share: float = 0.0,
 ) -> DiscreteTreeModel:
-    """Draw a symmetric model: 1 − K·θ of every edge is uniform in the range ``strength``.
+    """Draw a symmetric discrete model: 1 − K·θ of every edge is uniform in a range.
 
-    Each is negative with probability ``negative_share``, and then divided by K − 1, because
-    θ ≤ 1/(K−1) leaves no more room there.
+    Parameters
+    ----------
+    tree : Tree
+    n_states : int
+        K, the number of states of every node.
+    rng : numpy.random.Generator or int
+        The source of randomness, or a seed for one.
+    strength : (float, float)
+        Range of the absolute value of 1 − K·θ.
+    negative_share : float
+        Probability that 1 − K·θ is negative. It is then divided by K − 1, because θ ≤ 1/(K−1)
+        bounds it by −1/(K−1).
+
+    Returns
+    -------
+    DiscreteTreeModel
+        Of the family "symmetric".
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> model = lt.simulate.random_symmetric_model(lt.simulate.latent_class(3), 2, rng=0)
+    >>> model.n_parameters
+    3
     """
     rng = np.random.default_rng(rng)
     drawn = _draw_strengths(tree.n_nodes, rng, strength)
@@ -224,13 +375,33 @@ def random_discrete_model(
     rng: Random,
     strength: Range = (0.2, 0.8),
 ) -> DiscreteTreeModel:
-    """Draw a general discrete model with ``n_states`` states in all nodes, or in each.
+    """Draw a general discrete model.
 
     Given state i of the parent, a node takes the state π(i) of a random one-to-one map π (as near
     to one as the numbers of states allow) with probability s_i, uniform in the range ``strength``,
     and else a state from a random distribution of its own for every i. Square tables T have
     |det T| ≥ Π s_i, so no edge is nearly independent by accident. Root marginals are at least
     1/(2K).
+
+    Parameters
+    ----------
+    tree : Tree
+    n_states : int or sequence of int
+        Number of states of all nodes, or of each.
+    rng : numpy.random.Generator or int
+        The source of randomness, or a seed for one.
+    strength : (float, float)
+        Range of the probabilities s_i.
+
+    Returns
+    -------
+    DiscreteTreeModel
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> lt.simulate.random_discrete_model(lt.simulate.latent_class(3), [2, 2, 3, 4], rng=0)
+    DiscreteTreeModel(Tree(3 observed, 1 hidden, 3 edges), 2 to 4 states)
     """
     rng = np.random.default_rng(rng)
     states = np.broadcast_to(np.asarray(n_states, np.int64), tree.n_nodes)

@@ -27,3 +27,9 @@ Index = slice | IntArray
 
 Progress = Callable[[int, float], None]
 """Called with the number of steps so far and the log-likelihood."""
+
+TableLike = Any
+"""What :func:`latentree.as_table` takes: an array, a frame, a sparse matrix or a ``Table``."""
+
+RandomState = int | np.random.Generator | None
+"""A seed, a source of randomness, or None for a new one."""

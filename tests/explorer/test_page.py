@@ -598,7 +598,7 @@ def test_ten_thousand_nodes_are_drawn_in_time(browser, tmp_path):
     )
     assert asked < 500
     x77 = tree.index("x77")
-    near = int(tree.neighbours(x77)[0])
+    near = int(tree.neighbors(x77)[0])
     rows = table_of(browser)
     assert float(rows[near]["posterior_mean"]) == pytest.approx(
         model.conditional(near, {x77: 2.0}).mean, abs=1e-9

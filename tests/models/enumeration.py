@@ -67,6 +67,25 @@ def enumerate_joint(model: DiscreteTreeModel) -> Enumeration:
     return Enumeration(states, probabilities)
 
 
+def enumerate_counts(model, table, joint) -> tuple[float, list[np.ndarray]]:
+    """Log-likelihood and expected counts of every table, summed over rows and joint states."""
+    counts = [np.zeros_like(table_) for table_ in model.tables]
+    total = 0.0
+    for codes, weight in zip(table.values, table.weights, strict=True):
+        likelihoods = joint.given(codes)
+        z = likelihoods.sum()
+        if weight == 0:
+            continue
+        share = weight * likelihoods / z
+        total += weight * np.log(z)
+        for node, above in enumerate(model.tree.parent):
+            if above < 0:
+                counts[node] += joint.marginal(node, share, model.n_states[node])
+            else:
+                np.add.at(counts[node], (joint.states[:, above], joint.states[:, node]), share)
+    return total, counts
+
+
 def random_gaussian(tree, rng) -> GaussianTreeModel:
     tree = tree.rerooted(int(rng.integers(tree.n_nodes)))
     m = tree.n_observed

@@ -9,23 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latentree.inference._expectation as expectation
-from enumeration import enumerate_joint, random_discrete, random_table
+from enumeration import enumerate_counts, enumerate_joint, random_discrete, random_table
 from latentree import Tree
 from latentree.data import Schema, Table
 from latentree.errors import ModelError
+from latentree.inference import chunks
 from latentree.inference._patterns import compile_patterns
 from latentree.models import DiscreteTreeModel
-from latentree.simulate import hidden_markov, latent_class, random_latent_tree
+from latentree.simulate import double_star, hidden_markov, latent_class, random_latent_tree
 from strategies import trees
 
 seeds = st.integers(0, 2**32 - 1)
 small_trees = trees(max_inner=3).filter(lambda tree: tree.n_nodes <= 8)
-
-
-@pytest.fixture(autouse=True)
-def rows_even_when_few(monkeypatch):
-    """Let the by-row kernels run on small tables too."""
-    monkeypatch.setattr(expectation, "_FEW_ROWS", 3)
 
 
 @given(small_trees, seeds, st.sampled_from([0.0, 0.3]), st.booleans())
@@ -38,8 +33,6 @@ def test_likelihood_posterior_counts_and_completion_equal_enumeration(tree, seed
     log_likelihood = model.log_likelihood(table)
     posterior = model.posterior(table, range(tree.n_nodes))
     possible = np.isfinite(log_likelihood)
-    counts = [np.zeros_like(table_) for table_ in model.tables]
-    total = 0.0
     for row, codes in enumerate(table.values):
         weights = joint.given(codes)
         z = weights.sum()
@@ -48,22 +41,11 @@ def test_likelihood_posterior_counts_and_completion_equal_enumeration(tree, seed
             assert np.isnan(posterior.probabilities[row]).all()
             continue
         np.testing.assert_allclose(log_likelihood[row], np.log(z), rtol=1e-10, atol=1e-12)
-        share = table.weights[row] * weights / z
-        total += table.weights[row] * np.log(z)
         for node in range(tree.n_nodes):
             expected = joint.marginal(node, weights / z, model.n_states[node])
             np.testing.assert_allclose(posterior[node][row], expected, atol=1e-10)
-            above = model.tree.parent[node]
-            if above < 0:
-                counts[node] += joint.marginal(node, share, model.n_states[node])
-            else:
-                np.add.at(counts[node], (joint.states[:, above], joint.states[:, node]), share)
     if possible[table.weights > 0].all():
-        fit = model.expected_counts(table)
-        np.testing.assert_allclose(fit.log_likelihood, total, rtol=1e-9, atol=1e-9)
-        for node in range(tree.n_nodes):
-            expected = counts[node].reshape(fit.tables[node].shape)
-            np.testing.assert_allclose(fit.tables[node], expected, atol=1e-9)
+        check_counts(model, table, joint)
     else:
         assert model.expected_counts(table).log_likelihood == -np.inf
     possible_rows = Table(table.values[possible], model.schema)
@@ -75,12 +57,32 @@ def test_likelihood_posterior_counts_and_completion_equal_enumeration(tree, seed
             assert ((codes < 0) | (states[: codes.size] == codes)).all()
 
 
-@given(small_trees, seeds, st.sampled_from([0.0, 0.3]))
+def check_counts(model, table, joint):
+    """Compare the E-step with a sum over rows and joint states."""
+    fit = model.expected_counts(table)
+    total, counts = enumerate_counts(model, table, joint)
+    np.testing.assert_allclose(fit.log_likelihood, total, rtol=1e-9, atol=1e-9)
+    for found, expected in zip(fit.tables, counts, strict=True):
+        np.testing.assert_allclose(found, expected.reshape(found.shape), atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_counts_of_many_distinct_rows_equal_enumeration(seed):
+    """Hundreds of distinct rows: here the E-step runs row by row, not by patterns."""
+    rng = np.random.default_rng(seed)
+    tree = double_star(6) if seed % 2 else random_latent_tree(6, rng, inner_share=0.0)
+    model = random_discrete(tree, rng)
+    table = random_table(model, rng, 600, missing=0.3)
+    assert len(np.unique(table.values, axis=0)) > 200
+    check_counts(model, table, enumerate_joint(model))
+
+
+@given(trees(max_inner=4), seeds, st.sampled_from([0.0, 0.3]), st.sampled_from([40, 1_000]))
 @settings(max_examples=60, deadline=None)
-def test_fast_and_robust_counts_agree(tree, seed, missing):
+def test_fast_and_robust_counts_agree(tree, seed, missing, n_rows):
     rng = np.random.default_rng(seed)
     model = random_discrete(tree, rng)
-    patterns = compile_patterns(tree, model.n_states, random_table(model, rng, 40, missing))
+    patterns = compile_patterns(tree, model.n_states, random_table(model, rng, n_rows, missing))
     theta = model.layout.reoriented(model.theta, patterns.layout)
     fast = expectation.Expectation(patterns)._run(theta)
     robust = expectation.robust_counts(patterns, theta)
@@ -263,14 +265,17 @@ def test_impossible_rows_are_named():
             question(rows)
 
 
-def test_chunks_give_the_same_as_one_piece(monkeypatch):
+def test_rows_in_many_chunks_give_the_same_as_rows_alone():
     rng = np.random.default_rng(2)
-    model = random_discrete(random_latent_tree(5, rng), rng)
-    table = random_table(model, rng, 100, missing=0.2)
-    whole = model.log_likelihood(table), model.posterior(table).probabilities
-    monkeypatch.setattr("latentree.inference._evidence.CHUNK_CELLS", 7 * model.layout.size)
-    np.testing.assert_allclose(model.log_likelihood(table), whole[0], rtol=1e-12)
-    np.testing.assert_allclose(model.posterior(table).probabilities, whole[1], atol=1e-12)
+    model = random_discrete(random_latent_tree(4_000, rng), rng)
+    table = random_table(model, rng, 1_000, missing=0.2)
+    assert len(list(chunks(table.n_rows, model.layout.size))) > 2
+    together, posterior = model.log_likelihood(table), model.posterior(table)
+    for row in range(0, table.n_rows, 83):
+        alone = table.rows(row, row + 1)
+        np.testing.assert_allclose(together[row], model.log_likelihood(alone), rtol=1e-12)
+        expected = model.posterior(alone).probabilities[0]
+        np.testing.assert_allclose(posterior.probabilities[row], expected, atol=1e-12)
 
 
 def test_parameter_counts():

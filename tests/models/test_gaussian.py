@@ -11,6 +11,7 @@ from enumeration import dense, random_gaussian
 from latentree import Tree
 from latentree.data import Table
 from latentree.errors import ModelError
+from latentree.inference import chunks
 from latentree.models import GaussianTreeModel
 from latentree.simulate import hidden_markov, latent_class, random_latent_tree
 from strategies import trees
@@ -143,16 +144,17 @@ def test_rows_side_by_side_do_not_touch_each_other():
     np.testing.assert_allclose(together[::97], alone, rtol=1e-12)
 
 
-def test_chunks_give_the_same_as_one_piece(monkeypatch):
+def test_rows_in_many_chunks_give_the_same_as_rows_alone():
     rng = np.random.default_rng(2)
-    model = random_gaussian(random_latent_tree(5, rng), rng)
-    values = model.sample(50, 0)
+    model = random_gaussian(random_latent_tree(5_000, rng), rng)
+    values = model.sample(1_000, 0)
     values[rng.random(values.shape) < 0.1] = np.nan
-    whole = model.posterior(values)
-    monkeypatch.setattr("latentree.inference._evidence.CHUNK_CELLS", 7 * model.tree.n_nodes)
-    pieces = model.posterior(values)
-    np.testing.assert_allclose(pieces.mean, whole.mean)
-    np.testing.assert_allclose(pieces.variance, whole.variance)
+    assert len(list(chunks(len(values), 3 * model.tree.n_nodes))) > 2
+    together = model.posterior(values)
+    for row in range(0, len(values), 83):
+        alone = model.posterior(values[[row]])
+        np.testing.assert_allclose(together.mean[row], alone.mean[0], atol=1e-12)
+        np.testing.assert_allclose(together.variance[row], alone.variance[0], atol=1e-12)
 
 
 def test_many_variables_do_not_overflow():

@@ -97,7 +97,7 @@ def _is_blind(tree):
     if tree.degrees[: tree.n_observed].max() > 1:
         return False
     surrogates = tree.surrogates()
-    return all(surrogates[h] in tree.neighbours(h) for h in tree.hidden)
+    return all(surrogates[h] in tree.neighbors(h) for h in tree.hidden)
 
 
 @given(tree=latent_trees(shapes=("leaves", "binary", "hubs", "hidden_markov", "caterpillar")))

@@ -171,7 +171,7 @@ def _behind(tree, centre, neighbour):
     while waiting:
         node = waiting.pop()
         reached.add(node)
-        waiting += [v for v in tree.neighbours(node).tolist() if v not in reached]
+        waiting += [v for v in tree.neighbors(node).tolist() if v not in reached]
     return [v for v in sorted(reached - {centre}) if v < tree.n_observed]
 
 
@@ -186,7 +186,7 @@ def test_lists_hold_the_nearest_observed_nodes_behind_each_neighbour(tree, count
     np.testing.assert_allclose(distance, far[entry[:, 0], entry[:, 1]], atol=1e-9)
     expected = [(v, v, 0.0) for v in range(tree.n_observed)]
     for centre in range(tree.n_nodes):
-        for neighbour in tree.neighbours(centre).tolist():
+        for neighbour in tree.neighbors(centre).tolist():
             nearest = np.sort(far[centre, _behind(tree, centre, neighbour)])[:count]
             expected += [(centre, neighbour, value) for value in nearest]
     np.testing.assert_allclose(found, sorted(expected), atol=1e-9)
@@ -237,7 +237,7 @@ def test_errors_of_edges_come_from_the_views_at_both_ends(tree):
                 continue
             seen = [
                 down[u] if tree.parent[u] == end else up[end]
-                for u in tree.neighbours(end)
+                for u in tree.neighbors(end)
                 if u != other
             ]
             x = np.array(seen) / (1 - np.array(seen) ** 2)

@@ -28,10 +28,24 @@ _SECTORS = {
 
 
 def load_holzinger() -> Dataset:
-    """Nine tests of 301 pupils, made to measure three abilities: visual, verbal and speed.
+    """Load nine tests of 301 pupils, made to measure three abilities: visual, verbal and speed.
 
-    Holzinger and Swineford's scores of 1939, named and scaled as in lavaan; ``rows["school"]`` is
-    the pupil's school.
+    Returns
+    -------
+    Dataset
+        Holzinger and Swineford's scores of 1939, named and scaled as in lavaan. The groups are the
+        abilities; ``rows["school"]`` is the pupil's school.
+
+    References
+    ----------
+    K. J. Holzinger and F. Swineford, "A study in factor analysis: the stability of a bi-factor
+    solution", Supplementary Educational Monographs 48, University of Chicago (1939).
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> lt.datasets.load_holzinger()
+    Dataset(301 rows × 9 columns, 3 groups)
     """
     return _load(
         "holzinger.csv",
@@ -43,15 +57,25 @@ def load_holzinger() -> Dataset:
 
 
 def load_stocks() -> Dataset:
-    """Monthly log returns of 20 US companies, February 1990 to November 2022.
+    """Load monthly log returns of 20 US companies, February 1990 to November 2022.
 
-    ``rows["month"]`` is the month; the groups are sectors.
+    Returns
+    -------
+    Dataset
+        The groups are sectors; ``rows["month"]`` is the month.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> stocks = lt.datasets.load_stocks()
+    >>> stocks, stocks.groups["XOM"], str(stocks.rows["month"][0])
+    (Dataset(394 rows × 20 columns, 7 groups), 'energy', '1990-02')
     """
     return _load(
         "stocks.csv",
         _SECTORS,
         "Monthly log returns of 20 US companies, February 1990 to November 2022, made from the "
-        "daily prices in skfolio (BSD licence).",
+        "daily prices in skfolio (BSD license).",
     )
 
 

@@ -1,4 +1,4 @@
-"""A table with the names, groups and story that belong to it."""
+"""A table with its names, groups and description."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from latentree.data import Table, as_table
 from latentree.errors import MissingExtraError
+from latentree.typing import AnyArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Data ready to learn from.
+    """A table to learn from, with what is known about its columns and rows.
 
     Parameters
     ----------
@@ -28,17 +29,24 @@ class Dataset:
     names : tuple of str
         Names of the columns.
     groups : mapping of str to str
-        What each variable is known to belong to, by name: not learned from, but good to colour by.
+        The known group of each variable, by name. No learner sees it; pictures are colored by it.
     rows : mapping of str to array
         What is known of each row, such as its month.
     description : str
         What it is and where it comes from.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> tests = lt.datasets.load_holzinger()
+    >>> tests.names[:3], tests.groups["x4"], tests.rows["school"].shape
+    (('x1', 'x2', 'x3'), 'verbal', (301,))
     """
 
-    data: NDArray[Any]
+    data: AnyArray
     names: tuple[str, ...]
     groups: Mapping[str, str]
-    rows: Mapping[str, NDArray[Any]]
+    rows: Mapping[str, AnyArray]
     description: str
 
     def __post_init__(self) -> None:
@@ -53,7 +61,22 @@ class Dataset:
         return as_table(self.data, names=self.names)
 
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
-        """Return the data as a frame of pandas, polars or pyarrow."""
+        """Return the data as a frame of pandas, polars or pyarrow.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}
+
+        Returns
+        -------
+        frame of that library
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.datasets.load_stocks().to_frame("pyarrow").shape
+        (394, 20)
+        """
         if importlib.util.find_spec(backend) is None:
             raise MissingExtraError(f"this needs {backend}: pip install {backend}")
         columns = {name: self.data[:, j] for j, name in enumerate(self.names)}

@@ -24,7 +24,7 @@ HOMES: tuple[str, ...] = (
     "https://raw.githubusercontent.com/probml/pyprobml/"
     "74d7cfc77b96261b56bb554ea3be015711d9f927/data/20news_w100.mat",
 )
-"""Where the file lies: with S. Roweis, who made it, and a copy at a fixed commit."""
+"""Where the file is: with S. Roweis, who made it, and a copy at a fixed commit."""
 
 SHA256 = "4e05eec0c8e7029642f8f376e91b7cd87cbeea014cd62d20097af38f1b945a65"
 """Checksum of the content, as :func:`digest` makes it."""
@@ -44,17 +44,25 @@ class Postings(NamedTuple):
     group: NDArray[np.str_]
 
 
-def fetch_postings() -> Postings:
-    """Read the newsgroups from the cache, or download them into it."""
+def fetch_postings(homes: Sequence[str] = HOMES, checksum: str = SHA256) -> Postings:
+    """Read the newsgroups from the cache, or download them into it.
+
+    Parameters
+    ----------
+    homes : sequence of str
+        Addresses of the file, tried in this order.
+    checksum : str
+        SHA-256 of the content, as :func:`digest` makes it. Other content is refused.
+    """
     pooch: Any = import_extra("pooch", "data")
     failures: list[str] = []
-    for url in HOMES:
+    for url in homes:
         fetcher = pooch.create(
             path=pooch.os_cache("latentree"), base_url="", registry={FILE: None},
             urls={FILE: url}, env=CACHE, retry_if_failed=1,
         )  # fmt: skip
         try:
-            return _fetch_from(fetcher, pooch.HTTPDownloader(timeout=TIMEOUT))
+            return _fetch_from(fetcher, pooch.HTTPDownloader(timeout=TIMEOUT), checksum)
         except DataError as error:
             failures.append(f"{url}: {error}")
     raise DataError(
@@ -64,12 +72,12 @@ def fetch_postings() -> Postings:
     )
 
 
-def _fetch_from(fetcher: Any, downloader: Any) -> Postings:
+def _fetch_from(fetcher: Any, downloader: Any, checksum: str) -> Postings:
     """Read the file, from the cache or from one home; what fails the check is not kept."""
     path = Path(fetcher.abspath) / FILE
     if path.is_file():
         try:
-            return read_postings(path)
+            return read_postings(path, checksum)
         except DataError:  # damaged since it was downloaded
             _remove(path)
     exceptions: Any = import_extra("requests.exceptions", "data")
@@ -80,7 +88,7 @@ def _fetch_from(fetcher: Any, downloader: Any) -> Postings:
     except OSError as error:
         raise _not_writable(path, error) from error
     try:
-        return read_postings(path)
+        return read_postings(path, checksum)
     except DataError:
         _remove(path)
         raise
@@ -111,7 +119,7 @@ def _remove(path: Path) -> None:
 # The file's content -----------------------------------------------------------------------------
 
 
-def read_postings(path: Path) -> Postings:
+def read_postings(path: Path, checksum: str = SHA256) -> Postings:
     """Read and check a file of the form of ``20news_w100.mat``."""
     from scipy.io import loadmat
 
@@ -128,9 +136,9 @@ def read_postings(path: Path) -> Postings:
     except Exception as error:  # a damaged file may fail anywhere in its reader
         raise DataError("what came is not the MATLAB file of the newsgroups") from error
     found = digest(*postings)
-    if found != SHA256:
+    if found != checksum:
         raise DataError(
-            f"what came holds other data: its content has the checksum {found}, expected {SHA256}"
+            f"what came holds other data: its content has the checksum {found}, expected {checksum}"
         )
     return postings
 

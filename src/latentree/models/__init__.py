@@ -1,14 +1,22 @@
-"""Probability models on a tree, with exact inference, and the file that keeps them."""
+"""Probability models on a tree, with exact inference, and the file that keeps them.
 
-from latentree.models._discrete import DiscreteTreeModel
+:class:`TreeModel` names the methods that all of them share.
+"""
+
+from latentree.models._discrete import DiscretePosterior, DiscreteTreeModel
 from latentree.models._encode import Model, encode
 from latentree.models._file import load, load_report, save
-from latentree.models._gaussian import GaussianTreeModel, in_order
+from latentree.models._gaussian import GaussianTreeModel, Normal, NormalPair, in_order
+from latentree.models._protocol import TreeModel
 
 __all__ = [
+    "DiscretePosterior",
     "DiscreteTreeModel",
     "GaussianTreeModel",
     "Model",
+    "Normal",
+    "NormalPair",
+    "TreeModel",
     "encode",
     "in_order",
     "load",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from latentree import _memory as memory
 from latentree._kernels import tree as tree_kernels
@@ -31,7 +31,7 @@ from latentree.inference import (
 )
 from latentree.models._saving import Savable
 from latentree.tree import Tree
-from latentree.typing import Family, FloatArray, IntArray, Node
+from latentree.typing import AnyArray, Family, FloatArray, IntArray, Node, RandomState, TableLike
 
 MAX_STRENGTH = 1.0 - 1e-12
 """Symmetric tables taken from distances keep a trace of noise: 1 − K·θ stays below this."""
@@ -42,6 +42,25 @@ class DiscretePosterior:
     """Probabilities of the states of some nodes, given each row.
 
     ``posterior[node]`` is an array with a row per row of the data and a column per state.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree of the model.
+    nodes : array of int
+        The nodes that were asked for.
+    probabilities : array of float
+        One row a row of the data; the states of all ``nodes`` end to end.
+    starts : array of int
+        Where the states of each node start, and the end of the last.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> model = lt.simulate.random_symmetric_model(lt.simulate.latent_class(3), 2, 0)
+    >>> posterior = model.posterior([[0, 0, 1], [1, 1, 1]])
+    >>> posterior, posterior["h1"].shape
+    (DiscretePosterior(2 rows, 1 nodes), (2, 2))
     """
 
     tree: Tree
@@ -72,23 +91,29 @@ class Fit(NamedTuple):
 class DiscreteTreeModel(Savable):
     """A model of discrete variables whose dependence follows a tree.
 
-    Every node has its own number of states; a latent class model is a star whose centre has many.
+    Every node has its own number of states; a latent class model is a star whose center has many.
 
     Parameters
     ----------
     tree : Tree
+        The structure. Its lengths are not used.
     tables : sequence of arrays
         One a node: at a root its K marginal probabilities, elsewhere the K_parent × K table of
         P(node | parent), every row of which sums to 1.
     labels : sequence of sequences, optional
         What the states of each observed variable are called in the data; 0, 1, … when left out.
 
+    References
+    ----------
+    M. J. Choi, V. Y. F. Tan, A. Anandkumar and A. S. Willsky, "Learning latent tree graphical
+    models", Journal of Machine Learning Research 12 (2011), Section 3.1.
+
     Examples
     --------
-    >>> from latentree import Tree
-    >>> star = Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
+    >>> import latentree as lt
+    >>> star = lt.Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
     >>> noisy = [[0.9, 0.1], [0.2, 0.8]]
-    >>> model = DiscreteTreeModel(star, [noisy, noisy, noisy, [0.5, 0.5]])
+    >>> model = lt.DiscreteTreeModel(star, [noisy, noisy, noisy, [0.5, 0.5]])
     >>> model.posterior([[1, 1, 0]])["h1"].round(3)
     array([[0.066, 0.934]])
     """
@@ -153,9 +178,29 @@ class DiscreteTreeModel(Savable):
         labels: Sequence[Sequence[Hashable]] | None = None,
         family: Family = "discrete",
     ) -> DiscreteTreeModel:
-        """Make a model of tables that already lie end to end (see ``models.tables``).
+        """Make a model from one vector of all tables, in the order of ``layout``.
 
-        The family "symmetric" says that the tables are symmetric: one parameter an edge.
+        Parameters
+        ----------
+        tree : Tree
+        n_states : array of int, one a node
+        theta : array of float
+            All tables in one vector; rows are scaled to sum to 1.
+        labels : sequence of sequences, optional
+            What the states of each observed variable are called; 0, 1, … when left out.
+        family : {"discrete", "symmetric"}
+            "symmetric" says that the tables are symmetric: one parameter an edge.
+
+        Returns
+        -------
+        DiscreteTreeModel
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.simulate.random_discrete_model(lt.simulate.latent_class(3), 2, 0)
+        >>> lt.DiscreteTreeModel.from_theta(model.tree, model.n_states, model.theta)
+        DiscreteTreeModel(Tree(3 observed, 1 hidden, 3 edges), 2 states)
         """
         model = cls.__new__(cls)
         layout = Layout(tree, n_states)
@@ -172,7 +217,28 @@ class DiscreteTreeModel(Savable):
     ) -> DiscreteTreeModel:
         """Make a symmetric model: uniform marginals, each wrong state with probability θ.
 
-        ``crossover`` holds θ in [0, 1/(K−1)] for the edge above every node, ignored at roots.
+        Parameters
+        ----------
+        tree : Tree
+        n_states : int
+            K, the number of states of every node.
+        crossover : float or array of float, one a node
+            θ in [0, 1/(K−1)] for the edge above every node, ignored at roots.
+        labels : sequence of sequences, optional
+            What the states of each observed variable are called; 0, 1, … when left out.
+
+        Returns
+        -------
+        DiscreteTreeModel
+            Of the family "symmetric".
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.DiscreteTreeModel.symmetric(lt.Tree([-1, 0]), 3, 0.1).tables[1]
+        array([[0.8, 0.1, 0.1],
+               [0.1, 0.8, 0.1],
+               [0.1, 0.1, 0.8]])
         """
         theta = np.broadcast_to(np.asarray(crossover, np.float64), tree.n_nodes)
         wrong = np.flatnonzero(~((theta >= 0) & (theta * (n_states - 1) <= 1)) & (tree.parent >= 0))
@@ -194,9 +260,34 @@ class DiscreteTreeModel(Savable):
         signs: ArrayLike | None = None,
         labels: Sequence[Sequence[Hashable]] | None = None,
     ) -> DiscreteTreeModel:
-        """Make a symmetric model of the tree's lengths: 1 − K·θ = ± exp(−length/(K−1)).
+        """Make a symmetric model from the lengths of a tree: 1 − K·θ = ± exp(−length/(K−1)).
 
-        A negative sign needs θ > 1/K, which leaves 1 − K·θ ≥ −1/(K−1); stronger ones are cut.
+        A negative sign needs θ > 1/K, which leaves 1 − K·θ ≥ −1/(K−1); stronger negative
+        dependence is cut off there.
+
+        Parameters
+        ----------
+        tree : Tree
+            With information distances as lengths.
+        n_states : int
+            K, the number of states of every node.
+        signs : array, one a node, optional
+            The sign of the dependence on the edge above every node; positive when left out.
+        labels : sequence of sequences, optional
+            What the states of each observed variable are called; 0, 1, … when left out.
+
+        Returns
+        -------
+        DiscreteTreeModel
+            Of the family "symmetric".
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> pair = lt.Tree([-1, 0], length=[0, 0.5])
+        >>> lt.DiscreteTreeModel.from_distances(pair, 2).tables[1].round(3)
+        array([[0.803, 0.197],
+               [0.197, 0.803]])
         """
         strength = np.minimum(np.exp(-tree.length / (n_states - 1)), MAX_STRENGTH)
         if signs is not None:
@@ -208,12 +299,20 @@ class DiscreteTreeModel(Savable):
 
     @cached_property
     def layout(self) -> Layout:
-        """Where each node's table lies in ``theta``."""
+        """Where the table of each node starts in ``theta``."""
         return Layout(self.tree, self.n_states)
 
     @property
     def tables(self) -> list[FloatArray]:
-        """The tables as they are given: marginals at roots, K_parent × K elsewhere."""
+        """The tables as the constructor takes them: marginals at roots, K_parent × K elsewhere.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.DiscreteTreeModel.symmetric(lt.Tree([-1, 0]), 2, 0.1).tables
+        [array([0.5, 0.5]), array([[0.9, 0.1],
+               [0.1, 0.9]])]
+        """
         layout = self.layout
         tables = [layout.table(self.theta, node) for node in range(self.tree.n_nodes)]
         return [
@@ -228,7 +327,24 @@ class DiscreteTreeModel(Savable):
         return int((self.layout.parent_states * (self.n_states - 1)).sum())
 
     def rerooted(self, node: Node) -> DiscreteTreeModel:
-        """Return the same distribution with another root."""
+        """Return the same distribution with another root.
+
+        Parameters
+        ----------
+        node : int or str
+            The new root of its component, by number or name.
+
+        Returns
+        -------
+        DiscreteTreeModel
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.DiscreteTreeModel(lt.Tree([-1, 0]), [[0.5, 0.5], [[1, 0], [0.5, 0.5]]])
+        >>> model.rerooted(1).tables[1]
+        array([0.75, 0.25])
+        """
         tree = self.tree.rerooted(node_number(self.tree, node))
         theta = self.layout.reoriented(self.theta, Layout(tree, self.n_states))
         return DiscreteTreeModel.from_theta(
@@ -236,13 +352,48 @@ class DiscreteTreeModel(Savable):
         )
 
     def marginal(self, node: Node) -> FloatArray:
-        """Return the probabilities of the states of one node."""
+        """Return the probabilities of the states of one node.
+
+        Parameters
+        ----------
+        node : int or str
+            By number or name.
+
+        Returns
+        -------
+        array of float, one a state
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.DiscreteTreeModel(lt.Tree([-1, 0]), [[0.5, 0.5], [[1, 0], [0.5, 0.5]]])
+        >>> model.marginal("x1")
+        array([0.75, 0.25])
+        """
         number, layout = node_number(self.tree, node), self.layout
         starts = layout.state_starts
         return layout.marginals(self.theta)[starts[number] : starts[number + 1]]
 
     def joint(self, a: Node, b: Node) -> FloatArray:
-        """Return the K_a × K_b table of joint probabilities of two nodes."""
+        """Return the table of joint probabilities of two nodes.
+
+        Parameters
+        ----------
+        a, b : int or str
+            Any two nodes, by number or name.
+
+        Returns
+        -------
+        array of float of shape (K_a, K_b)
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.DiscreteTreeModel(lt.Tree([-1, 0]), [[0.5, 0.5], [[1, 0], [0.5, 0.5]]])
+        >>> model.joint("x0", "x1")
+        array([[0.5 , 0.  ],
+               [0.25, 0.25]])
+        """
         first, second = node_number(self.tree, a), node_number(self.tree, b)
         marginal = self.marginal(first)
         if first == second:
@@ -259,7 +410,29 @@ class DiscreteTreeModel(Savable):
         return table
 
     def information_distances(self) -> Distances:
-        """Exact information distances between all nodes, with the determinants' signs."""
+        """Return the exact information distances between all nodes, with their signs.
+
+        The distance of two nodes is −log(|det J| / √(det M_a · det M_b)) for their joint table J
+        and the diagonal matrices M of their marginals; its sign is that of det J. All nodes need
+        the same number of states.
+
+        Returns
+        -------
+        Distances
+            Between observed and hidden nodes, by name.
+
+        References
+        ----------
+        J. A. Lake, "Reconstructing evolutionary trees from DNA and protein sequences: paralinear
+        distances", Proceedings of the National Academy of Sciences 91 (1994).
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.simulate.random_discrete_model(lt.simulate.latent_class(3), 2, 0)
+        >>> model.information_distances()
+        Distances(4 variables, exact, dense)
+        """
         log_strength, sign = self._edge_strengths()
         nodes = np.arange(self.tree.n_nodes)
         matrix = self.tree._path_matrix(nodes, nodes, -log_strength)
@@ -268,7 +441,24 @@ class DiscreteTreeModel(Savable):
         return Distances.from_matrix(np.maximum(matrix, 0.0), self.tree.names, signs=signs)
 
     def distance_tree(self) -> Tree:
-        """Return the tree with the information distances of its edges as lengths."""
+        """Return the tree with the information distance of every edge as its length.
+
+        Returns
+        -------
+        Tree
+
+        Raises
+        ------
+        ModelError
+            When an edge has determinant 0, an infinite length, or the numbers of states differ.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([-1, 0]), 2, 0.25)
+        >>> model.distance_tree().length.round(3)  # −log(1 − 2·θ)
+        array([0.   , 0.693])
+        """
         log_strength, _ = self._edge_strengths()
         wrong = np.flatnonzero(np.isinf(log_strength))
         if wrong.size:
@@ -299,23 +489,76 @@ class DiscreteTreeModel(Savable):
 
     # Inference ------------------------------------------------------------------------------
 
-    def log_likelihood(self, X: Any) -> FloatArray:
-        """Log-probability of every row; missing cells are summed out, −∞ where impossible."""
+    def log_likelihood(self, X: TableLike) -> FloatArray:
+        """Return the log-probability of every row; missing cells are summed out.
+
+        Parameters
+        ----------
+        X : table of any kind
+            Array, frame or :class:`latentree.Table` with the model's variables and labels.
+
+        Returns
+        -------
+        array of float, one a row
+            −∞ where a row is impossible.
+
+        Examples
+        --------
+        >>> import latentree as lt, numpy as np
+        >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([-1, 0]), 2, 0.1)
+        >>> np.exp(model.log_likelihood([[0, 0], [0, 1], [0, None]])).round(2)
+        array([0.45, 0.05, 0.5 ])
+        """
         table = self._table(X)
         out = np.empty(table.n_rows)
         for rows, messages in self._messages(table):
             out[rows] = messages.log_likelihood()
         return out
 
-    def total_log_likelihood(self, X: Any, weights: ArrayLike | None = None) -> float:
-        """Weighted sum of the rows' log-probabilities."""
+    def total_log_likelihood(self, X: TableLike, weights: ArrayLike | None = None) -> float:
+        """Return the weighted sum of the log-probabilities of the rows.
+
+        Parameters
+        ----------
+        X : table of any kind
+        weights : array of float, optional
+            How much each row counts; 1 when left out.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([-1, 0]), 2, 0.1)
+        >>> round(model.total_log_likelihood([[0, 0], [0, 1]], weights=[9, 1]), 3)
+        -10.182
+        """
         table = as_table(X, schema=self.schema, weights=weights)
         return weighted_total(self.log_likelihood(table), table.weights)
 
-    def posterior(self, X: Any, nodes: Iterable[Node] | None = None) -> DiscretePosterior:
-        """Probabilities of the states of nodes given each row, by default of the hidden nodes.
+    def posterior(self, X: TableLike, nodes: Iterable[Node] | None = None) -> DiscretePosterior:
+        """Return the probabilities of the states of nodes given each row.
 
-        Rows of probability zero have NaN.
+        Parameters
+        ----------
+        X : table of any kind
+        nodes : iterable of int or str, optional
+            The nodes asked for, by number or name; all hidden ones when left out.
+
+        Returns
+        -------
+        DiscretePosterior
+            ``posterior[node]`` has a row per row of ``X`` and a column per state. Impossible rows
+            have NaN.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([3, 3, 3, -1], n_observed=3), 2, 0.1)
+        >>> model.posterior([[1, 1, 0]])["h1"].round(2)
+        array([[0.1, 0.9]])
         """
         numbers, table, layout = node_numbers(self.tree, nodes), self._table(X), self.layout
         columns = _ranges(layout.state_starts[numbers], self.n_states[numbers])
@@ -331,8 +574,27 @@ class DiscreteTreeModel(Savable):
         starts = np.concatenate([[0], np.cumsum(self.n_states[numbers])])
         return DiscretePosterior(self.tree, numbers, out, starts)
 
-    def edge_posterior(self, X: Any, a: Node, b: Node) -> FloatArray:
-        """Joint probabilities of the two ends of an edge given each row: rows × K_a × K_b."""
+    def edge_posterior(self, X: TableLike, a: Node, b: Node) -> FloatArray:
+        """Return the joint probabilities of the two ends of an edge given each row.
+
+        Parameters
+        ----------
+        X : table of any kind
+        a, b : int or str
+            Two neighbors, by number or name.
+
+        Returns
+        -------
+        array of float of shape (n_rows, K_a, K_b)
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([3, 3, 3, -1], n_observed=3), 2, 0.1)
+        >>> model.edge_posterior([[1, 1, None]], "h1", "x2").round(2)
+        array([[[0.01, 0.  ],
+                [0.1 , 0.89]]])
+        """
         child = child_of_edge(self.tree, a, b)
         above = int(self.tree.parent[child])
         table = self._table(X)
@@ -343,10 +605,28 @@ class DiscreteTreeModel(Savable):
             out[rows] = joint.transpose(0, 2, 1) if turned else joint
         return out if node_number(self.tree, a) == above else out.transpose(0, 2, 1)
 
-    def expected_counts(self, X: Any, weights: ArrayLike | None = None) -> Fit:
-        """Expected joint counts of every edge (and marginal counts of roots), with the likelihood.
+    def expected_counts(self, X: TableLike, weights: ArrayLike | None = None) -> Fit:
+        """Return the expected counts of an E-step and the log-likelihood.
 
-        The tables have the shapes of the model's own.
+        Parameters
+        ----------
+        X : table of any kind
+        weights : array of float, optional
+            How much each row counts; 1 when left out.
+
+        Returns
+        -------
+        Fit
+            ``log_likelihood``, and ``tables`` with the expected joint counts of every edge and the
+            marginal counts of the roots, in the shapes of the model's own tables.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([-1, 0]), 2, 0.1)
+        >>> model.expected_counts([[0, 0], [0, 1], [1, 1]]).tables[1]
+        array([[1., 1.],
+               [0., 1.]])
         """
         table = as_table(X, schema=self.schema, weights=weights)
         patterns = compile_patterns(self.tree, self.n_states, table)
@@ -356,17 +636,62 @@ class DiscreteTreeModel(Savable):
         tables = [self.layout.table(counts, node) for node in range(self.tree.n_nodes)]
         return Fit(result.log_likelihood, tables)
 
-    def complete(self, X: Any) -> IntArray:
-        """Most probable states of all nodes together given each row (max-product)."""
+    def complete(self, X: TableLike) -> IntArray:
+        """Return the most probable joint states of all nodes given each row (max-product).
+
+        Parameters
+        ----------
+        X : table of any kind
+
+        Returns
+        -------
+        array of int of shape (n_rows, n_nodes)
+            States 0, 1, …, also of variables that have labels.
+
+        Raises
+        ------
+        ModelError
+            When a row is impossible.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([3, 3, 3, -1], n_observed=3), 2, 0.1)
+        >>> model.complete([[1, 1, None]])
+        array([[1, 1, 1, 1]])
+        """
         table = self._table(X)
         out = np.empty((table.n_rows, self.tree.n_nodes), np.int64)
-        for rows, messages in self._messages(table, maximise=True):
+        for rows, messages in self._messages(table, maximize=True):
             _refuse_impossible(messages, rows)
             out[rows] = messages.states(np.zeros((messages.n_rows, self.tree.n_nodes)))
         return out
 
-    def impute(self, X: Any) -> NDArray[Any]:
-        """Return the observed columns with missing cells replaced by their most probable labels."""
+    def impute(self, X: TableLike) -> AnyArray:
+        """Return the observed columns with missing cells replaced by their most probable labels.
+
+        Parameters
+        ----------
+        X : table of any kind
+
+        Returns
+        -------
+        array of shape (n_rows, n_observed)
+            Of labels.
+
+        Raises
+        ------
+        ModelError
+            When a row is impossible.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> pair = lt.Tree([-1, 0])
+        >>> model = lt.DiscreteTreeModel.symmetric(pair, 2, 0.1, labels=[["no", "yes"]] * 2)
+        >>> model.impute([["yes", None]])
+        array([['yes', 'yes']], dtype=object)
+        """
         table = self._table(X)
         out = np.empty((table.n_rows, table.n_columns), np.int64)
         layout = self.layout
@@ -379,11 +704,30 @@ class DiscreteTreeModel(Savable):
         return self._decoded(out)
 
     def sample(
-        self, n_samples: int, random_state: Any = None, hidden: bool = False
-    ) -> NDArray[Any]:
-        """Draw rows of the observed variables as labels.
+        self, n_samples: int, random_state: RandomState = None, hidden: bool = False
+    ) -> AnyArray:
+        """Draw rows from the model.
 
-        With ``hidden=True`` columns for the hidden nodes follow, as states 0, 1, ….
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows.
+        random_state : int or numpy.random.Generator, optional
+            Seed or source of randomness.
+        hidden : bool
+            Whether columns for the hidden nodes follow, as states 0, 1, ….
+
+        Returns
+        -------
+        array
+            One row a draw, one column a node, observed variables as labels.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.simulate.random_discrete_model(lt.simulate.latent_class(3), 2, 0)
+        >>> model.sample(100, random_state=0).shape, model.sample(100, hidden=True).shape
+        ((100, 3), (100, 4))
         """
         rng = np.random.default_rng(random_state)
         memory.require(
@@ -407,8 +751,31 @@ class DiscreteTreeModel(Savable):
         )
         return states
 
-    def sample_hidden(self, X: Any, random_state: Any = None) -> IntArray:
-        """Draw the states of the hidden nodes given each row, one draw a row."""
+    def sample_hidden(self, X: TableLike, random_state: RandomState = None) -> IntArray:
+        """Draw the states of the hidden nodes given each row, one draw a row.
+
+        Parameters
+        ----------
+        X : table of any kind
+        random_state : int or numpy.random.Generator, optional
+            Seed or source of randomness.
+
+        Returns
+        -------
+        array of int of shape (n_rows, n_hidden)
+
+        Raises
+        ------
+        ModelError
+            When a row is impossible.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.simulate.random_discrete_model(lt.simulate.double_star(6), 2, 0)
+        >>> model.sample_hidden(model.sample(10, 0), random_state=0).shape
+        (10, 2)
+        """
         rng = np.random.default_rng(random_state)
         table = self._table(X)
         out = np.empty((table.n_rows, self.tree.n_hidden), np.int64)
@@ -419,9 +786,26 @@ class DiscreteTreeModel(Savable):
         return out
 
     def conditional(self, node: Node, given: Mapping[Node, Hashable] | None = None) -> FloatArray:
-        """Return the probabilities of a node given values of any others, hidden ones included.
+        """Return the probabilities of the states of a node given values of others.
 
-        Observed nodes are given by label, hidden ones by state. NaN if what is given is impossible.
+        Parameters
+        ----------
+        node : int or str
+            By number or name.
+        given : mapping of nodes to values, optional
+            Values of any other nodes: labels of observed ones, states of hidden ones.
+
+        Returns
+        -------
+        array of float, one a state
+            NaN if what is given is impossible.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([3, 3, 3, -1], n_observed=3), 2, 0.1)
+        >>> model.conditional("x2", {"h1": 1})
+        array([0.1, 0.9])
         """
         number = node_number(self.tree, node)
         codes = np.full((1, self.tree.n_nodes), -1, np.int64)
@@ -433,19 +817,19 @@ class DiscreteTreeModel(Savable):
         probabilities: FloatArray = seen.posterior(Table(codes, seen.schema), [number])[number][0]
         return probabilities
 
-    # Behind it ------------------------------------------------------------------------------
+    # Private ------------------------------------------------------------------------------
 
-    def _table(self, X: Any) -> Table:
+    def _table(self, X: TableLike) -> Table:
         return as_table(X, schema=self.schema)
 
     def _messages(
-        self, table: Table, maximise: bool = False
+        self, table: Table, maximize: bool = False
     ) -> Iterator[tuple[slice, RowMessages]]:
         """Messages of chunks of the rows."""
         for start, stop in chunks(table.n_rows, self.layout.size):
             patterns = compile_patterns(self.tree, self.n_states, table.rows(start, stop))
             theta = self.layout.reoriented(self.theta, patterns.layout)
-            yield slice(start, stop), RowMessages(patterns, theta, maximise)
+            yield slice(start, stop), RowMessages(patterns, theta, maximize)
 
     def _state(self, node: int, label: Hashable) -> int:
         known = self.schema.labels[node] if node < self.tree.n_observed else None
@@ -458,7 +842,7 @@ class DiscreteTreeModel(Savable):
             f"it has {', '.join(map(repr, states))}"
         )
 
-    def _decoded(self, states: IntArray) -> NDArray[Any]:
+    def _decoded(self, states: IntArray) -> AnyArray:
         """Labels of the states of the observed columns."""
         labels = self.schema.labels
         if all(states_ == tuple(range(len(states_))) for states_ in labels):

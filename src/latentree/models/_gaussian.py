@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +25,9 @@ from latentree.inference import (
 )
 from latentree.models._saving import Savable
 from latentree.tree import Tree
-from latentree.typing import FloatArray, IntArray, Node
+from latentree.typing import BoolArray, FloatArray, IntArray, Node, RandomState, TableLike
+
+Number = TypeVar("Number", float, FloatArray)
 
 MAX_CORRELATION = 1.0 - 1e-12
 """Correlations taken from distances are kept below this: a perfect one leaves no density."""
@@ -33,18 +35,46 @@ MAX_CORRELATION = 1.0 - 1e-12
 _NOTHING = np.empty((0, 0))
 
 
-class Normal(NamedTuple):
-    """A normal distribution, or an array of them."""
+class Normal(NamedTuple, Generic[Number]):
+    """A normal distribution, or arrays of the means and variances of many.
 
-    mean: Any
-    variance: Any
+    Parameters
+    ----------
+    mean : float or array of float
+    variance : float or array of float
+
+    Examples
+    --------
+    >>> from latentree.models import Normal
+    >>> mean, variance = Normal(0.5, 2.0)
+    >>> mean
+    0.5
+    """
+
+    mean: Number
+    variance: Number
 
 
 class NormalPair(NamedTuple):
-    """Joint normal distributions of the two ends of an edge, one a row."""
+    """Joint normal distributions of the two ends of an edge, one a row.
 
-    parent: Normal
-    child: Normal
+    Parameters
+    ----------
+    parent, child : Normal
+        The marginal distributions of the parent and of the child.
+    covariance : array of float
+        Between the two.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> model = lt.GaussianTreeModel(lt.Tree([-1, 0]), [0, 0.5])
+    >>> model.edge_posterior([[None, None]], 0, 1).covariance
+    array([0.5])
+    """
+
+    parent: Normal[FloatArray]
+    child: Normal[FloatArray]
     covariance: FloatArray
 
 
@@ -53,22 +83,27 @@ class GaussianTreeModel(Savable):
     """A jointly Gaussian model whose dependence follows a tree.
 
     Hidden nodes have mean 0 and variance 1. Node v given its parent p is, in standard units,
-    N(ρ_v·x_p, 1 − ρ_v²). All inference costs O(rows × nodes); no matrix of all pairs is ever made
-    for it.
+    N(ρ_v·x_p, 1 − ρ_v²). All inference costs O(rows × nodes); it never makes a matrix of all pairs.
 
     Parameters
     ----------
     tree : Tree
+        The structure. Its lengths are not used.
     correlations : array of float
         The correlation of every node with its parent, in (−1, 1); ignored at roots.
     means, scales : array of float, optional
         Of the observed variables: 0 and 1 when left out. Scales are standard deviations.
 
+    References
+    ----------
+    M. J. Choi, V. Y. F. Tan, A. Anandkumar and A. S. Willsky, "Learning latent tree graphical
+    models", Journal of Machine Learning Research 12 (2011), Section 3.1.
+
     Examples
     --------
-    >>> from latentree import Tree
-    >>> star = Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
-    >>> model = GaussianTreeModel(star, [0.8, 0.5, -0.5, 0])
+    >>> import latentree as lt
+    >>> star = lt.Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
+    >>> model = lt.GaussianTreeModel(star, [0.8, 0.5, -0.5, 0])
     >>> model.covariance().round(2)
     array([[ 1.  ,  0.4 , -0.4 ],
            [ 0.4 ,  1.  , -0.25],
@@ -112,7 +147,28 @@ class GaussianTreeModel(Savable):
         means: ArrayLike | None = None,
         scales: ArrayLike | None = None,
     ) -> GaussianTreeModel:
-        """Take |ρ| = exp(−length) from the lengths of the tree, with a sign per node's edge."""
+        """Make a model from the lengths of a tree: |ρ| = exp(−length) on every edge.
+
+        Parameters
+        ----------
+        tree : Tree
+            With information distances as lengths.
+        signs : array, one a node, optional
+            The sign of the correlation of every node with its parent; all positive when left out.
+        means, scales : array of float, optional
+            Of the observed variables: 0 and 1 when left out.
+
+        Returns
+        -------
+        GaussianTreeModel
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> pair = lt.Tree([-1, 0], length=[0, 0.5])
+        >>> lt.GaussianTreeModel.from_distances(pair, signs=[1, -1]).correlations.round(3)
+        array([ 0.   , -0.607])
+        """
         rho = np.minimum(np.exp(-tree.length), MAX_CORRELATION)
         if signs is not None:
             rho = rho * np.where(np.asarray(signs) < 0, -1.0, 1.0)
@@ -122,18 +178,37 @@ class GaussianTreeModel(Savable):
 
     @property
     def schema(self) -> Schema:
-        """The columns that data for this model has."""
+        """The columns that data for this model has: their names, all real."""
         return Schema.gaussian(self.tree.names[: self.tree.n_observed])
 
     @property
     def n_parameters(self) -> int:
-        """Number of correlations; means and scales are not counted, as in the paper."""
+        """Number of correlations, one an edge; as in the paper, means and scales do not count."""
         return self.tree.n_edges
 
     def correlation(
         self, rows: ArrayLike | None = None, columns: ArrayLike | None = None
     ) -> FloatArray:
-        """Correlations between two lists of nodes; by default the observed ones."""
+        """Return the correlations between two lists of nodes.
+
+        Parameters
+        ----------
+        rows, columns : array of int, optional
+            Nodes, observed or hidden; all observed ones when left out.
+
+        Returns
+        -------
+        array of float of shape (len(rows), len(columns))
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> star = lt.Tree([3, 3, 3, -1], n_observed=3)
+        >>> lt.GaussianTreeModel(star, [0.8, 0.5, -0.5, 0]).correlation([0, 1, 2], [3]).round(2)
+        array([[ 0.8],
+               [ 0.5],
+               [-0.5]])
+        """
         tree = self.tree
         observed = np.arange(tree.n_observed)
         first = observed if rows is None else np.asarray(rows, np.int64)
@@ -143,19 +218,54 @@ class GaussianTreeModel(Savable):
         return np.asarray(strength * sign[first][:, None] * sign[second])
 
     def covariance(self) -> FloatArray:
-        """Covariances of the observed variables."""
+        """Return the covariance matrix of the observed variables.
+
+        Returns
+        -------
+        array of float of shape (n_observed, n_observed)
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.GaussianTreeModel(lt.Tree([-1, 0]), [0, 0.5], scales=[1, 2]).covariance()
+        array([[1., 1.],
+               [1., 4.]])
+        """
         return self.scales[:, None] * self.correlation() * self.scales
 
     def log_det(self) -> float:
-        """Log-determinant of the covariance of the observed variables, in O(nodes)."""
+        """Return the log-determinant of the covariance of the observed variables, in O(nodes).
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.GaussianTreeModel(lt.Tree([-1, 0]), [0, 0.6])
+        >>> round(model.log_det(), 4)  # log(1 − ρ²)
+        -0.4463
+        """
         at_mean = self._log_likelihood(self.means[None, :])[0]
         return float(-2.0 * at_mean - self.tree.n_observed * np.log(2.0 * np.pi))
 
     def oriented(self) -> GaussianTreeModel:
-        """Return the same distribution with hidden nodes that point the way of the data.
+        """Return the same distribution with the signs of the hidden nodes fixed.
 
         The sign of a hidden variable is free. Here each one correlates positively with the
         observed variable that it correlates with most.
+
+        Returns
+        -------
+        GaussianTreeModel
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> star = lt.Tree([3, 3, 3, -1], n_observed=3)
+        >>> lt.GaussianTreeModel(star, [-0.8, -0.5, 0.5, 0]).oriented().correlations
+        array([ 0.8,  0.5, -0.5,  0. ])
         """
         tree = self.tree
         nearest, _ = tree_kernels.nearest_observed(
@@ -178,7 +288,20 @@ class GaussianTreeModel(Savable):
         return signs
 
     def information_distances(self) -> Distances:
-        """Exact information distances −log|ρ| between all nodes, with their signs."""
+        """Return the exact information distances −log|ρ| between all nodes, with their signs.
+
+        Returns
+        -------
+        Distances
+            Between observed and hidden nodes, by name.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> star = lt.Tree([3, 3, 3, -1], n_observed=3)
+        >>> lt.GaussianTreeModel(star, [0.5, 0.5, 0.5, 0]).information_distances()
+        Distances(4 variables, exact, dense)
+        """
         nodes = np.arange(self.tree.n_nodes)
         rho = self.correlation(nodes, nodes)
         with np.errstate(divide="ignore"):
@@ -188,7 +311,23 @@ class GaussianTreeModel(Savable):
         return Distances.from_matrix(np.maximum(matrix, 0.0), self.tree.names, signs=signs)
 
     def distance_tree(self) -> Tree:
-        """Return the tree with the information distances of its edges as lengths."""
+        """Return the tree with the information distance −log|ρ| of every edge as its length.
+
+        Returns
+        -------
+        Tree
+
+        Raises
+        ------
+        ModelError
+            When an edge has correlation 0, an infinite length.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.GaussianTreeModel(lt.Tree([-1, 0]), [0, 0.5]).distance_tree().length.round(3)
+        array([0.   , 0.693])
+        """
         zero = np.flatnonzero((self.correlations == 0) & (self.tree.parent >= 0))
         if zero.size:
             raise ModelError(
@@ -199,20 +338,72 @@ class GaussianTreeModel(Savable):
 
     # Inference ------------------------------------------------------------------------------
 
-    def log_likelihood(self, X: Any) -> FloatArray:
-        """Log-density of every row; missing cells are summed out."""
+    def log_likelihood(self, X: TableLike) -> FloatArray:
+        """Return the log-density of every row; missing cells are integrated out.
+
+        Parameters
+        ----------
+        X : table of any kind
+            Array, frame or :class:`latentree.Table` with the model's variables.
+
+        Returns
+        -------
+        array of float, one a row
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.GaussianTreeModel(lt.Tree([-1, 0]), [0, 0.5])
+        >>> model.log_likelihood([[0.0, 0.0], [1.0, None]]).round(3)
+        array([-1.694, -1.419])
+        """
         return self._log_likelihood(self._table(X).values)
 
-    def total_log_likelihood(self, X: Any, weights: ArrayLike | None = None) -> float:
-        """Weighted sum of the rows' log-densities."""
+    def total_log_likelihood(self, X: TableLike, weights: ArrayLike | None = None) -> float:
+        """Return the weighted sum of the log-densities of the rows.
+
+        Parameters
+        ----------
+        X : table of any kind
+        weights : array of float, optional
+            How much each row counts; 1 when left out.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.GaussianTreeModel(lt.Tree([-1, 0]), [0, 0.5])
+        >>> round(model.total_log_likelihood([[0.0, 0.0], [1.0, 1.0]], weights=[1, 2]), 3)
+        -6.415
+        """
         table = as_table(X, schema=self.schema, weights=weights)
         return weighted_total(self._log_likelihood(table.values), table.weights)
 
-    def posterior(self, X: Any, nodes: Iterable[Node] | None = None) -> Normal:
-        """Means and variances of nodes given each row, by default of the hidden nodes.
+    def posterior(self, X: TableLike, nodes: Iterable[Node] | None = None) -> Normal[FloatArray]:
+        """Return the means and variances of nodes given each row.
 
-        Returns two arrays with a row per row of ``X`` and a column per node. Observed nodes are in
-        the units of the data; present cells have variance 0.
+        Parameters
+        ----------
+        X : table of any kind
+        nodes : iterable of int or str, optional
+            The nodes asked for, by number or name; all hidden ones when left out.
+
+        Returns
+        -------
+        Normal
+            ``mean`` and ``variance``, each with a row per row of ``X`` and a column per node.
+            Observed nodes are in the units of the data; cells that are present have variance 0.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> star = lt.Tree([3, 3, 3, -1], n_observed=3)
+        >>> model = lt.GaussianTreeModel(star, [0.8, 0.5, -0.5, 0])
+        >>> model.posterior([[1.0, 0.5, None]], ["h1"]).mean.round(3)
+        array([[0.821]])
         """
         numbers = node_numbers(self.tree, nodes)
         values = self._table(X).values
@@ -225,8 +416,28 @@ class GaussianTreeModel(Savable):
         center, scale = self._units()
         return Normal(mean * scale[numbers] + center[numbers], variance * scale[numbers] ** 2)
 
-    def edge_posterior(self, X: Any, a: Node, b: Node) -> NormalPair:
-        """Joint distribution of the two ends of an edge given each row."""
+    def edge_posterior(self, X: TableLike, a: Node, b: Node) -> NormalPair:
+        """Return the joint distribution of the two ends of an edge given each row.
+
+        Parameters
+        ----------
+        X : table of any kind
+        a, b : int or str
+            Two neighbors, by number or name, in any order.
+
+        Returns
+        -------
+        NormalPair
+            ``parent``, ``child`` and ``covariance``, each with an entry a row.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> star = lt.Tree([3, 3, 3, -1], n_observed=3)
+        >>> model = lt.GaussianTreeModel(star, [0.8, 0.5, -0.5, 0])
+        >>> model.edge_posterior([[1.0, None, None]], "h1", "x1").covariance.round(2)
+        array([0.18])
+        """
         child = child_of_edge(self.tree, a, b)
         ends = [int(self.tree.parent[child]), child]
         values = self._table(X).values
@@ -245,19 +456,73 @@ class GaussianTreeModel(Savable):
             covariance * scale[0] * scale[1],
         )
 
-    def complete(self, X: Any) -> FloatArray:
-        """Most probable values of all nodes given each row; for a Gaussian, the means."""
-        means: FloatArray = self.posterior(X, range(self.tree.n_nodes)).mean
-        return means
+    def complete(self, X: TableLike) -> FloatArray:
+        """Return the most probable values of all nodes given each row: for a Gaussian the means.
 
-    def impute(self, X: Any) -> FloatArray:
-        """Return the observed columns with missing cells replaced by their posterior means."""
+        Parameters
+        ----------
+        X : table of any kind
+
+        Returns
+        -------
+        array of float of shape (n_rows, n_nodes)
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> star = lt.Tree([3, 3, 3, -1], n_observed=3)
+        >>> lt.GaussianTreeModel(star, [0.8, 0.5, -0.5, 0]).complete([[1.0, None, None]]).round(2)
+        array([[ 1. ,  0.4, -0.4,  0.8]])
+        """
+        return self.posterior(X, range(self.tree.n_nodes)).mean
+
+    def impute(self, X: TableLike) -> FloatArray:
+        """Return the observed columns with missing cells replaced by their posterior means.
+
+        Parameters
+        ----------
+        X : table of any kind
+
+        Returns
+        -------
+        array of float of shape (n_rows, n_observed)
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.GaussianTreeModel(lt.Tree([-1, 0]), [0, 0.5]).impute([[1.0, None]])
+        array([[1. , 0.5]])
+        """
         values = self._table(X).values
         filled = self.posterior(X, range(self.tree.n_observed)).mean
         return np.asarray(np.where(np.isnan(values), filled, values))
 
-    def sample(self, n_samples: int, random_state: Any = None, hidden: bool = False) -> FloatArray:
-        """Draw rows of the observed variables, or of all nodes with ``hidden=True``."""
+    def sample(
+        self, n_samples: int, random_state: RandomState = None, hidden: bool = False
+    ) -> FloatArray:
+        """Draw rows from the model.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows.
+        random_state : int or numpy.random.Generator, optional
+            Seed or source of randomness.
+        hidden : bool
+            Whether columns for the hidden nodes follow those of the observed variables.
+
+        Returns
+        -------
+        array of float
+            One row a draw, one column a node.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.simulate.random_gaussian_model(lt.simulate.latent_class(3), 0)
+        >>> model.sample(100, random_state=0).shape, model.sample(100, hidden=True).shape
+        ((100, 3), (100, 4))
+        """
         width = self.tree.n_nodes if hidden else self.tree.n_observed
         rng = np.random.default_rng(random_state)
         out = np.empty((n_samples, width))
@@ -266,8 +531,26 @@ class GaussianTreeModel(Savable):
             out[start:stop] = self._draw(nothing, rng)[:, :width]
         return out
 
-    def sample_hidden(self, X: Any, random_state: Any = None) -> FloatArray:
-        """Draw the values of the hidden nodes given each row, one draw a row."""
+    def sample_hidden(self, X: TableLike, random_state: RandomState = None) -> FloatArray:
+        """Draw the values of the hidden nodes given each row, one draw a row.
+
+        Parameters
+        ----------
+        X : table of any kind
+        random_state : int or numpy.random.Generator, optional
+            Seed or source of randomness.
+
+        Returns
+        -------
+        array of float of shape (n_rows, n_hidden)
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.simulate.random_gaussian_model(lt.simulate.double_star(6), 0)
+        >>> model.sample_hidden(model.sample(10, 0), random_state=0).shape
+        (10, 2)
+        """
         rng = np.random.default_rng(random_state)
         values = self._table(X).values
         out = np.empty((len(values), self.tree.n_hidden))
@@ -275,12 +558,48 @@ class GaussianTreeModel(Savable):
             out[start:stop] = self._draw(values[start:stop], rng)[:, self.tree.n_observed :]
         return out
 
-    def marginal(self, node: Node) -> Normal:
-        """Return the distribution of one node."""
+    def marginal(self, node: Node) -> Normal[float]:
+        """Return the distribution of one node.
+
+        Parameters
+        ----------
+        node : int or str
+            By number or name.
+
+        Returns
+        -------
+        Normal
+            With a float for the mean and one for the variance.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.GaussianTreeModel(lt.Tree([-1, 0]), [0, 0.5], scales=[1, 2]).marginal("x1")
+        Normal(mean=0.0, variance=4.0)
+        """
         return self.conditional(node)
 
-    def conditional(self, node: Node, given: Mapping[Node, float] | None = None) -> Normal:
-        """Return the distribution of one node given values of any others, hidden ones included."""
+    def conditional(self, node: Node, given: Mapping[Node, float] | None = None) -> Normal[float]:
+        """Return the distribution of one node given values of others.
+
+        Parameters
+        ----------
+        node : int or str
+            By number or name.
+        given : mapping of nodes to values, optional
+            Values of any other nodes, observed or hidden.
+
+        Returns
+        -------
+        Normal
+            With a float for the mean and one for the variance.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.GaussianTreeModel(lt.Tree([-1, 0]), [0, 0.5]).conditional("x1", {"x0": 2.0})
+        Normal(mean=1.0, variance=0.75)
+        """
         number = node_number(self.tree, node)
         row = np.full((1, self.tree.n_nodes), np.nan)
         for other, value in numbered_evidence(self.tree, given).items():
@@ -292,9 +611,9 @@ class GaussianTreeModel(Savable):
             float(found.variances[0, number] * scale[number] ** 2),
         )
 
-    # Behind it ------------------------------------------------------------------------------
+    # Private ------------------------------------------------------------------------------
 
-    def _table(self, X: Any) -> Table:
+    def _table(self, X: TableLike) -> Table:
         return as_table(X, schema=self.schema)
 
     def _units(self) -> tuple[FloatArray, FloatArray]:
@@ -361,7 +680,7 @@ def in_order(tree: Tree) -> tuple[IntArray, IntArray]:
     return np.where(parent < 0, -1, place[parent]), place
 
 
-def _log_units(values: FloatArray, scale: FloatArray) -> Any:
+def _log_units(values: FloatArray, scale: FloatArray) -> float | FloatArray:
     """Sum of the log-scales of the cells present in each row."""
     log_scale = np.log(scale[: values.shape[1]])
     if not log_scale.any():
@@ -383,7 +702,7 @@ def _numbers(what: str, values: ArrayLike | None, count: int, default: float) ->
     return array
 
 
-def _refuse(good: Any, values: FloatArray, tree: Tree, what: str, rule: str) -> None:
+def _refuse(good: BoolArray, values: FloatArray, tree: Tree, what: str, rule: str) -> None:
     wrong = np.flatnonzero(~good)
     if wrong.size:
         node = wrong[0]

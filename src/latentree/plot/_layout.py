@@ -317,7 +317,7 @@ def _observed_below(tree: Tree) -> tuple[FloatArray, FloatArray]:
 
 
 def _heaviest_neighbour(tree: Tree, node: int, below: FloatArray, total: FloatArray) -> int:
-    around = tree.neighbours(node)
+    around = tree.neighbors(node)
     weight = np.where(tree.parent[around] == node, below[around], total[node] - below[node])
     return int(around[weight.argmax()])
 

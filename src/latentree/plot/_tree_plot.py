@@ -417,7 +417,7 @@ def _spots(tree: Tree, drawn: _Drawn, v: int, width: float) -> Iterator[_Spot]:
         yield _Spot(start, align, rotation, start + half[0] * out, half)
     if tree.degrees[v] <= 1 or not drawn.roomy:
         return
-    wide = _widest_gap(drawn.position[tree.neighbours(v)] - at)
+    wide = _widest_gap(drawn.position[tree.neighbors(v)] - at)
     for direction in (wide, 0.0, np.pi, np.pi / 2, -np.pi / 2):
         center = at + _beside(direction, gap, half)
         yield _Spot(center, "center", 0.0, center, half)

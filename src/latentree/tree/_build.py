@@ -1,4 +1,4 @@
-"""From what people have (edge lists, graphs) to parent arrays."""
+"""From edge lists and graphs to parent arrays."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from latentree._kernels import tree as kernels
 from latentree.errors import TreeError
-from latentree.typing import FloatArray, IntArray
+from latentree.typing import BoolArray, FloatArray, IntArray
 
 
 class Rooted(NamedTuple):
@@ -64,7 +63,7 @@ def _edge_array(edges: Iterable[Sequence[int]] | IntArray) -> IntArray:
 
 
 def minimal_forest(rooted: Rooted, n_observed: int) -> tuple[Rooted, IntArray]:
-    """Suppress hidden nodes with fewer than three neighbours.
+    """Suppress hidden nodes with fewer than three neighbors.
 
     Returns the smaller forest and, for each of its nodes, the node that it was before. Components
     without an observed node vanish.
@@ -82,12 +81,12 @@ def minimal_forest(rooted: Rooted, n_observed: int) -> tuple[Rooted, IntArray]:
 
 
 def degrees(parent: IntArray) -> IntArray:
-    """Return the number of neighbours of every node."""
+    """Return the number of neighbors of every node."""
     inner = parent >= 0
     return np.bincount(parent[inner], minlength=parent.size) + inner
 
 
-def merged_groups(parent: IntArray, contracted: NDArray[np.bool_]) -> IntArray:
+def merged_groups(parent: IntArray, contracted: BoolArray) -> IntArray:
     """Name every node by the lowest one it is merged with when edges (by child) are contracted."""
     nodes = np.arange(parent.size)
     top = np.where(contracted & (parent >= 0), parent, nodes)
@@ -98,7 +97,7 @@ def merged_groups(parent: IntArray, contracted: NDArray[np.bool_]) -> IntArray:
     return lowest[top]
 
 
-def renumber(rooted: Rooted, kept: Any) -> tuple[Rooted, IntArray]:
+def renumber(rooted: Rooted, kept: BoolArray) -> tuple[Rooted, IntArray]:
     """Keep the marked nodes (whose parents are all kept) under new, gapless numbers."""
     old = np.flatnonzero(kept)
     new = np.full(len(rooted.parent) + 1, -1, np.int64)  # the last entry serves parent −1

@@ -1,4 +1,4 @@
-"""Groups of the observed variables, as people give them: sectors, topics, abilities."""
+"""Known groups of the observed variables: sectors, topics, abilities."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from latentree.tree._tree import Tree
 def groups_by_node(tree: Tree, groups: Any) -> list[Hashable | None]:
     """Return the group of every observed node, None where it has none.
 
-    ``groups`` maps names to groups, or lists the groups in the order of the variables.
+    Parameters
+    ----------
+    tree : Tree
+    groups : mapping, pandas Series or sequence
+        Groups by name, or one for each variable in its order.
+
+    Returns
+    -------
+    list
     """
     observed = tree.names[: tree.n_observed]
     if hasattr(groups, "items"):  # a mapping, or a pandas Series

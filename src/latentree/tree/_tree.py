@@ -17,7 +17,7 @@ from latentree.errors import TreeError
 from latentree.tree import _build as build
 from latentree.tree._build import Rooted
 from latentree.tree._text import draw
-from latentree.typing import FloatArray, IntArray
+from latentree.typing import AnyArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,8 +25,9 @@ class Tree:
     """A latent tree or forest: the first ``n_observed`` nodes are observed, the rest hidden.
 
     A node is an integer. Observed nodes may be anywhere in the tree; hidden nodes have at least
-    three neighbours. The root is bookkeeping: two trees that differ only in their roots, or in the
-    numbers and names of hidden nodes, are equal. ``docs/data-model.md`` states all the rules.
+    three neighbors. The root has no meaning for the model: two trees that differ only in their
+    roots, or in the numbers and names of hidden nodes, are equal. ``docs/data-model.md`` states all
+    the rules.
 
     Parameters
     ----------
@@ -41,11 +42,22 @@ class Tree:
         Names of all nodes, or of the observed ones. Hidden nodes are called ``h1``, ``h2``, … when
         left out, observed ones ``x0``, ``x1``, ….
 
+    Raises
+    ------
+    TreeError
+        When the arrays break a rule; the message names the node at fault.
+
+    References
+    ----------
+    M. J. Choi, V. Y. F. Tan, A. Anandkumar and A. S. Willsky, "Learning latent tree graphical
+    models", Journal of Machine Learning Research 12 (2011), Section 2.3 (minimal tree extensions).
+
     Examples
     --------
     Three variables around one hidden node:
 
-    >>> star = Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
+    >>> import latentree as lt
+    >>> star = lt.Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
     >>> star
     Tree(3 observed, 1 hidden, 3 edges)
     >>> star.path_lengths()
@@ -87,7 +99,7 @@ class Tree:
         if few.size:
             node = int(few[0])
             raise TreeError(
-                f"hidden node {node} ({self.names[node]!r}) has {self.degrees[node]} neighbours, "
+                f"hidden node {node} ({self.names[node]!r}) has {self.degrees[node]} neighbors, "
                 "but needs at least three: build with minimal=True to suppress such nodes"
             )
 
@@ -104,8 +116,30 @@ class Tree:
     ) -> Tree:
         """Make a tree from undirected edges between integers.
 
-        Each component is rooted at its lowest node. With ``minimal=True`` hidden nodes with fewer
-        than three neighbours are suppressed first (see :meth:`from_parents`).
+        Each component is rooted at its lowest node.
+
+        Parameters
+        ----------
+        edges : iterable of pairs of int, or array of shape (n_edges, 2)
+            The two nodes of every edge, in any order.
+        n_observed : int
+            How many of the first nodes are observed.
+        lengths : sequence of float, optional
+            One length an edge, in the order of ``edges``; all 1 when left out.
+        names : sequence of str, optional
+            Names of all nodes, or of the observed ones.
+        minimal : bool
+            Suppress hidden nodes with fewer than three neighbors, see :meth:`from_parents`.
+
+        Returns
+        -------
+        Tree
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.Tree.from_edges([(0, 3), (1, 3), (2, 3)], n_observed=3, lengths=[0.5, 1.0, 2.0])
+        Tree(3 observed, 1 hidden, 3 edges)
         """
         pairs = build._edge_array(edges)
         n = max(int(pairs.max(initial=-1)) + 1, n_observed)
@@ -122,11 +156,38 @@ class Tree:
         names: Sequence[str] | None = None,
         minimal: bool = False,
     ) -> Tree:
-        """Make a tree from a parent array, suppressing hidden nodes with too few neighbours.
+        """Make a tree from a parent array; with ``minimal=True`` suppress redundant hidden nodes.
 
-        With ``minimal=True`` hidden leaves are removed, hidden nodes with two neighbours are
-        replaced by an edge of the summed length, and components without an observed node vanish;
-        the remaining hidden nodes keep their order and names.
+        A hidden node is redundant when it has fewer than three neighbors. Hidden leaves are
+        removed, hidden nodes with two neighbors are replaced by an edge of the summed length, and
+        components without an observed node are removed. The remaining hidden nodes keep their
+        order and names.
+
+        Parameters
+        ----------
+        parent : array of int
+            The parent of every node, −1 for a root.
+        length : array of float or None
+            Length of the edge above every node, 0 at roots; None for all 1.
+        n_observed : int
+            How many of the first nodes are observed.
+        names : sequence of str, optional
+            Names of all nodes, or of the observed ones.
+        minimal : bool
+            Whether to suppress redundant hidden nodes. Without it such a node is an error.
+
+        Returns
+        -------
+        Tree
+
+        Examples
+        --------
+        Hidden node 2 has two neighbors only, so an edge of length 1 + 1 replaces it:
+
+        >>> import latentree as lt
+        >>> tree = lt.Tree.from_parents([2, 2, -1], None, n_observed=2, minimal=True)
+        >>> tree.n_hidden, tree.path_lengths([0], [1])
+        (0, array([[2.]]))
         """
         if not minimal:
             return cls(parent, length, n_observed, names)
@@ -150,8 +211,27 @@ class Tree:
     ) -> Tree:
         """Make a tree from an undirected networkx graph.
 
-        ``observed`` lists the observed nodes in the order wanted; without it the node attribute
-        ``observed`` decides. Edges without the attribute ``length`` have length 1.
+        Parameters
+        ----------
+        graph : networkx.Graph
+            A forest. The names of the tree are its nodes as text.
+        observed : iterable, optional
+            The observed nodes in the order wanted. Without it the node attribute ``observed``
+            decides.
+        length : str
+            The edge attribute that holds the length; edges without it have length 1.
+        minimal : bool
+            Suppress hidden nodes with fewer than three neighbors, see :meth:`from_parents`.
+
+        Returns
+        -------
+        Tree
+
+        Examples
+        --------
+        >>> import latentree as lt, networkx as nx
+        >>> lt.Tree.from_networkx(nx.star_graph(3), observed=[1, 2, 3])
+        Tree(3 observed, 1 hidden, 3 edges)
         """
         nodes, n_observed, edges, lengths = build.graph_edges(graph, observed, length)
         parent, lengths = build.root_edge_list(edges, len(nodes), lengths)
@@ -159,7 +239,20 @@ class Tree:
         return cls.from_parents(parent, lengths, n_observed, names, minimal=minimal)
 
     def to_networkx(self) -> Any:
-        """Return the tree as a ``networkx.Graph`` whose nodes are the names."""
+        """Return the tree as a graph of networkx whose nodes are the names.
+
+        Returns
+        -------
+        networkx.Graph
+            Nodes have the attribute ``observed``, edges the attribute ``length``.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> graph = lt.Tree([3, 3, 3, -1], n_observed=3).to_networkx()
+        >>> graph.nodes["h1"], graph.edges["h1", "x0"]
+        ({'observed': False}, {'length': 1.0})
+        """
         import networkx
 
         graph = networkx.Graph()
@@ -179,7 +272,14 @@ class Tree:
 
     @property
     def n_hidden(self) -> int:
-        """Number of hidden nodes."""
+        """Number of hidden nodes.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.simulate.hidden_markov(80).n_hidden
+        78
+        """
         return self.n_nodes - self.n_observed
 
     @property
@@ -194,24 +294,48 @@ class Tree:
 
     @cached_property
     def degrees(self) -> IntArray:
-        """Number of neighbours of every node."""
+        """Number of neighbors of every node.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.Tree([3, 3, 3, -1], n_observed=3).degrees
+        array([1, 1, 1, 3])
+        """
         return _frozen(build.degrees(self.parent))
 
     @cached_property
     def child_lists(self) -> tuple[IntArray, IntArray]:
-        """Children of all nodes end to end: those of v are ``items[starts[v]:starts[v + 1]]``."""
+        """Children of all nodes end to end: those of v are ``items[starts[v]:starts[v + 1]]``.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> starts, items = lt.Tree([-1, 0, 1, 1]).child_lists
+        >>> items[starts[1] : starts[2]]
+        array([2, 3])
+        """
         starts, items = build.child_lists(self.parent)
         return _frozen(starts), _frozen(items)
 
     @cached_property
     def edges(self) -> IntArray:
-        """All edges as pairs (parent, child), in the order of the children."""
+        """All edges as pairs (parent, child), in the order of the children.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.Tree([-1, 0, 1, 1]).edges
+        array([[0, 1],
+               [1, 2],
+               [1, 3]])
+        """
         below = np.flatnonzero(self.parent >= 0)
         return _frozen(np.column_stack([self.parent[below], below]))
 
     @property
     def leaves(self) -> IntArray:
-        """Nodes with one neighbour; all of them are observed."""
+        """Nodes with one neighbor; all of them are observed."""
         return np.flatnonzero(self.degrees == 1)
 
     @property
@@ -221,22 +345,76 @@ class Tree:
 
     @cached_property
     def components(self) -> IntArray:
-        """The number of the component that each node is in."""
+        """The number of the component that each node is in.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.Tree([-1, 0, -1]).components
+        array([0, 0, 1])
+        """
         return _frozen(kernels.component_numbers(self.order, self.parent))
 
     def children(self, node: int) -> IntArray:
-        """Nodes whose parent is ``node``."""
+        """Return the nodes whose parent is ``node``.
+
+        Parameters
+        ----------
+        node : int
+
+        Returns
+        -------
+        array of int
+            In ascending order.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.Tree([3, 3, 3, -1], n_observed=3).children(3)
+        array([0, 1, 2])
+        """
         self._check_nodes(node)
         starts, items = self.child_lists
         return items[starts[node] : starts[node + 1]]
 
-    def neighbours(self, node: int) -> IntArray:
-        """Children of ``node``, and its parent if it has one."""
+    def neighbors(self, node: int) -> IntArray:
+        """Return the children of ``node``, and its parent if it has one.
+
+        Parameters
+        ----------
+        node : int
+
+        Returns
+        -------
+        array of int
+            The children in ascending order, then the parent.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.Tree([-1, 0, 1, 1]).neighbors(1)
+        array([2, 3, 0])
+        """
         children, above = self.children(node), self.parent[node]
         return np.append(children, above) if above >= 0 else children
 
     def index(self, name: str) -> int:
-        """Return the number of the node called ``name``."""
+        """Return the number of the node called ``name``.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        int
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.Tree([-1, 0], names=["rain", "wet"]).index("wet")
+        1
+        """
         try:
             return self._numbers[name]
         except KeyError:
@@ -260,17 +438,69 @@ class Tree:
     # Distances ------------------------------------------------------------------------------
 
     def path_lengths_from(self, node: int) -> FloatArray:
-        """Lengths of the paths from one node to all; infinite between components."""
+        """Return the lengths of the paths from one node to all nodes.
+
+        Parameters
+        ----------
+        node : int
+
+        Returns
+        -------
+        array of float, one a node
+            Infinite for nodes of other components.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.Tree([-1, 0, 1], length=[0, 0.5, 2]).path_lengths_from(0)
+        array([0. , 0.5, 2.5])
+        """
         return self.path_lengths([node], np.arange(self.n_nodes)).ravel()
 
     def path_lengths(
         self, rows: ArrayLike | None = None, columns: ArrayLike | None = None
     ) -> FloatArray:
-        """Lengths of the paths between two lists of nodes; by default all observed ones."""
+        """Return the lengths of the paths between two lists of nodes.
+
+        Parameters
+        ----------
+        rows, columns : array of int, optional
+            Nodes; all observed ones when left out.
+
+        Returns
+        -------
+        array of float of shape (len(rows), len(columns))
+            Infinite between components.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.Tree([-1, 0, 1], length=[0, 0.5, 2]).path_lengths([0, 1], [2])
+        array([[2.5],
+               [2. ]])
+        """
         return self._path_matrix(rows, columns, self.length)
 
     def hops(self, rows: ArrayLike | None = None, columns: ArrayLike | None = None) -> FloatArray:
-        """Count the edges on the paths between two lists of nodes; by default observed ones."""
+        """Count the edges on the paths between two lists of nodes.
+
+        Parameters
+        ----------
+        rows, columns : array of int, optional
+            Nodes; all observed ones when left out.
+
+        Returns
+        -------
+        array of float of shape (len(rows), len(columns))
+            Infinite between components.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.Tree([-1, 0, 1], length=[0, 0.5, 2]).hops([0, 1], [2])
+        array([[2.],
+               [1.]])
+        """
         return self._path_matrix(rows, columns, np.ones(self.n_nodes))
 
     def _path_matrix(
@@ -297,27 +527,84 @@ class Tree:
         return out
 
     def diameter(self) -> int:
-        """Count the edges of the longest path."""
+        """Count the edges of the longest path.
+
+        Returns
+        -------
+        int
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.Tree([3, 3, 3, -1], n_observed=3).diameter()
+        2
+        """
         return int(kernels.diameter(self.order, self.parent, np.ones(self.n_nodes)))
 
     def effective_depth(self) -> int:
-        """Return δ(T;V): the most edges between a hidden node and its nearest observed one."""
+        """Return δ(T; V): the most edges between a hidden node and its nearest observed one.
+
+        Returns
+        -------
+        int
+            0 when no node is hidden.
+
+        References
+        ----------
+        M. J. Choi, V. Y. F. Tan, A. Anandkumar and A. S. Willsky, "Learning latent tree graphical
+        models", Journal of Machine Learning Research 12 (2011), Section 2.1: the effective depth,
+        on which the number of samples needed depends.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.simulate.hidden_markov(6).effective_depth()
+        1
+        >>> lt.simulate.complete_tree(3, 4).effective_depth()
+        2
+        """
         hops = np.ones(self.n_nodes)
         _, distance = kernels.nearest_observed(self.order, self.parent, hops, self.n_observed)
         return int(distance[self.n_observed :].max(initial=0))
 
     def surrogates(self) -> IntArray:
-        """Return Sg(i) of every node: the observed node at the smallest path length.
+        """Return the surrogate Sg(i) of every node: the observed node at the smallest path length.
 
-        Ties go to the lowest index, as they do in the spanning tree; an observed node is its own
-        surrogate, and hides those behind it at distance 0.
+        Ties go to the lowest number, as in the minimum spanning tree. An observed node is its own
+        surrogate, also where another observed node is at distance 0.
+
+        Returns
+        -------
+        array of int, one a node
+
+        References
+        ----------
+        M. J. Choi, V. Y. F. Tan, A. Anandkumar and A. S. Willsky, "Learning latent tree graphical
+        models", Journal of Machine Learning Research 12 (2011), Section 5.2.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.Tree([3, 3, 3, -1], length=[0.5, 0.2, 0.9, 0], n_observed=3).surrogates()
+        array([0, 1, 2, 1])
         """
         nearest: IntArray
         nearest, _ = kernels.nearest_observed(self.order, self.parent, self.length, self.n_observed)
         return nearest
 
     def surrogate_sets(self) -> list[IntArray]:
-        """Return the inverse sets: for each observed node the nodes whose surrogate it is."""
+        """Return for each observed node the nodes whose surrogate it is.
+
+        Returns
+        -------
+        list of arrays of int, one an observed node
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.Tree([3, 3, 3, -1], length=[0.5, 0.2, 0.9, 0], n_observed=3).surrogate_sets()
+        [array([0]), array([1, 3]), array([2])]
+        """
         surrogates = self.surrogates()
         grouped = np.argsort(surrogates, kind="stable")
         cuts = np.searchsorted(surrogates[grouped], np.arange(1, self.n_observed))
@@ -326,25 +613,91 @@ class Tree:
     # Changing it (every operation returns a new tree) ---------------------------------------
 
     def rerooted(self, node: int) -> Tree:
-        """Return the same tree with ``node`` as the root of its component."""
+        """Return the same tree with ``node`` as the root of its component.
+
+        Parameters
+        ----------
+        node : int
+
+        Returns
+        -------
+        Tree
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.Tree([3, 3, 3, -1], n_observed=3).rerooted(0).parent
+        array([-1,  3,  3,  0])
+        """
         self._check_nodes(node)
         parent, length = self.parent.copy(), self.length.copy()
         kernels.flip_path(parent, length, node)
         return Tree(parent, length, self.n_observed, self.names)
 
     def with_lengths(self, length: ArrayLike) -> Tree:
-        """Return the same tree with other lengths (one a node, 0 at roots)."""
+        """Return the same tree with other edge lengths.
+
+        Parameters
+        ----------
+        length : array of float
+            Length of the edge above every node, 0 at roots.
+
+        Returns
+        -------
+        Tree
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.Tree([-1, 0]).with_lengths([0, 0.25]).length
+        array([0.  , 0.25])
+        """
         return Tree(self.parent, length, self.n_observed, self.names)
 
     def renamed(self, names: Sequence[str]) -> Tree:
-        """Return the same tree with other names, of all nodes or of the observed ones."""
+        """Return the same tree with other names.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of all nodes, or of the observed ones.
+
+        Returns
+        -------
+        Tree
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.Tree([-1, 0]).renamed(["rain", "wet"]).names
+        ('rain', 'wet')
+        """
         return Tree(self.parent, self.length, self.n_observed, names)
 
     def contract(self, keep: int, drop: int) -> Tree:
-        """Contract the edge between two neighbours into ``keep``.
+        """Contract the edge between two neighbors: ``drop`` is merged into ``keep``.
 
-        The neighbours of ``drop`` become neighbours of ``keep``; their edges keep their lengths,
-        and the length of the contracted edge is dropped.
+        The neighbors of ``drop`` become neighbors of ``keep``. Their edges keep their lengths; the
+        length of the contracted edge is lost.
+
+        Parameters
+        ----------
+        keep : int
+            The node that stays.
+        drop : int
+            A hidden neighbor of ``keep``.
+
+        Returns
+        -------
+        Tree
+            With one hidden node less, and without hidden nodes that became redundant.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> pair = lt.simulate.double_star(4)
+        >>> pair.contract(4, 5)
+        Tree(4 observed, 1 hidden, 4 edges)
         """
         self._check_nodes([keep, drop])
         if drop < self.n_observed:
@@ -354,9 +707,9 @@ class Tree:
         elif self.parent[keep] == drop:
             child = keep
         else:
-            raise TreeError(f"nodes {keep} and {drop} are not neighbours")
+            raise TreeError(f"nodes {keep} and {drop} are not neighbors")
         tree = self.contract_edges([child])
-        if keep > drop:  # two hidden nodes: the merged one stands where the lower stood
+        if keep > drop:  # two hidden nodes: the merged one has the lower number
             tree = tree.renamed([*tree.names[:drop], self.names[keep], *tree.names[drop + 1 :]])
         return tree
 
@@ -365,6 +718,22 @@ class Tree:
 
         Each merged group takes the place of its observed member, or of its lowest hidden node; a
         group may hold only one observed node. Other edges keep their lengths.
+
+        Parameters
+        ----------
+        children : array of int
+            The lower ends of the edges to contract.
+
+        Returns
+        -------
+        Tree
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> chain = lt.simulate.hidden_markov(6)
+        >>> chain.contract_edges(chain.hidden)
+        Tree(6 observed, 1 hidden, 6 edges)
         """
         contracted = np.zeros(self.n_nodes, bool)
         contracted[self._check_nodes(children)] = True
@@ -403,7 +772,26 @@ class Tree:
         return Tree(new[parent[old]], length[old], self.n_observed, self.names[: self.n_observed])
 
     def same_structure(self, other: Tree) -> bool:
-        """Compare edges up to the root and the names and numbers of hidden nodes."""
+        """Compare edges up to the root and the names and numbers of hidden nodes.
+
+        Variables must have the same order in both trees;
+        :func:`latentree.metrics.same_structure` matches them by name.
+
+        Parameters
+        ----------
+        other : Tree
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> star = lt.Tree([3, 3, 3, -1], n_observed=3)
+        >>> star.same_structure(star.rerooted(1))
+        True
+        """
         return (
             self.names[: self.n_observed] == other.names[: other.n_observed]
             and self.n_nodes == other.n_nodes
@@ -411,7 +799,24 @@ class Tree:
         )
 
     def equals(self, other: Tree, tolerance: float = 0.0) -> bool:
-        """Compare structures, and lengths up to an absolute tolerance."""
+        """Compare structures, and lengths up to a tolerance.
+
+        Parameters
+        ----------
+        other : Tree
+        tolerance : float
+            The largest absolute difference of lengths that counts as equal.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.Tree([-1, 0], [0, 1.0]).equals(lt.Tree([-1, 0], [0, 1.001]), tolerance=0.01)
+        True
+        """
         return self.same_structure(other) and bool(
             np.all(np.abs(self.canonical.length - other.canonical.length) <= tolerance)
         )
@@ -424,10 +829,22 @@ class Tree:
         return hash((form.names[: form.n_observed], form.parent.tobytes(), form.length.tobytes()))
 
     def bipartitions(self) -> set[frozenset[frozenset[int]]]:
-        """Return how each edge splits the observed nodes of its component, as sets.
+        """Return the splits: the two sets of observed nodes on either side of each edge.
 
         The sets take quadratic space; :func:`latentree.metrics.robinson_foulds` compares trees
         by :meth:`bipartition_keys` in linear time.
+
+        Returns
+        -------
+        set of frozensets of two frozensets of int
+            A split is of the observed nodes of the edge's component.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> splits = lt.simulate.double_star(4).bipartitions()
+        >>> frozenset([frozenset([0, 1]), frozenset([2, 3])]) in splits
+        True
         """
         below: list[set[int]] = [{v} if v < self.n_observed else set() for v in range(self.n_nodes)]
         for node in self.order[::-1]:
@@ -440,15 +857,39 @@ class Tree:
         }
 
     def split_keys(self) -> set[bytes]:
-        """Return the keys of all bipartitions as a set, to compare trees by."""
+        """Return the keys of all splits as a set, to compare trees with.
+
+        Returns
+        -------
+        set of bytes
+            The rows of :meth:`bipartition_keys`.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> a, b = lt.simulate.double_star(6), lt.simulate.latent_class(6)
+        >>> len(a.split_keys() - b.split_keys())
+        1
+        """
         return {key.tobytes() for key in self.bipartition_keys()}
 
     def bipartition_keys(self) -> NDArray[np.uint64]:
-        """Return a 256-bit key for each edge's bipartition, one row an edge, linear time.
+        """Return a 256-bit key for the split of each edge, in linear time.
 
         A side of an edge is named by the exclusive or of fixed pseudo-random 128-bit numbers of
-        its observed nodes; an edge by its two sides, the smaller first. Two different
-        bipartitions share a key with probability about 2⁻¹²⁸.
+        its observed nodes; a split by its two sides, the smaller first. Two different splits
+        share a key with probability about 2⁻¹²⁸.
+
+        Returns
+        -------
+        array of uint64 of shape (n_edges, 4)
+            In the order of :attr:`edges`.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> lt.simulate.double_star(4).bipartition_keys().shape
+        (5, 4)
         """
         keys = np.zeros((self.n_nodes, 2), np.uint64)
         keys[: self.n_observed] = _node_keys(self.n_observed)
@@ -472,7 +913,26 @@ class Tree:
         return f"Tree({', '.join(parts)})"
 
     def draw(self, max_nodes: int = 200) -> str:
-        """Draw the tree as text, hidden nodes in parentheses; long trees are cut."""
+        """Draw the tree as text, with hidden nodes in parentheses and the lengths of edges.
+
+        Parameters
+        ----------
+        max_nodes : int
+            The most nodes drawn; a last line counts the others.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> print(lt.Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"]).draw())
+        (h1)
+        ├─ a  1
+        ├─ b  1
+        └─ c  1
+        """
         return draw(self.parent, self.length, self.order, self.names, self.n_observed, max_nodes)
 
 
@@ -538,13 +998,13 @@ def _all_names(names: Sequence[str] | None, n_nodes: int, n_observed: int) -> tu
 
 
 def _node_keys(count: int) -> NDArray[np.uint64]:
-    """Two independent 64-bit hashes of 0 … count − 1 (the finaliser of splitmix64)."""
+    """Two independent 64-bit hashes of 0 … count − 1 (the finalizer of splitmix64)."""
     z = np.arange(1, 2 * count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return (z ^ (z >> np.uint64(31))).reshape(count, 2)
 
 
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+def _frozen(array: AnyArray) -> AnyArray:
     array.flags.writeable = False
     return array
