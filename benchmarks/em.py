@@ -22,9 +22,8 @@ import scipy.sparse
 import latentree as lt
 from common import newsgroups, show
 from inference import best_time, distinct_rows, numpy_counts
-from latentree.em import Budget
-from latentree.em._driver import Driver
-from latentree.em._fit import make_problem, start_points
+from latentree.distances import as_sample
+from latentree.em import Budget, Driver, make_problem, start_points
 
 
 def seconds_of(function: Callable[[], object]) -> tuple[float, object]:
@@ -33,10 +32,10 @@ def seconds_of(function: Callable[[], object]) -> tuple[float, object]:
     return time.perf_counter() - start, result
 
 
-def climb(problem, table, **budget):
+def climb(problem, sample, **budget):
     """Run EM from the distances; the outcome and its time."""
-    points = start_points(problem, table, None, 1, np.random.default_rng(0))
-    return seconds_of(lambda: Driver(problem, Budget(**budget)).maximise(points))
+    points = start_points(problem, sample, None, 1, np.random.default_rng(0))
+    return seconds_of(lambda: Driver(problem, Budget(**budget)).maximize(points))
 
 
 def fit_newsgroups(words: lt.Table) -> None:
@@ -46,9 +45,10 @@ def fit_newsgroups(words: lt.Table) -> None:
         tree = lt.structure.learn_structure(distances, method)
         lt.fit_parameters(tree, words, n_starts=1)
         whole, fitted = seconds_of(lambda: lt.fit_parameters(tree, words, n_starts=1))  # noqa: B023
-        problem = make_problem(tree, words)
-        _, fast = climb(problem, words)
-        _, plain = climb(problem, words, accelerate=False)
+        sample = as_sample(words)
+        problem = make_problem(tree, sample)
+        _, fast = climb(problem, sample)
+        _, plain = climb(problem, sample, accelerate=False)
         point = fast.best.point
         step = best_time(lambda: problem.step(point), 0.3)  # noqa: B023
         rows, weights = distinct_rows(words.values)
@@ -79,7 +79,8 @@ def against_stepmix(words: lt.Table, n_states: int) -> None:
         theirs, _ = seconds_of(lambda: rival.fit(words.values))
         reached = rival.score(words.values) * words.n_rows
     tree = lt.simulate.latent_class(words.n_columns).renamed(words.names)
-    problem = make_problem(tree, words, n_states)
+    sample = as_sample(words)
+    problem = make_problem(tree, sample, n_states)
 
     class Reached(Exception):
         pass
@@ -89,9 +90,9 @@ def against_stepmix(words: lt.Table, n_states: int) -> None:
             raise Reached
 
     def ours() -> None:
-        points = start_points(problem, words, None, 1, np.random.default_rng(0))
+        points = start_points(problem, sample, None, 1, np.random.default_rng(0))
         with contextlib.suppress(Reached):
-            Driver(problem, Budget(), stop).maximise(points)
+            Driver(problem, Budget(), stop).maximize(points)
 
     ours()
     mine, _ = seconds_of(ours)
@@ -131,7 +132,7 @@ def against_pgmpy() -> None:
         one, _ = seconds_of(lambda: run(1))
         three, _ = seconds_of(lambda: run(3))
     theirs = max((three - one) / 2, 1e-9)
-    problem = make_problem(tree, lt.as_table(X))
+    problem = make_problem(tree, as_sample(X))
     point = problem.point(model)
     mine = best_time(lambda: problem.step(point), 0.3)
     show(
@@ -159,8 +160,9 @@ def growth(quick: bool) -> None:
 
 
 def _step_line(name: str, tree: lt.Tree, table: lt.Table) -> list[str]:
-    compiled, problem = seconds_of(lambda: make_problem(tree, table))
-    point = start_points(problem, table, None, 1, np.random.default_rng(0))[0]
+    sample = as_sample(table)
+    compiled, problem = seconds_of(lambda: make_problem(tree, sample))
+    point = start_points(problem, sample, None, 1, np.random.default_rng(0))[0]
     return [
         name,
         f"{1e3 * compiled:,.0f}",
@@ -174,8 +176,8 @@ def gaussian(quick: bool) -> None:
     tree = lt.simulate.random_latent_tree(m, rng)
     model = lt.simulate.random_gaussian_model(tree, rng)
     X = model.sample(n, rng)
-    table = lt.as_table(X)
-    problem = make_problem(tree, table)
+    sample = as_sample(X)
+    problem = make_problem(tree, sample)
     point = problem.point(model)
     step = best_time(lambda: problem.step(point))
     read = best_time(X.sum)

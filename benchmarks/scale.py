@@ -29,15 +29,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse
-from latentree.distances._pairwise import state_counts
 
 import latentree as lt
 from common import show
 from latentree import information_distances, metrics, simulate, structure
 from latentree.data import cut_table
-from latentree.distances import gather
+from latentree.distances import Sample, StateCounts, gather
 from latentree.distances._counting import packed_states
-from latentree.em._fit import make_problem
+from latentree.em import make_problem
 from latentree.structure._spanning import spanning_edges
 
 Options = argparse.Namespace
@@ -275,9 +274,10 @@ import sys, time
 import numpy as np
 import scale, latentree as lt
 from latentree.distances import gather
+from latentree.distances._dependence import dependence, mirrored
 path, way, out = sys.argv[1:]
 start = time.perf_counter()
-r = scale.by_hand(path) if way == "hand" else gather(lt.as_parts(path)).dependence().lower()
+r = scale.by_hand(path) if way == "hand" else mirrored(dependence(gather(lt.as_parts(path))))
 print(time.perf_counter() - start, scale.peak_memory())
 np.save(out, r)
 """
@@ -362,10 +362,10 @@ def passes(options: Options) -> None:
     reading = min(timed(lambda: np.bitwise_xor.reduce(bits, axis=1))[0] for _ in range(3))
     flat = codes.reshape(-1)[: codes.size // 8 * 8].view(np.uint64)
     scanning = min(timed(lambda: np.bitwise_xor.reduce(flat))[0] for _ in range(3))
-    counting, _ = timed(lambda: state_counts(table))
+    counting, _ = timed(lambda: StateCounts.of(table))
     parts = cut_table(table)
     statistics, facts = timed(lambda: gather(parts))
-    problem = make_problem(model.tree, facts, parts=parts)
+    problem = make_problem(model.tree, Sample(parts, facts))
     point = problem.point(model)
     compiling, _ = timed(lambda: problem.step(point))
     step = min(timed(lambda: problem.step(point))[0] for _ in range(9))

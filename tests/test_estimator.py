@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -244,18 +245,26 @@ def test_partial_fit_of_real_rows_is_the_fit_of_all(real):
     for start in range(0, 1_000, 130):
         learned.partial_fit(real[start : start + 130])
     assert learned.statistics_.n_rows == 1_000
+    for name in ("model_", "tree_", "report_", "predict_proba"):
+        assert not hasattr(learned, name)  # nothing is learned by looking
+    with pytest.raises(NotFittedError):
+        learned.transform(real)
+    assert learned.learn() is learned
     whole = lt.LatentTree(random_state=0).fit(real)
     assert learned.tree_.same_structure(whole.tree_)
     assert learned.score(real) == pytest.approx(whole.score(real), rel=1e-8)
-    learned.partial_fit(real)  # goes on, and the model follows
-    assert learned.report_.n_samples == 2_000
+    learned.partial_fit(real)  # goes on; the model of fewer rows is forgotten
+    assert not hasattr(learned, "model_")
+    assert learned.learn().report_.n_samples == 2_000
     learned.fit(real)
     assert not hasattr(learned, "statistics_")
+    with pytest.raises(NotFittedError, match="partial_fit first"):
+        learned.learn()
 
 
 def test_partial_fit_of_few_distinct_rows(coded):
     X = coded[:, :4]
-    learned = lt.LatentTree(random_state=0).partial_fit(X[:600]).partial_fit(X[600:])
+    learned = lt.LatentTree(random_state=0).partial_fit(X[:600]).partial_fit(X[600:]).learn()
     whole = lt.LatentTree(random_state=0).fit(X)
     assert learned.score(X) == pytest.approx(whole.score(X), rel=1e-5)
 
@@ -264,9 +273,10 @@ def test_partial_fit_says_what_statistics_cannot_tell(real):
     X = real.copy()
     X[0, 0] = np.nan
     learned = lt.LatentTree(random_state=0).partial_fit(X[:500]).partial_fit(X[500:])
-    assert learned.tree_.same_structure(lt.LatentTree().fit(X).tree_)
-    with pytest.raises(ModelError, match="do not suffice"):
-        learned.score(X)
+    with pytest.raises(DataError, match="statistics do not suffice"):
+        learned.learn()
+    tree = lt.structure.cl_grouping(lt.information_distances(learned.statistics_))
+    assert tree.same_structure(lt.LatentTree().fit(X).tree_)
     with pytest.raises(ValueError, match="5 features"):
         learned.partial_fit(real[:, :5])
 

@@ -9,6 +9,7 @@ import pytest
 
 import latentree as lt
 from latentree import methods, search, simulate
+from latentree.distances import as_sample
 from latentree.errors import DataError, ModelError
 from latentree.search._regularized import _Search
 from latentree.structure._problem import Problem
@@ -41,7 +42,7 @@ def test_latent_class_of_real_data_has_one_factor():
     model, report = search.latent_class(X)
     assert model.tree.n_hidden == 1
     assert report.converged
-    with pytest.raises(DataError, match="needs three neighbours"):
+    with pytest.raises(DataError, match="needs three neighbors"):
         search.latent_class(X[:, :2])
 
 
@@ -110,14 +111,14 @@ def test_local_scores_are_exact(family):
     """What a proposal gains on its region is what the whole tree's BIC gains."""
     rng = np.random.default_rng(7)
     tree = simulate.hidden_markov(10)
-    table = lt.as_table(draw(family, tree, 2_000, rng, (0.5, 0.8)))
-    distances = lt.information_distances(table)
+    sample = as_sample(draw(family, tree, 2_000, rng, (0.5, 0.8)))
+    distances = sample.distances
     problem = Problem(distances, spanning_edges(distances))
-    growing = _Search(problem, "nj", table, 0)
-    fit = partial(lt.fit_parameters, X=table, n_starts=1, random_state=0)
+    growing = _Search(problem, "nj", sample, 0)
+    fit = partial(lt.fit_parameters, X=sample, n_starts=1, random_state=0)
     score = fit(growing.growing.tree()).report.bic_score
     for node in growing.growing.internal[:3]:
-        proposal = growing._propose(int(node), growing._neighbours())
+        proposal = growing._propose(int(node), growing._neighbors())
         growing.growing.replace(proposal.members, proposal.ends, proposal.lengths)
         after = fit(growing.growing.tree()).report.bic_score
         assert after - score == pytest.approx(proposal.gain, abs=0.5)

@@ -90,10 +90,7 @@ def test_what_does_not_fit_is_refused_before_it_is_made(monkeypatch):
         (lambda: model.posterior(codes), "ask for fewer nodes, or for fewer rows at a time"),
         (lambda: model.sample(10_000), "10,000 rows of 44 nodes would need 3.52 MB"),
         (lambda: lt.fit_parameters(tree, codes), "fit a sample of the rows"),
-        (
-            lambda: lt.information_distances(codes, dense=True),
-            "distances between 40 variables would need",
-        ),
+        (lambda: lt.information_distances(codes, dense=True), "packed into bits would need"),
         (lambda: lt.structure.mutual_information_tree(codes), "the mutual information of 40"),
     ]:
         with pytest.raises(MemoryBudgetError, match=message):

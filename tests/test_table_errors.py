@@ -18,6 +18,7 @@ from scipy import sparse
 
 from latentree.data import Schema, as_table
 from latentree.data._checks import duplicate_columns
+from latentree.distances import as_sample, information_distances
 from latentree.errors import DataError, DataWarning
 
 
@@ -213,66 +214,66 @@ def reals(n: int = 6, m: int = 3) -> np.ndarray:
 
 
 def test_good_tables_are_learnable_without_a_word() -> None:
-    as_table(reals()).require_learnable()
-    as_table(np.array([[0, 1], [1, 1], [1, 0]])).require_learnable()
-    as_table(sparse.csr_array([[0, 1], [1, 1], [1, 0]])).require_learnable()
+    as_sample(reals())
+    as_sample(np.array([[0, 1], [1, 1], [1, 0]]))
+    as_sample(sparse.csr_array([[0, 1], [1, 1], [1, 0]]))
 
 
 def test_too_few_rows() -> None:
     with pytest.raises(DataError, match=r"1 row\(s\), but learning needs 2"):
-        as_table(reals(1)).require_learnable()
+        as_sample(reals(1))
     with pytest.raises(DataError, match=r"6 row\(s\), but learning needs 7"):
-        as_table(reals()).require_learnable(min_rows=7)
+        as_sample(reals(), min_rows=7)
     with pytest.raises(DataError, match=r"1 row\(s\) with positive weight"):
-        as_table(reals(2), weights=[1, 0]).require_learnable()
+        as_sample(reals(2), weights=[1, 0])
     with pytest.raises(DataError, match=r"weights sum to 1.*scale them"):
-        as_table(reals(), weights=np.full(6, 1 / 6)).require_learnable()
+        as_sample(reals(), weights=np.full(6, 1 / 6))
 
 
 def test_columns_without_values() -> None:
     x = reals()
     x[:, 1] = np.nan
     with pytest.raises(DataError, match="column 'x1' has no value at all"):
-        as_table(x).require_learnable()
+        as_sample(x)
     codes = pl.DataFrame({"a": [None, None], "b": [1, 2], "c": [None, None]})
     with pytest.raises(DataError, match="columns 'a', 'c' have no value at all"):
-        as_table(codes).require_learnable()
+        as_sample(codes)
 
 
 def test_constant_columns() -> None:
     x = reals(6, 9)
     x[:, 1] = 0.1
     with pytest.raises(DataError, match=r"column 'x1' is constant.*drop"):
-        as_table(x).require_learnable()
+        as_sample(x)
     x[:, 2:] = 0.1
     with pytest.raises(DataError, match=r"columns 'x1'.*'x5', … \(8 in all\) are constant"):
-        as_table(x).require_learnable()
+        as_sample(x)
     noisy = reals()
     noisy[:, 0] = 1e9 * (1 + np.array([0, 1, 2, 0, 1, 2]) * 1e-16)
     with pytest.raises(DataError, match="column 'x0' is constant"):
-        as_table(noisy).require_learnable()
+        as_sample(noisy)
     for column in ([0.1, np.nan, np.nan], [np.nan, 0.3, 0.3]):
         with pytest.raises(DataError, match="column 'x1' is constant"):
-            as_table(np.c_[reals(3, 1), column]).require_learnable()
+            as_sample(np.c_[reals(3, 1), column])
 
 
 def test_constant_codes() -> None:
     for column in ([5, 5, 5], [None, 5, 5]):
         frame = pl.DataFrame({"a": [0, 1, 0], "b": column})
         with pytest.raises(DataError, match="column 'b' is constant"):
-            as_table(frame).require_learnable()
+            as_sample(frame)
     for bit in (0, 1):
         x = sparse.csr_array([[0, bit], [1, bit], [0, bit]])
         with pytest.raises(DataError, match="column 'x1' is constant"):
-            as_table(x).require_learnable()
+            as_sample(x)
 
 
 def test_rows_of_weight_zero_do_not_save_a_column() -> None:
     x = np.array([[0, 0], [1, 0], [0, 1]])
     for data in (x, sparse.csr_array(x), x + 0.5):
-        as_table(data).require_learnable()
+        as_sample(data)
         with pytest.raises(DataError, match="column 'x1' is constant"):
-            as_table(data, "auto", weights=[1, 1, 0]).require_learnable()
+            as_sample(data, weights=[1, 1, 0])
 
 
 def test_duplicate_columns_are_named() -> None:
@@ -280,8 +281,20 @@ def test_duplicate_columns_are_named() -> None:
     x[:, 3] = x[:, 1]
     x[2, [1, 3]] = np.nan
     for data in (x, (x > 0).astype(int), sparse.csr_array(x > 0)):
-        with pytest.warns(DataWarning, match="distance 0 from each other: 'x1 = x3'"):
-            as_table(data).require_learnable()
+        for dense in (True, False):
+            with pytest.warns(DataWarning, match="distance 0 from each other: 'x1 = x3'"):
+                information_distances(data, dense=dense)
+
+
+def test_columns_that_follow_from_each_other_are_no_duplicates() -> None:
+    x = reals(50, 3)
+    x[:, 2] = 2.0 * x[:, 0] + 1.0
+    codes = (x > 0).astype(int)
+    codes[:, 2] = 1 - codes[:, 0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for data in (x, codes):
+            assert information_distances(data).dense()[0, 2] == 0.0
 
 
 def test_duplicates_are_found_exactly() -> None:
@@ -310,5 +323,5 @@ def test_looking_for_duplicates_is_linear() -> None:
 def test_the_door_never_warns_of_good_data() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        as_table(reals()).require_learnable()
+        as_sample(reals())
         as_table(reals(100, 4) * 1e200)
