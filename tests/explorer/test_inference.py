@@ -102,7 +102,7 @@ def test_gaussian_posteriors_agree_with_python():
     assert worst < 1e-9
 
 
-def labelled(model, node, state):
+def labeled(model, node, state):
     return model.schema.labels[node][state] if node < model.tree.n_observed else state
 
 
@@ -122,7 +122,7 @@ def test_discrete_posteriors_agree_with_python():
     for (model, cases), answers in zip(wanted, in_node(INFER, given), strict=True):
         starts = model.layout.state_starts
         for case, answer in zip(cases, answers, strict=True):
-            evidence = {v: labelled(model, v, state) for v, state in case.items()}
+            evidence = {v: labeled(model, v, state) for v, state in case.items()}
             for v in range(model.tree.n_nodes):
                 found = answer["probability"][starts[v] : starts[v + 1]]
                 worst = max(worst, np.abs(found - model.conditional(v, evidence)).max())

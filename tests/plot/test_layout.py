@@ -111,7 +111,7 @@ def test_the_root_of_the_tree_does_not_matter(layout):
     assert layout(moved).position == pytest.approx(layout(tree).position)
 
 
-def test_middle_of_the_tree_is_in_the_centre():
+def test_middle_of_the_tree_is_in_the_center():
     star = radial_layout(simulate.latent_class(12))
     assert star.position[12] == pytest.approx([0, 0])
     radii = np.hypot(*star.position[:12].T)
@@ -132,19 +132,19 @@ def strips_entered(tree, placed, reach):
     aside = np.stack([-out[:, 1], out[:, 0]], axis=1)
     u = np.linspace(0.0, 1.0, 3, endpoint=False)[:, None, None, None]
     edges = (1 - u) * placed.paths[:, :-1] + u * placed.paths[:, 1:]
-    labelled = np.flatnonzero(placed.has_slot)
+    labeled = np.flatnonzero(placed.has_slot)
     steps = np.linspace(0.3, 1.0, 40)
     texts = np.concatenate(
         [
-            placed.position[labelled, None]
-            + steps[:, None] * reach[labelled, None, None] * out[labelled, None]
-            + side * aside[labelled, None]
+            placed.position[labeled, None]
+            + steps[:, None] * reach[labeled, None, None] * out[labeled, None]
+            + side * aside[labeled, None]
             for side in (-0.4, 0.0, 0.4)
         ],
         axis=1,
     )
     met = []
-    for v in labelled.tolist():
+    for v in labeled.tolist():
 
         def enters(points, v=v):
             offset = points - placed.position[v]
@@ -152,7 +152,7 @@ def strips_entered(tree, placed, reach):
             return (along > 0.55) & (along < reach[v]) & (np.abs(across) < 0.4)
 
         met += [(v, "edge", int(e)) for e in np.flatnonzero(enters(edges).any(axis=(0, 2)))]
-        near = labelled[enters(texts).any(axis=1)]
+        near = labeled[enters(texts).any(axis=1)]
         met += [(v, "label", int(w)) for w in near if w != v]
     return met
 
@@ -168,8 +168,8 @@ def test_nothing_enters_the_strip_of_a_label_in_a_disc(tree):
     reach = np.zeros(tree.n_nodes)
     reach[: tree.n_observed] = np.random.default_rng(0).uniform(1.0, 10.0, tree.n_observed)
     placed = radial_layout(tree, reach=reach[: tree.n_observed])
-    in_centre = (tree.degrees[: tree.n_observed] > 0) & ~placed.has_slot[: tree.n_observed]
-    assert in_centre.sum() <= len(tree.roots)
+    in_center = (tree.degrees[: tree.n_observed] > 0) & ~placed.has_slot[: tree.n_observed]
+    assert in_center.sum() <= len(tree.roots)
     assert not placed.has_slot[tree.n_observed :].any()
     assert strips_entered(tree, placed, reach) == []
 

@@ -199,8 +199,8 @@ def test_groups_by_name_and_by_position():
     assert [len(part.get_offsets()) for part in by_name.observed] == [2, 2, 2]
     by_position = plot_tree(tree, groups=[1, 2, 1, 2, 1, 2])
     assert legend_of(by_position) == ["1", "2"]
-    colours = [part.get_facecolor()[0, :3] for part in by_position.observed]
-    assert colours == [pytest.approx(mpl.colors.to_rgb(colour)) for colour in PALETTE[:2]]
+    colors = [part.get_facecolor()[0, :3] for part in by_position.observed]
+    assert colors == [pytest.approx(mpl.colors.to_rgb(color)) for color in PALETTE[:2]]
 
 
 def test_no_legend_without_need():

@@ -1,7 +1,7 @@
-"""Packing the branches of a tree around a centre, without overlap.
+"""Packing the branches of a tree around a center, without overlap.
 
 The disc is cut into rings of one thickness, and of a subtree only its outline is kept: the smallest
-and the largest angle that it fills in every ring. Subtrees are turned towards each other until
+and the largest angle that it fills in every ring. Subtrees are turned toward each other until
 their outlines meet in some ring.
 
 Children come in order of growing subtrees and are added from the last. The largest hands its
@@ -110,7 +110,7 @@ def _add_leaf(low, high, span, at, end, turned, is_first, ring):
 
 @kernel()
 def _add_node(low, high, span, at, turned, angle, left, right, ring):
-    """Add an inner node and the band in which its edges turn towards its children."""
+    """Add an inner node and the band in which its edges turn toward its children."""
     inner, outer = int(at / ring), int(turned / ring)
     _cover(low, high, span, inner, outer, min(left, angle), EDGE, ring)
     _cover(low, high, span, inner, outer, max(right, angle), EDGE, ring)

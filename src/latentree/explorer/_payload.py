@@ -29,7 +29,7 @@ def payload(model: Model, title: str, data: Any = None, groups: Any = None) -> d
     model : GaussianTreeModel or DiscreteTreeModel
     title : str
     data : table, optional
-        Summarised per variable, see :func:`latentree.explorer._summary.summary`.
+        Summarized per variable, see :func:`latentree.explorer._summary.summary`.
     groups : mapping or sequence, optional
         As :func:`latentree.explorer.write_explorer` takes them.
     """

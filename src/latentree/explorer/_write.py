@@ -35,7 +35,7 @@ def write_explorer(
         Rows of the observed variables in any form that the model takes: the page then shows how
         each variable is distributed. Only counts go into the page, no rows.
     groups : mapping from names to groups, or one group an observed variable, optional
-        Colours the variables and adds a legend; variables left out are grey.
+        Colors the variables and adds a legend; variables left out are gray.
     title : str, optional
         What the page is called.
 

@@ -1,4 +1,4 @@
-"""Colours and markers for groups of variables."""
+"""Colors and markers for groups of variables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from latentree.tree import Tree, groups_by_node
 
-# Paul Tol's "muted" scheme: calm, and apart for every kind of colour vision.
+# Paul Tol's "muted" scheme: calm, and apart for every kind of color vision.
 PALETTE = (
     "#332288", "#44AA99", "#DDB94A", "#CC6677", "#117733",
     "#88CCEE", "#882255", "#999933", "#AA4499",
@@ -21,7 +21,7 @@ class Style(NamedTuple):
     """How the nodes of one group are drawn."""
 
     label: str | None
-    colour: str
+    color: str
     marker: str
 
 
@@ -35,7 +35,7 @@ class Grouping(NamedTuple):
 def group_observed(tree: Tree, groups: Any) -> Grouping:
     """Number the groups of the observed nodes in order of appearance, and give each a style.
 
-    More groups than colours go on with the next marker; variables without a group are grey.
+    More groups than colors go on with the next marker; variables without a group are gray.
     """
     if groups is None:
         return Grouping([0] * tree.n_observed, [Style(None, PLAIN, "o")])

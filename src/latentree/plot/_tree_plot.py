@@ -30,7 +30,7 @@ PAD = 6.0
 LEGEND_SIZE = 8.0
 
 MOST_LABELS = 1500
-"""More text than this is a grey haze, and takes seconds to draw."""
+"""More text than this is a gray haze, and takes seconds to draw."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class TreePlot:
         The observed nodes, one collection a group.
     hidden : PathCollection
     labels : dict
-        The text of every labelled node, by its name.
+        The text of every labeled node, by its name.
     legend : Legend or None
     """
 
@@ -85,10 +85,10 @@ def plot_tree(
         Where to draw: the picture and its legend fill it. A new figure of fitting size when left
         out. Label sizes suit the size that the axes have now.
     layout : {"auto", "radial", "layered"}
-        ``radial``: the middle of the tree in the centre, its branches all around. ``layered``: from
+        ``radial``: the middle of the tree in the center, its branches all around. ``layered``: from
         left to right, one row a variable. ``auto`` takes layers for up to 30 variables.
     groups : mapping from names to groups, or one group an observed variable, optional
-        Colours the variables and adds a legend; variables left out are grey.
+        Colors the variables and adds a legend; variables left out are gray.
     labels : bool
         Whether observed variables are named. Names shrink to fit; those for which there is truly no
         room are left out, inner nodes and strong edges last.
@@ -147,7 +147,7 @@ def _lay_out(
     tree: Tree, kind: str, grouping: Grouping, widths: FloatArray, ax: Axes | None
 ) -> TreeLayout:
     order_by = np.zeros(tree.n_nodes)
-    order_by[: tree.n_observed] = grouping.numbers  # neighbours of one colour side by side
+    order_by[: tree.n_observed] = grouping.numbers  # neighbors of one color side by side
     if kind == "layered":
         return layered_layout(tree, order_by)
     reach = widths[: tree.n_observed] / text.LINE + 1.0
@@ -280,7 +280,7 @@ def _dot(unit: float) -> float:
 
 
 def _gap(unit: float) -> float:
-    """From the centre of a node to its label."""
+    """From the center of a node to its label."""
     return 0.5 * _dot(unit) + 0.3 * text.font_size(unit)
 
 
@@ -293,11 +293,11 @@ def _draw_edges(
     collections = import_extra("matplotlib.collections", "plot")
     thickness = np.clip(drawn.dot / 4.0, 0.4, 1.0)
 
-    def lines(which: np.ndarray, colour: str, style: Any) -> LineCollection:
+    def lines(which: np.ndarray, color: str, style: Any) -> LineCollection:
         power = np.abs(strength[which])
         drawn_lines: LineCollection = collections.LineCollection(
             list(drawn.paths[which]),
-            colors=_shades(colour, power),
+            colors=_shades(color, power),
             linewidths=thickness * (0.45 + 2.0 * power),
             linestyles=style,
             capstyle="butt" if style != "solid" else "round",
@@ -310,11 +310,11 @@ def _draw_edges(
     return lines(~negative, EDGE, "solid"), lines(negative, NEGATIVE, (0, (2.5, 1.5)))
 
 
-def _shades(colour: str, power: FloatArray) -> FloatArray:
-    """The colour mixed with white, the weaker the paler; no transparency, so print is safe."""
+def _shades(color: str, power: FloatArray) -> FloatArray:
+    """The color mixed with white, the weaker the paler; no transparency, so print is safe."""
     to_rgb = import_extra("matplotlib.colors", "plot").to_rgb
     full = 0.35 + 0.65 * np.clip(power, 0.0, 1.0)[:, None]
-    return 1.0 - full * (1.0 - np.array(to_rgb(colour)))
+    return 1.0 - full * (1.0 - np.array(to_rgb(color)))
 
 
 def _draw_nodes(
@@ -330,7 +330,7 @@ def _draw_nodes(
     )  # fmt: skip
     observed = [
         ax.scatter(
-            x[:n][numbers == i], y[:n][numbers == i], s=drawn.dot**2, color=style.colour,
+            x[:n][numbers == i], y[:n][numbers == i], s=drawn.dot**2, color=style.color,
             marker=style.marker, linewidths=0, zorder=3,
         )
         for i, style in enumerate(grouping.styles)
@@ -388,7 +388,7 @@ def _by_importance(tree: Tree, drawn: _Drawn, strength: FloatArray) -> list[int]
     """Nodes in the order in which labels find their places.
 
     Leaves first as long as all of them have room, because they have but one place each; then
-    observed before hidden nodes, those with many neighbours, and those with the strongest edges.
+    observed before hidden nodes, those with many neighbors, and those with the strongest edges.
     """
     strongest = np.zeros(tree.n_nodes)
     for ends in tree.edges.T:
@@ -460,7 +460,7 @@ def _legend_entries(grouping: Grouping, any_negative: bool) -> list[Any]:
     lines = import_extra("matplotlib.lines", "plot")
     entries = [
         lines.Line2D(
-            [], [], linestyle="none", marker=style.marker, color=style.colour, markersize=5,
+            [], [], linestyle="none", marker=style.marker, color=style.color, markersize=5,
             markeredgewidth=0, label=text.shown(style.label),
         )
         for style in grouping.styles

@@ -1,7 +1,7 @@
 // What one node tells about every other: correlations or tables multiplied along the paths from
 // it, outward, each edge once.
 
-import { neighbours } from "./model.js";
+import { neighbors } from "./model.js";
 
 /**
  * Information in bits between a node and every other, and, for Gaussian models, their correlation;
@@ -16,7 +16,7 @@ function walkFrom(model, start, visit) {
   const waiting = [[start, -1]];
   for (let i = 0; i < waiting.length; i++) {
     const [v, from] = waiting[i];
-    for (const next of neighbours(model, v)) {
+    for (const next of neighbors(model, v)) {
       if (next === from) continue;
       visit(next, v);
       waiting.push([next, v]);
@@ -92,7 +92,7 @@ export function marginals(model) {
   return out;
 }
 
-/** P(to | from) of two neighbours, row by row; turned round by Bayes' rule where need be. */
+/** P(to | from) of two neighbors, row by row; turned round by Bayes' rule where need be. */
 export function edgeTable(model, from, to) {
   const { parent, states, tableStart, theta, stateStart } = model;
   if (parent[to] === from) return theta.subarray(tableStart[to], tableStart[to + 1]);

@@ -2,7 +2,7 @@
 // arrangement: every variable owns a slot, every node has a level from 0 in the middle of the tree
 // to 1 at the farthest leaf; slot and level become row and column, or angle and radius.
 
-import { childLists, neighbours, traversal } from "./model.js";
+import { childLists, neighbors, traversal } from "./model.js";
 
 const FAMILY_GAP = 0.6;
 const WIDEST_SLOT = 9;
@@ -101,7 +101,7 @@ function rootedInTheMiddle(model) {
   const waiting = Array.from(middle.values());
   while (waiting.length > 0) {
     const v = waiting.pop();
-    for (const next of neighbours(model, v)) {
+    for (const next of neighbors(model, v)) {
       if (next === up[v]) continue;
       up[next] = v;
       waiting.push(next);
@@ -145,7 +145,7 @@ export function layOut(model, tree, kind, folded, aspect) {
   return layout;
 }
 
-/** The edge between the two halves of a tree bends towards its middle, out of its ends' box. */
+/** The edge between the two halves of a tree bends toward its middle, out of its ends' box. */
 function bendRound(layout, middle, a, b) {
   const { x, y, kind } = layout;
   const turnA = kind === "radial" ? y[middle] : y[a];

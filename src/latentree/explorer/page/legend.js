@@ -1,4 +1,4 @@
-// What colours and lines mean.
+// What colors and lines mean.
 
 import { byId, element, nameOf } from "./dom.js";
 import { groupStyle, traceMarker } from "./scene.js";
@@ -40,33 +40,33 @@ function legendItem(view, what, text) {
   const ctx = canvas.getContext("2d");
   ctx.scale(2, 2);
   ctx.beginPath();
-  if (what === "negative") drawDashes(ctx, view.colours);
-  else if (what === "hidden") drawRing(ctx, 3.6, 1.3, view.colours.hidden);
-  else if (what === "given") drawRing(ctx, 5, 2.4, view.colours.accent);
-  else drawDot(ctx, what, view.colours);
+  if (what === "negative") drawDashes(ctx, view.colors);
+  else if (what === "hidden") drawRing(ctx, 3.6, 1.3, view.colors.hidden);
+  else if (what === "given") drawRing(ctx, 5, 2.4, view.colors.accent);
+  else drawDot(ctx, what, view.colors);
   return element("li", {}, canvas, element("span", {}, text));
 }
 
-function drawDashes(ctx, colours) {
+function drawDashes(ctx, colors) {
   ctx.setLineDash([4, 2.5]);
   ctx.moveTo(1, 7);
   ctx.lineTo(17, 7);
   ctx.lineWidth = 1.8;
-  ctx.strokeStyle = colours.negative[4];
+  ctx.strokeStyle = colors.negative[4];
   ctx.stroke();
 }
 
-function drawRing(ctx, radius, width, colour) {
+function drawRing(ctx, radius, width, color) {
   traceMarker(ctx, 0, 9, 7, radius);
   ctx.lineWidth = width;
-  ctx.strokeStyle = colour;
+  ctx.strokeStyle = color;
   ctx.stroke();
 }
 
-function drawDot(ctx, what, colours) {
+function drawDot(ctx, what, colors) {
   const isGroup = typeof what === "number";
-  const style = isGroup ? groupStyle(what, colours) : { colour: colours[what], marker: 0 };
+  const style = isGroup ? groupStyle(what, colors) : { color: colors[what], marker: 0 };
   traceMarker(ctx, style.marker, 9, 7, isGroup ? 4.5 : 6);
-  ctx.fillStyle = style.colour;
+  ctx.fillStyle = style.color;
   ctx.fill();
 }

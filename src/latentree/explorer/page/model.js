@@ -113,8 +113,8 @@ export function traversal({ parent, childStart, child }) {
   return order;
 }
 
-/** All neighbours of a node. */
-export function neighbours(model, v) {
+/** All neighbors of a node. */
+export function neighbors(model, v) {
   const around = Array.from(model.child.subarray(model.childStart[v], model.childStart[v + 1]));
   if (model.parent[v] >= 0) around.push(model.parent[v]);
   return around;

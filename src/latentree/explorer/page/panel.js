@@ -3,7 +3,7 @@
 import { bellChart, shareBar } from "./charts.js";
 import { byId, element, nameOf } from "./dom.js";
 import { edgeTable, influence } from "./influence.js";
-import { isHidden, neighbours } from "./model.js";
+import { isHidden, neighbors } from "./model.js";
 import { formatBits, formatNumber, formatPercent, formatSigned, parseNumber } from "./numbers.js";
 import { modelEdge } from "./scene.js";
 import { on, rename, select, setEvidence, toggleFold } from "./state.js";
@@ -95,7 +95,7 @@ export function spokenFor(state, v) {
   const { model, strengths } = state;
   const edge = (u) => (model.parent[u] === v ? u : v);
   const strength = (u) => Math.abs(strengths.signed[edge(u)]);
-  const around = neighbours(model, v).sort((a, b) => strength(b) - strength(a));
+  const around = neighbors(model, v).sort((a, b) => strength(b) - strength(a));
   const variables = around.filter((u) => !isHidden(model, u));
   const chosen = variables.length > 0 ? variables : around;
   const words = chosen.slice(0, 4).flatMap((u, i) => [i > 0 ? ", " : "", nameOf(model.names[u])]);
@@ -151,7 +151,7 @@ function nodeParts(state, view, v) {
     buttons(state, view, v),
     section("Distribution", ...distribution(state, v)),
     ...relatives(state, view, v),
-    section("Neighbours", neighbourList(state, view, v)),
+    section("Neighbors", neighborList(state, view, v)),
   ];
 }
 
@@ -386,7 +386,7 @@ function strengthTitle(model) {
   return model.isGaussian ? "correlation" : "Cramér’s V";
 }
 
-function neighbourList(state, view, v) {
+function neighborList(state, view, v) {
   const { tree, strengths } = state;
   const around = Array.from(tree.child.subarray(tree.childStart[v], tree.childStart[v + 1]));
   if (tree.parent[v] >= 0) around.push(tree.parent[v]);

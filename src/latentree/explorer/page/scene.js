@@ -35,17 +35,17 @@ export function edgeStrengthOf(state, v) {
   return state.strengths.drawn[modelEdge(state, v)];
 }
 
-export function drawScene(ctx, state, view, colours) {
+export function drawScene(ctx, state, view, colors) {
   const frame = frameOf(state, view);
   state.dot = frame.dot;
-  ctx.fillStyle = colours.paper;
+  ctx.fillStyle = colors.paper;
   ctx.fillRect(0, 0, view.width + 1, view.height + 1);
-  drawEdges(ctx, state, frame, colours);
-  drawChosenEdges(ctx, state, frame, colours);
-  drawHalos(ctx, state, frame, colours);
-  drawNodes(ctx, state, frame, colours);
-  drawMarks(ctx, state, frame, colours);
-  if (!state.unlabelled) drawLabels(ctx, state, frame, colours);
+  drawEdges(ctx, state, frame, colors);
+  drawChosenEdges(ctx, state, frame, colors);
+  drawHalos(ctx, state, frame, colors);
+  drawNodes(ctx, state, frame, colors);
+  drawMarks(ctx, state, frame, colors);
+  if (!state.unlabeled) drawLabels(ctx, state, frame, colors);
 }
 
 /** A view with what follows from it: its borders in units, the nodes in sight, their size. */
@@ -74,14 +74,14 @@ function frameOf(state, view) {
 
 // Edges ---------------------------------------------------------------------------------------
 
-function drawEdges(ctx, state, frame, colours) {
+function drawEdges(ctx, state, frame, colors) {
   const weight = clamp(frame.dot / 3.4, 0.35, 1.4);
   ctx.lineCap = "round";
   state.buckets.forEach((edges, bucket) => {
     if (edges.length === 0) return;
     const negative = bucket >= LEVELS;
     const power = ((bucket % LEVELS) + 0.5) / LEVELS;
-    ctx.strokeStyle = (negative ? colours.negative : colours.edge)[bucket % LEVELS];
+    ctx.strokeStyle = (negative ? colors.negative : colors.edge)[bucket % LEVELS];
     ctx.lineWidth = weight * (0.55 + 2.4 * power);
     ctx.setLineDash(negative ? [4.5 * weight + 1, 3 * weight + 1.5] : []);
     ctx.beginPath();
@@ -131,14 +131,14 @@ function traceEdge(ctx, state, frame, v) {
 }
 
 /** A glow along the edge that is selected or pointed at. */
-function drawChosenEdges(ctx, state, frame, colours) {
+function drawChosenEdges(ctx, state, frame, colors) {
   const { layout, hover, selection } = state;
   for (const one of [hover, selection]) {
     if (!one || !("edge" in one) || !layout.visible[one.edge]) continue;
     ctx.beginPath();
     traceEdge(ctx, state, frame, one.edge);
     ctx.lineWidth = one === selection ? 5 : 4;
-    ctx.strokeStyle = colours.glow;
+    ctx.strokeStyle = colors.glow;
     ctx.stroke();
   }
 }
@@ -163,17 +163,17 @@ function haloReach(scale) {
 }
 
 /** Discs behind the nodes that evidence has moved: the farther, the larger. */
-function drawHalos(ctx, state, frame, colours) {
+function drawHalos(ctx, state, frame, colors) {
   if (state.evidence.size === 0) return;
   const { layout, change, model, strengths } = state;
   const signed = (v) => (model.isGaussian || model.states[v] === 2 ? 1 : 0);
   const full = model.isGaussian ? 2 : 0.6;
-  for (const [sign, colour] of [
-    [1, colours.up],
-    [-1, colours.down],
-    [0, colours.moved],
+  for (const [sign, color] of [
+    [1, colors.up],
+    [-1, colors.down],
+    [0, colors.moved],
   ]) {
-    ctx.fillStyle = colour;
+    ctx.fillStyle = color;
     ctx.beginPath();
     for (const v of frame.nodes) {
       const power = Math.min(Math.abs(change[v]) / full, 1);
@@ -189,7 +189,7 @@ function drawHalos(ctx, state, frame, colours) {
   }
 }
 
-function drawNodes(ctx, state, frame, colours) {
+function drawNodes(ctx, state, frame, colors) {
   const { layout, model } = state;
   const { nodes } = frame;
   const hidden = [];
@@ -207,26 +207,26 @@ function drawNodes(ctx, state, frame, colours) {
   const small = 0.78 * frame.dot;
   ctx.beginPath();
   for (const v of hidden) traceMarker(ctx, 0, ...at(v), small);
-  ctx.fillStyle = colours.paper;
+  ctx.fillStyle = colors.paper;
   ctx.fill();
   ctx.lineWidth = clamp(0.36 * small, 0.5, 1.4);
-  ctx.strokeStyle = colours.hidden;
+  ctx.strokeStyle = colors.hidden;
   ctx.stroke();
   for (const [group, members] of byGroup) {
-    const style = groupStyle(group, colours);
+    const style = groupStyle(group, colors);
     ctx.beginPath();
     for (const v of members) traceMarker(ctx, style.marker, ...at(v), frame.dot);
-    ctx.fillStyle = style.colour;
+    ctx.fillStyle = style.color;
     ctx.fill();
   }
 }
 
-/** Colour and marker of a group; −1 is no group, −2 means that there are none at all. */
-export function groupStyle(group, colours) {
-  if (group === -2) return { colour: colours.plain, marker: 0 };
-  if (group === -1) return { colour: colours.ungrouped, marker: 0 };
-  const count = colours.groups.length;
-  return { colour: colours.groups[group % count], marker: Math.floor(group / count) % 4 };
+/** Color and marker of a group; −1 is no group, −2 means that there are none at all. */
+export function groupStyle(group, colors) {
+  if (group === -2) return { color: colors.plain, marker: 0 };
+  if (group === -1) return { color: colors.ungrouped, marker: 0 };
+  const count = colors.groups.length;
+  return { color: colors.groups[group % count], marker: Math.floor(group / count) % 4 };
 }
 
 /** Disc, square, triangle or diamond. */
@@ -253,10 +253,10 @@ export function traceMarker(ctx, marker, x, y, radius) {
 
 // Marks: folded branches, evidence, selection ---------------------------------------------------
 
-function drawMarks(ctx, state, frame, colours) {
+function drawMarks(ctx, state, frame, colors) {
   const { layout, folded, evidence, selection, hover } = state;
   const dot = Math.max(frame.dot, 2.5);
-  const ring = (v, radius, width, colour) => {
+  const ring = (v, radius, width, color) => {
     if (!layout.visible[v]) return;
     const x = layout.x[v] * frame.scale + frame.dx;
     const y = layout.y[v] * frame.scale + frame.dy;
@@ -264,13 +264,13 @@ function drawMarks(ctx, state, frame, colours) {
     ctx.moveTo(x + radius, y);
     ctx.arc(x, y, radius, 0, 2 * Math.PI);
     ctx.lineWidth = width;
-    ctx.strokeStyle = colour;
+    ctx.strokeStyle = color;
     ctx.stroke();
   };
-  for (const v of frame.nodes) if (folded[v]) ring(v, dot + 2, 2, colours.hidden);
-  for (const v of evidence.keys()) ring(v, dot + 2.5, 2.4, colours.accent);
-  if (hover && "node" in hover) ring(hover.node, dot + 3, 1, colours.ink);
-  if (selection && "node" in selection) ring(selection.node, dot + 4, 1.6, colours.ink);
+  for (const v of frame.nodes) if (folded[v]) ring(v, dot + 2, 2, colors.hidden);
+  for (const v of evidence.keys()) ring(v, dot + 2.5, 2.4, colors.accent);
+  if (hover && "node" in hover) ring(hover.node, dot + 3, 1, colors.ink);
+  if (selection && "node" in selection) ring(selection.node, dot + 4, 1.6, colors.ink);
 }
 
 // Labels --------------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ export function labelWidth(ctx, state, v) {
 }
 
 /** Write the labels that have room, the most important first. */
-function drawLabels(ctx, state, frame, colours) {
+function drawLabels(ctx, state, frame, colors) {
   const size = fontSize(frame.scale);
   const roomy = frame.scale >= ROOMY;
   const crowded = frame.nodes.length > CROWD;
@@ -320,7 +320,7 @@ function drawLabels(ctx, state, frame, colours) {
     const certain = urgent || (roomy && isLeaf(state, v));
     if (!certain && !grid.isFree(spot)) continue;
     grid.fill(spot);
-    write(ctx, state, v, spot, hidden, urgent, colours);
+    write(ctx, state, v, spot, hidden, urgent, colors);
     written++;
   }
 }
@@ -385,7 +385,7 @@ function spotFor(state, frame, v, width, font) {
   return { ...start, angle, flipped, width, font };
 }
 
-function write(ctx, state, v, spot, hidden, urgent, colours) {
+function write(ctx, state, v, spot, hidden, urgent, colors) {
   const more = state.folded[v] ? ` +${state.tree.size[v] - 1}` : "";
   const text = labelOf(state.model.names[v]) + more;
   ctx.save();
@@ -396,10 +396,10 @@ function write(ctx, state, v, spot, hidden, urgent, colours) {
   ctx.font = `${hidden ? "italic " : ""}${urgent ? "600 " : ""}${spot.font.toFixed(1)}px ${FONT}`;
   if (urgent || !isLeaf(state, v)) {
     ctx.lineWidth = 3; // a rim, where edges may run below the text
-    ctx.strokeStyle = colours.paper;
+    ctx.strokeStyle = colors.paper;
     ctx.strokeText(text, 0, 0);
   }
-  ctx.fillStyle = hidden ? colours.hiddenInk : colours.ink;
+  ctx.fillStyle = hidden ? colors.hiddenInk : colors.ink;
   ctx.fillText(text, 0, 0);
   ctx.restore();
 }

@@ -11,8 +11,8 @@ const MARGIN = 22;
 const MEASURED = 600; // nodes up to which labels count for the size of the whole
 const CLICK = 5; // pixels that a click may move
 
-/** Colours as the style sheet has them for the theme in use. */
-export function readColours() {
+/** Colors as the style sheet has them for the theme in use. */
+export function readColors() {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(name).trim();
   const shades = (name) =>
@@ -35,11 +35,11 @@ export function readColours() {
   };
 }
 
-/** The weaker an edge, the nearer its colour to the paper's; no transparency, so print is safe. */
-function mixed(colour, paper, level) {
+/** The weaker an edge, the nearer its color to the paper's; no transparency, so print is safe. */
+function mixed(color, paper, level) {
   const share = 0.36 + (0.64 * level) / 5;
   const parts = (text) => [1, 3, 5].map((i) => Number.parseInt(text.slice(i, i + 2), 16));
-  const [a, b] = [parts(colour), parts(paper)];
+  const [a, b] = [parts(color), parts(paper)];
   return `rgb(${a.map((value, i) => Math.round(share * value + (1 - share) * b[i])).join(", ")})`;
 }
 
@@ -48,7 +48,7 @@ export class View {
     this.state = state;
     this.canvas = canvas;
     this.ctx = canvas.getContext("2d", { alpha: false });
-    this.colours = readColours();
+    this.colors = readColors();
     this.x = 0;
     this.y = 0;
     this.scale = 10;
@@ -98,7 +98,7 @@ export class View {
 
   draw() {
     this.ctx.setTransform(this.ratio ?? 1, 0, 0, this.ratio ?? 1, 0, 0);
-    drawScene(this.ctx, this.state, this, this.colours);
+    drawScene(this.ctx, this.state, this, this.colors);
     emit(this.state, "view");
   }
 
