@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from latentree import Tree, simulate
+from latentree._kernels import plot as packing
 from latentree.plot import layered_layout, radial_layout
 
 LAYOUTS = [radial_layout, layered_layout]
@@ -218,3 +219,23 @@ def test_components_do_not_overlap():
     high = np.array([box.max(axis=0) for box in boxes])
     meet = (low[:, None] < high + 0.5).all(axis=2) & (low < high[:, None] + 0.5).all(axis=2)
     assert (meet == np.eye(5, dtype=bool)).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_compiled_packing_is_the_same(seed, monkeypatch):
+    tree = simulate.random_latent_tree(60, seed, inner_share=0.4)
+    plain = radial_layout(tree)
+    monkeypatch.setattr(packing, "pack", packing.compiled_pack)
+    monkeypatch.setattr(packing, "visits", packing.compiled_visits)
+    compiled = radial_layout(tree)
+    assert compiled.position == pytest.approx(plain.position, abs=1e-9)
+    assert compiled.angle == pytest.approx(plain.angle, abs=1e-9)
+
+
+@each_tree
+@each_layout
+def test_every_node_leads_to_the_middle(tree, layout):
+    parent = layout(tree).parent
+    edges = {frozenset(edge) for edge in tree.edges.tolist()}
+    assert {frozenset((v, p)) for v, p in enumerate(parent.tolist()) if p >= 0} == edges
+    assert (parent < 0).sum() == len(tree.roots)

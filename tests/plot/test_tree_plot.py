@@ -14,9 +14,8 @@ import matplotlib.pyplot as plt
 
 from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, simulate
 from latentree.errors import DataError, MissingExtraError, ModelError
-from latentree.plot import plot_tree
+from latentree.plot import edge_strengths, plot_tree
 from latentree.plot._groups import PALETTE
-from latentree.plot._strength import edge_strengths
 
 STAR = Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
 

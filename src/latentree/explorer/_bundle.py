@@ -21,7 +21,6 @@ SCRIPTS = (
     "model.js",
     "inference.js",
     "influence.js",
-    "strength.js",
     "layout.js",
     "scene.js",
     "svg.js",

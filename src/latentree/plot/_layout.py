@@ -33,8 +33,8 @@ FAMILY_GAP = 0.6
 HEAVY = 0.4
 """A branch with this share of the variables makes the middle of the tree an edge, not a node."""
 
-CURVE_POINTS = 44
-"""Points on the curved part of an edge."""
+CURVE_POINTS = 48
+"""Points on the curved part of an edge; the last segment of its path is straight."""
 
 SHORTEST_STEP = 1.2
 """Between a node and its child in a disc, in units."""
@@ -44,6 +44,9 @@ CHAIN_STEP = 0.06
 
 MOST_RINGS = 2000
 """A disc is packed in rings of half a unit, or in so many."""
+
+UNCOMPILED = 1000
+"""Up to so many nodes a disc is packed without compiling: 0.5 s, where compiling takes 6 s."""
 
 CENTER = 0.1
 """Share of a disc's radius that is kept free around its center."""
@@ -72,6 +75,15 @@ class TreeLayout:
         enters. Hidden nodes have none, nor has a node in the center of a disc.
     paths : array of shape (n_edges, n_points, 2)
         The edges of ``tree.edges`` as polylines.
+    parent : array of int, shape (n_nodes,)
+        The neighbor of each node on the way to the middle of the tree, −1 in the middle. Where the
+        middle is on an edge, one end of it counts as the middle.
+
+    Examples
+    --------
+    >>> from latentree import simulate
+    >>> layered_layout(simulate.latent_class(3)).parent.tolist()
+    [3, 3, 3, -1]
     """
 
     kind: Literal["radial", "layered"]
@@ -79,6 +91,7 @@ class TreeLayout:
     angle: FloatArray
     has_slot: BoolArray
     paths: FloatArray
+    parent: IntArray
 
 
 class _Arrangement(NamedTuple):
@@ -110,6 +123,20 @@ def radial_layout(
         How far the label of an observed node reaches from the node, in units.
     aspect : float
         Width to height of the picture that the components of a forest are packed for.
+
+    Returns
+    -------
+    TreeLayout
+        In units of the width of a label's strip, y upward.
+
+    Examples
+    --------
+    >>> from latentree import simulate
+    >>> placed = radial_layout(simulate.latent_class(3))
+    >>> placed.position[3].tolist()
+    [0.0, 0.0]
+    >>> placed.position[:3].round(2).tolist()
+    [[-0.75, 1.3], [-0.75, -1.3], [1.5, 0.0]]
     """
     labels = np.broadcast_to(np.asarray(reach, np.float64), tree.n_observed)
     placed, radius = _arrange_in_discs(tree, order_by, labels)
@@ -137,6 +164,7 @@ def radial_layout(
         angle[:n],
         placed.has_slot[:n],
         paths + shift[component],
+        _toward_the_middle(placed.parent, n),
     )
 
 
@@ -148,6 +176,17 @@ def layered_layout(tree: Tree, order_by: ArrayLike | None = None) -> TreeLayout:
     tree : Tree
     order_by : array of shape (n_nodes,), optional
         Leaves with the same neighbor are sorted by this, then by number.
+
+    Returns
+    -------
+    TreeLayout
+        x is the level from 0 in the middle to 1 at the farthest leaf, y counts rows downward.
+
+    Examples
+    --------
+    >>> from latentree import simulate
+    >>> layered_layout(simulate.latent_class(3)).position.tolist()
+    [[1.0, -0.5], [1.0, -1.5], [1.0, -2.5], [0.0, -1.5]]
     """
     placed = _arrange_in_rows(tree, order_by)
     top = np.cumsum(placed.width + 1.0) - placed.width - 1.0
@@ -162,6 +201,7 @@ def layered_layout(tree: Tree, order_by: ArrayLike | None = None) -> TreeLayout:
         np.zeros(n),
         placed.has_slot[:n],
         to_plane(*_edge_curves(tree, placed, None)),
+        _toward_the_middle(placed.parent, n),
     )
 
 
@@ -247,13 +287,16 @@ class _Disc(NamedTuple):
     def pack(self, root: int, least: float, slot: FloatArray) -> float:
         """Return the smallest radius, but no less than asked, and write the component's slots."""
         hung, full = self.hung, 2 * np.pi
-        visited = packing.visits(root, hung.starts, hung.children)
+        visits, pack = packing.compiled_visits, packing.compiled_pack
+        if hung.parent.size <= UNCOMPILED:
+            visits, pack = packing.visits, packing.pack
+        visited = visits(root, hung.starts, hung.children)
         place, middle = np.empty(self.level.size), np.empty(self.level.size)
         longest = float(self.label[visited].max())
 
         def filled(radius: float) -> float:
             ring = max(0.5, (radius + longest) / MOST_RINGS)
-            angle: float = packing.pack(
+            angle: float = pack(
                 visited, hung.parent, hung.starts, hung.children, self.level, self.nearest,
                 self.label, radius, ring, place, middle,
             )  # fmt: skip
@@ -303,6 +346,15 @@ def _rooted_in_the_middle(tree: Tree) -> IntArray:
     new = parent.size + np.arange(len(ends))
     parent[ends[:, 0]] = parent[ends[:, 1]] = new
     return np.concatenate([parent, np.full(len(ends), -1, np.int64)])
+
+
+def _toward_the_middle(parent: IntArray, n_nodes: int) -> IntArray:
+    """Parents among the tree's own nodes: of two halves one hangs from the other."""
+    own = parent[:n_nodes].copy()
+    halves = np.flatnonzero(own >= n_nodes)
+    first, second = halves[np.argsort(own[halves], kind="stable")].reshape(-1, 2).T
+    own[first], own[second] = -1, first
+    return own
 
 
 def _observed_below(tree: Tree) -> tuple[FloatArray, FloatArray]:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from latentree.errors import DataError, import_extra
+from latentree.models import Scored, edge_strengths, tree_of
 from latentree.plot import _labels as text
 from latentree.plot._groups import Grouping, group_observed
 from latentree.plot._layout import TreeLayout, layered_layout, radial_layout
-from latentree.plot._strength import Drawable, edge_strengths, tree_of
 from latentree.tree import Tree
 from latentree.typing import FloatArray
 
@@ -60,7 +60,7 @@ class TreePlot:
 
 
 def plot_tree(
-    model: Drawable,
+    model: Scored,
     ax: Axes | None = None,
     *,
     layout: Literal["auto", "radial", "layered"] = "auto",

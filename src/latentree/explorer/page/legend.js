@@ -1,7 +1,7 @@
 // What colors and lines mean.
 
 import { byId, element, nameOf } from "./dom.js";
-import { groupStyle, traceMarker } from "./scene.js";
+import { groupColor, traceMarker } from "./scene.js";
 import { on } from "./state.js";
 
 export function createLegend(state, view) {
@@ -16,10 +16,7 @@ export function createLegend(state, view) {
 }
 
 function nodeEntries({ model, strengths }) {
-  const entries = model.groups.map((name, group) => [group, nameOf(name)]);
-  const some = entries.length > 0;
-  if (!some) entries.push([-2, "variable"]);
-  else if (model.group.subarray(0, model.observed).includes(-1)) entries.push([-1, "no group"]);
+  const entries = model.groups.map((style) => [style, nameOf(style.label ?? "variable")]);
   if (model.size > model.observed) entries.push(["hidden", "hidden variable"]);
   if (strengths.anyNegative) entries.push(["negative", "negative"]);
   return entries;
@@ -57,16 +54,15 @@ function drawDashes(ctx, colors) {
 }
 
 function drawRing(ctx, radius, width, color) {
-  traceMarker(ctx, 0, 9, 7, radius);
+  traceMarker(ctx, "o", 9, 7, radius);
   ctx.lineWidth = width;
   ctx.strokeStyle = color;
   ctx.stroke();
 }
 
 function drawDot(ctx, what, colors) {
-  const isGroup = typeof what === "number";
-  const style = isGroup ? groupStyle(what, colors) : { color: colors[what], marker: 0 };
-  traceMarker(ctx, style.marker, 9, 7, isGroup ? 4.5 : 6);
-  ctx.fillStyle = style.color;
+  const isGroup = typeof what === "object";
+  traceMarker(ctx, isGroup ? what.marker : "o", 9, 7, isGroup ? 4.5 : 6);
+  ctx.fillStyle = isGroup ? groupColor(what, colors) : colors[what];
   ctx.fill();
 }

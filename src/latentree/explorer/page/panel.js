@@ -3,7 +3,7 @@
 import { bellChart, shareBar } from "./charts.js";
 import { byId, element, nameOf } from "./dom.js";
 import { edgeTable, influence } from "./influence.js";
-import { isHidden, neighbors } from "./model.js";
+import { groupText, isHidden, neighbors } from "./model.js";
 import { formatBits, formatNumber, formatPercent, formatSigned, parseNumber } from "./numbers.js";
 import { modelEdge } from "./scene.js";
 import { on, rename, select, setEvidence, toggleFold } from "./state.js";
@@ -143,9 +143,12 @@ export function goButton(state, view, v) {
 function nodeParts(state, view, v) {
   const { model } = state;
   const hidden = isHidden(model, v);
-  const group = model.group[v] >= 0 ? ` · ${model.groups[model.group[v]]}` : "";
   return [
-    element("p", { class: "kind" }, hidden ? "Hidden variable" : `Variable${group}`),
+    element(
+      "p",
+      { class: "kind" },
+      hidden ? "Hidden variable" : `Variable${groupText(model, v, " · ")}`,
+    ),
     hidden ? nameField(state, v) : element("h2", {}, nameOf(model.names[v])),
     state.strengths.turned[v] < 0 ? element("p", { class: "quiet" }, TURNED) : null,
     buttons(state, view, v),
