@@ -12,9 +12,9 @@ import pytest
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, simulate
+from latentree import GaussianTreeModel, Tree, simulate
 from latentree.errors import DataError, MissingExtraError, ModelError
-from latentree.plot import edge_strengths, plot_tree
+from latentree.plot import plot_tree
 from latentree.plot._groups import PALETTE
 
 STAR = Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
@@ -226,11 +226,6 @@ def test_wrong_groups_are_named():
 # Strengths and signs ----------------------------------------------------------------------------
 
 
-def test_strengths_of_a_tree():
-    tree = STAR.with_lengths([0.0, 1.0, 2.0, 0.0])
-    assert edge_strengths(tree) == pytest.approx([1.0, np.exp(-1), np.exp(-2), 0.0])
-
-
 def test_signs_of_a_gaussian_model():
     model = GaussianTreeModel(STAR, [0.8, 0.5, -0.5, 0])
     plot = plot_tree(model)
@@ -238,46 +233,6 @@ def test_signs_of_a_gaussian_model():
     assert len(plot.negative_edges.get_paths()) == 1
     assert legend_of(plot) == ["negative"]
     assert plot.edges.get_linewidths()[0] > plot.edges.get_linewidths()[1]
-
-
-def test_the_sign_of_a_hidden_variable_is_free():
-    rng = np.random.default_rng(0)
-    tree = simulate.random_latent_tree(9, 2)
-    rho = simulate.random_gaussian_model(tree, rng, negative_share=0.5).correlations
-    shown = edge_strengths(GaussianTreeModel(tree, rho))
-    assert np.abs(shown) == pytest.approx(np.abs(rho))
-    # By definition: the least weight on negative edges over all signs of the hidden nodes.
-    least = np.inf
-    for bits in range(2**tree.n_hidden):
-        sign = np.ones(tree.n_nodes)
-        sign[tree.n_observed :] = 1 - 2 * (bits >> np.arange(tree.n_hidden) & 1)
-        flipped = rho * sign * np.where(tree.parent < 0, 1, sign[tree.parent])
-        least = min(least, -flipped[flipped < 0].sum())
-    assert -shown[shown < 0].sum() == pytest.approx(least)
-    # The product of signs between observed nodes is what the data shows; it stays.
-    before = GaussianTreeModel(tree, rho).correlation()
-    assert GaussianTreeModel(tree, shown).correlation() == pytest.approx(before)
-
-
-def test_signs_of_a_binary_model():
-    same, other = [[0.9, 0.1], [0.1, 0.9]], [[0.2, 0.8], [0.8, 0.2]]
-    model = DiscreteTreeModel(STAR, [same, same, other, [0.5, 0.5]])
-    assert edge_strengths(model) == pytest.approx([0.8, 0.8, -0.6, 0.0])
-
-
-def test_strengths_of_other_tables():
-    # Two states determine three in part: V is the correlation ratio here.
-    copy = np.eye(3)
-    half = [[1, 0], [1, 0], [0, 1]]
-    nothing = [[0.3, 0.7]] * 3
-    model = DiscreteTreeModel(STAR, [copy, half, nothing, np.full(3, 1 / 3)])
-    assert edge_strengths(model) == pytest.approx([1.0, 1.0, 0.0, 0.0], abs=1e-6)
-    rng = np.random.default_rng(0)
-    random = simulate.random_discrete_model(STAR, [2, 3, 4, 3], rng)
-    joint = random.joint("h1", "b")
-    expected = joint.sum(1)[:, None] * joint.sum(0)
-    chi2 = ((joint - expected) ** 2 / expected).sum()  # Pearson's own form
-    assert edge_strengths(random)[1] == pytest.approx(np.sqrt(chi2 / 2))
 
 
 # Everything else --------------------------------------------------------------------------------

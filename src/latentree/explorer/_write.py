@@ -39,6 +39,17 @@ def write_explorer(
     title : str, optional
         What the page is called.
 
+    Returns
+    -------
+    None
+
+    Raises
+    ------
+    ModelError
+        If ``model`` is a tree without parameters, or no model at all.
+    DataError
+        If ``data`` or ``groups`` do not fit the variables of the model.
+
     Examples
     --------
     >>> import tempfile

@@ -59,8 +59,7 @@ def edge_strengths(model: Scored) -> FloatArray:
 
     References
     ----------
-    H. Cramér, "Mathematical Methods of Statistics", Princeton University Press (1946), section
-    21.9.
+    H. Cramér, "Mathematical Methods of Statistics", Princeton University Press (1946), p. 282.
 
     Examples
     --------
@@ -70,7 +69,7 @@ def edge_strengths(model: Scored) -> FloatArray:
     [0.9, 0.8, -0.5, 0.0]
     """
     tree, sign = tree_of(model), orientation(model)
-    return _signed(model) * sign * np.where(tree.parent < 0, 1.0, sign[tree.parent])
+    return np.where(tree.parent < 0, 0.0, _signed(model) * sign * sign[tree.parent])
 
 
 def orientation(model: Scored) -> FloatArray:

@@ -287,9 +287,9 @@ class _Disc(NamedTuple):
     def pack(self, root: int, least: float, slot: FloatArray) -> float:
         """Return the smallest radius, but no less than asked, and write the component's slots."""
         hung, full = self.hung, 2 * np.pi
-        visits, pack = packing.compiled_visits, packing.compiled_pack
-        if hung.parent.size <= UNCOMPILED:
-            visits, pack = packing.visits, packing.pack
+        is_small = hung.parent.size <= UNCOMPILED
+        visits: Any = packing.visits if is_small else packing.compiled_visits
+        pack: Any = packing.pack if is_small else packing.compiled_pack
         visited = visits(root, hung.starts, hung.children)
         place, middle = np.empty(self.level.size), np.empty(self.level.size)
         longest = float(self.label[visited].max())

@@ -48,6 +48,16 @@ class TreePlot:
     labels : dict
         The text of every labeled node, by its name.
     legend : Legend or None
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from latentree import simulate
+    >>> plot = plot_tree(simulate.double_star(8))
+    >>> plot.labels["x0"].set_color("red")
+    >>> plot.legend is None
+    True
     """
 
     ax: Axes
@@ -102,10 +112,21 @@ def plot_tree(
     TreePlot
         The axes and everything drawn on them.
 
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed: ``pip install 'latentree[plot]'``.
+
     Examples
     --------
+    >>> import io
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
     >>> from latentree import simulate
-    >>> plot_tree(simulate.double_star(40)).ax.figure.savefig("tree.pdf")  # doctest: +SKIP
+    >>> plot = plot_tree(simulate.double_star(8), groups=[0, 0, 0, 0, 1, 1, 1, 1])
+    >>> sorted(plot.labels)
+    ['x0', 'x1', 'x2', 'x3', 'x4', 'x5', 'x6', 'x7']
+    >>> plot.ax.figure.savefig(io.BytesIO(), format="pdf")
     """
     plt = import_extra("matplotlib.pyplot", "plot")
     tree = tree_of(model)

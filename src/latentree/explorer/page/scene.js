@@ -96,11 +96,12 @@ function traceEdge(ctx, layout, frame, v) {
   if (!edgeMeets(layout, v, frame)) return;
   const { points, starts, boxes } = layout;
   const { scale, dx, dy } = frame;
-  const span = boxes[4 * v + 2] - boxes[4 * v] + boxes[4 * v + 3] - boxes[4 * v + 1];
+  const wide = (boxes[4 * v + 2] - boxes[4 * v]) * scale;
+  const tall = (boxes[4 * v + 3] - boxes[4 * v + 1]) * scale;
   const last = 2 * starts[v + 1] - 2;
   let i = 2 * starts[v];
   ctx.moveTo(points[i] * scale + dx, points[i + 1] * scale + dy);
-  if (span * scale < 9) {
+  if (wide + tall < 9 || Math.min(wide, tall) < 1) {
     ctx.lineTo(points[last] * scale + dx, points[last + 1] * scale + dy); // no bend is seen
     return;
   }
