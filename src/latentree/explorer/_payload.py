@@ -13,12 +13,14 @@ from latentree.data import as_table
 from latentree.explorer._packed import packed
 from latentree.explorer._picture import picture
 from latentree.explorer._summary import summary
-from latentree.models import DiscreteTreeModel, GaussianTreeModel, edge_strengths, orientation
-from latentree.plot import Grouping, group_observed
-
-Model = GaussianTreeModel | DiscreteTreeModel
-
-VERSION = 2
+from latentree.models import (
+    DiscreteTreeModel,
+    GaussianTreeModel,
+    Model,
+    edge_strengths,
+    orientation,
+)
+from latentree.plot import VariableGroups, group_observed
 
 
 def payload(model: Model, title: str, data: Any = None, groups: Any = None) -> dict[str, Any]:
@@ -35,8 +37,6 @@ def payload(model: Model, title: str, data: Any = None, groups: Any = None) -> d
     """
     tree, grouping = model.tree, group_observed(model.tree, groups)
     content: dict[str, Any] = {
-        "format": "latentree explorer",
-        "version": VERSION,
         "title": title,
         "family": model.schema.family,
         "observed": tree.n_observed,
@@ -84,7 +84,7 @@ def _literal(label: Hashable) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _groups(grouping: Grouping) -> dict[str, Any]:
+def _groups(grouping: VariableGroups) -> dict[str, Any]:
     """The style of each group, and the number of every variable's group."""
     return {
         "styles": [style._asdict() for style in grouping.styles],

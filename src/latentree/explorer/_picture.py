@@ -1,4 +1,4 @@
-"""The picture of a tree as the page draws it: positions of the nodes and polylines of the edges."""
+"""The picture of a tree as the page draws it: positions of nodes and curves of edges."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from latentree.explorer._packed import packed
-from latentree.plot import Grouping, TreeLayout, layered_layout, radial_layout
+from latentree.plot import TreeLayout, VariableGroups, layered_layout, radial_layout
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
@@ -24,7 +24,7 @@ PIECES = (1, 2, 3, 4, 6, 8, 12, 24)
 """Numbers of parabolas that are tried in turn; each divides half the steps of a path."""
 
 
-def picture(tree: Tree, grouping: Grouping) -> dict[str, Any]:
+def picture(tree: Tree, grouping: VariableGroups) -> dict[str, Any]:
     """Return both layouts of a tree, in rows of text with y downward.
 
     ``parent`` is the neighbor of every node toward the middle of the tree. Of each layout there

@@ -68,10 +68,5 @@ def write_explorer(
             f"expected a tree model, got {type(model).__name__}: "
             "fit_parameters(tree, X) makes one of a tree"
         )
-    name = _title(model) if title is None else title
+    name = f"Latent tree of {model.tree.n_observed} variables" if title is None else title
     write_bytes(path, page(payload(model, name, data, groups), name).encode())
-
-
-def _title(model: GaussianTreeModel | DiscreteTreeModel) -> str:
-    tree = model.tree
-    return f"Latent tree of {tree.n_observed} variables"

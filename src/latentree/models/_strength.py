@@ -6,11 +6,12 @@ import numpy as np
 
 from latentree.errors import ModelError
 from latentree.models._discrete import DiscreteTreeModel
+from latentree.models._encode import Model
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.tree import Tree
 from latentree.typing import FloatArray
 
-Scored = Tree | GaussianTreeModel | DiscreteTreeModel
+Scored = Tree | Model
 
 _WEAKEST = 1e-300
 """Strengths below this count as this, so that their logarithms are finite."""

@@ -46,7 +46,7 @@ class GroupStyle(NamedTuple):
     marker: str
 
 
-class Grouping(NamedTuple):
+class VariableGroups(NamedTuple):
     """Groups of the observed nodes.
 
     Attributes
@@ -67,7 +67,7 @@ class Grouping(NamedTuple):
     styles: list[GroupStyle]
 
 
-def group_observed(tree: Tree, groups: Any) -> Grouping:
+def group_observed(tree: Tree, groups: Any) -> VariableGroups:
     """Number the groups of the observed nodes in order of appearance, and give each a style.
 
     More groups than colors go on with the next marker; variables without a group are gray.
@@ -80,7 +80,7 @@ def group_observed(tree: Tree, groups: Any) -> Grouping:
 
     Returns
     -------
-    Grouping
+    VariableGroups
 
     Examples
     --------
@@ -92,7 +92,7 @@ def group_observed(tree: Tree, groups: Any) -> Grouping:
     ['banks', 'no group']
     """
     if groups is None:
-        return Grouping([0] * tree.n_observed, [GroupStyle(None, PLAIN, DARK_PLAIN, "o")])
+        return VariableGroups([0] * tree.n_observed, [GroupStyle(None, PLAIN, DARK_PLAIN, "o")])
     given = groups_by_node(tree, groups)
     names = list(dict.fromkeys(group for group in given if group is not None))
     styles = [_style(str(name), i) for i, name in enumerate(names)]
@@ -100,7 +100,7 @@ def group_observed(tree: Tree, groups: Any) -> Grouping:
     if None in given:
         number[None] = len(styles)
         styles.append(GroupStyle("no group", UNGROUPED, DARK_UNGROUPED, "o"))
-    return Grouping([number[group] for group in given], styles)
+    return VariableGroups([number[group] for group in given], styles)
 
 
 def _style(name: str, i: int) -> GroupStyle:

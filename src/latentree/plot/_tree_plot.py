@@ -11,7 +11,7 @@ import numpy as np
 from latentree.errors import DataError, import_extra
 from latentree.models import Scored, edge_strengths, tree_of
 from latentree.plot import _labels as text
-from latentree.plot._groups import Grouping, group_observed
+from latentree.plot._groups import VariableGroups, group_observed
 from latentree.plot._layout import TreeLayout, layered_layout, radial_layout
 from latentree.tree import Tree
 from latentree.typing import FloatArray
@@ -165,7 +165,7 @@ def _of_edges(tree: Tree, by_node: FloatArray) -> FloatArray:
 
 
 def _lay_out(
-    tree: Tree, kind: str, grouping: Grouping, widths: FloatArray, ax: Axes | None
+    tree: Tree, kind: str, grouping: VariableGroups, widths: FloatArray, ax: Axes | None
 ) -> TreeLayout:
     order_by = np.zeros(tree.n_nodes)
     order_by[: tree.n_observed] = grouping.numbers  # neighbors of one color side by side
@@ -339,7 +339,7 @@ def _shades(color: str, power: FloatArray) -> FloatArray:
 
 
 def _draw_nodes(
-    ax: Axes, tree: Tree, drawn: _Drawn, grouping: Grouping
+    ax: Axes, tree: Tree, drawn: _Drawn, grouping: VariableGroups
 ) -> tuple[list[PathCollection], PathCollection]:
     n = tree.n_observed
     numbers = np.array(grouping.numbers)
@@ -477,7 +477,7 @@ def _write(ax: Axes, tree: Tree, drawn: _Drawn, v: int, name: str, spot: _Spot) 
 # Legend and frame -------------------------------------------------------------------------------
 
 
-def _legend_entries(grouping: Grouping, any_negative: bool) -> list[Any]:
+def _legend_entries(grouping: VariableGroups, any_negative: bool) -> list[Any]:
     lines = import_extra("matplotlib.lines", "plot")
     entries = [
         lines.Line2D(
