@@ -11,6 +11,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ OPTIONS = (
     "--force-prefers-reduced-motion",
     "--force-device-scale-factor=1",
 )
+PATIENCE = 300.0
+"""Seconds after which something that should happen counts as not happening; no test times it."""
+
 KEYS = {
     "Enter": "\ue007", "Escape": "\ue00c", "Right": "\ue014", "Left": "\ue012", "Up": "\ue013",
     "Down": "\ue015", "Backspace": "\ue003", "Tab": "\ue004",
@@ -41,6 +45,15 @@ def missing() -> str:
     if not any(map(shutil.which, BROWSERS)):
         return "no chromium is installed (Debian: apt-get install chromium)"
     return ""
+
+
+def patiently(test: Callable[[], Any], what: str) -> Any:
+    """Wait until a test returns something true, and return that."""
+    end = time.monotonic() + PATIENCE
+    while not (found := test()):
+        assert time.monotonic() < end, f"waited {PATIENCE:.0f} s for: {what}"
+        time.sleep(0.05)
+    return found
 
 
 class BrowserError(RuntimeError):
@@ -81,20 +94,23 @@ class Browser:
         wanted = {
             "alwaysMatch": {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
         }
-        for _ in range(100):
-            with contextlib.suppress(OSError):
-                if self._call("GET", "/status")["ready"]:
-                    break
-            time.sleep(0.1)
+        patiently(self._is_ready, "chromedriver is ready")
         found = self._call("POST", "/session", {"capabilities": wanted})
         self.session = f"/session/{found['sessionId']}"
+        limit = round(1000 * PATIENCE)
+        self._call("POST", f"{self.session}/timeouts", {"script": limit, "pageLoad": limit})
+
+    def _is_ready(self) -> bool:
+        with contextlib.suppress(OSError):
+            return bool(self._call("GET", "/status")["ready"])
+        return False
 
     def close(self) -> None:
         if self.session:
             with contextlib.suppress(OSError, BrowserError):
                 self._call("DELETE", self.session)
         self.driver.terminate()
-        self.driver.wait(10)
+        self.driver.wait(PATIENCE)
 
     def _call(self, method: str, path: str, body: Any = None) -> Any:
         data = None if method != "POST" else json.dumps(body or {}).encode()
@@ -103,7 +119,7 @@ class Browser:
         )
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            with opener.open(request, timeout=60) as answer:
+            with opener.open(request, timeout=PATIENCE) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
             with error:
@@ -120,9 +136,12 @@ class Browser:
         body = {"script": script, "args": list(arguments)}
         return self._call("POST", f"{self.session}/execute/sync", body)
 
-    def settle(self, seconds: float = 0.0) -> None:
-        """Wait until animations are over and the page has drawn."""
-        time.sleep(seconds)
+    def wait(self, script: str, *arguments: Any) -> Any:
+        """Wait until the body of a function in the page returns something true; return that."""
+        return patiently(lambda: self.run(script, *arguments), script)
+
+    def settle(self) -> None:
+        """Wait until the page has drawn; motion is reduced, so there are no animations."""
         script = (
             "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done))"
         )
@@ -130,7 +149,16 @@ class Browser:
 
     def resize(self, width: int, height: int) -> None:
         self._call("POST", f"{self.session}/window/rect", {"width": width, "height": height})
-        self.settle(0.1)
+        # The page hears of the new size in its own time.
+        self.wait(
+            """
+            const { view } = window.latentreeExplorer;
+            const box = view.canvas.getBoundingClientRect();
+            return outerWidth === arguments[0] && view.width === box.width;
+            """,
+            width,
+        )
+        self.settle()
 
     def pointer(self, *actions: dict[str, Any], kind: str = "mouse") -> None:
         source = {
@@ -146,6 +174,15 @@ class Browser:
         press = [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
         self.pointer(move, *(press * times), kind=kind)
         self.settle()
+
+    def double_click(self, x: float, y: float, script: str) -> None:
+        """Click twice until a script returns true: two clicks far apart in time are no pair."""
+
+        def tried() -> bool:
+            self.click(x, y, times=2)
+            return bool(self.run(script))
+
+        patiently(tried, script)
 
     def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         def to(point: tuple[float, float]) -> dict[str, Any]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.explorer.browser import Browser, missing
+from tests.explorer.browser import Browser, missing, patiently
 
 from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, formats, models, simulate
 from latentree.explorer import write_explorer
@@ -74,6 +73,26 @@ def spot(browser, node: int) -> tuple[float, float]:
     return x, y
 
 
+def edge_spot(browser, node: int) -> tuple[float, float]:
+    """Where in the window the edge from a node toward the middle is halfway."""
+    x, y = browser.run(
+        """
+        const { state, view } = window.latentreeExplorer;
+        const { points, starts } = state.layout;
+        const [start, end] = starts.subarray(arguments[0]);
+        const piece = start + 2 * Math.floor((end - start) / 4); // the middle one of its parabolas
+        const [ax, ay, cx, cy, bx, by] = points.subarray(2 * piece);
+        const box = view.canvas.getBoundingClientRect();
+        return [
+          ((ax + 2 * cx + bx) / 4 - view.x) * view.scale + view.width / 2 + box.left,
+          ((ay + 2 * cy + by) / 4 - view.y) * view.scale + view.height / 2 + box.top,
+        ];
+        """,
+        node,
+    )
+    return x, y
+
+
 def selected(browser) -> int:
     return browser.run("return window.latentreeExplorer.state.selection?.node ?? -1")
 
@@ -103,7 +122,8 @@ def test_nothing_is_requested_from_anywhere(browser, tmp_path):
         },
     )
     assert refused == "refused"
-    assert any("Content Security Policy" in message for message in browser.errors())
+    messages = patiently(browser.errors, "the console says that the policy refused it")
+    assert any("Content Security Policy" in message for message in messages)
 
 
 def test_names_are_never_markup(browser, tmp_path):
@@ -184,11 +204,9 @@ def test_an_edge_shows_its_correlation(browser, tmp_path):
     browser.click_on("#details .edge")
     assert "Correlation" in browser.text("#details")
     child = browser.run("return window.latentreeExplorer.state.selection.edge")
-    a, b = spot(browser, child), None
     above = browser.run("return window.latentreeExplorer.state.tree.parent[arguments[0]]", child)
-    b = spot(browser, above)
     browser.type("Escape")
-    browser.click((a[0] + b[0]) / 2, (a[1] + b[1]) / 2)  # curves pass through the middle
+    browser.click(*edge_spot(browser, child))
     assert browser.run("return window.latentreeExplorer.state.selection?.edge") == child
     rho = model.correlation([above], [child])[0, 0]
     said = browser.text(".facts dd").replace("\u2212", "-")
@@ -209,14 +227,14 @@ def test_wheel_zooms_where_the_pointer_is_and_dragging_pans(browser, tmp_path):
     before = spot(browser, 3)
     scale = browser.run("return window.latentreeExplorer.view.scale")
     browser.wheel(*before, -300)
-    assert browser.run("return window.latentreeExplorer.view.scale") > 1.3 * scale
+    browser.wait("return window.latentreeExplorer.view.scale > arguments[0]", 1.3 * scale)
     assert spot(browser, 3) == pytest.approx(before, abs=1.5)
-    assert not browser.run("return document.getElementById('minimap').hidden")
+    browser.wait("return !document.getElementById('minimap').hidden")
     browser.drag((400, 300), (460, 340))
     assert spot(browser, 3) == pytest.approx((before[0] + 60, before[1] + 40), abs=2)
     browser.type("0")
     assert browser.run("return window.latentreeExplorer.view.scale") == pytest.approx(scale)
-    assert browser.run("return document.getElementById('minimap').hidden")
+    browser.wait("return document.getElementById('minimap').hidden")
 
 
 def test_search_completes_and_flies(browser, tmp_path):
@@ -277,7 +295,9 @@ def test_branches_fold(browser, tmp_path):
     count = "return window.latentreeExplorer.state.layout.shown.length"
     assert browser.run(count) == model.tree.n_nodes
     size = browser.run("return window.latentreeExplorer.state.tree.size[arguments[0]]", inner)
-    browser.click(*spot(browser, inner), times=2)
+    browser.double_click(
+        *spot(browser, inner), f"return window.latentreeExplorer.state.folded[{inner}]"
+    )
     assert browser.run(count) == model.tree.n_nodes - size + 1
     browser.click_on("#details button", "Unfold branch")
     assert browser.run(count) == model.tree.n_nodes
@@ -285,7 +305,9 @@ def test_branches_fold(browser, tmp_path):
     assert browser.run(count) == model.tree.n_nodes - size + 1
     browser.click_on("#unfold")
     assert browser.run(count) == model.tree.n_nodes
+    scale = browser.run("return window.latentreeExplorer.view.scale")
     browser.wheel(*spot(browser, inner), -200)
+    browser.wait("return window.latentreeExplorer.view.scale > 1.1 * arguments[0]", scale)
     before = spot(browser, inner)
     browser.type("f")
     assert spot(browser, inner) == pytest.approx(before, abs=1.5)
@@ -333,7 +355,7 @@ def test_deep_and_wide_trees(browser, tmp_path, kind):
 def test_the_list_holds_every_node(browser, tmp_path):
     model = gaussian(9)
     show(browser, tmp_path, model)
-    browser.settle(0.05)
+    browser.wait("return document.querySelector('#outline .item')")
     names = "return [...document.querySelectorAll('#outline .item bdi')].map((e) => e.textContent)"
     assert sorted(browser.run(names)) == sorted(model.tree.names)
 
@@ -469,12 +491,10 @@ def test_a_taken_name_is_refused(browser, tmp_path):
 
 
 def downloaded(browser, pattern: str) -> Path:
-    for _ in range(100):
-        found = [path for path in browser.downloads.glob(pattern) if path.stat().st_size]
-        if found:
-            return found[0]
-        time.sleep(0.05)
-    raise AssertionError(f"no download {pattern}")
+    def found() -> list[Path]:
+        return [path for path in browser.downloads.glob(pattern) if path.stat().st_size]
+
+    return patiently(found, f"download of {pattern}")[0]
 
 
 @pytest.mark.parametrize("model", [gaussian(41), discrete(42)])
@@ -563,43 +583,71 @@ def test_forests_and_single_variables(browser, tmp_path):
     assert selected(browser) == 0
 
 
-def test_ten_thousand_nodes_are_drawn_in_time(browser, tmp_path):
+def test_ten_thousand_nodes_are_drawn_and_asked(browser, tmp_path):
     rng = np.random.default_rng(0)
     tree = simulate.random_latent_tree(6900, rng)
     assert tree.n_nodes > 10_000
     model = simulate.random_gaussian_model(tree, rng, negative_share=0.1)
     show(browser, tmp_path, model, groups=[f"group {v % 8}" for v in range(6900)])
-    times = browser.run(
+    inked = browser.run(
         """
-        const { view } = window.latentreeExplorer;
-        const times = [];
-        for (let i = 0; i < 40; i++) {
-          const start = performance.now();
-          view.scale *= i < 20 ? 1.12 : 1 / 1.12;
-          view.x += 2 / view.scale;
-          view.draw();
-          view.ctx.getImageData(0, 0, 1, 1); // wait until it is truly drawn
-          times.push(performance.now() - start);
-        }
-        return times;
+        const { canvas, ctx } = window.latentreeExplorer.view;
+        const { data } = ctx.getImageData(0, 0, canvas.width, canvas.height);
+        let count = 0;
+        for (let i = 0; i < data.length; i += 4) if (data[i] < 0xd0) count++;
+        return count;
         """
     )
-    print(f"frame at {tree.n_nodes} nodes: median {np.median(times):.0f} ms, most {max(times):.0f}")  # noqa: T201
-    assert np.median(times) < 100  # 50 is the aim; the machine may be busy
+    assert inked > 10_000
     browser.type("/")
     browser.type("x77 = 2 σ", "Enter")
-    asked = browser.run(
-        """
-        const { state } = window.latentreeExplorer;
-        const start = performance.now();
-        for (const listener of state.listeners.get("evidence")) listener();
-        return performance.now() - start;
-        """
-    )
-    assert asked < 500
     x77 = tree.index("x77")
     near = int(tree.neighbors(x77)[0])
     rows = table_of(browser)
     assert float(rows[near]["posterior_mean"]) == pytest.approx(
         model.conditional(near, {x77: 2.0}).mean, abs=1e-9
     )
+
+
+# Folding ----------------------------------------------------------------------------------------
+
+
+def test_folded_branches_leave_no_empty_rows(browser, tmp_path):
+    model = gaussian(61, m=60)
+    show(browser, tmp_path, model)
+    browser.click_on("#layered")
+    found = browser.run(
+        """
+        const { state, view } = window.latentreeExplorer;
+        const { tree } = state;
+        const big = Array.from(tree.order).filter((v) => tree.parent[v] >= 0 && tree.size[v] > 5);
+        const inner = big.filter((v) => tree.size[v] < 25);
+        const snapshot = () => {
+          const { shown, x, y, points, starts } = state.layout;
+          const edge = (v) => Array.from(points.subarray(2 * starts[v], 2 * starts[v + 1]));
+          return shown.map((v) => ({ v, parent: tree.parent[v], x: x[v], y: y[v], edge: edge(v) }));
+        };
+        const whole = snapshot();
+        state.selection = { node: inner[0] };
+        view.canvas.dispatchEvent(new KeyboardEvent("keydown", { key: "f", bubbles: true }));
+        return { node: inner[0], size: tree.size[inner[0]], whole, folded: snapshot() };
+        """
+    )
+    whole = {one["v"]: one for one in found["whole"]}
+    folded = {one["v"]: one for one in found["folded"]}
+    assert len(folded) == len(whole) - found["size"] + 1
+    nodes = sorted(folded)
+    before = np.array([whole[v]["y"] for v in nodes])
+    after = np.array([folded[v]["y"] for v in nodes])
+    assert np.diff(after[np.argsort(before)]).min() > -1e-4  # the order from top to bottom stays
+    rows = [v for v in nodes if v < model.tree.n_observed or v == found["node"]]
+    gaps = np.diff(np.sort([folded[v]["y"] for v in rows]))
+    assert gaps.min() > 0.75
+    assert np.ptp(after) < np.ptp(before) - 2
+    for v, one in folded.items():
+        if one["parent"] < 0:
+            continue
+        points = np.reshape(one["edge"], (-1, 2))
+        ends = {tuple(np.round(points[i], 3)) for i in (0, -1)}
+        above = folded[one["parent"]]
+        assert ends == {tuple(np.round((u["x"], u["y"]), 3)) for u in (one, above)}, v

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
 import re
 
@@ -15,6 +16,8 @@ from latentree.errors import DataError, ModelError
 from latentree.explorer import write_explorer
 from latentree.explorer._bundle import SCRIPTS, as_json, joined
 from latentree.explorer._payload import payload
+from latentree.explorer._picture import picture
+from latentree.plot import group_observed, layered_layout, radial_layout
 
 STAR = Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
 GAUSSIAN = GaussianTreeModel(STAR, [0.8, 0.5, -0.5, 0], [1, 2, 3], [1, 0.5, 2])
@@ -68,8 +71,89 @@ def test_a_tree_is_refused(tmp_path):
 @pytest.mark.parametrize("groups", [{"c": "x", "a": "y"}, ["y", None, "x"]])
 def test_groups_are_numbered_as_they_appear(groups):
     found = payload(GAUSSIAN, "t", groups=groups)["groups"]
-    assert found["names"] == ["y", "x"]
-    assert numbers(found["numbers"], "<i4") == [0, -1, 1]
+    assert [style["label"] for style in found["styles"]] == ["y", "x", "no group"]
+    assert numbers(found["numbers"], "<i4") == [0, 2, 1]
+    for style in found["styles"]:
+        assert re.fullmatch(r"#\w{6}", style["color"])
+        assert re.fullmatch(r"#\w{6}", style["dark_color"])
+
+
+def test_without_groups_all_variables_look_alike():
+    found = payload(GAUSSIAN, "t")["groups"]
+    assert [style["label"] for style in found["styles"]] == [None]
+    assert numbers(found["numbers"], "<i4") == [0, 0, 0]
+
+
+# The picture ------------------------------------------------------------------------------------
+
+
+def test_strengths_and_the_signs_of_hidden_variables():
+    model = GaussianTreeModel(STAR, [-0.8, -0.5, 0.3, 0])
+    found = payload(model, "t")
+    assert numbers(found["strengths"]) == [0.8, 0.5, -0.3, 0]
+    assert numbers(found["signs"], "i1") == [1, 1, 1, -1]
+
+
+SHAPES = {
+    "star": simulate.latent_class(30),
+    "two halves": simulate.double_star(40),
+    "observed inside": simulate.random_latent_tree(80, 3, inner_share=0.6),
+    "chain": Tree(np.arange(-1, 79)),
+    "forest": Tree([-1, 0, 0, -1, 3, -1, -1, 8, -1, 8, 8]),
+    "one": Tree([-1]),
+}
+
+
+def chains(found: dict) -> list[np.ndarray]:
+    """For every node the points of its edge: a start, then control point and end of parabolas."""
+    points = np.reshape(numbers(found["points"], "<f4"), (-1, 2))
+    starts = numbers(found["starts"], "<i4")
+    return [points[a:b] for a, b in itertools.pairwise(starts)]
+
+
+def along(chain: np.ndarray, per_piece: int = 50) -> np.ndarray:
+    t = np.linspace(0, 1, per_piece)[:, None]
+    pieces = [chain[i : i + 3] for i in range(0, len(chain) - 1, 2)]
+    return np.concatenate([(1 - t) ** 2 * a + 2 * t * (1 - t) * c + t**2 * b for a, c, b in pieces])
+
+
+@pytest.mark.parametrize("kind", ["radial", "layered"])
+@pytest.mark.parametrize("tree", SHAPES.values(), ids=SHAPES)
+def test_the_picture_is_that_of_the_layouts(tree, kind):
+    grouping = group_observed(tree, None)
+    content = picture(tree, grouping)
+    found, parent = content[kind], numbers(content["parent"], "<i4")
+    placed = layered_layout(tree)
+    if kind == "radial":
+        reach = [0.6 * len(name) + 1 for name in tree.names[: tree.n_observed]]
+        placed = radial_layout(tree, reach=reach, aspect=1.4)
+    width = 1.0 if kind == "radial" else 1.4 * (np.ptp(placed.position[:, 1]) + 1)
+    at = np.stack([numbers(found["x"], "<f4"), numbers(found["y"], "<f4")], axis=1)
+    assert at == pytest.approx(placed.position * (1, -1), rel=1e-6, abs=1e-6)
+    assert numbers(found["angle"], "<f4") == pytest.approx(-placed.angle, abs=1e-6)
+    assert numbers(found["slot"], "u1") == placed.has_slot.tolist()
+    edges = {
+        frozenset(edge): path for edge, path in zip(tree.edges.tolist(), placed.paths, strict=True)
+    }
+    for v, (above, chain) in enumerate(zip(parent, chains(found), strict=True)):
+        if above < 0:
+            assert len(chain) == 0
+            continue
+        ends = {tuple(chain[0].round(4)), tuple(chain[-1].round(4))}
+        assert ends == {tuple(at[v].round(4)), tuple(at[above].round(4))}
+        path = edges.pop(frozenset((v, above))) * (width, -1)
+        drawn = along(chain) * (width, 1)
+        apart = np.hypot(*(path[:, None] - drawn).transpose(2, 0, 1)).min(axis=1)
+        assert apart.max() < 0.04 + np.hypot(*np.diff(drawn, axis=0).T).max()
+    assert not edges
+
+
+def test_the_middle_of_the_picture_is_the_middle_of_the_tree():
+    tree = simulate.latent_class(9).rerooted(4)
+    assert numbers(picture(tree, group_observed(tree, None))["parent"], "<i4") == [9] * 9 + [-1]
+    halves = simulate.double_star(12).rerooted(3)
+    parent = numbers(picture(halves, group_observed(halves, None))["parent"], "<i4")
+    assert sorted(parent[12:]) == [-1, 12]
 
 
 def test_unknown_names_in_groups_are_refused():
@@ -146,7 +230,7 @@ def test_pages_are_small(tmp_path):
     small = simulate.random_latent_tree(100, rng)
     model = simulate.random_discrete_model(small, 4, rng)
     write_explorer(model, tmp_path / "small.html", data=model.sample(500, 0))
-    assert (tmp_path / "small.html").stat().st_size < 300_000
+    assert (tmp_path / "small.html").stat().st_size < 250_000
     large = simulate.random_latent_tree(7000, rng)
     states = [2 + node % 5 for node in range(large.n_nodes)]
     write_explorer(simulate.random_discrete_model(large, states, rng), tmp_path / "large.html")

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from latentree import Tree, simulate
+from latentree._kernels import plot as packing
 from latentree.plot import layered_layout, radial_layout
+from latentree.plot._layout import _Rooted
 
 LAYOUTS = [radial_layout, layered_layout]
 
@@ -111,7 +113,7 @@ def test_the_root_of_the_tree_does_not_matter(layout):
     assert layout(moved).position == pytest.approx(layout(tree).position)
 
 
-def test_middle_of_the_tree_is_in_the_centre():
+def test_middle_of_the_tree_is_in_the_center():
     star = radial_layout(simulate.latent_class(12))
     assert star.position[12] == pytest.approx([0, 0])
     radii = np.hypot(*star.position[:12].T)
@@ -132,19 +134,19 @@ def strips_entered(tree, placed, reach):
     aside = np.stack([-out[:, 1], out[:, 0]], axis=1)
     u = np.linspace(0.0, 1.0, 3, endpoint=False)[:, None, None, None]
     edges = (1 - u) * placed.paths[:, :-1] + u * placed.paths[:, 1:]
-    labelled = np.flatnonzero(placed.has_slot)
+    labeled = np.flatnonzero(placed.has_slot)
     steps = np.linspace(0.3, 1.0, 40)
     texts = np.concatenate(
         [
-            placed.position[labelled, None]
-            + steps[:, None] * reach[labelled, None, None] * out[labelled, None]
-            + side * aside[labelled, None]
+            placed.position[labeled, None]
+            + steps[:, None] * reach[labeled, None, None] * out[labeled, None]
+            + side * aside[labeled, None]
             for side in (-0.4, 0.0, 0.4)
         ],
         axis=1,
     )
     met = []
-    for v in labelled.tolist():
+    for v in labeled.tolist():
 
         def enters(points, v=v):
             offset = points - placed.position[v]
@@ -152,7 +154,7 @@ def strips_entered(tree, placed, reach):
             return (along > 0.55) & (along < reach[v]) & (np.abs(across) < 0.4)
 
         met += [(v, "edge", int(e)) for e in np.flatnonzero(enters(edges).any(axis=(0, 2)))]
-        near = labelled[enters(texts).any(axis=1)]
+        near = labeled[enters(texts).any(axis=1)]
         met += [(v, "label", int(w)) for w in near if w != v]
     return met
 
@@ -168,8 +170,8 @@ def test_nothing_enters_the_strip_of_a_label_in_a_disc(tree):
     reach = np.zeros(tree.n_nodes)
     reach[: tree.n_observed] = np.random.default_rng(0).uniform(1.0, 10.0, tree.n_observed)
     placed = radial_layout(tree, reach=reach[: tree.n_observed])
-    in_centre = (tree.degrees[: tree.n_observed] > 0) & ~placed.has_slot[: tree.n_observed]
-    assert in_centre.sum() <= len(tree.roots)
+    in_center = (tree.degrees[: tree.n_observed] > 0) & ~placed.has_slot[: tree.n_observed]
+    assert in_center.sum() <= len(tree.roots)
     assert not placed.has_slot[tree.n_observed :].any()
     assert strips_entered(tree, placed, reach) == []
 
@@ -218,3 +220,36 @@ def test_components_do_not_overlap():
     high = np.array([box.max(axis=0) for box in boxes])
     meet = (low[:, None] < high + 0.5).all(axis=2) & (low < high[:, None] + 0.5).all(axis=2)
     assert (meet == np.eye(5, dtype=bool)).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_compiled_packing_is_the_same(seed):
+    tree = simulate.random_latent_tree(60, seed, inner_share=0.4)
+    hung = _Rooted.of(tree, None)
+    root = int(np.flatnonzero(hung.parent < 0)[0])
+    depth = np.zeros(hung.parent.size)
+    for v in hung.order.tolist():
+        depth[v] = depth[hung.parent[v]] + 1 if hung.parent[v] >= 0 else 0
+    level = depth / depth.max()
+    nearest = level + 1 / depth.max()
+    label = np.where(np.arange(level.size) < tree.n_observed, 4.0, 0.0)
+    found = []
+    for visits, pack in [
+        (packing.visits, packing.pack),
+        (packing.compiled_visits, packing.compiled_pack),
+    ]:
+        place, middle = np.zeros(level.size), np.zeros(level.size)
+        visited = visits(root, hung.starts, hung.children)
+        shape = hung.parent, hung.starts, hung.children
+        filled = pack(visited, *shape, level, nearest, label, 20.0, 0.5, place, middle)
+        found.append(np.concatenate([visited, place, middle, [filled]]))
+    assert found[0] == pytest.approx(found[1], abs=1e-9)
+
+
+@each_tree
+@each_layout
+def test_every_node_leads_to_the_middle(tree, layout):
+    parent = layout(tree).parent
+    edges = {frozenset(edge) for edge in tree.edges.tolist()}
+    assert {frozenset((v, p)) for v, p in enumerate(parent.tolist()) if p >= 0} == edges
+    assert (parent < 0).sum() == len(tree.roots)

@@ -1,17 +1,21 @@
-"""Packing the branches of a tree around a centre, without overlap.
+"""Packing the branches of a tree around a center, without overlap.
 
 The disc is cut into rings of one thickness, and of a subtree only its outline is kept: the smallest
-and the largest angle that it fills in every ring. Subtrees are turned towards each other until
+and the largest angle that it fills in every ring. Subtrees are turned toward each other until
 their outlines meet in some ring.
 
 Children come in order of growing subtrees and are added from the last. The largest hands its
 outline over to its parent and the others are merged into it, each before those already there: so no
 more than log₂(n) + 2 outlines are alive, and a merge costs the rings of the smaller subtree.
+
+:func:`visits` and :func:`pack` are plain functions, as are their helpers, and have compiled twins:
+for a small tree it is faster to run them uncompiled than to wait for the compiler.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numba.extending import register_jitable
 
 from latentree._kernels.compiling import kernel
 
@@ -19,7 +23,6 @@ LABEL, EDGE, DOT, GAP = 0.5, 0.25, 0.4, 0.6
 """Half the width of a label's strip, of an edge and of a dot; room between subtrees. In units."""
 
 
-@kernel()
 def visits(root, starts, children):
     """Nodes of a component, each after its descendants, and larger subtrees first."""
     out = np.empty(starts.size, np.int64)
@@ -40,7 +43,7 @@ def visits(root, starts, children):
 # Outlines: low and high angles by ring, and the span of rings in which they are known. -----------
 
 
-@kernel()
+@register_jitable(error_model="numpy")
 def _extend(low, high, span, first, last):
     """Let an outline know the rings from first to last."""
     if span[0] > span[1]:
@@ -53,7 +56,7 @@ def _extend(low, high, span, first, last):
         low[span[1]], high[span[1]] = np.inf, -np.inf
 
 
-@kernel()
+@register_jitable(error_model="numpy")
 def _cover(low, high, span, first, last, angle, half, ring):
     """Add a strip along a ray, of so many units half the width."""
     _extend(low, high, span, first, last)
@@ -63,7 +66,7 @@ def _cover(low, high, span, first, last, angle, half, ring):
         high[b] = max(high[b], angle + aside)
 
 
-@kernel()
+@register_jitable(error_model="numpy")
 def _merge(low, high, span, other_low, other_high, other_span, turn):
     """Add another outline, turned."""
     _extend(low, high, span, other_span[0], other_span[1])
@@ -72,7 +75,7 @@ def _merge(low, high, span, other_low, other_high, other_span, turn):
         high[b] = max(high[b], other_high[b] + turn)
 
 
-@kernel()
+@register_jitable(error_model="numpy")
 def _before(low, span, first, last, half, ring):
     """Return the largest angle of a strip that ends before an outline begins."""
     angle = np.inf
@@ -81,7 +84,7 @@ def _before(low, span, first, last, half, ring):
     return angle
 
 
-@kernel()
+@register_jitable(error_model="numpy")
 def _turn_before(low, span, other_high, other_span, ring):
     """Return the largest turn by which another outline ends before this one begins."""
     turn = np.inf
@@ -93,7 +96,7 @@ def _turn_before(low, span, other_high, other_span, ring):
 # Parts of a tree ---------------------------------------------------------------------------------
 
 
-@kernel()
+@register_jitable(error_model="numpy")
 def _add_leaf(low, high, span, at, end, turned, is_first, ring):
     """Add a leaf and the straight part of its edge, before what is there; return its angle."""
     inner, middle, outer = int(turned / ring), int(at / ring), int(end / ring)
@@ -108,9 +111,9 @@ def _add_leaf(low, high, span, at, end, turned, is_first, ring):
     return angle
 
 
-@kernel()
+@register_jitable(error_model="numpy")
 def _add_node(low, high, span, at, turned, angle, left, right, ring):
-    """Add an inner node and the band in which its edges turn towards its children."""
+    """Add an inner node and the band in which its edges turn toward its children."""
     inner, outer = int(at / ring), int(turned / ring)
     _cover(low, high, span, inner, outer, min(left, angle), EDGE, ring)
     _cover(low, high, span, inner, outer, max(right, angle), EDGE, ring)
@@ -119,7 +122,6 @@ def _add_node(low, high, span, at, turned, angle, left, right, ring):
     )
 
 
-@kernel()
 def pack(visited, parent, starts, children, level, nearest, label, radius, ring, place, middle):
     """Turn the branches of one component together; return the largest angle it fills of any ring.
 
@@ -180,3 +182,6 @@ def pack(visited, parent, starts, children, level, nearest, label, radius, ring,
             _cover(low[top], high[top], span[top], inner, outer, middle[p], LABEL, ring)
     filled = high[top, span[top, 0] : span[top, 1] + 1] - low[top, span[top, 0] : span[top, 1] + 1]
     return filled.max()
+
+
+compiled_visits, compiled_pack = kernel()(visits), kernel()(pack)

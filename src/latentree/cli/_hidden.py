@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from latentree.errors import ModelError
-from latentree.plot import edge_strengths
+from latentree.models import edge_strengths, loadings
 from latentree.tree import Tree
 
 _FROM_AFAR = 3
@@ -33,23 +33,21 @@ def voices(model: Any) -> list[Voice]:
     The strength of two variables is the product of the strengths of the edges between them.
     """
     tree: Tree = model.tree
-    by_strength = _by_strength(model)
-    observed = np.arange(tree.n_observed)
-    distances = [by_strength.path_lengths([h], observed)[0] for h in tree.hidden]
-    if not distances:
+    if not tree.n_hidden:
         return []
-    nearest = np.argmin(distances, axis=0)
+    strength = np.abs(loadings(model))
+    nearest = strength.argmax(axis=0)
     found = []
     for k, h in enumerate(tree.hidden.tolist()):
-        order = np.argsort(distances[k], kind="stable")
-        order = order[np.isfinite(distances[k][order])]  # of the same component
+        order = np.argsort(-strength[k], kind="stable")
+        order = order[strength[k][order] > 0]  # of the same component
         members = order[nearest[order] == k]
         shown = members if members.size else order[:_FROM_AFAR]
         found.append(
             Voice(
                 tree.names[h],
                 tuple(tree.names[v] for v in shown.tolist()),
-                tuple(np.exp(-distances[k][shown]).tolist()),
+                tuple(strength[k][shown].tolist()),
                 bool(members.size),
             )
         )

@@ -4,8 +4,10 @@
 other file. The page draws the tree, explains its nodes and edges, and infers in the browser what
 evidence on some variables says about all others, exactly as the Python model does.
 
-``payload.py`` puts a model into the page as data, ``bundle.py`` puts the page together from the
-files in ``page/``.
+What does not depend on what a person does is computed here and goes into the page as data: the
+model, the strengths of its edges, and both layouts with their curves and colors. The page itself
+only infers, folds, zooms and draws. ``_payload.py`` writes that data, ``_bundle.py`` puts the page
+together from the files in ``page/``.
 """
 
 from latentree.explorer._write import write_explorer

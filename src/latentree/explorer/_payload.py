@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from latentree import _plain as plain
 from latentree.data import as_table
+from latentree.explorer._packed import packed
+from latentree.explorer._picture import picture
 from latentree.explorer._summary import summary
-from latentree.models import DiscreteTreeModel, GaussianTreeModel
-from latentree.tree import Tree, groups_by_node
-
-Model = GaussianTreeModel | DiscreteTreeModel
-
-VERSION = 1
+from latentree.models import (
+    DiscreteTreeModel,
+    GaussianTreeModel,
+    Model,
+    edge_strengths,
+    orientation,
+)
+from latentree.plot import VariableGroups, group_observed
 
 
 def payload(model: Model, title: str, data: Any = None, groups: Any = None) -> dict[str, Any]:
@@ -29,20 +31,22 @@ def payload(model: Model, title: str, data: Any = None, groups: Any = None) -> d
     model : GaussianTreeModel or DiscreteTreeModel
     title : str
     data : table, optional
-        Summarised per variable, see :func:`latentree.explorer._summary.summary`.
+        Summarized per variable, see :func:`latentree.explorer._summary.summary`.
     groups : mapping or sequence, optional
         As :func:`latentree.explorer.write_explorer` takes them.
     """
-    tree = model.tree
+    tree, grouping = model.tree, group_observed(model.tree, groups)
     content: dict[str, Any] = {
-        "format": "latentree explorer",
-        "version": VERSION,
         "title": title,
         "family": model.schema.family,
         "observed": tree.n_observed,
         "names": list(tree.names),
         "parent": packed(tree.parent, "<i4"),
         "length": packed(tree.length, "<f8"),
+        "strengths": packed(edge_strengths(model), "<f8"),
+        "signs": packed(orientation(model), "i1"),
+        "groups": _groups(grouping),
+        "picture": picture(tree, grouping),
     }
     if isinstance(model, GaussianTreeModel):
         content["correlations"] = packed(model.correlations, "<f8")
@@ -52,19 +56,12 @@ def payload(model: Model, title: str, data: Any = None, groups: Any = None) -> d
         content["states"] = packed(model.n_states, "<i4")
         content["theta"] = packed(model.theta, "<f8")
         content["labels"] = _labels(model)
-    if groups is not None:
-        content["groups"] = _groups(tree, groups)
     if data is not None:
         content["data"] = {
             key: packed(value, "<f8") if isinstance(value, np.ndarray) else value
             for key, value in summary(as_table(data, schema=model.schema)).items()
         }
     return content
-
-
-def packed(values: ArrayLike, kind: str) -> str:
-    """Return an array as base64 of its little-endian bytes."""
-    return base64.b64encode(np.ascontiguousarray(values, kind).tobytes()).decode()
 
 
 def _labels(model: DiscreteTreeModel) -> dict[str, Any]:
@@ -87,13 +84,9 @@ def _literal(label: Hashable) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _groups(tree: Tree, groups: Any) -> dict[str, Any]:
-    """Names of the groups in order of appearance, and the number of each variable's, or −1."""
-    given = groups_by_node(tree, groups)
-    names = list(dict.fromkeys(group for group in given if group is not None))
-    number: dict[Hashable | None, int] = {name: i for i, name in enumerate(names)}
-    number[None] = -1
+def _groups(grouping: VariableGroups) -> dict[str, Any]:
+    """The style of each group, and the number of every variable's group."""
     return {
-        "names": [str(name) for name in names],
-        "numbers": packed([number[group] for group in given], "<i4"),
+        "styles": [style._asdict() for style in grouping.styles],
+        "numbers": packed(grouping.numbers, "<i4"),
     }

@@ -35,9 +35,20 @@ def write_explorer(
         Rows of the observed variables in any form that the model takes: the page then shows how
         each variable is distributed. Only counts go into the page, no rows.
     groups : mapping from names to groups, or one group an observed variable, optional
-        Colours the variables and adds a legend; variables left out are grey.
+        Colors the variables and adds a legend; variables left out are gray.
     title : str, optional
         What the page is called.
+
+    Returns
+    -------
+    None
+
+    Raises
+    ------
+    ModelError
+        If ``model`` is a tree without parameters, or no model at all.
+    DataError
+        If ``data`` or ``groups`` do not fit the variables of the model.
 
     Examples
     --------
@@ -57,10 +68,5 @@ def write_explorer(
             f"expected a tree model, got {type(model).__name__}: "
             "fit_parameters(tree, X) makes one of a tree"
         )
-    name = _title(model) if title is None else title
+    name = f"Latent tree of {model.tree.n_observed} variables" if title is None else title
     write_bytes(path, page(payload(model, name, data, groups), name).encode())
-
-
-def _title(model: GaussianTreeModel | DiscreteTreeModel) -> str:
-    tree = model.tree
-    return f"Latent tree of {tree.n_observed} variables"

@@ -8,6 +8,7 @@ from latentree.models._encode import Model, encode
 from latentree.models._file import load, load_report, save
 from latentree.models._gaussian import GaussianTreeModel, Normal, NormalPair, in_order
 from latentree.models._protocol import TreeModel
+from latentree.models._strength import Scored, edge_strengths, loadings, orientation, tree_of
 
 __all__ = [
     "DiscretePosterior",
@@ -16,10 +17,15 @@ __all__ = [
     "Model",
     "Normal",
     "NormalPair",
+    "Scored",
     "TreeModel",
+    "edge_strengths",
     "encode",
     "in_order",
     "load",
     "load_report",
+    "loadings",
+    "orientation",
     "save",
+    "tree_of",
 ]

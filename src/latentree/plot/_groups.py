@@ -1,4 +1,4 @@
-"""Colours and markers for groups of variables."""
+"""Colors and markers for groups of variables."""
 
 from __future__ import annotations
 
@@ -7,46 +7,102 @@ from typing import Any, NamedTuple
 
 from latentree.tree import Tree, groups_by_node
 
-# Paul Tol's "muted" scheme: calm, and apart for every kind of colour vision.
+# Paul Tol's "muted" scheme: calm, and apart for every kind of color vision.
 PALETTE = (
     "#332288", "#44AA99", "#DDB94A", "#CC6677", "#117733",
     "#88CCEE", "#882255", "#999933", "#AA4499",
 )  # fmt: skip
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-PLAIN = "#35506B"
-UNGROUPED = "#9AA0A6"
+# The same hues, light enough for a dark background.
+DARK_PALETTE = (
+    "#8F86E8", "#4FC3B0", "#E3C25A", "#E0808F", "#4FB06D",
+    "#88CCEE", "#C9609A", "#BCBC55", "#C97BC0",
+)  # fmt: skip
+MARKERS = ("o", "s", "^", "D", "v")
+PLAIN, DARK_PLAIN = "#35506B", "#86B6DC"
+UNGROUPED, DARK_UNGROUPED = "#9AA0A6", "#7C848D"
 
 
-class Style(NamedTuple):
-    """How the nodes of one group are drawn."""
+class GroupStyle(NamedTuple):
+    """How the nodes of one group are drawn.
+
+    Attributes
+    ----------
+    label : str or None
+        Name of the group; None when there are no groups.
+    color, dark_color : str
+        On a light and on a dark background, as ``#RRGGBB``.
+    marker : {"o", "s", "^", "D", "v"}
+        Shape of the nodes, by matplotlib's letters.
+
+    Examples
+    --------
+    >>> GroupStyle("banks", "#332288", "#8F86E8", "o").label
+    'banks'
+    """
 
     label: str | None
-    colour: str
+    color: str
+    dark_color: str
     marker: str
 
 
-class Grouping(NamedTuple):
-    """The group number of every observed node, and the style of each group."""
+class VariableGroups(NamedTuple):
+    """Groups of the observed nodes.
+
+    Attributes
+    ----------
+    numbers : list of int
+        Number of every observed node's group.
+    styles : list of GroupStyle
+        How each group is drawn.
+
+    Examples
+    --------
+    >>> from latentree import Tree
+    >>> group_observed(Tree([-1, 0, 0]), ["u", "v", "u"]).numbers
+    [0, 1, 0]
+    """
 
     numbers: list[int]
-    styles: list[Style]
+    styles: list[GroupStyle]
 
 
-def group_observed(tree: Tree, groups: Any) -> Grouping:
+def group_observed(tree: Tree, groups: Any) -> VariableGroups:
     """Number the groups of the observed nodes in order of appearance, and give each a style.
 
-    More groups than colours go on with the next marker; variables without a group are grey.
+    More groups than colors go on with the next marker; variables without a group are gray.
+
+    Parameters
+    ----------
+    tree : Tree
+    groups : mapping from names to groups, one group an observed variable, or None
+        With None all variables are of one group without a name.
+
+    Returns
+    -------
+    VariableGroups
+
+    Examples
+    --------
+    >>> from latentree import Tree
+    >>> grouping = group_observed(Tree([-1, 0, 0]), {"x0": "banks", "x2": "banks"})
+    >>> grouping.numbers
+    [0, 1, 0]
+    >>> [style.label for style in grouping.styles]
+    ['banks', 'no group']
     """
     if groups is None:
-        return Grouping([0] * tree.n_observed, [Style(None, PLAIN, "o")])
+        return VariableGroups([0] * tree.n_observed, [GroupStyle(None, PLAIN, DARK_PLAIN, "o")])
     given = groups_by_node(tree, groups)
     names = list(dict.fromkeys(group for group in given if group is not None))
-    styles = [
-        Style(str(name), PALETTE[i % len(PALETTE)], MARKERS[i // len(PALETTE) % len(MARKERS)])
-        for i, name in enumerate(names)
-    ]
+    styles = [_style(str(name), i) for i, name in enumerate(names)]
     number: dict[Hashable | None, int] = {name: i for i, name in enumerate(names)}
     if None in given:
         number[None] = len(styles)
-        styles.append(Style("no group", UNGROUPED, "o"))
-    return Grouping([number[group] for group in given], styles)
+        styles.append(GroupStyle("no group", UNGROUPED, DARK_UNGROUPED, "o"))
+    return VariableGroups([number[group] for group in given], styles)
+
+
+def _style(name: str, i: int) -> GroupStyle:
+    marker, color = divmod(i, len(PALETTE))
+    return GroupStyle(name, PALETTE[color], DARK_PALETTE[color], MARKERS[marker % len(MARKERS)])

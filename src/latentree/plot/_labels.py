@@ -81,7 +81,7 @@ class Boxes:
         self._grid: dict[tuple[int, int], list[int]] = {}
 
     def add(self, center: FloatArray, half: FloatArray, angle: float) -> None:
-        """Take a rectangle: its centre, half its width and height, and its turn."""
+        """Take a rectangle: its center, half its width and height, and its turn."""
         i = self._count
         self._center[i], self._half[i] = center, half
         self._axis[i] = np.cos(angle), np.sin(angle)

@@ -4,7 +4,7 @@ Both layouts are one arrangement seen through two lenses. Every observed node ow
 label that no edge and no other label enters; a leaf stands where its strip begins. The slot of a
 node and its level (0 in the middle of the tree, 1 at the farthest leaf) become a row and a column
 in the layered layout, an angle and a radius in the radial one. There the branches are turned
-towards each other until they touch, so that shallow ones nest beside deep ones, and the disc is
+toward each other until they touch, so that shallow ones nest beside deep ones, and the disc is
 the smallest in which they fit.
 
 Edges never cross. All edges from a node to its children turn within the band between the level of
@@ -33,8 +33,8 @@ FAMILY_GAP = 0.6
 HEAVY = 0.4
 """A branch with this share of the variables makes the middle of the tree an edge, not a node."""
 
-CURVE_POINTS = 44
-"""Points on the curved part of an edge."""
+CURVE_POINTS = 48
+"""Points on the curved part of an edge; the last segment of its path is straight."""
 
 SHORTEST_STEP = 1.2
 """Between a node and its child in a disc, in units."""
@@ -45,14 +45,17 @@ CHAIN_STEP = 0.06
 MOST_RINGS = 2000
 """A disc is packed in rings of half a unit, or in so many."""
 
+UNCOMPILED = 1000
+"""Up to so many nodes a disc is packed without compiling: 0.5 s, where compiling takes 6 s."""
+
 CENTER = 0.1
-"""Share of a disc's radius that is kept free around its centre."""
+"""Share of a disc's radius that is kept free around its center."""
 
 STRETCH_IN_ROWS, STRETCH_IN_DISC = 0.3, 0.15
-"""How far a shallow branch stretches towards the rim: 0 not at all, 1 all the way."""
+"""How far a shallow branch stretches toward the rim: 0 not at all, 1 all the way."""
 
 OPENING = 0.7
-"""Below 1, steps are longer near the centre of a disc, where room is scarce."""
+"""Below 1, steps are longer near the center of a disc, where room is scarce."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +72,18 @@ class TreeLayout:
         The direction in which a label leaves its node, in radians.
     has_slot : array of bool
         The nodes whose label has a strip of its own, one unit wide, that no edge and no other label
-        enters. Hidden nodes have none, nor has a node in the centre of a disc.
+        enters. Hidden nodes have none, nor has a node in the center of a disc.
     paths : array of shape (n_edges, n_points, 2)
         The edges of ``tree.edges`` as polylines.
+    parent : array of int, shape (n_nodes,)
+        The neighbor of each node on the way to the middle of the tree, −1 in the middle. Where the
+        middle is on an edge, one end of it counts as the middle.
+
+    Examples
+    --------
+    >>> from latentree import simulate
+    >>> layered_layout(simulate.latent_class(3)).parent.tolist()
+    [3, 3, 3, -1]
     """
 
     kind: Literal["radial", "layered"]
@@ -79,6 +91,7 @@ class TreeLayout:
     angle: FloatArray
     has_slot: BoolArray
     paths: FloatArray
+    parent: IntArray
 
 
 class _Arrangement(NamedTuple):
@@ -99,17 +112,31 @@ def radial_layout(
     reach: ArrayLike = 6.0,
     aspect: float = 1.0,
 ) -> TreeLayout:
-    """Lay a tree out in a disc: its middle in the centre, its branches all around.
+    """Lay a tree out in a disc: its middle in the center, its branches all around.
 
     Parameters
     ----------
     tree : Tree
     order_by : array of shape (n_nodes,), optional
-        Leaves with the same neighbour are sorted by this, then by number.
+        Leaves with the same neighbor are sorted by this, then by number.
     reach : float or array of shape (n_observed,)
         How far the label of an observed node reaches from the node, in units.
     aspect : float
         Width to height of the picture that the components of a forest are packed for.
+
+    Returns
+    -------
+    TreeLayout
+        In units of the width of a label's strip, y upward.
+
+    Examples
+    --------
+    >>> from latentree import simulate
+    >>> placed = radial_layout(simulate.latent_class(3))
+    >>> placed.position[3].tolist()
+    [0.0, 0.0]
+    >>> placed.position[:3].round(2).tolist()
+    [[-0.75, 1.3], [-0.75, -1.3], [1.5, 0.0]]
     """
     labels = np.broadcast_to(np.asarray(reach, np.float64), tree.n_observed)
     placed, radius = _arrange_in_discs(tree, order_by, labels)
@@ -127,7 +154,7 @@ def radial_layout(
     position = to_plane(placed.level, placed.slot, placed.component)[:n]
     level, slot, component = _edge_curves(tree, placed, radius)
     paths = to_plane(level, slot, component)
-    _smooth_through_centre(paths, _split_edges(tree, placed))
+    _smooth_through_center(paths, _split_edges(tree, placed))
     margin = float(labels.max()) + 0.5
     shift = _pack(*_boxes(position, placed.component[:n]), margin, aspect)
     angle = np.where(placed.parent < 0, 0.0, to_angle(placed.slot, placed.component))
@@ -137,6 +164,7 @@ def radial_layout(
         angle[:n],
         placed.has_slot[:n],
         paths + shift[component],
+        _toward_the_middle(placed.parent, n),
     )
 
 
@@ -147,7 +175,18 @@ def layered_layout(tree: Tree, order_by: ArrayLike | None = None) -> TreeLayout:
     ----------
     tree : Tree
     order_by : array of shape (n_nodes,), optional
-        Leaves with the same neighbour are sorted by this, then by number.
+        Leaves with the same neighbor are sorted by this, then by number.
+
+    Returns
+    -------
+    TreeLayout
+        x is the level from 0 in the middle to 1 at the farthest leaf, y counts rows downward.
+
+    Examples
+    --------
+    >>> from latentree import simulate
+    >>> layered_layout(simulate.latent_class(3)).position.tolist()
+    [[1.0, -0.5], [1.0, -1.5], [1.0, -2.5], [0.0, -1.5]]
     """
     placed = _arrange_in_rows(tree, order_by)
     top = np.cumsum(placed.width + 1.0) - placed.width - 1.0
@@ -162,6 +201,7 @@ def layered_layout(tree: Tree, order_by: ArrayLike | None = None) -> TreeLayout:
         np.zeros(n),
         placed.has_slot[:n],
         to_plane(*_edge_curves(tree, placed, None)),
+        _toward_the_middle(placed.parent, n),
     )
 
 
@@ -237,7 +277,7 @@ def _steps_in_disc(tree: Tree, hung: _Rooted) -> FloatArray:
 
 
 class _Disc(NamedTuple):
-    """What is placed around a centre: nodes by level, and the lengths of their labels."""
+    """What is placed around a center: nodes by level, and the lengths of their labels."""
 
     hung: _Rooted
     level: FloatArray
@@ -247,13 +287,16 @@ class _Disc(NamedTuple):
     def pack(self, root: int, least: float, slot: FloatArray) -> float:
         """Return the smallest radius, but no less than asked, and write the component's slots."""
         hung, full = self.hung, 2 * np.pi
-        visited = packing.visits(root, hung.starts, hung.children)
+        is_small = hung.parent.size <= UNCOMPILED
+        visits: Any = packing.visits if is_small else packing.compiled_visits
+        pack: Any = packing.pack if is_small else packing.compiled_pack
+        visited = visits(root, hung.starts, hung.children)
         place, middle = np.empty(self.level.size), np.empty(self.level.size)
         longest = float(self.label[visited].max())
 
         def filled(radius: float) -> float:
             ring = max(0.5, (radius + longest) / MOST_RINGS)
-            angle: float = packing.pack(
+            angle: float = pack(
                 visited, hung.parent, hung.starts, hung.children, self.level, self.nearest,
                 self.label, radius, ring, place, middle,
             )  # fmt: skip
@@ -270,7 +313,7 @@ class _Disc(NamedTuple):
                 radius = between
         spare = full - filled(radius)
         around = hung.children[hung.starts[root] : hung.starts[root + 1]]
-        if around.size == 2:  # as straight an edge through the centre as can be
+        if around.size == 2:  # as straight an edge through the center as can be
             place[around[1]] += np.clip(np.pi - np.diff(place[around])[0], 0.0, spare)
         else:
             place[around] += spare / around.size * np.arange(around.size)
@@ -296,13 +339,22 @@ def _rooted_in_the_middle(tree: Tree) -> IntArray:
     for middle in firsts.tolist():
         kernels.flip_path(parent, length, middle)
         if total[middle] >= 2 and largest[middle] >= HEAVY * total[middle]:
-            added.append((middle, _heaviest_neighbour(tree, middle, below, total)))
+            added.append((middle, _heaviest_neighbor(tree, middle, below, total)))
     if not added:
         return parent
     ends = np.array(added, np.int64)
     new = parent.size + np.arange(len(ends))
     parent[ends[:, 0]] = parent[ends[:, 1]] = new
     return np.concatenate([parent, np.full(len(ends), -1, np.int64)])
+
+
+def _toward_the_middle(parent: IntArray, n_nodes: int) -> IntArray:
+    """Parents among the tree's own nodes: of two halves one hangs from the other."""
+    own = parent[:n_nodes].copy()
+    halves = np.flatnonzero(own >= n_nodes)
+    first, second = halves[np.argsort(own[halves], kind="stable")].reshape(-1, 2).T
+    own[first], own[second] = -1, first
+    return own
 
 
 def _observed_below(tree: Tree) -> tuple[FloatArray, FloatArray]:
@@ -316,7 +368,7 @@ def _observed_below(tree: Tree) -> tuple[FloatArray, FloatArray]:
     return counts, counts[tree.roots][tree.components]
 
 
-def _heaviest_neighbour(tree: Tree, node: int, below: FloatArray, total: FloatArray) -> int:
+def _heaviest_neighbor(tree: Tree, node: int, below: FloatArray, total: FloatArray) -> int:
     around = tree.neighbors(node)
     weight = np.where(tree.parent[around] == node, below[around], total[node] - below[node])
     return int(around[weight.argmax()])
@@ -385,7 +437,7 @@ def _levels(
 ) -> FloatArray:
     """From 0 in the middle to 1 at the farthest leaf, by even steps along the longest way down.
 
-    A shallow branch takes longer steps than its neighbours, but not so long that it would end
+    A shallow branch takes longer steps than its neighbors, but not so long that it would end
     where they do: leaves stay near the nodes that they belong to.
     """
     height = _heights(order, parent, steps).tolist()
@@ -436,10 +488,10 @@ def _split_edges(tree: Tree, placed: _Arrangement) -> BoolArray:
     return split
 
 
-def _smooth_through_centre(paths: FloatArray, split: BoolArray) -> None:
-    """Draw the edges through the centre of their discs as parabolas that aim at it.
+def _smooth_through_center(paths: FloatArray, split: BoolArray) -> None:
+    """Draw the edges through the center of their discs as parabolas that aim at it.
 
-    Nothing else is nearer to the centre than the ends of such an edge.
+    Nothing else is nearer to the center than the ends of such an edge.
     """
     u = np.linspace(0.0, 1.0, paths.shape[1])[:, None]
     paths[split] = (1 - u) ** 2 * paths[split, :1] + u**2 * paths[split, -1:]
@@ -456,7 +508,7 @@ def _descents(
     level = start + (end - start) * u ** band.delay[above][:, None]
     from_slot, to_slot = placed.slot[above][:, None], placed.slot[down][:, None]
     slot = to_slot + (from_slot - to_slot) * (1.0 - u) ** band.bend[above][:, None]
-    if radius is not None:  # all slots meet at the centre
+    if radius is not None:  # all slots meet at the center
         slot = np.where(start == 0.0, to_slot, slot)
     return (
         np.concatenate([level, placed.level[down][:, None]], axis=1),
@@ -489,7 +541,7 @@ def _bands(tree: Tree, placed: _Arrangement, radius: FloatArray | None) -> _Band
     above = placed.parent[below]
     nearest, farthest = _nearest_child(placed.parent, placed.level), np.zeros(n)
     np.maximum.at(farthest, above, placed.level[below])
-    # From a labelled node edges leave sideways, out of the way of its label.
+    # From a labeled node edges leave sideways, out of the way of its label.
     node = np.arange(n)
     sideways = (node < tree.n_observed) | (node >= tree.n_nodes)
     delay = np.where(node < tree.n_observed, 2.6, np.where(sideways, 2.0, 1.0))
@@ -560,7 +612,7 @@ def _pack(low: FloatArray, high: FloatArray, margin: float, aspect: float) -> Fl
     x = y = 0.0
     for box in [*np.argsort(-tall, kind="stable").tolist(), -1]:
         if row and (box < 0 or x + wide[box] > limit):
-            corner[row, 0] -= x / 2  # rows are centred
+            corner[row, 0] -= x / 2  # rows are centered
             corner[row, 1] = y - (tall[row].max() + tall[row]) / 2
             y -= tall[row].max()
             x, row = 0.0, []

@@ -11,7 +11,7 @@ _MOST_NODES = 400  # beyond that a small picture shows nothing
 
 
 def fitted_html(estimator: Any) -> str:
-    """Return a picture (where matplotlib is installed) and a table as HTML."""
+    """Return a picture (where matplotlib is installed) and a table of an estimator."""
     return f"<div>{_picture(estimator)}{_table(estimator)}</div>"
 
 

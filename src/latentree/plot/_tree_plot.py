@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from latentree.errors import DataError, import_extra
+from latentree.models import Scored, edge_strengths, tree_of
 from latentree.plot import _labels as text
-from latentree.plot._groups import Grouping, group_observed
+from latentree.plot._groups import VariableGroups, group_observed
 from latentree.plot._layout import TreeLayout, layered_layout, radial_layout
-from latentree.plot._strength import Drawable, edge_strengths, tree_of
 from latentree.tree import Tree
 from latentree.typing import FloatArray
 
@@ -30,7 +30,7 @@ PAD = 6.0
 LEGEND_SIZE = 8.0
 
 MOST_LABELS = 1500
-"""More text than this is a grey haze, and takes seconds to draw."""
+"""More text than this is a gray haze, and takes seconds to draw."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +46,18 @@ class TreePlot:
         The observed nodes, one collection a group.
     hidden : PathCollection
     labels : dict
-        The text of every labelled node, by its name.
+        The text of every labeled node, by its name.
     legend : Legend or None
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from latentree import simulate
+    >>> plot = plot_tree(simulate.double_star(8))
+    >>> plot.labels["x0"].set_color("red")
+    >>> plot.legend is None
+    True
     """
 
     ax: Axes
@@ -60,7 +70,7 @@ class TreePlot:
 
 
 def plot_tree(
-    model: Drawable,
+    model: Scored,
     ax: Axes | None = None,
     *,
     layout: Literal["auto", "radial", "layered"] = "auto",
@@ -85,10 +95,10 @@ def plot_tree(
         Where to draw: the picture and its legend fill it. A new figure of fitting size when left
         out. Label sizes suit the size that the axes have now.
     layout : {"auto", "radial", "layered"}
-        ``radial``: the middle of the tree in the centre, its branches all around. ``layered``: from
+        ``radial``: the middle of the tree in the center, its branches all around. ``layered``: from
         left to right, one row a variable. ``auto`` takes layers for up to 30 variables.
     groups : mapping from names to groups, or one group an observed variable, optional
-        Colours the variables and adds a legend; variables left out are grey.
+        Colors the variables and adds a legend; variables left out are gray.
     labels : bool
         Whether observed variables are named. Names shrink to fit; those for which there is truly no
         room are left out, inner nodes and strong edges last.
@@ -102,10 +112,21 @@ def plot_tree(
     TreePlot
         The axes and everything drawn on them.
 
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed: ``pip install 'latentree[plot]'``.
+
     Examples
     --------
+    >>> import io
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
     >>> from latentree import simulate
-    >>> plot_tree(simulate.double_star(40)).ax.figure.savefig("tree.pdf")  # doctest: +SKIP
+    >>> plot = plot_tree(simulate.double_star(8), groups=[0, 0, 0, 0, 1, 1, 1, 1])
+    >>> sorted(plot.labels)
+    ['x0', 'x1', 'x2', 'x3', 'x4', 'x5', 'x6', 'x7']
+    >>> plot.ax.figure.savefig(io.BytesIO(), format="pdf")
     """
     plt = import_extra("matplotlib.pyplot", "plot")
     tree = tree_of(model)
@@ -144,10 +165,10 @@ def _of_edges(tree: Tree, by_node: FloatArray) -> FloatArray:
 
 
 def _lay_out(
-    tree: Tree, kind: str, grouping: Grouping, widths: FloatArray, ax: Axes | None
+    tree: Tree, kind: str, grouping: VariableGroups, widths: FloatArray, ax: Axes | None
 ) -> TreeLayout:
     order_by = np.zeros(tree.n_nodes)
-    order_by[: tree.n_observed] = grouping.numbers  # neighbours of one colour side by side
+    order_by[: tree.n_observed] = grouping.numbers  # neighbors of one color side by side
     if kind == "layered":
         return layered_layout(tree, order_by)
     reach = widths[: tree.n_observed] / text.LINE + 1.0
@@ -280,7 +301,7 @@ def _dot(unit: float) -> float:
 
 
 def _gap(unit: float) -> float:
-    """From the centre of a node to its label."""
+    """From the center of a node to its label."""
     return 0.5 * _dot(unit) + 0.3 * text.font_size(unit)
 
 
@@ -293,11 +314,11 @@ def _draw_edges(
     collections = import_extra("matplotlib.collections", "plot")
     thickness = np.clip(drawn.dot / 4.0, 0.4, 1.0)
 
-    def lines(which: np.ndarray, colour: str, style: Any) -> LineCollection:
+    def lines(which: np.ndarray, color: str, style: Any) -> LineCollection:
         power = np.abs(strength[which])
         drawn_lines: LineCollection = collections.LineCollection(
             list(drawn.paths[which]),
-            colors=_shades(colour, power),
+            colors=_shades(color, power),
             linewidths=thickness * (0.45 + 2.0 * power),
             linestyles=style,
             capstyle="butt" if style != "solid" else "round",
@@ -310,15 +331,15 @@ def _draw_edges(
     return lines(~negative, EDGE, "solid"), lines(negative, NEGATIVE, (0, (2.5, 1.5)))
 
 
-def _shades(colour: str, power: FloatArray) -> FloatArray:
-    """The colour mixed with white, the weaker the paler; no transparency, so print is safe."""
+def _shades(color: str, power: FloatArray) -> FloatArray:
+    """The color mixed with white, the weaker the paler; no transparency, so print is safe."""
     to_rgb = import_extra("matplotlib.colors", "plot").to_rgb
     full = 0.35 + 0.65 * np.clip(power, 0.0, 1.0)[:, None]
-    return 1.0 - full * (1.0 - np.array(to_rgb(colour)))
+    return 1.0 - full * (1.0 - np.array(to_rgb(color)))
 
 
 def _draw_nodes(
-    ax: Axes, tree: Tree, drawn: _Drawn, grouping: Grouping
+    ax: Axes, tree: Tree, drawn: _Drawn, grouping: VariableGroups
 ) -> tuple[list[PathCollection], PathCollection]:
     n = tree.n_observed
     numbers = np.array(grouping.numbers)
@@ -330,7 +351,7 @@ def _draw_nodes(
     )  # fmt: skip
     observed = [
         ax.scatter(
-            x[:n][numbers == i], y[:n][numbers == i], s=drawn.dot**2, color=style.colour,
+            x[:n][numbers == i], y[:n][numbers == i], s=drawn.dot**2, color=style.color,
             marker=style.marker, linewidths=0, zorder=3,
         )
         for i, style in enumerate(grouping.styles)
@@ -388,7 +409,7 @@ def _by_importance(tree: Tree, drawn: _Drawn, strength: FloatArray) -> list[int]
     """Nodes in the order in which labels find their places.
 
     Leaves first as long as all of them have room, because they have but one place each; then
-    observed before hidden nodes, those with many neighbours, and those with the strongest edges.
+    observed before hidden nodes, those with many neighbors, and those with the strongest edges.
     """
     strongest = np.zeros(tree.n_nodes)
     for ends in tree.edges.T:
@@ -456,11 +477,11 @@ def _write(ax: Axes, tree: Tree, drawn: _Drawn, v: int, name: str, spot: _Spot) 
 # Legend and frame -------------------------------------------------------------------------------
 
 
-def _legend_entries(grouping: Grouping, any_negative: bool) -> list[Any]:
+def _legend_entries(grouping: VariableGroups, any_negative: bool) -> list[Any]:
     lines = import_extra("matplotlib.lines", "plot")
     entries = [
         lines.Line2D(
-            [], [], linestyle="none", marker=style.marker, color=style.colour, markersize=5,
+            [], [], linestyle="none", marker=style.marker, color=style.color, markersize=5,
             markeredgewidth=0, label=text.shown(style.label),
         )
         for style in grouping.styles

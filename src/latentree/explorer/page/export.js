@@ -46,7 +46,7 @@ function fileName(title) {
 
 export function toSvg(state, view) {
   const ctx = new SvgContext(Math.round(view.width), Math.round(view.height), view.ctx);
-  drawScene(ctx, state, view, view.colours);
+  drawScene(ctx, state, view, view.colors);
   return ctx.toString();
 }
 
@@ -56,7 +56,7 @@ function toPng(state, view, done) {
   canvas.height = Math.round(2 * view.height);
   const ctx = canvas.getContext("2d");
   ctx.setTransform(2, 0, 0, 2, 0, 0);
-  drawScene(ctx, state, view, view.colours);
+  drawScene(ctx, state, view, view.colors);
   canvas.toBlob(done, "image/png");
 }
 

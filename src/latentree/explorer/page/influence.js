@@ -1,7 +1,8 @@
 // What one node tells about every other: correlations or tables multiplied along the paths from
 // it, outward, each edge once.
 
-import { neighbours } from "./model.js";
+import { infer } from "./inference.js";
+import { neighbors } from "./model.js";
 
 /**
  * Information in bits between a node and every other, and, for Gaussian models, their correlation;
@@ -16,7 +17,7 @@ function walkFrom(model, start, visit) {
   const waiting = [[start, -1]];
   for (let i = 0; i < waiting.length; i++) {
     const [v, from] = waiting[i];
-    for (const next of neighbours(model, v)) {
+    for (const next of neighbors(model, v)) {
       if (next === from) continue;
       visit(next, v);
       waiting.push([next, v]);
@@ -74,25 +75,12 @@ function product(a, b, rows, inner, columns) {
 }
 
 /** Probabilities of the states of all nodes without evidence, end to end; computed once. */
-export function marginals(model) {
-  if (model.marginal) return model.marginal;
-  const { order, parent, states, stateStart, tableStart, theta } = model;
-  const out = new Float64Array(stateStart[model.size]);
-  for (const v of order) {
-    const above = parent[v];
-    const rows = above < 0 ? 1 : states[above];
-    for (let k = 0; k < rows; k++) {
-      const weight = above < 0 ? 1 : out[stateStart[above] + k];
-      for (let j = 0; j < states[v]; j++) {
-        out[stateStart[v] + j] += weight * theta[tableStart[v] + k * states[v] + j];
-      }
-    }
-  }
-  model.marginal = out;
-  return out;
+function marginals(model) {
+  model.marginal ??= infer(model, new Map()).probability;
+  return model.marginal;
 }
 
-/** P(to | from) of two neighbours, row by row; turned round by Bayes' rule where need be. */
+/** P(to | from) of two neighbors, row by row; turned round by Bayes' rule where need be. */
 export function edgeTable(model, from, to) {
   const { parent, states, tableStart, theta, stateStart } = model;
   if (parent[to] === from) return theta.subarray(tableStart[to], tableStart[to + 1]);
@@ -123,7 +111,7 @@ function mutualInformation(prior, given, own) {
 }
 
 /** V = √(χ²/n / (min(K, L) − 1)), negative when two states of each go with each other crosswise. */
-export function cramer(prior, given, own) {
+function cramer(prior, given, own) {
   const fewest = Math.min(prior.length, own.length);
   if (fewest < 2) return 0;
   let chi2 = -1;

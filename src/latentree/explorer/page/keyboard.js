@@ -61,7 +61,7 @@ function walk(state, view, direction) {
   view.bringIntoSight(to);
 }
 
-/** The neighbour, or the sibling next to it, that lies nearest to a direction; −1 if none does. */
+/** The neighbor, or the sibling next to it, that lies nearest to a direction; −1 if none does. */
 export function stepFrom(state, v, [dx, dy]) {
   const { layout } = state;
   let best = -1;

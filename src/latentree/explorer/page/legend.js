@@ -1,7 +1,7 @@
-// What colours and lines mean.
+// What colors and lines mean.
 
 import { byId, element, nameOf } from "./dom.js";
-import { groupStyle, traceMarker } from "./scene.js";
+import { groupColor, traceMarker } from "./scene.js";
 import { on } from "./state.js";
 
 export function createLegend(state, view) {
@@ -16,10 +16,7 @@ export function createLegend(state, view) {
 }
 
 function nodeEntries({ model, strengths }) {
-  const entries = model.groups.map((name, group) => [group, nameOf(name)]);
-  const some = entries.length > 0;
-  if (!some) entries.push([-2, "variable"]);
-  else if (model.group.subarray(0, model.observed).includes(-1)) entries.push([-1, "no group"]);
+  const entries = model.groups.map((style) => [style, nameOf(style.label ?? "variable")]);
   if (model.size > model.observed) entries.push(["hidden", "hidden variable"]);
   if (strengths.anyNegative) entries.push(["negative", "negative"]);
   return entries;
@@ -40,33 +37,32 @@ function legendItem(view, what, text) {
   const ctx = canvas.getContext("2d");
   ctx.scale(2, 2);
   ctx.beginPath();
-  if (what === "negative") drawDashes(ctx, view.colours);
-  else if (what === "hidden") drawRing(ctx, 3.6, 1.3, view.colours.hidden);
-  else if (what === "given") drawRing(ctx, 5, 2.4, view.colours.accent);
-  else drawDot(ctx, what, view.colours);
+  if (what === "negative") drawDashes(ctx, view.colors);
+  else if (what === "hidden") drawRing(ctx, 3.6, 1.3, view.colors.hidden);
+  else if (what === "given") drawRing(ctx, 5, 2.4, view.colors.accent);
+  else drawDot(ctx, what, view.colors);
   return element("li", {}, canvas, element("span", {}, text));
 }
 
-function drawDashes(ctx, colours) {
+function drawDashes(ctx, colors) {
   ctx.setLineDash([4, 2.5]);
   ctx.moveTo(1, 7);
   ctx.lineTo(17, 7);
   ctx.lineWidth = 1.8;
-  ctx.strokeStyle = colours.negative[4];
+  ctx.strokeStyle = colors.negative[4];
   ctx.stroke();
 }
 
-function drawRing(ctx, radius, width, colour) {
-  traceMarker(ctx, 0, 9, 7, radius);
+function drawRing(ctx, radius, width, color) {
+  traceMarker(ctx, "o", 9, 7, radius);
   ctx.lineWidth = width;
-  ctx.strokeStyle = colour;
+  ctx.strokeStyle = color;
   ctx.stroke();
 }
 
-function drawDot(ctx, what, colours) {
-  const isGroup = typeof what === "number";
-  const style = isGroup ? groupStyle(what, colours) : { colour: colours[what], marker: 0 };
-  traceMarker(ctx, style.marker, 9, 7, isGroup ? 4.5 : 6);
-  ctx.fillStyle = style.colour;
+function drawDot(ctx, what, colors) {
+  const isGroup = typeof what === "object";
+  traceMarker(ctx, isGroup ? what.marker : "o", 9, 7, isGroup ? 4.5 : 6);
+  ctx.fillStyle = isGroup ? groupColor(what, colors) : colors[what];
   ctx.fill();
 }

@@ -19,7 +19,7 @@ import { createOutline } from "./outline.js";
 import { createPanel } from "./panel.js";
 import { createSearch } from "./search.js";
 import { createState, emit, on, setKind, unfoldAll } from "./state.js";
-import { readColours, View } from "./view.js";
+import { readColors, View } from "./view.js";
 
 function main() {
   const source = takeSource();
@@ -44,7 +44,7 @@ function main() {
 
 function setTheme(state, view, dark) {
   document.documentElement.dataset.theme = dark ? "dark" : "light";
-  view.colours = readColours();
+  view.colors = readColors();
   emit(state, "theme");
   view.draw();
 }

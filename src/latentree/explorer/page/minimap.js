@@ -23,7 +23,7 @@ export function createMinimap(state, view) {
     map.y = (bounds.top + bounds.bottom) / 2;
     const pen = picture.getContext("2d");
     pen.setTransform(2, 0, 0, 2, 0, 0);
-    drawScene(pen, bare(state), { ...map, width, height }, view.colours);
+    drawScene(pen, bare(state), { ...map, width, height }, view.colors);
     map.fresh = true;
   };
 
@@ -35,7 +35,7 @@ export function createMinimap(state, view) {
     ctx.drawImage(picture, 0, 0);
     ctx.setTransform(2, 0, 0, 2, 0, 0);
     ctx.lineWidth = 1.4;
-    ctx.strokeStyle = view.colours.accent;
+    ctx.strokeStyle = view.colors.accent;
     const wide = Math.max(seen.right - seen.x, 7);
     const tall = Math.max(seen.bottom - seen.y, 5);
     ctx.strokeRect((seen.x + seen.right - wide) / 2, (seen.y + seen.bottom - tall) / 2, wide, tall);
@@ -85,5 +85,5 @@ function seesAll({ left, right, top, bottom }, view) {
 
 /** The state without what would clutter a small picture. */
 function bare(state) {
-  return { ...state, selection: null, hover: null, unlabelled: true };
+  return { ...state, selection: null, hover: null, unlabeled: true };
 }

@@ -2,7 +2,7 @@
 // `observed` ones are variables, the rest hidden. Nothing here recurses: chains are deep.
 
 /** Undo base64 into an array of little-endian numbers. */
-function unpack(text, Type) {
+export function unpack(text, Type) {
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
@@ -30,6 +30,7 @@ export function readModel(payload) {
     readDiscrete(model, payload);
   }
   readGroups(model, payload);
+  readStrengths(model, payload);
   readData(model, payload);
   return model;
 }
@@ -73,9 +74,25 @@ function labelText(json) {
 }
 
 function readGroups(model, payload) {
-  model.groups = payload.groups ? payload.groups.names : [];
-  model.group = new Int32Array(model.size).fill(-1);
-  if (payload.groups) model.group.set(unpack(payload.groups.numbers, Int32Array));
+  model.groups = payload.groups.styles;
+  model.group = unpack(payload.groups.numbers, Int32Array);
+}
+
+/** The group of a node in words, after a mark; nothing where there are no groups. */
+export function groupText(model, v, mark) {
+  const label = isHidden(model, v) ? null : model.groups[model.group[v]].label;
+  return label === null ? "" : `${mark}${label}`;
+}
+
+/**
+ * Strength of the edge above every node as it is drawn (`drawn`), which hidden variables are drawn
+ * turned round (`turned`, ±1), and the strength as the model has it (`signed`).
+ */
+function readStrengths(model, payload) {
+  const drawn = unpack(payload.strengths, Float64Array);
+  const turned = unpack(payload.signs, Int8Array);
+  const signed = drawn.map((strength, v) => strength * turned[v] * (turned[model.parent[v]] ?? 1));
+  model.strengths = { drawn, turned, signed };
 }
 
 function readData(model, payload) {
@@ -113,8 +130,8 @@ export function traversal({ parent, childStart, child }) {
   return order;
 }
 
-/** All neighbours of a node. */
-export function neighbours(model, v) {
+/** All neighbors of a node. */
+export function neighbors(model, v) {
   const around = Array.from(model.child.subarray(model.childStart[v], model.childStart[v + 1]));
   if (model.parent[v] >= 0) around.push(model.parent[v]);
   return around;

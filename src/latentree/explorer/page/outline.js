@@ -1,7 +1,7 @@
 // The tree as a list, for screen readers and for whoever likes lists better.
 
 import { byId, element, nameOf } from "./dom.js";
-import { isHidden } from "./model.js";
+import { groupText, isHidden } from "./model.js";
 import { formatSigned } from "./numbers.js";
 import { modelEdge } from "./scene.js";
 import { on, select } from "./state.js";
@@ -61,7 +61,6 @@ function opener(state, view, item, below) {
 function itemButton(state, view, v) {
   const { model, tree, strengths } = state;
   const kind = isHidden(model, v) ? "hidden variable" : "variable";
-  const group = model.group[v] >= 0 ? `, ${model.groups[model.group[v]]}` : "";
   const tie =
     tree.parent[v] < 0 ? "" : `, strength ${formatSigned(strengths.signed[modelEdge(state, v)])}`;
   const press = () => {
@@ -72,6 +71,6 @@ function itemButton(state, view, v) {
     "button",
     { type: "button", class: "item", click: press },
     nameOf(model.names[v]),
-    element("span", { class: "quiet" }, `, ${kind}${group}${tie}`),
+    element("span", { class: "quiet" }, `, ${kind}${groupText(model, v, ", ")}${tie}`),
   );
 }

@@ -3,7 +3,7 @@
 import { bellChart, shareBar } from "./charts.js";
 import { byId, element, nameOf } from "./dom.js";
 import { edgeTable, influence } from "./influence.js";
-import { isHidden, neighbours } from "./model.js";
+import { groupText, isHidden, neighbors } from "./model.js";
 import { formatBits, formatNumber, formatPercent, formatSigned, parseNumber } from "./numbers.js";
 import { modelEdge } from "./scene.js";
 import { on, rename, select, setEvidence, toggleFold } from "./state.js";
@@ -95,7 +95,7 @@ export function spokenFor(state, v) {
   const { model, strengths } = state;
   const edge = (u) => (model.parent[u] === v ? u : v);
   const strength = (u) => Math.abs(strengths.signed[edge(u)]);
-  const around = neighbours(model, v).sort((a, b) => strength(b) - strength(a));
+  const around = neighbors(model, v).sort((a, b) => strength(b) - strength(a));
   const variables = around.filter((u) => !isHidden(model, u));
   const chosen = variables.length > 0 ? variables : around;
   const words = chosen.slice(0, 4).flatMap((u, i) => [i > 0 ? ", " : "", nameOf(model.names[u])]);
@@ -143,15 +143,18 @@ export function goButton(state, view, v) {
 function nodeParts(state, view, v) {
   const { model } = state;
   const hidden = isHidden(model, v);
-  const group = model.group[v] >= 0 ? ` · ${model.groups[model.group[v]]}` : "";
   return [
-    element("p", { class: "kind" }, hidden ? "Hidden variable" : `Variable${group}`),
+    element(
+      "p",
+      { class: "kind" },
+      hidden ? "Hidden variable" : `Variable${groupText(model, v, " · ")}`,
+    ),
     hidden ? nameField(state, v) : element("h2", {}, nameOf(model.names[v])),
     state.strengths.turned[v] < 0 ? element("p", { class: "quiet" }, TURNED) : null,
     buttons(state, view, v),
     section("Distribution", ...distribution(state, v)),
     ...relatives(state, view, v),
-    section("Neighbours", neighbourList(state, view, v)),
+    section("Neighbors", neighborList(state, view, v)),
   ];
 }
 
@@ -386,7 +389,7 @@ function strengthTitle(model) {
   return model.isGaussian ? "correlation" : "Cramér’s V";
 }
 
-function neighbourList(state, view, v) {
+function neighborList(state, view, v) {
   const { tree, strengths } = state;
   const around = Array.from(tree.child.subarray(tree.childStart[v], tree.childStart[v + 1]));
   if (tree.parent[v] >= 0) around.push(tree.parent[v]);

@@ -2,6 +2,7 @@
 // plane is seen: the point in its middle, and the pixels of one unit.
 
 import { shownName } from "./dom.js";
+import { edgeMeets } from "./layout.js";
 import { isHidden } from "./model.js";
 import { clamp } from "./numbers.js";
 
@@ -35,17 +36,17 @@ export function edgeStrengthOf(state, v) {
   return state.strengths.drawn[modelEdge(state, v)];
 }
 
-export function drawScene(ctx, state, view, colours) {
+export function drawScene(ctx, state, view, colors) {
   const frame = frameOf(state, view);
   state.dot = frame.dot;
-  ctx.fillStyle = colours.paper;
+  ctx.fillStyle = colors.paper;
   ctx.fillRect(0, 0, view.width + 1, view.height + 1);
-  drawEdges(ctx, state, frame, colours);
-  drawChosenEdges(ctx, state, frame, colours);
-  drawHalos(ctx, state, frame, colours);
-  drawNodes(ctx, state, frame, colours);
-  drawMarks(ctx, state, frame, colours);
-  if (!state.unlabelled) drawLabels(ctx, state, frame, colours);
+  drawEdges(ctx, state, frame, colors);
+  drawChosenEdges(ctx, state, frame, colors);
+  drawHalos(ctx, state, frame, colors);
+  drawNodes(ctx, state, frame, colors);
+  drawMarks(ctx, state, frame, colors);
+  if (!state.unlabeled) drawLabels(ctx, state, frame, colors);
 }
 
 /** A view with what follows from it: its borders in units, the nodes in sight, their size. */
@@ -74,71 +75,55 @@ function frameOf(state, view) {
 
 // Edges ---------------------------------------------------------------------------------------
 
-function drawEdges(ctx, state, frame, colours) {
+function drawEdges(ctx, state, frame, colors) {
   const weight = clamp(frame.dot / 3.4, 0.35, 1.4);
   ctx.lineCap = "round";
   state.buckets.forEach((edges, bucket) => {
     if (edges.length === 0) return;
     const negative = bucket >= LEVELS;
     const power = ((bucket % LEVELS) + 0.5) / LEVELS;
-    ctx.strokeStyle = (negative ? colours.negative : colours.edge)[bucket % LEVELS];
+    ctx.strokeStyle = (negative ? colors.negative : colors.edge)[bucket % LEVELS];
     ctx.lineWidth = weight * (0.55 + 2.4 * power);
     ctx.setLineDash(negative ? [4.5 * weight + 1, 3 * weight + 1.5] : []);
     ctx.beginPath();
-    for (let i = 0; i < edges.length; i++) traceEdge(ctx, state, frame, edges[i]);
+    for (let i = 0; i < edges.length; i++) traceEdge(ctx, state.layout, frame, edges[i]);
     ctx.stroke();
   });
   ctx.setLineDash([]);
 }
 
-function traceEdge(ctx, state, frame, v) {
-  const { layout, tree } = state;
-  const above = tree.parent[v];
+function traceEdge(ctx, layout, frame, v) {
+  if (!edgeMeets(layout, v, frame)) return;
+  const { points, starts, boxes } = layout;
   const { scale, dx, dy } = frame;
-  const ax = layout.x[above];
-  const ay = layout.y[above];
-  const bx = layout.x[v];
-  const by = layout.y[v];
-  const spiral = layout.spiral.get(v);
-  if (spiral) {
-    ctx.moveTo(spiral[0] * scale + dx, spiral[1] * scale + dy);
-    for (let i = 2; i < spiral.length; i += 2) {
-      ctx.lineTo(spiral[i] * scale + dx, spiral[i + 1] * scale + dy);
-    }
+  const wide = (boxes[4 * v + 2] - boxes[4 * v]) * scale;
+  const tall = (boxes[4 * v + 3] - boxes[4 * v + 1]) * scale;
+  const last = 2 * starts[v + 1] - 2;
+  let i = 2 * starts[v];
+  ctx.moveTo(points[i] * scale + dx, points[i + 1] * scale + dy);
+  if (wide + tall < 9 || Math.min(wide, tall) < 1) {
+    ctx.lineTo(points[last] * scale + dx, points[last + 1] * scale + dy); // no bend is seen
     return;
   }
-  if ((ax < frame.left && bx < frame.left) || (ax > frame.right && bx > frame.right)) return;
-  if ((ay < frame.top && by < frame.top) || (ay > frame.bottom && by > frame.bottom)) return;
-  const sx = ax * scale + dx;
-  const sy = ay * scale + dy;
-  const tx = bx * scale + dx;
-  const ty = by * scale + dy;
-  ctx.moveTo(sx, sy);
-  if (Math.abs(tx - sx) + Math.abs(ty - sy) < 9) {
-    ctx.lineTo(tx, ty); // too short for a bend to be seen
-    return;
+  for (i += 2; i < last; i += 4) {
+    ctx.quadraticCurveTo(
+      points[i] * scale + dx,
+      points[i + 1] * scale + dy,
+      points[i + 2] * scale + dx,
+      points[i + 3] * scale + dy,
+    );
   }
-  const c = layout.curve;
-  const i = 4 * v;
-  ctx.bezierCurveTo(
-    c[i] * scale + dx,
-    c[i + 1] * scale + dy,
-    c[i + 2] * scale + dx,
-    c[i + 3] * scale + dy,
-    tx,
-    ty,
-  );
 }
 
 /** A glow along the edge that is selected or pointed at. */
-function drawChosenEdges(ctx, state, frame, colours) {
+function drawChosenEdges(ctx, state, frame, colors) {
   const { layout, hover, selection } = state;
   for (const one of [hover, selection]) {
     if (!one || !("edge" in one) || !layout.visible[one.edge]) continue;
     ctx.beginPath();
-    traceEdge(ctx, state, frame, one.edge);
+    traceEdge(ctx, layout, frame, one.edge);
     ctx.lineWidth = one === selection ? 5 : 4;
-    ctx.strokeStyle = colours.glow;
+    ctx.strokeStyle = colors.glow;
     ctx.stroke();
   }
 }
@@ -163,17 +148,17 @@ function haloReach(scale) {
 }
 
 /** Discs behind the nodes that evidence has moved: the farther, the larger. */
-function drawHalos(ctx, state, frame, colours) {
+function drawHalos(ctx, state, frame, colors) {
   if (state.evidence.size === 0) return;
   const { layout, change, model, strengths } = state;
   const signed = (v) => (model.isGaussian || model.states[v] === 2 ? 1 : 0);
   const full = model.isGaussian ? 2 : 0.6;
-  for (const [sign, colour] of [
-    [1, colours.up],
-    [-1, colours.down],
-    [0, colours.moved],
+  for (const [sign, color] of [
+    [1, colors.up],
+    [-1, colors.down],
+    [0, colors.moved],
   ]) {
-    ctx.fillStyle = colour;
+    ctx.fillStyle = color;
     ctx.beginPath();
     for (const v of frame.nodes) {
       const power = Math.min(Math.abs(change[v]) / full, 1);
@@ -189,61 +174,53 @@ function drawHalos(ctx, state, frame, colours) {
   }
 }
 
-function drawNodes(ctx, state, frame, colours) {
+function drawNodes(ctx, state, frame, colors) {
   const { layout, model } = state;
   const { nodes } = frame;
-  const hidden = [];
-  const byGroup = new Map();
-  for (const v of nodes) {
-    if (isHidden(model, v)) {
-      hidden.push(v);
-    } else {
-      const group = model.groups.length === 0 ? -2 : model.group[v];
-      if (!byGroup.has(group)) byGroup.set(group, []);
-      byGroup.get(group).push(v);
-    }
-  }
+  const hidden = nodes.filter((v) => isHidden(model, v));
+  const byGroup = model.groups.map(() => []);
+  for (const v of nodes) if (!isHidden(model, v)) byGroup[model.group[v]].push(v);
   const at = (v) => [layout.x[v] * frame.scale + frame.dx, layout.y[v] * frame.scale + frame.dy];
   const small = 0.78 * frame.dot;
   ctx.beginPath();
-  for (const v of hidden) traceMarker(ctx, 0, ...at(v), small);
-  ctx.fillStyle = colours.paper;
+  for (const v of hidden) traceMarker(ctx, "o", ...at(v), small);
+  ctx.fillStyle = colors.paper;
   ctx.fill();
   ctx.lineWidth = clamp(0.36 * small, 0.5, 1.4);
-  ctx.strokeStyle = colours.hidden;
+  ctx.strokeStyle = colors.hidden;
   ctx.stroke();
-  for (const [group, members] of byGroup) {
-    const style = groupStyle(group, colours);
+  byGroup.forEach((members, group) => {
+    const style = model.groups[group];
     ctx.beginPath();
     for (const v of members) traceMarker(ctx, style.marker, ...at(v), frame.dot);
-    ctx.fillStyle = style.colour;
+    ctx.fillStyle = groupColor(style, colors);
     ctx.fill();
-  }
+  });
 }
 
-/** Colour and marker of a group; −1 is no group, −2 means that there are none at all. */
-export function groupStyle(group, colours) {
-  if (group === -2) return { colour: colours.plain, marker: 0 };
-  if (group === -1) return { colour: colours.ungrouped, marker: 0 };
-  const count = colours.groups.length;
-  return { colour: colours.groups[group % count], marker: Math.floor(group / count) % 4 };
+/** Color of a group on the paper of the theme in use. */
+export function groupColor(style, colors) {
+  return colors.dark ? style.dark_color : style.color;
 }
 
-/** Disc, square, triangle or diamond. */
+const CORNERS = {
+  s: [-135, -45, 45, 135],
+  "^": [-90, 30, 150],
+  D: [-90, 0, 90, 180],
+  v: [90, 210, 330],
+};
+
+/** The shape of a group by matplotlib's letter: a disc or a polygon. */
 export function traceMarker(ctx, marker, x, y, radius) {
   if (radius < 1.3) {
     ctx.rect(x - radius, y - radius, 2 * radius, 2 * radius);
-  } else if (marker === 0) {
+  } else if (marker === "o") {
     ctx.moveTo(x + radius, y);
     ctx.arc(x, y, radius, 0, 2 * Math.PI);
-  } else if (marker === 1) {
-    const side = 0.88 * radius;
-    ctx.rect(x - side, y - side, 2 * side, 2 * side);
   } else {
-    const points = marker === 2 ? [-90, 30, 150] : [-90, 0, 90, 180];
-    points.forEach((degrees, i) => {
+    CORNERS[marker].forEach((degrees, i) => {
       const a = (degrees * Math.PI) / 180;
-      const to = [x + 1.2 * radius * Math.cos(a), y + 1.2 * radius * Math.sin(a)];
+      const to = [x + 1.23 * radius * Math.cos(a), y + 1.23 * radius * Math.sin(a)];
       if (i === 0) ctx.moveTo(...to);
       else ctx.lineTo(...to);
     });
@@ -253,10 +230,10 @@ export function traceMarker(ctx, marker, x, y, radius) {
 
 // Marks: folded branches, evidence, selection ---------------------------------------------------
 
-function drawMarks(ctx, state, frame, colours) {
+function drawMarks(ctx, state, frame, colors) {
   const { layout, folded, evidence, selection, hover } = state;
   const dot = Math.max(frame.dot, 2.5);
-  const ring = (v, radius, width, colour) => {
+  const ring = (v, radius, width, color) => {
     if (!layout.visible[v]) return;
     const x = layout.x[v] * frame.scale + frame.dx;
     const y = layout.y[v] * frame.scale + frame.dy;
@@ -264,13 +241,13 @@ function drawMarks(ctx, state, frame, colours) {
     ctx.moveTo(x + radius, y);
     ctx.arc(x, y, radius, 0, 2 * Math.PI);
     ctx.lineWidth = width;
-    ctx.strokeStyle = colour;
+    ctx.strokeStyle = color;
     ctx.stroke();
   };
-  for (const v of frame.nodes) if (folded[v]) ring(v, dot + 2, 2, colours.hidden);
-  for (const v of evidence.keys()) ring(v, dot + 2.5, 2.4, colours.accent);
-  if (hover && "node" in hover) ring(hover.node, dot + 3, 1, colours.ink);
-  if (selection && "node" in selection) ring(selection.node, dot + 4, 1.6, colours.ink);
+  for (const v of frame.nodes) if (folded[v]) ring(v, dot + 2, 2, colors.hidden);
+  for (const v of evidence.keys()) ring(v, dot + 2.5, 2.4, colors.accent);
+  if (hover && "node" in hover) ring(hover.node, dot + 3, 1, colors.ink);
+  if (selection && "node" in selection) ring(selection.node, dot + 4, 1.6, colors.ink);
 }
 
 // Labels --------------------------------------------------------------------------------------
@@ -302,7 +279,7 @@ export function labelWidth(ctx, state, v) {
 }
 
 /** Write the labels that have room, the most important first. */
-function drawLabels(ctx, state, frame, colours) {
+function drawLabels(ctx, state, frame, colors) {
   const size = fontSize(frame.scale);
   const roomy = frame.scale >= ROOMY;
   const crowded = frame.nodes.length > CROWD;
@@ -317,10 +294,10 @@ function drawLabels(ctx, state, frame, colours) {
     const hidden = isHidden(state.model, v);
     const font = urgent ? Math.max(size, 12) : hidden ? size * 0.86 : size;
     const spot = spotFor(state, frame, v, labelWidth(ctx, state, v) * font, font);
-    const certain = urgent || (roomy && isLeaf(state, v));
+    const certain = urgent || (roomy && hasStrip(state, v));
     if (!certain && !grid.isFree(spot)) continue;
     grid.fill(spot);
-    write(ctx, state, v, spot, hidden, urgent, colours);
+    write(ctx, state, v, spot, hidden, urgent, colors);
     written++;
   }
 }
@@ -362,20 +339,19 @@ function labelImportance(state) {
   return out;
 }
 
-/** Whether nothing is drawn beyond a node. */
-export function isLeaf({ tree, folded }, v) {
-  return folded[v] === 1 || tree.childStart[v + 1] === tree.childStart[v];
+/** Whether a node's label has a strip of its own, in the direction of its angle. */
+export function hasStrip({ layout, folded }, v) {
+  return layout.slot[v] === 1 || folded[v] === 1;
 }
 
-/** Where a label goes: along the slot of a leaf, above and right of an inner node. */
+/** Where a label goes: along its strip, or else above and right of its node. */
 function spotFor(state, frame, v, width, font) {
   const { layout } = state;
   const x = layout.x[v] * frame.scale + frame.dx;
   const y = layout.y[v] * frame.scale + frame.dy;
   const gap =
     frame.dot + 0.32 * font + (state.evidence.size > 0 ? haloReach(frame.scale) * 0.5 : 0);
-  const alongEdge = layout.kind === "layered" && !isHidden(state.model, v);
-  if (!isLeaf(state, v) && !alongEdge) {
+  if (!hasStrip(state, v)) {
     return { x: x + 0.5 * gap, y: y - gap - 0.4 * font, angle: 0, flipped: false, width, font };
   }
   let angle = layout.angle[v];
@@ -385,7 +361,7 @@ function spotFor(state, frame, v, width, font) {
   return { ...start, angle, flipped, width, font };
 }
 
-function write(ctx, state, v, spot, hidden, urgent, colours) {
+function write(ctx, state, v, spot, hidden, urgent, colors) {
   const more = state.folded[v] ? ` +${state.tree.size[v] - 1}` : "";
   const text = labelOf(state.model.names[v]) + more;
   ctx.save();
@@ -394,12 +370,12 @@ function write(ctx, state, v, spot, hidden, urgent, colours) {
   ctx.direction = "ltr";
   ctx.textAlign = spot.flipped ? "right" : "left";
   ctx.font = `${hidden ? "italic " : ""}${urgent ? "600 " : ""}${spot.font.toFixed(1)}px ${FONT}`;
-  if (urgent || !isLeaf(state, v)) {
+  if (urgent || !hasStrip(state, v)) {
     ctx.lineWidth = 3; // a rim, where edges may run below the text
-    ctx.strokeStyle = colours.paper;
+    ctx.strokeStyle = colors.paper;
     ctx.strokeText(text, 0, 0);
   }
-  ctx.fillStyle = hidden ? colours.hiddenInk : colours.ink;
+  ctx.fillStyle = hidden ? colors.hiddenInk : colors.ink;
   ctx.fillText(text, 0, 0);
   ctx.restore();
 }

@@ -2,10 +2,9 @@
 // functions here and hear of changes of others by name.
 
 import { changes, infer } from "./inference.js";
-import { hangByMiddle, layOut } from "./layout.js";
+import { layOut, readPicture } from "./layout.js";
 import { readModel } from "./model.js";
 import { edgeBuckets } from "./scene.js";
-import { edgeStrengths } from "./strength.js";
 
 const FEW = 30; // up to so many variables are drawn in layers rather than in a disc
 
@@ -13,8 +12,8 @@ export function createState(payload) {
   const model = readModel(payload);
   const state = {
     model,
-    tree: hangByMiddle(model),
-    strengths: edgeStrengths(model),
+    ...readPicture(payload.picture),
+    strengths: model.strengths,
     kind: model.observed <= FEW ? "layered" : "radial",
     aspect: 1.4,
     folded: new Uint8Array(model.size),
@@ -43,7 +42,7 @@ export function emit(state, event) {
 }
 
 export function relayOut(state) {
-  state.layout = layOut(state.model, state.tree, state.kind, state.folded, state.aspect);
+  state.layout = layOut(state.layouts[state.kind], state.tree, state.folded, state.aspect);
   state.buckets = edgeBuckets(state);
 }
 

@@ -37,8 +37,8 @@ export class SvgContext {
     this.path.push(`L${short(x)} ${short(y)}`);
   }
 
-  bezierCurveTo(...points) {
-    this.path.push(`C${points.map(short).join(" ")}`);
+  quadraticCurveTo(...points) {
+    this.path.push(`Q${points.map(short).join(" ")}`);
   }
 
   closePath() {

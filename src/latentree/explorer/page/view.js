@@ -1,18 +1,20 @@
 // The canvas: which part of the tree is seen, and how pointer and wheel change that.
 
+import { edgeMeets } from "./layout.js";
 import { isHidden } from "./model.js";
 import { clamp } from "./numbers.js";
-import { drawScene, fontSize, isLeaf, labelWidth } from "./scene.js";
+import { drawScene, fontSize, hasStrip, labelWidth } from "./scene.js";
 import { emit, on, relayOut, select, toggleFold } from "./state.js";
 
 const LARGEST = 90; // pixels a unit
 const LARGEST_WHOLE = 56; // the same when all is shown
 const MARGIN = 22;
 const MEASURED = 600; // nodes up to which labels count for the size of the whole
+const CHORDS = 6; // of a parabola, when its distance is measured
 const CLICK = 5; // pixels that a click may move
 
-/** Colours as the style sheet has them for the theme in use. */
-export function readColours() {
+/** Colors as the style sheet has them for the theme in use. */
+export function readColors() {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(name).trim();
   const shades = (name) =>
@@ -22,8 +24,6 @@ export function readColours() {
     ink: read("--ink"),
     hidden: read("--hidden"),
     hiddenInk: read("--hidden-ink"),
-    plain: read("--plain"),
-    ungrouped: read("--ungrouped"),
     accent: read("--accent"),
     glow: read("--glow"),
     up: read("--up"),
@@ -31,15 +31,15 @@ export function readColours() {
     moved: read("--moved"),
     edge: shades("--edge"),
     negative: shades("--negative"),
-    groups: Array.from({ length: 9 }, (_, i) => read(`--group-${i}`)),
+    dark: document.documentElement.dataset.theme === "dark",
   };
 }
 
-/** The weaker an edge, the nearer its colour to the paper's; no transparency, so print is safe. */
-function mixed(colour, paper, level) {
+/** The weaker an edge, the nearer its color to the paper's; no transparency, so print is safe. */
+function mixed(color, paper, level) {
   const share = 0.36 + (0.64 * level) / 5;
   const parts = (text) => [1, 3, 5].map((i) => Number.parseInt(text.slice(i, i + 2), 16));
-  const [a, b] = [parts(colour), parts(paper)];
+  const [a, b] = [parts(color), parts(paper)];
   return `rgb(${a.map((value, i) => Math.round(share * value + (1 - share) * b[i])).join(", ")})`;
 }
 
@@ -48,7 +48,7 @@ export class View {
     this.state = state;
     this.canvas = canvas;
     this.ctx = canvas.getContext("2d", { alpha: false });
-    this.colours = readColours();
+    this.colors = readColors();
     this.x = 0;
     this.y = 0;
     this.scale = 10;
@@ -98,7 +98,7 @@ export class View {
 
   draw() {
     this.ctx.setTransform(this.ratio ?? 1, 0, 0, this.ratio ?? 1, 0, 0);
-    drawScene(this.ctx, this.state, this, this.colours);
+    drawScene(this.ctx, this.state, this, this.colors);
     emit(this.state, "view");
   }
 
@@ -159,7 +159,7 @@ export class View {
     if (shown.length > MEASURED) return box;
     const font = fontSize(scale);
     for (const v of shown) {
-      if (!isLeaf(this.state, v)) continue;
+      if (!hasStrip(this.state, v)) continue;
       const reach = labelWidth(this.ctx, this.state, v) * font + 0.8 * font;
       const x = layout.x[v] * scale + reach * Math.cos(layout.angle[v]);
       const y = layout.y[v] * scale + reach * Math.sin(layout.angle[v]);
@@ -276,7 +276,7 @@ export class View {
     let nearest = limit;
     for (const v of layout.shown) {
       if (tree.parent[v] < 0) continue;
-      const distance = edgeDistance(this.state, v, point.x, point.y, nearest);
+      const distance = edgeDistance(layout, v, point.x, point.y, nearest);
       if (distance < nearest) {
         best = v;
         nearest = distance;
@@ -371,47 +371,30 @@ export class View {
 }
 
 /** Distance in units from a point to an edge's curve, or more than `limit`. */
-function edgeDistance(state, v, x, y, limit) {
-  if (!mayTouch(state, v, x, y, limit)) return Number.POSITIVE_INFINITY;
-  const points = edgePoints(state, v);
+function edgeDistance(layout, v, x, y, limit) {
+  const near = { left: x - limit, right: x + limit, top: y - limit, bottom: y + limit };
+  if (!edgeMeets(layout, v, near)) return Number.POSITIVE_INFINITY;
+  const { starts, points } = layout;
   let best = Number.POSITIVE_INFINITY;
-  for (let i = 2; i < points.length; i += 2) {
-    const [ax, ay, bx, by] = points.slice(i - 2, i + 2);
-    if (Math.min(ax, bx) - limit > x || Math.max(ax, bx) + limit < x) continue;
-    if (Math.min(ay, by) - limit > y || Math.max(ay, by) + limit < y) continue;
-    const length = (bx - ax) ** 2 + (by - ay) ** 2;
-    const t =
-      length === 0 ? 0 : clamp(((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / length, 0, 1);
-    best = Math.min(best, Math.hypot(ax + t * (bx - ax) - x, ay + t * (by - ay) - y));
+  for (let i = starts[v]; i + 2 < starts[v + 1]; i += 2) {
+    const curve = points.subarray(2 * i, 2 * i + 6);
+    for (let k = 0; k < CHORDS; k++) {
+      const [a, b] = [parabola(curve, k / CHORDS), parabola(curve, (k + 1) / CHORDS)];
+      best = Math.min(best, segmentDistance(a, b, x, y));
+    }
   }
   return best;
 }
 
-/** Whether a point is within the box around an edge. */
-function mayTouch({ layout, tree }, v, x, y, limit) {
-  if (layout.spiral.has(v)) return true;
-  const above = tree.parent[v];
-  const c = layout.curve;
-  const i = 4 * v;
-  const outside = (at, a, b, p, q) =>
-    at < Math.min(a, b, p, q) - limit || at > Math.max(a, b, p, q) + limit;
-  return !(
-    outside(x, layout.x[above], layout.x[v], c[i], c[i + 2]) ||
-    outside(y, layout.y[above], layout.y[v], c[i + 1], c[i + 3])
-  );
+/** The point at t from 0 to 1 of a parabola by its start, control point and end. */
+function parabola([ax, ay, cx, cy, bx, by], t) {
+  const w = [(1 - t) ** 2, 2 * t * (1 - t), t * t];
+  return { x: w[0] * ax + w[1] * cx + w[2] * bx, y: w[0] * ay + w[1] * cy + w[2] * by };
 }
 
-function edgePoints(state, v) {
-  const { layout, tree } = state;
-  if (layout.spiral.has(v)) return layout.spiral.get(v);
-  const above = tree.parent[v];
-  const c = layout.curve.subarray(4 * v, 4 * v + 4);
-  const points = [];
-  for (let i = 0; i <= 8; i++) {
-    const u = i / 8;
-    const w = [(1 - u) ** 3, 3 * u * (1 - u) ** 2, 3 * u * u * (1 - u), u ** 3];
-    points.push(w[0] * layout.x[above] + w[1] * c[0] + w[2] * c[2] + w[3] * layout.x[v]);
-    points.push(w[0] * layout.y[above] + w[1] * c[1] + w[2] * c[3] + w[3] * layout.y[v]);
-  }
-  return points;
+function segmentDistance(a, b, x, y) {
+  const [dx, dy] = [b.x - a.x, b.y - a.y];
+  const length = dx * dx + dy * dy;
+  const t = length === 0 ? 0 : clamp(((x - a.x) * dx + (y - a.y) * dy) / length, 0, 1);
+  return Math.hypot(a.x + t * dx - x, a.y + t * dy - y);
 }

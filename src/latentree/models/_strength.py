@@ -1,0 +1,201 @@
+"""How strongly, and with which sign, nodes of a model depend on each other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from latentree.errors import ModelError
+from latentree.models._discrete import DiscreteTreeModel
+from latentree.models._encode import Model
+from latentree.models._gaussian import GaussianTreeModel
+from latentree.tree import Tree
+from latentree.typing import FloatArray
+
+Scored = Tree | Model
+
+_WEAKEST = 1e-300
+"""Strengths below this count as this, so that their logarithms are finite."""
+
+
+def tree_of(model: Scored) -> Tree:
+    """Return the tree of a model, of a fitted estimator, or the tree itself.
+
+    Parameters
+    ----------
+    model : Tree, GaussianTreeModel, DiscreteTreeModel or fitted LatentTree
+
+    Returns
+    -------
+    Tree
+
+    Examples
+    --------
+    >>> from latentree import simulate
+    >>> tree_of(simulate.random_gaussian_model(simulate.double_star(6), 0)).n_observed
+    6
+    """
+    model = getattr(model, "model_", model)
+    if isinstance(model, Tree):
+        return model
+    if isinstance(model, GaussianTreeModel | DiscreteTreeModel):
+        return model.tree
+    raise ModelError(f"expected a tree or a tree model, got {type(model).__name__}")
+
+
+def edge_strengths(model: Scored) -> FloatArray:
+    """Strength of the edge above every node, from −1 to 1.
+
+    Trees: exp(−length). Gaussian models: the correlation ρ. Discrete models: Cramér's V, negative
+    for two-state ends whose table has a negative determinant. The sign of a hidden variable is a
+    matter of convention: signs are those of :func:`orientation`.
+
+    Parameters
+    ----------
+    model : Tree, GaussianTreeModel, DiscreteTreeModel or fitted LatentTree
+
+    Returns
+    -------
+    array of shape (n_nodes,)
+        0 at roots.
+
+    References
+    ----------
+    H. Cramér, "Mathematical Methods of Statistics", Princeton University Press (1946), p. 282.
+
+    Examples
+    --------
+    >>> from latentree import GaussianTreeModel, Tree
+    >>> star = Tree([3, 3, 3, -1], n_observed=3)
+    >>> edge_strengths(GaussianTreeModel(star, [-0.9, -0.8, 0.5, 0])).tolist()
+    [0.9, 0.8, -0.5, 0.0]
+    """
+    tree, sign = tree_of(model), orientation(model)
+    return np.where(tree.parent < 0, 0.0, _signed(model) * sign * sign[tree.parent])
+
+
+def orientation(model: Scored) -> FloatArray:
+    """Signs of the nodes that leave the least weight, Σ |strength|, on negative edges.
+
+    Only hidden variables whose sign is free are turned: those of Gaussian models, and hidden
+    variables with two states. Multiplying the strength of an edge by the signs of its two ends
+    leads from the model's own signs to those of :func:`edge_strengths`, and back.
+
+    Parameters
+    ----------
+    model : Tree, GaussianTreeModel, DiscreteTreeModel or fitted LatentTree
+
+    Returns
+    -------
+    array of shape (n_nodes,)
+        1, or −1 where a hidden variable is turned.
+
+    Examples
+    --------
+    >>> from latentree import GaussianTreeModel, Tree
+    >>> star = Tree([3, 3, 3, -1], n_observed=3)
+    >>> orientation(GaussianTreeModel(star, [-0.9, -0.8, 0.5, 0])).tolist()
+    [1.0, 1.0, 1.0, -1.0]
+    """
+    model = getattr(model, "model_", model)
+    tree = tree_of(model)
+    may_turn = np.arange(tree.n_nodes) >= tree.n_observed
+    if isinstance(model, DiscreteTreeModel):
+        may_turn &= model.n_states == 2
+    return _fewest_negative(tree, _signed(model), may_turn)
+
+
+def loadings(model: Scored) -> FloatArray:
+    """Strength of every hidden variable with every observed one, from −1 to 1.
+
+    The product of :func:`edge_strengths` along the path between them: for Gaussian models their
+    correlation, for discrete ones a product of Cramér's V.
+
+    Parameters
+    ----------
+    model : Tree, GaussianTreeModel, DiscreteTreeModel or fitted LatentTree
+
+    Returns
+    -------
+    array of shape (n_hidden, n_observed)
+        0 for variables of different components.
+
+    Examples
+    --------
+    >>> from latentree import GaussianTreeModel, Tree
+    >>> star = Tree([3, 3, 3, -1], n_observed=3)
+    >>> loadings(GaussianTreeModel(star, [0.9, 0.8, -0.5, 0])).round(3).tolist()
+    [[0.9, 0.8, -0.5]]
+    """
+    tree, strength = tree_of(model), edge_strengths(model)
+    size = np.clip(np.abs(strength), _WEAKEST, 1.0)
+    # |product| = exp(−Σ −log |strength|); its sign is that of the ends' products from their root.
+    length = tree.with_lengths(np.where(tree.parent < 0, 0.0, -np.log(size)))
+    sign = np.ones(tree.n_nodes)
+    for v in tree.order.tolist():
+        if tree.parent[v] >= 0:
+            sign[v] = sign[tree.parent[v]] * (-1.0 if strength[v] < 0 else 1.0)
+    observed = np.arange(tree.n_observed)
+    lengths = length.path_lengths(tree.hidden, observed)
+    products: FloatArray = sign[tree.hidden][:, None] * sign[observed] * np.exp(-lengths)
+    return products
+
+
+def _signed(model: Scored) -> FloatArray:
+    """Strengths of the edges with the model's own signs."""
+    model = getattr(model, "model_", model)
+    if isinstance(model, GaussianTreeModel):
+        return np.where(model.tree.parent < 0, 0.0, model.correlations)
+    if isinstance(model, DiscreteTreeModel):
+        return _associations(model)
+    tree = tree_of(model)
+    return np.where(tree.parent < 0, 0.0, np.exp(-tree.length))
+
+
+def _associations(model: DiscreteTreeModel) -> FloatArray:
+    """Cramér's V of every node and its parent, signed when both have two states."""
+    layout, tree = model.layout, model.tree
+    marginals = np.split(layout.marginals(model.theta), layout.state_starts[1:-1])
+    return np.array(
+        [
+            0.0 if above < 0 else _cramer(marginals[above], layout.table(model.theta, node))
+            for node, above in enumerate(tree.parent.tolist())
+        ]
+    )
+
+
+def _cramer(p: FloatArray, table: FloatArray) -> float:
+    """V = √(χ²/n / (min(K, L) − 1)) with χ²/n = Σ P(i, j)² / (P(i)·P(j)) − 1."""
+    fewest = min(table.shape)
+    if fewest < 2:
+        return 0.0
+    joint = p[:, None] * table
+    expected = p[:, None] * joint.sum(axis=0)
+    chi2 = float((joint**2 / np.where(expected > 0, expected, 1.0)).sum()) - 1.0
+    v = float(np.sqrt(min(max(chi2, 0.0) / (fewest - 1), 1.0)))
+    # The determinant of [[1 − a, a], [1 − b, b]] is b − a.
+    return -v if table.shape == (2, 2) and table[1, 1] < table[0, 1] else v
+
+
+def _fewest_negative(tree: Tree, signed: FloatArray, may_turn: np.ndarray) -> FloatArray:
+    """Return signs of the nodes with the least Σ |strength| over negative edges.
+
+    From the leaves up: ``cost[s][v]`` is the least weight below v when v is (1) or is not (0)
+    turned; then from the root down the choices that gave it.
+    """
+    parent, weight = tree.parent.tolist(), signed.tolist()
+    cost = [[0.0] * tree.n_nodes, [0.0 if turn else np.inf for turn in may_turn.tolist()]]
+    order = tree.order.tolist()
+    for v in reversed(order):
+        if parent[v] >= 0:
+            for side in (0, 1):
+                cost[side][parent[v]] += min(
+                    cost[own][v] + max(0.0, -weight[v] if own == side else weight[v])
+                    for own in (0, 1)
+                )
+    chosen = [0] * tree.n_nodes
+    for v in order:
+        side = chosen[parent[v]] if parent[v] >= 0 else 0
+        add = [max(0.0, -weight[v] if own == side else weight[v]) for own in (0, 1)]
+        chosen[v] = int(cost[1][v] + add[1] < cost[0][v] + add[0])
+    signs: FloatArray = 1.0 - 2.0 * np.array(chosen)
+    return signs

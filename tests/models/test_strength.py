@@ -1,0 +1,120 @@
+"""Strengths of edges and loadings against their definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, plot, simulate
+from latentree.errors import ModelError
+from latentree.models import edge_strengths, loadings, orientation, tree_of
+
+STAR = Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
+
+
+def test_strengths_of_a_tree():
+    tree = STAR.with_lengths([0.0, 1.0, 2.0, 0.0])
+    assert edge_strengths(tree) == pytest.approx([1.0, np.exp(-1), np.exp(-2), 0.0])
+
+
+def test_the_sign_of_a_hidden_variable_is_free():
+    rng = np.random.default_rng(0)
+    tree = simulate.random_latent_tree(9, 2)
+    rho = simulate.random_gaussian_model(tree, rng, negative_share=0.5).correlations
+    shown = edge_strengths(GaussianTreeModel(tree, rho))
+    assert np.abs(shown) == pytest.approx(np.abs(rho))
+    # By definition: the least weight on negative edges over all signs of the hidden nodes.
+    least = np.inf
+    for bits in range(2**tree.n_hidden):
+        sign = np.ones(tree.n_nodes)
+        sign[tree.n_observed :] = 1 - 2 * (bits >> np.arange(tree.n_hidden) & 1)
+        flipped = rho * sign * np.where(tree.parent < 0, 1, sign[tree.parent])
+        least = min(least, -flipped[flipped < 0].sum())
+    assert -shown[shown < 0].sum() == pytest.approx(least)
+    # The product of signs between observed nodes is what the data shows; it stays.
+    before = GaussianTreeModel(tree, rho).correlation()
+    assert GaussianTreeModel(tree, shown).correlation() == pytest.approx(before)
+
+
+def test_signs_of_a_binary_model():
+    same, other = [[0.9, 0.1], [0.1, 0.9]], [[0.2, 0.8], [0.8, 0.2]]
+    model = DiscreteTreeModel(STAR, [same, same, other, [0.5, 0.5]])
+    assert edge_strengths(model) == pytest.approx([0.8, 0.8, -0.6, 0.0])
+
+
+def test_strengths_of_other_tables():
+    # Two states determine three in part: V is the correlation ratio here.
+    copy = np.eye(3)
+    half = [[1, 0], [1, 0], [0, 1]]
+    nothing = [[0.3, 0.7]] * 3
+    model = DiscreteTreeModel(STAR, [copy, half, nothing, np.full(3, 1 / 3)])
+    assert edge_strengths(model) == pytest.approx([1.0, 1.0, 0.0, 0.0], abs=1e-6)
+    rng = np.random.default_rng(0)
+    random = simulate.random_discrete_model(STAR, [2, 3, 4, 3], rng)
+    joint = random.joint("h1", "b")
+    expected = joint.sum(1)[:, None] * joint.sum(0)
+    chi2 = ((joint - expected) ** 2 / expected).sum()  # Pearson's own form
+    assert edge_strengths(random)[1] == pytest.approx(np.sqrt(chi2 / 2))
+
+
+def test_orientation_leads_from_the_signs_of_the_model_to_those_shown():
+    rng = np.random.default_rng(1)
+    tree = simulate.random_latent_tree(15, 3)
+    model = simulate.random_gaussian_model(tree, rng, negative_share=0.5)
+    sign = orientation(model)
+    assert set(sign[: tree.n_observed]) == {1.0}
+    assert set(np.abs(sign)) == {1.0}
+    above = np.where(tree.parent < 0, 1.0, sign[tree.parent])
+    assert edge_strengths(model) * sign * above == pytest.approx(model.correlations)
+
+
+def test_gaussian_loadings_are_correlations_up_to_the_sign_of_the_hidden_variable():
+    rng = np.random.default_rng(2)
+    tree = simulate.random_latent_tree(20, 4, inner_share=0.4).rerooted(7)
+    model = simulate.random_gaussian_model(tree, rng, negative_share=0.4)
+    wanted = model.correlation(tree.hidden, np.arange(20))
+    signs = orientation(model)[tree.hidden]
+    assert loadings(model) == pytest.approx(signs[:, None] * wanted)
+    assert (loadings(model) < 0).any()
+
+
+def test_loadings_multiply_along_paths():
+    rng = np.random.default_rng(3)
+    tree = simulate.random_latent_tree(12, 5)
+    model = simulate.random_discrete_model(tree, rng.integers(2, 5, tree.n_nodes), rng)
+    strength, found = edge_strengths(model), loadings(model)
+    for i, h in enumerate(tree.hidden.tolist()):
+        for v in range(tree.n_observed):
+            product, nodes = 1.0, {h: 1.0}
+            while tree.parent[h] >= 0:  # from h up, and from v up until the paths meet
+                nodes[tree.parent[h]] = nodes[h] * strength[h]
+                h = int(tree.parent[h])
+            u = v
+            while u not in nodes:
+                product, u = product * strength[u], int(tree.parent[u])
+            h = int(tree.hidden[i])
+            assert found[i, v] == pytest.approx(product * nodes[u])
+
+
+def test_loadings_across_components_and_without_dependence_are_zero():
+    forest = Tree([6, 6, 6, 7, 7, 7, -1, -1], n_observed=6)
+    found = loadings(GaussianTreeModel(forest, [0.5, 0.6, 0.0, 0.9, 0.9, 0.9, 0, 0]))
+    assert found == pytest.approx(np.array([[0.5, 0.6, 0, 0, 0, 0], [0, 0, 0, 0.9, 0.9, 0.9]]))
+
+
+def test_a_tree_without_hidden_variables_has_no_loadings():
+    assert loadings(Tree([-1, 0, 0])).shape == (0, 3)
+
+
+def test_a_fitted_estimator_is_taken_for_its_model():
+    class Fitted:
+        model_ = GaussianTreeModel(STAR, [0.8, 0.5, -0.5, 0])
+
+    assert edge_strengths(Fitted()).tolist() == [0.8, 0.5, -0.5, 0]
+    assert tree_of(Fitted()) == STAR
+    with pytest.raises(ModelError, match="expected a tree or a tree model, got list"):
+        edge_strengths([1.0])
+
+
+def test_plot_has_the_same_function():
+    assert plot.edge_strengths is edge_strengths
