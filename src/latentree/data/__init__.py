@@ -21,7 +21,7 @@ from latentree.data._files._writers import check_writable, table_writer, write_t
 from latentree.data._opening import as_parts, is_parted
 from latentree.data._parts import Parts, cut_table, part_rows
 from latentree.data._pieces import LocalPieces, Pieces, add_up
-from latentree.data._table import FAMILIES, Schema, Table
+from latentree.data._table import FAMILIES, Schema, Table, WithSchema
 
 __all__ = [
     "FAMILIES",
@@ -32,6 +32,7 @@ __all__ = [
     "Pieces",
     "Schema",
     "Table",
+    "WithSchema",
     "add_up",
     "as_parts",
     "as_table",
