@@ -179,7 +179,7 @@ def _behind(tree, centre, neighbour):
 @settings(max_examples=40, deadline=None)
 def test_lists_hold_the_nearest_observed_nodes_behind_each_neighbour(tree, count):
     entry, distance = fitting.lists_around(
-        tree.order, tree.parent, tree.length, tree.n_observed, count
+        tree.order, tree.parent, tree.length, np.zeros(tree.n_observed), count
     )
     found = sorted(zip(entry[:, 0].tolist(), entry[:, 2].tolist(), distance, strict=True))
     far = tree.path_lengths(np.arange(tree.n_nodes), np.arange(tree.n_nodes))
@@ -195,7 +195,7 @@ def test_lists_hold_the_nearest_observed_nodes_behind_each_neighbour(tree, count
 @given(tree=latent_trees(most=25))
 @settings(max_examples=40, deadline=None)
 def test_pairs_around_determine_all_lengths(tree):
-    pairs = _near_pairs(tree, QUICK)
+    pairs = _near_pairs(tree, np.zeros(tree.n_observed), QUICK)
     starts, items = fitting.path_edges(pairs, tree.order, tree.parent)
     design = np.zeros((len(pairs), tree.n_nodes))
     for row in range(len(pairs)):

@@ -12,16 +12,19 @@ import numpy as np
 from latentree._kernels.compiling import kernel
 
 
-def nearest_around(order, parent, length, n_observed, count):
-    """For every node the nearest observed nodes, at most ``count`` behind each neighbour.
+def nearest_around(order, parent, length, offset, count):
+    """For every node the nearest observed nodes, at most ``count`` behind each neighbor.
 
-    Returns, per node, up to 2·count observed nodes of the whole tree with distances, sorted, and
-    for each the neighbour behind which it lies (the node itself for an observed one).
+    ``offset``, one number for each observed node, is added to all distances to that node. Returns,
+    per node, up to 2·count observed nodes of the whole tree with distances, sorted, and for each
+    the neighbor behind which it lies (the node itself for an observed one).
     """
+    n_observed = offset.size
     width = 2 * count
     nodes, tags = np.full((2, parent.size, width), -1)
     far = np.zeros((parent.size, width))
     nodes[:n_observed, 0] = tags[:n_observed, 0] = np.arange(n_observed)
+    far[:n_observed, 0] = offset
     below = order[parent[order] >= 0]
     below = np.concatenate([below[::-1], below])
     ends = np.stack([below, parent[below]])
@@ -61,24 +64,25 @@ def _spread(tails, heads, lengths, count, nodes, far, tags):
                 tags[b, place] = a
 
 
-def lists_around(order, parent, length, n_observed, count):
-    """The nearest observed nodes around each node, at most ``count`` behind each neighbour.
+def lists_around(order, parent, length, offset, count):
+    """The nearest observed nodes around each node, at most ``count`` behind each neighbor.
 
-    Returns for every entry the node in the middle, the observed node, the neighbour behind which
-    it lies (the node itself for an observed one), and the distance.
+    Distances to an observed node count with its ``offset``. Returns for every entry the node in the
+    middle, the observed node, the neighbor behind which it lies (the node itself for an observed
+    one), and the distance.
     """
-    nodes, far, tags = nearest_around(order, parent, length, n_observed, count)
+    nodes, far, tags = nearest_around(order, parent, length, offset, count)
     below = np.flatnonzero(parent >= 0)
-    centre = np.concatenate([parent[below], below])
+    center = np.concatenate([parent[below], below])
     other = np.concatenate([below, parent[below]])
-    elsewhere = (nodes[other] >= 0) & (tags[other] != centre[:, None])
+    elsewhere = (nodes[other] >= 0) & (tags[other] != center[:, None])
     row, place = np.nonzero(elsewhere & (np.cumsum(elsewhere, axis=1) <= count))
-    own = np.arange(n_observed)
-    entry = np.column_stack([centre[row], nodes[other[row], place], other[row]])
+    own = np.arange(offset.size)
+    entry = np.column_stack([center[row], nodes[other[row], place], other[row]])
     distance = far[other[row], place] + length[below][row % below.size]
     return (
         np.concatenate([np.column_stack([own, own, own]), entry]),
-        np.concatenate([np.zeros(n_observed), distance]),
+        np.concatenate([offset, distance]),
     )
 
 
