@@ -11,8 +11,10 @@ import numpy as np
 
 from latentree._kernels.compiling import kernel
 
+SMALL = 400  # numbers in the largest array: nodes, or pairs of nodes
 
-@kernel()
+
+@kernel(small=SMALL)
 def preorder(tails, heads, roots, starts, items, stack, order, parent):
     """Visit all that arcs from ``tails`` to ``heads`` lead to, starting at each root in turn.
 
@@ -49,7 +51,7 @@ def preorder(tails, heads, roots, starts, items, stack, order, parent):
     return count
 
 
-@kernel()
+@kernel(small=SMALL)
 def component_numbers(order, parent):
     """The number of the component of every node, counted in the order of the roots."""
     component = np.empty(parent.size, np.int64)
@@ -63,7 +65,7 @@ def component_numbers(order, parent):
     return component
 
 
-@kernel()
+@kernel(small=SMALL)
 def path_length_rows(sources, targets, order, parent, length, room, out):
     """Path lengths from each source to each target, one row a source; infinite between components.
 
@@ -84,7 +86,7 @@ def path_length_rows(sources, targets, order, parent, length, room, out):
             out[row, column] = room[targets[column]]
 
 
-@kernel()
+@kernel(small=SMALL)
 def path_signs(order, parent, sign):
     """Product of the edges' signs from the root of each component down to every node."""
     out = np.ones(parent.size)
@@ -94,7 +96,7 @@ def path_signs(order, parent, sign):
     return out
 
 
-@kernel()
+@kernel(small=SMALL)
 def nearest_observed(order, parent, length, n_observed):
     """For every node the nearest observed one and its distance; ties go to the lowest index.
 
@@ -124,7 +126,7 @@ def nearest_observed(order, parent, length, n_observed):
     return nearest, distance
 
 
-@kernel()
+@kernel(small=SMALL)
 def diameter(order, parent, length):
     """The longest path in any component."""
     n = parent.size
@@ -140,7 +142,7 @@ def diameter(order, parent, length):
     return longest
 
 
-@kernel()
+@kernel(small=SMALL)
 def subtree_minimum(order, parent, values):
     """The smallest value in the subtree below every node."""
     out = values.copy()
@@ -152,7 +154,7 @@ def subtree_minimum(order, parent, values):
     return out
 
 
-@kernel()
+@kernel(small=SMALL)
 def subtree_xor(order, parent, keys):
     """Exclusive or of the keys below every node; ``keys`` has one row a node."""
     out = keys.copy()
@@ -165,7 +167,7 @@ def subtree_xor(order, parent, keys):
     return out
 
 
-@kernel()
+@kernel(small=SMALL)
 def flip_path(parent, length, root):
     """Make ``root`` the root of its component, in place."""
     v = root
@@ -183,7 +185,7 @@ def flip_path(parent, length, root):
         below_length = next_length
 
 
-@kernel()
+@kernel(small=SMALL)
 def prune_and_splice(order, parent, length, n_observed, degree, anchor, climb):
     """Remove hidden nodes with fewer than three neighbours; every root must be observed.
 
@@ -209,7 +211,7 @@ def prune_and_splice(order, parent, length, n_observed, degree, anchor, climb):
                 climb[v] = length[v] + climb[p]
 
 
-@kernel()
+@kernel(small=SMALL)
 def sorted_by(keys, items):
     """Items in ascending order of their keys, ties by item (Shell's sort: quick to compile)."""
     out = items.copy()

@@ -13,6 +13,8 @@ from latentree._kernels.compiling import kernel
 from latentree._kernels.inference.counts import EDGE, EVIDENCE, JOIN
 from latentree._kernels.tree import sorted_by
 
+_SMALL = 1000  # numbers about the nodes of a tree for which nothing is compiled
+
 # What each column holds -------------------------------------------------------------------------
 
 
@@ -83,7 +85,7 @@ def _join_all(slots, count, entropy, v, parts):
     return count, top
 
 
-@kernel()
+@kernel(small=_SMALL)
 def make_slots(order, parent, child_starts, children, n_observed, complete, node_entropy):
     """Slots of a rooted tree, parts before what they are parts of.
 
@@ -133,7 +135,7 @@ def make_slots(order, parent, child_starts, children, n_observed, complete, node
     return slots[:, :count], entropy[:count], closed[:, :n_closed]
 
 
-@kernel()
+@kernel(small=_SMALL)
 def list_slots(slots, entropy, roots):
     """Slots component by component, in an order in which their row lists form a stack.
 
@@ -346,11 +348,11 @@ def number_slots(listing, slots, ends, source, n_rows, starts, rows, ids, n_symb
     )  # fmt: skip
 
 
-@kernel()
+@kernel(small=_SMALL)
 def spread_down(slots, label):
     """Give every slot without a label (−1) the label of what it is a part of, in place."""
     for s in range(slots.size - 1, -1, -1):
-        for part in (slots[s].a, slots[s].b):
+        for part in (slots[s]["a"], slots[s]["b"]):
             if part != s and label[part] < 0:
                 label[part] = label[s]
 
@@ -358,7 +360,7 @@ def spread_down(slots, label):
 # Where to root ----------------------------------------------------------------------------------
 
 
-@kernel()
+@kernel(small=_SMALL)
 def directed_entropies(order, parent, entropy, complete):
     """Entropy that flows up from each node, and down to each node from its parent.
 
@@ -381,7 +383,7 @@ def directed_entropies(order, parent, entropy, complete):
     return up, down, gathered
 
 
-@kernel()
+@kernel(small=_SMALL)
 def cheapest_roots(order, parent, up, down, gathered, n_rows):
     """The node of each component that, as its root, needs the fewest patterns (estimated).
 

@@ -15,6 +15,7 @@ from latentree._kernels.compiling import kernel
 _SAFE = {"nnan", "ninf", "nsz"}
 _HUGE = 1e300
 _CHUNK = 512
+_SMALL = 4096  # distances for which nothing is compiled
 
 
 def minimum_spanning_tree(distance, shift):
@@ -31,7 +32,7 @@ def minimum_spanning_tree(distance, shift):
     return ends[0], ends[1]
 
 
-@kernel(fastmath=_SAFE)
+@kernel(fastmath=_SAFE, small=_SMALL)
 def _prim(distance, shift, best, source, lowest, ends_a, ends_b):
     """Fill the ends; ``lowest`` is room for the smallest value in every chunk of nodes."""
     m = best.size
