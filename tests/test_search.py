@@ -11,7 +11,7 @@ import latentree as lt
 from latentree import methods, search, simulate
 from latentree.errors import DataError, ModelError
 from latentree.search._regularized import _Search
-from latentree.structure._problem import Problem
+from latentree.structure._blocks import Block
 from latentree.structure._spanning import spanning_edges
 
 
@@ -112,7 +112,7 @@ def test_local_scores_are_exact(family):
     tree = simulate.hidden_markov(10)
     table = lt.as_table(draw(family, tree, 2_000, rng, (0.5, 0.8)))
     distances = lt.information_distances(table)
-    problem = Problem(distances, spanning_edges(distances))
+    problem = Block(distances, spanning_edges(distances))
     growing = _Search(problem, "nj", table, 0)
     fit = partial(lt.fit_parameters, X=table, n_starts=1, random_state=0)
     score = fit(growing.growing.tree()).report.bic_score

@@ -187,10 +187,10 @@ def flip_path(parent, length, root):
 
 @kernel(small=SMALL)
 def prune_and_splice(order, parent, length, n_observed, degree, anchor, climb):
-    """Remove hidden nodes with fewer than three neighbours; every root must be observed.
+    """Remove hidden nodes with fewer than three neighbors; every root must be observed.
 
-    Hidden leaves go first (their neighbour may become a leaf in turn), then hidden nodes with two
-    neighbours are replaced by an edge of the summed length. ``degree``, the number of neighbours
+    Hidden leaves go first (their neighbor may become a leaf in turn), then hidden nodes with two
+    neighbors are replaced by an edge of the summed length. ``degree``, the number of neighbors
     of every node, becomes what is left of it; a hidden node stays when that is three or more.
     ``anchor``, all −1 before, and ``climb``, all 0, receive the new parent and length.
     """

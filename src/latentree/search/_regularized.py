@@ -8,10 +8,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latentree._kernels.compiling import tiny
 from latentree.data import Schema, Table, as_table
 from latentree.distances import information_distances
 from latentree.em import Budget, Fitted, fit_parameters, make_problem, maximise, start_points
-from latentree.structure import STRONG, Growing, Problem, contract_short, learn_by_blocks
+from latentree.structure import STRONG, Block, TreeBuilder, contract_short, learn_by_blocks
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray, Progress
 
@@ -58,7 +59,7 @@ def regularized_cl_grouping(
     table = as_table(X, family, weights=weights)
     room = [table.n_columns if n_hidden is None else n_hidden]
 
-    def learn(problem: Problem) -> Tree:
+    def learn(problem: Block) -> Tree:
         chosen = np.arange(table.n_columns) if problem.variables is None else problem.variables
         search = _Search(problem, subroutine, columns(table, chosen), random_state)
         tree = search.run(room[0])
@@ -97,8 +98,8 @@ class _Proposal(NamedTuple):
 class _Search:
     """Rounds of proposals on one block of variables."""
 
-    def __init__(self, problem: Problem, subroutine: str, table: Table, random_state: Any) -> None:
-        self.growing = Growing(problem, subroutine, exact=False)
+    def __init__(self, problem: Block, subroutine: str, table: Table, random_state: Any) -> None:
+        self.growing = TreeBuilder(problem, subroutine, exact=False)
         self.table = table
         self.m = problem.n_variables
         self.scale = problem.scale
@@ -173,7 +174,8 @@ class _Search:
         problem = make_problem(tree.renamed(table.names), table)
         rng = np.random.default_rng(self.seed)
         points = start_points(problem, table, None, 1, rng)
-        return maximise(problem, table, points, LOCAL).report.bic_score
+        with tiny(False):  # the learner around may be tiny, but this is done many times
+            return maximise(problem, table, points, LOCAL).report.bic_score
 
 
 def _versions(members: IntArray, ends: IntArray, lengths: FloatArray) -> list[Tree]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from latentree.data import Parts, as_table
 from latentree.distances import Statistics, gather, mutual_information
-from latentree.structure._problem import Problem, learn_by_blocks
+from latentree.structure._blocks import Block, learn_by_blocks
 from latentree.structure._spanning import edges_of_matrix
 from latentree.tree import Tree
 
@@ -34,10 +34,10 @@ def chow_liu(distances: Any) -> Tree:
     return learn_by_blocks(distances, spanning_tree)
 
 
-def spanning_tree(problem: Problem) -> Tree:
+def spanning_tree(block: Block) -> Tree:
     """Return the spanning tree of a block as a tree without hidden nodes."""
-    lengths = problem.pair_distances(problem.spanning)
-    return Tree.from_edges(problem.spanning, problem.n_variables, lengths)
+    lengths = block.pair_distances(block.spanning)
+    return Tree.from_edges(block.spanning, block.n_variables, lengths)
 
 
 def mutual_information_tree(X: Any) -> Tree:

@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from latentree.errors import DistanceError
+from latentree.structure._blocks import Progress, report
 from latentree.structure._chow_liu import chow_liu
 from latentree.structure._cl_blind import cl_blind
 from latentree.structure._cl_grouping import cl_grouping
 from latentree.structure._neighbor_joining import neighbor_joining
-from latentree.structure._problem import Progress, report
 from latentree.structure._recursive_grouping import recursive_grouping
 from latentree.tree import Tree
 

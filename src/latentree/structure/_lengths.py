@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latentree._kernels.structure import fitting
-from latentree.structure._problem import Problem
+from latentree.structure._blocks import Block
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
@@ -18,7 +18,7 @@ class Effort(NamedTuple):
     """How much work a fit may be."""
 
     nearest: int
-    """Observed nodes behind each neighbour that take part."""
+    """Observed nodes behind each neighbor that take part."""
     crowd: int
     """Of those around a node, how many are paired with all others."""
     rounds: int
@@ -35,7 +35,7 @@ _RIDGE = 1e-12
 _TIE = 1e-9  # of a length: far above rounding errors, far below what estimates can tell
 
 
-def fit_lengths(tree: Tree, problem: Problem, effort: Effort | None = None) -> Tree:
+def fit_lengths(tree: Tree, block: Block, effort: Effort | None = None) -> Tree:
     """Return the tree with the lengths that fit the distances of near pairs best.
 
     The sum of w_ij·(ρ̂_ij − ρ_ij)² over pairs around each node is made small, where −log ρ_ij is
@@ -46,10 +46,10 @@ def fit_lengths(tree: Tree, problem: Problem, effort: Effort | None = None) -> T
     """
     if effort is None:
         effort = THOROUGH if tree.n_nodes <= _LARGE else QUICK
-    pairs = _near_pairs(tree, _tie_breakers(problem), effort)
+    pairs = _near_pairs(tree, _tie_breakers(block), effort)
     starts, items = fitting.path_edges(pairs, tree.order, tree.parent)
     paths = Paths(starts, items, tree.n_nodes)
-    estimated = np.exp(-problem.pair_distances(pairs))
+    estimated = np.exp(-block.pair_distances(pairs))
     length = tree.length.copy()
     for _ in range(effort.rounds):
         weight, target = _goals(paths.lengths(length), estimated)
@@ -57,15 +57,15 @@ def fit_lengths(tree: Tree, problem: Problem, effort: Effort | None = None) -> T
     return tree.with_lengths(length)
 
 
-def _tie_breakers(problem: Problem) -> FloatArray:
+def _tie_breakers(block: Block) -> FloatArray:
     """Return a tiny number for every variable that does not depend on the order of variables.
 
     A node in the middle of an edge is equally far from both its ends. Which one counts as the
     nearest must be settled neither by rounding nor by the order of the variables: it is the one
     whose edges in the spanning tree are shorter.
     """
-    lengths = np.repeat(problem.pair_distances(problem.spanning), 2)
-    around = np.bincount(problem.spanning.ravel(), lengths, minlength=problem.n_variables)
+    lengths = np.repeat(block.pair_distances(block.spanning), 2)
+    around = np.bincount(block.spanning.ravel(), lengths, minlength=block.n_variables)
     return np.asarray(_TIE * around)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from latentree._kernels.structure.joining import join_neighbours
+from latentree._kernels.structure.joining import join_neighbors
+from latentree.structure._blocks import Block, learn_by_blocks
 from latentree.structure._contraction import finish_tree
-from latentree.structure._problem import Problem, learn_by_blocks
 from latentree.tree import Tree
 
 STRONG = -math.log(0.9)
@@ -51,13 +51,13 @@ def neighbor_joining(distances: Any, exact: bool = False, threshold: float = STR
        └─ x2  2
     """
 
-    def learn(problem: Problem) -> Tree:
-        return finish_tree(joined(problem), problem, exact, threshold)
+    def learn(block: Block) -> Tree:
+        return finish_tree(joined(block), block, exact, threshold)
 
     return learn_by_blocks(distances, learn)
 
 
-def joined(problem: Problem) -> Tree:
+def joined(block: Block) -> Tree:
     """Return the binary tree; negative lengths, which noise brings about, become 0."""
-    ends, lengths = join_neighbours(problem.matrix.copy())
-    return Tree.from_edges(ends, problem.n_variables, np.maximum(lengths, 0.0))
+    ends, lengths = join_neighbors(block.spare_matrix())
+    return Tree.from_edges(ends, block.n_variables, np.maximum(lengths, 0.0))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from latentree._kernels.structure import grouping
 from latentree._kernels.structure.ranges import FAR, max_difference
 from latentree.distances import as_distances
-from latentree.structure._problem import EXACT
+from latentree.structure._blocks import EXACT
 from latentree.structure._recursive_grouping import certainty
 
 

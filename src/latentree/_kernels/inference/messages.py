@@ -1,7 +1,7 @@
 """Messages in a discrete tree with logarithms: exact for any number of variables.
 
 The slots are those of `counts`, all on patterns. The pass up gives, for every edge and every
-pattern q below it, the conditional table P(child = j | parent = i, q) (or, when maximising, a 1 at
+pattern q below it, the conditional table P(child = j | parent = i, q) (or, when maximizing, a 1 at
 the child's best state), and for the root of every component the posterior of its states. Whatever
 is asked of a row is then a walk down from the roots along these tables.
 """
@@ -30,9 +30,9 @@ def _log_sum(values, n):
 
 
 @kernel()
-def _normalise(terms, n, maximise, out):
+def _normalize(terms, n, maximize, out):
     """Turn log-weights into probabilities, or into a 1 at the first largest; returns their sum."""
-    if maximise:
+    if maximize:
         best = 0
         for k in range(n):
             out[k] = 0.0
@@ -48,7 +48,7 @@ def _normalise(terms, n, maximise, out):
 
 
 @kernel()
-def up_messages(slots, gather, log_theta, maximise, values, conditionals):
+def up_messages(slots, gather, log_theta, maximize, values, conditionals):
     """Fill the log-messages of all slots and the conditional tables of all edges."""
     largest = 1
     for slot in slots:
@@ -73,8 +73,8 @@ def up_messages(slots, gather, log_theta, maximise, values, conditionals):
                             + values[a["value"] + j * width + p]
                         )
                     at = slot["received"] + (p * n_states + i) * a["n_states"]
-                    values[slot["value"] + i * width + p] = _normalise(
-                        terms, a["n_states"], maximise, conditionals[at : at + a["n_states"]]
+                    values[slot["value"] + i * width + p] = _normalize(
+                        terms, a["n_states"], maximize, conditionals[at : at + a["n_states"]]
                     )
             else:
                 at_a = gather[slot["index_a"] + p]
@@ -87,14 +87,14 @@ def up_messages(slots, gather, log_theta, maximise, values, conditionals):
 
 
 @kernel()
-def close_messages(slot, log_prior, maximise, values, log_z, posterior):
+def close_messages(slot, log_prior, maximize, values, log_z, posterior):
     """Close a root: log z and the posterior of its states (or its best state) per pattern."""
     n = slot["n_states"]
     terms = np.empty(n)
     for p in range(slot["n_patterns"]):
         for k in range(n):
             terms[k] = log_prior[k] + values[slot["value"] + k * slot["n_patterns"] + p]
-        log_z[p] = _normalise(terms, n, maximise, posterior[p * n : (p + 1) * n])
+        log_z[p] = _normalize(terms, n, maximize, posterior[p * n : (p + 1) * n])
 
 
 @kernel()

@@ -87,7 +87,7 @@ def lists_around(order, parent, length, offset, count):
 
 
 def pairs_across(entry, crowd):
-    """Pair the entries around each node across neighbours.
+    """Pair the entries around each node across neighbors.
 
     ``entry`` is sorted by the node in the middle and by distance. Around a node all are paired
     with all up to ``crowd`` of them, beyond that each with the ``crowd`` nearest. The smaller

@@ -20,7 +20,7 @@ from latentree._kernels.compiling import kernel
 
 @kernel(fastmath=True)
 def _row_minimum(row, u, stop):
-    """Smallest row[j] − u[j] over j < stop; written so that it vectorises."""
+    """Smallest row[j] − u[j] over j < stop; written so that it vectorizes."""
     smallest = 1e300
     for j in range(stop):
         value = row[j] - u[j]
@@ -104,11 +104,11 @@ def _compact(distance, total, u, bound, slot_node, keep, n_slots):
     return count
 
 
-def join_neighbours(distance):
+def join_neighbors(distance):
     """Neighbor joining of m ≥ 3 nodes; ``distance`` is overwritten.
 
     Returns the two ends and the length of each of the 2m − 3 edges; the nodes m, m + 1, … are new
-    ones in the order in which they were made, the last with three neighbours. O(m²) space; O(m³)
+    ones in the order in which they were made, the last with three neighbors. O(m²) space; O(m³)
     time at worst, close to m² in practice.
     """
     m = distance.shape[0]

@@ -38,7 +38,7 @@ def offer_to_rows(block, rows, columns, label, value, node):
         for start in range(0, block.shape[1], _CHUNK):
             line = block[a, start : start + _CHUNK]
             found = np.int32(0)
-            for b in range(line.size):  # vectorises; nearly always nothing is near enough
+            for b in range(line.size):  # vectorizes; nearly always nothing is near enough
                 found |= np.int32(line[b] <= limit)
             if found:
                 for b in range(line.size):

@@ -2,7 +2,7 @@
 
 An edge (i, j), i < j, of length d has the key (d + (shift[i] + shift[j]), i, j), compared in that
 order. No two keys are equal, so there is one minimum spanning tree only, however it is found: by
-Prim's algorithm in a dense matrix, or by Borůvka's from lists of near neighbours.
+Prim's algorithm in a dense matrix, or by Borůvka's from lists of near neighbors.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SMALL = 4096  # distances for which nothing is compiled
 
 
 def minimum_spanning_tree(distance, shift):
-    """Edges of the tree that minimises the sum of ``distance[i, j] + shift[i] + shift[j]``.
+    """Edges of the tree that minimizes the sum of ``distance[i, j] + shift[i] + shift[j]``.
 
     O(m²) time and O(m) space beside the matrix. ``shift`` breaks ties: it must be ≥ 0, and what
     it adds corresponds to an edge hung on every node, so that additive distances stay additive.
@@ -110,13 +110,13 @@ def prim_order(n, ends_a, ends_b):
 
 
 @kernel()
-def _grow(starts, neighbours, edges, ends_a, ends_b, heap, inside, out_a, out_b):
+def _grow(starts, neighbors, edges, ends_a, ends_b, heap, inside, out_a, out_b):
     """Fill ``out``; ``heap`` holds numbers of edges, the smallest on top."""
     node, size = 0, 0
     for step in range(ends_a.size):
         inside[node] = True
         for position in range(starts[node], starts[node + 1]):
-            if not inside[neighbours[position]]:
+            if not inside[neighbors[position]]:
                 size = _push(heap, size, edges[position])
         e = heap[0]
         size = _pop(heap, size)

@@ -1,4 +1,4 @@
-"""The growing tree of CLGrouping: neighbourhoods are taken out, and put back as small trees.
+"""The growing tree of CLGrouping: neighborhoods are taken out, and put back as small trees.
 
 The tree is a set of linked lists. Slot s is one direction of an edge: it leads to node
 ``target[s]`` at the distance ``length[s]``, slot s ^ 1 leads back, and ``following[s]`` is the next
@@ -95,7 +95,7 @@ def representatives(
     i, n_observed, count, head, target, length, following,
     members, starts, seen, far, node, shut, reach,
 ):  # fmt: skip
-    """Members of the closed neighbourhood of i, and observed nodes that stand for each.
+    """Members of the closed neighborhood of i, and observed nodes that stand for each.
 
     Fills the members (i first), where each one's representatives start, their nodes and their
     distances to the member, and returns the number of members. A hidden member is seen through
