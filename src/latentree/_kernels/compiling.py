@@ -160,7 +160,7 @@ def _compiler() -> Any:
     import numba
     from numba.core import event
 
-    class Listener(event.Listener):  # type: ignore[misc]
+    class Listener(event.Listener):
         def on_start(self, event: Any) -> None:
             while on_first_compile:
                 on_first_compile.pop(0)()

@@ -77,9 +77,10 @@ def _explain(d: FloatArray) -> NoReturn:
     with np.errstate(invalid="ignore"):
         gap = np.abs(d - d.T)
     bad = gap > _allowed(np.minimum(d, d.T))
-    i, j = np.unravel_index(np.where(bad, gap, -1.0).argmax(), gap.shape)
+    row, column = np.unravel_index(np.where(bad, gap, -1.0).argmax(), gap.shape)
     raise DistanceError(
-        f"the matrix is not symmetric: entry ({i}, {j}) is {d[i, j]}, but ({j}, {i}) is {d[j, i]}"
+        f"the matrix is not symmetric: entry ({row}, {column}) is {d[row, column]}, "
+        f"but ({column}, {row}) is {d[column, row]}"
     )
 
 

@@ -103,7 +103,7 @@ class Paths:
         """Return N = Aᵀ·W·A, A of zeros and ones: the weight of the paths that hold both edges."""
         n = self.n_nodes
         cells, pair = self._couples
-        return np.bincount(cells, weight[pair], n * n).reshape(n, n)
+        return np.asarray(np.bincount(cells, weight[pair], n * n), np.float64).reshape(n, n)
 
     @cached_property
     def _couples(self) -> tuple[IntArray, IntArray]:
