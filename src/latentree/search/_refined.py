@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latentree._kernels.compiling import tiny
 from latentree.data import Parts, Table, as_table
 from latentree.distances import Statistics, gather, information_distances
 from latentree.em import Budget, FitReport, Fitted, condensed, fit_parameters
@@ -19,6 +20,9 @@ from latentree.tree import Tree
 
 STARTS = ("nj", "clnj", "clrg")
 """Methods whose trees are compared to find where a refinement starts."""
+
+TINY = 10
+"""Up to so many real columns, condensed to few rows, kernels run uncompiled."""
 
 
 def refined(
@@ -47,9 +51,10 @@ def refined(
     if options.get("score") != "cv":  # which holds out rows
         table = condensed(table)
     if start is None:
-        first, *rivals = _starts(table)
-        rivals = rivals if is_quick(table) else []
-        return refine(first, table, rivals=rivals, random_state=random_state, **options)
+        with tiny(_is_tiny(table)):
+            first, *rivals = _starts(table)
+            rivals = rivals if is_quick(table) else []
+            return refine(first, table, rivals=rivals, random_state=random_state, **options)
     names = [start] if isinstance(start, str) else list(start)
     unknown = [name for name in names if name not in BY_DISTANCES]
     if unknown or not names:
@@ -60,6 +65,11 @@ def refined(
     trees = [learn_tree(table, name) for name in names]
     found = [refine(tree, table, random_state=random_state, **options) for tree in trees]
     return max(found, key=_score)
+
+
+def _is_tiny(table: Table) -> bool:
+    """Whether a search is over before its kernels are compiled."""
+    return is_quick(table) and table.n_columns <= TINY and table.n_rows <= 4 * TINY
 
 
 def _score(fitted: Fitted) -> float:
