@@ -64,6 +64,7 @@ def repeated() -> Iterator[None]:
 
 @contextmanager
 def _going(way: str) -> Iterator[None]:
+    """Let kernels run one way, in this thread and in those it starts through ``threads.run``."""
     token = _way.set(way)
     try:
         yield
@@ -151,6 +152,7 @@ class Kernel:
 
 
 def _largest(arguments: tuple[Any, ...]) -> int:
+    """Size of the largest array."""
     return max((array.size for array in arguments if isinstance(array, np.ndarray)), default=0)
 
 

@@ -32,6 +32,7 @@ def n_threads() -> int:
 
 @cache
 def _pool(size: int, process: int) -> ThreadPoolExecutor:
+    """Return the threads of this process, which wait for work between two calls."""
     # Keyed by the process too: a pool inherited through fork has no live threads.
     return ThreadPoolExecutor(size, thread_name_prefix=f"latentree-{process}")
 

@@ -23,6 +23,8 @@ def preorder(tails, heads, roots, starts, items, stack, order, parent):
     many were reached. ``starts`` (two longer than there are nodes, all 0), ``items`` (as long as
     there are arcs) and ``stack`` are overwritten.
     """
+    # Heads behind each tail, laid end to end. While `items` is filled, starts[v + 1] is the next
+    # free place of node v; when all are in, it is where the items of v end.
     for tail in tails:
         starts[tail + 2] += 1
     for v in range(2, starts.size):
@@ -42,6 +44,7 @@ def preorder(tails, heads, roots, starts, items, stack, order, parent):
             v = stack[height]
             order[count] = v
             count += 1
+            # Pushed last first, so that they are visited in the order of the arcs.
             for position in range(starts[v + 1] - 1, starts[v] - 1, -1):
                 u = items[position]
                 if parent[u] == -2:
@@ -74,6 +77,8 @@ def path_length_rows(sources, targets, order, parent, length, room, out):
     for row in range(sources.size):
         for v in order:
             room[v] = np.inf
+        # Ancestors of the source first; the way to any other node leaves their path at the one
+        # that is its nearest ancestor there, and goes down.
         v = sources[row]
         room[v] = 0.0
         while parent[v] >= 0:
@@ -108,6 +113,8 @@ def nearest_observed(order, parent, length, n_observed):
     for v in range(n_observed):
         nearest[v] = v
         distance[v] = 0.0
+    # Up: the nearest below every hidden node. Down: it, or what is nearest to the parent, which
+    # cannot be closer by a way through the node itself.
     for position in range(n - 1, -1, -1):
         v = order[position]
         p = parent[v]
@@ -136,6 +143,8 @@ def diameter(order, parent, length):
         v = order[position]
         p = parent[v]
         if p >= 0:
+            # height[p]: the longest way down through the children seen so far. The longest path
+            # whose highest node is p joins the two longest.
             reach = height[v] + length[v]
             longest = max(longest, height[p] + reach)
             height[p] = max(height[p], reach)
@@ -170,6 +179,8 @@ def subtree_xor(order, parent, keys):
 @kernel(small=SMALL)
 def flip_path(parent, length, root):
     """Make ``root`` the root of its component, in place."""
+    # Every edge on the way to the old root is named by its other end from now on, so that the
+    # lengths move one node up.
     v = root
     above = parent[v]
     below_length = length[v]
@@ -194,12 +205,14 @@ def prune_and_splice(order, parent, length, n_observed, degree, anchor, climb):
     of every node, becomes what is left of it; a hidden node stays when that is three or more.
     ``anchor``, all −1 before, and ``climb``, all 0, receive the new parent and length.
     """
+    # Children before parents: a chain of hidden nodes with nothing observed below goes as a whole.
     for position in range(order.size - 1, -1, -1):
         v = order[position]
         if v >= n_observed and degree[v] <= 1:
             degree[v] = 0
             if parent[v] >= 0:
                 degree[parent[v]] -= 1
+    # anchor[v] is the nearest ancestor that stays, climb[v] the distance to it.
     for v in order:
         p = parent[v]
         if p >= 0:
@@ -215,7 +228,7 @@ def prune_and_splice(order, parent, length, n_observed, degree, anchor, climb):
 def sorted_by(keys, items):
     """Items in ascending order of their keys, ties by item (Shell's sort: quick to compile)."""
     out = items.copy()
-    gap = 1
+    gap = 1  # 1, 4, 13, 40, …: Knuth's gaps
     while gap < out.size:
         gap = 3 * gap + 1
     while gap > 1:

@@ -17,8 +17,26 @@ def cl_blind(distances: Any) -> Tree:
 
     Every inner node i of the minimum spanning tree becomes a leaf of a new hidden node, which
     takes over its neighbors. This is right when all inner nodes of the true tree are hidden and
-    each one's nearest observed node is among its neighbors (Theorem 10). When only the first
-    holds, there are never more hidden nodes than in truth. O(m²) for m variables.
+    each one's nearest observed node is among its neighbors (Theorem 10 of the paper). When only the
+    first holds, there are never more hidden nodes than in truth. O(m²) for m variables.
+
+    The length from an inner node i to its hidden node is the mean of (d_ia + d_ib − d_ab)/2 over
+    pairs of neighbors a and b. From samples all lengths are fitted afterwards.
+
+    Parameters
+    ----------
+    distances : Distances or square array
+        Information distances.
+
+    Returns
+    -------
+    Tree
+        As many hidden nodes as the spanning tree has inner nodes; all observed nodes are leaves.
+
+    References
+    ----------
+    Choi, Tan, Anandkumar and Willsky, Learning latent tree graphical models, Journal of Machine
+    Learning Research 12, 2011, Section 5.4.
 
     Examples
     --------

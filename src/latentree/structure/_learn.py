@@ -45,6 +45,11 @@ def learn_structure(
     **options
         Options of the learner.
 
+    Returns
+    -------
+    Tree
+        What the learner returns.
+
     Examples
     --------
     >>> learn_structure([[0, 2, 2], [2, 0, 2], [2, 2, 0]], "nj", exact=True)

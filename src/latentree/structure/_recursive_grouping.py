@@ -91,9 +91,16 @@ def recursive_grouping(
     progress : callable, optional
         Called as ``progress(done, total, message)`` in every round.
 
+    Returns
+    -------
+    Tree
+        A minimal latent tree: hidden nodes have three neighbors or more. With exact distances it
+        is the true tree.
+
     References
     ----------
-    Choi, Tan, Anandkumar and Willsky, Journal of Machine Learning Research 12, 2011.
+    Choi, Tan, Anandkumar and Willsky, Learning latent tree graphical models, Journal of Machine
+    Learning Research 12, 2011, Section 4.
 
     Examples
     --------

@@ -98,6 +98,8 @@ def _edge_down(
     ratio,
 ):
     """Expected counts (over T) are added to ``counts``, posterior weights handed to the child."""
+    # With ratio(i) = R(i)/μ(i): counts over T are Σ_p ratio(i)·λ(j), and the child receives
+    # λ(j)·Σ_i T[i, j]·ratio(i).
     for i in range(n_parent):
         r = received[i * stride : i * stride + width]
         m = message[i * stride : i * stride + width]
@@ -183,6 +185,7 @@ def _rescale(a, b, n_states, width, out, stride, exact, shifts):
 @kernel(fastmath=True)
 def _close(prior, n_states, weights, width, source, received, stride, counts):
     """Close a root: w·log z summed, its states' posterior weights, its counts (over the prior)."""
+    # z = Σ_k prior(k)·λ(k); R(k) = w·prior(k)·λ(k)/z.
     z = np.zeros(width)
     for k in range(n_states):
         row = source[k * stride : k * stride + width]
@@ -238,6 +241,7 @@ def up_patterns(slots, listed, gather, theta, values, shifts, scaled):
             )
         else:
             a, b = slots[slot["a"]], slots[slot["b"]]
+            # Blocks of patterns are looked up, multiplied and checked while they are in the cache.
             exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
             scaled[s] = False
             for start in range(0, width, BLOCK):
@@ -353,6 +357,8 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received
                     received[part["value"] :],
                     part["n_patterns"],
                 )
+            # Rows whose values were scaled by 2²⁵⁶ have log z too large by as much: Σ_k R(k) is
+            # their weight.
             if scaled[listed[position]]:
                 for k in range(slot["n_states"]):
                     for p in range(width):

@@ -18,6 +18,7 @@ from latentree._kernels.inference.counts import EDGE, EVIDENCE, JOIN
 
 @kernel()
 def _log_sum(values, n):
+    """Return log Σ e^values of the first n, with the largest taken out so that nothing overflows."""
     top = -np.inf
     for k in range(n):
         top = max(top, values[k])
@@ -66,6 +67,7 @@ def up_messages(slots, gather, log_theta, maximize, values, conditionals):
                         0.0 if seen == k or seen < 0 else -np.inf
                     )
             elif slot["kind"] == EDGE:
+                # log μ(i) = log Σ_j T[i, j]·λ(j); the terms, normalized, are P(j | i, pattern).
                 for i in range(n_states):
                     for j in range(a["n_states"]):
                         terms[j] = (
@@ -136,6 +138,7 @@ def walk_posteriors(
             at = component["posterior"] + patterns[c, row] * root["n_states"]
             for k in range(root["n_states"]):
                 out[row, starts[component["node"]] + k] = posterior[at + k]
+            # Slots come after their parts, so that backwards all that is above is known.
             for s in range(component["root"], component["first"] - 1, -1):
                 slot = slots[s]
                 p = pattern[s]
@@ -144,6 +147,7 @@ def walk_posteriors(
                     n_child = slots[slot["a"]]["n_states"]
                     here, above = starts[slot["node"]], starts[parent[slot["node"]]]
                     at = slot["received"] + p * slot["n_states"] * n_child
+                    # P(j | row) = Σ_i P(i | row)·P(j | i, pattern)
                     for j in range(n_child):
                         total = 0.0
                         for i in range(slot["n_states"]):

@@ -50,6 +50,7 @@ def differing_rows(codes, default, number, starts):
 
 @kernel()
 def _add(slots, count, kind, node, a, b):
+    """Append a slot; returns how many there are."""
     slots[0, count] = kind
     slots[1, count] = node
     slots[2, count] = a
@@ -105,6 +106,8 @@ def make_slots(order, parent, child_starts, children, n_observed, complete, node
         for i in range(n_below):
             below[i] = edge_above[children[child_starts[v] + i]]
         seen = v < n_observed
+        # An observed node without gaps separates: what hangs below each child edge is a component
+        # of its own, in which the node is given; upward only its evidence goes.
         if seen and complete[v]:
             for i in range(n_below):
                 part = below[i]
@@ -232,6 +235,7 @@ def _number_pairs(first, second, n_first, n_second):
     pair_a[0] = 0
     pair_b[0] = 0
     count = 1
+    # Few possible pairs: a table of all of them.
     if np.int64(n_first) * n_second <= 4 * n + 1024:
         number = np.full(n_first * n_second, -1, np.int32)
         number[0] = 0
@@ -244,6 +248,7 @@ def _number_pairs(first, second, n_first, n_second):
                 count += 1
             ids[i] = number[key]
         return ids, pair_a[:count], pair_b[:count]
+    # Many: a hash table with open addressing, at most half full; Fibonacci hashing.
     size = 16
     while size < 2 * n:
         size *= 2
@@ -292,6 +297,8 @@ def number_slots(listing, slots, ends, source, n_rows, starts, rows, ids, n_symb
     root_starts = np.zeros(ends.size + 1, np.int64)
     place = np.full(n_rows, -1, np.int32)
     component = 0
+    # A stack of row lists: evidence pushes one, an edge renames the top, a join replaces the two
+    # on top by one. At the end of a component a single list is left, that of its root.
     for position in range(n):
         s = listing[position]
         kind = slots[0, s]

@@ -1,4 +1,4 @@
-"""Loops over the flat probability tables of a discrete tree (see ``models.tables``)."""
+"""Loops over the flat probability tables of a discrete tree (see ``inference.Layout``)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ SMALL = 400  # numbers in the largest array for which nothing is compiled
 @kernel(small=SMALL)
 def marginals(order, parent, n_states, starts, theta, state_starts):
     """Marginal probabilities of every node, laid end to end."""
+    # P(v = j) = Σ_i P(p = i)·T[i, j], parents first.
     out = np.zeros(state_starts[-1])
     for v in order:
         p = parent[v]

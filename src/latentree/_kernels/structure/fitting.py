@@ -47,6 +47,7 @@ def _spread(tails, heads, lengths, count, nodes, far, tags):
                 continue
             taken += 1
             distance = far[a, q] + lengths[arc]
+            # Insertion from the end of the sorted list; what is pushed off the end is forgotten.
             place = width
             while place > 0 and (
                 nodes[b, place - 1] < 0
@@ -99,6 +100,7 @@ def pairs_across(entry, crowd):
 
 @kernel()
 def _pair_up(entry, crowd, pairs):
+    """Fill ``pairs`` and return their number; ``first`` is where the entries of a node begin."""
     n_pairs = 0
     first = 0
     for x in range(entry.shape[0]):
@@ -150,6 +152,7 @@ def conjugate_gradients(x, starts, items, weight, inverse, residual, direction, 
     ``residual`` is the left side at the start, ``inverse`` one over the diagonal of Aᵀ·W·A, 0 for
     what shall not move; ``direction`` and ``product`` are room.
     """
+    # Preconditioned by the diagonal: z = M⁻¹·r, energy = rᵀ·z; it ends at 1e-8 of |r|.
     energy = 0.0
     for e in range(x.size):
         direction[e] = inverse[e] * residual[e]
@@ -158,6 +161,7 @@ def conjugate_gradients(x, starts, items, weight, inverse, residual, direction, 
     for _ in range(n_steps):
         if energy <= enough:
             break
+        # product = Aᵀ·W·A·direction, path by path.
         for e in range(x.size):
             product[e] = 0.0
         for pair in range(weight.size):
@@ -170,8 +174,8 @@ def conjugate_gradients(x, starts, items, weight, inverse, residual, direction, 
         curvature = 0.0
         for e in range(x.size):
             curvature += direction[e] * product[e]
-        step = energy / curvature
-        ratio = 1.0 / energy
+        step = energy / curvature  # rᵀ·z / dᵀ·N·d
+        ratio = 1.0 / energy  # becomes β = new rᵀ·z / old rᵀ·z
         energy = 0.0
         for e in range(x.size):
             x[e] += step * direction[e]

@@ -38,6 +38,8 @@ def _prim(distance, shift, best, source, lowest, ends_a, ends_b):
     m = best.size
     node = source[0]  # 0, but not a constant, for which helpers would be compiled once more
     best[node] = -1.0
+    # best[j] is the shortest edge from j into the tree so far, source[j] its other end. One pass a
+    # step offers the edges of the node that came in and finds the minimum of every chunk.
     for step in range(m - 1):
         row = distance[node]
         for start in range(0, m, _CHUNK):
@@ -128,6 +130,7 @@ def _grow(starts, neighbors, edges, ends_a, ends_b, heap, inside, out_a, out_b):
 
 @kernel()
 def _push(heap, size, item):
+    """Put an item on a binary heap: entry p is at most entries 2·p + 1 and 2·p + 2."""
     place = size
     while place and heap[(place - 1) // 2] > item:
         heap[place] = heap[(place - 1) // 2]
@@ -138,6 +141,7 @@ def _push(heap, size, item):
 
 @kernel()
 def _pop(heap, size):
+    """Take the smallest item off: the last one sinks from the top to where it belongs."""
     size -= 1
     item = heap[size]
     place = 0
