@@ -3,32 +3,52 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from latentree._plain import shown
 from latentree.data._convert import as_table
-from latentree.data._files._segments import SUFFIXES, FileIndex, batches, index_file
-from latentree.data._files._tables import Wanted, from_arrow, suffix_of
+from latentree.data._files._arrow import source_of
+from latentree.data._files._columnar import ArrowReader, ParquetReader
+from latentree.data._files._matrices import MATRICES
+from latentree.data._files._paths import ALL_COLUMNS, Wanted, chosen_format, naming, suffix_of
+from latentree.data._files._text import TextReader
 from latentree.data._parts import part_rows
 from latentree.data._sources import Kind
 from latentree.data._table import Schema, Table
 from latentree.errors import DataError, FileError, import_extra
+from latentree.typing import IntArray
+
+BATCH_ROWS = 1 << 15
+"""Rows of Parquet that are decoded at a time."""
+
+BLOCK_BYTES = 1 << 23
+"""Bytes of text that are parsed at a time."""
+
+DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+SUFFIXES = (".parquet", ".arrow", ".feather", *DELIMITERS)
+"""Suffixes of the files that can be read in pieces."""
+
+Reader = ParquetReader | ArrowReader | TextReader
+"""Knows the kinds of a file's columns and the rows of its segments, and yields these."""
 
 
 @dataclass(frozen=True)
 class FileRows:
     """The rows of some files, in order; small, so that it can be sent to where they are read."""
 
-    files: tuple[FileIndex, ...]
+    files: tuple[Reader, ...]
+    stamps: tuple[tuple[int, int], ...]
+    """Size and time of every file when it was opened."""
     kinds: dict[str, Kind]
     """Of the columns that are read, in the order of the first file."""
+    named: bool = True
+    """Whether the names of the columns come from the files."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -42,7 +62,7 @@ class FileRows:
         return first if len(self.files) == 1 else f"{first} … {self.files[-1].path}"
 
     @cached_property
-    def _starts(self) -> NDArray[np.int64]:
+    def _starts(self) -> IntArray:
         """First row of every segment of every file, and the number of all rows."""
         sizes = [size for file in self.files for size in file.n_rows]
         return np.concatenate([[0], np.cumsum(np.array(sizes, np.int64))])
@@ -78,38 +98,37 @@ class FileRows:
 
     def _batches(self, start: int) -> Iterator[Any]:
         """Yield pyarrow tables of all rows from ``start`` on."""
-        pa = import_extra("pyarrow", "cli")
         segment = int(np.searchsorted(self._starts, start, side="right")) - 1
         skip = start - int(self._starts[segment])
-        for file in self.files:
+        for file, stamp in zip(self.files, self.stamps, strict=True):
             if segment >= len(file.n_rows):
                 segment -= len(file.n_rows)
                 continue
-            for batch in batches(file, segment, self.names):
-                kept = batch.slice(min(skip, batch.num_rows))
-                skip -= batch.num_rows - kept.num_rows
-                if kept.num_rows:
-                    yield _plain(pa.table(kept) if isinstance(kept, pa.RecordBatch) else kept)
+            with naming(file.path):
+                _check_unchanged(file.path, stamp)
+                for batch in file.batches(segment, list(self.names)):
+                    kept = batch.slice(min(skip, batch.num_rows))
+                    skip -= batch.num_rows - kept.num_rows
+                    if kept.num_rows:
+                        yield _plain(kept)
+                _check_unchanged(file.path, stamp)
             segment = 0
 
     def tables(self, schema: Schema, first: int = 0) -> Iterator[Table]:
         """Yield the pieces coded by a schema."""
         for number, piece in enumerate(self.pieces(part_rows(schema), first), first):
-            yield self.coded(piece, schema, number)
+            yield self._coded(piece, schema, number)
 
-    def table(self, number: int, schema: Schema) -> Table:
+    def table(self, schema: Schema, number: int) -> Table:
         """Return one piece coded by a schema."""
-        return self.coded(self.piece(part_rows(schema), number), schema, number)
+        return next(self.tables(schema, number))
 
-    def coded(self, piece: Any, schema: Schema, number: int) -> Table:
-        """Code a piece by a schema."""
-        n_rows = piece.num_rows
-        raw = from_arrow(piece)
+    def _coded(self, piece: Any, schema: Schema, number: int) -> Table:
         try:
-            return as_table(raw.data, names=raw.names, schema=schema)
+            return as_table(source_of(piece, self.named), schema=schema)
         except DataError as error:
             start = number * part_rows(schema)
-            at = f"rows {start:,} to {start + n_rows - 1:,}"
+            at = f"rows {start:,} to {start + piece.num_rows - 1:,}"
             raise FileError(f"{self._holding(start)}: {at}: {error}") from error
 
     def _holding(self, row: int) -> str:
@@ -121,25 +140,72 @@ class FileRows:
         return self.name
 
 
-def _plain(table: Any) -> Any:
-    """Decode dictionaries: files and batches number their labels differently."""
-    types = import_extra("pyarrow", "cli").types
-    for j, kind in enumerate(table.schema.types):
-        if types.is_dictionary(kind):
-            table = table.set_column(
-                j, table.column_names[j], table.column(j).cast(kind.value_type)
-            )
-    return table
+def _plain(batch: Any) -> Any:
+    """Return a table without dictionaries: files and batches number their labels differently."""
+    pa = import_extra("pyarrow", "cli")
+    columns = [
+        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for column in batch.columns
+    ]
+    return pa.table(columns, names=batch.schema.names)
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    found = os.stat(path)
+    return found.st_size, found.st_mtime_ns
+
+
+def _check_unchanged(path: str, stamp: tuple[int, int]) -> None:
+    if stamp != _stamp(path):
+        raise FileError("has changed since it was opened")
 
 
 # Opening ----------------------------------------------------------------------------------------
 
 
-def is_path(X: Any) -> bool:
-    """Whether data is given as a path, or as several."""
-    if isinstance(X, str | os.PathLike):
-        return True
-    return isinstance(X, list | tuple) and bool(X) and all(is_path(each) for each in X)
+def open_files(
+    X: Any,
+    wanted: Wanted = ALL_COLUMNS,
+    header: bool | None = None,
+    batch_rows: int = BATCH_ROWS,
+    block_bytes: int = BLOCK_BYTES,
+) -> FileRows:
+    """Find out what files hold, and that they hold the same columns.
+
+    Parameters
+    ----------
+    X : path, folder, or several
+    wanted : Wanted
+        Which columns to read.
+    header : bool, optional
+        Whether the first line of text holds the names of the columns.
+    batch_rows, block_bytes : int
+        How much is decoded at a time. The pieces do not depend on it.
+
+    Raises
+    ------
+    FileError
+        With the name of the file that is damaged, lacks a column or has one of another type.
+    """
+    paths = list_files(X)
+    stamps, files = [], []
+    for path in paths:
+        chosen_format(dict.fromkeys((*SUFFIXES, *MATRICES)), path)
+        with naming(path):
+            if suffix_of(path) in MATRICES:
+                raise FileError("a matrix is read by itself, not together with other files")
+            stamps.append(_stamp(path))
+            if stamps[-1][0] == 0:
+                raise FileError("is empty: 0 bytes")
+            files.append(_open_file(path, wanted, header, batch_rows, block_bytes))
+    kinds = dict(files[0].kinds)
+    for file in files[1:]:
+        _agree(kinds, files[0], file)
+    named = header is not False or files[0].is_typed
+    rows = FileRows(tuple(files), tuple(stamps), kinds, named)
+    if rows.n_rows == 0:
+        raise FileError(f"{rows.name}: has no rows")
+    return rows
 
 
 def list_files(X: Any) -> list[str]:
@@ -160,41 +226,18 @@ def list_files(X: Any) -> list[str]:
     return list(map(str, found))
 
 
-def open_files(
-    X: Any,
-    *,
-    columns: Sequence[str] | None = None,
-    drop: Sequence[str] = (),
-    header: bool | None = None,
-) -> FileRows:
-    """Find out what files hold, and that they hold the same columns.
-
-    Raises
-    ------
-    FileError
-        With the name of the file that is damaged, lacks a column or has one of another type.
-    """
-    paths = list_files(X)
-    wanted = Wanted(columns, drop)
-    files = []
-    for path in paths:
-        suffix = suffix_of(path)
-        if suffix not in SUFFIXES:
-            raise FileError(
-                f"{path}: files of the kind {suffix!r} are not read in pieces: use one of "
-                f"{', '.join(SUFFIXES)}"
-            )
-        files.append(index_file(path, suffix, wanted, header))
-    kinds = dict(files[0].kinds)
-    for file in files[1:]:
-        _agree(kinds, files[0], file)
-    rows = FileRows(tuple(files), kinds)
-    if rows.n_rows == 0:
-        raise FileError(f"{rows.name}: has no rows")
-    return rows
+def _open_file(
+    path: str, wanted: Wanted, header: bool | None, batch_rows: int, block_bytes: int
+) -> Reader:
+    suffix = suffix_of(path)
+    if suffix == ".parquet":
+        return ParquetReader.open(path, wanted, batch_rows)
+    if suffix in DELIMITERS:
+        return TextReader.open(path, DELIMITERS[suffix], header, wanted, block_bytes)
+    return ArrowReader.open(path, wanted)
 
 
-def _agree(kinds: dict[str, Kind], first: FileIndex, other: FileIndex) -> None:
+def _agree(kinds: dict[str, Kind], first: Reader, other: Reader) -> None:
     """Check a file against the first one; note the kinds that only together are certain."""
     for name in kinds:
         if name not in other.kinds:
@@ -206,7 +249,7 @@ def _agree(kinds: dict[str, Kind], first: FileIndex, other: FileIndex) -> None:
         if mine == theirs or theirs == "empty":
             continue
         # Text does not say whether 1 is whole or real; files with types do.
-        numbers = {mine, theirs} == {"integer", "real"} and other.text is not None
+        numbers = {mine, theirs} == {"integer", "real"} and not other.is_typed
         if not numbers and mine != "empty":
             raise FileError(
                 f"{other.path}: column {shown(name)} is {_NOUNS[theirs]}, but in {first.path} it "

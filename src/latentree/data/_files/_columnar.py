@@ -1,0 +1,91 @@
+"""Parquet and Arrow files, read by row groups and record batches.
+
+pyarrow.dataset would read both, but not Arrow streams, and holds more memory: scanning a Parquet
+file of 0.96 GB took 254 MB by row groups, 322 to 348 MB by a dataset's fragments of one row group
+in the same time, and 1,325 MB by one fragment of the whole file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from latentree.data._files._arrow import kind_of
+from latentree.data._files._paths import Wanted
+from latentree.data._sources import Kind
+from latentree.errors import import_extra
+
+
+@dataclass(frozen=True)
+class ParquetReader:
+    """A Parquet file: its segments are the row groups."""
+
+    path: str
+    kinds: dict[str, Kind]
+    n_rows: tuple[int, ...]
+    batch_rows: int
+    is_typed = True
+
+    @classmethod
+    def open(cls, path: str, wanted: Wanted, batch_rows: int) -> ParquetReader:
+        """Read what the footer of a file says."""
+        with import_extra("pyarrow.parquet", "cli").ParquetFile(path) as file:
+            groups = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
+            return cls(path, _kinds(file.schema_arrow, wanted), tuple(groups), batch_rows)
+
+    def batches(self, first: int, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield record batches, from a segment on."""
+        pq = import_extra("pyarrow.parquet", "cli")
+        metadata = pq.read_metadata(self.path)
+        for group in range(first, len(self.n_rows)):
+            # Opened anew: one reader of several groups holds on to the memory of those behind it.
+            with pq.ParquetFile(self.path, metadata=metadata) as file:
+                yield from file.iter_batches(self.batch_rows, row_groups=[group], columns=columns)
+
+
+@dataclass(frozen=True)
+class ArrowReader:
+    """An Arrow file or stream: its segments are the record batches."""
+
+    path: str
+    kinds: dict[str, Kind]
+    n_rows: tuple[int, ...]
+    is_typed = True
+
+    @classmethod
+    def open(cls, path: str, wanted: Wanted) -> ArrowReader:
+        """Read the types of a file, and how long its batches are."""
+        with _arrow_batches(path, 0) as (schema, batches):
+            rows = tuple(batch.num_rows for batch in batches)
+            return cls(path, _kinds(schema, wanted), rows)
+
+    def batches(self, first: int, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield record batches, from a segment on."""
+        with _arrow_batches(self.path, first) as (_, batches):
+            for batch in batches:
+                yield batch.select(list(columns))
+
+
+@contextlib.contextmanager
+def _arrow_batches(path: str, first: int) -> Iterator[tuple[Any, Iterator[Any]]]:
+    """Open a file with an index at its end, or a stream: its schema, and batches from one on."""
+    pa = import_extra("pyarrow", "cli")
+    with pa.OSFile(path) as source:  # not mapped: a file cut short would end the process
+        try:
+            reader = pa.ipc.open_file(source)
+        except pa.ArrowInvalid:
+            source.seek(0)
+            reader = pa.ipc.open_stream(source)
+            for _ in range(first):
+                reader.read_next_batch()
+            yield reader.schema, iter(reader)
+        else:
+            numbers = range(first, reader.num_record_batches)
+            yield reader.schema, map(reader.get_batch, numbers)
+
+
+def _kinds(schema: Any, wanted: Wanted) -> dict[str, Kind]:
+    types = dict(zip(schema.names, schema.types, strict=True))
+    return {name: kind_of(types[name]) for name in wanted(schema.names)}
