@@ -286,3 +286,12 @@ def test_the_family_is_chosen_and_refused_as_for_tables(tmp_path):
     assert "'word'" in problem(path, family="gaussian")
     ids = pa.table({"id": pa.array([f"r{i}" for i in range(N)]), "b": pa.array([0, 1] * (N // 2))})
     assert "1000 distinct values" in problem(write(ids, tmp_path / "ids.parquet"))
+
+
+def test_dask_frames_are_refused_with_the_odd_cell():
+    frames = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    b = ["1", "2", "12 kg", "4"] * 20 + [None]
+    frame = pandas.DataFrame({"a": np.linspace(0, 1, 81), "b": pandas.Series(b, dtype=object)})
+    with pytest.raises(DataError, match="'b' holds numbers, but '12 kg'"):
+        lt.as_parts(frames.from_pandas(frame, npartitions=3))

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from latentree.data import _cluster as cluster
 from latentree.data._checks import odd_cell, odd_message
-from latentree.data._coding import Labels, sort_labels
+from latentree.data._coding import Labels, date_error, sort_labels
 from latentree.data._convert import _telling_kinds, as_table, choose_family, refuse_many_states
 from latentree.data._files._arrow import source_of
 from latentree.data._files._matrices import MATRICES, read_matrix
@@ -197,7 +197,7 @@ def of_files(
         if schema is None:
             schema = _find_schema(rows.names, kinds, raw, family)
         else:
-            _check_kinds(rows.names, kinds, schema.family, _odd_columns(rows.names, kinds, raw))
+            _check_kinds(rows.names, kinds, schema.family, raw)
     n_parts = rows.n_pieces(part_rows(schema))
     tables: Pieces[Table]
     if client is None:
@@ -213,7 +213,7 @@ def _held(rows: FileRows, family: str, schema: Schema | None) -> Table:
     kinds = _telling_kinds(source)
     raw = LocalPieces(partial(rows.pieces, rows.n_rows), 1)  # read again to explain an error only
     wanted = family if schema is None else schema.family
-    _check_kinds(source.names, kinds, wanted, _odd_columns(source.names, kinds, raw))
+    _check_kinds(source.names, kinds, wanted, raw)
     return as_table(source, family, schema=schema)
 
 
@@ -254,7 +254,7 @@ def _find_schema(
         # Real columns without a value may go with any others; to know them takes a pass.
         there = pieces.total(_with_values)
         kinds = [kind if has else "empty" for kind, has in zip(kinds, there, strict=True)]
-    chosen = _check_kinds(names, kinds, family, _odd_columns(names, kinds, pieces))
+    chosen = _check_kinds(names, kinds, family, pieces)
     if chosen == "gaussian":
         return Schema.gaussian(names)
     labels: tuple[Labels, ...] = tuple(map(sort_labels, pieces.total(_labels_of).labels))
@@ -266,39 +266,45 @@ def _find_schema(
 
 
 def _check_kinds(
-    names: Sequence[str], kinds: Sequence[Kind], family: str, odd: Callable[[], str]
+    names: Sequence[str], kinds: Sequence[Kind], family: str, pieces: Pieces[Any]
 ) -> str:
     """Return the family of columns of these kinds, or raise if they do not go with it."""
+    odd = partial(_odd_columns, names, kinds, pieces)
     if family == "auto":
         return choose_family(names, kinds, odd)
-    bad = [name for name, kind in zip(names, kinds, strict=True) if kind in ("label", "date")]
-    if family == "gaussian" and bad:
-        raise DataError(
-            odd()
-            or f"column {bad[0]!r} holds words or dates, not numbers, so family='gaussian' "
-            "cannot use it: drop it, convert it, or use family='discrete'"
-        )
+    for name, kind in zip(names, kinds, strict=True):
+        if family == "gaussian" and kind == "date":
+            raise date_error(name)
+        if family == "gaussian" and kind == "label":
+            raise DataError(
+                odd()
+                or f"column {name!r} holds words ({pieces.one(0, _first_cell, name)!r}, …), so "
+                "family='gaussian' cannot use it: drop it, convert it, or use family='discrete'"
+            )
     return family
 
 
-def _odd_columns(
-    names: Sequence[str], kinds: Sequence[Kind], pieces: Pieces[Any]
-) -> Callable[[], str]:
-    """Return what finds the cell, not too far down, that makes text of a column of numbers."""
-
-    def find() -> str:
-        if not isinstance(pieces, LocalPieces):
-            return ""
-        for name in (name for name, kind in zip(names, kinds, strict=True) if kind == "label"):
-            cells = chain.from_iterable(pieces.each(_cells, name))
-            odd = odd_cell(islice(cells, _LOOKED_AT))
-            if odd is not None:
-                return odd_message(name, odd)
+def _odd_columns(names: Sequence[str], kinds: Sequence[Kind], pieces: Pieces[Any]) -> str:
+    """Say which cell, not too far down, makes text of a column of numbers, if one does."""
+    if not isinstance(pieces, LocalPieces):
         return ""
-
-    return find
+    for name in (name for name, kind in zip(names, kinds, strict=True) if kind == "label"):
+        cells = chain.from_iterable(pieces.each(_cells, name))
+        odd = odd_cell(islice(cells, _LOOKED_AT))
+        if odd is not None:
+            return odd_message(name, odd)
+    return ""
 
 
 def _cells(piece: Any, name: str) -> list[Any]:
-    cells: list[Any] = piece.column(name).to_pylist()
+    """Return the cells of a column of a pyarrow table or a pandas frame; missing ones are None."""
+    cells: list[Any] = []
+    if hasattr(piece, "combine_chunks"):
+        cells = piece.column(name).to_pylist()
+    elif hasattr(piece, "columns"):
+        cells = piece[name].astype(object).where(piece[name].notna(), None).tolist()
     return cells
+
+
+def _first_cell(piece: Any, name: str) -> Any:
+    return next((cell for cell in _cells(piece, name) if cell is not None), None)
