@@ -1,9 +1,8 @@
-"""Twenty thousand broken model files: no exception but ours, in bounded time and memory."""
+"""Twenty thousand broken model files: no exception but ours, in bounded memory."""
 
 import json
 import random
 import tracemalloc
-from time import perf_counter
 
 import numpy as np
 import pytest
@@ -110,7 +109,7 @@ def _mutated_bytes(original: bytes, rng: random.Random) -> bytes:
 def test_mutated_files(tmp_path):
     rng = random.Random(0)
     originals = [encode(model, {"method": "clrg", "steps": [1, 2.5]}) for model in _models()]
-    loaded, slowest = 0, 0.0
+    loaded = 0
     for number in range(N_FILES):
         mutate = _mutated_json if number % 2 else _mutated_bytes
         data = mutate(originals[number % 3], rng)
@@ -118,15 +117,12 @@ def test_mutated_files(tmp_path):
         path.write_bytes(data)
         if number == N_FILES - N_TRACED:
             tracemalloc.start()
-        start = perf_counter()
         loaded += _loads(path, data)
-        slowest = max(slowest, perf_counter() - start)
         path.unlink()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     # Some mutations do no harm (another name, another number), most do.
     assert 0.02 * N_FILES < loaded < 0.5 * N_FILES
-    assert slowest < 2
     assert peak < 10 * 2**20
 
 

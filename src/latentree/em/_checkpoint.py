@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from latentree._writing import replacing
+from latentree._disk import replacing
 from latentree.data import Table
 from latentree.distances import Statistics
 from latentree.em._driver import Progressing, Run

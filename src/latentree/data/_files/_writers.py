@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from latentree._writing import replacing
+from latentree._disk import replacing
 from latentree.data._files._paths import STANDARD, chosen_format
 from latentree.errors import import_extra
 from latentree.typing import PathLike
