@@ -43,6 +43,12 @@ def source_of(table: Any, named: bool = True) -> Source:
         for j, column in enumerate(table.itercolumns()):
             matrix[:, j] = column.to_numpy()  # missing cells become NaN
         return Source(names, named, table.num_rows, matrix)
+    if all(types.is_integer(column.type) and not column.null_count for column in table.columns):
+        narrow = [_narrow(column) for column in table.itercolumns()]
+        matrix = np.empty(table.shape, np.result_type(*narrow))
+        for j, values in enumerate(narrow):
+            matrix[:, j] = values
+        return Source(names, named, table.num_rows, matrix)
     columns = tuple(map(_column, names, table.itercolumns()))
     return Source(names, named, table.num_rows, None, columns)
 
@@ -61,12 +67,24 @@ def _column(name: str, cells: Any) -> Column:
         values = cells.cast(pa.float64()).to_numpy()
         mask = np.isnan(values)
         return Column(name, kind, values, mask if mask.any() else None)
-    if kind in ("integer", "boolean"):
-        filled = cells if missing is None else cells.fill_null(False if kind == "boolean" else 0)
-        return Column(name, kind, filled.to_numpy(), missing)
+    if kind == "boolean":
+        return Column(name, kind, cells.fill_null(False).to_numpy(), missing)
+    if kind == "integer":
+        return Column(name, kind, _narrow(cells.fill_null(0)), missing)
     if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
         return _words(name, cells, missing)
     return _object_column(name, cells.to_pylist(), missing)
+
+
+def _narrow(cells: Any) -> NDArray[Any]:
+    """Return integers in the smallest type that holds them: codes take a byte instead of eight."""
+    pa, compute = import_extra("pyarrow", "cli"), import_extra("pyarrow.compute", "cli")
+    ends = compute.min_max(cells).as_py()
+    if ends["max"] > np.iinfo(np.int64).max:
+        return np.asarray(cells.to_numpy())
+    # Of a negative number numpy gives the smallest signed type; −x − 1 needs as many bits as x.
+    kind = np.min_scalar_type(min(ends["min"], -ends["max"] - 1, -1))
+    return np.asarray(cells.cast(pa.from_numpy_dtype(kind)).to_numpy())
 
 
 def _words(name: str, cells: Any, missing: NDArray[np.bool_] | None) -> Column:

@@ -17,6 +17,8 @@ from latentree.data._files._paths import Wanted
 from latentree.data._sources import Kind
 from latentree.errors import import_extra
 
+_BUFFER = 1 << 16  # bytes
+
 
 @dataclass(frozen=True)
 class ParquetReader:
@@ -25,24 +27,32 @@ class ParquetReader:
     path: str
     kinds: dict[str, Kind]
     n_rows: tuple[int, ...]
-    batch_rows: int
+    batch_cells: int
     is_typed = True
 
     @classmethod
-    def open(cls, path: str, wanted: Wanted, batch_rows: int) -> ParquetReader:
+    def open(cls, path: str, wanted: Wanted, batch_cells: int) -> ParquetReader:
         """Read what the footer of a file says."""
         with import_extra("pyarrow.parquet", "cli").ParquetFile(path) as file:
             groups = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
-            return cls(path, _kinds(file.schema_arrow, wanted), tuple(groups), batch_rows)
+            return cls(path, _kinds(file.schema_arrow, wanted), tuple(groups), batch_cells)
 
     def batches(self, first: int, columns: Sequence[str]) -> Iterator[Any]:
         """Yield record batches, from a segment on."""
         pq = import_extra("pyarrow.parquet", "cli")
         metadata = pq.read_metadata(self.path)
+        batch_rows = max(1, self.batch_cells // len(columns))
         for group in range(first, len(self.n_rows)):
             # Opened anew: one reader of several groups holds on to the memory of those behind it.
-            with pq.ParquetFile(self.path, metadata=metadata) as file:
-                yield from file.iter_batches(self.batch_rows, row_groups=[group], columns=columns)
+            # With a small buffer, because the whole of a group is read ahead without it.
+            with pq.ParquetFile(
+                self.path, metadata=metadata, pre_buffer=False, buffer_size=_BUFFER
+            ) as file:
+                # Whole groups take a third of the memory that batches do, if they are not long.
+                if self.n_rows[group] <= 8 * batch_rows:
+                    yield file.read_row_group(group, columns=columns)
+                else:
+                    yield from file.iter_batches(batch_rows, row_groups=[group], columns=columns)
 
 
 @dataclass(frozen=True)
