@@ -181,6 +181,19 @@ def test_types_that_change_far_down_are_those_of_the_whole_column(tmp_path):
     assert piece.num_rows == 61
 
 
+@pytest.mark.parametrize(
+    "last", ["0.5,7,true,z\n", "9007199254740993,,x,\n", ",0.25,,007\n", "x,2020-01-01,1,1e3\n"]
+)
+def test_text_that_is_kept_is_what_reading_it_again_gives(tmp_path, last):
+    body = "".join(f"{j},,{'true' if j % 2 else 'false'},00{j}\n" for j in range(20)) + last
+    path = written(tmp_path, f"a,b,c,d\n{body}")
+    again, kept = (open_files(path, block_bytes=16, held_cells=n) for n in (0, 1_000))
+    assert again.kinds == kept.kinds
+    assert again.piece(100, 0).to_pydict() == kept.piece(100, 0).to_pydict()
+    assert again.piece(5, 2).to_pydict() == kept.piece(5, 2).to_pydict()
+    assert not open_files(path, held_cells=80).files[0].held  # 84 cells
+
+
 def test_cells_with_separators_and_line_ends(tmp_path):
     table = by_blocks(written(tmp_path, 'a,"b,\nc"\n"x\n""y""",1\n' + "z,2\n" * 20))
     assert table.names == ("a", "b,\nc")

@@ -35,11 +35,28 @@ from latentree.typing import BoolArray
 _HELD_PARTS = 6
 """Files of at most so many parts of real columns (200 MB) are read once and held as a table."""
 
+_HELD_CELLS = _HELD_PARTS << 22
+"""So many cells are these."""
+
 _LOOKED_AT = 1_000_000  # cells of a column in which an odd one is looked for
 
 
 def is_parted(X: Any) -> bool:
-    """Whether data is meant to be taken in parts: a path, a dask collection, or parts."""
+    """Return whether data is meant to be taken in parts: a path, a dask collection, or parts.
+
+    Parameters
+    ----------
+    X : data
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_parted("data.parquet"), is_parted([[1.5, 2.5]])
+    (True, False)
+    """
     return isinstance(X, Parts) or is_path(X) or cluster.is_dask(X)
 
 
@@ -114,13 +131,32 @@ def open_table(
     header: bool | None = None,
     client: Any = None,
 ) -> Table | Parts:
-    """Open data as a table if it is in memory or small, and in parts if it is large.
+    r"""Open data as a table if it is in memory or small, and in parts if it is large.
 
-    Parameters as for :func:`as_parts`.
+    Parameters
+    ----------
+    X, family, schema, columns, drop, header, client
+        As for :func:`latentree.as_parts`.
 
     Returns
     -------
     Table or Parts
+        Files of up to 25 million cells are a table. Both give the same results.
+
+    Raises
+    ------
+    FileError
+        With the name of the file and what is wrong.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "data.csv"
+    ...     _ = path.write_text("rain,clouds\nno,2\nyes,\n")
+    ...     open_table(path)
+    Table(2 rows × 2 columns, discrete, 1 missing)
     """
     if isinstance(X, Parts):
         if schema is not None and X.schema != schema:
@@ -138,7 +174,9 @@ def open_table(
     if schema is not None and header is not False:
         columns = schema.names
     with _readable(paths) as readable:
-        rows = open_files(readable, Wanted(columns, tuple(drop)), header)
+        held_cells = _HELD_CELLS if client is None else 0
+        wanted = Wanted(columns, tuple(drop))
+        rows = open_files(readable, wanted, header, held_cells=held_cells)
         return of_files(rows, family, schema, client, is_held=readable != paths)
 
 

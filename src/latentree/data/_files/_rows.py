@@ -169,6 +169,7 @@ def open_files(
     header: bool | None = None,
     batch_cells: int = BATCH_CELLS,
     block_bytes: int = BLOCK_BYTES,
+    held_cells: int = 0,
 ) -> FileRows:
     """Find out what files hold, and that they hold the same columns.
 
@@ -181,6 +182,8 @@ def open_files(
         Whether the first line of text holds the names of the columns.
     batch_cells, block_bytes : int
         How much is decoded at a time. The pieces do not depend on it.
+    held_cells : int
+        Text of not more cells is kept as it was parsed, which takes memory but spares a pass.
 
     Raises
     ------
@@ -188,7 +191,8 @@ def open_files(
         With the name of the file that is damaged, lacks a column or has one of another type.
     """
     paths = list_files(X)
-    stamps, files = [], []
+    stamps: list[tuple[int, int]] = []
+    files: list[Reader] = []
     for path in paths:
         chosen_format(dict.fromkeys((*SUFFIXES, *MATRICES)), path)
         with naming(path):
@@ -197,7 +201,18 @@ def open_files(
             stamps.append(_stamp(path))
             if stamps[-1][0] == 0:
                 raise FileError("is empty: 0 bytes")
-            files.append(_open_file(path, wanted, header, batch_cells, block_bytes))
+            suffix = suffix_of(path)
+            if suffix == ".parquet":
+                files.append(ParquetReader.open(path, wanted, batch_cells))
+            elif suffix in DELIMITERS:
+                files.append(
+                    TextReader.open(
+                        path, DELIMITERS[suffix], header, wanted, block_bytes, held_cells
+                    )
+                )
+            else:
+                files.append(ArrowReader.open(path, wanted))
+            held_cells -= sum(files[-1].n_rows) * len(files[-1].kinds)
     kinds = dict(files[0].kinds)
     for file in files[1:]:
         _agree(kinds, files[0], file)
@@ -224,17 +239,6 @@ def list_files(X: Any) -> list[str]:
     if not found:
         raise FileError(f"{X}: the folder holds no file of these kinds: {', '.join(SUFFIXES)}")
     return list(map(str, found))
-
-
-def _open_file(
-    path: str, wanted: Wanted, header: bool | None, batch_cells: int, block_bytes: int
-) -> Reader:
-    suffix = suffix_of(path)
-    if suffix == ".parquet":
-        return ParquetReader.open(path, wanted, batch_cells)
-    if suffix in DELIMITERS:
-        return TextReader.open(path, DELIMITERS[suffix], header, wanted, block_bytes)
-    return ArrowReader.open(path, wanted)
 
 
 def _agree(kinds: dict[str, Kind], first: Reader, other: Reader) -> None:

@@ -13,7 +13,7 @@ import gzip
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -58,11 +58,19 @@ class TextReader:
     types: dict[str, Any]
     """The pyarrow type of every column."""
     blocks: tuple[_Block, ...]
+    held: tuple[Any, ...] = field(default=(), repr=False)
+    """The blocks as they were parsed when the types were found, if they are few."""
     is_typed = False
 
     @classmethod
     def open(
-        cls, path: str, delimiter: str, header: bool | None, wanted: Wanted, block_bytes: int
+        cls,
+        path: str,
+        delimiter: str,
+        header: bool | None,
+        wanted: Wanted,
+        block_bytes: int,
+        held_cells: int,
     ) -> TextReader:
         """Read a file once to find the types of its columns and where its rows are.
 
@@ -79,8 +87,12 @@ class TextReader:
             Which columns are read. A column that is text anywhere is text.
         block_bytes : int
             Bytes that are parsed at a time; whole lines, so a block can be somewhat longer.
+        held_cells : int
+            What is parsed is kept for the first pass if it is not more than this.
         """
-        n_rows, listed = [], []
+        n_rows: list[int] = []
+        listed: list[_Block] = []
+        parts: list[Any] | None = []
         with _opened(path) as stream:
             blocks = _blocks(stream, block_bytes)
             whole = next(blocks, b"")
@@ -94,14 +106,22 @@ class TextReader:
                     types.add(kind)
                 listed.append(_Block(start, len(block), n_lines))
                 n_rows.append(part.num_rows)
+                if parts is not None and sum(n_rows) * len(kept) <= held_cells:
+                    parts.append(part)
+                else:
+                    parts = None
                 start += len(block)
                 n_lines += block.count(b"\n")
         common = dict(zip(kept, map(_common_type, kept, found), strict=True))
         kinds = {name: kind_of(kind) for name, kind in common.items()}
-        return cls(path, kinds, tuple(n_rows), layout, common, tuple(listed))
+        held = () if parts is None else _as_types(parts, common)
+        return cls(path, kinds, tuple(n_rows), layout, common, tuple(listed), held)
 
     def batches(self, first: int, columns: Sequence[str]) -> Iterator[Any]:
         """Yield pyarrow tables, from a segment on."""
+        if self.held:
+            yield from (part.select(columns) for part in self.held[first:])
+            return
         types = {name: self.types[name] for name in columns}
         with _opened(self.path) as stream:
             for block in self.blocks[first:]:
@@ -124,6 +144,17 @@ def _common_type(name: str, kinds: set[Any]) -> Any:
     if len(kinds) < 2:
         return kinds.pop() if kinds else pa.null()
     return pa.float64() if kinds == {pa.int64(), pa.float64()} else pa.string()
+
+
+def _as_types(parts: Sequence[Any], types: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return parsed blocks with the types of the whole file, none if the text is needed again."""
+    pa = import_extra("pyarrow", "cli")
+    schema = pa.schema(types.items())
+    for part in parts:
+        for own, common in zip(part.schema.types, schema.types, strict=True):
+            if pa.types.is_string(common) and not (own == common or pa.types.is_null(own)):
+                return ()  # a number may have lost its form: 007
+    return tuple(part.cast(schema, safe=False) for part in parts)
 
 
 def _blocks(stream: BinaryIO, block_bytes: int) -> Iterator[bytes]:
