@@ -274,6 +274,7 @@ def test_header_or_none(tmp_path):
         ("\n\n\n", "is empty"),
         ("a,b\n", "no rows"),
         ("a,b\n\n", "no rows"),
+        ("a,b\r1,2\r3,4\r", "save the file with line feeds"),
         ("a,b\n1,2\n3\n", "line 3: 1 cells, but there are 2 columns: '3'"),
         ("a,b\n1,2\n3,4,5\n", "line 3: 3 cells"),
         ("a,a\n1,2\n", "'a' occurs twice"),
@@ -282,6 +283,7 @@ def test_header_or_none(tmp_path):
         ("a,b\n1,2\n".encode("utf-16"), "UTF-16"),
         ("größe,b\n1,2\n".encode("latin-1"), "not text in UTF-8"),
         ("a,b\ngroß,2\n".encode("latin-1"), "column 'a' is not text in UTF-8"),
+        ("a,b\ngroß\n".encode("latin-1"), "it is not text in UTF-8"),
     ],
 )
 def test_texts_that_are_no_tables(tmp_path, text, expected):

@@ -7,9 +7,9 @@ in the same time, and 1,325 MB by one fragment of the whole file.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from latentree.data._files._arrow import kind_of
@@ -67,33 +67,40 @@ class ArrowReader:
     @classmethod
     def open(cls, path: str, wanted: Wanted) -> ArrowReader:
         """Read the types of a file, and how long its batches are."""
-        with _arrow_batches(path, 0) as (schema, batches):
-            rows = tuple(batch.num_rows for batch in batches)
-            return cls(path, _kinds(schema, wanted), rows)
+        pa = import_extra("pyarrow", "cli")
+        with pa.OSFile(path) as source:
+            kinds = _kinds(_opened(source).schema, wanted)
+        rows = [batch.num_rows for batch in _arrow_batches(path, 0, list(kinds)[:1])]
+        return cls(path, kinds, tuple(rows))
 
     def batches(self, first: int, columns: Sequence[str]) -> Iterator[Any]:
         """Yield record batches, from a segment on."""
-        with _arrow_batches(self.path, first) as (_, batches):
-            for batch in batches:
-                yield batch.select(list(columns))
+        for batch in _arrow_batches(self.path, first, columns):
+            batch.validate(full=True)  # a damaged one would end the process
+            yield batch.select(columns)
 
 
-@contextlib.contextmanager
-def _arrow_batches(path: str, first: int) -> Iterator[tuple[Any, Iterator[Any]]]:
-    """Open a file with an index at its end, or a stream: its schema, and batches from one on."""
-    pa = import_extra("pyarrow", "cli")
-    with pa.OSFile(path) as source:  # not mapped: a file cut short would end the process
-        try:
-            reader = pa.ipc.open_file(source)
-        except pa.ArrowInvalid:
-            source.seek(0)
-            reader = pa.ipc.open_stream(source)
-            for _ in range(first):
-                reader.read_next_batch()
-            yield reader.schema, iter(reader)
+def _arrow_batches(path: str, first: int, columns: Sequence[str]) -> Iterator[Any]:
+    """Yield the batches of a file or stream, of which only these columns need be read."""
+    with import_extra("pyarrow", "cli").OSFile(path) as source:
+        # Not mapped into memory: a file that is cut short meanwhile would end the process.
+        names = _opened(source).schema.names
+        reader = _opened(source, [names.index(name) for name in columns])
+        if hasattr(reader, "get_batch"):
+            yield from map(reader.get_batch, range(first, reader.num_record_batches))
         else:
-            numbers = range(first, reader.num_record_batches)
-            yield reader.schema, map(reader.get_batch, numbers)
+            yield from islice(reader, first, None)
+
+
+def _opened(source: Any, fields: Sequence[int] = ()) -> Any:
+    """Open a file with an index at its end, or a stream."""
+    pa = import_extra("pyarrow", "cli")
+    options = pa.ipc.IpcReadOptions(included_fields=list(fields))
+    try:
+        return pa.ipc.open_file(source, options=options)
+    except pa.ArrowInvalid:
+        source.seek(0)
+        return pa.ipc.open_stream(source, options=options)
 
 
 def _kinds(schema: Any, wanted: Wanted) -> dict[str, Kind]:

@@ -66,7 +66,9 @@ def naming(path: PathLike) -> Iterator[None]:
         raise FileError(f"{path}: there is no such file") from None
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise FileError(f"{path}: the packed file is damaged: {error}") from None
-    except (OSError, ValueError, TypeError, KeyError, NotImplementedError) as error:
+    except (OSError, ValueError, TypeError, LookupError, NotImplementedError, MemoryError) as error:
+        if isinstance(error, MemoryError) and "malloc of size" not in str(error):
+            raise  # of this computer; pyarrow's tells of a size that a damaged file names
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise FileError(f"{path}: cannot be read, or is damaged: {reason}") from None
 

@@ -8,6 +8,7 @@ block can then be read by itself.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import io
@@ -198,7 +199,11 @@ def _layout(block: bytes, delimiter: str, header: bool | None) -> tuple[Layout, 
         raise FileError("is empty")
     if delimiter == "," and "," not in line:
         delimiter = next((other for other in ";\t" if other in line), ",")
-    cells = next(csv.reader([line], delimiter=delimiter))
+    try:
+        cells = next(csv.reader([line], delimiter=delimiter))
+    except csv.Error as error:
+        hint = ": save the file with line feeds as line ends" if "\r" in line else ""
+        raise FileError(f"the first line holds no names ({error}){hint}") from None
     decimal = "," if delimiter == ";" and _decimal_commas(rest[:10_000]) else "."
     numbers = [cell for cell in cells if cell and _NUMBER.fullmatch(cell)]
     if header is None and len(numbers) == len(cells):
@@ -246,7 +251,7 @@ def _parse(
         ragged.append(row)
         return "error"
 
-    try:
+    def parse(handler: Any) -> Any:
         return pc.read_csv(
             pa.BufferReader(block) if block else io.BytesIO(b"\n"),
             # In one piece and thread, so that rows have numbers; blocks are short anyway.
@@ -254,7 +259,7 @@ def _parse(
                 column_names=list(layout.names), use_threads=False, block_size=len(block) + 1
             ),
             parse_options=pc.ParseOptions(
-                delimiter=layout.delimiter, newlines_in_values=True, invalid_row_handler=refuse
+                delimiter=layout.delimiter, newlines_in_values=True, invalid_row_handler=handler
             ),
             convert_options=pc.ConvertOptions(
                 include_columns=list(kept),
@@ -263,12 +268,26 @@ def _parse(
                 strings_can_be_null=True,
             ),
         )
+
+    try:
+        return parse(None)
     except pa.ArrowInvalid as error:
-        if ragged:
-            row = ragged[0]
+        if not _is_utf8(block):  # handlers of rows cannot take it
+            raise _not_utf8("it is") from None
+        with contextlib.suppress(pa.ArrowInvalid):
+            parse(refuse)
+        for row in ragged:
             where = "" if row.number is None else f"line {n_lines + row.number}: "
             raise FileError(
                 f"{where}{row.actual_columns} cells, but there are {row.expected_columns} columns: "
                 f"{shown(row.text)}"
             ) from None
         raise FileError(f"cannot be read: {str(error).splitlines()[0]}") from None
+
+
+def _is_utf8(block: bytes) -> bool:
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
