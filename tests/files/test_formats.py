@@ -87,15 +87,15 @@ def test_models_add_what_they_know():
 
 def test_graphml_of_others():
     graph = nx.Graph()
-    nx.add_path(graph, ["x", "centre", "y", "z"], length=2)
-    graph.add_edge("centre", "w")
+    nx.add_path(graph, ["x", "center", "y", "z"], length=2)
+    graph.add_edge("center", "w")
     text = "\n".join(nx.generate_graphml(graph))
     with pytest.raises(FileError, match=r"node 'x'.*pass observed"):
         formats.from_graphml(text)
     tree = formats.from_graphml(text, observed=["z", "w", "x"])
-    # y is suppressed: two neighbours and no variable
+    # y is suppressed: two neighbors and no variable
     assert tree.path_lengths().tolist() == [[0, 5, 6], [5, 0, 3], [6, 3, 0]]
-    assert tree.names == ("z", "w", "x", "centre")
+    assert tree.names == ("z", "w", "x", "center")
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from latentree.cli._screen import Screen
-from latentree.data import (
-    STANDARD,
-    Parts,
-    Schema,
-    Table,
-    cut_table,
-    open_table,
-)
+from latentree.data import Parts, Schema, Table, cut_table, open_table, path_name
 from latentree.errors import DataError, FileError, import_extra
 
 
@@ -52,7 +45,7 @@ def open_data(
         list(paths), choice.family, columns=choice.columns, drop=choice.drop,
         header=choice.header, client=client,
     )  # fmt: skip
-    screen.tell(f"{_together(paths)}: {described(data)}")
+    screen.tell(f"{path_name(paths)}: {described(data)}")
     return data
 
 
@@ -61,18 +54,8 @@ def open_for(
 ) -> Parts:
     """Open the columns of a model; what else is in the files is left alone."""
     data = open_table(list(paths), schema=model.schema, header=header, client=client)
-    screen.tell(f"{_together(paths)}: {described(data)}")
-    return cut_table(data, _together(paths)) if isinstance(data, Table) else data
-
-
-def _together(paths: Sequence[str]) -> str:
-    names = list(map(called, paths))
-    return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
-
-
-def called(path: str) -> str:
-    """Return how messages call a path."""
-    return "standard input" if path == STANDARD else path
+    screen.tell(f"{path_name(paths)}: {described(data)}")
+    return cut_table(data, path_name(paths)) if isinstance(data, Table) else data
 
 
 def described(table: Table | Parts) -> str:
@@ -99,7 +82,7 @@ def _types(schema: Schema) -> str:
 
 def facts(paths: Sequence[str], table: Table | Parts) -> dict[str, Any]:
     """What was read, for machines; missing cells of data in parts are not counted."""
-    names = list(map(called, paths))
+    names = list(map(path_name, paths))
     return {
         "source": names[0] if len(names) == 1 else names,
         "rows": table.n_rows,

@@ -14,7 +14,7 @@ from latentree.data._checks import (
     row_chunks,
 )
 from latentree.data._convert import as_table
-from latentree.data._files._paths import STANDARD
+from latentree.data._files._paths import STANDARD, path_name
 from latentree.data._files._writers import check_writable, table_writer, write_table
 from latentree.data._opening import as_parts, is_parted, open_table
 from latentree.data._parts import Parts, cut_table, part_rows
@@ -42,6 +42,7 @@ __all__ = [
     "odd_message",
     "open_table",
     "part_rows",
+    "path_name",
     "refuse_columns",
     "row_chunks",
     "table_writer",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from latentree.data._coding import Labels, date_error, sort_labels
 from latentree.data._convert import _telling_kinds, as_table, choose_family, refuse_many_states
 from latentree.data._files._arrow import source_of
 from latentree.data._files._matrices import MATRICES, read_matrix
-from latentree.data._files._paths import STANDARD, Wanted, is_path, suffix_of
+from latentree.data._files._paths import STANDARD, Wanted, is_path, path_name, suffix_of
 from latentree.data._files._rows import FileRows, open_files
 from latentree.data._parts import Parts, cut_table, part_rows
 from latentree.data._pieces import LocalPieces, Pieces
@@ -116,7 +115,7 @@ def as_parts(
         X, family, schema=schema, columns=columns, drop=drop, header=header, client=client
     )
     if isinstance(data, Table):
-        data = cut_table(data, _name(X) if is_path(X) else "the data")
+        data = cut_table(data, path_name(X) if is_path(X) else "the data")
         data = data if client is None else cluster.scattered(data, client)
     return data if weights is None else data.weighted(weights)
 
@@ -169,15 +168,16 @@ def open_table(
     paths = list(X) if isinstance(X, list | tuple) else [X]
     if len(paths) == 1 and suffix_of(paths[0]) in MATRICES:
         matrix = read_matrix(paths[0], Wanted(columns, tuple(drop)))
-        with _naming(_name(X)):
+        with _naming(path_name(X)):
             return as_table(matrix.values, family, names=matrix.names, schema=schema)
     if schema is not None and header is not False:
         columns = schema.names
     with _readable(paths) as readable:
+        is_copy = readable is not paths  # which goes away, so all of it is read now
+        client = None if is_copy else client
         held_cells = _HELD_CELLS if client is None else 0
-        wanted = Wanted(columns, tuple(drop))
-        rows = open_files(readable, wanted, header, held_cells=held_cells)
-        return of_files(rows, family, schema, client, is_held=readable != paths)
+        rows = open_files(readable, Wanted(columns, tuple(drop)), header, held_cells=held_cells)
+        return of_files(rows, family, schema, client, is_held=is_copy)
 
 
 @contextlib.contextmanager
@@ -193,14 +193,7 @@ def _readable(paths: list[Any]) -> Iterator[list[Any]]:
         try:
             yield [copy]
         except FileError as error:
-            raise FileError(str(error).replace(str(copy), _name(STANDARD))) from error
-
-
-def _name(X: Any) -> str:
-    """Return what messages call a path, or several."""
-    if isinstance(X, str | os.PathLike):
-        return "standard input" if str(X) == STANDARD else str(X)
-    return _name(X[0]) if len(X) == 1 else f"{_name(X[0])} … {_name(X[-1])}"
+            raise FileError(str(error).replace(str(copy), path_name(STANDARD))) from error
 
 
 @contextlib.contextmanager

@@ -35,12 +35,14 @@ def read_matrix(path: PathLike, wanted: Wanted) -> Matrix:
 
 
 def _read_npz(path: PathLike) -> Matrix:
+    from scipy import sparse
+
     if Path(path).is_file() and not zipfile.is_zipfile(path):
         raise FileError("is no .npz file")
     try:
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             if {"format", "shape"} <= set(arrays.files):
-                return Matrix(_sparse_npz(path), None)
+                return Matrix(sparse.csr_array(sparse.load_npz(path)), None)
             values = _only_matrix({name: arrays[name] for name in arrays.files})
             names = arrays["names"] if "names" in arrays.files else None
     except (zipfile.BadZipFile, ValueError, KeyError, EOFError, AttributeError) as error:
@@ -51,12 +53,6 @@ def _read_npz(path: PathLike) -> Matrix:
     if names is not None and names.shape != (values.shape[1],):
         raise FileError(f"{names.size} names for {values.shape[1]} columns")
     return Matrix(values, None if names is None else tuple(map(str, names)))
-
-
-def _sparse_npz(path: PathLike) -> Any:
-    from scipy import sparse
-
-    return sparse.csr_array(sparse.load_npz(path))
 
 
 def _only_matrix(arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:

@@ -36,6 +36,27 @@ def is_path(X: Any) -> bool:
     return isinstance(X, list | tuple) and bool(X) and all(is_path(each) for each in X)
 
 
+def path_name(X: Any) -> str:
+    """Return what messages call a path, or several.
+
+    Parameters
+    ----------
+    X : path, or sequence of paths
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> path_name("-"), path_name(["a.csv", "b.csv", "c.csv"])
+    ('standard input', 'a.csv … c.csv')
+    """
+    if isinstance(X, str | os.PathLike):
+        return "standard input" if str(X) == STANDARD else str(X)
+    return path_name(X[0]) if len(X) == 1 else f"{path_name(X[0])} … {path_name(X[-1])}"
+
+
 def suffix_of(path: PathLike) -> str:
     """Return the suffix that names the format, in small letters."""
     if str(path) == STANDARD:

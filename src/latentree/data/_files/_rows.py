@@ -34,6 +34,8 @@ DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 SUFFIXES = (".parquet", ".arrow", ".feather", *DELIMITERS)
 """Suffixes of the files that can be read in pieces."""
 
+_NOUNS = {"label": "text", "date": "a date or time"}
+
 Reader = ParquetReader | ArrowReader | TextReader
 """Knows the kinds of a file's columns and the rows of its segments, and yields these."""
 
@@ -256,17 +258,7 @@ def _agree(kinds: dict[str, Kind], first: Reader, other: Reader) -> None:
         numbers = {mine, theirs} == {"integer", "real"} and not other.is_typed
         if not numbers and mine != "empty":
             raise FileError(
-                f"{other.path}: column {shown(name)} is {_NOUNS[theirs]}, but in {first.path} it "
-                f"is {_NOUNS[mine]}: give it one type in all files"
+                f"{other.path}: column {shown(name)} is {_NOUNS.get(theirs, theirs)}, but in "
+                f"{first.path} it is {_NOUNS.get(mine, mine)}: give it one type in all files"
             )
         kinds[name] = "real" if numbers else theirs
-
-
-_NOUNS: dict[Kind, str] = {
-    "real": "real",
-    "integer": "integer",
-    "boolean": "boolean",
-    "label": "text",
-    "date": "a date or time",
-    "empty": "empty",
-}
