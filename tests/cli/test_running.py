@@ -110,10 +110,10 @@ def test_wrong_usage_is_one_line_and_2(run, arguments):
 @pytest.mark.parametrize(
     ("option", "method", "takers"),
     [
-        (["--hidden", "2"], "clrg", "reg_clrg, reg_clnj or refined"),
-        (["--score", "aic"], "reg_clrg", "refined"),
+        (["--hidden", "2"], "clrg", "reg_clnj, reg_clrg or refined"),
+        (["--criterion", "aic"], "reg_clrg", "refined"),
         (["--max-states", "3"], "lcm", "refined"),
-        (["--time-limit", "3"], "bin", "refined"),
+        (["--start", "nj"], "bin", "refined"),
         (["--stepwise"], "bin", "chow_liu, nj, rg, cl_blind, clnj or clrg"),
     ],
 )
