@@ -18,7 +18,7 @@ from latentree._kernels.inference.counts import EDGE, EVIDENCE, JOIN
 
 @kernel()
 def _log_sum(values, n):
-    """Return log Σ e^values of the first n, with the largest taken out so that nothing overflows."""
+    """Return log Σ e^values of the first n; the largest is taken out, so nothing overflows."""
     top = -np.inf
     for k in range(n):
         top = max(top, values[k])
