@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import typer
 
@@ -20,8 +20,10 @@ from latentree.em import FitReport, Fitted
 from latentree.errors import LatentTreeError, ModelError
 from latentree.methods import METHODS, learn_model
 from latentree.metrics import held_out_score
-from latentree.search import RefineReport
 from latentree.tree import Tree
+
+if TYPE_CHECKING:  # imported by the method that needs it
+    from latentree.search import RefineReport
 
 _LONGEST = 28  # characters of a name in a list
 _SHOWN = 6  # variables named for a hidden one; the others are counted
@@ -253,23 +255,30 @@ def _mark(rows: list[list[str]], column: int, best: Sequence[int]) -> None:
 
 def show_changes(screen: Screen, report: FitReport) -> None:
     """Print what a refinement did, if the report is of one."""
-    if not isinstance(report, RefineReport):
+    refined = _refinement(report)
+    if refined is None:
         return
-    gains = sorted(report.gains().items(), key=lambda item: -item[1][1])
+    gains = sorted(refined.gains().items(), key=lambda item: -item[1][1])
     done = ", ".join(f"{kind}\u00a0{count:,}\u00a0({gain:+,.1f})" for kind, (count, gain) in gains)
     screen.prose(
-        f"\nRefined by {len(report.moves):,} changes, by kind with their gains: {done}."
+        f"\nRefined by {len(refined.moves):,} changes, by kind with their gains: {done}."
         if gains
         else "\nRefined: no change of the tree that it started from was better."
     )
 
 
+def _refinement(report: FitReport) -> RefineReport | None:
+    """Return the report of a refinement as what it is; None for that of any other method."""
+    return cast("RefineReport", report) if report.method == "refined" else None
+
+
 def _change_facts(report: FitReport) -> dict[str, Any]:
-    if not isinstance(report, RefineReport):
+    refined = _refinement(report)
+    if refined is None:
         return {}
-    gains = report.gains().items()
+    gains = refined.gains().items()
     changes = {kind: {"count": count, "gain": gain} for kind, (count, gain) in gains}
-    return {"score": report.score, "changes": changes}
+    return {"score": refined.score, "changes": changes}
 
 
 def show_voices(screen: Screen, found: Sequence[Voice], tree: Tree) -> None:

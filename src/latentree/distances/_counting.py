@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from latentree import _memory as memory
 from latentree._kernels import threads
@@ -128,7 +127,7 @@ class SparseOnes:
     """Weighted counts of ones of sparse columns, alone and together, from lists of the ones."""
 
     def __init__(self, table: Table) -> None:
-        columns = sparse.csc_array(table.values)
+        columns = table.values.tocsc()
         columns.sort_indices()
         rows = columns.tocsr()  # ascending, too
         self._starts, self._rows = columns.indptr, columns.indices

@@ -41,7 +41,7 @@ def source_of(table: Any, named: bool = True) -> Source:
     if all(map(types.is_floating, table.schema.types)):
         matrix = np.empty(table.shape)
         for j, column in enumerate(table.itercolumns()):
-            matrix[:, j] = column.to_numpy()  # missing cells become NaN
+            matrix[:, j] = _real(column)
         return Source(names, named, table.num_rows, matrix)
     if all(types.is_integer(column.type) and not column.null_count for column in table.columns):
         narrow = [_narrow(column) for column in table.itercolumns()]
@@ -58,22 +58,57 @@ def _column(name: str, cells: Any) -> Column:
     if pa.types.is_dictionary(cells.type):  # which may list values that do not occur
         cells = cells.cast(cells.type.value_type)
     kind = kind_of(cells.type)
-    missing = cells.is_null().to_numpy() if cells.null_count else None
+    missing = _numbers(cells.is_null()) if cells.null_count else None
     if missing is not None and missing.all():
         return Column(name, "empty", np.zeros(len(cells), np.int8), missing)
     if kind == "date":
         return Column(name, kind, np.empty(0), missing)
     if kind == "real":
-        values = cells.cast(pa.float64()).to_numpy()
+        values = _real(cells.cast(pa.float64()))
         mask = np.isnan(values)
         return Column(name, kind, values, mask if mask.any() else None)
     if kind == "boolean":
-        return Column(name, kind, cells.fill_null(False).to_numpy(), missing)
+        return Column(name, kind, _numbers(cells), missing)
     if kind == "integer":
-        return Column(name, kind, _narrow(cells.fill_null(0)), missing)
+        return Column(name, kind, _narrow(cells), missing)
     if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
         return _words(name, cells, missing)
     return _object_column(name, cells.to_pylist(), missing)
+
+
+def _real(cells: Any) -> NDArray[Any]:
+    """Return floating-point cells, NaN where they are missing."""
+    values = _numbers(cells)
+    if cells.null_count:
+        values[_numbers(cells.is_null())] = np.nan
+    return values
+
+
+def _numbers(cells: Any) -> NDArray[Any]:
+    """Copy numbers or booleans out of their buffers, 0 where they are missing.
+
+    pyarrow's own conversions import pandas where it is installed, which takes longer than
+    everything else that is done with a small file.
+    """
+    chunks = getattr(cells, "chunks", [cells])
+    parts = [_chunk_numbers(chunk) for chunk in chunks if len(chunk)]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _chunk_numbers(chunk: Any) -> NDArray[Any]:
+    types = import_extra("pyarrow", "cli").types
+    place = slice(chunk.offset, chunk.offset + len(chunk))
+    buffer = chunk.buffers()[1]
+    if types.is_boolean(chunk.type):
+        bits = np.unpackbits(np.frombuffer(buffer, np.uint8), bitorder="little")
+        values = bits[place].astype(bool)
+    else:
+        kind = "f" if types.is_floating(chunk.type) else "i"
+        kind = "u" if types.is_unsigned_integer(chunk.type) else kind
+        values = np.frombuffer(buffer, f"{kind}{chunk.type.bit_width // 8}")[place].copy()
+    if chunk.null_count:  # the buffer holds anything there
+        values[_chunk_numbers(chunk.is_null())] = 0
+    return values
 
 
 def _narrow(cells: Any) -> NDArray[Any]:
@@ -81,10 +116,10 @@ def _narrow(cells: Any) -> NDArray[Any]:
     pa, compute = import_extra("pyarrow", "cli"), import_extra("pyarrow.compute", "cli")
     ends = compute.min_max(cells).as_py()
     if ends["max"] > np.iinfo(np.int64).max:
-        return np.asarray(cells.to_numpy())
+        return _numbers(cells)
     # Of a negative number numpy gives the smallest signed type; −x − 1 needs as many bits as x.
     kind = np.min_scalar_type(min(ends["min"], -ends["max"] - 1, -1))
-    return np.asarray(cells.cast(pa.from_numpy_dtype(kind)).to_numpy())
+    return _numbers(cells.cast(pa.from_numpy_dtype(kind)))
 
 
 def _words(name: str, cells: Any, missing: NDArray[np.bool_] | None) -> Column:
@@ -94,5 +129,4 @@ def _words(name: str, cells: Any, missing: NDArray[np.bool_] | None) -> Column:
     order = sorted(found)
     rank = {word: place for place, word in enumerate(order)}
     places = np.array([rank[word] for word in found], np.int32)
-    indices = coded.indices if missing is None else coded.indices.fill_null(0)
-    return Column(name, "label", places[indices.to_numpy()], missing, tuple(order), coded=True)
+    return Column(name, "label", places[_numbers(coded.indices)], missing, tuple(order), coded=True)
