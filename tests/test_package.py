@@ -92,25 +92,14 @@ SECTIONS = {
 }  # fmt: skip
 
 TO_DOCUMENT = {
-    "latentree.LatentTree",
-    "latentree.Distances",
-    "latentree.Schema",
-    "latentree.Table",
     "latentree.as_parts",
-    "latentree.as_table",
-    "latentree.data",
-    "latentree.distances",
-    "latentree.em",
     "latentree.explorer",
-    "latentree.fit_parameters",
     "latentree.formats",
-    "latentree.inference",
-    "latentree.information_distances",
     "latentree.load",
-    "latentree.methods",
     "latentree.models.load_report",
     "latentree.plot",
-    "latentree.search",
+    "latentree.search.RefineReport",
+    "latentree.search.refine",
     "latentree.structure",
     "latentree.write_explorer",
 }

@@ -60,6 +60,14 @@ def as_table(
     Table
         Labels are the values that occur, sorted or in the order that a categorical declares. A
         table passes through unchanged when nothing contradicts it.
+
+    Examples
+    --------
+    >>> table = as_table([[0, 1], [1, 1], [0, 0]], names=["rain", "clouds"])
+    >>> table
+    Table(3 rows × 2 columns, discrete)
+    >>> as_table([["no", "yes"]], schema=as_table([["no", "no"], ["yes", "yes"]]).schema).values
+    array([[0, 1]], dtype=int8)
     """
     if family not in ("auto", *FAMILIES):
         raise DataError(

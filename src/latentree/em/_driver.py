@@ -54,9 +54,9 @@ class Problem(Protocol):
 
 @dataclass(frozen=True)
 class Budget:
-    """When to stop.
+    """When EM stops.
 
-    Attributes
+    Parameters
     ----------
     tolerance : float
         Converged when an accelerated cycle of three steps gains less than this share of the
@@ -70,6 +70,16 @@ class Budget:
     short_steps : int
         Passes that each start gets before the best one is chosen.
     accelerate : bool
+        Whether steps are accelerated by SQUAREM.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> tree = lt.simulate.latent_class(4)
+    >>> X = lt.simulate.random_gaussian_model(tree, 0).sample(1_000, 1)
+    >>> model, report = lt.fit_parameters(tree, X, budget=Budget(max_steps=3, short_steps=1))
+    >>> report.converged, report.notes
+    (False, ('3 steps came before convergence',))
     """
 
     tolerance: float = 1e-8

@@ -38,6 +38,38 @@ def binary_tree(
     place of the pair. When no pair is worth a hidden variable any more, what is left
     are the roots of a forest. At the end all parameters are fitted together. O(n·m²) for n rows
     and m variables.
+
+    Parameters
+    ----------
+    X : table or Parts
+        Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`).
+    family : {"auto", "gaussian", "discrete", "symmetric"}
+        How to take the columns; "auto" goes by their types.
+    weights : array-like, optional
+        How much each row counts.
+    budget : Budget, optional
+        When EM stops.
+    random_state : int or Generator, optional
+        For random starts.
+    progress : callable, optional
+        Called with the number of steps so far and the log-likelihood.
+
+    Returns
+    -------
+    Fitted
+        ``model, report``.
+
+    References
+    ----------
+    Harmeling and Williams, *Greedy Learning of Binary Latent Trees*, IEEE PAMI 33, 2011.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> truth = lt.simulate.random_gaussian_model(lt.simulate.double_star(6), 0, (0.6, 0.8))
+    >>> model, report = binary_tree(truth.sample(1_000, 1))
+    >>> model.tree
+    Tree(6 observed, 4 hidden, 9 edges)
     """
     clock = time.perf_counter()
     sample = as_sample(X, family, weights)
