@@ -241,7 +241,7 @@ def test_large_tables_are_left_on_demand(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @given(seeds, kinds)
 @quick
-def test_relabelling_permutes(seed: int, kind: str) -> None:
+def test_relabeling_permutes(seed: int, kind: str) -> None:
     x, family = dataset(kind, seed)
     order = np.random.default_rng(seed).permutation(6)
     d, permuted = information_distances(x, family), information_distances(x[:, order], family)

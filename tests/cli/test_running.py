@@ -423,7 +423,7 @@ def test_a_terminal_without_the_characters(made):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are of Unix")
 @pytest.mark.parametrize("plain", [True, False])
-def test_terminals_get_progress_and_colour_unless_they_refuse(made, plain):
+def test_terminals_get_progress_and_color_unless_they_refuse(made, plain):
     import pty
 
     ours, theirs = pty.openpty()

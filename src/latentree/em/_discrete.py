@@ -64,7 +64,7 @@ class DiscreteProblem:
         return self.layout.normalised(counts)
 
     def admissible(self, point: FloatArray, near: FloatArray) -> FloatArray:
-        """Keep every probability above a tenth of its neighbour's, and every row's sum at 1."""
+        """Keep every probability above a tenth of that at ``near``, and every row's sum at 1."""
         return self.layout.normalised(np.maximum(point, 0.1 * near))
 
     def point(self, model: DiscreteTreeModel) -> FloatArray:

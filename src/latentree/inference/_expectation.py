@@ -346,7 +346,7 @@ def robust_counts(patterns: Patterns, theta: FloatArray) -> ExpectedCounts:
 class Messages:
     """Log-messages of a compiled table, upwards, and the posteriors of the components' roots."""
 
-    def __init__(self, patterns: Patterns, theta: FloatArray, maximise: bool = False) -> None:
+    def __init__(self, patterns: Patterns, theta: FloatArray, maximize: bool = False) -> None:
         with np.errstate(divide="ignore"):
             log_theta = np.log(theta)
         values = np.empty(patterns.n_values)
@@ -355,14 +355,14 @@ class Messages:
         self.posterior = np.empty(patterns.n_posteriors)
         self.log_z = np.empty(patterns.weights.size)
         log_kernels.up_messages(
-            patterns.slots, patterns.gather, log_theta, maximise, values, self.conditionals
+            patterns.slots, patterns.gather, log_theta, maximize, values, self.conditionals
         )
         for component in patterns.components:
             root = patterns.slots[component["root"]]
             n_states, prior = int(root["n_states"]), int(component["prior"])
             log_prior = np.zeros(n_states) if prior < 0 else log_theta[prior : prior + n_states]
             log_kernels.close_messages(
-                root, log_prior, maximise, values, self.log_z[component["weights"] :],
+                root, log_prior, maximize, values, self.log_z[component["weights"] :],
                 self.posterior[component["posterior"] :],
             )  # fmt: skip
 
@@ -370,8 +370,8 @@ class Messages:
 class RowMessages(Messages):
     """Log-messages of the rows of a table: what every query about rows starts from."""
 
-    def __init__(self, patterns: Patterns, theta: FloatArray, maximise: bool = False) -> None:
-        super().__init__(patterns, theta, maximise)
+    def __init__(self, patterns: Patterns, theta: FloatArray, maximize: bool = False) -> None:
+        super().__init__(patterns, theta, maximize)
         assert patterns.of_rows is not None
         self.n_rows = patterns.of_rows.n_rows
         self._lines = patterns.of_rows.dense()
