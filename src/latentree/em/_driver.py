@@ -92,14 +92,16 @@ class Budget:
 
 @dataclass(eq=False)
 class Run:
-    """A start on its way up."""
+    """A run of EM from one start."""
 
     point: FloatArray
     trace: list[float] = field(default_factory=list)
+    """Log-likelihood at each accepted point."""
     objective: float = -np.inf
     n_steps: int = 0
     converged: bool = False
     longest_jump: float = 4.0
+    """Largest α of the next jump."""
     calm: int = 0
     """Cycles in a row that gained too little."""
 
@@ -111,7 +113,7 @@ class DriverState:
     runs: list[Run]
     n_steps: int = 0
     final: int = -1
-    """Which run goes on to the end; −1 while all are on their short way."""
+    """Which run goes on to convergence; −1 while all take their short runs."""
 
 
 class StateKeeper(Protocol):
@@ -200,9 +202,9 @@ class Driver:
             self._cycle(run)
             gain = run.objective - before
             limit = self.budget.tolerance * (1.0 + abs(run.objective))
-            # plain steps count one at a time, accelerated cycles as three
+            # The tolerance is that of a cycle of three steps; shorter ones get their share of it.
             run.calm = run.calm + 1 if gain <= limit * (run.n_steps - cycle_start) / 3 else 0
-            if run.calm >= 2:
+            if run.calm >= 2:  # a single small gain may be that of a jump that failed
                 run.converged = True
             if self.keeper is not None:
                 self.keeper.save(self.state)
@@ -215,7 +217,7 @@ class Driver:
             return
         second = self._step(run, first.next_point)
         alpha, jump = _squarem(start, first.next_point, second.next_point, run.longest_jump)
-        if alpha <= 1.0:
+        if alpha <= 1.0:  # α = 1 leads to θ₂ itself, less falls behind it
             return
         third = self._try(run, self.problem.admissible(jump, second.next_point))
         if third is None:
@@ -224,7 +226,7 @@ class Driver:
             run.longest_jump *= 4.0
 
     def _step(self, run: Run, point: FloatArray) -> Step:
-        """Take a step that is sure to go up."""
+        """Take a step of EM, which never lowers the objective."""
         step = self._evaluate(run, point)
         self._accept(run, point, step)
         return step
@@ -245,6 +247,7 @@ class Driver:
         return self.problem.step(point)
 
     def _accept(self, run: Run, point: FloatArray, step: Step) -> None:
+        # The objective is that of the point stepped from: one step behind ``point``.
         run.trace.append(step.log_likelihood)
         run.objective = step.objective
         run.point = step.next_point
@@ -263,7 +266,7 @@ def _squarem(
 ) -> tuple[float, FloatArray]:
     """Extrapolate from three successive points of EM; α ≤ 1 where there is nothing to gain."""
     r = b - a
-    v = (c - b) - r
+    v = (c - b) - r  # 0 where EM moves in a straight line at constant speed
     length = float(np.sqrt(v @ v))
     alpha = min(float(np.sqrt(r @ r)) / length, longest) if length > 0.0 else 1.0
     return alpha, a + 2.0 * alpha * r + alpha * alpha * v
