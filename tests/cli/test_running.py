@@ -101,9 +101,9 @@ def test_wrong_usage_is_one_line_and_2(run, arguments):
     ("option", "method", "takers"),
     [
         (["--hidden", "2"], "clrg", "reg_clnj, reg_clrg or refined"),
-        (["--score", "aic"], "reg_clrg", "refined"),
+        (["--criterion", "aic"], "reg_clrg", "refined"),
         (["--max-states", "3"], "lcm", "refined"),
-        (["--time-limit", "3"], "bin", "refined"),
+        (["--min-gain", "3"], "bin", "refined"),
         (["--stepwise"], "bin", "chow_liu, nj, rg, cl_blind, clnj or clrg"),
     ],
 )
@@ -113,6 +113,12 @@ def test_options_of_other_methods_are_refused_with_those_that_take_them(
     code, _, err = run("learn", "x.csv", "--method", method, *option)
     assert code == 2
     assert f"{option[0]} is for --method {takers}, and {method} does not take it" in err
+
+
+def test_the_former_name_of_an_option_is_told_by_its_present_one(run):
+    code, _, err = run("learn", "x.csv", "--method", "reg_clrg", "--score", "aic")
+    assert code == 2
+    assert "--criterion is for --method refined" in err
 
 
 def test_nothing_at_all_shows_the_help(run):
