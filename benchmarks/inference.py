@@ -25,7 +25,7 @@ from latentree.distances import information_distances
 from latentree.inference._expectation import Expectation
 from latentree.inference._patterns import compile_patterns
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
-from latentree.structure import _cl_grouping as cl_grouping
+from latentree.structure import cl_grouping
 
 
 def best_time(function: Callable[[], object], seconds: float = 1.0) -> float:

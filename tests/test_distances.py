@@ -497,6 +497,41 @@ def test_the_callers_matrix_is_copied() -> None:
         d.dense()[0, 1] = 2.0
 
 
+def flaw(m: int, i: int, j: int, value: float) -> Any:
+    """Return a matrix of several tiles with one wrong entry."""
+    x = np.random.default_rng(0).random((m, 2))
+    d = np.abs(x[:, None] - x[None]).sum(axis=2)
+    d[i, j] = value
+    return d
+
+
+@pytest.mark.parametrize("at", [(0, 299), (299, 0), (130, 127), (127, 130), (200, 140), (255, 256)])
+def test_one_wrong_entry_of_a_large_matrix_is_found(at: tuple[int, int]) -> None:
+    i, j = at
+    for value, reason in ((np.nan, "NaN"), (-1.0, "negative"), (9.0, "not symmetric")):
+        with pytest.raises(DistanceError, match=reason) as caught:
+            as_distances(flaw(300, i, j, value))
+        where = tuple(sorted(at)) if reason == "not symmetric" else at
+        assert f"entry {where} is " in str(caught.value)
+    with pytest.raises(DistanceError, match=rf"entry \({i}, {i}\) is 0.5: the diagonal"):
+        as_distances(flaw(300, i, i, 0.5))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8, np.float64])
+def test_large_matrices_of_any_type_and_order_are_copied_exactly(dtype: Any) -> None:
+    d = flaw(300, 0, 0, 0.0)
+    d = (100.0 * d).astype(dtype)
+    for given_ in (d, np.asfortranarray(d), np.repeat(np.repeat(d, 2, 0), 2, 1)[::2, ::2]):
+        assert np.array_equal(as_distances(given_).dense(), d.astype(np.float64))
+
+
+def test_rounding_is_evened_out_over_tiles() -> None:
+    d = flaw(300, 0, 0, 0.0)
+    noisy = d * (1.0 + 1e-12 * np.random.default_rng(1).random(d.shape))
+    dense = as_distances(noisy).dense()
+    assert np.array_equal(dense, np.minimum(noisy, noisy.T))
+
+
 def test_rounding_is_no_asymmetry() -> None:
     d = as_distances(changed(0, 1, 1.0 + 1e-12, both=False))
     assert np.array_equal(d.dense(), d.dense().T)

@@ -12,7 +12,7 @@ from latentree import methods, search, simulate
 from latentree.distances import as_sample
 from latentree.errors import DataError, ModelError
 from latentree.search._regularized import _Search
-from latentree.structure._problem import Problem
+from latentree.structure._blocks import Block
 from latentree.structure._spanning import spanning_edges
 
 
@@ -113,7 +113,7 @@ def test_local_scores_are_exact(family):
     tree = simulate.hidden_markov(10)
     sample = as_sample(draw(family, tree, 2_000, rng, (0.5, 0.8)))
     distances = sample.distances
-    problem = Problem(distances, spanning_edges(distances))
+    problem = Block(distances, spanning_edges(distances))
     growing = _Search(problem, "nj", sample, 0)
     fit = partial(lt.fit_parameters, X=sample, n_starts=1, random_state=0)
     score = fit(growing.growing.tree()).report.bic_score

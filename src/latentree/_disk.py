@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
-from latentree._writing import replacing
 from latentree.errors import FileError
 from latentree.typing import PathLike
 
@@ -14,22 +19,61 @@ MAX_BYTES = 128 * 2**20
 _CHUNK = 2**18
 
 
-def read_bytes(path: PathLike) -> bytes:
-    """Read a file that is not larger than :data:`MAX_BYTES`."""
+def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES) -> bytes:
+    """Read a file that is not larger than ``max_bytes``."""
     data = bytearray()
     with Path(path).open("rb") as file:
         # Not by the size that the system reports: pipes and devices report none.
         while chunk := file.read(_CHUNK):
             data += chunk
-            if len(data) > MAX_BYTES:
-                limit = MAX_BYTES // 2**20
+            if len(data) > max_bytes:
+                limit = max_bytes // 2**20
                 raise FileError(f"{path}: is larger than {limit} MB, the most that is read")
     return bytes(data)
 
 
-def write_bytes(path: PathLike, data: bytes) -> None:
+def write_bytes(path: PathLike, data: bytes, max_bytes: int = MAX_BYTES) -> None:
     """Write a file so that its path holds either what it held before, or all of ``data``."""
-    if len(data) > MAX_BYTES:
-        raise FileError(f"{path}: would be larger than {MAX_BYTES // 2**20} MB, the most allowed")
+    if len(data) > max_bytes:
+        raise FileError(f"{path}: would be larger than {max_bytes // 2**20} MB, the most allowed")
     with replacing(path) as file:
         file.write(data)
+
+
+@contextlib.contextmanager
+def replacing(path: PathLike) -> Iterator[BinaryIO]:
+    """Open a file that takes the place of another when all is written.
+
+    Whenever the process ends, the path holds either what it held before or all of the new; the new
+    is on the disk before it gets the name. Pipes and devices, which cannot be replaced, are
+    written as they are; a folder raises.
+    """
+    target = Path(os.path.realpath(path))  # through symbolic links: replace what they point to
+    if target.exists() and not target.is_file():
+        with target.open("wb") as file:
+            yield file
+        return
+    temporary = target.with_name(f".latentree-{secrets.token_hex(8)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+        raise
+    _flush_folder(target.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make the new name survive a power cut, where the system can."""
+    with contextlib.suppress(OSError):  # Windows and some network disks refuse
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -16,54 +16,85 @@ LOWEST, HIGHEST = -(2**63), 2**64 - 1
 MAX_DEPTH = 20
 """How deep lists and dicts may nest in a report."""
 
+Place = tuple[Any, str | int]
+"""Where a value is: the place of what holds it (None at the top), and its own part of the path.
+
+A path is written out in errors only: with one text for each of many values in a deep or long-named
+place, checking would take memory and time that grow with the square of the file.
+"""
+
 
 def check_text(text: str, part: str) -> None:
     """Refuse half surrogate pairs, which no file in UTF-8 can hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise FileError(f"{part} is {text!r}, which is no valid Unicode text") from None
+    fault = _fault(text)
+    if fault:
+        raise FileError(f"{part} {fault}")
 
 
 def check_texts(texts: Iterable[Any], part: str) -> None:
     """Check that all are strings of valid text."""
     for index, text in enumerate(texts):
-        if type(text) is not str:
-            raise FileError(f"{part}[{index}] is {shown(text)}, but must be a string")
-        check_text(text, f"{part}[{index}]")
+        fault = _fault(text) if type(text) is str else f"is {shown(text)}, but must be a string"
+        if fault:
+            raise FileError(f"{part}[{index}] {fault}")
 
 
-def check_scalar(value: Any, part: str) -> None:
-    """Check None, a bool, an integer of 64 bits, a finite float or a string."""
-    if value is None or type(value) is bool:
-        return
-    if type(value) is str:
-        check_text(value, part)
-    elif type(value) is int:
-        if not LOWEST <= value <= HIGHEST:
-            raise FileError(f"{part} is an integer of more than 64 bits")
-    elif type(value) is not float:
-        raise FileError(
-            f"{part} is {shown(value)}, but files hold strings, numbers, true, false and null only"
-        )
-    elif not math.isfinite(value):
-        raise FileError(f"{part} is {value}, but must be finite")
+def check_scalars(values: Iterable[Any], part: str) -> None:
+    """Check that all are None, bools, integers of 64 bits, finite floats or strings."""
+    for index, value in enumerate(values):
+        fault = _fault(value)
+        if fault:
+            raise FileError(f"{part}[{index}] {fault}")
 
 
 def check_nested(value: Any, part: str) -> None:
     """Check plain values in lists and dicts, :data:`MAX_DEPTH` deep at most."""
-    waiting = [(value, part, 0)]
-    while waiting:
-        item, where, depth = waiting.pop()
-        if depth > MAX_DEPTH:
-            raise FileError(f"{part} nests more than {MAX_DEPTH} lists and dicts")
-        if type(item) is dict:
-            check_texts(item, f"keys of {where}")
-            waiting += [(each, f"{where}.{key}", depth + 1) for key, each in item.items()]
-        elif type(item) is list:
-            waiting += [(each, f"{where}[{i}]", depth + 1) for i, each in enumerate(item)]
-        else:
-            check_scalar(item, where)
+    _check_nested(value, (None, part), 0)
+
+
+def _check_nested(value: Any, place: Place, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise FileError(f"{_path(place)} nests more than {MAX_DEPTH} lists and dicts")
+    if type(value) is dict:
+        for key, each in value.items():
+            if type(key) is not str or _fault(key):
+                raise FileError(f"{_path(place)} has the key {shown(key)}, which is no valid text")
+            _check_nested(each, (place, key), depth + 1)
+    elif type(value) is list:
+        for index, each in enumerate(value):
+            _check_nested(each, (place, index), depth + 1)
+    else:
+        fault = _fault(value)
+        if fault:
+            raise FileError(f"{_path(place)} {fault}")
+
+
+def _path(place: Place) -> str:
+    """Write out a place: ``report.key[3]``; long keys are cut."""
+    steps = []
+    above: Any = place
+    while above[0] is not None:
+        above, step = above
+        steps.append(f"[{step}]" if type(step) is int else f".{_cut(step)}")
+    return "".join([str(above[1]), *reversed(steps)])
+
+
+def _fault(value: Any) -> str:
+    """Say what is wrong with a plain value, or nothing."""
+    if value is None or type(value) is bool:
+        return ""
+    if type(value) is str:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return f"is {shown(value)}, which is no valid Unicode text"
+        return ""
+    if type(value) is int:
+        within = LOWEST <= value <= HIGHEST
+        return "" if within else "is an integer of more than 64 bits"
+    if type(value) is not float:
+        return f"is {shown(value)}, but files hold strings, numbers, true, false and null only"
+    return "" if math.isfinite(value) else f"is {value}, but must be finite"
 
 
 def plain_scalar(value: Any) -> Any:
@@ -81,14 +112,11 @@ def plain_nested(value: Any, part: str, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise FileError(f"{part} nests more than {MAX_DEPTH} lists and dicts")
     if isinstance(value, Mapping):
-        return {
-            plain_scalar(key): plain_nested(each, f"{part}.{key}", depth + 1)
-            for key, each in value.items()
-        }
+        return {plain_scalar(k): plain_nested(v, part, depth + 1) for k, v in value.items()}
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return [plain_nested(each, f"{part}[{i}]", depth + 1) for i, each in enumerate(value)]
+        return [plain_nested(each, part, depth + 1) for each in value]
     return plain_scalar(value)
 
 
@@ -98,5 +126,8 @@ def shown(value: Any) -> str:
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, int) and abs(value) > HIGHEST:
         return "an integer of more than 64 bits"
-    text = repr(value)
+    return _cut(repr(value))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"

@@ -13,8 +13,7 @@ from latentree.cli import _demo as demo
 from latentree.cli import _hidden as hidden
 from latentree.cli import _outputs as outputs
 from latentree.cli._data import described
-from latentree.data import as_table
-from latentree.data._files._tables import read_table
+from latentree.data import open_table
 from latentree.data._files._writers import write_table
 from latentree.datasets import load_holzinger
 from latentree.methods import METHODS
@@ -24,8 +23,7 @@ from latentree.tree import Tree
 
 
 def data_of(path):
-    raw = read_table(path)
-    return as_table(raw.data, names=raw.names)
+    return open_table(path)
 
 
 # Learning ---------------------------------------------------------------------------------------
@@ -73,7 +71,7 @@ def test_learn_for_machines(run, made, tmp_path):
     assert report["n_samples"] == 300
     assert found["log_likelihood"] == report["log_likelihood"]
     # the rows held out are those that the model was not learned from
-    whole = model.total_log_likelihood(read_table(made / "words.csv", drop=["a"]).data)
+    whole = model.total_log_likelihood(open_table(made / "words.csv", drop=["a"]))
     held_out = whole - found["log_likelihood"]
     assert found["held_out_score"] == pytest.approx(held_out / 100, abs=1e-6)
 

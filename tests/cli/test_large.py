@@ -7,10 +7,9 @@ import json
 import numpy as np
 import pytest
 
+import latentree as lt
 from conftest import NAMES
-from latentree.cli import _data as data
 from latentree.data import _parts as rows
-from latentree.data._files._tables import read_table
 from latentree.data._files._writers import write_table
 
 
@@ -23,7 +22,7 @@ def small(monkeypatch):
 @pytest.fixture
 def pieces(made, tmp_path):
     """Two files that hold the rows of ``real.csv``, some cells missing."""
-    X = np.array(read_table(made / "real.csv").data)
+    X = np.array(lt.as_parts(made / "real.csv").to_table().values)
     X[::7, 1] = np.nan
     write_table(tmp_path / "a.parquet", NAMES, X[:150])
     write_table(tmp_path / "b.parquet", NAMES, X[150:])
@@ -45,13 +44,12 @@ def test_learn_from_several_files(run, pieces):
     assert ours["hidden"][0]["tied_to"][0]["name"] == theirs["hidden"][0]["tied_to"][0]["name"]
 
 
-def test_a_folder_and_a_large_file_are_the_same(run, pieces, tmp_path, monkeypatch):
+def test_a_folder_and_a_large_file_are_the_same(run, pieces, tmp_path):
     (pieces / "folder").mkdir()
     for name in ("a", "b"):
         (pieces / f"{name}.parquet").rename(pieces / "folder" / f"{name}.parquet")
     code, folder, err = run("learn", pieces / "folder", "--json", "-q")
     assert (code, err) == (0, "")
-    monkeypatch.setattr(data, "LARGE_FILE", 1_000)
     code, file, err = run("learn", pieces / "all.parquet", "--json", "-q")
     assert json.loads(folder)["log_likelihood"] == json.loads(file)["log_likelihood"]
 
@@ -65,9 +63,11 @@ def test_score_infer_and_impute_stream(run, made, pieces, monkeypatch):
         assert "in 7 parts" in err
         code, _, _ = run(command, model, pieces / "all.parquet", "--out", pieces / "theirs.parquet")
         assert code == 0
-        ours, theirs = (read_table(pieces / f"{who}.parquet") for who in ("ours", "theirs"))
+        ours, theirs = (
+            lt.as_parts(pieces / f"{who}.parquet").to_table() for who in ("ours", "theirs")
+        )
         assert ours.names == theirs.names
-        np.testing.assert_allclose(ours.data, theirs.data, rtol=1e-12)
+        np.testing.assert_allclose(ours.values, theirs.values, rtol=1e-12)
     assert "filled in 58 cells" in err
     code, out, _ = run("score", model, *files, "--json")
     summary = json.loads(out)

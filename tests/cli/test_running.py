@@ -145,7 +145,7 @@ def mistakes(made: Path, folder: Path):
     real, model = made / "real.csv", made / "real.json"
     yield ["learn", folder / "nope.csv"], "nope.csv: there is no such file"
     yield ["learn", folder], "empty.csv: is empty"
-    yield ["compare", folder], "is a folder"
+    yield ["compare", folder], "empty.csv: is empty"
     yield ["learn", folder / "empty.csv"], "empty.csv: is empty"
     yield ["learn", folder / "ragged.csv"], "line 3: 1 cells"
     yield ["learn", folder / "numbers.csv"], "say --no-header if it is data"
@@ -214,7 +214,7 @@ def test_too_little_memory_is_a_mistake(run, made, monkeypatch):
     def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("latentree.cli._data.read_table", fail)
+    monkeypatch.setattr("latentree.cli._data.open_table", fail)
     code, _, err = run("learn", made / "real.csv")
     assert code == 1
     assert "not enough memory" in err
@@ -224,7 +224,7 @@ def test_defects_are_not_hidden(made, monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("latentree.cli._data.read_table", fail)
+    monkeypatch.setattr("latentree.cli._data.open_table", fail)
     with pytest.raises(ZeroDivisionError):
         main(["learn", str(made / "real.csv")])
 
@@ -448,6 +448,6 @@ def test_every_error_of_ours_is_a_mistake(run, made, monkeypatch):
     def fail(*_, **__):
         raise LatentTreeError("first\nsecond \x1b[31m")
 
-    monkeypatch.setattr("latentree.cli._data.read_table", fail)
+    monkeypatch.setattr("latentree.cli._data.open_table", fail)
     code, _, err = run("learn", made / "real.csv")
     assert (code, err) == (1, "error: first second �[31m\n")

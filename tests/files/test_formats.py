@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 import sys
+import tracemalloc
 import warnings
 from pathlib import Path
 from urllib.parse import unquote
@@ -86,15 +87,15 @@ def test_models_add_what_they_know():
 
 def test_graphml_of_others():
     graph = nx.Graph()
-    nx.add_path(graph, ["x", "centre", "y", "z"], length=2)
-    graph.add_edge("centre", "w")
+    nx.add_path(graph, ["x", "center", "y", "z"], length=2)
+    graph.add_edge("center", "w")
     text = "\n".join(nx.generate_graphml(graph))
     with pytest.raises(FileError, match=r"node 'x'.*pass observed"):
         formats.from_graphml(text)
     tree = formats.from_graphml(text, observed=["z", "w", "x"])
-    # y is suppressed: two neighbours and no variable
+    # y is suppressed: two neighbors and no variable
     assert tree.path_lengths().tolist() == [[0, 5, 6], [5, 0, 3], [6, 3, 0]]
-    assert tree.names == ("z", "w", "x", "centre")
+    assert tree.names == ("z", "w", "x", "center")
 
 
 @pytest.mark.parametrize(
@@ -133,6 +134,34 @@ def test_graphml_with_wrong_trees():
         formats.from_graphml(text, observed=["zz"])
     with pytest.raises(FileError, match="twice"):
         formats.from_graphml(text, observed=["a", "a"])
+
+
+def test_graphml_defaults_are_those_of_the_keys():
+    text = """<graphml><key id="k" for="node" attr.name="observed"><default>true</default></key>
+    <key id="l" attr.name="length"><default>2.5</default></key>
+    <graph><node id="a"/><node id="b"/><edge source="a" target="b"/></graph></graphml>"""
+    tree = formats.from_graphml(text)
+    assert tree.names == ("a", "b")
+    assert tree.length.tolist() == [0, 2.5]
+
+
+def test_graphml_takes_memory_in_proportion():
+    """Each default of each key, for each node, took gigabytes for a few megabytes."""
+    keys = "".join(
+        f'<key id="k{j}" for="node" attr.name="{j}"><default>x</default></key>'
+        for j in range(3_000)
+    )
+    nodes = "".join(f'<node id="{j}"/>' for j in range(3_000))
+    edges = "".join(f'<edge source="0" target="{j}"/>' for j in range(1, 3_000))
+    text = f"<graphml>{keys}<graph>{nodes}{edges}</graph></graphml>"
+    tracemalloc.start()
+    try:
+        tree = formats.from_graphml(text, observed=list(map(str, range(3_000))))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert tree.n_edges == 2_999
+    assert peak < 50 * len(text)
 
 
 @settings(max_examples=300)

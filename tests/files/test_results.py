@@ -16,8 +16,7 @@ import pytest
 import latentree as lt
 from latentree import inference
 from latentree.data import _parts as rows
-from latentree.data import as_table
-from latentree.data._files._tables import read_table
+from latentree.data import as_parts, as_table
 from latentree.data._files._writers import WRITERS, table_writer
 from latentree.errors import FileError, ModelError
 
@@ -47,6 +46,10 @@ def discrete():
     return model, X
 
 
+def values_of(path) -> np.ndarray:
+    return as_parts(path, "gaussian").to_table().values
+
+
 @pytest.mark.parametrize("make", [gaussian, discrete])
 @pytest.mark.parametrize("suffix", WRITERS)
 def test_files_hold_what_the_model_says_of_the_whole_table(make, suffix, tmp_path):
@@ -56,18 +59,17 @@ def test_files_hold_what_the_model_says_of_the_whole_table(make, suffix, tmp_pat
     written = inference.write_scores(model, table, path)
     each = model.log_likelihood(table)
     assert written == (400, 1, pytest.approx(each.sum()))
-    np.testing.assert_allclose(np.ravel(read_table(path).data), each, rtol=1e-12)
+    np.testing.assert_allclose(np.ravel(values_of(path)), each, rtol=1e-12)
     written = inference.write_posteriors(model, table, path)
     posterior = model.posterior(table)
     wanted = posterior.mean if make is gaussian else posterior.probabilities
-    np.testing.assert_allclose(read_table(path).data, wanted, rtol=1e-12)
+    np.testing.assert_allclose(values_of(path), wanted, rtol=1e-12)
     assert inference.write_imputed(model, table, path).total == table.missing_counts.sum()
-    raw = read_table(path)
     filled = model.impute(table)
     if make is gaussian:
-        np.testing.assert_allclose(raw.data, filled, rtol=1e-12)
+        np.testing.assert_allclose(values_of(path), filled, rtol=1e-12)
     elif suffix != ".npz":  # where everything becomes text
-        back = as_table(raw.data, "discrete", names=raw.names)
+        back = as_parts(path, "discrete").to_table()
         for j in range(6):
             texts = [str(back.schema.labels[j][code]) for code in back.values[:, j]]
             assert [t.lower() for t in texts] == [str(cell).lower() for cell in filled[:, j]]
@@ -90,7 +92,7 @@ def test_a_file_in_a_file_out(tmp_path):
     extra = {"id": pa.array([f"r{i}" for i in range(400)])}
     pq.write_table(pa.table(extra | columns), data, row_group_size=33)
     inference.write_imputed(model, data, tmp_path / "out.parquet")
-    np.testing.assert_allclose(read_table(tmp_path / "out.parquet").data, model.impute(X))
+    np.testing.assert_allclose(values_of(tmp_path / "out.parquet"), model.impute(X))
 
 
 def test_what_fails_leaves_the_old_file_and_tells_the_rows(tmp_path):
@@ -157,4 +159,4 @@ def test_kill_in_the_middle_leaves_the_old_file_or_the_new(tmp_path):
             break
     assert killed > 0
     inference.write_imputed(model, data, out)
-    np.testing.assert_allclose(read_table(out).data, model.impute(X))
+    np.testing.assert_allclose(values_of(out), model.impute(X))

@@ -15,9 +15,8 @@ import pytest
 import latentree as lt
 from latentree.data import _parts as rows
 from latentree.data import as_table
-from latentree.data._files import _segments as segments
-from latentree.data._files import _separated as separated
-from latentree.data._files import _streams as streams
+from latentree.data._files._rows import open_files
+from latentree.data._opening import of_files
 from latentree.distances import gather
 from latentree.errors import DataError, FileError
 
@@ -27,11 +26,14 @@ NAMES = [f"v{j}" for j in range(M)]
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """Many parts, batches and blocks from little data."""
+    """Many parts from little data."""
     monkeypatch.setattr(rows, "PART_CELLS", 64 * M)
     monkeypatch.setattr(rows, "STATE_CELLS", 64 * M)
-    monkeypatch.setattr(segments, "BATCH_ROWS", 77)
-    monkeypatch.setattr(separated, "BLOCK", 3_000)
+
+
+def opened(X, family="auto", batch_rows=11) -> lt.data.Parts:
+    """Open files of which little is decoded at a time."""
+    return of_files(open_files(X, batch_cells=batch_rows * M, block_bytes=3_000), family, None)
 
 
 def real_data(dtype=np.float64, missing=True):
@@ -70,7 +72,7 @@ def write(table: pa.Table, path, **options):
     return path
 
 
-def whole(parts: lt.parts.Parts) -> np.ndarray:
+def whole(parts: lt.data.Parts) -> np.ndarray:
     return np.concatenate(list(parts.tables.each(lambda table: np.array(table.values))))
 
 
@@ -82,24 +84,23 @@ def whole(parts: lt.parts.Parts) -> np.ndarray:
 def test_parts_hold_the_rows_of_the_file(suffix, kind, tmp_path):
     x = real_data() if kind == "real" else words()
     table = as_table(x, names=NAMES)
-    parts = lt.as_parts(write(arrow(x), tmp_path / f"data.{suffix}", row_group_size=150))
+    parts = opened(write(arrow(x), tmp_path / f"data.{suffix}", row_group_size=150))
     assert parts.schema == table.schema
     assert (parts.n_rows, parts.n_parts) == (N, -(-N // 64))
     np.testing.assert_array_equal(whole(parts), table.values)
 
 
-def test_any_cut_into_files_and_groups_gives_the_same_sums_to_the_last_bit(tmp_path, monkeypatch):
+def test_any_cut_into_files_and_groups_gives_the_same_sums_to_the_last_bit(tmp_path):
     x = real_data(np.float32)
     table = arrow(x)
     first = gather(lt.as_parts(write(table, tmp_path / "one.parquet")))
-    for number, (cut, group, batch) in enumerate([(1, 7, 3), (499, 100, 1000), (64, 64, 64)]):
-        monkeypatch.setattr(segments, "BATCH_ROWS", batch)
+    for number, (cut, group, batch) in enumerate([(1, 7, 1000), (499, 100, 3), (64, 64, 64)]):
         folder = tmp_path / str(number)
         folder.mkdir()
         write(table.slice(0, cut), folder / "a.parquet", row_group_size=group)
         write(table.slice(cut), folder / "b.parquet", row_group_size=group)
         (folder / "_SUCCESS").touch()
-        other = gather(lt.as_parts(folder))
+        other = gather(opened(folder, batch_rows=batch))
         for name in ("weight", "first", "squares", "products"):
             np.testing.assert_array_equal(getattr(other.sums, name), getattr(first.sums, name))
         several = gather(lt.as_parts([folder / "a.parquet", folder / "b.parquet"]))
@@ -118,7 +119,7 @@ def test_parts_can_be_read_from_any_on_and_sent_elsewhere(tmp_path):
     x = real_data()
     write(arrow(x[:300]), tmp_path / "a.parquet", row_group_size=50)
     write(arrow(x[300:]), tmp_path / "b.parquet", row_group_size=111)
-    files = pickle.loads(pickle.dumps(streams.open_files(tmp_path)))
+    files = pickle.loads(pickle.dumps(open_files(tmp_path, batch_cells=11 * M)))
     for number in (0, 3, 4, 5, 15):
         piece = files.piece(64, number)
         expected = x[64 * number : 64 * (number + 1)]
@@ -129,7 +130,7 @@ def test_types_of_text_are_those_of_the_whole_file(tmp_path):
     path = tmp_path / "data.csv"
     body = "".join(f"{i},{i % 3},\n" for i in range(900)) + "1.5,x,7\n"
     path.write_text("a,b,c\n" + body)
-    kinds = streams.open_files(path).kinds
+    kinds = open_files(path, block_bytes=3_000).kinds
     assert kinds == {"a": "real", "b": "label", "c": "integer"}
     parts = lt.as_parts(path, "gaussian", columns=["a", "c"])
     np.testing.assert_array_equal(whole(parts)[-1], [1.5, 7.0])
@@ -234,13 +235,18 @@ def test_damage_in_the_middle_is_found_when_it_is_read(tmp_path):
 def test_text_that_is_ragged_or_changes_is_named_with_the_line(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("a,b\n" + "1,2\n" * 2_000 + "1,2,3\n")
-    message = problem(path)
-    assert str(path) in message
-    assert "line 2002" in message
+    for block_bytes in (3_000, 1 << 20):
+        with pytest.raises(FileError, match=r"data\.csv: line 2002: 3 cells"):
+            open_files(path, block_bytes=block_bytes)
     path.write_text("a,b\n" + "1.5,2.5\n" * 2_000)
     parts = lt.as_parts(path)
     path.write_text("a,b\n" + "1.5,2.5\n" * 1_000)
     with pytest.raises(FileError, match=r"data\.csv: has changed"):
+        whole(parts)
+    changed = write(arrow(real_data()), tmp_path / "data.parquet")
+    parts = lt.as_parts(changed)
+    write(arrow(real_data() + 1), changed)
+    with pytest.raises(FileError, match=r"data\.parquet: has changed"):
         whole(parts)
 
 
@@ -280,3 +286,12 @@ def test_the_family_is_chosen_and_refused_as_for_tables(tmp_path):
     assert "'word'" in problem(path, family="gaussian")
     ids = pa.table({"id": pa.array([f"r{i}" for i in range(N)]), "b": pa.array([0, 1] * (N // 2))})
     assert "1000 distinct values" in problem(write(ids, tmp_path / "ids.parquet"))
+
+
+def test_dask_frames_are_refused_with_the_odd_cell():
+    frames = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    b = ["1", "2", "12 kg", "4"] * 20 + [None]
+    frame = pandas.DataFrame({"a": np.linspace(0, 1, 81), "b": pandas.Series(b, dtype=object)})
+    with pytest.raises(DataError, match="'b' holds numbers, but '12 kg'"):
+        lt.as_parts(frames.from_pandas(frame, npartitions=3))

@@ -10,8 +10,8 @@ from tests.structure.shapes import latent_trees
 
 from latentree import structure
 from latentree.distances import as_distances
-from latentree.structure._cl_grouping import Growing
-from latentree.structure._problem import Problem
+from latentree.structure._blocks import Block
+from latentree.structure._cl_grouping import TreeBuilder
 from latentree.structure._recursive_grouping import families, grouping_of
 from latentree.structure._spanning import spanning_edges
 from latentree.tree import Tree
@@ -93,7 +93,7 @@ def test_chow_liu_is_a_minimum_spanning_tree(m, seed):
 
 
 def _is_blind(tree):
-    """Inner nodes are hidden, and the nearest observed node of each is its neighbour."""
+    """Inner nodes are hidden, and the nearest observed node of each is its neighbor."""
     if tree.degrees[: tree.n_observed].max() > 1:
         return False
     surrogates = tree.surrogates()
@@ -140,7 +140,7 @@ def test_recursive_grouping_on_six_variables_step_by_step():
     d = tree.path_lengths()
 
     distances = as_distances(d)
-    how = grouping_of(Problem(distances, spanning_edges(distances)), exact=True)
+    how = grouping_of(Block(distances, spanning_edges(distances)), exact=True)
     first = families(d, np.zeros(6), how)
     assert first.tolist() == [0, 1, 2, 1, 3, 3]  # {1}, {2, 4}, {3}, {5, 6}
 
@@ -162,7 +162,7 @@ def test_recursive_grouping_on_six_variables_step_by_step():
 
 
 @pytest.mark.parametrize("subroutine", ["rg", "nj"])
-def test_clrg_neighbourhoods_step_by_step(subroutine):
+def test_clrg_neighborhoods_step_by_step(subroutine):
     """Figure 6: RG on {1, 3, 4, 5}, then on {2, 3, 6, h1}; nodes count from 0 here."""
     h1, h2, h3 = 6, 7, 8
     edges = [(0, h2), (3, h2), (h2, h1), (4, h1), (h1, h3), (2, h3), (1, h3), (5, h3)]
@@ -176,21 +176,21 @@ def test_clrg_neighbourhoods_step_by_step(subroutine):
         frozenset(e) for e in [(4, 0), (4, 3), (4, 2), (2, 1), (2, 5)]
     }
 
-    growing = Growing(Problem(as_distances(d), spanning), subroutine, exact=True)
-    assert sorted(growing.internal) == [2, 4]
-    members, distance, _ = growing.neighbourhood(4)
+    builder = TreeBuilder(Block(as_distances(d), spanning), subroutine, exact=True)
+    assert sorted(builder.internal) == [2, 4]
+    members, distance, _ = builder.neighborhood(4)
     assert sorted(members) == [0, 2, 3, 4]
-    growing.regroup(4)
-    assert growing.tree().n_hidden == 2
+    builder.regroup(4)
+    assert builder.tree().n_hidden == 2
 
-    members, distance, _ = growing.neighbourhood(2)
+    members, distance, _ = builder.neighborhood(2)
     hidden = [v for v in members if v >= 6]
     assert sorted(v for v in members if v < 6) == [1, 2, 5]
     assert len(hidden) == 1
     places = [h1 if v >= 6 else v for v in members]
     assert distance == pytest.approx(tree.path_lengths(places, places), abs=1e-12)
-    growing.regroup(2)
-    assert growing.tree().equals(tree, 1e-12)
+    builder.regroup(2)
+    assert builder.tree().equals(tree, 1e-12)
 
 
 # TestNodeRelationships --------------------------------------------------------------------------

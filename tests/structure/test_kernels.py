@@ -10,7 +10,7 @@ from tests.structure.shapes import latent_trees
 
 from latentree import simulate
 from latentree._kernels.structure import branches, fitting, grouping
-from latentree._kernels.structure.joining import join_neighbours
+from latentree._kernels.structure.joining import join_neighbors
 from latentree._kernels.structure.ranges import FAR, max_difference, max_difference_small
 from latentree._kernels.structure.spanning import minimum_spanning_tree
 from latentree.structure._lengths import QUICK, _near_pairs
@@ -51,7 +51,7 @@ def test_neighbor_joining_joins_what_the_textbook_joins(kind):
             "constant": lambda m=m: np.ones((m, m)),
         }[kind]()
         d = np.triu(d, 1) + np.triu(d, 1).T
-        ends, _ = join_neighbours(d.copy())
+        ends, _ = join_neighbors(d.copy())
         assert _textbook_excess(d, ends) <= 1e-9 * max(d.max(), 1.0)
 
 
@@ -62,14 +62,14 @@ def test_neighbor_joining_of_a_larger_noisy_matrix():
     d += np.triu(rng.uniform(0, 0.5, d.shape), 1) + np.triu(rng.uniform(0, 0.5, d.shape), 1).T
     d = (d + d.T) / 2
     np.fill_diagonal(d, 0.0)
-    ends, _ = join_neighbours(d.copy())
+    ends, _ = join_neighbors(d.copy())
     assert _textbook_excess(d, ends) <= 1e-9 * d.max()
 
 
 @given(tree=latent_trees(most=20, shapes=("binary",)))
 @settings(max_examples=20, deadline=None)
 def test_neighbor_joining_lengths(tree):
-    ends, lengths = join_neighbours(tree.path_lengths())
+    ends, lengths = join_neighbors(tree.path_lengths())
     assert lengths.sum() == pytest.approx(tree.length.sum())
     assert ends.max() == 2 * tree.n_observed - 3
 
@@ -165,37 +165,37 @@ def test_prim_breaks_ties_by_the_shift():
     assert edges == {frozenset((1, v)) for v in (0, 2, 3, 4)}
 
 
-def _behind(tree, centre, neighbour):
-    """Observed nodes on the neighbour's side of its edge to the centre."""
-    reached, waiting = {centre}, [neighbour]
+def _behind(tree, center, neighbor):
+    """Observed nodes on the neighbor's side of its edge to the center."""
+    reached, waiting = {center}, [neighbor]
     while waiting:
         node = waiting.pop()
         reached.add(node)
         waiting += [v for v in tree.neighbors(node).tolist() if v not in reached]
-    return [v for v in sorted(reached - {centre}) if v < tree.n_observed]
+    return [v for v in sorted(reached - {center}) if v < tree.n_observed]
 
 
 @given(tree=latent_trees(most=25), count=st.integers(1, 4))
 @settings(max_examples=40, deadline=None)
-def test_lists_hold_the_nearest_observed_nodes_behind_each_neighbour(tree, count):
+def test_lists_hold_the_nearest_observed_nodes_behind_each_neighbor(tree, count):
     entry, distance = fitting.lists_around(
-        tree.order, tree.parent, tree.length, tree.n_observed, count
+        tree.order, tree.parent, tree.length, np.zeros(tree.n_observed), count
     )
     found = sorted(zip(entry[:, 0].tolist(), entry[:, 2].tolist(), distance, strict=True))
     far = tree.path_lengths(np.arange(tree.n_nodes), np.arange(tree.n_nodes))
     np.testing.assert_allclose(distance, far[entry[:, 0], entry[:, 1]], atol=1e-9)
     expected = [(v, v, 0.0) for v in range(tree.n_observed)]
-    for centre in range(tree.n_nodes):
-        for neighbour in tree.neighbors(centre).tolist():
-            nearest = np.sort(far[centre, _behind(tree, centre, neighbour)])[:count]
-            expected += [(centre, neighbour, value) for value in nearest]
+    for center in range(tree.n_nodes):
+        for neighbor in tree.neighbors(center).tolist():
+            nearest = np.sort(far[center, _behind(tree, center, neighbor)])[:count]
+            expected += [(center, neighbor, value) for value in nearest]
     np.testing.assert_allclose(found, sorted(expected), atol=1e-9)
 
 
 @given(tree=latent_trees(most=25))
 @settings(max_examples=40, deadline=None)
 def test_pairs_around_determine_all_lengths(tree):
-    pairs = _near_pairs(tree, QUICK)
+    pairs = _near_pairs(tree, np.zeros(tree.n_observed), QUICK)
     starts, items = fitting.path_edges(pairs, tree.order, tree.parent)
     design = np.zeros((len(pairs), tree.n_nodes))
     for row in range(len(pairs)):

@@ -68,7 +68,7 @@ def both_ways(kind: str, n: int, m: int, seed: int) -> list[Distances]:
 def small_blocks(monkeypatch):
     """Blocks and lists so small that a few hundred variables need several passes."""
     monkeypatch.setattr(spanning, "_TILE", 32)
-    monkeypatch.setattr(spanning, "_NEIGHBOURS", 3)
+    monkeypatch.setattr(spanning, "_NEIGHBORS", 3)
     monkeypatch.setattr("latentree.distances._distances._SPAN", 32)
 
 
@@ -141,7 +141,7 @@ def test_learners_find_the_same_tree(kind, method, monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["clnj", "clrg"])
-def test_a_hub_costs_its_own_neighbourhood_only(method, monkeypatch):
+def test_a_hub_costs_its_own_neighborhood_only(method, monkeypatch):
     rng = np.random.default_rng(0)
     model = simulate.random_gaussian_model(simulate.latent_class(150), rng, (0.5, 0.9))
     x = model.sample(500, rng)
@@ -164,11 +164,11 @@ def test_methods_that_need_the_matrix_say_so(method, monkeypatch):
 
 def test_pairs_known_are_not_asked_for_again(monkeypatch):
     lazy = information_distances(np.random.default_rng(0).standard_normal((20, 9)), dense=False)
-    problem = structure.Problem(lazy, spanning_edges(lazy))
+    block = structure.Block(lazy, spanning_edges(lazy))
     pairs = np.array([[3, 1], [0, 2], [1, 3], [5, 5]])
     expected = lazy.block(slice(None), slice(None))[pairs[:, 0], pairs[:, 1]]
-    assert np.allclose(problem.pair_distances(pairs), expected, atol=1e-12)
+    assert np.allclose(block.pair_distances(pairs), expected, atol=1e-12)
     more = np.array([[8, 0], [2, 0]])
-    assert problem.pair_distances(more)[1] == problem.pair_distances(pairs)[1]
+    assert block.pair_distances(more)[1] == block.pair_distances(pairs)[1]
     monkeypatch.setattr(Distances, "of_pairs", None)
-    assert np.allclose(problem.pair_distances(pairs), expected, atol=1e-12)
+    assert np.allclose(block.pair_distances(pairs), expected, atol=1e-12)

@@ -23,9 +23,9 @@ from latentree import simulate, structure
 from latentree.distances import Distances, information_distances
 from latentree.errors import DataWarning, DistanceError
 from latentree.structure import _regraft as regraft
+from latentree.structure._blocks import Block
 from latentree.structure._contraction import contract_short
 from latentree.structure._lengths import fit_lengths
-from latentree.structure._problem import Problem
 from latentree.structure._regraft import regraft_weak_links
 from latentree.structure._spanning import spanning_edges
 from latentree.tree import Tree
@@ -178,27 +178,27 @@ def test_names_are_kept():
 
 
 def test_a_weak_link_at_the_wrong_place_is_moved():
-    """Two stars tied together by a far too long way round: the link goes back to their centres."""
+    """Two stars tied together by a far too long way round: the link goes back to their centers."""
     rng = np.random.default_rng(9)
-    centres = simulate.caterpillar(24, 8)  # three stars in a row
-    tree = with_lengths(centres, np.where(np.arange(27) < 24, 0.4, 1.2))
+    centers = simulate.caterpillar(24, 8)  # three stars in a row
+    tree = with_lengths(centers, np.where(np.arange(27) < 24, 0.4, 1.2))
     rho = sampled_correlations(tree, 2000, rng)
     d = -np.log(np.clip(np.abs(rho + rho.T) / 2, 1e-8, 1.0))
     np.fill_diagonal(d, 0.0)
     signs = np.where(rho + rho.T < 0, -1, 1)
     distances = Distances.from_matrix(d, signs=signs, n_samples=2000.0)
-    problem = Problem(distances, spanning_edges(distances))
+    block = Block(distances, spanning_edges(distances))
     first, last = tree.hidden[0], tree.hidden[-1]
     wrong = [(a, b) for a, b in tree.edges.tolist() if {a, b} != {first, first + 1}]
     lengths = [tree.path_lengths([a], [b]).item() for a, b in wrong]
     wrong_tree = Tree.from_edges([*wrong, (first, last)], 24, [*lengths, 1.2], minimal=True)
     assert not wrong_tree.same_structure(tree)
-    moved = regraft_weak_links(fit_lengths(wrong_tree, problem), problem, 0.1)
+    moved = regraft_weak_links(fit_lengths(wrong_tree, block), block, 0.1)
     assert moved.same_structure(tree)
 
 
 def test_a_weak_link_finds_its_place_in_the_middle_of_edges():
-    # Without the link both its ends, which have three neighbours, are no nodes at all.
+    # Without the link both its ends, which have three neighbors, are no nodes at all.
     tree = simulate.hidden_markov(16)
     chain = np.flatnonzero((tree.parent >= 0) & (np.arange(tree.n_nodes) >= tree.n_observed))
     link = chain[chain.size // 2]
@@ -207,11 +207,11 @@ def test_a_weak_link_finds_its_place_in_the_middle_of_edges():
     tree = tree.with_lengths(np.where(tree.parent < 0, 0.0, -np.log(rho)))
     d = tree.path_lengths()
     distances = Distances.from_matrix(d, signs=np.ones(d.shape), n_samples=100_000.0)
-    problem = Problem(distances, spanning_edges(distances))
+    block = Block(distances, spanning_edges(distances))
     far = (int(chain[-2]), int(chain[0]))
-    wrong = fit_lengths(regraft._moved(tree, regraft.Move(0.0, int(link), far)), problem)
+    wrong = fit_lengths(regraft._moved(tree, regraft.Move(0.0, int(link), far)), block)
     assert robinson_foulds(wrong, tree) > 5
-    assert regraft_weak_links(wrong, problem, 0.1).same_structure(tree)
+    assert regraft_weak_links(wrong, block, 0.1).same_structure(tree)
 
 
 @given(tree=latent_trees(most=15, shapes=("random", "leaves", "hidden_markov"), longest=1.0))
@@ -256,10 +256,10 @@ def test_two_observed_nodes_never_merge():
 @settings(max_examples=25, deadline=None)
 def test_fitted_lengths_are_exact_on_exact_distances(tree):
     distances = Distances.from_matrix(tree.path_lengths(), n_samples=1000.0)
-    problem = Problem(distances, spanning_edges(distances))
+    block = Block(distances, spanning_edges(distances))
     rng = np.random.default_rng(0)
     start = with_lengths(tree, tree.length * rng.uniform(0.8, 1.25, tree.n_nodes))
-    assert np.abs(fit_lengths(start, problem).length - tree.length).max() < 1e-3
+    assert np.abs(fit_lengths(start, block).length - tree.length).max() < 1e-3
 
 
 def test_recursive_grouping_by_thresholds():

@@ -1,34 +1,174 @@
-"""How kernels are compiled: without the interpreter lock, cached on disk where that is possible."""
+"""How kernels run: compiled, or, where the work is tiny, as the Python functions that they are.
+
+Compiled kernels run without the interpreter lock and are cached on disk where that is possible. But
+to compile those of one learner takes seconds, to import the compiler and load them from the cache
+takes tenths of a second, and on a table of nine columns plain Python is done before that. Which way
+is taken depends on sizes alone, never on what happens to be compiled already: sums may be ordered
+otherwise in compiled code, and the same input must give the same result.
+
+>>> @kernel()
+... def total(values):
+...     result = 0.0
+...     for value in values:
+...         result += value
+...     return result
+>>> with tiny(True):
+...     total([1.0, 2.0])
+3.0
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar, cast
 
-import numba
+import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_INTERPRETED, _COMPILED, _ALWAYS_COMPILED = "interpreted", "compiled", "always compiled"
+_way: ContextVar[str | None] = ContextVar("latentree_kernels", default=None)
+_lock = threading.RLock()
 
-def kernel(fastmath: bool | set[str] = False) -> Callable[[Function], Function]:
-    """Compile a function lazily, without the interpreter lock.
+on_first_compile: list[Callable[[], None]] = []
+"""Called, without arguments, when a kernel is compiled that is in no cache; once a process."""
 
-    ``error_model="numpy"`` keeps loops with divisions free of branches, so that they vectorise.
-    ``fastmath`` lets sums be reordered: only for kernels whose input holds no NaN. Nobody passes
-    kernels as arguments, so that the wrapper for that, a tenth of the time to compile, is left out.
+
+@contextmanager
+def tiny(is_tiny: bool) -> Iterator[None]:
+    """Run the kernels within as plain Python if the work is tiny, and compiled if it is not.
+
+    The innermost decision counts, except within :func:`repeated`.
+    """
+    if _way.get() == _ALWAYS_COMPILED:
+        yield
+    elif not is_tiny:
+        with _going(_COMPILED):
+            yield
+    else:
+        # As in compiled code, a division by 0 gives an infinity without a warning.
+        with _going(_INTERPRETED), np.errstate(all="ignore"):
+            yield
+
+
+@contextmanager
+def repeated() -> Iterator[None]:
+    """Run the kernels within compiled, whatever the size: for tiny work that is done many times."""
+    with _going(_ALWAYS_COMPILED):
+        yield
+
+
+@contextmanager
+def _going(way: str) -> Iterator[None]:
+    """Let kernels run one way, in this thread and in those it starts through ``threads.run``."""
+    token = _way.set(way)
+    try:
+        yield
+    finally:
+        _way.reset(token)
+
+
+def is_interpreted() -> bool:
+    """Whether kernels run as plain Python here."""
+    return _way.get() == _INTERPRETED
+
+
+def kernel(
+    fastmath: bool | set[str] = False, small: int | None = None
+) -> Callable[[Function], Function]:
+    """Make a kernel of a function: compiled when it is first called, or called as it is.
+
+    Parameters
+    ----------
+    fastmath : bool or set of str
+        Which rules of floating-point arithmetic the compiler may break. True lets it reorder sums:
+        only for kernels whose input holds no NaN.
+    small : int, optional
+        Outside :func:`tiny` and :func:`repeated`, calls in which no array is larger than this
+        run as plain Python. By default all calls there are compiled.
     """
 
     def decorate(function: Function) -> Function:
-        options: dict[str, Any] = {
-            "nogil": True,
-            "error_model": "numpy",
-            "fastmath": fastmath,
-            "no_cfunc_wrapper": True,
-        }
-        try:
-            compiled: Function = numba.njit(cache=True, **options)(function)
-        except RuntimeError:  # no folder in which the cache could be written
-            compiled = numba.njit(**options)(function)
-        return compiled
+        return cast(Function, Kernel(function, fastmath, small))
 
     return decorate
+
+
+class Kernel:
+    """A function over arrays that runs compiled or as plain Python.
+
+    Kernels call each other by name, in either way: what a compiled one calls is compiled with it.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], fastmath: bool | set[str], small: int | None
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._fastmath = fastmath
+        self._small = small
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the kernel."""
+        way = _way.get()
+        if way == _INTERPRETED:
+            return self.py_func(*arguments)
+        if way is None and self._small is not None and _largest(arguments) <= self._small:
+            with tiny(True):
+                return self.py_func(*arguments)
+        return self.compiled(*arguments)
+
+    @functools.cached_property
+    def compiled(self) -> Any:
+        """The same function as the compiler's dispatcher.
+
+        ``error_model="numpy"`` keeps loops with divisions free of branches, so that they vectorize.
+        Nobody passes kernels as arguments, so that the wrapper for that, a tenth of the time to
+        compile, is left out.
+        """
+        with _lock:
+            if "compiled" in self.__dict__:  # another thread was first
+                return self.__dict__["compiled"]
+            numba = _compiler()
+            options: dict[str, Any] = {
+                "nogil": True,
+                "error_model": "numpy",
+                "fastmath": self._fastmath,
+                "no_cfunc_wrapper": True,
+            }
+            try:
+                return numba.njit(cache=True, **options)(self.py_func)
+            except RuntimeError:  # no folder in which the cache could be written
+                return numba.njit(**options)(self.py_func)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What the compiler takes this object for where another kernel calls it."""
+        return self.compiled._numba_type_
+
+
+def _largest(arguments: tuple[Any, ...]) -> int:
+    """Size of the largest array."""
+    return max((array.size for array in arguments if isinstance(array, np.ndarray)), default=0)
+
+
+@functools.cache
+def _compiler() -> Any:
+    """Import the compiler, and listen to it."""
+    import numba
+    from numba.core import event
+
+    class Listener(event.Listener):
+        def on_start(self, event: Any) -> None:
+            while on_first_compile:
+                on_first_compile.pop(0)()
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    event.register("numba:compile", Listener())
+    return numba

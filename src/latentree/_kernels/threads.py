@@ -9,9 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cache
 from itertools import pairwise
 from typing import TypeVar
+
+from latentree._kernels import compiling
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -29,17 +32,26 @@ def n_threads() -> int:
 
 @cache
 def _pool(size: int, process: int) -> ThreadPoolExecutor:
+    """Return the threads of this process, which wait for work between two calls."""
     # Keyed by the process too: a pool inherited through fork has no live threads.
     return ThreadPoolExecutor(size, thread_name_prefix=f"latentree-{process}")
 
 
 def run(function: Callable[[Item], Result], parts: Iterable[Item]) -> list[Result]:
-    """Apply ``function`` to every part, on the pool when there is more than one; in order."""
+    """Apply ``function`` to every part, on the pool when there is more than one; in order.
+
+    Kernels run as they do in the calling thread. Where they are not compiled, threads would only
+    wait for each other.
+    """
     parts = list(parts)
     threads = n_threads()
-    if threads == 1 or len(parts) < 2:
+    if threads == 1 or len(parts) < 2 or compiling.is_interpreted():
         return [function(part) for part in parts]
-    return list(_pool(threads, os.getpid()).map(function, parts))
+    pool = _pool(threads, os.getpid())
+    return [
+        future.result()
+        for future in [pool.submit(copy_context().run, function, part) for part in parts]
+    ]
 
 
 def split(n_items: int, n_parts: int) -> list[tuple[int, int]]:

@@ -11,8 +11,10 @@ import numpy as np
 
 from latentree._kernels.compiling import kernel
 
+SMALL = 400  # numbers in the largest array: nodes, or pairs of nodes
 
-@kernel()
+
+@kernel(small=SMALL)
 def preorder(tails, heads, roots, starts, items, stack, order, parent):
     """Visit all that arcs from ``tails`` to ``heads`` lead to, starting at each root in turn.
 
@@ -21,6 +23,8 @@ def preorder(tails, heads, roots, starts, items, stack, order, parent):
     many were reached. ``starts`` (two longer than there are nodes, all 0), ``items`` (as long as
     there are arcs) and ``stack`` are overwritten.
     """
+    # Heads behind each tail, laid end to end. While `items` is filled, starts[v + 1] is the next
+    # free place of node v; when all are in, it is where the items of v end.
     for tail in tails:
         starts[tail + 2] += 1
     for v in range(2, starts.size):
@@ -40,6 +44,7 @@ def preorder(tails, heads, roots, starts, items, stack, order, parent):
             v = stack[height]
             order[count] = v
             count += 1
+            # Pushed last first, so that they are visited in the order of the arcs.
             for position in range(starts[v + 1] - 1, starts[v] - 1, -1):
                 u = items[position]
                 if parent[u] == -2:
@@ -49,7 +54,7 @@ def preorder(tails, heads, roots, starts, items, stack, order, parent):
     return count
 
 
-@kernel()
+@kernel(small=SMALL)
 def component_numbers(order, parent):
     """The number of the component of every node, counted in the order of the roots."""
     component = np.empty(parent.size, np.int64)
@@ -63,7 +68,7 @@ def component_numbers(order, parent):
     return component
 
 
-@kernel()
+@kernel(small=SMALL)
 def path_length_rows(sources, targets, order, parent, length, room, out):
     """Path lengths from each source to each target, one row a source; infinite between components.
 
@@ -72,6 +77,8 @@ def path_length_rows(sources, targets, order, parent, length, room, out):
     for row in range(sources.size):
         for v in order:
             room[v] = np.inf
+        # Ancestors of the source first; the way to any other node leaves their path at the one
+        # that is its nearest ancestor there, and goes down.
         v = sources[row]
         room[v] = 0.0
         while parent[v] >= 0:
@@ -84,7 +91,7 @@ def path_length_rows(sources, targets, order, parent, length, room, out):
             out[row, column] = room[targets[column]]
 
 
-@kernel()
+@kernel(small=SMALL)
 def path_signs(order, parent, sign):
     """Product of the edges' signs from the root of each component down to every node."""
     out = np.ones(parent.size)
@@ -94,7 +101,7 @@ def path_signs(order, parent, sign):
     return out
 
 
-@kernel()
+@kernel(small=SMALL)
 def nearest_observed(order, parent, length, n_observed):
     """For every node the nearest observed one and its distance; ties go to the lowest index.
 
@@ -106,6 +113,8 @@ def nearest_observed(order, parent, length, n_observed):
     for v in range(n_observed):
         nearest[v] = v
         distance[v] = 0.0
+    # Up: the nearest below every hidden node. Down: it, or what is nearest to the parent, which
+    # cannot be closer by a way through the node itself.
     for position in range(n - 1, -1, -1):
         v = order[position]
         p = parent[v]
@@ -124,7 +133,7 @@ def nearest_observed(order, parent, length, n_observed):
     return nearest, distance
 
 
-@kernel()
+@kernel(small=SMALL)
 def diameter(order, parent, length):
     """The longest path in any component."""
     n = parent.size
@@ -134,13 +143,15 @@ def diameter(order, parent, length):
         v = order[position]
         p = parent[v]
         if p >= 0:
+            # height[p]: the longest way down through the children seen so far. The longest path
+            # whose highest node is p joins the two longest.
             reach = height[v] + length[v]
             longest = max(longest, height[p] + reach)
             height[p] = max(height[p], reach)
     return longest
 
 
-@kernel()
+@kernel(small=SMALL)
 def subtree_minimum(order, parent, values):
     """The smallest value in the subtree below every node."""
     out = values.copy()
@@ -152,7 +163,7 @@ def subtree_minimum(order, parent, values):
     return out
 
 
-@kernel()
+@kernel(small=SMALL)
 def subtree_xor(order, parent, keys):
     """Exclusive or of the keys below every node; ``keys`` has one row a node."""
     out = keys.copy()
@@ -165,9 +176,11 @@ def subtree_xor(order, parent, keys):
     return out
 
 
-@kernel()
+@kernel(small=SMALL)
 def flip_path(parent, length, root):
     """Make ``root`` the root of its component, in place."""
+    # Every edge on the way to the old root is named by its other end from now on, so that the
+    # lengths move one node up.
     v = root
     above = parent[v]
     below_length = length[v]
@@ -183,21 +196,23 @@ def flip_path(parent, length, root):
         below_length = next_length
 
 
-@kernel()
+@kernel(small=SMALL)
 def prune_and_splice(order, parent, length, n_observed, degree, anchor, climb):
-    """Remove hidden nodes with fewer than three neighbours; every root must be observed.
+    """Remove hidden nodes with fewer than three neighbors; every root must be observed.
 
-    Hidden leaves go first (their neighbour may become a leaf in turn), then hidden nodes with two
-    neighbours are replaced by an edge of the summed length. ``degree``, the number of neighbours
+    Hidden leaves go first (their neighbor may become a leaf in turn), then hidden nodes with two
+    neighbors are replaced by an edge of the summed length. ``degree``, the number of neighbors
     of every node, becomes what is left of it; a hidden node stays when that is three or more.
     ``anchor``, all −1 before, and ``climb``, all 0, receive the new parent and length.
     """
+    # Children before parents: a chain of hidden nodes with nothing observed below goes as a whole.
     for position in range(order.size - 1, -1, -1):
         v = order[position]
         if v >= n_observed and degree[v] <= 1:
             degree[v] = 0
             if parent[v] >= 0:
                 degree[parent[v]] -= 1
+    # anchor[v] is the nearest ancestor that stays, climb[v] the distance to it.
     for v in order:
         p = parent[v]
         if p >= 0:
@@ -209,11 +224,11 @@ def prune_and_splice(order, parent, length, n_observed, degree, anchor, climb):
                 climb[v] = length[v] + climb[p]
 
 
-@kernel()
+@kernel(small=SMALL)
 def sorted_by(keys, items):
     """Items in ascending order of their keys, ties by item (Shell's sort: quick to compile)."""
     out = items.copy()
-    gap = 1
+    gap = 1  # 1, 4, 13, 40, …: Knuth's gaps
     while gap < out.size:
         gap = 3 * gap + 1
     while gap > 1:

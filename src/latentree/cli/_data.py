@@ -4,32 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from latentree.cli._screen import Screen
-from latentree.data import (
-    STANDARD,
-    SUFFIXES,
-    Parts,
-    Schema,
-    Table,
-    as_parts,
-    as_table,
-    cut_table,
-    odd_cell,
-    odd_message,
-    read_table,
-    suffix_of,
-)
+from latentree.data import Parts, Schema, Table, cut_table, open_table, path_name
 from latentree.errors import DataError, FileError, import_extra
-
-LARGE_FILE = 1 << 28
-"""Files of more bytes than this are read in parts."""
-
-_MATRICES = (".npz", ".mtx", ".mtx.gz")
 
 
 class Choice(NamedTuple):
@@ -39,14 +20,6 @@ class Choice(NamedTuple):
     columns: Sequence[str] | None = None
     drop: Sequence[str] = ()
     header: bool | None = None
-
-
-def is_large(paths: Sequence[str]) -> bool:
-    """Whether data is better read part by part: several files, a folder, or a very large file."""
-    first = Path(paths[0])
-    if len(paths) > 1 or first.is_dir():
-        return True
-    return suffix_of(first) in SUFFIXES and first.is_file() and first.stat().st_size > LARGE_FILE
 
 
 @contextlib.contextmanager
@@ -67,72 +40,22 @@ def connected(scheduler: str | None) -> Iterator[Any]:
 def open_data(
     screen: Screen, paths: Sequence[str], choice: Choice, client: Any = None
 ) -> Table | Parts:
-    """Open data to learn from: as a table, or in parts if it is large."""
-    if client is None and not is_large(paths):
-        return read_data(screen, paths[0], choice)
-    parts = as_parts(
+    """Open data to learn from, and say what it holds: a table, or parts if it is large."""
+    data = open_table(
         list(paths), choice.family, columns=choice.columns, drop=choice.drop,
         header=choice.header, client=client,
     )  # fmt: skip
-    screen.tell(f"{parts.name}: {described(parts)}")
-    return parts
+    screen.tell(f"{path_name(paths)}: {described(data)}")
+    return data
 
 
 def open_for(
     screen: Screen, model: Any, paths: Sequence[str], header: bool | None, client: Any = None
 ) -> Parts:
     """Open the columns of a model; what else is in the files is left alone."""
-    if client is None and not is_large(paths):
-        return cut_table(read_for(screen, model, paths[0], header), called(paths[0]))
-    parts = as_parts(list(paths), schema=model.schema, header=header, client=client)
-    screen.tell(f"{parts.name}: {described(parts)}")
-    return parts
-
-
-def read_data(screen: Screen, path: str, choice: Choice) -> Table:
-    """Read a table to learn from, and say what it holds."""
-    raw = read_table(path, columns=choice.columns, drop=choice.drop, header=choice.header)
-    try:
-        _refuse_words(raw.data, choice.family)
-        table = as_table(raw.data, choice.family, names=raw.names)
-    except DataError as error:
-        raise FileError(f"{called(path)}: {error}") from error
-    screen.tell(f"{called(path)}: {described(table)}")
-    return table
-
-
-def _refuse_words(data: Any, family: str) -> None:
-    """Name the column that keeps a table from being real; words come coded from the file."""
-    if isinstance(data, Table) and family == "gaussian":
-        for name, labels in zip(data.names, data.schema.labels, strict=True):
-            if any(isinstance(label, str) for label in labels):
-                codes = data.column(data.names.index(name)).tolist()
-                odd = odd_cell((*labels, None)[code] for code in codes)  # −1 is missing
-                if odd is not None:
-                    raise DataError(odd_message(name, odd))
-                raise DataError(
-                    f"column {name!r} holds words ({labels[0]!r}, …), so family='gaussian' cannot "
-                    "use it: drop it, or use family='discrete'"
-                )
-
-
-def read_for(screen: Screen, model: Any, path: str, header: bool | None) -> Table:
-    """Read the columns of a model; what else is in the file is left alone."""
-    schema = model.schema
-    by_place = header is False or path.lower().endswith(_MATRICES)
-    raw = read_table(path, columns=None if by_place else schema.names, header=header)
-    names = schema.names if header is False else raw.names
-    try:
-        table = as_table(raw.data, names=names, schema=schema)
-    except DataError as error:
-        raise FileError(f"{called(path)}: {error}") from error
-    screen.tell(f"{called(path)}: {described(table)}")
-    return table
-
-
-def called(path: str) -> str:
-    """Return how messages call a path."""
-    return "standard input" if path == STANDARD else path
+    data = open_table(list(paths), schema=model.schema, header=header, client=client)
+    screen.tell(f"{path_name(paths)}: {described(data)}")
+    return cut_table(data, path_name(paths)) if isinstance(data, Table) else data
 
 
 def described(table: Table | Parts) -> str:
@@ -159,7 +82,7 @@ def _types(schema: Schema) -> str:
 
 def facts(paths: Sequence[str], table: Table | Parts) -> dict[str, Any]:
     """What was read, for machines; missing cells of data in parts are not counted."""
-    names = list(map(called, paths))
+    names = list(map(path_name, paths))
     return {
         "source": names[0] if len(names) == 1 else names,
         "rows": table.n_rows,

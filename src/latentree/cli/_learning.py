@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import typer
 
 from latentree.cli import _outputs as outputs
-from latentree.cli._data import Choice, connected, facts, open_data, read_data, split
+from latentree.cli._data import Choice, connected, facts, open_data, split
 from latentree.cli._hidden import HiddenSummary, hidden_summaries
 from latentree.cli._options import method_options
 from latentree.cli._running import first_interrupt_keeps, raise_if_interrupted
@@ -133,7 +133,9 @@ def compare(
     chosen = list(methods or METHODS)
     for method in chosen:
         check_method(method)
-    table = read_data(screen, path, choice)
+    table = open_data(screen, [path], choice)
+    if isinstance(table, Parts):
+        table = table.to_table()  # methods that score models need all rows at once
     kept, held_out = split(table, test_fraction, seed)
     results = [_try_one(screen, method, kept, held_out, seed) for method in chosen]
     if screen.as_json:

@@ -9,6 +9,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from rich import box
@@ -17,6 +18,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from latentree._kernels import compiling
 from latentree.cli._running import printable, say
 from latentree.errors import DataWarning
 
@@ -49,6 +51,9 @@ class Screen:
         self._err = _PipedConsole(file=sys.stderr, **plain)
         if quiet:
             warnings.simplefilter("ignore", DataWarning)  # until the command ends
+        if self._err.is_terminal:
+            told = partial(self.tell, "compiling, first use only (some seconds)")
+            compiling.on_first_compile[:] = [told]
 
     # Messages -------------------------------------------------------------------------------
 

@@ -15,23 +15,22 @@ from latentree.data._checks import (
     row_chunks,
 )
 from latentree.data._convert import as_table
-from latentree.data._files._segments import SUFFIXES
-from latentree.data._files._tables import STANDARD, read_table, suffix_of
+from latentree.data._files._paths import STANDARD, path_name
 from latentree.data._files._writers import check_writable, table_writer, write_table
-from latentree.data._opening import as_parts, is_parted
+from latentree.data._opening import as_parts, is_parted, open_table
 from latentree.data._parts import Parts, cut_table, part_rows
 from latentree.data._pieces import LocalPieces, Pieces, add_up
-from latentree.data._table import FAMILIES, Schema, Table
+from latentree.data._table import FAMILIES, Schema, Table, WithSchema
 
 __all__ = [
     "FAMILIES",
     "STANDARD",
-    "SUFFIXES",
     "LocalPieces",
     "Parts",
     "Pieces",
     "Schema",
     "Table",
+    "WithSchema",
     "add_up",
     "as_parts",
     "as_table",
@@ -44,11 +43,11 @@ __all__ = [
     "listing",
     "odd_cell",
     "odd_message",
+    "open_table",
     "part_rows",
-    "read_table",
+    "path_name",
     "refuse_columns",
     "row_chunks",
-    "suffix_of",
     "table_writer",
     "write_table",
 ]

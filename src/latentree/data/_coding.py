@@ -36,7 +36,7 @@ def code(column: Column, whole: bool = True) -> Coded:
     state without a row makes every determinant of its column zero. ``whole`` demands that floats
     are whole numbers and gives them integer labels.
     """
-    if column.kind == "empty":
+    if column.kind == "empty" or (column.missing is not None and column.missing.all()):
         return Coded(np.full(column.values.size, -1, np.int8), ())
     if column.kind == "date":
         raise date_error(column.name)
@@ -99,8 +99,9 @@ def _code_objects(column: Column) -> Coded:
     values = column.values if column.missing is None else column.values[~column.missing]
     if column.coded:
         assert column.order is not None
-        places, codes = np.unique(values, return_inverse=True)
-        labels = tuple(column.order[place] for place in places.tolist())
+        occurs = np.bincount(values, minlength=len(column.order)) > 0
+        codes = (np.cumsum(occurs) - 1)[values]
+        labels = tuple(column.order[place] for place in np.flatnonzero(occurs).tolist())
         return Coded(_spread(codes, len(labels), column.missing), labels)
     distinct = set(values.tolist())
     if column.order is None:

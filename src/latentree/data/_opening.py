@@ -2,31 +2,60 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from latentree.data import _cluster as cluster
 from latentree.data._checks import odd_cell, odd_message
-from latentree.data._coding import Labels, sort_labels
-from latentree.data._convert import as_table, choose_family, refuse_many_states
-from latentree.data._files._streams import FileRows, is_path, open_files
-from latentree.data._files._tables import from_arrow, read_table, suffix_of
+from latentree.data._coding import Labels, date_error, sort_labels
+from latentree.data._convert import _telling_kinds, as_table, choose_family, refuse_many_states
+from latentree.data._files._arrow import source_of
+from latentree.data._files._matrices import MATRICES, read_matrix
+from latentree.data._files._paths import STANDARD, Wanted, is_path, path_name, suffix_of
+from latentree.data._files._rows import FileRows, open_files
 from latentree.data._parts import Parts, cut_table, part_rows
 from latentree.data._pieces import LocalPieces, Pieces
-from latentree.data._sources import Kind
+from latentree.data._sources import Kind, read
 from latentree.data._table import Schema, Table
 from latentree.errors import DataError, FileError
+from latentree.typing import BoolArray
+
+_HELD_PARTS = 6
+"""Files of at most so many parts of real columns (200 MB) are read once and held as a table."""
+
+_HELD_CELLS = _HELD_PARTS << 22
+"""So many cells are these."""
 
 _LOOKED_AT = 1_000_000  # cells of a column in which an odd one is looked for
 
 
 def is_parted(X: Any) -> bool:
-    """Whether data is meant to be taken in parts: a path, a dask collection, or parts."""
+    """Return whether data is meant to be taken in parts: a path, a dask collection, or parts.
+
+    Parameters
+    ----------
+    X : data
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_parted("data.parquet"), is_parted([[1.5, 2.5]])
+    (True, False)
+    """
     return isinstance(X, Parts) or is_path(X) or cluster.is_dask(X)
 
 
@@ -47,7 +76,8 @@ def as_parts(
     ----------
     X : path, paths, folder, dask array, dask dataframe, table or Parts
         Files are Parquet, Arrow (``.arrow``, ``.feather``) or text (``.csv``, ``.tsv``, also
-        packed), and hold the same columns; a folder is all such files in it. Tables are whatever
+        packed), and hold the same columns; a folder is all such files in it. One file may also be
+        a matrix (``.npz``, ``.mtx``), and ``-`` is text from standard input. Tables are whatever
         :func:`latentree.as_table` takes.
     family : {"auto", "gaussian", "discrete", "symmetric"}
         As for :func:`latentree.as_table`. Discrete data is read once to find the labels.
@@ -56,7 +86,8 @@ def as_parts(
     columns, drop : sequences of str
         Which columns of files to read.
     header : bool, optional
-        Whether the first line of text holds the names of the columns.
+        Whether the first line of text holds the names of the columns. When left out it must, and
+        an error is raised if it looks like data.
     weights : array-like, optional
         How much each row counts.
     client : dask.distributed.Client, optional
@@ -66,6 +97,13 @@ def as_parts(
     Returns
     -------
     Parts
+        The rows in order. Files of up to 25 million cells are held in memory, larger ones are
+        read again in every pass.
+
+    Raises
+    ------
+    FileError
+        With the name of the file and what is wrong.
 
     Examples
     --------
@@ -73,84 +111,141 @@ def as_parts(
     >>> as_parts(np.random.default_rng(0).standard_normal((100_000, 50)))
     Parts(100000 rows × 50 columns, gaussian, 2 parts)
     """
+    data = open_table(
+        X, family, schema=schema, columns=columns, drop=drop, header=header, client=client
+    )
+    if isinstance(data, Table):
+        data = cut_table(data, path_name(X) if is_path(X) else "the data")
+        data = data if client is None else cluster.scattered(data, client)
+    return data if weights is None else data.weighted(weights)
+
+
+def open_table(
+    X: Any,
+    family: str = "auto",
+    *,
+    schema: Schema | None = None,
+    columns: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    header: bool | None = None,
+    client: Any = None,
+) -> Table | Parts:
+    r"""Open data as a table if it is in memory or small, and in parts if it is large.
+
+    Parameters
+    ----------
+    X, family, schema, columns, drop, header, client
+        As for :func:`latentree.as_parts`.
+
+    Returns
+    -------
+    Table or Parts
+        Files of up to 25 million cells are a table. Both give the same results.
+
+    Raises
+    ------
+    FileError
+        With the name of the file and what is wrong.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "data.csv"
+    ...     _ = path.write_text("rain,clouds\nno,2\nyes,\n")
+    ...     open_table(path)
+    Table(2 rows × 2 columns, discrete, 1 missing)
+    """
     if isinstance(X, Parts):
         if schema is not None and X.schema != schema:
             raise DataError("the parts have other columns or labels: open them with this schema")
-        return X if weights is None else X.weighted(weights)
+        return X
     if cluster.is_dask(X):
-        parts = cluster.from_dask(X, family, schema, client, _find_schema)
-    elif is_path(X) and not _is_matrix(X):
-        if schema is not None and header is not False:
-            columns = schema.names
-        rows = open_files(X, columns=columns, drop=drop, header=header)
-        parts = _of_files(rows, family, schema, client)
-    else:
-        parts = _of_table(_in_memory(X, family, schema, columns, drop, header), client)
-    return parts if weights is None else parts.weighted(weights)
-
-
-def _is_matrix(X: Any) -> bool:
-    """Whether a single path is that of a file which is read as a whole."""
-    return not isinstance(X, list | tuple) and suffix_of(X) in (".npz", ".mtx", ".mtx.gz")
-
-
-def _in_memory(
-    X: Any,
-    family: str,
-    schema: Schema | None,
-    columns: Sequence[str] | None,
-    drop: Sequence[str],
-    header: bool | None,
-) -> Table:
+        return cluster.from_dask(X, family, schema, client, _find_schema)
     if not is_path(X):
         return as_table(X, family, schema=schema)
-    raw = read_table(X, columns=columns, drop=drop, header=header)
+    paths = list(X) if isinstance(X, list | tuple) else [X]
+    if len(paths) == 1 and suffix_of(paths[0]) in MATRICES:
+        matrix = read_matrix(paths[0], Wanted(columns, tuple(drop)))
+        with _naming(path_name(X)):
+            return as_table(matrix.values, family, names=matrix.names, schema=schema)
+    if schema is not None and header is not False:
+        columns = schema.names
+    with _readable(paths) as readable:
+        is_copy = readable is not paths  # which goes away, so all of it is read now
+        client = None if is_copy else client
+        held_cells = _HELD_CELLS if client is None else 0
+        rows = open_files(readable, Wanted(columns, tuple(drop)), header, held_cells=held_cells)
+        return of_files(rows, family, schema, client, is_held=is_copy)
+
+
+@contextlib.contextmanager
+def _readable(paths: list[Any]) -> Iterator[list[Any]]:
+    """Copy standard input to a file for a while; other paths are what they are."""
+    if [str(path) for path in paths] != [STANDARD]:
+        yield paths
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "input.csv"
+        with copy.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        try:
+            yield [copy]
+        except FileError as error:
+            raise FileError(str(error).replace(str(copy), path_name(STANDARD))) from error
+
+
+@contextlib.contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Name the files in errors about what they hold."""
     try:
-        return as_table(raw.data, family, names=raw.names, schema=schema)
+        yield
+    except FileError:
+        raise
     except DataError as error:
-        raise FileError(f"{X}: {error}") from error
-
-
-def _of_table(table: Table, client: Any) -> Parts:
-    parts = cut_table(table)
-    return parts if client is None else cluster.scattered(parts, client)
+        raise FileError(f"{name}: {error}") from error
 
 
 # Files ------------------------------------------------------------------------------------------
 
 
-def _of_files(rows: FileRows, family: str, schema: Schema | None, client: Any) -> Parts:
+def of_files(
+    rows: FileRows, family: str, schema: Schema | None, client: Any = None, is_held: bool = False
+) -> Table | Parts:
+    """Read files into a table if they are small or ``is_held``, or else open them in parts."""
     size = part_rows(Schema.gaussian(rows.names))
+    if client is None and (is_held or rows.n_pieces(size) <= _HELD_PARTS):
+        with _naming(rows.name):
+            return _held(rows, family, schema)
     raw: Pieces[Any]
     if client is None:
         raw = LocalPieces(partial(rows.pieces, size), rows.n_pieces(size))
     else:
         raw = cluster.loaded(client, partial(rows.piece, size), rows.n_pieces(size), keep=False)
-    try:
-        schema = schema or _find_schema(rows.names, list(rows.kinds.values()), raw, family)
-    except FileError:
-        raise
-    except DataError as error:
-        raise FileError(f"{rows.name}: {error}") from error
-    load, n_parts = _Load(rows, schema), rows.n_pieces(part_rows(schema))
+    with _naming(rows.name):
+        kinds = list(rows.kinds.values())
+        if schema is None:
+            schema = _find_schema(rows.names, kinds, raw, family)
+        else:
+            _check_kinds(rows.names, kinds, schema.family, raw)
+    n_parts = rows.n_pieces(part_rows(schema))
+    tables: Pieces[Table]
     if client is None:
-        return Parts(schema, rows.n_rows, LocalPieces(load.tables, n_parts), rows.name)
-    tables = cluster.loaded(client, load.table, n_parts)
+        tables = LocalPieces(partial(rows.tables, schema), n_parts)
+    else:
+        tables = cluster.loaded(client, partial(rows.table, schema), n_parts)
     return Parts(schema, rows.n_rows, tables, rows.name)
 
 
-@dataclass(frozen=True)
-class _Load:
-    """Reads and codes pieces; can be sent to a worker."""
-
-    rows: FileRows
-    schema: Schema
-
-    def table(self, number: int) -> Table:
-        return self.rows.table(number, self.schema)
-
-    def tables(self, first: int) -> Iterator[Table]:
-        return self.rows.tables(self.schema, first)
+def _held(rows: FileRows, family: str, schema: Schema | None) -> Table:
+    """Read all rows at once, and code them as those of a frame."""
+    source = source_of(rows.piece(rows.n_rows, 0), rows.named)
+    kinds = _telling_kinds(source)
+    raw = LocalPieces(partial(rows.pieces, rows.n_rows), 1)  # read again to explain an error only
+    wanted = family if schema is None else schema.family
+    _check_kinds(source.names, kinds, wanted, raw)
+    return as_table(source, family, schema=schema)
 
 
 # The schema -------------------------------------------------------------------------------------
@@ -166,41 +261,62 @@ class LabelSets:
         return LabelSets(tuple(a | b for a, b in zip(self.labels, other.labels, strict=True)))
 
 
+def _readable_piece(piece: Any) -> Any:
+    """Return a piece as :func:`as_table` takes it: a pyarrow table, a frame or an array."""
+    return source_of(piece) if hasattr(piece, "combine_chunks") else piece
+
+
 def _labels_of(piece: Any) -> LabelSets:
-    """Find the labels of one piece: a pyarrow table, a frame or an array."""
-    raw = from_arrow(piece) if hasattr(piece, "combine_chunks") else None
-    if raw is None:
-        table = as_table(piece, "discrete")
-    else:
-        table = as_table(raw.data, "discrete", names=raw.names)
+    table = as_table(_readable_piece(piece), "discrete")
     return LabelSets(tuple(map(frozenset, table.schema.labels)))
+
+
+def _with_values(piece: Any) -> BoolArray:
+    """Return which columns have a value; sums of these are true where any piece has one."""
+    kinds = _telling_kinds(read(_readable_piece(piece)))
+    return np.array([kind != "empty" for kind in kinds])
 
 
 def _find_schema(
     names: Sequence[str], kinds: Sequence[Kind], pieces: Pieces[Any], family: str
 ) -> Schema:
     """Choose the family as for tables; discrete data is read once for its labels."""
-    odd = partial(_odd_columns, names, kinds, pieces)
-    chosen = cast(Any, choose_family(names, kinds, odd) if family == "auto" else family)
+    if family == "auto" and {"real"} < set(kinds) - {"empty"}:
+        # Real columns without a value may go with any others; to know them takes a pass.
+        there = pieces.total(_with_values)
+        kinds = [kind if has else "empty" for kind, has in zip(kinds, there, strict=True)]
+    chosen = _check_kinds(names, kinds, family, pieces)
     if chosen == "gaussian":
-        bad = [name for name, kind in zip(names, kinds, strict=True) if kind in ("label", "date")]
-        if bad:
-            raise DataError(
-                odd()
-                or f"column {bad[0]!r} holds words or dates, not numbers, so family='gaussian' "
-                "cannot use it: drop it, convert it, or use family='discrete'"
-            )
         return Schema.gaussian(names)
     labels: tuple[Labels, ...] = tuple(map(sort_labels, pieces.total(_labels_of).labels))
     if family == "auto":
         refuse_many_states(names, kinds, [len(own) for own in labels])
     if chosen == "symmetric":
         labels = (sort_labels(set().union(*labels)),) * len(names)
-    return Schema(tuple(names), chosen, labels)
+    return Schema(tuple(names), cast(Any, chosen), labels)
+
+
+def _check_kinds(
+    names: Sequence[str], kinds: Sequence[Kind], family: str, pieces: Pieces[Any]
+) -> str:
+    """Return the family of columns of these kinds, or raise if they do not go with it."""
+    odd = partial(_odd_columns, names, kinds, pieces)
+    if family == "auto":
+        return choose_family(names, kinds, odd)
+    for name, kind in zip(names, kinds, strict=True):
+        if family == "gaussian" and kind == "date":
+            raise date_error(name)
+        if family == "gaussian" and kind == "label":
+            raise DataError(
+                odd()
+                or f"column {name!r} holds words ({pieces.one(0, _first_cell, name)!r}, …), so "
+                "family='gaussian' cannot use it: drop it, convert it, or use family='discrete'"
+            )
+    return family
 
 
 def _odd_columns(names: Sequence[str], kinds: Sequence[Kind], pieces: Pieces[Any]) -> str:
-    """Say which cell, not too far down a file, makes text of a column of numbers, if one does."""
+    """Say which cell, not too far down, makes text of a column of numbers, if one does."""
     if not isinstance(pieces, LocalPieces):
         return ""
     for name in (name for name, kind in zip(names, kinds, strict=True) if kind == "label"):
@@ -212,5 +328,14 @@ def _odd_columns(names: Sequence[str], kinds: Sequence[Kind], pieces: Pieces[Any
 
 
 def _cells(piece: Any, name: str) -> list[Any]:
-    cells: list[Any] = piece.column(name).to_pylist()
+    """Return the cells of a column of a pyarrow table or a pandas frame; missing ones are None."""
+    cells: list[Any] = []
+    if hasattr(piece, "combine_chunks"):
+        cells = piece.column(name).to_pylist()
+    elif hasattr(piece, "columns"):
+        cells = piece[name].astype(object).where(piece[name].notna(), None).tolist()
     return cells
+
+
+def _first_cell(piece: Any, name: str) -> Any:
+    return next((cell for cell in _cells(piece, name) if cell is not None), None)

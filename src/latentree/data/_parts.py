@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from latentree import _memory as memory
 from latentree.data._convert import checked_weights
 from latentree.data._pieces import LocalPieces, Pieces
-from latentree.data._table import Schema, Table
+from latentree.data._table import Schema, Table, WithSchema
 from latentree.errors import DataError
 from latentree.typing import FloatArray, IntArray
 
@@ -29,7 +29,7 @@ def part_rows(schema: Schema) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class Parts(WithSchema):
     """Data that need not fit into memory: rows of one schema, cut into tables.
 
     Make it with :func:`latentree.as_parts` of files, folders, dask collections or tables. The cut
@@ -74,16 +74,6 @@ class Parts:
             raise DataError(
                 f"{self.name} is empty: {self.n_rows} rows, {self.schema.n_columns} columns"
             )
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return self.schema.n_columns
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return self.schema.names
 
     @property
     def step(self) -> int:

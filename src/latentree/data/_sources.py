@@ -78,6 +78,8 @@ class Source:
 
 def read(X: Any) -> Source:
     """Read anything but a sparse matrix; say what to do about what cannot be read."""
+    if isinstance(X, Source):
+        return X
     frame = _as_frame(X)
     if frame is not None:
         return _from_frame(frame)

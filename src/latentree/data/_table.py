@@ -121,8 +121,34 @@ class Schema:
         return np.array([len(labels) for labels in self.labels], np.int64)
 
 
+class WithSchema:
+    """What is said of the columns of anything that has a schema."""
+
+    schema: Schema
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return self.schema.names
+
+    @property
+    def family(self) -> Family:
+        """How the columns are modeled."""
+        return self.schema.family
+
+    @property
+    def cardinalities(self) -> IntArray:
+        """Number of states of every column; 0 for real columns."""
+        return self.schema.cardinalities
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.schema.n_columns
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Table:
+class Table(WithSchema):
     """Validated data; make one with :func:`as_table`.
 
     Parameters
@@ -170,29 +196,9 @@ class Table:
     # What it holds --------------------------------------------------------------------------
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return self.schema.names
-
-    @property
-    def family(self) -> Family:
-        """How the columns are modeled."""
-        return self.schema.family
-
-    @property
-    def cardinalities(self) -> NDArray[np.int64]:
-        """Number of states of every column; 0 for real columns."""
-        return self.schema.cardinalities
-
-    @property
     def n_rows(self) -> int:
         """Number of rows, whatever their weights."""
         return int(self.values.shape[0])
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return self.schema.n_columns
 
     @property
     def is_sparse(self) -> bool:

@@ -119,8 +119,7 @@ class Distances:
         given = checked_names(names, m)
         if n_samples is not None and not (np.isfinite(n_samples) and n_samples > 0):
             raise DistanceError(f"n_samples is {n_samples}, but must be a positive number or None")
-        infinite = np.isinf(d)
-        marked = infinite if infinite.any() else None
+        marked = np.isinf(d) if np.isinf(d.max()) else None
         if marked is not None:
             finite = np.where(marked, 0.0, d)
             d = np.where(marked, max(-np.log(WEAKEST), 2 * float(finite.max())), d)
@@ -399,7 +398,7 @@ class _Dense:
     marked: NDArray[np.bool_] | None = None
     span = _SPAN
 
-    @property
+    @cached_property
     def longest(self) -> float:
         if self.precision is None:
             return float(self.matrix.max(initial=0.0))

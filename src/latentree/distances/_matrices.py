@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from latentree._kernels import threads
 from latentree.data import check_distinct
 from latentree.errors import DistanceError
 from latentree.typing import FloatArray
+
+_TILE = 128  # rows and columns of a tile: it and its opposite fit into the nearest caches
 
 
 def checked_matrix(matrix: ArrayLike) -> FloatArray:
@@ -25,35 +29,65 @@ def checked_matrix(matrix: ArrayLike) -> FloatArray:
         raise DistanceError(f"distances must be a square matrix, got shape {given.shape}")
     if given.shape[0] == 0:
         raise DistanceError("there are no variables: the matrix is empty")
-    d = given.astype(np.float64)
+    d = np.empty(given.shape)
+    bands = threads.split(len(d), -(-len(d) // _TILE))
+    if np.diagonal(given).any() or not all(threads.run(partial(_copy_band, given, d), bands)):
+        _explain(given.astype(np.float64))
+    return d
+
+
+def _copy_band(given: NDArray[Any], d: FloatArray, band: tuple[int, int]) -> bool:
+    """Copy the tiles of a band of rows, up to the diagonal, and those of the columns opposite.
+
+    A tile and its opposite are read together, while both are in the nearest caches: all that is
+    wrong with a matrix is found in the pass that copies it. Returns whether all is well.
+    """
+    start, stop = band
+    for left in range(0, stop, _TILE):
+        right = min(left + _TILE, stop)
+        tile = given[start:stop, left:right].astype(np.float64, copy=False)
+        opposite = given[left:right, start:stop].T.astype(np.float64, copy=False)
+        least = tile
+        if not np.array_equal(tile, opposite):
+            least = np.minimum(tile, opposite)
+            with np.errstate(invalid="ignore"):  # a difference of infinities that are equal
+                gap = np.abs(tile - opposite)
+            if not least.min() >= 0 or (gap > _allowed(least)).any():
+                return False
+        elif not least.min() >= 0:
+            return False
+        d[start:stop, left:right] = least
+        d[left:right, start:stop] = least.T
+    return True
+
+
+def _allowed(least: FloatArray) -> FloatArray:
+    """Differences of two entries that are opposite each other that may be rounding."""
+    return np.asarray(1e-8 * np.maximum(least, 1.0))
+
+
+def _explain(d: FloatArray) -> NoReturn:
+    """Say what is wrong with a matrix, and where."""
     _refuse(np.isnan(d), d, "is NaN: distances must be known for every pair")
     _refuse(d < 0, d, "is {value}: distances cannot be negative")
     diagonal = np.diag(d)
     if diagonal.any():
         i = int(np.flatnonzero(diagonal)[0])
         raise DistanceError(f"entry ({i}, {i}) is {diagonal[i]}: the diagonal must be 0")
-    _check_symmetric(d)
-    return d
+    with np.errstate(invalid="ignore"):
+        gap = np.abs(d - d.T)
+    bad = gap > _allowed(np.minimum(d, d.T))
+    row, column = np.unravel_index(np.where(bad, gap, -1.0).argmax(), gap.shape)
+    raise DistanceError(
+        f"the matrix is not symmetric: entry ({row}, {column}) is {d[row, column]}, "
+        f"but ({column}, {row}) is {d[column, row]}"
+    )
 
 
 def _refuse(bad: NDArray[np.bool_], d: FloatArray, what: str) -> None:
     if bad.any():
         i, j = np.unravel_index(bad.argmax(), bad.shape)
         raise DistanceError(f"entry ({i}, {j}) " + what.format(value=d[i, j]))
-
-
-def _check_symmetric(d: FloatArray) -> None:
-    with np.errstate(invalid="ignore"):
-        gap = np.abs(d - d.T)
-    gap[np.isnan(gap)] = 0.0  # both infinite
-    bad = gap > 1e-8 * np.maximum(np.minimum(d, d.T), 1.0)
-    if bad.any():
-        i, j = np.unravel_index(np.where(bad, gap, -1.0).argmax(), gap.shape)
-        raise DistanceError(
-            f"the matrix is not symmetric: entry ({i}, {j}) is {d[i, j]}, but ({j}, {i}) is "
-            f"{d[j, i]}"
-        )
-    np.minimum(d, d.T.copy(), out=d)
 
 
 def checked_names(names: Sequence[str] | None, m: int) -> tuple[str, ...]:

@@ -9,17 +9,17 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from latentree import _memory as memory
-from latentree.data import Parts, Schema, Table, as_table, cut_table
+from latentree.data import Parts, Schema, Table, WithSchema, as_table, cut_table
 from latentree.distances._counting import PairTables
 from latentree.distances._dependence import mutual_information
 from latentree.distances._distances import Distances, distances_from_sums, distances_on_demand
 from latentree.distances._statistics import Statistics, gather, pair_bytes
 from latentree.distances._sums import StateCounts
 from latentree.errors import DataError
-from latentree.typing import Family, FloatArray, IntArray
+from latentree.typing import FloatArray, IntArray
 
 
-class Sample:
+class Sample(WithSchema):
     """Rows to learn from, with their sufficient statistics and distances, each computed once.
 
     Public functions make one from whatever they are given (:func:`as_sample`); what is below them
@@ -128,29 +128,9 @@ class Sample:
         return facts.family == "gaussian" and not facts.has_missing and facts.has_pairs
 
     @property
-    def schema(self) -> Schema:
+    def schema(self) -> Schema:  # type: ignore[override]
         """Names, family and labels of the columns."""
         return self.statistics.schema
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return self.schema.names
-
-    @property
-    def family(self) -> Family:
-        """How the columns are modeled."""
-        return self.schema.family
-
-    @property
-    def cardinalities(self) -> IntArray:
-        """Number of states of every column; 0 for real columns."""
-        return self.schema.cardinalities
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return self.schema.n_columns
 
     @property
     def total_weight(self) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from latentree import _memory as memory
-from latentree.data import Parts, Schema, Table, refuse_columns
+from latentree.data import Parts, Schema, Table, WithSchema, refuse_columns
 from latentree.distances._sums import (
     DistinctRows,
     RealSums,
@@ -19,7 +19,7 @@ from latentree.distances._sums import (
     state_widths,
 )
 from latentree.errors import DataError
-from latentree.typing import Family, FloatArray, IntArray
+from latentree.typing import FloatArray, IntArray
 
 DENSE_SHARE = 0.25
 """Sums and distances of all pairs are held if they take at most this share of the memory left."""
@@ -28,7 +28,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
-class Statistics:
+class Statistics(WithSchema):
     """Sufficient statistics of rows, which add up over parts of the rows (``+``).
 
     Parameters
@@ -121,21 +121,6 @@ class Statistics:
         return replace(self, schema=schema, sums=self.sums.select(columns), rows=None)
 
     # What it says ---------------------------------------------------------------------------
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return self.schema.n_columns
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return self.schema.names
-
-    @property
-    def family(self) -> Family:
-        """How the columns are modeled."""
-        return self.schema.family
 
     @property
     def has_pairs(self) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from latentree._writing import replacing
+from latentree._disk import replacing
 from latentree.distances import Statistics
 from latentree.em._driver import DriverState, Run
 from latentree.errors import FileError

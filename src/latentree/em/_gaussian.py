@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from latentree._kernels import threads
+from latentree._kernels.compiling import tiny
 from latentree._kernels.inference import gaussian as kernels
 from latentree._kernels.inference import moments as moment_kernels
 from latentree.data import Table
@@ -33,6 +34,9 @@ LARGEST_Z = 8.0
 
 MOST_COLUMNS = 4_096
 """Of more columns the root of their correlations takes longer than passes over the rows."""
+
+TINY = 400
+"""Nodes × columns up to which a hundred steps in plain Python take less than compiling them."""
 
 _CHUNKS = 16  # of rows that run on threads
 _WIDTH = 32  # entries of the columns' vectors that run side by side: they fit into the cache
@@ -63,9 +67,14 @@ class MomentProblem:
         ]
         constant = 0.5 * (np.log(2.0 * np.pi) + 1.0) + np.log(self.spread)
         self._own = -self.total_weight * float(constant.sum())
+        self._is_tiny = tree.n_nodes * root.shape[1] <= TINY
 
     def step(self, point: FloatArray) -> Step:
         """Expected moments of both ends of every edge, and the correlations they give."""
+        with tiny(self._is_tiny):
+            return self._step(point)
+
+    def _step(self, point: FloatArray) -> Step:
         tree, rho = self.tree, np.tanh(point)
         g = moment_kernels.reliabilities(tree.order, tree.parent, rho, tree.n_observed)
 

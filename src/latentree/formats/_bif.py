@@ -17,6 +17,33 @@ def to_bif(model: DiscreteTreeModel) -> str:
     than letters, digits and ``_.-`` are percent-encoded as in web addresses
     (``urllib.parse.unquote`` restores them); an empty name is a single ``%``. Labels are text in
     BIF: 1 and "1" look the same.
+
+    Parameters
+    ----------
+    model : DiscreteTreeModel
+
+    Returns
+    -------
+    str
+
+    References
+    ----------
+    F. Cozman: The Interchange Format for Bayesian Networks, 1998.
+
+    Examples
+    --------
+    >>> from latentree import DiscreteTreeModel, Tree
+    >>> model = DiscreteTreeModel(Tree([-1], names=["rain"]), [[0.75, 0.25]], [["no", "yes"]])
+    >>> print(to_bif(model))
+    network "latentree" {
+    }
+    variable "rain" {
+      type discrete[2] { "no", "yes" };
+    }
+    probability ( "rain" ) {
+      table 0.75 0.25;
+    }
+    <BLANKLINE>
     """
     if not isinstance(model, DiscreteTreeModel):
         raise FileError(f"BIF holds discrete models, not a {type(model).__name__}")

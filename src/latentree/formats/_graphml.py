@@ -1,55 +1,72 @@
-"""Reading trees from GraphML, ours or another program's."""
+"""Reading trees from GraphML, ours or another program's.
+
+Not by networkx: it leaves out the defaults that keys declare, takes edges to absent nodes for
+nodes, and lets entities grow without bound. Memory is proportional to the text.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 from xml.etree import ElementTree
 
 from latentree._plain import check_text, shown
 from latentree.errors import FileError, LatentTreeError
+from latentree.formats._observed import observed_first, places_of
 from latentree.tree import Tree, root_edge_list
-
-
-class _Key(NamedTuple):
-    """What a ``<key>`` declares: the name of an attribute, and its value where none is given."""
-
-    name: str
-    default: str | None
-
-
-_Keys = dict[str, dict[str, _Key]]  # by "node" or "edge", then by identifier
 
 
 def from_graphml(text: str, observed: Sequence[str] | None = None) -> Tree:
     """Read a tree from GraphML, ours or another program's.
 
     A node's name is its ``name``, or its ``label``, or its identifier; an edge's length is its
-    ``length``, 1 if it has none. Hidden nodes with fewer than three neighbours are suppressed.
+    ``length``, 1 if it has none. Hidden nodes with fewer than three neighbors are suppressed.
 
     Parameters
     ----------
     text : str
+        With one graph and without a DOCTYPE.
     observed : sequence of str, optional
         Names of the observed nodes in the order wanted; by default the attribute ``observed``
         decides.
+
+    Returns
+    -------
+    Tree
+
+    Raises
+    ------
+    FileError
+        When the text is no GraphML, or its graph is no tree.
+
+    References
+    ----------
+    U. Brandes, M. Eiglsperger, I. Herman, M. Himsolt and M. S. Marshall: GraphML progress report:
+    structural layer proposal. Graph Drawing, 2001.
+
+    Examples
+    --------
+    >>> from latentree import Tree
+    >>> from latentree.formats import to_graphml
+    >>> from_graphml(to_graphml(Tree([-1, 0], names=["a", "b"])))
+    Tree(2 observed, 0 hidden, 1 edges)
     """
-    keys, graph = _parts(text)
-    data = {_attribute(node, "id"): _data(node, keys["node"]) for node in _children(graph, "node")}
+    root, graph = _parts(text)
+    node_data = _data_reader(root, "node", ("name", "label", "observed"))
+    edge_data = _data_reader(root, "edge", ("length",))
+    data = {_attribute(node, "id"): node_data(node) for node in _children(graph, "node")}
     names = [own.get("name", own.get("label", key)) for key, own in data.items()]
     if observed is None:
         first = _marked(names, [own.get("observed") for own in data.values()])
     else:
-        first = _places(names, observed)
-    seen = set(first)
-    order = first + [place for place in range(len(names)) if place not in seen]
-    keys_in_order = list(data)
-    number = {keys_in_order[place]: new for new, place in enumerate(order)}
-    edges = _edges(graph, number)
-    lengths = [
-        _number(_data(edge, keys["edge"]).get("length", "1")) for edge in _children(graph, "edge")
-    ]
+        first = places_of(observed, names, "GraphML")
+    order = observed_first(first, len(names))
+    keys = list(data)
+    number = {keys[place]: new for new, place in enumerate(order)}
+    ends = [(_attribute(e, "source"), _attribute(e, "target")) for e in _children(graph, "edge")]
+    edges = [[_numbered(number, key) for key in pair] for pair in ends]
+    lengths = [_length(edge_data(edge).get("length", "1")) for edge in _children(graph, "edge")]
     try:
         rooted = root_edge_list(edges, len(names), lengths)
         names = [names[place] for place in order]
@@ -58,8 +75,8 @@ def from_graphml(text: str, observed: Sequence[str] | None = None) -> Tree:
         raise FileError(f"the GraphML text holds no valid tree: {error}") from error
 
 
-def _parts(text: str) -> tuple[_Keys, Any]:
-    """Return the declared keys and the graph element."""
+def _parts(text: str) -> tuple[Any, Any]:
+    """Return the root of the document and the graph in it."""
     if "<!DOCTYPE" in text:  # entities could grow without bound, and GraphML needs none
         raise FileError("the GraphML text has a DOCTYPE, which is not read")
     check_text(text, "the GraphML text")
@@ -70,24 +87,25 @@ def _parts(text: str) -> tuple[_Keys, Any]:
     graphs = _children(root, "graph")
     if _tag(root) != "graphml" or len(graphs) != 1:
         raise FileError(f"expected GraphML with one graph, got <{_tag(root)}> with {len(graphs)}")
-    keys: _Keys = {"node": {}, "edge": {}}
+    return root, graphs[0]
+
+
+def _data_reader(root: Any, kind: str, wanted: Sequence[str]) -> Callable[[Any], dict[str, str]]:
+    """Return what reads the wanted attributes of nodes or edges, with the declared defaults."""
+    names: dict[str, str] = {}
+    defaults: dict[str, str] = {}
     for key in _children(root, "key"):
-        defaults = _children(key, "default")
-        entry = _Key(key.get("attr.name", ""), (defaults[0].text or "") if defaults else None)
-        for kind in keys:
-            if key.get("for", "all") in (kind, "all"):
-                keys[kind][_attribute(key, "id")] = entry
-    return keys, graphs[0]
+        identifier, name = _attribute(key, "id"), key.get("attr.name", "")
+        if name in wanted and key.get("for", "all") in (kind, "all"):
+            names[identifier] = name
+            for default in _children(key, "default"):
+                defaults[name] = default.text or ""
 
+    def read(element: Any) -> dict[str, str]:
+        given = {child.get("key"): child.text or "" for child in _children(element, "data")}
+        return defaults | {names[key]: text for key, text in given.items() if key in names}
 
-def _edges(graph: Any, number: dict[str, int]) -> list[tuple[int, int]]:
-    ends = [
-        (_attribute(edge, "source"), _attribute(edge, "target"))
-        for edge in _children(graph, "edge")
-    ]
-    for key in (key for pair in ends for key in pair if key not in number):
-        raise FileError(f"an edge of the GraphML text names the absent node {shown(key)}")
-    return [(number[a], number[b]) for a, b in ends]
+    return read
 
 
 def _tag(element: Any) -> str:
@@ -105,23 +123,10 @@ def _attribute(element: Any, name: str) -> str:
     return str(value)
 
 
-def _data(element: Any, keys: dict[str, _Key]) -> dict[str, str]:
-    data = {key.name: key.default for key in keys.values() if key.default is not None}
-    for child in _children(element, "data"):
-        key = keys.get(child.get("key", ""))
-        if key is not None:
-            data[key.name] = child.text or ""
-    return data
-
-
-def _places(names: list[str], observed: Sequence[str]) -> list[int]:
-    place = {name: index for index, name in enumerate(names)}
-    absent = [name for name in observed if name not in place]
-    if absent:
-        raise FileError(f"no node of the GraphML text is called {absent[0]!r}")
-    if len(set(observed)) < len(observed):
-        raise FileError("observed lists a name twice")
-    return [place[name] for name in observed]
+def _numbered(number: dict[str, int], key: str) -> int:
+    if key not in number:
+        raise FileError(f"an edge of the GraphML text names the absent node {shown(key)}")
+    return number[key]
 
 
 def _marked(names: list[str], marks: list[str | None]) -> list[int]:
@@ -134,11 +139,11 @@ def _marked(names: list[str], marks: list[str | None]) -> list[int]:
     return [i for i, mark in enumerate(marks) if (mark or "").strip().lower() in ("true", "1")]
 
 
-def _number(text: str) -> float:
+def _length(text: str) -> float:
     try:
-        number = float(text)
+        length = float(text)
     except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
+        length = math.nan
+    if not math.isfinite(length):
         raise FileError(f"a length in the GraphML text is {shown(text)}, no finite number")
-    return number
+    return length

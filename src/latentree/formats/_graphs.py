@@ -1,4 +1,4 @@
-"""Trees for programs that draw and analyse graphs: GraphML, GEXF, DOT, Cytoscape, node-link JSON.
+"""Trees for programs that draw and analyze graphs: GraphML, GEXF, DOT, Cytoscape, node-link JSON.
 
 Nodes are called ``n0``, ``n1``, … and carry their names as text, because identifiers of these
 formats may not hold every character.
@@ -89,6 +89,21 @@ def to_graphml(item: Model | Tree) -> str:
 
     Models add ``correlation`` or ``n_states``. Control characters in names are refused, because
     XML has none.
+
+    Parameters
+    ----------
+    item : Tree, GaussianTreeModel or DiscreteTreeModel
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from latentree import Tree
+    >>> text = to_graphml(Tree([-1, 0], names=["a", "b"]))
+    >>> '<node id="n0">' in text
+    True
     """
     from networkx.readwrite.graphml import GraphMLWriter
 
@@ -100,7 +115,27 @@ def to_graphml(item: Model | Tree) -> str:
 
 
 def to_gexf(item: Model | Tree) -> str:
-    """Write a tree as GEXF for Gephi, labelled by the names; otherwise like :func:`to_graphml`."""
+    """Write a tree as GEXF for Gephi, labeled by the names; otherwise like :func:`to_graphml`.
+
+    Parameters
+    ----------
+    item : Tree, GaussianTreeModel or DiscreteTreeModel
+
+    Returns
+    -------
+    str
+
+    References
+    ----------
+    GEXF file format, https://gexf.net
+
+    Examples
+    --------
+    >>> from latentree import Tree
+    >>> text = to_gexf(Tree([-1, 0], names=["a", "b"]))
+    >>> '<node id="n0" label="a">' in text
+    True
+    """
     from networkx.readwrite.gexf import GEXFWriter
 
     _check_xml(tree_of(item), "GEXF")
@@ -115,6 +150,18 @@ def to_gexf(item: Model | Tree) -> str:
 
 def to_dot(item: Model | Tree) -> str:
     r"""Write a tree for Graphviz: boxes are observed, ellipses hidden, ``len`` the edge's length.
+
+    Parameters
+    ----------
+    item : Tree, GaussianTreeModel or DiscreteTreeModel
+
+    Returns
+    -------
+    str
+
+    References
+    ----------
+    The DOT language, https://graphviz.org/doc/info/lang.html
 
     Examples
     --------
@@ -149,7 +196,28 @@ def _dot_text(name: str) -> str:
 
 
 def to_cytoscape(item: Model | Tree) -> str:
-    """Write a tree as Cytoscape JSON (.cyjs); ``value`` is for networkx, which reads it too."""
+    """Write a tree as Cytoscape JSON (.cyjs); ``value`` is for networkx, which reads it too.
+
+    Parameters
+    ----------
+    item : Tree, GaussianTreeModel or DiscreteTreeModel
+
+    Returns
+    -------
+    str
+
+    References
+    ----------
+    Cytoscape.js, elements JSON, https://js.cytoscape.org/#notation/elements-json
+
+    Examples
+    --------
+    >>> import json
+    >>> from latentree import Tree
+    >>> graph = json.loads(to_cytoscape(Tree([-1, 0], names=["a", "b"])))
+    >>> graph["elements"]["edges"][0]["data"]["id"]
+    'n0-n1'
+    """
     nodes = [{"data": {"id": key, "value": key, **data}} for key, data in _nodes(item)]
     edges = [
         {"data": {"id": f"{above}-{below}", "source": above, "target": below, **data}}
@@ -159,7 +227,23 @@ def to_cytoscape(item: Model | Tree) -> str:
 
 
 def to_node_link(item: Model | Tree) -> str:
-    """Write a tree as node-link JSON, as networkx and D3 read it."""
+    """Write a tree as node-link JSON, as networkx and D3 read it.
+
+    Parameters
+    ----------
+    item : Tree, GaussianTreeModel or DiscreteTreeModel
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import json
+    >>> from latentree import Tree
+    >>> json.loads(to_node_link(Tree([-1, 0], names=["a", "b"])))["edges"]
+    [{'source': 'n0', 'target': 'n1', 'length': 1.0}]
+    """
     nodes = [{"id": key, **data} for key, data in _nodes(item)]
     edges = [{"source": above, "target": below, **data} for above, below, data in _edges(item)]
     return _json(

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 from latentree._plain import check_text, shown
 from latentree.errors import FileError, LatentTreeError
+from latentree.formats._observed import observed_first, places_of
 from latentree.tree import Tree
 
 # Everything else is put in quotes: an underscore without quotes stands for a space.
@@ -41,6 +42,15 @@ def to_newick(
     inner_observed : {"name", "leaf"}
         Observed nodes inside the tree: as named inner nodes, or, for programs that know variables
         at the leaves only, as leaves hung at length 0 from a hidden node in their place.
+
+    Returns
+    -------
+    str
+
+    References
+    ----------
+    J. Felsenstein: The Newick tree format, 1986.
+    https://phylipweb.github.io/phylip/newicktree.html
 
     Examples
     --------
@@ -118,7 +128,7 @@ def from_newick(text: str, observed: Sequence[str] | None = None) -> Tree:
     """Read a tree in Newick notation; several make a forest.
 
     Comments in brackets are skipped; an underscore outside quotes is a space. Inner nodes with
-    fewer than three neighbours and no variable, such as the root of a rooted binary tree, are
+    fewer than three neighbors and no variable, such as the root of a rooted binary tree, are
     suppressed. Without any lengths all are 1.
 
     Parameters
@@ -127,6 +137,15 @@ def from_newick(text: str, observed: Sequence[str] | None = None) -> Tree:
     observed : sequence of str, optional
         The names of the variables, in the order wanted; other nodes are hidden. By default every
         node with a name is a variable, in the order of the text.
+
+    Returns
+    -------
+    Tree
+
+    Raises
+    ------
+    FileError
+        With the place in the text that is wrong.
 
     Examples
     --------
@@ -229,20 +248,12 @@ def _fault(place: int, what: str) -> FileError:
 def _to_tree(nodes: _Nodes, observed: Sequence[str] | None) -> Tree:
     given = [name for name in nodes.name if name is not None]
     wanted = given if observed is None else list(observed)
-    number = {name: node for node, name in enumerate(nodes.name) if name is not None}
-    if len(number) < len(given):
+    if len(set(given)) < len(given):
         twice = next(name for name, count in Counter(given).items() if count > 1)
         raise FileError(f"two nodes of the Newick text are called {twice!r}")
-    absent = next((name for name in wanted if name not in number), None)
-    if absent is not None:
-        hint = " (an underscore outside quotes is a space)" if "_" in absent else ""
-        raise FileError(f"no node of the Newick text is called {absent!r}{hint}")
     _check_leaves(nodes, observed is None)
-    first = [number[name] for name in wanted]
-    seen = set(first)
-    if len(seen) < len(first):
-        raise FileError("observed lists a name twice")
-    order = first + [node for node in range(len(nodes.parent)) if node not in seen]
+    first = places_of(wanted, nodes.name, "Newick")
+    order = observed_first(first, len(nodes.parent))
     new = {node: place for place, node in enumerate(order)} | {-1: -1}
     parent = [new[nodes.parent[node]] for node in order]
     hidden_names = len(given) > len(wanted)

@@ -20,6 +20,26 @@ def to_pgmpy(model: Model) -> Any:
 
     A discrete model becomes a ``DiscreteBayesianNetwork`` with the labels as state names, a
     Gaussian one a ``LinearGaussianBayesianNetwork``. Hidden nodes are marked as latent.
+
+    Parameters
+    ----------
+    model : GaussianTreeModel or DiscreteTreeModel
+
+    Returns
+    -------
+    pgmpy.models.DiscreteBayesianNetwork or pgmpy.models.LinearGaussianBayesianNetwork
+
+    References
+    ----------
+    A. Ankan and J. Textor: pgmpy: a Python toolkit for Bayesian networks. Journal of Machine
+    Learning Research 25, 2024.
+
+    Examples
+    --------
+    >>> from latentree import GaussianTreeModel, Tree
+    >>> model = GaussianTreeModel(Tree([-1, 0], names=["a", "b"]), [0, 0.5])
+    >>> sorted(to_pgmpy(model).edges())
+    [('a', 'b')]
     """
     if not isinstance(model, DiscreteTreeModel | GaussianTreeModel):
         raise FileError(f"expected a model, got a {type(model).__name__}")

@@ -54,11 +54,32 @@ READERS: dict[str, Callable[[str, Sequence[str] | None], Tree]] = {
 
 
 def export(item: Model | Tree, path: PathLike) -> None:
-    """Write a tree or a model in the format that the suffix of the path names.
+    r"""Write a tree or a model in the format that the suffix of the path names.
 
     ``.nwk`` and ``.newick``, ``.graphml``, ``.gexf``, ``.dot`` and ``.gv``, ``.cyjs`` hold the
     tree; ``.bif`` a discrete model; ``.json`` a model file, or the nodes and edges of a bare tree.
     The file appears complete or not at all.
+
+    Parameters
+    ----------
+    item : Tree, GaussianTreeModel or DiscreteTreeModel
+    path : path of the file
+
+    Raises
+    ------
+    FileError
+        When the suffix is unknown, or the format cannot hold the tree or model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from latentree import Tree
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "tree.nwk"
+    ...     export(Tree([-1, 0], names=["a", "b"]), path)
+    ...     path.read_text()
+    '(b:1.0)a;\n'
     """
     write = _chosen(WRITERS, path)
     tree_of(item)
@@ -72,7 +93,31 @@ def export(item: Model | Tree, path: PathLike) -> None:
 def read_tree(path: PathLike, observed: Sequence[str] | None = None) -> Tree:
     """Read a tree from a Newick or GraphML file, chosen by its suffix.
 
-    ``observed`` as in :func:`from_newick` and :func:`from_graphml`.
+    Parameters
+    ----------
+    path : path of the file
+        ``.nwk``, ``.newick`` or ``.graphml``, in UTF-8, at most 128 MB.
+    observed : sequence of str, optional
+        As in :func:`from_newick` and :func:`from_graphml`.
+
+    Returns
+    -------
+    Tree
+
+    Raises
+    ------
+    FileError
+        With the name of the file and what is wrong.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "tree.nwk"
+    ...     _ = path.write_text("(a:1,b:2,c:3);")
+    ...     read_tree(path)
+    Tree(3 observed, 1 hidden, 3 edges)
     """
     read: Callable[[str, Sequence[str] | None], Tree] = _chosen(READERS, path)
     data = disk.read_bytes(path)

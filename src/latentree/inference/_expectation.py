@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from latentree import _memory as memory
 from latentree._kernels import threads
+from latentree._kernels.compiling import tiny
 from latentree._kernels.inference import counts as kernels
 from latentree._kernels.inference import messages as log_kernels
 from latentree._kernels.inference import patterns as pattern_kernels
@@ -23,6 +24,8 @@ BY_ROW_SHARE = 2
 _FEW_ROWS = 128
 _WORK_PER_PART = 160_000
 _MOST_PARTS = 16
+_TINY = 2_000  # Σ patterns × K² of a pass that runs uncompiled: it takes some milliseconds
+_TINY_QUERY = 20_000  # rows × slots of a query that runs uncompiled: a tenth of a second
 
 
 class ExpectedCounts(NamedTuple):
@@ -54,6 +57,8 @@ class Expectation:
             f"a pass over {plan.n_values:,} values of patterns",
             "fit a sample of the rows, or a tree over fewer variables",
         )
+        work = plan.slots["n_patterns"] * plan.slots["n_states"] ** 2
+        self._is_tiny = bool(work.sum() <= _TINY)
         self._values = np.empty(plan.n_values)
         self._received = np.empty(plan.n_values)
         self._shifts = np.empty(plan.n_values)
@@ -71,8 +76,9 @@ class Expectation:
 
     def run(self, theta: FloatArray) -> ExpectedCounts:
         """Log-likelihood and expected counts under the tables ``theta`` (rooted as compiled)."""
-        result = self._run(theta)
-        return robust_counts(self.patterns, theta) if result is None else result
+        with tiny(self._is_tiny):
+            result = self._run(theta)
+            return robust_counts(self.patterns, theta) if result is None else result
 
     def _run(self, theta: FloatArray) -> ExpectedCounts | None:
         """Run with plain products; None when information may be lost."""
@@ -376,9 +382,11 @@ class RowMessages(Messages):
     """Log-messages of the rows of a table: what every query about rows starts from."""
 
     def __init__(self, patterns: Patterns, theta: FloatArray, maximize: bool = False) -> None:
-        super().__init__(patterns, theta, maximize)
         assert patterns.of_rows is not None
         self.n_rows = patterns.of_rows.n_rows
+        self._is_tiny = self.n_rows * len(patterns.slots) <= _TINY_QUERY
+        with tiny(self._is_tiny):
+            super().__init__(patterns, theta, maximize)
         self._lines = patterns.of_rows.dense()
 
     def log_likelihood(self) -> FloatArray:
@@ -419,4 +427,5 @@ class RowMessages(Messages):
                 self.conditionals, patterns.layout.tree.parent, *bounds, *arguments,
             )  # fmt: skip
 
-        threads.run(part, threads.split(self.n_rows, 16))
+        with tiny(self._is_tiny):
+            threads.run(part, threads.split(self.n_rows, 16))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latentree import _memory as memory
+from latentree._kernels.compiling import tiny
 from latentree._kernels.inference import patterns as kernels
 from latentree._kernels.inference.counts import COMPONENT, EDGE, EVIDENCE, SLOT
 from latentree.data import Table
@@ -25,6 +26,8 @@ from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
 IndexArray = NDArray[np.int32]
+
+_TINY = 20_000  # cells of tables whose patterns are numbered uncompiled, in a tenth of a second
 
 
 class RowPatterns(NamedTuple):
@@ -125,22 +128,30 @@ def compile_patterns(tree: Tree, n_states: IntArray, table: Table) -> Patterns:
 
     Costs O(cells) for a dense table; for a sparse one, the ones times the depth of the tree.
     """
-    columns = _Columns.of(table)
-    skeleton = Skeleton.of(Layout(cheapest_rooting(tree, columns), n_states), columns)
-    return _numbered(skeleton, columns, np.concatenate(skeleton.columns), [table] * len(skeleton))
+    with tiny(_n_cells([table]) <= _TINY):
+        columns = _Columns.of(table)
+        skeleton = Skeleton.of(Layout(cheapest_rooting(tree, columns), n_states), columns)
+        sources = np.concatenate(skeleton.columns)
+        return _numbered(skeleton, columns, sources, [table] * len(skeleton))
 
 
 def compile_part(skeleton: Skeleton, table: Table) -> Patterns:
     """Number the patterns of one of several tables, whose columns the skeleton knows."""
     everything = np.concatenate(skeleton.columns)
-    return _numbered(skeleton, _Columns.of(table), everything, [table] * len(skeleton))
+    with tiny(_n_cells([table]) <= _TINY):
+        return _numbered(skeleton, _Columns.of(table), everything, [table] * len(skeleton))
 
 
 def compile_components(skeleton: Skeleton, tables: Sequence[Table]) -> Patterns:
     """Number the patterns of components that have a table each, with their columns alone."""
-    columns = _Columns.joined([_Columns.of(table) for table in tables])
-    numbered = _numbered(skeleton, columns, np.arange(columns.n_symbols.size), tables)
+    with tiny(_n_cells(tables) <= _TINY):
+        columns = _Columns.joined([_Columns.of(table) for table in tables])
+        numbered = _numbered(skeleton, columns, np.arange(columns.n_symbols.size), tables)
     return replace(numbered, of_rows=None)  # rows of different tables
+
+
+def _n_cells(tables: Sequence[Table]) -> int:
+    return sum(table.n_rows * table.n_columns for table in tables)
 
 
 def _numbered(

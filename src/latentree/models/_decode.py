@@ -148,25 +148,10 @@ def _list(value: Any, part: str, size: int | None = None) -> list[Any]:
     return value
 
 
-def _integers(value: Any, part: str, size: int) -> IntArray:
-    numbers = _list(value, part, size)
-    for index, number in enumerate(numbers):
-        if type(number) is not int or not -1 <= number < size:
-            what = f"but must be −1 or a node, 0 … {size - 1}"
-            raise FileError(f"{part}[{index}] is {plain.shown(number)}, {what}")
-    return np.array(numbers, np.int64)
-
-
-def _numbers(value: Any, part: str, size: int) -> FloatArray:
-    return _as_floats(_list(value, part, size), part)
-
-
-def _as_floats(numbers: list[Any], part: str) -> FloatArray:
-    for index in range(0 if set(map(type, numbers)) <= {int, float} else len(numbers)):
-        if type(numbers[index]) not in (int, float):
-            raise FileError(
-                f"{part}[{index}] is {plain.shown(numbers[index])}, but must be a number"
-            )
+def _numbers(numbers: list[Any], part: str) -> FloatArray:
+    if not set(map(type, numbers)) <= {int, float}:
+        index = next(i for i, number in enumerate(numbers) if type(number) not in (int, float))
+        raise FileError(f"{part}[{index}] is {plain.shown(numbers[index])}, but must be a number")
     try:
         array = np.array(numbers, np.float64)
     except OverflowError:
@@ -191,8 +176,12 @@ def _tree(fields: dict[str, Any]) -> Tree:
             f"n_observed is {plain.shown(n_observed)}, but must be from 1 to the "
             f"{len(names)} nodes that have names"
         )
-    parent = _integers(fields["parent"], "parent", len(names))
-    length = _numbers(fields["length"], "length", len(names))
+    parent = _list(fields["parent"], "parent", len(names))
+    for node, above in enumerate(parent):
+        if type(above) is not int or not -1 <= above < len(names):
+            what = f"but must be −1 or a node, 0 … {len(names) - 1}"
+            raise FileError(f"parent[{node}] is {plain.shown(above)}, {what}")
+    length = _numbers(_list(fields["length"], "length", len(names)), "length")
     return Tree(parent, length, n_observed, names)
 
 
@@ -200,8 +189,11 @@ def _gaussian(tree: Tree, fields: dict[str, Any]) -> GaussianTreeModel:
     parameters = _dict(fields["parameters"], "parameters")
     sizes = {"correlations": tree.n_nodes, "means": tree.n_observed, "scales": tree.n_observed}
     _check_keys(parameters, "parameters", tuple(sizes))
-    arrays = [_numbers(parameters[key], f"parameters.{key}", size) for key, size in sizes.items()]
-    return GaussianTreeModel(tree, *arrays)
+    parts = {
+        f"parameters.{key}": _list(parameters[key], f"parameters.{key}", sizes[key])
+        for key in sizes
+    }
+    return GaussianTreeModel(tree, *(_numbers(values, part) for part, values in parts.items()))
 
 
 def _discrete(tree: Tree, fields: dict[str, Any]) -> DiscreteTreeModel:
@@ -247,11 +239,11 @@ def _theta(rows: list[list[list[Any]]]) -> FloatArray:
     """All tables end to end."""
     flat = list(chain.from_iterable(chain.from_iterable(rows)))
     try:
-        return _as_floats(flat, "parameters.tables")
+        return _numbers(flat, "parameters.tables")
     except FileError:  # again node by node, to name the place
         for node, table in enumerate(rows):
             for number, row in enumerate(table):
-                _as_floats(row, f"parameters.tables[{node}], row {number}, entry ")
+                _numbers(row, f"parameters.tables[{node}], row {number}, entry ")
         raise
 
 

@@ -18,7 +18,25 @@ VERSION = 1
 
 
 def encode(model: Model, report: Mapping[str, Any] | None = None) -> bytes:
-    """Return the file of a model; equal models and reports give equal bytes."""
+    """Return the bytes of the file of a model; equal models and reports give equal bytes.
+
+    Parameters
+    ----------
+    model : GaussianTreeModel or DiscreteTreeModel
+    report : mapping, optional
+        What to remember beside the model.
+
+    Returns
+    -------
+    bytes
+        JSON in UTF-8.
+
+    Examples
+    --------
+    >>> from latentree import GaussianTreeModel, Tree
+    >>> encode(GaussianTreeModel(Tree([-1, 0]), [0, 0.5])).splitlines()[1]
+    b'  "format": "latentree model",'
+    """
     tree = model.tree
     plain.check_texts(tree.names, "names")
     fields = {
@@ -62,8 +80,7 @@ def _discrete_fields(model: DiscreteTreeModel) -> dict[str, str]:
 
 def check_labels(states: list[Any], part: str) -> None:
     """Check that labels are plain values, no two of them equal (as 1, 1.0 and true are)."""
-    for index, label in enumerate(states):
-        plain.check_scalar(label, f"{part}[{index}]")
+    plain.check_scalars(states, part)
     if len(set(states)) < len(states):
         raise FileError(f"{part} are not all different: {plain.shown(repr(states))}")
 

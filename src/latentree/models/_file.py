@@ -21,9 +21,27 @@ def save(model: Model, path: PathLike, report: Mapping[str, Any] | None = None) 
     ----------
     model : GaussianTreeModel or DiscreteTreeModel
     path : path of the file
+        JSON in UTF-8, at most 128 MB.
     report : mapping, optional
         What to remember beside the model (how it was learned, scores, notes): plain values, lists
         and dicts. Read it back with :func:`load_report`.
+
+    Raises
+    ------
+    FileError
+        When the model or the report holds what no file can, with the name of the part.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from latentree import GaussianTreeModel, Tree, models
+    >>> model = GaussianTreeModel(Tree([-1, 0]), [0, 0.5])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.json"
+    ...     models.save(model, path, {"method": "by hand"})
+    ...     models.load(path).correlations, models.load_report(path)
+    (array([0. , 0.5]), {'method': 'by hand'})
     """
     if not isinstance(model, GaussianTreeModel | DiscreteTreeModel):
         raise FileError(
@@ -39,9 +57,19 @@ def save(model: Model, path: PathLike, report: Mapping[str, Any] | None = None) 
 
 
 def load(path: PathLike) -> Model:
-    """Read the model that :func:`save` wrote, equal to the last bit.
+    """Read the model that :func:`latentree.models.save` wrote, equal to the last bit.
 
-    The file is checked in every part and no code in it is ever run.
+    The file is checked in every part, in memory proportional to its size, and no code in it is
+    ever run.
+
+    Parameters
+    ----------
+    path : path of the file
+        At most 128 MB.
+
+    Returns
+    -------
+    GaussianTreeModel or DiscreteTreeModel
 
     Raises
     ------
@@ -49,12 +77,49 @@ def load(path: PathLike) -> Model:
         With the name of the file and of the part that is wrong.
     OSError
         When there is no such file, or it may not be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import latentree as lt
+    >>> model = lt.GaussianTreeModel(lt.Tree([-1, 0]), [0, 0.5])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(Path(folder) / "model.json")
+    ...     lt.load(Path(folder) / "model.json").n_parameters == model.n_parameters
+    True
     """
     return _document(path).model
 
 
 def load_report(path: PathLike) -> dict[str, Any] | None:
-    """Read the report beside the model in a file, None if there is none."""
+    """Read the report beside the model in a file.
+
+    Parameters
+    ----------
+    path : path of the file
+
+    Returns
+    -------
+    dict or None
+        Plain values, lists and dicts; None if there is no report.
+
+    Raises
+    ------
+    FileError
+        With the name of the file and of the part that is wrong.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from latentree import GaussianTreeModel, Tree, models
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.json"
+    ...     models.save(GaussianTreeModel(Tree([-1, 0]), [0, 0.5]), path, {"seed": 1})
+    ...     models.load_report(path)
+    {'seed': 1}
+    """
     return _document(path).report
 
 

@@ -12,26 +12,32 @@ class Savable:
     """Gives models a method ``save``."""
 
     def save(self, path: PathLike, report: Mapping[str, Any] | None = None) -> None:
-        """Write the model to a JSON file, with a report beside it if given.
+        """Write the model to a JSON file, which appears complete or not at all.
 
         :func:`latentree.load` reads it back, equal to the last bit.
 
         Parameters
         ----------
-        path : str or path
-            The file. It appears complete or not at all.
+        path : path of the file
         report : mapping, optional
-            What to keep beside the model (how it was learned, scores, notes): plain values, lists
-            and dicts. :func:`latentree.models.load_report` reads it back.
+            What to remember beside the model: plain values, lists and dicts.
+            :func:`latentree.models.load_report` reads it back.
+
+        Raises
+        ------
+        FileError
+            When the model or the report holds what no file can, with the name of the part.
 
         Examples
         --------
-        >>> import latentree as lt, tempfile
-        >>> model = lt.simulate.random_gaussian_model(lt.simulate.latent_class(3), 0)
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import latentree as lt
+        >>> model = lt.GaussianTreeModel(lt.Tree([-1, 0]), [0, 0.5])
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     model.save(f"{folder}/model.json")
-        ...     lt.load(f"{folder}/model.json")
-        GaussianTreeModel(Tree(3 observed, 1 hidden, 3 edges))
+        ...     model.save(Path(folder) / "model.json", {"method": "by hand"})
+        ...     lt.models.load_report(Path(folder) / "model.json")
+        {'method': 'by hand'}
         """
         from latentree.models import _file  # which knows the models
 

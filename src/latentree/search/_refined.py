@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latentree._kernels.compiling import tiny
 from latentree.distances import Sample, as_sample
 from latentree.em import Budget, FitReport, Fitted, fit_parameters
 from latentree.errors import ModelError
@@ -17,6 +18,9 @@ from latentree.structure import learn_tree
 
 STARTS = ("nj", "clnj", "clrg")
 """Methods whose trees are compared to find where a refinement starts."""
+
+TINY = 10
+"""Up to so many real columns, condensed to few rows, kernels run uncompiled."""
 
 
 def refined(
@@ -63,9 +67,10 @@ def refined(
     """
     sample = as_sample(X, family, weights)
     if start is None:
-        first, *rivals = _starts(sample)
-        rivals = rivals if is_quick(sample) else []
-        return refine(first, sample, rivals=rivals, random_state=random_state, **options)
+        with tiny(_is_tiny(sample)):
+            first, *rivals = _starts(sample)
+            rivals = rivals if is_quick(sample) else []
+            return refine(first, sample, rivals=rivals, random_state=random_state, **options)
     names = [start] if isinstance(start, str) else list(start)
     unknown = [name for name in names if name not in BY_DISTANCES]
     if unknown or not names:
@@ -76,6 +81,11 @@ def refined(
     trees = [learn_tree(sample, name) for name in names]
     found = [refine(tree, sample, random_state=random_state, **options) for tree in trees]
     return max(found, key=_score)
+
+
+def _is_tiny(sample: Sample) -> bool:
+    """Whether a search is over before its kernels are compiled."""
+    return is_quick(sample) and sample.n_columns <= TINY
 
 
 def _score(fitted: Fitted) -> float:

@@ -8,9 +8,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latentree._kernels.compiling import tiny
 from latentree.distances import Sample, as_sample
 from latentree.em import Budget, Fitted, fit_parameters, make_problem, maximize, start_points
-from latentree.structure import STRONG, Growing, Problem, contract_short, learn_by_blocks
+from latentree.structure import STRONG, Block, TreeBuilder, contract_short, learn_by_blocks
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray, Progress
 
@@ -85,7 +86,7 @@ def regularized_cl_grouping(
     sample = as_sample(X, family, weights)
     room = [sample.n_columns if n_hidden is None else n_hidden]
 
-    def learn(problem: Problem) -> Tree:
+    def learn(problem: Block) -> Tree:
         mine = sample if problem.variables is None else sample.select(problem.variables)
         search = _Search(problem, subroutine, mine, random_state)
         tree = search.run(room[0])
@@ -113,10 +114,8 @@ class _Proposal(NamedTuple):
 class _Search:
     """Rounds of proposals on one block of variables."""
 
-    def __init__(
-        self, problem: Problem, subroutine: str, sample: Sample, random_state: Any
-    ) -> None:
-        self.growing = Growing(problem, subroutine, exact=False)
+    def __init__(self, problem: Block, subroutine: str, sample: Sample, random_state: Any) -> None:
+        self.growing = TreeBuilder(problem, subroutine, exact=False)
         self.sample = sample
         self.m = problem.n_variables
         self.scale = problem.scale
@@ -191,7 +190,8 @@ class _Search:
         problem = make_problem(tree.renamed(sample.names), sample)
         rng = np.random.default_rng(self.seed)
         points = start_points(problem, sample, None, 1, rng)
-        return maximize(problem, points, LOCAL).report.bic_score
+        with tiny(False):  # the learner around may be tiny, but this is done many times
+            return maximize(problem, points, LOCAL).report.bic_score
 
 
 def _versions(members: IntArray, ends: IntArray, lengths: FloatArray) -> list[Tree]:

@@ -8,7 +8,7 @@ minimal :class:`~latentree.tree.Tree`:
 :func:`neighbor_joining`       joins pair after pair; fast, best for short distances
 :func:`recursive_grouping`     finds whole families at once; the most accurate from samples when
                                there are few hidden variables
-:func:`cl_grouping`            a Chow-Liu tree, then one of the two above in each neighbourhood:
+:func:`cl_grouping`            a Chow-Liu tree, then one of the two above in each neighborhood:
                                near m² for m variables, best for large and long trees
 :func:`cl_blind`               a Chow-Liu tree, then a hidden variable beside each inner node
 ============================== ==================================================================
@@ -25,23 +25,23 @@ least squares on the correlations of near pairs. :func:`cl_grouping` moreover lo
 links of the spanning tree, with all that lies on both sides of them.
 """
 
+from latentree.structure._blocks import Block, learn_by_blocks
 from latentree.structure._chow_liu import chow_liu, mutual_information_tree
 from latentree.structure._cl_blind import cl_blind
-from latentree.structure._cl_grouping import Growing, cl_grouping
+from latentree.structure._cl_grouping import TreeBuilder, cl_grouping
 from latentree.structure._contraction import contract_short
 from latentree.structure._learn import METHODS, learn_structure, learn_tree
 from latentree.structure._neighbor_joining import STRONG, neighbor_joining
-from latentree.structure._problem import Problem, learn_by_blocks
 from latentree.structure._recursive_grouping import recursive_grouping
 from latentree.structure._relationships import Relation, Relationships, node_relationships
 
 __all__ = [
     "METHODS",
     "STRONG",
-    "Growing",
-    "Problem",
+    "Block",
     "Relation",
     "Relationships",
+    "TreeBuilder",
     "chow_liu",
     "cl_blind",
     "cl_grouping",

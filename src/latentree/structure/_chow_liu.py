@@ -7,21 +7,34 @@ from typing import Any
 import numpy as np
 
 from latentree.distances import as_sample
-from latentree.structure._problem import Problem, learn_by_blocks
+from latentree.structure._blocks import Block, learn_by_blocks
 from latentree.structure._spanning import edges_of_matrix
 from latentree.tree import Tree
 
 
 def chow_liu(distances: Any) -> Tree:
-    """Return the minimum spanning tree of the distances.
+    """Return the minimum spanning tree of the distances: the Chow-Liu tree.
 
-    For Gaussian, binary and symmetric discrete variables this is the maximum-likelihood tree, since
-    mutual information falls with distance (Lemma 6). For other discrete variables see
-    :func:`mutual_information_tree`. O(m²) for m variables.
+    For Gaussian, binary and symmetric discrete variables this is the maximum-likelihood tree among
+    those without hidden nodes, since mutual information falls with distance (Lemma 6 of the paper).
+    For other discrete variables see :func:`mutual_information_tree`. Prim's algorithm, O(m²) time
+    for m variables; from distances on demand Borůvka's, in O(m) memory, with the same result.
+
+    Parameters
+    ----------
+    distances : Distances or square array
+        Information distances, as a matrix or on demand.
+
+    Returns
+    -------
+    Tree
+        All nodes are observed; the length of an edge is the distance of its ends. Variables that
+        look independent of all others make a forest, with a warning.
 
     References
     ----------
-    Chow and Liu, IEEE Transactions on Information Theory 14, 1968.
+    Chow and Liu, Approximating discrete probability distributions with dependence trees, IEEE
+    Transactions on Information Theory 14, 1968.
 
     Examples
     --------
@@ -33,10 +46,10 @@ def chow_liu(distances: Any) -> Tree:
     return learn_by_blocks(distances, spanning_tree)
 
 
-def spanning_tree(problem: Problem) -> Tree:
+def spanning_tree(block: Block) -> Tree:
     """Return the spanning tree of a block as a tree without hidden nodes."""
-    lengths = problem.pair_distances(problem.spanning)
-    return Tree.from_edges(problem.spanning, problem.n_variables, lengths)
+    lengths = block.pair_distances(block.spanning)
+    return Tree.from_edges(block.spanning, block.n_variables, lengths)
 
 
 def mutual_information_tree(X: Any) -> Tree:
@@ -50,9 +63,23 @@ def mutual_information_tree(X: Any) -> Tree:
     X : table-like, Parts or Statistics
         Discrete data: anything that :func:`latentree.data.as_table` reads, or statistics.
 
+    Returns
+    -------
+    Tree
+        The maximum-likelihood tree among those without hidden nodes.
+
     References
     ----------
-    Chow and Liu, IEEE Transactions on Information Theory 14, 1968.
+    Chow and Liu, Approximating discrete probability distributions with dependence trees, IEEE
+    Transactions on Information Theory 14, 1968.
+
+    Examples
+    --------
+    The middle column agrees with the first in three rows of four and with the last in all:
+
+    >>> X = [[0, 0, 0], [0, 1, 1], [1, 1, 1], [1, 1, 1], [0, 0, 0], [1, 0, 0], [0, 0, 0], [1, 1, 1]]
+    >>> mutual_information_tree(X).edges.tolist()
+    [[0, 1], [1, 2]]
     """
     sample = as_sample(X, "discrete")
     information = sample.information

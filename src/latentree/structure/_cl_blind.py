@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from latentree.structure._blocks import Block, learn_by_blocks
 from latentree.structure._lengths import fit_lengths
-from latentree.structure._problem import Problem, learn_by_blocks
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
@@ -16,9 +16,27 @@ def cl_blind(distances: Any) -> Tree:
     """Learn a latent tree by the blind transformation of the Chow-Liu tree.
 
     Every inner node i of the minimum spanning tree becomes a leaf of a new hidden node, which
-    takes over its neighbours. This is right when all inner nodes of the true tree are hidden and
-    each one's nearest observed node is among its neighbours (Theorem 10). When only the first
-    holds, there are never more hidden nodes than in truth. O(m²) for m variables.
+    takes over its neighbors. This is right when all inner nodes of the true tree are hidden and
+    each one's nearest observed node is among its neighbors (Theorem 10 of the paper). When only the
+    first holds, there are never more hidden nodes than in truth. O(m²) for m variables.
+
+    The length from an inner node i to its hidden node is the mean of (d_ia + d_ib − d_ab)/2 over
+    pairs of neighbors a and b. From samples all lengths are fitted afterwards.
+
+    Parameters
+    ----------
+    distances : Distances or square array
+        Information distances.
+
+    Returns
+    -------
+    Tree
+        As many hidden nodes as the spanning tree has inner nodes; all observed nodes are leaves.
+
+    References
+    ----------
+    Choi, Tan, Anandkumar and Willsky, Learning latent tree graphical models, Journal of Machine
+    Learning Research 12, 2011, Section 5.4.
 
     Examples
     --------
@@ -33,40 +51,40 @@ def cl_blind(distances: Any) -> Tree:
     return learn_by_blocks(distances, blind)
 
 
-def blind(problem: Problem) -> Tree:
+def blind(block: Block) -> Tree:
     """Transform the spanning tree of a block."""
-    m = problem.n_variables
-    degree = np.bincount(problem.spanning.ravel(), minlength=m)
+    m = block.n_variables
+    degree = np.bincount(block.spanning.ravel(), minlength=m)
     inner = np.flatnonzero(degree > 1)
     stand_in = np.arange(m)
     stand_in[inner] = m + np.arange(inner.size)
     pendant = np.zeros(m)
-    pendant[inner] = _pendant_lengths(problem, inner)
-    edges = np.concatenate([stand_in[problem.spanning], np.column_stack([inner, stand_in[inner]])])
-    between = problem.pair_distances(problem.spanning) - pendant[problem.spanning].sum(axis=1)
+    pendant[inner] = _pendant_lengths(block, inner)
+    edges = np.concatenate([stand_in[block.spanning], np.column_stack([inner, stand_in[inner]])])
+    between = block.pair_distances(block.spanning) - pendant[block.spanning].sum(axis=1)
     lengths = np.maximum(np.concatenate([between, pendant[inner]]), 0.0)
     tree = Tree.from_edges(edges, m, lengths)
-    return tree if problem.n_samples is None else fit_lengths(tree, problem)
+    return tree if block.n_samples is None else fit_lengths(tree, block)
 
 
-def _pendant_lengths(problem: Problem, inner: IntArray) -> FloatArray:
-    """Return d_ih of inner nodes: the mean of (d_ia + d_ib − d_ab)/2 over neighbours a, b."""
-    ends = np.concatenate([problem.spanning, problem.spanning[:, ::-1]])
+def _pendant_lengths(block: Block, inner: IntArray) -> FloatArray:
+    """Return d_ih of inner nodes: the mean of (d_ia + d_ib − d_ab)/2 over neighbors a, b."""
+    ends = np.concatenate([block.spanning, block.spanning[:, ::-1]])
     ends = ends[np.argsort(ends[:, 0], kind="stable")]
     starts = np.searchsorted(ends[:, 0], inner)
     stops = np.searchsorted(ends[:, 0], inner, side="right")
     return np.array(
         [
-            _mean_pendant(problem.block(np.append(i, ends[start:stop, 1])))
+            _mean_pendant(block.among(np.append(i, ends[start:stop, 1])))
             for i, start, stop in zip(inner, starts, stops, strict=True)
         ]
     )
 
 
-def _mean_pendant(block: FloatArray) -> float:
-    """Return the mean for the first node of a block, the others being its neighbours."""
-    k = len(block) - 1
-    to_i = block[0, 1:].sum()
-    among = block[1:, 1:].sum() / 2
+def _mean_pendant(among: FloatArray) -> float:
+    """Return the mean for the first of some nodes, the others being its neighbors."""
+    k = len(among) - 1
+    to_i = among[0, 1:].sum()
+    others = among[1:, 1:].sum() / 2
     # Σ_{a<b} (d_ia + d_ib − d_ab)/2 over the k·(k−1)/2 pairs
-    return float(((k - 1) * to_i - among) / (k * (k - 1)))
+    return float(((k - 1) * to_i - others) / (k * (k - 1)))

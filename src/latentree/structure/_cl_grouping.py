@@ -1,4 +1,4 @@
-"""CLGrouping: a Chow-Liu tree first, hidden variables in each of its neighbourhoods then."""
+"""CLGrouping: a Chow-Liu tree first, hidden variables in each of its neighborhoods then."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from latentree._kernels.structure import grouping, neighbourhoods
-from latentree._kernels.structure.joining import join_neighbours
+from latentree._kernels.structure import grouping, neighborhoods
+from latentree._kernels.structure.joining import join_neighbors
 from latentree.errors import DistanceError
+from latentree.structure._blocks import Block, Progress, learn_by_blocks, report
 from latentree.structure._contraction import finish_tree
 from latentree.structure._neighbor_joining import STRONG
-from latentree.structure._problem import Problem, Progress, learn_by_blocks, report
 from latentree.structure._recursive_grouping import Grouping, grouping_of
 from latentree.structure._regraft import LARGEST, regraft_weak_links
 from latentree.tree import Tree
@@ -31,14 +31,14 @@ def cl_grouping(
     """Learn a latent tree by CLGrouping: CLRG with ``subroutine="rg"``, CLNJ with ``"nj"``.
 
     The minimum spanning tree comes first. Then each of its inner nodes in turn, those with most
-    neighbours first, gives its closed neighbourhood to recursive grouping or neighbor joining,
-    and the tree learned over it takes the place of the star. Hidden nodes that a neighbourhood
+    neighbors first, gives its closed neighborhood to recursive grouping or neighbor joining,
+    and the tree learned over it takes the place of the star. Hidden nodes that a neighborhood
     holds already are seen through up to four observed nodes behind them, the nearest ones. At
     last lengths are fitted and short edges contracted, as in :func:`neighbor_joining`. Among up to
     128 variables, links that the spanning tree took from a single weak pair are then moved to where
     the two sides as wholes correlate most.
 
-    O(m²) for the spanning tree of m variables, and d³ for each neighbourhood of d nodes: close to
+    O(m²) for the spanning tree of m variables, and d³ for each neighborhood of d nodes: close to
     m² unless the tree is a star. From distances on demand: O(m) memory, for near pairs.
 
     Parameters
@@ -46,18 +46,25 @@ def cl_grouping(
     distances : Distances or square array
         Information distances, as a matrix or on demand: the tree is the same.
     subroutine : {"rg", "nj"}
-        The learner of the neighbourhoods.
+        The learner of the neighborhoods.
     exact : bool
         Whether the distances are those of a tree, up to rounding.
     threshold : float
         ε′: edges with a hidden end that are shorter than this, on the scale −log|ρ|, are contracted
         in the end.
     progress : callable, optional
-        Called as ``progress(done, total, message)`` after every 64 neighbourhoods.
+        Called as ``progress(done, total, message)`` after every 64 neighborhoods.
+
+    Returns
+    -------
+    Tree
+        A minimal latent tree: hidden nodes have three neighbors or more. With exact distances it
+        is the true tree.
 
     References
     ----------
-    Choi, Tan, Anandkumar and Willsky, Journal of Machine Learning Research 12, 2011.
+    Choi, Tan, Anandkumar and Willsky, Learning latent tree graphical models, Journal of Machine
+    Learning Research 12, 2011, Section 5.3.
 
     Examples
     --------
@@ -70,22 +77,22 @@ def cl_grouping(
     if subroutine not in ("rg", "nj"):
         raise DistanceError(f"subroutine is {subroutine!r}, but must be 'rg' or 'nj'")
 
-    def learn(problem: Problem) -> Tree:
-        growing = Growing(problem, subroutine, exact)
-        for done, node in enumerate(growing.internal):
+    def learn(block: Block) -> Tree:
+        builder = TreeBuilder(block, subroutine, exact)
+        for done, node in enumerate(builder.internal):
             if done % 64 == 0:
-                report(progress, done, len(growing.internal), "adding hidden variables")
-            growing.regroup(int(node))
-        tree = finish_tree(growing.tree(), problem, exact, threshold)
-        if exact or problem.n_variables > LARGEST:
+                report(progress, done, len(builder.internal), "adding hidden variables")
+            builder.regroup(int(node))
+        tree = finish_tree(builder.tree(), block, exact, threshold)
+        if exact or block.n_variables > LARGEST:
             return tree
-        return regraft_weak_links(tree, problem, threshold)
+        return regraft_weak_links(tree, block, threshold)
 
     return learn_by_blocks(distances, learn)
 
 
-class Room(NamedTuple):
-    """Where a neighbourhood is written to: members, and the nodes that represent them."""
+class Workspace(NamedTuple):
+    """Where a neighborhood is written to: members, and the nodes that represent them."""
 
     members: IntArray
     starts: IntArray
@@ -96,40 +103,40 @@ class Room(NamedTuple):
     reach: FloatArray
 
     @classmethod
-    def for_nodes(cls, n_nodes: int) -> Room:
-        """Make room for neighbourhoods in a tree."""
+    def for_nodes(cls, n_nodes: int) -> Workspace:
+        """Make room for neighborhoods in a tree."""
         seen = _REPRESENTATIVES * n_nodes
         sizes = (n_nodes, n_nodes + 1, seen, seen, _SEARCH, _SEARCH, _SEARCH)
         kinds = (int, int, int, float, int, int, float)
         return cls(*(np.empty(size, kind) for size, kind in zip(sizes, kinds, strict=True)))
 
 
-class Growing:
-    """A tree that starts as the spanning tree and gains hidden nodes, neighbourhood by another."""
+class TreeBuilder:
+    """A tree that starts as the spanning tree and gains hidden nodes, neighborhood by another."""
 
-    def __init__(self, problem: Problem, subroutine: str, exact: bool) -> None:
-        m = problem.n_variables
-        self.problem = problem
+    def __init__(self, block: Block, subroutine: str, exact: bool) -> None:
+        m = block.n_variables
+        self.block = block
         self.subroutine = subroutine
-        self.how = grouping_of(problem, exact)
+        self.how = grouping_of(block, exact)
         self.next_hidden = m
-        degree = np.bincount(problem.spanning.ravel(), minlength=m)
-        lengths = problem.pair_distances(problem.spanning)
-        around = np.bincount(problem.spanning.ravel(), np.repeat(lengths, 2), minlength=m)
+        degree = np.bincount(block.spanning.ravel(), minlength=m)
+        lengths = block.pair_distances(block.spanning)
+        around = np.bincount(block.spanning.ravel(), np.repeat(lengths, 2), minlength=m)
         inner = np.flatnonzero(degree > 1)
         self.internal = inner[np.lexsort([around[inner], -degree[inner]])]
-        """Nodes with two neighbours or more, most neighbours first, then the nearest ones."""
+        """Nodes with two neighbors or more, most neighbors first, then the nearest ones."""
         room = 4 * m
         self.head = np.full(room, -1)
         self.target, self.following, self.preceding = np.empty((3, 2 * room), np.int64)
         self.length = np.empty(2 * room)
         self.free = np.concatenate([[room], np.arange(2 * room - 2, -1, -2)])
-        self._room = Room.for_nodes(room)
-        self._link(-1, problem.spanning, lengths)
+        self._workspace = Workspace.for_nodes(room)
+        self._link(-1, block.spanning, lengths)
 
     def _link(self, node: int, ends: IntArray, lengths: FloatArray) -> None:
         """Add edges, in place of those around a node unless it is −1."""
-        neighbourhoods.replace_star(
+        neighborhoods.replace_star(
             node,
             ends,
             lengths,
@@ -141,41 +148,41 @@ class Growing:
             self.preceding,
         )
 
-    def neighbourhood(self, node: int) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Return the closed neighbourhood of a node, with its distances and depths."""
+    def neighborhood(self, node: int) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return the closed neighborhood of a node, with its distances and depths."""
         count = _REPRESENTATIVES if self.how.noise > 0 else 1
-        n = neighbourhoods.representatives(
+        n = neighborhoods.representatives(
             node,
-            self.problem.n_variables,
+            self.block.n_variables,
             count,
             self.head,
             self.target,
             self.length,
             self.following,
-            *self._room,
+            *self._workspace,
         )
-        members, starts = self._room.members[:n].copy(), self._room.starts
-        seen, far = self._room.seen[: starts[n]], self._room.far[: starts[n]]
-        block = self.problem.block(seen)
+        members, starts = self._workspace.members[:n].copy(), self._workspace.starts
+        seen, far = self._workspace.seen[: starts[n]], self._workspace.far[: starts[n]]
+        among = self.block.among(seen)
         distance, depth = np.zeros((n, n)), np.zeros(n)
-        neighbourhoods.member_distances(
-            starts, far, block, self.how.reach, np.empty(far.size), depth, distance
+        neighborhoods.member_distances(
+            starts, far, among, self.how.reach, np.empty(far.size), depth, distance
         )
         return members, distance, depth
 
     def proposal(self, node: int) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return the latent tree over the closed neighbourhood of a node.
+        """Return the latent tree over the closed neighborhood of a node.
 
-        The neighbourhood, and edges with their lengths: numbers below its size stand for its
+        The neighborhood, and edges with their lengths: numbers below its size stand for its
         members, others for new hidden nodes.
         """
-        members, distance, depth = self.neighbourhood(node)
+        members, distance, depth = self.neighborhood(node)
         if self.subroutine == "nj":
             return members, *_joined(distance, self.how)
         return members, *_grouped(distance, depth, self.how)
 
     def regroup(self, node: int) -> None:
-        """Replace the star around a node by the latent tree over its closed neighbourhood."""
+        """Replace the star around a node by the latent tree over its closed neighborhood."""
         self.replace(*self.proposal(node))
 
     def replace(self, members: IntArray, ends: IntArray, lengths: FloatArray) -> None:
@@ -195,17 +202,15 @@ class Growing:
     def tree(self) -> Tree:
         """Return the tree as it is now; negative lengths become 0."""
         ends, lengths = self.edges()
-        return Tree.from_edges(
-            ends, self.problem.n_variables, np.maximum(lengths, 0.0), minimal=True
-        )
+        return Tree.from_edges(ends, self.block.n_variables, np.maximum(lengths, 0.0), minimal=True)
 
 
 def _joined(distance: FloatArray, how: Grouping) -> tuple[IntArray, FloatArray]:
     m = len(distance)
-    ends, lengths = join_neighbours(distance)
+    ends, lengths = join_neighbors(distance)
     if how.noise > 0:
         return ends, lengths
-    ends, lengths, _ = neighbourhoods.contract_local(ends, lengths, m, 2 * m - 2, how.tolerance)
+    ends, lengths, _ = neighborhoods.contract_local(ends, lengths, m, 2 * m - 2, how.tolerance)
     return ends, lengths
 
 

@@ -13,8 +13,8 @@ import math
 import numpy as np
 
 from latentree._kernels.structure import branches
+from latentree.structure._blocks import Block
 from latentree.structure._lengths import fit_lengths
-from latentree.structure._problem import Problem
 from latentree.tree import Tree
 from latentree.typing import IntArray
 
@@ -23,6 +23,26 @@ def contract_short(tree: Tree, threshold: float) -> Tree:
     """Contract every edge shorter than the threshold, shortest first; other lengths stay.
 
     An edge between two observed nodes, or between two groups that hold one each, is kept.
+    O(m log m) for m nodes.
+
+    Parameters
+    ----------
+    tree : Tree
+        Any tree or forest.
+    threshold : float
+        On the scale of the tree's lengths.
+
+    Returns
+    -------
+    Tree
+        The tree without these edges; the length of a contracted edge is dropped.
+
+    Examples
+    --------
+    >>> from latentree.tree import Tree
+    >>> tree = Tree.from_edges([(0, 4), (1, 4), (4, 5), (5, 2), (5, 3)], 4, [1, 1, 0.01, 1, 1])
+    >>> contract_short(tree, 0.1)
+    Tree(4 observed, 1 hidden, 4 edges)
     """
     below = tree.edges[:, 1]
     short = below[tree.length[below] < threshold]
@@ -48,22 +68,22 @@ def _contract_greedily(tree: Tree, candidates: IntArray) -> Tree:
     return tree.contract_edges(chosen) if chosen else tree
 
 
-def contract_insignificant(tree: Tree, problem: Problem, threshold: float) -> Tree:
+def contract_insignificant(tree: Tree, block: Block, threshold: float) -> Tree:
     """Contract, a few at a time, and fit the lengths anew in between until all edges stand.
 
     An edge between hidden nodes stands when its length is at least the threshold and
     √(log n + log m) standard errors, the price of a parameter in BIC plus that of having chosen it
     among many; one between a hidden and an observed node when it reaches the threshold. Of
-    neighbouring candidates only the weakest goes in each pass, so that nothing cascades: what is
+    neighboring candidates only the weakest goes in each pass, so that nothing cascades: what is
     left is measured again first.
     """
-    tree = fit_lengths(tree, problem)
+    tree = fit_lengths(tree, block)
     while True:
-        weak = _weakest_edges(tree, problem.noise, threshold)
+        weak = _weakest_edges(tree, block.noise, threshold)
         smaller = _contract_greedily(tree, weak)
         if smaller.n_nodes == tree.n_nodes:
             return tree
-        tree = fit_lengths(smaller, problem)
+        tree = fit_lengths(smaller, block)
 
 
 def _weakest_edges(tree: Tree, noise: float, threshold: float) -> IntArray:
@@ -83,15 +103,15 @@ def _weakest_edges(tree: Tree, noise: float, threshold: float) -> IntArray:
     return below[chosen][np.argsort(score[chosen], kind="stable")]
 
 
-def finish_tree(tree: Tree, problem: Problem, exact: bool, threshold: float) -> Tree:
+def finish_tree(tree: Tree, block: Block, exact: bool, threshold: float) -> Tree:
     """Contract what is too short, by what is known of the distances.
 
     Exact distances: lengths within rounding of 0. Estimates: the threshold, and if the number of
     samples is known also what the data cannot tell from 0.
     """
     if exact:
-        return contract_short(tree, problem.tolerance)
-    threshold = max(threshold, problem.tolerance)
-    if problem.n_samples is None:
+        return contract_short(tree, block.tolerance)
+    threshold = max(threshold, block.tolerance)
+    if block.n_samples is None:
         return contract_short(tree, threshold)
-    return contract_insignificant(tree, problem, threshold)
+    return contract_insignificant(tree, block, threshold)

@@ -8,11 +8,11 @@ from typing import Any
 
 from latentree.distances import Sample
 from latentree.errors import DistanceError
+from latentree.structure._blocks import Progress, report
 from latentree.structure._chow_liu import chow_liu, mutual_information_tree
 from latentree.structure._cl_blind import cl_blind
 from latentree.structure._cl_grouping import cl_grouping
 from latentree.structure._neighbor_joining import neighbor_joining
-from latentree.structure._problem import Progress, report
 from latentree.structure._recursive_grouping import recursive_grouping
 from latentree.tree import Tree
 
@@ -45,6 +45,11 @@ def learn_structure(
         the end.
     **options
         Options of the learner.
+
+    Returns
+    -------
+    Tree
+        What the learner returns.
 
     Examples
     --------

@@ -10,9 +10,9 @@ import numpy as np
 
 from latentree._kernels.structure import grouping
 from latentree._kernels.structure.ranges import max_difference
+from latentree.structure._blocks import Block, Progress, learn_by_blocks, report
 from latentree.structure._contraction import finish_tree
 from latentree.structure._neighbor_joining import STRONG
-from latentree.structure._problem import Problem, Progress, learn_by_blocks, report
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
@@ -22,7 +22,7 @@ _SMALL = 48  # active nodes from which on all rounds are run by the compiled loo
 
 @dataclass(frozen=True)
 class Grouping:
-    """How families are recognised."""
+    """How families are recognized."""
 
     noise: float
     z: float
@@ -91,9 +91,16 @@ def recursive_grouping(
     progress : callable, optional
         Called as ``progress(done, total, message)`` in every round.
 
+    Returns
+    -------
+    Tree
+        A minimal latent tree: hidden nodes have three neighbors or more. With exact distances it
+        is the true tree.
+
     References
     ----------
-    Choi, Tan, Anandkumar and Willsky, Journal of Machine Learning Research 12, 2011.
+    Choi, Tan, Anandkumar and Willsky, Learning latent tree graphical models, Journal of Machine
+    Learning Research 12, 2011, Section 4.
 
     Examples
     --------
@@ -104,34 +111,34 @@ def recursive_grouping(
        └─ x2  2
     """
 
-    def learn(problem: Problem) -> Tree:
-        how = grouping_of(problem, exact, tau, epsilon)
-        return finish_tree(grouped(problem, how, progress), problem, exact, threshold)
+    def learn(block: Block) -> Tree:
+        how = grouping_of(block, exact, tau, epsilon)
+        return finish_tree(grouped(block, how, progress), block, exact, threshold)
 
     return learn_by_blocks(distances, learn)
 
 
 def grouping_of(
-    problem: Problem, exact: bool, tau: float | None = None, epsilon: float | None = None
+    block: Block, exact: bool, tau: float | None = None, epsilon: float | None = None
 ) -> Grouping:
-    """Choose how to recognise families, from what is known of the distances."""
-    noise = 0.0 if exact else problem.noise
+    """Choose how to recognize families, from what is known of the distances."""
+    noise = 0.0 if exact else block.noise
     plain = noise == 0.0 or epsilon is not None
     return Grouping(
         noise=noise,
         z=0.0 if plain else certainty(noise),
         tau=1e8 if tau is None else tau,
-        tolerance=problem.tolerance,
+        tolerance=block.tolerance,
         epsilon=-1.0 if epsilon is None else epsilon,
-        short=problem.tolerance,
+        short=block.tolerance,
         relaxed=not exact,
     )
 
 
-def grouped(problem: Problem, how: Grouping, progress: Progress | None = None) -> Tree:
+def grouped(block: Block, how: Grouping, progress: Progress | None = None) -> Tree:
     """Run all rounds; negative lengths become 0."""
-    m = problem.n_variables
-    distance, depth, node = problem.matrix, np.zeros(m), np.arange(m)
+    m = block.n_variables
+    distance, depth, node = block.matrix, np.zeros(m), np.arange(m)
     next_hidden = m
     ends, lengths = np.empty((2 * m, 2), np.int64), np.empty(2 * m)
     n_edges = 0

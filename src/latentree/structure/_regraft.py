@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latentree._kernels.structure import branches
+from latentree.structure._blocks import Block
 from latentree.structure._contraction import contract_insignificant
-from latentree.structure._problem import Problem
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
@@ -55,7 +55,7 @@ class Move(NamedTuple):
     ends: tuple[int, int]
 
 
-def regraft_weak_links(tree: Tree, problem: Problem, threshold: float) -> Tree:
+def regraft_weak_links(tree: Tree, block: Block, threshold: float) -> Tree:
     """Move weak links to where the two sides correlate most, one after another.
 
     With the link cut, E[u | side] of every place u, a node or the middle of an edge, is a
@@ -64,15 +64,15 @@ def regraft_weak_links(tree: Tree, problem: Problem, threshold: float) -> Tree:
     log-likelihood over the present place is taken first; then lengths are fitted again. O(m³) for
     each move, and O(a·m²) for each link whose smaller side has a variables.
     """
-    if problem.n_samples is None:
+    if block.n_samples is None:
         return tree
-    correlation = _oriented_correlations(problem)
+    correlation = _oriented_correlations(block)
     seen = {tree.canonical.parent.tobytes()}
     while len(seen) <= _MOVES:
-        move = _best_move(tree, correlation, problem.noise)
+        move = _best_move(tree, correlation, block.noise)
         if move.gain <= _GAIN:
             break
-        tree = contract_insignificant(_moved(tree, move), problem, threshold)
+        tree = contract_insignificant(_moved(tree, move), block, threshold)
         structure = tree.canonical.parent.tobytes()
         if structure in seen:  # contraction has undone the move
             break
@@ -80,15 +80,15 @@ def regraft_weak_links(tree: Tree, problem: Problem, threshold: float) -> Tree:
     return tree
 
 
-def _oriented_correlations(problem: Problem) -> FloatArray:
+def _oriented_correlations(block: Block) -> FloatArray:
     """Correlations with the signs of variables turned so that the spanning tree's are positive."""
-    spanning = Tree.from_edges(problem.spanning, problem.n_variables)
+    spanning = Tree.from_edges(block.spanning, block.n_variables)
     above = np.maximum(spanning.parent, 0)
-    own = problem.signs[np.arange(problem.n_variables), above].astype(np.float64)
-    turn = np.ones(problem.n_variables)
+    own = block.signs[np.arange(block.n_variables), above].astype(np.float64)
+    turn = np.ones(block.n_variables)
     for v in spanning.order[1:]:
         turn[v] = turn[above[v]] * own[v]
-    return np.asarray(np.exp(-problem.matrix) * problem.signs * np.outer(turn, turn))
+    return np.asarray(np.exp(-block.matrix) * block.signs * np.outer(turn, turn))
 
 
 def _best_move(tree: Tree, correlation: FloatArray, noise: float) -> Move:
@@ -171,7 +171,7 @@ def _scaled_part(
     shared: FloatArray,
     end: int,
 ) -> Part:
-    """Scale combinations to unit variance; ``end`` has lost one neighbour."""
+    """Scale combinations to unit variance; ``end`` has lost one neighbor."""
     # E[middle | side] is that of both ends added up, but for its scale.
     row = np.full(tree.n_nodes, -1)
     row[nodes] = np.arange(nodes.size)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from latentree._kernels.structure import grouping
 from latentree._kernels.structure.ranges import FAR, max_difference
 from latentree.distances import as_distances
-from latentree.structure._problem import EXACT
+from latentree.structure._blocks import EXACT
 from latentree.structure._recursive_grouping import certainty
 
 
@@ -40,7 +40,14 @@ class Relationships:
     """Λ_ij = max_k Φ_ijk − min_k Φ_ijk, less what noise explains; siblings have Λ ≤ ε."""
 
     def of(self, i: int, j: int) -> Relation:
-        """Return what i is to j."""
+        """Return what i is to j.
+
+        Examples
+        --------
+        >>> result = node_relationships([[0, 1, 3], [1, 0, 2], [3, 2, 0]], exact=True)
+        >>> result.of(1, 0)
+        <Relation.PARENT: 2>
+        """
         return Relation(int(self.relation[i, j]))
 
 
@@ -66,6 +73,16 @@ def node_relationships(
         Only nodes k with max(d_ik, d_jk) < τ count; all when left out.
     epsilon : float, optional
         Threshold ε for the plain statistic max Φ̂ − min Φ̂.
+
+    Returns
+    -------
+    Relationships
+        What each variable is to each other, and the statistic Λ.
+
+    References
+    ----------
+    Choi, Tan, Anandkumar and Willsky, Learning latent tree graphical models, Journal of Machine
+    Learning Research 12, 2011, Section 3.2.
 
     Examples
     --------

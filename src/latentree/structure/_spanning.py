@@ -17,7 +17,7 @@ from latentree.distances import WEAKEST, Distances, OnDemand, in_parts
 from latentree.typing import FloatArray, IntArray
 
 _TIE = 1e-12  # of the longest distance: what tells tied nodes apart
-_NEIGHBOURS = 24
+_NEIGHBORS = 24
 _TILE = 2048
 _CELLS = 1 << 24
 _QUICK_PASSES = 2  # then lists are made from exact distances, which always settles something
@@ -61,14 +61,14 @@ class _Lists:
     """Each variable's nearest others outside its own component, and the components so far.
 
     Borůvka's algorithm joins every component to another by the shortest edge that leaves it. Lists
-    of near neighbours settle most joins: an edge is known to be the shortest when it comes before
-    all that are in no list. Where the lists end too early they are made anew, of neighbours outside
+    of near neighbors settle most joins: an edge is known to be the shortest when it comes before
+    all that are in no list. Where the lists end too early they are made anew, of neighbors outside
     the component only. About three passes over the pairs, each over fewer rows.
     """
 
     def __init__(self, distances: Distances, shift: FloatArray) -> None:
         m = distances.n_variables
-        k = min(_NEIGHBOURS, max(m - 1, 1))
+        k = min(_NEIGHBORS, max(m - 1, 1))
         self.distances = distances
         self.shift = shift
         self.label = np.arange(m)

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba.core import types
-from numba.extending import intrinsic
 
 from latentree._kernels.compiling import kernel
 
+_ODD = np.uint64(0x5555555555555555)
+_PAIRS = np.uint64(0x3333333333333333)
+_NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
+_BYTES = np.uint64(0x0101010101010101)
+_1, _2, _4, _56 = np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
 
-def _number_of_bits(_context: Any, word: Any) -> Any:
-    """Return the number of bits that are set; one instruction where the processor has it."""
-
-    def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(word), generate
-
-
-_popcount: Any = intrinsic(_number_of_bits)
+_SMALL = 1000  # words in the largest array for which nothing is compiled
 
 
 @kernel()
+def _popcount(x):
+    """The number of bits that are set: sums of 2, 4, 8 neighbors side by side, then of all bytes.
+
+    The compiler knows this pattern, and makes one instruction of it where the processor has one.
+    """
+    x = x - ((x >> _1) & _ODD)
+    x = (x & _PAIRS) + ((x >> _2) & _PAIRS)
+    x = (x + (x >> _4)) & _NIBBLES
+    return (x * _BYTES) >> _56
+
+
+@kernel(small=20_000)
 def pack_states(codes, first, out):
     """Set the bits of states: ``out[j, s]`` gets a bit where ``codes[:, j]`` is first + s."""
     for row in range(codes.shape[0]):
@@ -44,7 +48,7 @@ def pack_lists(starts, items, first, out):
             line[row >> 6] |= np.uint64(1) << np.uint64(row & 63)
 
 
-@kernel()
+@kernel(small=_SMALL)
 def common_bits(a, b, out):
     """Add to ``out[i, j]`` the number of bits that lines a[i] and b[j] have in common."""
     n_words = a.shape[1]
@@ -77,14 +81,14 @@ def _common(x, y):
     return total
 
 
-@kernel()
+@kernel(small=_SMALL)
 def common_of_pairs(bits, first, second, out):
     """Set ``out[p]`` to the number of common bits of lines first[p] and second[p]."""
     for p in range(first.size):
         out[p] = _common(bits[first[p]], bits[second[p]])
 
 
-@kernel()
+@kernel(small=_SMALL)
 def joint_of_pairs(planes, first, second, out):
     """Set ``out[p, s, t]`` to the rows in which first[p] has state s and second[p] state t."""
     for p in range(first.size):

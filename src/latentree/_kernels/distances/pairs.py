@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from latentree._kernels.compiling import kernel
+
+_SMALL = 4096  # numbers in the largest array for which nothing is compiled
 
 SINGULAR = 1e-12
 """A pivot below this is rounding: the table of such a pair has no inverse."""
@@ -18,14 +22,14 @@ def _dot(x, y):
     return total
 
 
-@kernel()
+@kernel(small=_SMALL)
 def dots(lines, first, second, out):
     """Set ``out[p]`` to the product of lines first[p] and second[p]; its order does not matter."""
     for p in range(first.size):
         out[p] = _dot(lines[first[p]], lines[second[p]])
 
 
-@kernel()
+@kernel(small=_SMALL)
 def correlations_of_ones(common, n, ones_a, ones_b, scale_a, scale_b):
     """Turn counts of common ones into correlations, in place.
 
@@ -39,7 +43,7 @@ def correlations_of_ones(common, n, ones_a, ones_b, scale_a, scale_b):
             line[j] = (n * line[j] - a * ones_b[j]) * (s * scale_b[j])
 
 
-@kernel()
+@kernel(small=_SMALL)
 def correlations_of_tables(joint, out):
     """Correlation of every pair from its 2 × 2 table, of shape (a, 2, b, 2); 0 if constant."""
     for i in range(joint.shape[0]):
@@ -52,7 +56,7 @@ def correlations_of_tables(joint, out):
             out[i, j] = (n * table[1, 1] - a * b) / np.sqrt(spread) if spread > 0.0 else 0.0
 
 
-@kernel()
+@kernel(small=_SMALL)
 def weighted_tables(codes, weights, first, second, out):
     """Add the weights of rows by the states of first[p] and second[p] to ``out[p]``."""
     for p in range(first.size):
@@ -63,7 +67,7 @@ def weighted_tables(codes, weights, first, second, out):
                 table[x[row], y[row]] += weights[row]
 
 
-@kernel()
+@kernel(small=_SMALL)
 def determinant_roots(joint, out):
     """Signed root |det J̃|^(1/(K−1)) of every pair's normalised joint table.
 
@@ -127,9 +131,9 @@ def _signed_root(a):
                 a[best, y], a[step, y] = a[step, y], a[best, y]
         if pivot < 0.0:
             sign = -sign
-        log_det += np.log(abs(pivot))
+        log_det += math.log(abs(pivot))
         for x in range(step + 1, k):
             factor = a[x, step] / pivot
             for y in range(step + 1, k):
                 a[x, y] -= factor * a[step, y]
-    return sign * np.exp(log_det / (k - 1))
+    return sign * math.exp(log_det / (k - 1))

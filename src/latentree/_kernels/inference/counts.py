@@ -98,6 +98,8 @@ def _edge_down(
     ratio,
 ):
     """Expected counts (over T) are added to ``counts``, posterior weights handed to the child."""
+    # With ratio(i) = R(i)/μ(i): counts over T are Σ_p ratio(i)·λ(j), and the child receives
+    # λ(j)·Σ_i T[i, j]·ratio(i).
     for i in range(n_parent):
         r = received[i * stride : i * stride + width]
         m = message[i * stride : i * stride + width]
@@ -183,6 +185,7 @@ def _rescale(a, b, n_states, width, out, stride, exact, shifts):
 @kernel(fastmath=True)
 def _close(prior, n_states, weights, width, source, received, stride, counts):
     """Close a root: w·log z summed, its states' posterior weights, its counts (over the prior)."""
+    # z = Σ_k prior(k)·λ(k); R(k) = w·prior(k)·λ(k)/z.
     z = np.zeros(width)
     for k in range(n_states):
         row = source[k * stride : k * stride + width]
@@ -213,65 +216,66 @@ def up_patterns(slots, listed, gather, theta, values, shifts, scaled):
     """Fill the listed slots, which work on patterns; True if information may be lost."""
     largest = 1
     for s in listed:
-        largest = max(largest, slots[s].n_states)
+        largest = max(largest, slots[s]["n_states"])
     block_a, block_b = np.empty(largest * BLOCK), np.empty(largest * BLOCK)
     for s in listed:
         slot = slots[s]
-        width = slot.n_patterns
-        out = values[slot.value :]
-        if slot.kind == EVIDENCE:
-            for k in range(slot.n_states):
+        width = slot["n_patterns"]
+        out = values[slot["value"] :]
+        if slot["kind"] == EVIDENCE:
+            for k in range(slot["n_states"]):
                 for p in range(width):
-                    seen = gather[slot.index_a + p]
+                    seen = gather[slot["index_a"] + p]
                     out[k * width + p] = 1.0 if seen == k or seen < 0 else 0.0
-        elif slot.kind == EDGE:
-            a = slots[slot.a]
+        elif slot["kind"] == EDGE:
+            a = slots[slot["a"]]
             _edge_up(
-                theta[slot.table :],
-                slot.n_states,
-                a.n_states,
-                values[a.value :],
+                theta[slot["table"] :],
+                slot["n_states"],
+                a["n_states"],
+                values[a["value"] :],
                 width,
                 out,
                 width,
                 width,
             )
         else:
-            a, b = slots[slot.a], slots[slot.b]
-            exact = a.kind == EVIDENCE or b.kind == EVIDENCE
+            a, b = slots[slot["a"]], slots[slot["b"]]
+            # Blocks of patterns are looked up, multiplied and checked while they are in the cache.
+            exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
             scaled[s] = False
             for start in range(0, width, BLOCK):
                 size = min(BLOCK, width - start)
                 _fetch(
-                    values[a.value :],
-                    a.n_patterns,
-                    gather[slot.index_a + start :],
-                    slot.n_states,
+                    values[a["value"] :],
+                    a["n_patterns"],
+                    gather[slot["index_a"] + start :],
+                    slot["n_states"],
                     size,
                     block_a,
                 )
                 _fetch(
-                    values[b.value :],
-                    b.n_patterns,
-                    gather[slot.index_b + start :],
-                    slot.n_states,
+                    values[b["value"] :],
+                    b["n_patterns"],
+                    gather[slot["index_b"] + start :],
+                    slot["n_states"],
                     size,
                     block_b,
                 )
-                low = _multiply(block_a, block_b, slot.n_states, size, out[start:], width)
+                low = _multiply(block_a, block_b, slot["n_states"], size, out[start:], width)
                 if low < SMALL:
                     if not scaled[s]:
                         scaled[s] = True
-                        shifts[slot.value : slot.value + width] = 0.0
+                        shifts[slot["value"] : slot["value"] + width] = 0.0
                     if _rescale(
                         block_a,
                         block_b,
-                        slot.n_states,
+                        slot["n_states"],
                         size,
                         out[start:],
                         width,
                         exact,
-                        shifts[slot.value + start :],
+                        shifts[slot["value"] + start :],
                     ):
                         return True
     return False
@@ -286,19 +290,19 @@ def close_patterns(slots, components, listed, theta, weights, values, received, 
     total = 0.0
     for number in listed:
         component = components[number]
-        slot = slots[component.root]
-        if component.prior < 0:  # the root is given: nothing to count
-            prior, own = np.ones(slot.n_states), np.zeros(slot.n_states)
+        slot = slots[component["root"]]
+        if component["prior"] < 0:  # the root is given: nothing to count
+            prior, own = np.ones(slot["n_states"]), np.zeros(slot["n_states"])
         else:
-            prior, own = theta[component.prior :], counts[component.prior :]
+            prior, own = theta[component["prior"] :], counts[component["prior"] :]
         log_likelihood, lost = _close(
             prior,
-            slot.n_states,
-            weights[component.weights :],
-            slot.n_patterns,
-            values[slot.value :],
-            received[slot.value :],
-            slot.n_patterns,
+            slot["n_states"],
+            weights[component["weights"] :],
+            slot["n_patterns"],
+            values[slot["value"] :],
+            received[slot["value"] :],
+            slot["n_patterns"],
             own,
         )
         if lost:
@@ -316,94 +320,100 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received
     correction = 0.0
     largest = 1
     for s in listed:
-        largest = max(largest, slots[s].n_states * slots[s].n_patterns)
+        largest = max(largest, slots[s]["n_states"] * slots[s]["n_patterns"])
     ratio = np.empty(largest)
     for position in range(listed.size - 1, -1, -1):
         slot = slots[listed[position]]
-        width = slot.n_patterns
-        mine = received[slot.value :]
-        a = slots[slot.a]
-        if slot.kind == EDGE:
+        width = slot["n_patterns"]
+        mine = received[slot["value"] :]
+        a = slots[slot["a"]]
+        if slot["kind"] == EDGE:
             _edge_down(
-                theta[slot.table :],
-                slot.n_states,
-                a.n_states,
+                theta[slot["table"] :],
+                slot["n_states"],
+                a["n_states"],
                 mine,
-                values[slot.value :],
+                values[slot["value"] :],
                 width,
-                values[a.value :],
-                received[a.value :],
+                values[a["value"] :],
+                received[a["value"] :],
                 width,
                 width,
-                counts[slot.table :],
+                counts[slot["table"] :],
                 ratio,
             )
-        elif slot.kind == JOIN:
-            b = slots[slot.b]
-            for part, index in ((a, slot.index_a), (b, slot.index_b)):
-                received[part.value : part.value + part.n_states * part.n_patterns] = 0.0
+        elif slot["kind"] == JOIN:
+            b = slots[slot["b"]]
+            for part, index in ((a, slot["index_a"]), (b, slot["index_b"])):
+                received[part["value"] : part["value"] + part["n_states"] * part["n_patterns"]] = (
+                    0.0
+                )
                 _scatter(
                     mine,
                     width,
                     gather[index:],
-                    slot.n_states,
+                    slot["n_states"],
                     width,
-                    received[part.value :],
-                    part.n_patterns,
+                    received[part["value"] :],
+                    part["n_patterns"],
                 )
+            # Rows whose values were scaled by 2²⁵⁶ have log z too large by as much: Σ_k R(k) is
+            # their weight.
             if scaled[listed[position]]:
-                for k in range(slot.n_states):
+                for k in range(slot["n_states"]):
                     for p in range(width):
-                        correction += mine[k * width + p] * shifts[slot.value + p]
+                        correction += mine[k * width + p] * shifts[slot["value"] + p]
     return correction * LOG_GROW
 
 
 @kernel(fastmath=True)
-def _rows_up(slots, listed, gather, theta, values, own, start, width, weights, block_a, block_b):
+def _rows_up(
+    slots, listed, gather, theta, values, own, stride, start, width, weights, block_a, block_b
+):
     """Fill one block of rows; returns the correction for scaling, and whether there is a loss."""
     correction = 0.0
     shift = np.empty(BLOCK)
     for s in listed:
         slot = slots[s]
-        out = own[slot.value * BLOCK :]
-        a = slots[slot.a]
-        if slot.kind == EDGE:
+        out = own[slot["value"] * BLOCK :]
+        a = slots[slot["a"]]
+        if slot["kind"] == EDGE:
             _edge_up(
-                theta[slot.table :],
-                slot.n_states,
-                a.n_states,
-                own[a.value * BLOCK :],
-                BLOCK,
+                theta[slot["table"] :],
+                slot["n_states"],
+                a["n_states"],
+                own[a["value"] * BLOCK :],
+                stride,
                 out,
-                BLOCK,
+                stride,
                 width,
             )
             continue
-        b = slots[slot.b]
-        part_a, part_b = own[a.value * BLOCK :], own[b.value * BLOCK :]
-        if not a.by_row:
+        b = slots[slot["b"]]
+        part_a, part_b = own[a["value"] * BLOCK :], own[b["value"] * BLOCK :]
+        if not a["by_row"]:
             part_a = block_a
             _fetch(
-                values[a.value :],
-                a.n_patterns,
-                gather[slot.index_a + start :],
-                slot.n_states,
+                values[a["value"] :],
+                a["n_patterns"],
+                gather[slot["index_a"] + start :],
+                slot["n_states"],
                 width,
                 block_a,
             )
-        if not b.by_row:
+        if not b["by_row"]:
             part_b = block_b
             _fetch(
-                values[b.value :],
-                b.n_patterns,
-                gather[slot.index_b + start :],
-                slot.n_states,
+                values[b["value"] :],
+                b["n_patterns"],
+                gather[slot["index_b"] + start :],
+                slot["n_states"],
                 width,
                 block_b,
             )
-        if _multiply(part_a, part_b, slot.n_states, width, out, BLOCK) < SMALL:
-            exact = a.kind == EVIDENCE or b.kind == EVIDENCE
-            if _rescale(part_a, part_b, slot.n_states, width, out, BLOCK, exact, shift):
+        if _multiply(part_a, part_b, slot["n_states"], width, out, stride) < SMALL:
+            exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
+            if _rescale(part_a, part_b, slot["n_states"], width, out, stride, exact, shift):
                 return correction, True
             for p in range(width):
                 correction += weights[p] * shift[p]
@@ -411,38 +421,40 @@ def _rows_up(slots, listed, gather, theta, values, own, start, width, weights, b
 
 
 @kernel(fastmath=True)
-def _rows_down(slots, listed, gather, theta, own, start, width, received, counts, handed, ratio):
+def _rows_down(
+    slots, listed, gather, theta, own, stride, start, width, received, counts, handed, ratio
+):
     """Hand one block of rows down; what patterns below receive is added to ``handed``."""
     for position in range(listed.size - 1, -1, -1):
         slot = slots[listed[position]]
-        mine = received[slot.received * BLOCK :]
-        a = slots[slot.a]
-        if slot.kind == EDGE:
+        mine = received[slot["received"] * BLOCK :]
+        a = slots[slot["a"]]
+        if slot["kind"] == EDGE:
             _edge_down(
-                theta[slot.table :],
-                slot.n_states,
-                a.n_states,
+                theta[slot["table"] :],
+                slot["n_states"],
+                a["n_states"],
                 mine,
-                own[slot.value * BLOCK :],
-                BLOCK,
-                own[a.value * BLOCK :],
-                received[a.received * BLOCK :],
-                BLOCK,
+                own[slot["value"] * BLOCK :],
+                stride,
+                own[a["value"] * BLOCK :],
+                received[a["received"] * BLOCK :],
+                stride,
                 width,
-                counts[slot.table :],
+                counts[slot["table"] :],
                 ratio,
             )
             continue
-        for part, index in ((a, slot.index_a), (slots[slot.b], slot.index_b)):
-            if not part.by_row:
+        for part, index in ((a, slot["index_a"]), (slots[slot["b"]], slot["index_b"])):
+            if not part["by_row"]:
                 _scatter(
                     mine,
-                    BLOCK,
+                    stride,
                     gather[index + start :],
-                    slot.n_states,
+                    slot["n_states"],
                     width,
-                    handed[part.received :],
-                    part.n_patterns,
+                    handed[part["received"] :],
+                    part["n_patterns"],
                 )
 
 
@@ -473,6 +485,8 @@ def run_rows(
     block_a, block_b, ratio = (
         np.empty(largest * BLOCK), np.empty(largest * BLOCK), np.empty(largest * BLOCK)
     )  # fmt: skip
+    # BLOCK as a number that is no constant: for constants helpers would be compiled once more.
+    stride = ratio.size // largest
     root = slots[listed[-1]]
     total = 0.0
     for start in range(first, last, BLOCK):
@@ -484,6 +498,7 @@ def run_rows(
             theta,
             values,
             own,
+            stride,
             start,
             width,
             weights[start:],
@@ -494,16 +509,18 @@ def run_rows(
             return total, True
         closed, lost = _close(
             prior,
-            root.n_states,
+            root["n_states"],
             weights[start:],
             width,
-            own[root.value * BLOCK :],
-            received[root.received * BLOCK :],
-            BLOCK,
+            own[root["value"] * BLOCK :],
+            received[root["received"] * BLOCK :],
+            stride,
             root_counts,
         )
         if lost:
             return total, True
         total += closed - correction
-        _rows_down(slots, listed, gather, theta, own, start, width, received, counts, handed, ratio)
+        _rows_down(
+            slots, listed, gather, theta, own, stride, start, width, received, counts, handed, ratio
+        )
     return total, False

@@ -20,6 +20,7 @@ import numpy as np
 from latentree._kernels.compiling import kernel
 
 LANES = 8
+_SMALL = 400  # cells of a table for which nothing is compiled
 _LARGE = 1e250
 
 
@@ -212,7 +213,7 @@ def _down_moments(parent, rho, absent, h, s, x, variance, w, moments):
         moments[v, 2] += product
 
 
-@kernel()
+@kernel(small=_SMALL)
 def run_moments(values, weights, first, last, place, parent, rho, center, inverse_scale, moments):
     """Add up expected moments of all nodes over rows; returns their log-likelihood.
 

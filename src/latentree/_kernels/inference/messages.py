@@ -1,12 +1,14 @@
 """Messages in a discrete tree with logarithms: exact for any number of variables.
 
 The slots are those of `counts`, all on patterns. The pass up gives, for every edge and every
-pattern q below it, the conditional table P(child = j | parent = i, q) (or, when maximising, a 1 at
+pattern q below it, the conditional table P(child = j | parent = i, q) (or, when maximizing, a 1 at
 the child's best state), and for the root of every component the posterior of its states. Whatever
 is asked of a row is then a walk down from the roots along these tables.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from latentree._kernels.inference.counts import EDGE, EVIDENCE, JOIN
 
 @kernel()
 def _log_sum(values, n):
+    """Return log Σ e^values of the first n; the largest is taken out, so nothing overflows."""
     top = -np.inf
     for k in range(n):
         top = max(top, values[k])
@@ -23,14 +26,14 @@ def _log_sum(values, n):
         return top
     total = 0.0
     for k in range(n):
-        total += np.exp(values[k] - top)
-    return top + np.log(total)
+        total += math.exp(values[k] - top)
+    return top + math.log(total)
 
 
 @kernel()
-def _normalise(terms, n, maximise, out):
+def _normalize(terms, n, maximize, out):
     """Turn log-weights into probabilities, or into a 1 at the first largest; returns their sum."""
-    if maximise:
+    if maximize:
         best = 0
         for k in range(n):
             out[k] = 0.0
@@ -41,66 +44,69 @@ def _normalise(terms, n, maximise, out):
         return terms[best]
     total = _log_sum(terms, n)
     for k in range(n):
-        out[k] = np.exp(terms[k] - total) if total > -np.inf else 0.0
+        out[k] = math.exp(terms[k] - total) if total > -np.inf else 0.0
     return total
 
 
 @kernel()
-def up_messages(slots, gather, log_theta, maximise, values, conditionals):
+def up_messages(slots, gather, log_theta, maximize, values, conditionals):
     """Fill the log-messages of all slots and the conditional tables of all edges."""
     largest = 1
     for slot in slots:
-        largest = max(largest, slot.n_states)
+        largest = max(largest, slot["n_states"])
     terms = np.empty(largest)
     for slot in slots:
-        width = slot.n_patterns
-        n_states = slot.n_states
-        a, b = slots[slot.a], slots[slot.b]
+        width = slot["n_patterns"]
+        n_states = slot["n_states"]
+        a, b = slots[slot["a"]], slots[slot["b"]]
         for p in range(width):
-            if slot.kind == EVIDENCE:
-                seen = gather[slot.index_a + p]
+            if slot["kind"] == EVIDENCE:
+                seen = gather[slot["index_a"] + p]
                 for k in range(n_states):
-                    values[slot.value + k * width + p] = 0.0 if seen == k or seen < 0 else -np.inf
-            elif slot.kind == EDGE:
+                    values[slot["value"] + k * width + p] = (
+                        0.0 if seen == k or seen < 0 else -np.inf
+                    )
+            elif slot["kind"] == EDGE:
+                # log μ(i) = log Σ_j T[i, j]·λ(j); the terms, normalized, are P(j | i, pattern).
                 for i in range(n_states):
-                    for j in range(a.n_states):
+                    for j in range(a["n_states"]):
                         terms[j] = (
-                            log_theta[slot.table + i * a.n_states + j]
-                            + values[a.value + j * width + p]
+                            log_theta[slot["table"] + i * a["n_states"] + j]
+                            + values[a["value"] + j * width + p]
                         )
-                    at = slot.received + (p * n_states + i) * a.n_states
-                    values[slot.value + i * width + p] = _normalise(
-                        terms, a.n_states, maximise, conditionals[at : at + a.n_states]
+                    at = slot["received"] + (p * n_states + i) * a["n_states"]
+                    values[slot["value"] + i * width + p] = _normalize(
+                        terms, a["n_states"], maximize, conditionals[at : at + a["n_states"]]
                     )
             else:
-                at_a = gather[slot.index_a + p]
-                at_b = gather[slot.index_b + p]
+                at_a = gather[slot["index_a"] + p]
+                at_b = gather[slot["index_b"] + p]
                 for k in range(n_states):
-                    values[slot.value + k * width + p] = (
-                        values[a.value + k * a.n_patterns + at_a]
-                        + values[b.value + k * b.n_patterns + at_b]
+                    values[slot["value"] + k * width + p] = (
+                        values[a["value"] + k * a["n_patterns"] + at_a]
+                        + values[b["value"] + k * b["n_patterns"] + at_b]
                     )
 
 
 @kernel()
-def close_messages(slot, log_prior, maximise, values, log_z, posterior):
+def close_messages(slot, log_prior, maximize, values, log_z, posterior):
     """Close a root: log z and the posterior of its states (or its best state) per pattern."""
-    n = slot.n_states
+    n = slot["n_states"]
     terms = np.empty(n)
-    for p in range(slot.n_patterns):
+    for p in range(slot["n_patterns"]):
         for k in range(n):
-            terms[k] = log_prior[k] + values[slot.value + k * slot.n_patterns + p]
-        log_z[p] = _normalise(terms, n, maximise, posterior[p * n : (p + 1) * n])
+            terms[k] = log_prior[k] + values[slot["value"] + k * slot["n_patterns"] + p]
+        log_z[p] = _normalize(terms, n, maximize, posterior[p * n : (p + 1) * n])
 
 
 @kernel()
 def _hand_down(slot, p, gather, pattern):
     """Look up the patterns of a slot's parts, given its own."""
-    if slot.kind == JOIN:
-        pattern[slot.a] = gather[slot.index_a + p]
-        pattern[slot.b] = gather[slot.index_b + p]
-    elif slot.kind == EDGE:
-        pattern[slot.a] = p
+    if slot["kind"] == JOIN:
+        pattern[slot["a"]] = gather[slot["index_a"] + p]
+        pattern[slot["b"]] = gather[slot["index_b"] + p]
+    elif slot["kind"] == EDGE:
+        pattern[slot["a"]] = p
 
 
 @kernel()
@@ -127,26 +133,28 @@ def walk_posteriors(
     for row in range(first, last):
         for c in range(components.size):
             component = components[c]
-            root = slots[component.root]
-            pattern[component.root] = patterns[c, row]
-            at = component.posterior + patterns[c, row] * root.n_states
-            for k in range(root.n_states):
-                out[row, starts[component.node] + k] = posterior[at + k]
-            for s in range(component.root, component.first - 1, -1):
+            root = slots[component["root"]]
+            pattern[component["root"]] = patterns[c, row]
+            at = component["posterior"] + patterns[c, row] * root["n_states"]
+            for k in range(root["n_states"]):
+                out[row, starts[component["node"]] + k] = posterior[at + k]
+            # Slots come after their parts, so that backwards all that is above is known.
+            for s in range(component["root"], component["first"] - 1, -1):
                 slot = slots[s]
                 p = pattern[s]
                 _hand_down(slot, p, gather, pattern)
-                if slot.kind == EDGE:
-                    n_child = slots[slot.a].n_states
-                    here, above = starts[slot.node], starts[parent[slot.node]]
-                    at = slot.received + p * slot.n_states * n_child
+                if slot["kind"] == EDGE:
+                    n_child = slots[slot["a"]]["n_states"]
+                    here, above = starts[slot["node"]], starts[parent[slot["node"]]]
+                    at = slot["received"] + p * slot["n_states"] * n_child
+                    # P(j | row) = Σ_i P(i | row)·P(j | i, pattern)
                     for j in range(n_child):
                         total = 0.0
-                        for i in range(slot.n_states):
+                        for i in range(slot["n_states"]):
                             total += out[row, above + i] * conditionals[at + i * n_child + j]
                         out[row, here + j] = total
-                    if slot.node == child:
-                        for i in range(slot.n_states):
+                    if slot["node"] == child:
+                        for i in range(slot["n_states"]):
                             for j in range(n_child):
                                 joint[row, i, j] = (
                                     out[row, above + i] * conditionals[at + i * n_child + j]
@@ -176,20 +184,20 @@ def walk_states(
     for row in range(first, last):
         for c in range(components.size):
             component = components[c]
-            n_root = slots[component.root].n_states
-            pattern[component.root] = patterns[c, row]
-            at = component.posterior + patterns[c, row] * n_root
-            out[row, component.node] = _choose(
-                posterior[at : at + n_root], n_root, uniform[row, component.node]
+            n_root = slots[component["root"]]["n_states"]
+            pattern[component["root"]] = patterns[c, row]
+            at = component["posterior"] + patterns[c, row] * n_root
+            out[row, component["node"]] = _choose(
+                posterior[at : at + n_root], n_root, uniform[row, component["node"]]
             )
-            for s in range(component.root, component.first - 1, -1):
+            for s in range(component["root"], component["first"] - 1, -1):
                 slot = slots[s]
                 p = pattern[s]
                 _hand_down(slot, p, gather, pattern)
-                if slot.kind == EDGE:
-                    v = slot.node
-                    n_child = slots[slot.a].n_states
-                    at = slot.received + (p * slot.n_states + out[row, parent[v]]) * n_child
+                if slot["kind"] == EDGE:
+                    v = slot["node"]
+                    n_child = slots[slot["a"]]["n_states"]
+                    at = slot["received"] + (p * slot["n_states"] + out[row, parent[v]]) * n_child
                     out[row, v] = _choose(conditionals[at : at + n_child], n_child, uniform[row, v])
 
 
@@ -198,29 +206,29 @@ def expected_counts(slots, components, gather, weights, posterior, conditionals,
     """Expected counts from conditional tables, by patterns; ``received`` comes in as zeros."""
     for c in range(components.size):
         component = components[c]
-        root = slots[component.root]
-        for p in range(root.n_patterns):
-            w = weights[component.weights + p]
-            for k in range(root.n_states):
-                r = w * posterior[component.posterior + p * root.n_states + k]
-                received[root.value + k * root.n_patterns + p] += r
-                if component.prior >= 0:
-                    counts[component.prior + k] += r
-        for s in range(component.root, component.first - 1, -1):
+        root = slots[component["root"]]
+        for p in range(root["n_patterns"]):
+            w = weights[component["weights"] + p]
+            for k in range(root["n_states"]):
+                r = w * posterior[component["posterior"] + p * root["n_states"] + k]
+                received[root["value"] + k * root["n_patterns"] + p] += r
+                if component["prior"] >= 0:
+                    counts[component["prior"] + k] += r
+        for s in range(component["root"], component["first"] - 1, -1):
             slot = slots[s]
-            width = slot.n_patterns
-            a, b = slots[slot.a], slots[slot.b]
+            width = slot["n_patterns"]
+            a, b = slots[slot["a"]], slots[slot["b"]]
             for p in range(width):
-                for i in range(slot.n_states):
-                    r = received[slot.value + i * width + p]
-                    if slot.kind == JOIN:
-                        at_a = i * a.n_patterns + gather[slot.index_a + p]
-                        at_b = i * b.n_patterns + gather[slot.index_b + p]
-                        received[a.value + at_a] += r
-                        received[b.value + at_b] += r
-                    elif slot.kind == EDGE:
-                        at = slot.received + (p * slot.n_states + i) * a.n_states
-                        for j in range(a.n_states):
+                for i in range(slot["n_states"]):
+                    r = received[slot["value"] + i * width + p]
+                    if slot["kind"] == JOIN:
+                        at_a = i * a["n_patterns"] + gather[slot["index_a"] + p]
+                        at_b = i * b["n_patterns"] + gather[slot["index_b"] + p]
+                        received[a["value"] + at_a] += r
+                        received[b["value"] + at_b] += r
+                    elif slot["kind"] == EDGE:
+                        at = slot["received"] + (p * slot["n_states"] + i) * a["n_states"]
+                        for j in range(a["n_states"]):
                             x = r * conditionals[at + j]
-                            counts[slot.table + i * a.n_states + j] += x
-                            received[a.value + j * width + p] += x
+                            counts[slot["table"] + i * a["n_states"] + j] += x
+                            received[a["value"] + j * width + p] += x

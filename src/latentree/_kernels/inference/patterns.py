@@ -13,6 +13,8 @@ from latentree._kernels.compiling import kernel
 from latentree._kernels.inference.counts import EDGE, EVIDENCE, JOIN
 from latentree._kernels.tree import sorted_by
 
+_SMALL = 1000  # numbers about the nodes of a tree for which nothing is compiled
+
 # What each column holds -------------------------------------------------------------------------
 
 
@@ -48,6 +50,7 @@ def differing_rows(codes, default, number, starts):
 
 @kernel()
 def _add(slots, count, kind, node, a, b):
+    """Append a slot; returns how many there are."""
     slots[0, count] = kind
     slots[1, count] = node
     slots[2, count] = a
@@ -83,7 +86,7 @@ def _join_all(slots, count, entropy, v, parts):
     return count, top
 
 
-@kernel()
+@kernel(small=_SMALL)
 def make_slots(order, parent, child_starts, children, n_observed, complete, node_entropy):
     """Slots of a rooted tree, parts before what they are parts of.
 
@@ -103,6 +106,8 @@ def make_slots(order, parent, child_starts, children, n_observed, complete, node
         for i in range(n_below):
             below[i] = edge_above[children[child_starts[v] + i]]
         seen = v < n_observed
+        # An observed node without gaps separates: what hangs below each child edge is a component
+        # of its own, in which the node is given; upward only its evidence goes.
         if seen and complete[v]:
             for i in range(n_below):
                 part = below[i]
@@ -133,7 +138,7 @@ def make_slots(order, parent, child_starts, children, n_observed, complete, node
     return slots[:, :count], entropy[:count], closed[:, :n_closed]
 
 
-@kernel()
+@kernel(small=_SMALL)
 def list_slots(slots, entropy, roots):
     """Slots component by component, in an order in which their row lists form a stack.
 
@@ -230,6 +235,7 @@ def _number_pairs(first, second, n_first, n_second):
     pair_a[0] = 0
     pair_b[0] = 0
     count = 1
+    # Few possible pairs: a table of all of them.
     if np.int64(n_first) * n_second <= 4 * n + 1024:
         number = np.full(n_first * n_second, -1, np.int32)
         number[0] = 0
@@ -242,6 +248,7 @@ def _number_pairs(first, second, n_first, n_second):
                 count += 1
             ids[i] = number[key]
         return ids, pair_a[:count], pair_b[:count]
+    # Many: a hash table with open addressing, at most half full; Fibonacci hashing.
     size = 16
     while size < 2 * n:
         size *= 2
@@ -290,6 +297,8 @@ def number_slots(listing, slots, ends, source, n_rows, starts, rows, ids, n_symb
     root_starts = np.zeros(ends.size + 1, np.int64)
     place = np.full(n_rows, -1, np.int32)
     component = 0
+    # A stack of row lists: evidence pushes one, an edge renames the top, a join replaces the two
+    # on top by one. At the end of a component a single list is left, that of its root.
     for position in range(n):
         s = listing[position]
         kind = slots[0, s]
@@ -346,11 +355,11 @@ def number_slots(listing, slots, ends, source, n_rows, starts, rows, ids, n_symb
     )  # fmt: skip
 
 
-@kernel()
+@kernel(small=_SMALL)
 def spread_down(slots, label):
     """Give every slot without a label (−1) the label of what it is a part of, in place."""
     for s in range(slots.size - 1, -1, -1):
-        for part in (slots[s].a, slots[s].b):
+        for part in (slots[s]["a"], slots[s]["b"]):
             if part != s and label[part] < 0:
                 label[part] = label[s]
 
@@ -358,7 +367,7 @@ def spread_down(slots, label):
 # Where to root ----------------------------------------------------------------------------------
 
 
-@kernel()
+@kernel(small=_SMALL)
 def directed_entropies(order, parent, entropy, complete):
     """Entropy that flows up from each node, and down to each node from its parent.
 
@@ -381,7 +390,7 @@ def directed_entropies(order, parent, entropy, complete):
     return up, down, gathered
 
 
-@kernel()
+@kernel(small=_SMALL)
 def cheapest_roots(order, parent, up, down, gathered, n_rows):
     """The node of each component that, as its root, needs the fewest patterns (estimated).
 

@@ -1,4 +1,4 @@
-"""Loops over the flat probability tables of a discrete tree (see ``models.tables``)."""
+"""Loops over the flat probability tables of a discrete tree (see ``inference.Layout``)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import numpy as np
 
 from latentree._kernels.compiling import kernel
 
+SMALL = 400  # numbers in the largest array for which nothing is compiled
 
-@kernel()
+
+@kernel(small=SMALL)
 def marginals(order, parent, n_states, starts, theta, state_starts):
     """Marginal probabilities of every node, laid end to end."""
+    # P(v = j) = Σ_i P(p = i)·T[i, j], parents first.
     out = np.zeros(state_starts[-1])
     for v in order:
         p = parent[v]
@@ -25,7 +28,7 @@ def marginals(order, parent, n_states, starts, theta, state_starts):
     return out
 
 
-@kernel()
+@kernel(small=SMALL)
 def reorient(parent, new_parent, n_states, starts, theta, marginal, state_starts, new_starts, size):
     """The same distribution as tables for another rooting.
 
@@ -50,7 +53,7 @@ def reorient(parent, new_parent, n_states, starts, theta, marginal, state_starts
     return out
 
 
-@kernel()
+@kernel(small=SMALL)
 def turn_counts(parent, new_parent, new_order, n_states, starts, counts, new_starts, size):
     """Joint counts of edges for another rooting; root counts are summed from an edge."""
     out = np.empty(size)
@@ -76,7 +79,7 @@ def turn_counts(parent, new_parent, new_order, n_states, starts, counts, new_sta
     return out
 
 
-@kernel()
+@kernel(small=SMALL)
 def sample_states(order, parent, n_states, starts, theta, uniform, out):
     """Draw all nodes from the root down: the state at which the cumulated table passes u."""
     for row in range(uniform.shape[0]):

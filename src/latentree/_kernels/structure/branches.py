@@ -29,6 +29,8 @@ def squared_sights(order, parent, length, n_observed):
 @kernel()
 def _see(order, parent, through, n_observed, signal, down, up):
     """Fill ``down`` and ``up``; ``through`` is ρ² of each edge, ``signal`` is s, all 0 before."""
+    # Up: signal[v] = Σ ρ_b²/(1 − ρ_b²) over the children of v, so that R² = s/(1 + s) is how well
+    # the subtree knows a hidden v; an observed v knows itself, R² = 1.
     for position in range(order.size - 1, -1, -1):
         v = order[position]
         p = parent[v]
@@ -44,6 +46,7 @@ def _see(order, parent, through, n_observed, signal, down, up):
         if p >= 0:
             seen = through[v]
             if p >= n_observed:
+                # All views of p, that from above included by now, but the one through v.
                 rest = signal[p] - down[v] / (1.0 - down[v])
                 seen *= rest / (1.0 + rest) if rest > 0.0 else 0.0
             seen = seen if seen < _MOST else _MOST

@@ -12,16 +12,19 @@ import numpy as np
 from latentree._kernels.compiling import kernel
 
 
-def nearest_around(order, parent, length, n_observed, count):
-    """For every node the nearest observed nodes, at most ``count`` behind each neighbour.
+def nearest_around(order, parent, length, offset, count):
+    """For every node the nearest observed nodes, at most ``count`` behind each neighbor.
 
-    Returns, per node, up to 2·count observed nodes of the whole tree with distances, sorted, and
-    for each the neighbour behind which it lies (the node itself for an observed one).
+    ``offset``, one number for each observed node, is added to all distances to that node. Returns,
+    per node, up to 2·count observed nodes of the whole tree with distances, sorted, and for each
+    the neighbor behind which it lies (the node itself for an observed one).
     """
+    n_observed = offset.size
     width = 2 * count
     nodes, tags = np.full((2, parent.size, width), -1)
     far = np.zeros((parent.size, width))
     nodes[:n_observed, 0] = tags[:n_observed, 0] = np.arange(n_observed)
+    far[:n_observed, 0] = offset
     below = order[parent[order] >= 0]
     below = np.concatenate([below[::-1], below])
     ends = np.stack([below, parent[below]])
@@ -44,6 +47,7 @@ def _spread(tails, heads, lengths, count, nodes, far, tags):
                 continue
             taken += 1
             distance = far[a, q] + lengths[arc]
+            # Insertion from the end of the sorted list; what is pushed off the end is forgotten.
             place = width
             while place > 0 and (
                 nodes[b, place - 1] < 0
@@ -61,29 +65,30 @@ def _spread(tails, heads, lengths, count, nodes, far, tags):
                 tags[b, place] = a
 
 
-def lists_around(order, parent, length, n_observed, count):
-    """The nearest observed nodes around each node, at most ``count`` behind each neighbour.
+def lists_around(order, parent, length, offset, count):
+    """The nearest observed nodes around each node, at most ``count`` behind each neighbor.
 
-    Returns for every entry the node in the middle, the observed node, the neighbour behind which
-    it lies (the node itself for an observed one), and the distance.
+    Distances to an observed node count with its ``offset``. Returns for every entry the node in the
+    middle, the observed node, the neighbor behind which it lies (the node itself for an observed
+    one), and the distance.
     """
-    nodes, far, tags = nearest_around(order, parent, length, n_observed, count)
+    nodes, far, tags = nearest_around(order, parent, length, offset, count)
     below = np.flatnonzero(parent >= 0)
-    centre = np.concatenate([parent[below], below])
+    center = np.concatenate([parent[below], below])
     other = np.concatenate([below, parent[below]])
-    elsewhere = (nodes[other] >= 0) & (tags[other] != centre[:, None])
+    elsewhere = (nodes[other] >= 0) & (tags[other] != center[:, None])
     row, place = np.nonzero(elsewhere & (np.cumsum(elsewhere, axis=1) <= count))
-    own = np.arange(n_observed)
-    entry = np.column_stack([centre[row], nodes[other[row], place], other[row]])
+    own = np.arange(offset.size)
+    entry = np.column_stack([center[row], nodes[other[row], place], other[row]])
     distance = far[other[row], place] + length[below][row % below.size]
     return (
         np.concatenate([np.column_stack([own, own, own]), entry]),
-        np.concatenate([np.zeros(n_observed), distance]),
+        np.concatenate([offset, distance]),
     )
 
 
 def pairs_across(entry, crowd):
-    """Pair the entries around each node across neighbours.
+    """Pair the entries around each node across neighbors.
 
     ``entry`` is sorted by the node in the middle and by distance. Around a node all are paired
     with all up to ``crowd`` of them, beyond that each with the ``crowd`` nearest. The smaller
@@ -95,6 +100,7 @@ def pairs_across(entry, crowd):
 
 @kernel()
 def _pair_up(entry, crowd, pairs):
+    """Fill ``pairs`` and return their number; ``first`` is where the entries of a node begin."""
     n_pairs = 0
     first = 0
     for x in range(entry.shape[0]):
@@ -146,6 +152,7 @@ def conjugate_gradients(x, starts, items, weight, inverse, residual, direction, 
     ``residual`` is the left side at the start, ``inverse`` one over the diagonal of Aᵀ·W·A, 0 for
     what shall not move; ``direction`` and ``product`` are room.
     """
+    # Preconditioned by the diagonal: z = M⁻¹·r, energy = rᵀ·z; it ends at 1e-8 of |r|.
     energy = 0.0
     for e in range(x.size):
         direction[e] = inverse[e] * residual[e]
@@ -154,6 +161,7 @@ def conjugate_gradients(x, starts, items, weight, inverse, residual, direction, 
     for _ in range(n_steps):
         if energy <= enough:
             break
+        # product = Aᵀ·W·A·direction, path by path.
         for e in range(x.size):
             product[e] = 0.0
         for pair in range(weight.size):
@@ -166,8 +174,8 @@ def conjugate_gradients(x, starts, items, weight, inverse, residual, direction, 
         curvature = 0.0
         for e in range(x.size):
             curvature += direction[e] * product[e]
-        step = energy / curvature
-        ratio = 1.0 / energy
+        step = energy / curvature  # rᵀ·z / dᵀ·N·d
+        ratio = 1.0 / energy  # becomes β = new rᵀ·z / old rᵀ·z
         energy = 0.0
         for e in range(x.size):
             x[e] += step * direction[e]

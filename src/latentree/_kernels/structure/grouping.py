@@ -32,6 +32,7 @@ def distance_bounds(distance, depth, noise, z, tau):
                 lower[i, j] = -FAR
                 upper[i, j] = FAR
                 continue
+            # ρ·(1 ± error) has the distance d − log(1 ± error); beyond ρ = 0 all is possible.
             error = z * noise * 2.0 * math.sinh(min(abs(d) + depth[i] + depth[j], 50.0))
             lower[i, j] = d - math.log1p(error)
             upper[i, j] = d - math.log1p(-error) if error < 0.999 else FAR
@@ -62,6 +63,7 @@ def average_linkage(dissimilarity, limit):
             break
         b = near[a]
         a, b = min(a, b), max(a, b)
+        # The mean over pairs: (|a|·mean_ak + |b|·mean_bk) / (|a| + |b|).
         total = size[a] + size[b]
         for k in range(m):
             if size[k] > 0 and k not in (a, b):
@@ -70,6 +72,7 @@ def average_linkage(dissimilarity, limit):
         size[a] = total
         size[b] = 0.0
         label[label == b] = a
+        # A row whose nearest cluster is gone is searched anew; others see the new one only.
         for k in range(m):
             if size[k] > 0:
                 if k == a or near[k] in (a, b):
@@ -81,6 +84,7 @@ def average_linkage(dissimilarity, limit):
 
 @kernel()
 def _find_nearest(mean, size, i, near, value):
+    """Search the nearest cluster of row i among those that are left."""
     value[i] = np.inf
     for k in range(size.size):
         if k != i and size[k] > 0 and mean[i, k] < value[i]:
@@ -114,6 +118,7 @@ def misfits_moved(label, mismatch):
     n_families = label.max() + 1
     size = np.zeros(n_families)
     total = np.zeros((m, n_families))
+    # total[i, f]: summed mismatch of node i with family f, kept up to date with every move.
     for i in range(m):
         size[label[i]] += 1
         for j in range(m):
@@ -147,6 +152,7 @@ def misfits_moved(label, mismatch):
 
 @kernel(fastmath=True)
 def _dot(a, b):
+    """Inner product; its order is the compiler's choice."""
     total = 0.0
     for k in range(a.size):
         total += a[k] * b[k]
@@ -177,6 +183,7 @@ def profile_mismatch(distance, depth, noise):
             # ρ_ii = 0, so only k = j and k = i have to be taken out of the squares
             ii = square[i] - rho[i, j] ** 2
             jj = square[j] - rho[i, j] ** 2
+            # λ = ½·(ii + jj − √((ii − jj)² + 4·ij²)) of the matrix ((ii, ij), (ij, jj))
             gap = math.sqrt((ii - jj) ** 2 + 4.0 * ij * ij)
             out[i, j] = 0.5 * (ii + jj - gap) / (noise * noise)
             out[j, i] = out[i, j]
@@ -215,6 +222,7 @@ def mean_silhouette(dissimilarity, label):
         for j in range(m):
             if j != i:
                 total[label[j]] += dissimilarity[i, j]
+        # a: mean dissimilarity within the own cluster; b: to the nearest other one.
         a = total[own] / (size[own] - 1)
         b = np.inf
         for cluster in range(n_clusters):
@@ -303,7 +311,7 @@ def distances_to_parent(distance, depth, members, reach):
     """
     m = distance.shape[0]
     c = members.size
-    weight = np.zeros(m)
+    weight = np.zeros(m)  # of node k in the mean over k, by its distance to the nearest member
     for k in range(m):
         nearest = np.inf
         for i in members:
@@ -311,7 +319,7 @@ def distances_to_parent(distance, depth, members, reach):
                 nearest = min(nearest, distance[i, k])
         weight[k] = math.exp(-2.0 * min(max(nearest, 0.0) + depth[k], reach))
     whole = weight.sum()
-    profile = np.zeros(c)
+    profile = np.zeros(c)  # Σ_k w_k·d_ik, so that the mean of Φ_ijk takes O(1) a pair
     for a in range(c):
         row = distance[members[a]]
         for k in range(m):
@@ -363,7 +371,7 @@ def merge_families(
         if members.size > 1:
             to_parent = distances_to_parent(distance, depth, members, reach)
             u = family_parent(distance, members, to_parent, tolerance, short)
-        if u >= 0:
+        if u >= 0:  # a node alone, or a family whose parent is one of its members
             weight[u] = 1.0
             new_node[family] = node[u]
             new_depth[family] = depth[u]
@@ -373,6 +381,7 @@ def merge_families(
                     lengths[n_edges] = distance[u, i]
                     n_edges += 1
             continue
+        # A new parent h: its distances are means over the children, by their precisions.
         new_node[family] = next_hidden
         new_depth[family] = hidden_depth(to_parent, depth, members)
         total = 0.0
@@ -425,13 +434,13 @@ def family_labels(distance, depth, spread, noise, tolerance, epsilon, relaxed):
     m = distance.shape[0]
     if m == 3:
         return np.zeros(3, np.int64)
-    if epsilon >= 0.0:
+    if epsilon >= 0.0:  # the user's threshold
         label = average_linkage(spread, max(epsilon, tolerance))
-    elif noise > 0.0 and relaxed:
+    elif noise > 0.0 and relaxed:  # what intervals cannot explain keeps nodes apart
         label = average_linkage(_clipped(spread, distance), 0.0)
         if label.max() > 0 and label.max() + 1 < m:
             label = misfits_moved(label, profile_mismatch(distance, depth, noise))
-    else:
+    else:  # exact distances, or estimates of unknown precision
         label = average_linkage(spread, tolerance)
         if relaxed and label.max() + 1 == m:
             return silhouette_labels(spread)

@@ -20,7 +20,7 @@ from latentree._kernels.compiling import kernel
 
 @kernel(fastmath=True)
 def _row_minimum(row, u, stop):
-    """Smallest row[j] − u[j] over j < stop; written so that it vectorises."""
+    """Smallest row[j] − u[j] over j < stop; written so that it vectorizes."""
     smallest = 1e300
     for j in range(stop):
         value = row[j] - u[j]
@@ -104,11 +104,11 @@ def _compact(distance, total, u, bound, slot_node, keep, n_slots):
     return count
 
 
-def join_neighbours(distance):
+def join_neighbors(distance):
     """Neighbor joining of m ≥ 3 nodes; ``distance`` is overwritten.
 
     Returns the two ends and the length of each of the 2m − 3 edges; the nodes m, m + 1, … are new
-    ones in the order in which they were made, the last with three neighbours. O(m²) space; O(m³)
+    ones in the order in which they were made, the last with three neighbors. O(m²) space; O(m³)
     time at worst, close to m² in practice.
     """
     m = distance.shape[0]
@@ -132,6 +132,8 @@ def _join(distance, slot_node, total, u, bound, keep, ends, lengths):
     _refresh_u(total, u, m, 1.0 / max(m - 2, 1))
     for i in range(m):
         bound[i] = _row_minimum(distance[i], u, i)
+    # `bound` holds row minima plus the value of `drop` when they were found; drop is the sum of
+    # the largest rises of any u since the start, so that bound − drop is a lower bound.
     drop = 0.0
     n_slots = m
     edge = 0
@@ -162,6 +164,8 @@ def _join(distance, slot_node, total, u, bound, keep, ends, lengths):
         for k in range(j + 1, n_slots):  # rows that see the new node
             value = distance[j, k] + drop - u[j]
             bound[k] = value if value < bound[k] else bound[k]
+        # When a quarter of the slots is empty the rest moves together: rows get shorter, and all
+        # moves together cost O(m²).
         if n_slots > 32 and 4 * left < 3 * n_slots:
             n_slots = _compact(distance, total, u, bound, slot_node, keep, n_slots)
     # Two nodes are left, the last new one and another.

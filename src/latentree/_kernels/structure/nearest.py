@@ -17,6 +17,7 @@ _CHUNK = 64
 @kernel()
 def _insert(value, node, x, j):
     """Insert into one list, dropping its last entry."""
+    # The list is sorted by (value, node); a free place holds (inf, −1) and gives way to anything.
     place = value.size - 1
     if x > value[place] or (x == value[place] and j > node[place] >= 0):
         return
@@ -38,7 +39,7 @@ def offer_to_rows(block, rows, columns, label, value, node):
         for start in range(0, block.shape[1], _CHUNK):
             line = block[a, start : start + _CHUNK]
             found = np.int32(0)
-            for b in range(line.size):  # vectorises; nearly always nothing is near enough
+            for b in range(line.size):  # vectorizes; nearly always nothing is near enough
                 found |= np.int32(line[b] <= limit)
             if found:
                 for b in range(line.size):
@@ -98,6 +99,7 @@ def _before(x, a, b, y, c, d):
 
 @kernel()
 def _find(group, v):
+    """The name of v's group: a root of the union-find forest, whose paths are halved."""
     while group[v] != v:
         group[v] = group[group[v]]
         v = group[v]
@@ -117,6 +119,7 @@ def shortest_leaving(label, value, node, cursor, radius, radius_node):
     inside = np.full(m, -1, np.int64)
     weakest = np.full(m, -1, np.int64)
     for i in range(m):
+        # Entries that have come into the own component are passed for good: it only grows.
         while cursor[i] < value.shape[1] and (
             node[i, cursor[i]] >= 0 and label[node[i, cursor[i]]] == label[i]
         ):
@@ -132,6 +135,7 @@ def shortest_leaving(label, value, node, cursor, radius, radius_node):
             value[i, cursor[i]], i, node[i, cursor[i]], value[s, cursor[s]], s, node[s, cursor[s]]
         ):
             inside[c] = i
+    # The shortest listed edge is the shortest of all if no edge that is in no list can precede it.
     certain = np.zeros(m, np.bool_)
     for c in range(m):
         s, w = inside[c], weakest[c]

@@ -22,6 +22,8 @@ def _fold_four(lower, upper, i, k, left, right, out):
 
     Elementwise over j (no reduction), so that the compiler makes SIMD code of the comparisons.
     """
+    # out[i, j] = max(out[i, j], L[i, k] − U[k, j], …) for four k at once: one load and one store
+    # of the result for four differences, and the rows of U serve two rows of the result.
     x0, x1, x2, x3 = lower[i, k], lower[i, k + 1], lower[i, k + 2], lower[i, k + 3]
     y0, y1, y2, y3 = lower[i + 1, k], lower[i + 1, k + 1], lower[i + 1, k + 2], lower[i + 1, k + 3]
     u0 = upper[k, left:right]
@@ -79,6 +81,7 @@ def max_difference(lower, upper):
     out = np.empty((padded, padded))
 
     def fill(part):
+        """Fill a band of pairs of rows."""
         _max_difference_rows(low, high, 2 * part[0], 2 * part[1], out)
 
     threads.run(fill, threads.split(padded // 2, max(2, padded // 64)))

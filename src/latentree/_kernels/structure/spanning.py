@@ -2,7 +2,7 @@
 
 An edge (i, j), i < j, of length d has the key (d + (shift[i] + shift[j]), i, j), compared in that
 order. No two keys are equal, so there is one minimum spanning tree only, however it is found: by
-Prim's algorithm in a dense matrix, or by Borůvka's from lists of near neighbours.
+Prim's algorithm in a dense matrix, or by Borůvka's from lists of near neighbors.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from latentree._kernels.compiling import kernel
 _SAFE = {"nnan", "ninf", "nsz"}
 _HUGE = 1e300
 _CHUNK = 512
+_SMALL = 4096  # distances for which nothing is compiled
 
 
 def minimum_spanning_tree(distance, shift):
-    """Edges of the tree that minimises the sum of ``distance[i, j] + shift[i] + shift[j]``.
+    """Edges of the tree that minimizes the sum of ``distance[i, j] + shift[i] + shift[j]``.
 
     O(m²) time and O(m) space beside the matrix. ``shift`` breaks ties: it must be ≥ 0, and what
     it adds corresponds to an edge hung on every node, so that additive distances stay additive.
@@ -31,12 +32,14 @@ def minimum_spanning_tree(distance, shift):
     return ends[0], ends[1]
 
 
-@kernel(fastmath=_SAFE)
+@kernel(fastmath=_SAFE, small=_SMALL)
 def _prim(distance, shift, best, source, lowest, ends_a, ends_b):
     """Fill the ends; ``lowest`` is room for the smallest value in every chunk of nodes."""
     m = best.size
     node = source[0]  # 0, but not a constant, for which helpers would be compiled once more
     best[node] = -1.0
+    # best[j] is the shortest edge from j into the tree so far, source[j] its other end. One pass a
+    # step offers the edges of the node that came in and finds the minimum of every chunk.
     for step in range(m - 1):
         row = distance[node]
         for start in range(0, m, _CHUNK):
@@ -109,13 +112,13 @@ def prim_order(n, ends_a, ends_b):
 
 
 @kernel()
-def _grow(starts, neighbours, edges, ends_a, ends_b, heap, inside, out_a, out_b):
+def _grow(starts, neighbors, edges, ends_a, ends_b, heap, inside, out_a, out_b):
     """Fill ``out``; ``heap`` holds numbers of edges, the smallest on top."""
     node, size = 0, 0
     for step in range(ends_a.size):
         inside[node] = True
         for position in range(starts[node], starts[node + 1]):
-            if not inside[neighbours[position]]:
+            if not inside[neighbors[position]]:
                 size = _push(heap, size, edges[position])
         e = heap[0]
         size = _pop(heap, size)
@@ -127,6 +130,7 @@ def _grow(starts, neighbours, edges, ends_a, ends_b, heap, inside, out_a, out_b)
 
 @kernel()
 def _push(heap, size, item):
+    """Put an item on a binary heap: entry p is at most entries 2·p + 1 and 2·p + 2."""
     place = size
     while place and heap[(place - 1) // 2] > item:
         heap[place] = heap[(place - 1) // 2]
@@ -137,6 +141,7 @@ def _push(heap, size, item):
 
 @kernel()
 def _pop(heap, size):
+    """Take the smallest item off: the last one sinks from the top to where it belongs."""
     size -= 1
     item = heap[size]
     place = 0

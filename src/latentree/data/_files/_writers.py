@@ -14,8 +14,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from latentree._writing import replacing
-from latentree.data._files._tables import STANDARD, chosen_format
+from latentree._disk import replacing
+from latentree.data._files._paths import STANDARD, chosen_format
 from latentree.errors import import_extra
 from latentree.typing import PathLike
 
@@ -29,9 +29,34 @@ _LINES = 10_000
 
 
 def write_table(path: PathLike, names: Sequence[str], data: NDArray[Any]) -> None:
-    """Write named columns in the format of the path's suffix, or to standard output if it is ``-``.
+    r"""Write named columns in the format of the path's suffix.
 
-    The file appears complete or not at all. Missing cells are NaN or None.
+    The file appears complete or not at all.
+
+    Parameters
+    ----------
+    path : path of the file
+        ``.csv``, ``.tsv`` (also packed, ``.csv.gz``), ``.parquet``, ``.arrow``, ``.feather`` or
+        ``.npz``; ``-`` is CSV to standard output.
+    names : sequence of str
+        Of the columns.
+    data : array of shape (n, m)
+        Missing cells are NaN or None.
+
+    Raises
+    ------
+    FileError
+        When the suffix is unknown.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "data.csv"
+    ...     write_table(path, ["a", "b"], np.array([[1.5, 2.0], [np.nan, 3.0]]))
+    ...     path.read_text()
+    'a,b\n1.5,2\n,3\n'
     """
     with table_writer(path, names) as write:
         write(data)
@@ -41,9 +66,33 @@ def write_table(path: PathLike, names: Sequence[str], data: NDArray[Any]) -> Non
 def table_writer(
     path: PathLike, names: Sequence[str], labels: Labels | None = None
 ) -> Iterator[Write]:
-    """Open a table to be written block by block; gives the function that takes the blocks.
+    r"""Open a table to be written block by block.
 
     The file appears complete at the end, or not at all.
+
+    Parameters
+    ----------
+    path, names
+        As for :func:`write_table`.
+    labels : sequence of sequences, optional
+        What every column may hold, so that its type does not depend on the first block.
+
+    Returns
+    -------
+    context manager
+        Gives the function that takes the blocks, arrays of shape (n, m).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "data.csv"
+    ...     with table_writer(path, ["a"]) as write:
+    ...         write(np.array([[1.5]]))
+    ...         write(np.array([[2.5]]))
+    ...     path.read_text()
+    'a\n1.5\n2.5\n'
     """
     opened: Callable[..., AbstractContextManager[Write]] = chosen_format(WRITERS, path)
     if str(path) == STANDARD:
@@ -56,7 +105,21 @@ def table_writer(
 
 
 def check_writable(path: PathLike) -> None:
-    """Raise if :func:`write_table` does not know the suffix: better before the work than after."""
+    """Raise if :func:`write_table` does not know the suffix: better before the work than after.
+
+    Parameters
+    ----------
+    path : path of the file
+
+    Raises
+    ------
+    FileError
+        With the suffixes that are known.
+
+    Examples
+    --------
+    >>> check_writable("data.parquet")
+    """
     chosen_format(WRITERS, path)
 
 

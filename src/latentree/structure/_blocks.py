@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from latentree._kernels.compiling import tiny
 from latentree.distances import Distances, as_distances
 from latentree.errors import DataWarning
 from latentree.structure._spanning import edges_within, spanning_edges
@@ -26,9 +27,12 @@ Progress = Callable[[int, int, str], None]
 EXACT = 1e-9
 """Differences below this share of the largest distance are rounding errors."""
 
+TINY = 24
+"""Up to so many variables kernels run uncompiled: a learner is done within a tenth of a second."""
+
 
 @dataclass(frozen=True)
-class Problem:
+class Block:
     """A block of variables that hang together.
 
     Lengths and distances are on the scale of correlations, −log|r|: what learners know about their
@@ -41,6 +45,8 @@ class Problem:
     """Edges of the minimum spanning tree, one row each."""
     variables: IntArray | None = None
     """Which of all variables these are; None for all of them."""
+    is_private: bool = False
+    """Whether nobody else holds the matrix, so that it may be overwritten."""
 
     @property
     def n_variables(self) -> int:
@@ -63,12 +69,24 @@ class Problem:
         dense = self.distances.dense()
         return dense if self.scale == 1.0 else dense / self.scale
 
+    def spare_matrix(self) -> FloatArray:
+        """Return all distances in an array that may be overwritten: a copy, or the only one.
+
+        If the user gave an array, the checked copy of it is given away. After that only
+        :attr:`tolerance` is still known.
+        """
+        if not self.is_private or not self.distances.is_dense:
+            return self.matrix.copy()
+        assert self.tolerance >= 0.0  # found while the distances are there
+        self.matrix.flags.writeable = True
+        return self.matrix
+
     @property
     def signs(self) -> NDArray[np.int8]:
         """Signs of the dependence of all pairs."""
         return self.distances.signs()
 
-    @property
+    @cached_property
     def tolerance(self) -> float:
         """Lengths up to this are rounding errors."""
         return EXACT * self.distances.longest / self.scale
@@ -78,7 +96,7 @@ class Problem:
         """1/√n, the standard error of a weak correlation; 0 when n is not known."""
         return 0.0 if self.n_samples is None else float(1.0 / np.sqrt(max(self.n_samples, 2.0)))
 
-    def block(self, nodes: IntArray) -> FloatArray:
+    def among(self, nodes: IntArray) -> FloatArray:
         """Return the distances among some variables."""
         if self.distances.is_dense:
             return self.matrix[np.ix_(nodes, nodes)]
@@ -121,46 +139,52 @@ class _KnownPairs:
 
 def learn_by_blocks(
     distances: Any,
-    learn: Callable[[Problem], Tree],
+    learn: Callable[[Block], Tree],
 ) -> Tree:
     """Learn a tree for every block of variables that hang together, and return the forest.
 
     ``learn`` is asked only for blocks of three variables and more.
     """
     checked = as_distances(distances)
-    spanning = spanning_edges(checked)
-    blocks = _blocks(checked, spanning)
-    if len(blocks) > 1:
-        smallest = min(blocks, key=lambda block: block.size)
-        warnings.warn(
-            f"the variables fall apart into {len(blocks)} blocks that look independent of each "
-            f"other (the smallest: {_some_names(checked, smallest)}); each block gets "
-            "a tree of its own",
-            DataWarning,
-            stacklevel=3,
-        )
-        trees = [_learn_block(checked, spanning, block, learn) for block in blocks]
-        return _join_trees(checked, blocks, trees)
-    return _learn_problem(Problem(checked, spanning), learn).renamed(checked.names)
+    with tiny(checked.n_variables <= TINY):
+        return _learn_forest(checked, learn, is_private=checked is not distances)
 
 
-def _learn_block(
-    distances: Distances, spanning: IntArray, block: IntArray, learn: Callable[[Problem], Tree]
+def _learn_forest(distances: Distances, learn: Callable[[Block], Tree], is_private: bool) -> Tree:
+    spanning = spanning_edges(distances)
+    groups = _connected_groups(distances, spanning)
+    if len(groups) == 1:
+        block = Block(distances, spanning, is_private=is_private)
+        return _learn_block(block, learn).renamed(distances.names)
+    smallest = min(groups, key=lambda group: group.size)
+    warnings.warn(
+        f"the variables fall apart into {len(groups)} blocks that look independent of each "
+        f"other (the smallest: {_some_names(distances, smallest)}); each block gets "
+        "a tree of its own",
+        DataWarning,
+        stacklevel=4,
+    )
+    trees = [_learn_group(distances, spanning, group, learn) for group in groups]
+    return _join_trees(distances, groups, trees)
+
+
+def _learn_group(
+    distances: Distances, spanning: IntArray, group: IntArray, learn: Callable[[Block], Tree]
 ) -> Tree:
-    inside = edges_within(spanning, distances, block)
-    return _learn_problem(Problem(distances.subset(block), inside, block), learn)
+    inside = edges_within(spanning, distances, group)
+    return _learn_block(Block(distances.subset(group), inside, group), learn)
 
 
-def _learn_problem(problem: Problem, learn: Callable[[Problem], Tree]) -> Tree:
+def _learn_block(block: Block, learn: Callable[[Block], Tree]) -> Tree:
     """Give the obvious tree of one or two variables; learn the tree of more."""
-    m = problem.n_variables
+    m = block.n_variables
     if m < 3:
-        return Tree([-1, 0][:m], problem.distances.block([0], range(m))[0])
-    tree = learn(problem)
-    return tree if problem.scale == 1.0 else tree.with_lengths(tree.length * problem.scale)
+        return Tree([-1, 0][:m], block.distances.block([0], range(m))[0])
+    tree = learn(block)
+    return tree if block.scale == 1.0 else tree.with_lengths(tree.length * block.scale)
 
 
-def _blocks(distances: Distances, spanning: IntArray) -> list[IntArray]:
+def _connected_groups(distances: Distances, spanning: IntArray) -> list[IntArray]:
     """Cut the spanning tree at pairs that look independent: the variables of each component.
 
     Independent pairs have the longest distances, so that an edge of the spanning tree between
@@ -174,21 +198,21 @@ def _blocks(distances: Distances, spanning: IntArray) -> list[IntArray]:
     return [np.flatnonzero(component == c) for c in range(component.max() + 1)]
 
 
-def _some_names(distances: Distances, block: IntArray) -> str:
-    names = [distances.names[v] for v in block]
+def _some_names(distances: Distances, group: IntArray) -> str:
+    names = [distances.names[v] for v in group]
     return ", ".join(map(repr, names[:3])) + (" …" if len(names) > 3 else "")
 
 
-def _join_trees(distances: Distances, blocks: list[IntArray], trees: list[Tree]) -> Tree:
+def _join_trees(distances: Distances, groups: list[IntArray], trees: list[Tree]) -> Tree:
     """Number the nodes of all trees together: observed ones as given, then all hidden ones."""
     m = distances.n_variables
     parents, lengths = [np.full(m, -1)], [np.zeros(m)]
     n_nodes = m
-    for block, tree in zip(blocks, trees, strict=True):
-        new = np.concatenate([block, n_nodes + np.arange(tree.n_hidden), [-1]])
+    for group, tree in zip(groups, trees, strict=True):
+        new = np.concatenate([group, n_nodes + np.arange(tree.n_hidden), [-1]])
         above = new[tree.parent]
-        parents[0][block] = above[: tree.n_observed]
-        lengths[0][block] = tree.length[: tree.n_observed]
+        parents[0][group] = above[: tree.n_observed]
+        lengths[0][group] = tree.length[: tree.n_observed]
         parents.append(above[tree.n_observed :])
         lengths.append(tree.length[tree.n_observed :])
         n_nodes += tree.n_hidden

@@ -1,4 +1,4 @@
-"""The growing tree of CLGrouping: neighbourhoods are taken out, and put back as small trees.
+"""The growing tree of CLGrouping: neighborhoods are taken out, and put back as small trees.
 
 The tree is a set of linked lists. Slot s is one direction of an edge: it leads to node
 ``target[s]`` at the distance ``length[s]``, slot s ^ 1 leads back, and ``following[s]`` is the next
@@ -20,6 +20,7 @@ def replace_star(i, ends, lengths, free, head, target, length, following, preced
 
     ``free`` is a stack of free pairs of slots whose height is in ``free[0]``.
     """
+    # Take the way back of every edge out of the list of the other end, and free the pair of slots.
     s = head[i] if i >= 0 else -1
     while s >= 0:
         back = s ^ 1
@@ -36,6 +37,7 @@ def replace_star(i, ends, lengths, free, head, target, length, following, preced
         s = following[s]
     if i >= 0:
         head[i] = -1
+    # Each new edge takes a pair of slots, and comes first in the lists of both its ends.
     for e in range(lengths.size):
         slot = free[free[0]]
         free[0] -= 1
@@ -62,7 +64,7 @@ def _search(n_observed, place, stop, head, target, length, following, seen, far,
     reach[0] = 0.0
     size = 1
     while size > 0 and place < stop:
-        best = 0
+        best = 0  # few nodes wait at a time: a scan is as quick as a heap
         for q in range(1, size):
             if reach[q] < reach[best]:
                 best = q
@@ -80,6 +82,8 @@ def _search(n_observed, place, stop, head, target, length, following, seen, far,
             continue
         s = head[v]
         while s >= 0:
+            # `shut` is the way back, so that the search never turns round. When all places are
+            # taken the last one gives way to a nearer node.
             distance = so_far + length[s]
             if s != back and (size < node.size or distance < reach[size - 1]):
                 size += 1 if size < node.size else 0
@@ -95,7 +99,7 @@ def representatives(
     i, n_observed, count, head, target, length, following,
     members, starts, seen, far, node, shut, reach,
 ):  # fmt: skip
-    """Members of the closed neighbourhood of i, and observed nodes that stand for each.
+    """Members of the closed neighborhood of i, and observed nodes that stand for each.
 
     Fills the members (i first), where each one's representatives start, their nodes and their
     distances to the member, and returns the number of members. A hidden member is seen through
@@ -149,6 +153,7 @@ def member_distances(starts, far, block, reach, weight, depth, out):
             near = far[q] if far[q] > 0.0 else 0.0
             weight[q] = math.exp(-2.0 * (near if near < reach else reach))
             total += weight[q]
+            # s = Σ ρ²/(1 − ρ²), and the depth −log R = ½·log(1 + 1/s) below
             rho2 = math.exp(-2.0 * (near if near > 1e-6 else 1e-6))
             signal += rho2 / (1.0 - rho2)
         for q in range(starts[a], starts[a + 1]):
@@ -171,6 +176,8 @@ def contract_local(ends, lengths, n_members, n_nodes, limit):
 
     Members keep apart. Returns the remaining edges with new nodes numbered without gaps.
     """
+    # group: a union-find forest in which the lowest node names a group. Two members, whose
+    # numbers are below n_members, never come into the same group.
     group = np.arange(n_nodes)
     keep = np.ones(ends.shape[0], np.bool_)
     for e in range(ends.shape[0]):

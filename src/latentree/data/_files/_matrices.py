@@ -1,0 +1,88 @@
+"""Matrices of numbers, read as a whole: ``.npz`` of numpy or scipy, and Matrix Market."""
+
+from __future__ import annotations
+
+import gzip
+import zipfile
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentree.data._files._paths import ALL_COLUMNS, Wanted, chosen_format, naming
+from latentree.errors import FileError
+from latentree.typing import PathLike
+
+
+class Matrix(NamedTuple):
+    """An array or a sparse matrix, and the names of its columns if it has any."""
+
+    values: Any
+    names: tuple[str, ...] | None
+
+
+def read_matrix(path: PathLike, wanted: Wanted) -> Matrix:
+    """Read the matrix in a file; without names its columns are called ``x0``, ``x1``, …."""
+    with naming(path):
+        values, names = chosen_format(MATRICES, path)(path)
+        if wanted == ALL_COLUMNS:
+            return Matrix(values, names)
+        own = names or tuple(f"x{j}" for j in range(values.shape[1]))
+        kept = wanted(own)
+        place = {name: j for j, name in enumerate(own)}
+        return Matrix(values[:, [place[name] for name in kept]], tuple(kept))
+
+
+def _read_npz(path: PathLike) -> Matrix:
+    from scipy import sparse
+
+    if Path(path).is_file() and not zipfile.is_zipfile(path):
+        raise FileError("is no .npz file")
+    try:
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            if {"format", "shape"} <= set(arrays.files):
+                return Matrix(sparse.csr_array(sparse.load_npz(path)), None)
+            values = _only_matrix({name: arrays[name] for name in arrays.files})
+            names = arrays["names"] if "names" in arrays.files else None
+    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, AttributeError) as error:
+        if isinstance(error, FileError):
+            raise
+        reason = str(error).partition(". ")[0]
+        raise FileError(f"cannot be read as .npz of plain numbers or strings: {reason}") from None
+    if names is not None and names.shape != (values.shape[1],):
+        raise FileError(f"{names.size} names for {values.shape[1]} columns")
+    return Matrix(values, None if names is None else tuple(map(str, names)))
+
+
+def _only_matrix(arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
+    matrices = {name: array for name, array in arrays.items() if array.ndim == 2}
+    for usual in ("data", "X"):
+        if usual in matrices:
+            return matrices[usual]
+    if len(matrices) != 1:
+        raise FileError(
+            f"holds {len(matrices)} matrices ({', '.join(matrices) or 'none'}): "
+            "call the one to read 'data'"
+        )
+    return next(iter(matrices.values()))
+
+
+def _read_mtx(path: PathLike) -> Matrix:
+    from scipy import io as scipy_io
+    from scipy import sparse
+
+    opened: Any = gzip.open if str(path).lower().endswith(".gz") else open
+    stream: BinaryIO
+    with opened(path, "rb") as stream:
+        if not stream.read(14).lower() == b"%%matrixmarket":
+            raise FileError("is no Matrix Market file: it does not begin with %%MatrixMarket")
+    try:
+        matrix = scipy_io.mmread(path)  # not of the stream: errors in there end the process
+    except (ValueError, OverflowError, StopIteration) as error:
+        raise FileError(f"cannot be read as Matrix Market: {error}") from None
+    return Matrix(sparse.csr_array(matrix) if sparse.issparse(matrix) else matrix, None)
+
+
+MATRICES = {".npz": _read_npz, ".mtx": _read_mtx, ".mtx.gz": _read_mtx}
+"""The suffixes that :func:`read_matrix` knows."""

@@ -1,0 +1,130 @@
+"""Paths of tables: the suffix names the format, and errors name the file.
+
+======================== =====================================================================
+``.csv``, ``.tsv``       text in UTF-8, also packed (``.csv.gz``, ``.tsv.gz``)
+``.parquet``             Apache Parquet
+``.arrow``, ``.feather`` Arrow's own format, with an index at the end or as a stream
+``.npz``                 one matrix of numpy, with ``names`` if there are any; or a sparse matrix
+                         that scipy saved
+``.mtx``                 Matrix Market (read only), also packed (``.mtx.gz``)
+======================== =====================================================================
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from latentree._plain import shown
+from latentree.errors import FileError
+from latentree.typing import PathLike
+
+STANDARD = "-"
+"""The path that stands for standard input and output, as CSV."""
+
+
+def is_path(X: Any) -> bool:
+    """Whether data is given as a path, or as several."""
+    if isinstance(X, str | os.PathLike):
+        return True
+    return isinstance(X, list | tuple) and bool(X) and all(is_path(each) for each in X)
+
+
+def path_name(X: Any) -> str:
+    """Return what messages call a path, or several.
+
+    Parameters
+    ----------
+    X : path, or sequence of paths
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> path_name("-"), path_name(["a.csv", "b.csv", "c.csv"])
+    ('standard input', 'a.csv … c.csv')
+    """
+    if isinstance(X, str | os.PathLike):
+        return "standard input" if str(X) == STANDARD else str(X)
+    return path_name(X[0]) if len(X) == 1 else f"{path_name(X[0])} … {path_name(X[-1])}"
+
+
+def suffix_of(path: PathLike) -> str:
+    """Return the suffix that names the format, in small letters."""
+    if str(path) == STANDARD:
+        return ".csv"
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    return "".join(suffixes[-2:]) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
+
+
+def chosen_format(formats: dict[str, Any], path: PathLike) -> Any:
+    """Return what stands for the suffix of a path, or say which suffixes there are."""
+    suffix = suffix_of(path)
+    if suffix not in formats:
+        raise FileError(
+            f"{path}: the suffix {suffix!r} names no known format of tables: use one of "
+            f"{', '.join(formats)}"
+        )
+    return formats[suffix]
+
+
+@contextlib.contextmanager
+def naming(path: PathLike) -> Iterator[None]:
+    """Turn what goes wrong in reading into an error that names the file."""
+    try:
+        yield
+    except FileError as error:
+        raise FileError(f"{path}: {error}") from error
+    except FileNotFoundError:
+        raise FileError(f"{path}: there is no such file") from None
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise FileError(f"{path}: the packed file is damaged: {error}") from None
+    except (OSError, ValueError, TypeError, LookupError, NotImplementedError, MemoryError) as error:
+        if isinstance(error, MemoryError) and "malloc of size" not in str(error):
+            raise  # of this computer; pyarrow's tells of a size that a damaged file names
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise FileError(f"{path}: cannot be read, or is damaged: {reason}") from None
+
+
+class Wanted(NamedTuple):
+    """Which columns are to be read."""
+
+    columns: Sequence[str] | None = None
+    drop: Sequence[str] = ()
+
+    def __call__(self, names: Sequence[str]) -> list[str]:
+        """Choose among the names of a file's columns, which must differ."""
+        counts = Counter(names)
+        if len(counts) < len(names):
+            twice = next(name for name, count in counts.items() if count > 1)
+            raise FileError(f"the column name {shown(twice)} occurs twice: rename one")
+        for name in (*(self.columns or ()), *self.drop):
+            if name not in counts:
+                raise FileError(f"there is no column {shown(name)}: it has {_listed(names)}")
+        left_out = set(self.drop)
+        chosen = names if self.columns is None else self.columns
+        kept = [name for name in chosen if name not in left_out]
+        if not kept:
+            raise FileError("no column is left")
+        if "" in kept:
+            raise FileError(
+                f"column {list(names).index('') + 1} has no name: drop '' if it numbers the rows, "
+                "or name it"
+            )
+        return kept
+
+
+ALL_COLUMNS = Wanted()
+
+
+def _listed(names: Sequence[str]) -> str:
+    some = ", ".join(map(shown, names[:8]))
+    return some if len(names) <= 8 else f"{some}, … ({len(names)} in all)"

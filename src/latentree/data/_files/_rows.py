@@ -1,0 +1,264 @@
+"""Rows of one or many files as pieces of a fixed number of rows, however they lie in the files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from latentree._plain import shown
+from latentree.data._convert import as_table
+from latentree.data._files._arrow import source_of
+from latentree.data._files._columnar import ArrowReader, ParquetReader
+from latentree.data._files._matrices import MATRICES
+from latentree.data._files._paths import ALL_COLUMNS, Wanted, chosen_format, naming, suffix_of
+from latentree.data._files._text import TextReader
+from latentree.data._parts import part_rows
+from latentree.data._sources import Kind
+from latentree.data._table import Schema, Table
+from latentree.errors import DataError, FileError, import_extra
+from latentree.typing import IntArray
+
+BATCH_CELLS = 1 << 21
+"""Cells of Parquet that are decoded at a time; row groups of up to 8 times as many are, whole."""
+
+BLOCK_BYTES = 1 << 23
+"""Bytes of text that are parsed at a time."""
+
+DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+SUFFIXES = (".parquet", ".arrow", ".feather", *DELIMITERS)
+"""Suffixes of the files that can be read in pieces."""
+
+_NOUNS = {"label": "text", "date": "a date or time"}
+
+Reader = ParquetReader | ArrowReader | TextReader
+"""Knows the kinds of a file's columns and the rows of its segments, and yields these."""
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """The rows of some files, in order; small, so that it can be sent to where they are read."""
+
+    files: tuple[Reader, ...]
+    stamps: tuple[tuple[int, int], ...]
+    """Size and time of every file when it was opened."""
+    kinds: dict[str, Kind]
+    """Of the columns that are read, in the order of the first file."""
+    named: bool = True
+    """Whether the names of the columns come from the files."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self.kinds)
+
+    @property
+    def name(self) -> str:
+        """What messages call the data."""
+        first = self.files[0].path
+        return first if len(self.files) == 1 else f"{first} … {self.files[-1].path}"
+
+    @cached_property
+    def _starts(self) -> IntArray:
+        """First row of every segment of every file, and the number of all rows."""
+        sizes = [size for file in self.files for size in file.n_rows]
+        return np.concatenate([[0], np.cumsum(np.array(sizes, np.int64))])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self._starts[-1])
+
+    def n_pieces(self, size: int) -> int:
+        """Return the number of pieces of so many rows."""
+        return -(-self.n_rows // size)
+
+    def pieces(self, size: int, first: int = 0) -> Iterator[Any]:
+        """Yield pyarrow tables of a fixed number of rows, from the given one on."""
+        pa = import_extra("pyarrow", "cli")
+        held: list[Any] = []
+        room = size
+        for batch in self._batches(first * size):
+            while batch.num_rows >= room:
+                held.append(batch.slice(0, room))
+                yield pa.concat_tables(held, promote_options="permissive")
+                batch, held, room = batch.slice(room), [], size
+            if batch.num_rows:
+                held.append(batch)
+                room -= batch.num_rows
+        if held:
+            yield pa.concat_tables(held, promote_options="permissive")
+
+    def piece(self, size: int, number: int) -> Any:
+        """Return one piece."""
+        return next(self.pieces(size, number))
+
+    def _batches(self, start: int) -> Iterator[Any]:
+        """Yield pyarrow tables of all rows from ``start`` on."""
+        segment = int(np.searchsorted(self._starts, start, side="right")) - 1
+        skip = start - int(self._starts[segment])
+        for file, stamp in zip(self.files, self.stamps, strict=True):
+            if segment >= len(file.n_rows):
+                segment -= len(file.n_rows)
+                continue
+            with naming(file.path):
+                _check_unchanged(file.path, stamp)
+                for batch in file.batches(segment, list(self.names)):
+                    kept = batch.slice(min(skip, batch.num_rows))
+                    skip -= batch.num_rows - kept.num_rows
+                    if kept.num_rows:
+                        yield _plain(kept)
+                _check_unchanged(file.path, stamp)
+            segment = 0
+
+    def tables(self, schema: Schema, first: int = 0) -> Iterator[Table]:
+        """Yield the pieces coded by a schema."""
+        for number, piece in enumerate(self.pieces(part_rows(schema), first), first):
+            yield self._coded(piece, schema, number)
+
+    def table(self, schema: Schema, number: int) -> Table:
+        """Return one piece coded by a schema."""
+        return next(self.tables(schema, number))
+
+    def _coded(self, piece: Any, schema: Schema, number: int) -> Table:
+        try:
+            return as_table(source_of(piece, self.named), schema=schema)
+        except DataError as error:
+            start = number * part_rows(schema)
+            at = f"rows {start:,} to {start + piece.num_rows - 1:,}"
+            raise FileError(f"{self._holding(start)}: {at}: {error}") from error
+
+    def _holding(self, row: int) -> str:
+        """Return the path of the file that holds a row."""
+        for file in self.files:
+            row -= sum(file.n_rows)
+            if row < 0:
+                return file.path
+        return self.name
+
+
+def _plain(batch: Any) -> Any:
+    """Return a table without dictionaries: files and batches number their labels differently."""
+    pa = import_extra("pyarrow", "cli")
+    columns = [
+        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for column in batch.columns
+    ]
+    return pa.table(columns, names=batch.schema.names)
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    found = os.stat(path)
+    return found.st_size, found.st_mtime_ns
+
+
+def _check_unchanged(path: str, stamp: tuple[int, int]) -> None:
+    if stamp != _stamp(path):
+        raise FileError("has changed since it was opened")
+
+
+# Opening ----------------------------------------------------------------------------------------
+
+
+def open_files(
+    X: Any,
+    wanted: Wanted = ALL_COLUMNS,
+    header: bool | None = None,
+    batch_cells: int = BATCH_CELLS,
+    block_bytes: int = BLOCK_BYTES,
+    held_cells: int = 0,
+) -> FileRows:
+    """Find out what files hold, and that they hold the same columns.
+
+    Parameters
+    ----------
+    X : path, folder, or several
+    wanted : Wanted
+        Which columns to read.
+    header : bool, optional
+        Whether the first line of text holds the names of the columns.
+    batch_cells, block_bytes : int
+        How much is decoded at a time. The pieces do not depend on it.
+    held_cells : int
+        Text of not more cells is kept as it was parsed, which takes memory but spares a pass.
+
+    Raises
+    ------
+    FileError
+        With the name of the file that is damaged, lacks a column or has one of another type.
+    """
+    paths = list_files(X)
+    stamps: list[tuple[int, int]] = []
+    files: list[Reader] = []
+    for path in paths:
+        chosen_format(dict.fromkeys((*SUFFIXES, *MATRICES)), path)
+        with naming(path):
+            if suffix_of(path) in MATRICES:
+                raise FileError("a matrix is read by itself, not together with other files")
+            stamps.append(_stamp(path))
+            if stamps[-1][0] == 0:
+                raise FileError("is empty: 0 bytes")
+            suffix = suffix_of(path)
+            if suffix == ".parquet":
+                files.append(ParquetReader.open(path, wanted, batch_cells))
+            elif suffix in DELIMITERS:
+                files.append(
+                    TextReader.open(
+                        path, DELIMITERS[suffix], header, wanted, block_bytes, held_cells
+                    )
+                )
+            else:
+                files.append(ArrowReader.open(path, wanted))
+            held_cells -= sum(files[-1].n_rows) * len(files[-1].kinds)
+    kinds = dict(files[0].kinds)
+    for file in files[1:]:
+        _agree(kinds, files[0], file)
+    named = header is not False or files[0].is_typed
+    rows = FileRows(tuple(files), tuple(stamps), kinds, named)
+    if rows.n_rows == 0:
+        raise FileError(f"{rows.name}: has no rows")
+    return rows
+
+
+def list_files(X: Any) -> list[str]:
+    """Return the files that are meant by a path, a folder or several of them, in order."""
+    if not isinstance(X, str | os.PathLike):
+        return [path for each in X for path in list_files(each)]
+    path = Path(X)
+    if not path.is_dir():
+        return [str(X)]
+    found = sorted(
+        each
+        for each in path.rglob("*")
+        # Names that begin like this are notes that other programs leave (_SUCCESS, .crc).
+        if each.is_file() and not each.name.startswith(("_", ".")) and suffix_of(each) in SUFFIXES
+    )
+    if not found:
+        raise FileError(f"{X}: the folder holds no file of these kinds: {', '.join(SUFFIXES)}")
+    return list(map(str, found))
+
+
+def _agree(kinds: dict[str, Kind], first: Reader, other: Reader) -> None:
+    """Check a file against the first one; note the kinds that only together are certain."""
+    for name in kinds:
+        if name not in other.kinds:
+            raise FileError(f"{other.path}: has no column {shown(name)}, which {first.path} has")
+    for name, theirs in other.kinds.items():
+        if name not in kinds:
+            raise FileError(f"{other.path}: has the column {shown(name)}, which {first.path} lacks")
+        mine = kinds[name]
+        if mine == theirs or theirs == "empty":
+            continue
+        # Text does not say whether 1 is whole or real; files with types do.
+        numbers = {mine, theirs} == {"integer", "real"} and not other.is_typed
+        if not numbers and mine != "empty":
+            raise FileError(
+                f"{other.path}: column {shown(name)} is {_NOUNS.get(theirs, theirs)}, but in "
+                f"{first.path} it is {_NOUNS.get(mine, mine)}: give it one type in all files"
+            )
+        kinds[name] = "real" if numbers else theirs

@@ -1,0 +1,293 @@
+"""Comma-separated text, read block by block.
+
+pyarrow parses the blocks. Its own streaming reader takes the types of the first block for those of
+the file, and its reader of whole files keeps all text until the last type is certain, which is
+several times the size of the table. Here a first pass finds the types and where the rows are; a
+block can then be read by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gzip
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from latentree._plain import shown
+from latentree.data._files._arrow import kind_of
+from latentree.data._files._paths import Wanted
+from latentree.data._sources import Kind
+from latentree.errors import FileError, import_extra
+
+_LONGEST_LINE = 1 << 28
+"""Bytes without the end of a line, or within one pair of quotes, that are read at most."""
+
+_NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?\s*")
+
+
+class Layout(NamedTuple):
+    """What the first lines tell of a file."""
+
+    names: tuple[str, ...]
+    delimiter: str
+    decimal: str
+    n_lines_before: int
+
+
+class _Block(NamedTuple):
+    """Whole lines of a file: where they are, and how many lines there are before them."""
+
+    start: int
+    n_bytes: int
+    n_lines_before: int
+
+
+@dataclass(frozen=True)
+class TextReader:
+    """A file of text: its segments are blocks of lines."""
+
+    path: str
+    kinds: dict[str, Kind]
+    n_rows: tuple[int, ...]
+    layout: Layout
+    types: dict[str, Any]
+    """The pyarrow type of every column."""
+    blocks: tuple[_Block, ...]
+    held: tuple[Any, ...] = field(default=(), repr=False)
+    """The blocks as they were parsed when the types were found, if they are few."""
+    is_typed = False
+
+    @classmethod
+    def open(
+        cls,
+        path: str,
+        delimiter: str,
+        header: bool | None,
+        wanted: Wanted,
+        block_bytes: int,
+        held_cells: int,
+    ) -> TextReader:
+        """Read a file once to find the types of its columns and where its rows are.
+
+        Parameters
+        ----------
+        path : str
+            UTF-8; quoted cells may hold separators and line ends.
+        delimiter : str
+            A comma may turn out to be a semicolon or a tab.
+        header : bool, optional
+            Whether the first line holds names. When left out it must, and may not look like
+            numbers.
+        wanted : Wanted
+            Which columns are read. A column that is text anywhere is text.
+        block_bytes : int
+            Bytes that are parsed at a time; whole lines, so a block can be somewhat longer.
+        held_cells : int
+            What is parsed is kept for the first pass if it is not more than this.
+        """
+        n_rows: list[int] = []
+        listed: list[_Block] = []
+        parts: list[Any] | None = []
+        with _opened(path) as stream:
+            blocks = _blocks(stream, block_bytes)
+            whole = next(blocks, b"")
+            layout, first = _layout(whole, delimiter, header)
+            kept = wanted(layout.names)
+            found: list[set[Any]] = [set() for _ in kept]
+            start, n_lines = len(whole) - len(first), layout.n_lines_before
+            for block in chain([first], blocks):
+                part = _parse(block, layout, kept, {}, n_lines)
+                for types, kind in zip(found, part.schema.types, strict=True):
+                    types.add(kind)
+                listed.append(_Block(start, len(block), n_lines))
+                n_rows.append(part.num_rows)
+                if parts is not None and sum(n_rows) * len(kept) <= held_cells:
+                    parts.append(part)
+                else:
+                    parts = None
+                start += len(block)
+                n_lines += block.count(b"\n")
+        common = dict(zip(kept, map(_common_type, kept, found), strict=True))
+        kinds = {name: kind_of(kind) for name, kind in common.items()}
+        held = () if parts is None else _as_types(parts, common)
+        return cls(path, kinds, tuple(n_rows), layout, common, tuple(listed), held)
+
+    def batches(self, first: int, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield pyarrow tables, from a segment on."""
+        if self.held:
+            yield from (part.select(columns) for part in self.held[first:])
+            return
+        types = {name: self.types[name] for name in columns}
+        with _opened(self.path) as stream:
+            for block in self.blocks[first:]:
+                stream.seek(block.start)
+                data = stream.read(block.n_bytes)
+                yield _parse(data, self.layout, columns, types, block.n_lines_before)
+
+
+def _opened(path: str) -> BinaryIO:
+    if path.lower().endswith(".gz"):
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    return Path(path).open("rb")
+
+
+def _common_type(name: str, kinds: set[Any]) -> Any:
+    pa = import_extra("pyarrow", "cli")
+    if any(pa.types.is_binary(kind) for kind in kinds):
+        raise _not_utf8(f"column {shown(name)} is")
+    kinds = {kind for kind in kinds if not pa.types.is_null(kind)}
+    if len(kinds) < 2:
+        return kinds.pop() if kinds else pa.null()
+    return pa.float64() if kinds == {pa.int64(), pa.float64()} else pa.string()
+
+
+def _as_types(parts: Sequence[Any], types: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return parsed blocks with the types of the whole file, none if the text is needed again."""
+    pa = import_extra("pyarrow", "cli")
+    schema = pa.schema(types.items())
+    for part in parts:
+        for own, common in zip(part.schema.types, schema.types, strict=True):
+            if pa.types.is_string(common) and not (own == common or pa.types.is_null(own)):
+                return ()  # a number may have lost its form: 007
+    return tuple(part.cast(schema, safe=False) for part in parts)
+
+
+def _blocks(stream: BinaryIO, block_bytes: int) -> Iterator[bytes]:
+    """Pieces of whole lines; a line end within quotes ends no line."""
+    rest = b""
+    while chunk := stream.read(block_bytes):
+        data = rest + chunk
+        end = data.rfind(b"\n") + 1
+        # An odd number of quotes before the cut: it lies inside a cell, or quotes are astray.
+        if end and data.count(b'"', 0, end) % 2 == 0:
+            yield data[:end]
+            rest = data[end:]
+        else:
+            rest = data
+        if len(rest) > _LONGEST_LINE:
+            limit = _LONGEST_LINE // 2**20
+            raise FileError(f"has a line of more than {limit} MB: is a quote not closed?")
+    if rest:
+        yield rest
+
+
+def _not_utf8(what: str) -> FileError:
+    return FileError(
+        f"{what} not text in UTF-8: save the file as UTF-8 (spreadsheets call it 'CSV UTF-8'), or "
+        "convert it, for instance with iconv -f latin1 -t utf8"
+    )
+
+
+# The first lines --------------------------------------------------------------------------------
+
+
+def _layout(block: bytes, delimiter: str, header: bool | None) -> tuple[Layout, bytes]:
+    """Find names and separators, and return what follows the names."""
+    if block.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise FileError("is text in UTF-16: save it as UTF-8")
+    if b"\0" in block:
+        raise FileError("holds binary data, not text: is the suffix right?")
+    block = block.removeprefix(b"\xef\xbb\xbf")
+    line, rest = _first_line(block)
+    if not line.strip():
+        raise FileError("is empty")
+    if delimiter == "," and "," not in line:
+        delimiter = next((other for other in ";\t" if other in line), ",")
+    try:
+        cells = next(csv.reader([line], delimiter=delimiter))
+    except csv.Error as error:
+        hint = ": save the file with line feeds as line ends" if "\r" in line else ""
+        raise FileError(f"the first line holds no names ({error}){hint}") from None
+    decimal = "," if delimiter == ";" and _decimal_commas(rest[:10_000]) else "."
+    numbers = [cell for cell in cells if cell and _NUMBER.fullmatch(cell)]
+    if header is None and len(numbers) == len(cells):
+        raise FileError(
+            f"the first line holds numbers ({', '.join(numbers[:3])}{', …' * (len(cells) > 3)}), "
+            "not names: say header=False if it is data, header=True if these are the names"
+        )
+    if header is False:
+        return Layout(tuple(f"x{j}" for j in range(len(cells))), delimiter, decimal, 0), block
+    n_lines = block[: len(block) - len(rest)].count(b"\n")
+    return Layout(tuple(cell.strip() for cell in cells), delimiter, decimal, n_lines), rest
+
+
+def _first_line(block: bytes) -> tuple[str, bytes]:
+    """Split off the first line that is not blank; it may span lines inside quotes."""
+    start = len(block) - len(block.lstrip(b"\r\n"))
+    end = start
+    while True:
+        found = block.find(b"\n", end)
+        end = len(block) if found < 0 else found + 1
+        if found < 0 or block.count(b'"', start, end) % 2 == 0:
+            break
+    try:
+        line = block[start:end].decode()
+    except UnicodeDecodeError as error:
+        raise _not_utf8(f"byte {start + error.start} of the file is") from None
+    return line.rstrip("\r\n"), block[end:]
+
+
+def _decimal_commas(head: bytes) -> bool:
+    return bool(re.search(rb"\d,\d", head)) and not re.search(rb"\d\.\d", head)
+
+
+# Parsing ----------------------------------------------------------------------------------------
+
+
+def _parse(
+    block: bytes, layout: Layout, kept: Sequence[str], types: Mapping[str, Any], n_lines: int
+) -> Any:
+    """Parse a block into a pyarrow table; types that are not given are inferred."""
+    pa, pc = import_extra("pyarrow", "cli"), import_extra("pyarrow.csv", "cli")
+    ragged: list[Any] = []
+
+    def refuse(row: Any) -> str:
+        ragged.append(row)
+        return "error"
+
+    def parse(handler: Any) -> Any:
+        return pc.read_csv(
+            pa.BufferReader(block) if block else io.BytesIO(b"\n"),
+            # In one piece and thread, so that rows have numbers; blocks are short anyway.
+            read_options=pc.ReadOptions(
+                column_names=list(layout.names), use_threads=False, block_size=len(block) + 1
+            ),
+            parse_options=pc.ParseOptions(
+                delimiter=layout.delimiter, newlines_in_values=True, invalid_row_handler=handler
+            ),
+            convert_options=pc.ConvertOptions(
+                include_columns=list(kept),
+                column_types=types,
+                decimal_point=layout.decimal,
+                strings_can_be_null=True,
+            ),
+        )
+
+    try:
+        return parse(None)
+    except pa.ArrowInvalid as error:
+        if not _is_utf8(block):  # handlers of rows cannot take it
+            raise _not_utf8("it is") from None
+        with contextlib.suppress(pa.ArrowInvalid):
+            parse(refuse)
+        for row in ragged:
+            where = "" if row.number is None else f"line {n_lines + row.number}: "
+            raise FileError(
+                f"{where}{row.actual_columns} cells, but there are {row.expected_columns} columns: "
+                f"{shown(row.text)}"
+            ) from None
+        raise FileError(f"cannot be read: {str(error).splitlines()[0]}") from None
+
+
+def _is_utf8(block: bytes) -> bool:
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

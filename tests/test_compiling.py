@@ -1,0 +1,162 @@
+"""Kernels run compiled or as plain Python: by sizes alone, with the same results."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from latentree import simulate, structure
+from latentree._kernels import compiling, threads
+from latentree._kernels.compiling import Kernel, kernel, repeated, tiny
+from latentree.data import as_table
+from latentree.distances import information_distances
+from latentree.inference import Expectation, Layout, compile_patterns
+
+
+@kernel()
+def whole_sum(values):
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+@kernel(small=4)
+def half_sum(values):
+    return 0.5 * whole_sum(values)
+
+
+def ran_compiled(function, *arguments):
+    """Whether a call leads to compiled code."""
+    called = []
+
+    class Spy(Kernel):
+        @property
+        def compiled(self):
+            called.append(self.__name__)
+            return self.py_func
+
+    Spy(function.py_func, False, function._small)(*arguments)
+    return bool(called)
+
+
+def test_sizes_decide_outside_any_context():
+    assert ran_compiled(whole_sum, np.ones(2))
+    assert not ran_compiled(half_sum, np.ones(4))
+    assert ran_compiled(half_sum, np.ones(5))
+
+
+def test_the_innermost_decision_counts_unless_work_is_repeated():
+    with tiny(True):
+        assert not ran_compiled(whole_sum, np.ones(2))
+        assert not ran_compiled(half_sum, np.ones(5))
+        with tiny(False):
+            assert ran_compiled(half_sum, np.ones(2))
+        assert not ran_compiled(whole_sum, np.ones(2))
+    with repeated(), tiny(True):
+        assert ran_compiled(half_sum, np.ones(2))
+
+
+def test_the_way_is_left_after_an_error():
+    with pytest.raises(ValueError, match="stop"), tiny(True):
+        raise ValueError("stop")
+    assert not compiling.is_interpreted()
+
+
+def test_kernels_call_each_other_in_both_whole_sum():
+    values = np.array([1.0, 2.0, 4.0])
+    with tiny(True):
+        assert half_sum(values) == 3.5
+    with tiny(False):
+        assert half_sum(values) == 3.5
+
+
+def test_threads_run_kernels_as_their_caller_does(monkeypatch):
+    monkeypatch.setenv("LATENTREE_NUM_THREADS", "2")
+    with repeated():
+        assert all(threads.run(lambda part: ran_compiled(half_sum, np.ones(part)), [1, 2, 3, 4]))
+    with tiny(True):
+        assert not any(threads.run(lambda _: ran_compiled(whole_sum, np.ones(2)), range(4)))
+
+
+def test_a_division_by_zero_is_infinite_without_a_warning():
+    with tiny(True):
+        assert np.float64(1.0) / np.float64(0.0) == np.inf
+
+
+@pytest.mark.parametrize("method", structure.METHODS)
+@given(m=st.integers(3, 20), seed=st.integers(0, 10**6))
+@settings(max_examples=8, deadline=None)
+def test_learners_find_the_same_tree_in_both_whole_sum(method, m, seed):
+    rng = np.random.default_rng(seed)
+    model = simulate.random_gaussian_model(simulate.random_latent_tree(m, rng), rng)
+    distances = information_distances(model.sample(400, rng))
+    plain = structure.learn_structure(distances, method)
+    with repeated():
+        compiled = structure.learn_structure(distances, method)
+    assert plain.equals(compiled, 1e-8)
+
+
+@given(n_states=st.integers(2, 4), seed=st.integers(0, 10**6), gaps=st.booleans())
+@settings(max_examples=15, deadline=None)
+def test_expected_counts_are_the_same_in_both_whole_sum(n_states, seed, gaps):
+    rng = np.random.default_rng(seed)
+    model = simulate.random_discrete_model(simulate.random_latent_tree(6, rng), n_states, rng)
+    codes = model.sample(40, rng).astype(float)
+    codes[0, 0] = n_states - 1  # so that all states may occur
+    if gaps:
+        codes[rng.random(codes.shape) < 0.2] = np.nan
+    table = as_table(codes, "discrete")
+    states = np.concatenate([table.cardinalities, np.full(model.tree.n_hidden, n_states)])
+    theta = np.random.default_rng(seed).random(Layout(model.tree, states).size)
+    results = []
+    for way in (tiny(True), repeated()):
+        with way:
+            patterns = compile_patterns(model.tree, states, table)
+            results.append(Expectation(patterns).run(patterns.layout.normalised(theta)))
+    assert results[0].log_likelihood == pytest.approx(results[1].log_likelihood, rel=1e-12)
+    np.testing.assert_allclose(results[0].counts, results[1].counts, rtol=1e-9, atol=1e-12)
+
+
+def run_fresh(code, tmp_path):
+    """Run code in a new process that has compiled nothing yet."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_a_small_table_needs_no_compiler(tmp_path):
+    code = """
+import sys
+import numpy as np
+import latentree as lt
+x = np.random.default_rng(0).normal(size=(200, 1)) + np.random.default_rng(1).normal(size=(200, 7))
+for method in ("clrg", "clnj", "rg", "nj", "cl_blind", "chow_liu"):
+    lt.structure.learn_structure(lt.information_distances(x), method)
+print("numba" in sys.modules)
+"""
+    assert run_fresh(code, tmp_path) == "False\n"
+
+
+def test_the_first_compilation_is_announced_once(tmp_path):
+    code = """
+from latentree._kernels import compiling
+compiling.on_first_compile.append(lambda: print("compiling"))
+
+@compiling.kernel()
+def double(x):
+    return 2.0 * x
+
+with compiling.tiny(True):
+    print(double(1.0))
+for value in (1.0, 2):
+    print(double(value))
+"""
+    assert run_fresh(code, tmp_path) == "2.0\ncompiling\n2.0\n4.0\n"
