@@ -103,7 +103,7 @@ def test_wrong_usage_is_one_line_and_2(run, arguments):
         (["--hidden", "2"], "clrg", "reg_clnj, reg_clrg or refined"),
         (["--criterion", "aic"], "reg_clrg", "refined"),
         (["--max-states", "3"], "lcm", "refined"),
-        (["--min-gain", "3"], "bin", "refined"),
+        (["--start", "nj"], "bin", "refined"),
         (["--stepwise"], "bin", "chow_liu, nj, rg, cl_blind, clnj or clrg"),
     ],
 )
