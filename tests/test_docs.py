@@ -18,6 +18,7 @@ import io
 import math
 import pkgutil
 import re
+import runpy
 import shlex
 import tomllib
 from collections.abc import Iterator
@@ -192,6 +193,18 @@ def test_the_architecture_has_the_layers_that_are_checked() -> None:
     shown = [set(re.findall(r"`(\w+)`", row)) for row in rows]
     helpers = {name for name in checked[0] if name.startswith("_")} - {"_kernels"}
     assert shown == [checked[0] - helpers, *checked[1:]]
+
+
+def test_the_tables_of_methods_and_options_are_those_of_the_registry() -> None:
+    make = runpy.run_path(str(DOCS / "make_tables.py"))
+    page = (DOCS / "which-method.md").read_text("utf-8")
+    assert make["between_markers"](page) == f"\n{make['tables']()}\n", (
+        "run python docs/make_tables.py"
+    )
+    names = re.findall(r"^\| `(\w+)` \|", make["tables"](), re.MULTILINE)
+    assert names == [*latentree.methods.METHODS, *latentree.methods.OPTIONS]
+    stale = page.replace("`n_starts`", "`n_start`")
+    assert make["with_tables"](stale) == page
 
 
 def test_pictures_are_small() -> None:

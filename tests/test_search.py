@@ -79,7 +79,7 @@ def test_binary_tree_takes_missing_cells_and_weights():
     assert model.tree.n_observed == 6
 
 
-# Regularised CLGrouping -------------------------------------------------------------------------
+# Regularized CLGrouping -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("subroutine", ["rg", "nj"])

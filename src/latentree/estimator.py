@@ -73,14 +73,19 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     Attributes
     ----------
     tree_ : Tree
+        The tree that was learned.
     model_ : GaussianTreeModel or DiscreteTreeModel
+        The tree with its parameters.
     report_ : FitReport
+        What learning did; a :class:`latentree.search.RefineReport` for ``refined``.
     n_hidden_ : int
+        Number of hidden variables.
     n_features_in_ : int
+        Number of columns.
     feature_names_in_ : array of str
-        Only if the columns have names.
+        Names of the columns, only if they have names.
     statistics_ : Statistics
-        Only after :meth:`partial_fit`.
+        Sums over the rows so far, only after :meth:`partial_fit`.
 
     Examples
     --------
@@ -319,23 +324,67 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     def transform(self, X: Any) -> FloatArray:
         """Infer the hidden variables of each row.
 
-        Gaussian: the posterior mean of each hidden variable. Discrete: the probability of each of
-        its states, one column a state. ``files.write_posteriors`` writes what is too much to be
-        returned.
+        :func:`latentree.inference.write_posteriors` writes what is too much to be returned.
+
+        Parameters
+        ----------
+        X : table, path, dask collection or Parts
+            As in :meth:`fit`; columns are matched to those of the model by name if both have names.
+
+        Returns
+        -------
+        array of shape (n_rows, n_outputs)
+            Gaussian: the posterior mean of each hidden variable. Discrete: the probability of each
+            of its states, one column a state.
         """
         return self._blocks(X, infer_part)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns of :meth:`transform`: ``h1`` or ``h1=0``, ``h1=1``."""
+        """Return the names of the columns of :meth:`transform`.
+
+        Parameters
+        ----------
+        input_features : ignored
+            There for scikit-learn's sake.
+
+        Returns
+        -------
+        array of str
+            ``h1``, or ``h1=0``, ``h1=1``, … for discrete models.
+        """
         check_is_fitted(self)
         return np.array(posterior_names(self.model_), object)
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Log-likelihood of each row."""
+        """Return the log-likelihood of each row.
+
+        Parameters
+        ----------
+        X : table, path, dask collection or Parts
+            As in :meth:`fit`; columns are matched to those of the model by name if both have names.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+        """
         return self._blocks(X, score_part)[:, 0]
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """Mean log-likelihood of the rows."""
+        """Return the mean log-likelihood of the rows.
+
+        Parameters
+        ----------
+        X : table, path, dask collection or Parts
+            As in :meth:`fit`; columns are matched to those of the model by name if both have names.
+        y : ignored
+            There for scikit-learn's sake.
+        sample_weight : array, optional
+            How much each row counts.
+
+        Returns
+        -------
+        float
+        """
         total, weight = self._total(X, sample_weight)
         return total / weight
 
@@ -346,32 +395,97 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         return float(total), float(weight)
 
     def bic(self, X: Any) -> float:
-        """Return −2·LL + κ·log n: lower is better, as elsewhere in scikit-learn."""
+        """Return the Bayesian information criterion, −2·LL + κ·log n.
+
+        Parameters
+        ----------
+        X : table, path, dask collection or Parts
+            As in :meth:`fit`; columns are matched to those of the model by name if both have names.
+
+        Returns
+        -------
+        float
+            Lower is better, as elsewhere in scikit-learn.
+
+        References
+        ----------
+        Schwarz, *Estimating the Dimension of a Model*, Annals of Statistics 6, 1978.
+        """
         total, weight = self._total(X)
         return float(self.model_.n_parameters * np.log(weight) - 2.0 * total)
 
     def aic(self, X: Any) -> float:
-        """Return −2·LL + 2·κ: lower is better."""
+        """Return Akaike's information criterion, −2·LL + 2·κ.
+
+        Parameters
+        ----------
+        X : table, path, dask collection or Parts
+            As in :meth:`fit`; columns are matched to those of the model by name if both have names.
+
+        Returns
+        -------
+        float
+            Lower is better.
+
+        References
+        ----------
+        Akaike, *A New Look at the Statistical Model Identification*, IEEE Transactions on
+        Automatic Control 19, 1974.
+        """
         total, _ = self._total(X)
         return float(2.0 * self.model_.n_parameters - 2.0 * total)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> NDArray[Any]:
-        """Draw new rows."""
+        """Draw new rows from the model.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows.
+        random_state : int, RandomState or Generator, optional
+            Where the randomness comes from.
+
+        Returns
+        -------
+        array of shape (n_samples, n_features_in_)
+            Values of real columns, labels of discrete ones.
+        """
         return np.asarray(self._model().sample(n_samples, _generator(random_state)))
 
     def impute(self, X: Any) -> Any:
-        """Fill in missing cells, and return the same kind of table.
+        """Fill in missing cells.
 
         Real cells get their posterior mean, discrete ones their most probable value.
+
+        Parameters
+        ----------
+        X : table, path, dask collection or Parts
+            As in :meth:`fit`; columns are matched to those of the model by name if both have names.
+
+        Returns
+        -------
+        table
+            Of the same kind as ``X``: a frame, or an array.
         """
         filled = self._blocks(X, impute_part)
         return filled if is_parted(X) else _like(X, filled, self.model_.schema.names)
 
     @available_if(_is_discrete)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, variable: Node) -> FloatArray:
-        """Probabilities of one discrete variable's values, given the other cells of each row.
+        """Predict one discrete variable from the other cells of each row.
 
-        Columns are in the order of ``model_.schema.labels``, or of the states if it is hidden.
+        Parameters
+        ----------
+        X : table, path, dask collection or Parts
+            As in :meth:`fit`; columns are matched to those of the model by name if both have names.
+        variable : str or int
+            Name or number of the variable, observed or hidden.
+
+        Returns
+        -------
+        array of shape (n_rows, n_states)
+            Probabilities of its values, in the order of ``model_.schema.labels``, or of its states
+            if it is hidden.
         """
         table = self._table(X)
         number = node_number(self.tree_, variable)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # the help of the command line reads the registry, and nothin
 class Option:
     """An option of one or more methods.
 
-    Attributes
+    Parameters
     ----------
     type : str
         What it may be, in words.
@@ -40,6 +40,11 @@ class Option:
         A sentence or two without a final stop.
     flag : str
         How the command line calls it; empty if it does not.
+
+    Examples
+    --------
+    >>> OPTIONS["n_starts"].type, OPTIONS["n_starts"].default
+    ('int', 3)
     """
 
     type: str
@@ -119,7 +124,7 @@ _ALL = ("gaussian", "discrete", "symmetric")
 class Method:
     """A way from data to a model.
 
-    Attributes
+    Parameters
     ----------
     name : str
         How users call it.
@@ -135,6 +140,13 @@ class Method:
         Whether it needs nothing but distances for the tree.
     settings : mapping
         What the function is called with besides.
+
+    Examples
+    --------
+    >>> METHODS["clnj"].summary
+    'neighbor joining in the neighborhoods of the Chow-Liu tree'
+    >>> METHODS["refined"].families
+    ('gaussian', 'discrete')
     """
 
     name: str
@@ -146,7 +158,13 @@ class Method:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def function(self) -> Callable[..., Any]:
-        """Import the learner and return it with its settings."""
+        """Import the learner.
+
+        Returns
+        -------
+        callable
+            The learner with its settings.
+        """
         module, name = self.learner.split(":")
         return partial(getattr(importlib.import_module(module), name), **self.settings)
 

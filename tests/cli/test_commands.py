@@ -229,14 +229,14 @@ def test_learn_says_what_a_refinement_did(run, made):
 # Hidden variables -------------------------------------------------------------------------------
 
 
-def test_hidden_variables_speak_for_the_nearest():
+def test_hidden_variables_are_tied_to_the_nearest():
     from latentree import GaussianTreeModel, Tree
 
     # h1 joins h2, h3 and h4, each with two variables; g hangs alone
     parent = [8, 8, 9, 9, 10, 10, -1, -1, 7, 7, 7]
     tree = Tree(parent, n_observed=7, names=list("abcdefg"))
     rho = np.array([0.9, -0.5, 0.8, 0.7, 0.6, 0.5, 0, 0, 0.5, 0.4, 0.9])
-    one, two, three, four = hidden.voices(GaussianTreeModel(tree, rho))
+    one, two, three, four = hidden.hidden_summaries(GaussianTreeModel(tree, rho))
     assert (two.members, two.own) == (("a", "b"), True)
     assert two.strengths == pytest.approx((0.9, 0.5))
     assert (three.members, four.members) == (("c", "d"), ("e", "f"))
@@ -416,7 +416,7 @@ def test_demo_learns_draws_and_says_what_it_found(run, tmp_path, monkeypatch):
 def test_the_sentence_counts_nobody_who_stands_alone():
     dataset = load_holzinger()
     found = [
-        hidden.Voice("h1", ("x1", "x4"), (0.5, 0.5), True),
-        hidden.Voice("h2", ("x5", "x6", "x7"), (0.5, 0.5, 0.5), True),
+        hidden.HiddenSummary("h1", ("x1", "x4"), (0.5, 0.5), True),
+        hidden.HiddenSummary("h2", ("x5", "x6", "x7"), (0.5, 0.5, 0.5), True),
     ]
     assert ": 2 of 9 tests are" in demo.sentence(demo.EXAMPLES[0], dataset, found)

@@ -41,9 +41,7 @@ def test_learn_from_several_files(run, pieces):
     code, out, err = run("learn", pieces / "all.parquet", "--json")
     theirs = json.loads(out)
     assert ours["log_likelihood"] == pytest.approx(theirs["log_likelihood"], rel=1e-9)
-    assert (
-        ours["hidden"][0]["speaks_for"][0]["name"] == theirs["hidden"][0]["speaks_for"][0]["name"]
-    )
+    assert ours["hidden"][0]["tied_to"][0]["name"] == theirs["hidden"][0]["tied_to"][0]["name"]
 
 
 def test_a_folder_and_a_large_file_are_the_same(run, pieces, tmp_path):

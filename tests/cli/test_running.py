@@ -41,27 +41,17 @@ HEAVY = {"numpy", "numba", "pandas", "sklearn", "scipy", "networkx", "pyarrow", 
 def test_help_loads_nothing_heavy(arguments):
     code = (
         "import sys; from latentree.cli import main;"
-        f"main({arguments!r}); print(); print(*{{name.split('.')[0] for name in sys.modules}})"
+        f"main({arguments!r}); print(); print(*sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
-    loaded = set(done.stdout.splitlines()[-1].split())
+    modules = done.stdout.splitlines()[-1].split()
+    loaded = {name.split(".")[0] for name in modules}
     assert "typer" in loaded
     assert not HEAVY & loaded
-
-
-def test_help_is_quick():
-    """Processor time, which a busy machine does not stretch as it does the clock's."""
-    resource = pytest.importorskip("resource")
-    seconds = []
-    for _ in range(5):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = spawn("--help")
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        assert done.returncode == 0
-    assert min(seconds) < 0.5
+    ours = {name.split(".")[1] for name in modules if name.startswith("latentree.")}
+    assert ours <= {"cli", "errors", "methods", "typing"}
 
 
 def test_help_and_version(run):
@@ -123,6 +113,12 @@ def test_options_of_other_methods_are_refused_with_those_that_take_them(
     code, _, err = run("learn", "x.csv", "--method", method, *option)
     assert code == 2
     assert f"{option[0]} is for --method {takers}, and {method} does not take it" in err
+
+
+def test_the_former_name_of_an_option_is_told_by_its_present_one(run):
+    code, _, err = run("learn", "x.csv", "--method", "reg_clrg", "--score", "aic")
+    assert code == 2
+    assert "--criterion is for --method refined" in err
 
 
 def test_nothing_at_all_shows_the_help(run):
@@ -308,7 +304,7 @@ def test_a_reader_that_has_enough_ends_the_writer(made):
     writer.stdout.close()
     assert writer.stderr.read() == ""
     writer.stderr.close()
-    assert writer.wait(30) == 141
+    assert writer.wait(300) == 141
 
 
 def test_an_interrupt_is_clean(tmp_path):
@@ -322,7 +318,7 @@ def test_an_interrupt_is_clean(tmp_path):
     assert "20,000 rows" in process.stderr.readline()  # now it learns
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert out == ""
     assert err == "interrupted\n"
@@ -351,15 +347,14 @@ def test_an_interrupt_while_kernels_are_compiled_waits_for_them(run, made, monke
     def learn(*arguments, **options):
         compiling()
         done.append("compiled")
-        time.sleep(10)
+        time.sleep(30)  # which the interrupt ends
+        done.append("learned")
         return learn_model(*arguments, **options)
 
     monkeypatch.setattr("latentree.cli._learning.learn_model", learn)
-    clock = time.monotonic()
     code, out, err = run("compare", made / "real.csv", "-q", "--methods", "nj,rg")
     assert (code, out, err) == (130, "", "interrupted\n")
     assert done == ["compiled"]
-    assert time.monotonic() - clock < 9
 
 
 def _interrupt_and_go_on():
@@ -423,7 +418,7 @@ def test_a_terminal_without_the_characters(made):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are of Unix")
 @pytest.mark.parametrize("plain", [True, False])
-def test_terminals_get_progress_and_colour_unless_they_refuse(made, plain):
+def test_terminals_get_progress_and_color_unless_they_refuse(made, plain):
     import pty
 
     ours, theirs = pty.openpty()

@@ -202,9 +202,9 @@ def test_latent_class_likelihood_equals_the_mixture_formula():
     tree = simulate.latent_class(7)
     X = (rng.random((400, 7)) < 0.3).astype(int)
     model, report = fit_parameters(tree, X, n_states=5, random_state=1)
-    centre = model.rerooted(7)
-    log_p = np.log(np.stack(centre.tables[:-1]))  # variable, class, value
-    per_class = sum(log_p[j][:, X[:, j]].T for j in range(7)) + np.log(centre.tables[-1])
+    center = model.rerooted(7)
+    log_p = np.log(np.stack(center.tables[:-1]))  # variable, class, value
+    per_class = sum(log_p[j][:, X[:, j]].T for j in range(7)) + np.log(center.tables[-1])
     expected = scipy.special.logsumexp(per_class, axis=1).sum()
     assert report.log_likelihood == pytest.approx(expected, rel=1e-9)
     assert report.n_parameters == 4 + 5 * 7
@@ -230,10 +230,10 @@ def test_gaussian_likelihood_equals_dense_evaluation():
     tree = simulate.random_latent_tree(12, rng)
     X = simulate.random_gaussian_model(tree, rng).sample(300, rng)
     model, report = fit_parameters(tree, X, random_state=0)
-    covariance, centred = model.covariance(), X - model.means
+    covariance, centered = model.covariance(), X - model.means
     dense = -0.5 * (
         300 * (12 * np.log(2 * np.pi) + np.linalg.slogdet(covariance)[1])
-        + np.einsum("ri,ij,rj->", centred, np.linalg.inv(covariance), centred)
+        + np.einsum("ri,ij,rj->", centered, np.linalg.inv(covariance), centered)
     )
     assert report.log_likelihood == pytest.approx(dense, rel=1e-9)
 
@@ -344,7 +344,7 @@ def test_a_fit_goes_on_from_a_model():
     assert later.log_likelihood >= report.log_likelihood
 
 
-def test_prior_pulls_tables_towards_the_middle():
+def test_prior_pulls_tables_toward_the_middle():
     tree = lt.Tree([1, -1])
     X = np.array([[0, 0]] * 9 + [[1, 1]] * 2 + [[1, 0]])
     for rooted in (tree, tree.rerooted(0)):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from latentree.cli import _learning as learning
 from latentree.cli import _outputs as outputs
 from latentree.cli._data import described
-from latentree.cli._hidden import Voice, voices
+from latentree.cli._hidden import HiddenSummary, hidden_summaries
 from latentree.cli._screen import Screen
 from latentree.data import write_table
 from latentree.datasets import Dataset, load_holzinger, load_stocks
@@ -52,10 +52,10 @@ def _run(screen: Screen, example: Example, folder: Path, seed: int) -> None:
     screen.tell(f"{example.name}: {described(table)}")
     result = learning.learn_one(screen, METHOD, table, None, seed)
     assert result.fitted is not None
-    found = voices(result.fitted.model)
+    found = hidden_summaries(result.fitted.model)
     screen.text()
     learning.show_results(screen, [result])
-    learning.show_voices(screen, found, result.fitted.model.tree)
+    learning.show_hidden(screen, found, result.fitted.model.tree)
     screen.prose(f"\n{sentence(example, dataset, found)}\n")
     stem = folder / example.name
     write_table(f"{stem}.csv", dataset.names, dataset.data)
@@ -65,22 +65,22 @@ def _run(screen: Screen, example: Example, folder: Path, seed: int) -> None:
     targets.write(screen, result, table, dict(dataset.groups))
 
 
-def sentence(example: Example, dataset: Dataset, found: Sequence[Voice]) -> str:
-    """Say which known groups the hidden variables speak for, and how well they agree."""
+def sentence(example: Example, dataset: Dataset, found: Sequence[HiddenSummary]) -> str:
+    """Say which known groups the hidden variables are tied to, and how well they agree."""
     parts, together = [], 0
-    for voice in filter(lambda voice: voice.own, found):
-        sizes = Counter(dataset.groups[name] for name in voice.members)
+    for summary in filter(lambda summary: summary.own, found):
+        sizes = Counter(dataset.groups[name] for name in summary.members)
         parts.append(
-            " and ".join(f"{group} ({_members(dataset, voice, group)})" for group in sizes)
+            " and ".join(f"{group} ({_members(dataset, summary, group)})" for group in sizes)
         )
         largest = max(sizes.values())
         together += largest if largest > 1 else 0  # one alone agrees with nobody
     return (
         f"Without being told the {example.groups}, it found {len(found)} hidden variables, which "
-        f"speak for {'; '.join(parts)}: {together} of {len(dataset.names)} {example.variables} "
+        f"are tied to {'; '.join(parts)}: {together} of {len(dataset.names)} {example.variables} "
         f"are with others of their {example.group}."
     )
 
 
-def _members(dataset: Dataset, voice: Voice, group: str) -> str:
-    return ", ".join(name for name in voice.members if dataset.groups[name] == group)
+def _members(dataset: Dataset, summary: HiddenSummary, group: str) -> str:
+    return ", ".join(name for name in summary.members if dataset.groups[name] == group)

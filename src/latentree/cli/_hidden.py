@@ -1,4 +1,4 @@
-"""Which variables each hidden variable speaks for."""
+"""Which observed variables each hidden variable is tied to."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _FROM_AFAR = 3
 _WEAKEST = 1e-300
 
 
-class Voice(NamedTuple):
-    """A hidden variable and the observed ones it speaks for, strongest first.
+class HiddenSummary(NamedTuple):
+    """A hidden variable and the observed ones that it is tied to, strongest first.
 
-    ``own`` says whether they have no hidden variable that is closer; a hidden variable among
-    hidden ones has none of its own, and speaks for the strongest from afar.
+    Members whose nearest hidden variable it is are its own. A hidden variable among hidden ones
+    may have none of its own (``own`` is False); members are then those tied most strongly.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Voice(NamedTuple):
     own: bool
 
 
-def voices(model: Any) -> list[Voice]:
+def hidden_summaries(model: Any) -> list[HiddenSummary]:
     """Return for each hidden variable the observed ones whose nearest hidden variable it is.
 
     The strength of two variables is the product of the strengths of the edges between them.
@@ -44,7 +44,7 @@ def voices(model: Any) -> list[Voice]:
         members = order[nearest[order] == k]
         shown = members if members.size else order[:_FROM_AFAR]
         found.append(
-            Voice(
+            HiddenSummary(
                 tree.names[h],
                 tuple(tree.names[v] for v in shown.tolist()),
                 tuple(strength[k][shown].tolist()),

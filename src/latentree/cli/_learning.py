@@ -11,7 +11,7 @@ import typer
 
 from latentree.cli import _outputs as outputs
 from latentree.cli._data import Choice, connected, facts, open_data, split
-from latentree.cli._hidden import Voice, voices
+from latentree.cli._hidden import HiddenSummary, hidden_summaries
 from latentree.cli._options import method_options
 from latentree.cli._running import first_interrupt_keeps, raise_if_interrupted
 from latentree.cli._screen import Screen
@@ -111,14 +111,14 @@ def learn(
         result = learn_one(screen, method, kept, held_out, seed, **fitting)
     assert result.fitted is not None
     if screen.as_json:
-        found = [_voice_facts(voice) for voice in voices(result.fitted.model)]
+        found = [_hidden_facts(summary) for summary in hidden_summaries(result.fitted.model)]
         files = {kind: path for kind, path in targets._asdict().items() if path is not None}
         about = {"data": facts(paths, table), **result.facts()}
         screen.json({**about, "hidden": found, "files": files})
     else:
         show_results(screen, [result])
         show_changes(screen, result.fitted.report)
-        show_voices(screen, voices(result.fitted.model), result.fitted.model.tree)
+        show_hidden(screen, hidden_summaries(result.fitted.model), result.fitted.model.tree)
     _tell_notes(screen, [result])
     targets.write(screen, result, kept)
 
@@ -281,14 +281,14 @@ def _change_facts(report: FitReport) -> dict[str, Any]:
     return {"score": refined.score, "changes": changes}
 
 
-def show_voices(screen: Screen, found: Sequence[Voice], tree: Tree) -> None:
-    """Print for each hidden variable those that it speaks for."""
+def show_hidden(screen: Screen, found: Sequence[HiddenSummary], tree: Tree) -> None:
+    """Print for each hidden variable those that it is tied to."""
     screen.text()
     if not found:
         screen.text(f"No hidden variable: {_without_hidden(tree)}.")
         return
     screen.table(
-        ["Hidden", "Speaks for (strength)"], [[voice.name, _spoken(voice)] for voice in found]
+        ["Hidden", "Tied to (strength)"], [[summary.name, _members(summary)] for summary in found]
     )
 
 
@@ -305,12 +305,12 @@ def _without_hidden(tree: Tree) -> str:
     return f"{directly}, in {groups:,} groups without dependence between them"
 
 
-def _spoken(voice: Voice) -> str:
-    pairs = zip(voice.members[:_SHOWN], voice.strengths[:_SHOWN], strict=True)
+def _members(summary: HiddenSummary) -> str:
+    pairs = zip(summary.members[:_SHOWN], summary.strengths[:_SHOWN], strict=True)
     # Names do not break in two where a line is full.
     named = ", ".join(f"{_short(name)}\u00a0{strength:.2f}" for name, strength in pairs)
-    more = len(voice.members) - _SHOWN
-    from_afar = "" if voice.own else "between others; from afar "
+    more = len(summary.members) - _SHOWN
+    from_afar = "" if summary.own else "between others; from afar "
     return f"{from_afar}{named}{f' and {more} more' if more > 0 else ''}"
 
 
@@ -318,13 +318,13 @@ def _short(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
 
 
-def _voice_facts(voice: Voice) -> dict[str, Any]:
+def _hidden_facts(summary: HiddenSummary) -> dict[str, Any]:
     return {
-        "name": voice.name,
-        "own": voice.own,
-        "speaks_for": [
+        "name": summary.name,
+        "own": summary.own,
+        "tied_to": [
             {"name": name, "strength": strength}
-            for name, strength in zip(voice.members, voice.strengths, strict=True)
+            for name, strength in zip(summary.members, summary.strengths, strict=True)
         ],
     }
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from latentree.cli import _outputs as outputs
 from latentree.cli._data import connected, facts, open_for
-from latentree.cli._hidden import measured, voices
-from latentree.cli._learning import show_voices
+from latentree.cli._hidden import hidden_summaries, measured
+from latentree.cli._learning import show_hidden
 from latentree.cli._screen import Screen
 from latentree.data import STANDARD, check_writable, write_table
 from latentree.errors import FileError, ModelError
@@ -147,7 +147,7 @@ def _same_file(first: str, second: str) -> bool:
 
 
 def show(screen: Screen, model_path: str, all_nodes: bool) -> None:
-    """Draw the tree in characters, and say what the hidden variables speak for."""
+    """Draw the tree in characters, and list what the hidden variables are tied to."""
     model, report = load(model_path), load_report(model_path)
     tree, what = measured(model)
     if screen.as_json:
@@ -172,4 +172,4 @@ def show(screen: Screen, model_path: str, all_nodes: bool) -> None:
     screen.text(tree.draw(tree.n_nodes if all_nodes else 200))
     if tree.n_edges:
         screen.text(f"\nNumbers are {what} to the node above: 0 if equal, more if weaker.")
-    show_voices(screen, voices(model), tree)
+    show_hidden(screen, hidden_summaries(model), tree)

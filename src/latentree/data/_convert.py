@@ -60,6 +60,14 @@ def as_table(
     Table
         Labels are the values that occur, sorted or in the order that a categorical declares. A
         table passes through unchanged when nothing contradicts it.
+
+    Examples
+    --------
+    >>> table = as_table([[0, 1], [1, 1], [0, 0]], names=["rain", "clouds"])
+    >>> table
+    Table(3 rows × 2 columns, discrete)
+    >>> as_table([["no", "yes"]], schema=as_table([["no", "no"], ["yes", "yes"]]).schema).values
+    array([[0, 1]], dtype=int8)
     """
     if family not in ("auto", *FAMILIES):
         raise DataError(
@@ -131,6 +139,7 @@ def _from_source(source: Source, wanted: str, schema: Schema | None) -> Table:
         return Table(values, schema or Schema.gaussian(source.names))
     if schema is not None:
         return _coded_by(schema, source)
+    # Integers from a short range are coded at once; the symmetric family needs equal labels.
     quick = None if source.matrix is None else coding.code_matrix(source.matrix)
     if quick is not None and (family == "discrete" or len(set(quick[1])) == 1):
         return Table(quick[0], Schema(source.names, family, quick[1]))
@@ -161,7 +170,7 @@ def _coded_by(schema: Schema, source: Source) -> Table:
         return _recoded(quick[0], quick[1], schema)
     codes = []
     for column, labels in zip(source.as_columns(), schema.labels, strict=True):
-        coded = coding.code(column, whole=False)
+        coded = coding.code(column, whole=False)  # labels of the schema decide, not the type
         codes.append(coding.recode(coded, column.name, coding.numbering(labels)))
     return Table(coding.stack(codes, int(schema.cardinalities.max())), schema)
 
@@ -277,6 +286,7 @@ def refuse_many_states(
 
 
 def _warn_of_codes(values: NDArray[np.float64]) -> None:
+    # A single fraction or a wide range is enough: then the values are no codes.
     first = values[0]
     if (np.isfinite(first) & (first != np.rint(first))).any():  # settles the usual case
         return
@@ -342,6 +352,7 @@ def _from_sparse(X: Any, wanted: str, names: Sequence[str] | None, schema: Schem
     if X.ndim != 2 or 0 in X.shape:
         raise DataError(f"the table is empty or has no two dimensions: shape {X.shape}")
     matrix = sparse.csr_array(X)
+    # Stored zeros and repeated entries would be counted as ones.
     if not (matrix.has_canonical_format and matrix.data.all()):
         matrix = matrix.copy()  # the caller's matrix stays as it is
         matrix.sum_duplicates()
@@ -411,7 +422,7 @@ def _check_two_states(schema: Schema) -> None:
 def _recoded(codes: NDArray[Any], labels: Sequence[Labels], schema: Schema) -> Table:
     """Code by the schema's labels instead of each column's own."""
     dtype = coding.smallest_type(int(schema.cardinalities.max()))
-    same = all(map(operator.eq, labels, schema.labels))
+    same = all(map(operator.eq, labels, schema.labels))  # then nothing is written below
     values = codes.astype(dtype, order="C", copy=not same)
     for j, (own, wanted) in enumerate(zip(labels, schema.labels, strict=True)):
         if own != wanted:

@@ -36,10 +36,12 @@ class Parts(WithSchema):
     depends on the columns alone, and sums over the parts are taken in a fixed order, so
     results are the same however the data lies in files, batches, partitions and on workers.
 
-    Attributes
+    Parameters
     ----------
     schema : Schema
+        Names, family and labels of the columns.
     n_rows : int
+        Number of rows of all parts together.
     tables : Pieces of Table
         The parts, in order.
     name : str
@@ -48,6 +50,16 @@ class Parts(WithSchema):
         All rows, if they are in memory as one table.
     rows_a_part : int
         Rows of every part but the last; 0 stands for the usual number, see :func:`part_rows`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentree.data import as_table
+    >>> parts = cut_table(as_table(np.random.default_rng(0).normal(size=(100, 3))), rows=64)
+    >>> parts
+    Parts(100 rows × 3 columns, gaussian, 2 parts)
+    >>> parts.to_table()
+    Table(100 rows × 3 columns, gaussian)
     """
 
     schema: Schema
@@ -115,7 +127,17 @@ class Parts(WithSchema):
         return replace(self, schema=schema, tables=self.tables.paired(_select, items))
 
     def to_table(self) -> Table:
-        """Return all rows as one table, if they fit into memory."""
+        """Return all rows as one table.
+
+        Returns
+        -------
+        Table
+
+        Raises
+        ------
+        latentree.errors.MemoryBudgetError
+            If the rows do not fit into memory.
+        """
         if self.whole is not None:
             return self.whole
         width = 8 if self.schema.family == "gaussian" else 1
@@ -146,7 +168,21 @@ def _with_weights(table: Table, weights: FloatArray) -> Table:
 
 
 def cut_table(table: Table, name: str = "the data", rows: int = 0) -> Parts:
-    """Cut a table that is in memory, into parts of so many rows or the usual number."""
+    """Cut a table that is in memory into parts.
+
+    Parameters
+    ----------
+    table : Table
+        The rows.
+    name : str
+        What messages call the data.
+    rows : int
+        Rows of every part but the last; 0 stands for the usual number, see :func:`part_rows`.
+
+    Returns
+    -------
+    Parts
+    """
     step = rows or part_rows(table.schema)
     starts = range(0, table.n_rows, step)
 

@@ -1,6 +1,6 @@
 """Pieces of work: one function for each, and sums over all of them in a fixed order.
 
-Whoever computes the pieces (this process, or a cluster: see ``parts.cluster``), sums are taken in
+Whoever computes the pieces (this process, or a cluster: see ``_cluster``), sums are taken in
 groups of :data:`GROUP` pieces, then over the groups, always in order: they are the same to the last
 bit whatever the number of workers, retries and bytes that were read at a time.
 """

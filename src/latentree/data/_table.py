@@ -26,9 +26,17 @@ class Schema:
     names : tuple of str
         One name a column.
     family : {"gaussian", "discrete", "symmetric"}
-        How the columns are modelled.
+        How the columns are modeled.
     labels : tuple of tuples
         For every column the label of code 0, 1, …; an empty tuple for real columns.
+
+    Examples
+    --------
+    >>> schema = Schema(("rain", "clouds"), "discrete", (("no", "yes"), ("few", "some", "many")))
+    >>> schema.cardinalities
+    array([2, 3])
+    >>> schema.select([1]).names
+    ('clouds',)
     """
 
     names: tuple[str, ...]
@@ -44,7 +52,17 @@ class Schema:
 
     @classmethod
     def gaussian(cls, names: Iterable[str]) -> Schema:
-        """Real columns."""
+        """Return the schema of real columns.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Names of the columns.
+
+        Returns
+        -------
+        Schema
+        """
         names = tuple(names)
         return cls(names, "gaussian", ((),) * len(names))
 
@@ -55,7 +73,21 @@ class Schema:
         cardinalities: int | Sequence[int] | NDArray[np.integer[Any]],
         family: Family = "discrete",
     ) -> Schema:
-        """Columns whose labels are the codes 0, 1, … themselves."""
+        """Return the schema of columns whose labels are the codes 0, 1, … themselves.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Names of the columns.
+        cardinalities : int or sequence of int
+            Number of states of every column, or of each.
+        family : {"discrete", "symmetric"}
+            How the columns are modeled.
+
+        Returns
+        -------
+        Schema
+        """
         names = tuple(names)
         counts = np.broadcast_to(cardinalities, len(names)).tolist()
         return cls(names, family, tuple(tuple(range(count)) for count in counts))
@@ -66,7 +98,19 @@ class Schema:
         return len(self.names)
 
     def select(self, columns: Iterable[int], names: tuple[str, ...] | None = None) -> Schema:
-        """Return the schema of some columns, in the order given, under other names if given."""
+        """Return the schema of some columns.
+
+        Parameters
+        ----------
+        columns : iterable of int
+            Numbers of the columns, in the order wanted.
+        names : tuple of str, optional
+            New names of these columns; by default they keep theirs.
+
+        Returns
+        -------
+        Schema
+        """
         chosen = [int(column) for column in columns]
         labels = tuple(self.labels[column] for column in chosen)
         return Schema(names or tuple(self.names[c] for c in chosen), self.family, labels)
@@ -167,7 +211,13 @@ class Table(WithSchema):
         return float(self.n_rows if self.weights is None else self.weights.sum())
 
     def weight_array(self) -> NDArray[np.float64]:
-        """Weights of the rows; ones when there are none."""
+        """Return the weights of the rows.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            All 1 when the table has no weights.
+        """
         return np.ones(self.n_rows) if self.weights is None else self.weights
 
     # Missing cells --------------------------------------------------------------------------
@@ -197,7 +247,13 @@ class Table(WithSchema):
         return has
 
     def missing_mask(self) -> NDArray[np.bool_]:
-        """Which cells are missing, as a dense (n, m) array."""
+        """Find the missing cells.
+
+        Returns
+        -------
+        array of bool of shape (n_rows, n_columns)
+            True where a cell is missing; dense even if the values are sparse.
+        """
         if self.is_sparse:
             return np.zeros(self.values.shape, bool)
         gaussian = self.family == "gaussian"
@@ -205,7 +261,18 @@ class Table(WithSchema):
         return mask
 
     def present(self, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which cells of some columns are there, as a dense (n, columns) array."""
+        """Find the present cells of some columns.
+
+        Parameters
+        ----------
+        columns : array of int
+            Numbers of the columns.
+
+        Returns
+        -------
+        array of bool of shape (n_rows, columns.size)
+            True where a cell is present.
+        """
         if self.is_sparse:
             return np.ones((self.n_rows, columns.size), bool)
         cells = self.values[:, columns]
@@ -215,7 +282,18 @@ class Table(WithSchema):
     # Parts ----------------------------------------------------------------------------------
 
     def column(self, j: int) -> NDArray[Any]:
-        """Values or codes of one column, dense."""
+        """Return one column.
+
+        Parameters
+        ----------
+        j : int
+            Number of the column.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            Values or codes, dense.
+        """
         if self.is_sparse:
             dense: NDArray[Any] = self.values[:, [j]].toarray()[:, 0]
             return dense
@@ -223,18 +301,53 @@ class Table(WithSchema):
         return column
 
     def select(self, columns: IntArray, names: tuple[str, ...] | None = None) -> Table:
-        """Return some columns, in the order given, under other names if given."""
+        """Return some columns.
+
+        Parameters
+        ----------
+        columns : array of int
+            Numbers of the columns, in the order wanted.
+        names : tuple of str, optional
+            New names of these columns; by default they keep theirs.
+
+        Returns
+        -------
+        Table
+            With the same rows and weights. The values are not copied if all columns stay in place.
+        """
         in_place = np.array_equal(columns, np.arange(self.n_columns))
         values = self.values if in_place else self.values[:, columns]
         return Table(values, self.schema.select(columns, names), self.weights)
 
     def take(self, rows: IntArray) -> Table:
-        """Return some rows."""
+        """Return some rows.
+
+        Parameters
+        ----------
+        rows : array of int
+            Numbers of the rows, in the order wanted.
+
+        Returns
+        -------
+        Table
+            With the weights of these rows.
+        """
         weights = None if self.weights is None else self.weights[rows]
         return Table(self.values[rows], self.schema, weights)
 
     def rows(self, start: int, stop: int) -> Table:
-        """Rows ``start`` to ``stop`` as a table; a view where the values are dense."""
+        """Return a range of rows.
+
+        Parameters
+        ----------
+        start, stop : int
+            The first row, and the one after the last.
+
+        Returns
+        -------
+        Table
+            A view where the values are dense.
+        """
         weights = None if self.weights is None else self.weights[start:stop]
         return Table(self.values[start:stop], self.schema, weights)
 

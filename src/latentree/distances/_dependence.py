@@ -109,6 +109,7 @@ def dependence(statistics: Statistics, centered: bool = True) -> FloatArray:
 
 
 def _correlations_of_ones(sums: StateCounts) -> FloatArray:
+    """Return (n·n₁₁ − a·b) / √(a·(n − a)·b·(n − b)): a and b ones, of which n₁₁ are common."""
     assert sums.pairs is not None
     r, n, ones = sums.pairs.copy(), sums.total, sums.single[1::2].copy()
     scale = inverse(np.sqrt(np.maximum(ones * (n - ones), 0.0)))
@@ -124,13 +125,16 @@ def _agreements(sums: StateCounts, k: int) -> FloatArray:
     m = sums.starts.size - 1
     out = np.empty((m, m))
     for rows, joint in _joint_blocks(sums, k):
-        same, n = np.einsum("ikjk->ij", joint), joint.sum(axis=(1, 3))
+        same, n = np.einsum("ikjk->ij", joint), joint.sum(axis=(1, 3))  # Σ_k J(k, k), Σ J
         out[rows] = agreement(same, n, k)
     return out
 
 
 def agreement(same: FloatArray, n: float | FloatArray, k: int) -> FloatArray:
-    """Return (K·a − 1)/(K − 1) with the share a of rows that agree; 0 without rows."""
+    """Return (K·a − 1)/(K − 1) with the share a of rows that agree; 0 without rows.
+
+    It is 1 − K·θ, since θ = (1 − a)/(K − 1).
+    """
     share = np.divide(same, n, out=np.full_like(same, 1.0 / k), where=np.asarray(n) > 0)
     return np.asarray((k * share - 1.0) / (k - 1.0))
 
@@ -179,6 +183,7 @@ def information(joint: FloatArray, at_rows: IntArray, at_columns: IntArray) -> F
     ``joint`` holds counts of pairs of states laid end to end; the states of each variable start at
     ``at_rows`` and ``at_columns``.
     """
+    # ``reduceat`` sums the states of each variable: row sums, column sums and N of every pair.
     over_columns = np.add.reduceat(joint, at_columns, axis=1)
     over_rows = np.add.reduceat(joint, at_rows, axis=0)
     n = np.add.reduceat(over_columns, at_rows, axis=0)
@@ -186,7 +191,7 @@ def information(joint: FloatArray, at_rows: IntArray, at_columns: IntArray) -> F
     total -= np.add.reduceat(_xlogx(over_columns), at_rows, axis=0)
     total -= np.add.reduceat(_xlogx(over_rows), at_columns, axis=1)
     total += _xlogx(n)
-    return np.maximum(total * inverse(n), 0.0)
+    return np.maximum(total * inverse(n), 0.0)  # rounding can leave independence just below 0
 
 
 def _xlogx(x: FloatArray) -> FloatArray:
@@ -197,7 +202,7 @@ def _xlogx(x: FloatArray) -> FloatArray:
 def mirrored(lower: FloatArray) -> FloatArray:
     """Fill the upper triangle of a matrix from the lower one, in place."""
     m = lower.shape[0]
-    for start, stop in ranges(m, 1024):
+    for start, stop in ranges(m, 1024):  # tiles: a transposed copy of all is slow and large
         lower[:start, start:stop] = lower[start:stop, :start].T
         tile = lower[start:stop, start:stop]
         tile[...] = np.tril(tile) + np.tril(tile, -1).T

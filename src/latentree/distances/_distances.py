@@ -47,11 +47,11 @@ class Distances:
 
     Pairs that look independent are marked: those whose |r| is below the standard error that an
     independent pair would have, 1/√n for correlations. Two of three independent pairs are that
-    weak; so the mark says that a pair tells nothing about the tree, and errs towards not being
+    weak; so the mark says that a pair tells nothing about the tree, and errs toward not being
     set, because weak but real dependence must hold the data together. :meth:`strength_block`
     gives |r| in standard errors for sharper tests.
 
-    Attributes
+    Parameters
     ----------
     names : tuple of str
         Names of the variables.
@@ -60,6 +60,21 @@ class Distances:
         distances.
     family : str or None
         Family of the data, when known.
+    source : matrix or provider of blocks
+        How the distances are held; both ways above supply it.
+
+    References
+    ----------
+    Choi, Tan, Anandkumar and Willsky, *Learning Latent Tree Graphical Models*, JMLR 12, 2011,
+    Section 3.1.
+
+    Examples
+    --------
+    >>> distances = Distances.from_matrix([[0, 1, 2], [1, 0, 3], [2, 3, 0]], ["a", "b", "c"])
+    >>> distances
+    Distances(3 variables, exact, dense)
+    >>> distances.block([1], [0, 2])
+    array([[1., 3.]])
     """
 
     names: tuple[str, ...]
@@ -94,6 +109,10 @@ class Distances:
             Number of rows that the distances were estimated from; None means exact.
         family : str, optional
             Family of the data.
+
+        Returns
+        -------
+        Distances
         """
         d = checked_matrix(matrix)
         m = d.shape[0]
@@ -132,35 +151,107 @@ class Distances:
         return self.n_samples * (self.exponent if self.family == "symmetric" else 1.0)
 
     def block(self, rows: Any, columns: Any) -> FloatArray:
-        """Return distances of ``rows`` × ``columns``: slices or integer arrays; a new array."""
+        """Return the distances of ``rows`` × ``columns``.
+
+        Parameters
+        ----------
+        rows, columns : slice or array of int or bool
+            Which variables.
+
+        Returns
+        -------
+        array of shape (rows, columns)
+            A new array.
+        """
         return self._held.distances(_as_index(rows), _as_index(columns))
 
     def sign_block(self, rows: Any, columns: Any) -> NDArray[np.int8]:
-        """Return signs of the dependence, −1 or +1, of ``rows`` × ``columns``."""
+        """Return the signs of the dependence of ``rows`` × ``columns``.
+
+        Parameters
+        ----------
+        rows, columns : slice or array of int or bool
+            Which variables.
+
+        Returns
+        -------
+        array of int8 of shape (rows, columns)
+            −1 or +1.
+        """
         return self._held.signs(_as_index(rows), _as_index(columns))
 
     def strength_block(self, rows: Any, columns: Any) -> FloatArray:
         """Return |r| of ``rows`` × ``columns`` in standard errors of an independent pair.
 
-        Infinite for distances that came as a matrix, and 0 where such a matrix was infinite.
+        Parameters
+        ----------
+        rows, columns : slice or array of int or bool
+            Which variables.
+
+        Returns
+        -------
+        array of shape (rows, columns)
+            Infinite for distances that came as a matrix, and 0 where such a matrix was infinite.
         """
         return self._held.strengths(_as_index(rows), _as_index(columns))
 
     def independent_block(self, rows: Any, columns: Any) -> NDArray[np.bool_]:
-        """Return which pairs of ``rows`` × ``columns`` look independent."""
+        """Find the pairs of ``rows`` × ``columns`` that look independent.
+
+        Parameters
+        ----------
+        rows, columns : slice or array of int or bool
+            Which variables.
+
+        Returns
+        -------
+        array of bool of shape (rows, columns)
+            True where |r| is below one standard error of an independent pair.
+        """
         weak: NDArray[np.bool_] = self.strength_block(rows, columns) < INDEPENDENT
         return weak
 
     def of_pairs(self, pairs: NDArray[np.int64]) -> FloatArray:
-        """Return the distances of an array of pairs, of shape (p, 2)."""
+        """Return the distances of pairs.
+
+        Parameters
+        ----------
+        pairs : array of int of shape (p, 2)
+            Numbers of the variables of each pair.
+
+        Returns
+        -------
+        array of shape (p,)
+        """
         return self._held.distances_of(pairs[:, 0], pairs[:, 1])
 
     def signs_of_pairs(self, pairs: NDArray[np.int64]) -> NDArray[np.int8]:
-        """Return the signs of the dependence of an array of pairs."""
+        """Return the signs of the dependence of pairs.
+
+        Parameters
+        ----------
+        pairs : array of int of shape (p, 2)
+            Numbers of the variables of each pair.
+
+        Returns
+        -------
+        array of int8 of shape (p,)
+            −1 or +1.
+        """
         return self._held.signs_of(pairs[:, 0], pairs[:, 1])
 
     def independent_pairs(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which of an array of pairs look independent."""
+        """Find the pairs that look independent.
+
+        Parameters
+        ----------
+        pairs : array of int of shape (p, 2)
+            Numbers of the variables of each pair.
+
+        Returns
+        -------
+        array of bool of shape (p,)
+        """
         weak: NDArray[np.bool_] = self._held.strengths_of(pairs[:, 0], pairs[:, 1]) < INDEPENDENT
         return weak
 
@@ -183,22 +274,53 @@ class Distances:
         return self._held.span
 
     def dense(self) -> FloatArray:
-        """Return the whole matrix, read-only; computed once.
+        """Return the whole matrix, which is computed once.
 
-        Raises :class:`latentree.errors.MemoryBudgetError` when it does not fit into memory.
+        Returns
+        -------
+        array of shape (m, m)
+            Read-only.
+
+        Raises
+        ------
+        latentree.errors.MemoryBudgetError
+            If the matrix does not fit into memory.
         """
         return self._whole.matrix
 
     def signs(self) -> NDArray[np.int8]:
-        """Return all signs, read-only."""
+        """Return the signs of the dependence of all pairs.
+
+        Returns
+        -------
+        array of int8 of shape (m, m)
+            −1 or +1, read-only.
+        """
         return self._whole.sign_matrix
 
     def independent(self) -> NDArray[np.bool_]:
-        """Return which of all pairs look independent; never a variable and itself."""
+        """Find, of all pairs, those that look independent.
+
+        Returns
+        -------
+        array of bool of shape (m, m)
+            False on the diagonal.
+        """
         return self.independent_block(slice(None), slice(None))
 
     def subset(self, variables: Any) -> Distances:
-        """Return the distances among some variables, in the order given."""
+        """Return the distances among some variables.
+
+        Parameters
+        ----------
+        variables : slice or array of int or bool
+            Which variables, in the order wanted.
+
+        Returns
+        -------
+        Distances
+            Held as these are: as a matrix or on demand.
+        """
         index = np.arange(self.n_variables)[_as_index(variables)]
         names = tuple(self.names[j] for j in index.tolist())
         return Distances(names, self.n_samples, self.family, self._held.subset(index))

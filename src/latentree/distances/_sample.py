@@ -210,11 +210,12 @@ def information_distances(
     References
     ----------
     Choi, Tan, Anandkumar and Willsky, *Learning Latent Tree Graphical Models*, JMLR 12, 2011,
-    Section 2.4.
+    Sections 3.1 and 6.
 
     Examples
     --------
-    >>>     >>> rng = np.random.default_rng(0)
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
     >>> hidden = rng.standard_normal((1000, 1))
     >>> distances = information_distances(hidden + 0.5 * rng.standard_normal((1000, 3)))
     >>> distances

@@ -29,9 +29,9 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class Statistics(WithSchema):
-    """What learning needs to know of rows; adds up over parts (``+``).
+    """Sufficient statistics of rows, which add up over parts of the rows (``+``).
 
-    Attributes
+    Parameters
     ----------
     schema : Schema
         Names, family and labels of the columns.
@@ -103,7 +103,20 @@ class Statistics(WithSchema):
         )
 
     def select(self, columns: IntArray, names: tuple[str, ...] | None = None) -> Statistics:
-        """Return the statistics of some columns, under other names if given."""
+        """Return the statistics of some columns.
+
+        Parameters
+        ----------
+        columns : array of int
+            Numbers of the columns, in the order wanted.
+        names : tuple of str, optional
+            New names of these columns; by default they keep theirs.
+
+        Returns
+        -------
+        Statistics
+            Without distinct rows.
+        """
         schema = self.schema.select(columns, names)
         return replace(self, schema=schema, sums=self.sums.select(columns), rows=None)
 
@@ -126,7 +139,12 @@ class Statistics(WithSchema):
         return rounding(self.n_rows)
 
     def column_weights(self) -> FloatArray:
-        """Weight of the rows in which each column is present."""
+        """Return the weight of the rows in which each column is present.
+
+        Returns
+        -------
+        array of shape (n_columns,)
+        """
         return self.sums.column_weights()
 
     @cached_property
@@ -162,7 +180,19 @@ class Statistics(WithSchema):
         return float((weights.sum() - np.trace(weights)) / _n_pairs(self.n_columns))
 
     def require_learnable(self, min_rows: int = 2) -> None:
-        """Raise an error when nothing can be learned from the rows, or from some column."""
+        """Raise an error when nothing can be learned from the rows, or from some column.
+
+        Parameters
+        ----------
+        min_rows : int
+            Fewest rows to learn from.
+
+        Raises
+        ------
+        latentree.errors.DataError
+            If there are fewer rows, their weights sum to less, or a column is empty, constant or
+            too large to be summed.
+        """
         if self.n_counted < min_rows:
             of = "" if self.n_counted == self.n_rows else " with positive weight"
             raise DataError(
@@ -211,7 +241,7 @@ def _check_same(mine: Schema, wanted: Schema) -> None:
 class Plan:
     """What every part must do alike.
 
-    Attributes
+    Parameters
     ----------
     units : Units or None
         In which real columns are summed.
@@ -239,6 +269,12 @@ def plan_of(table: Table, pairs: bool = True) -> Plan:
     Returns
     -------
     Plan
+
+    Examples
+    --------
+    >>> from latentree import as_table
+    >>> plan_of(as_table([[0.5, 1.5], [1.5, 0.5]])).units.shift
+    array([1., 1.])
     """
     if table.family == "gaussian":
         return Plan(Units.of(table), False, pairs)
@@ -259,6 +295,15 @@ def part_statistics(table: Table, plan: Plan) -> Statistics:
     -------
     Statistics
         Of different parts they add up.
+
+    Examples
+    --------
+    >>> from latentree import as_table
+    >>> first = as_table([[0, 1], [1, 1], [0, 0]])
+    >>> second = as_table([[1, 0]], schema=first.schema)
+    >>> plan = plan_of(first)
+    >>> part_statistics(first, plan) + part_statistics(second, plan)
+    Statistics(4 rows × 2 columns, discrete)
     """
     weights = table.weights
     n_counted = table.n_rows if weights is None else int(np.count_nonzero(weights))
@@ -282,6 +327,12 @@ def gather(parts: Parts, pairs: bool | None = None) -> Statistics:
     Returns
     -------
     Statistics
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> gather(lt.as_parts([[0, 1], [1, 1], [0, 0]]))
+    Statistics(3 rows × 2 columns, discrete)
     """
     if pairs is None:
         pairs = memory.fits(pair_bytes(parts.schema), DENSE_SHARE)

@@ -55,6 +55,8 @@ class Units:
                 n = np.maximum(present.sum(axis=0), 1)
                 shift = np.where(present, x / n, 0.0).sum(axis=0)
             spread = np.maximum(high - shift, shift - low)
+        # |z| ≤ 1 on these rows. A spread within rounding of the mean is that of a constant column:
+        # its magnitude is the unit then, so that z stays within rounding of 0.
         usual = (spread > 4 * _EPS * np.abs(shift)) & np.isfinite(spread)
         return cls(shift, 1.0 / np.where(usual, spread, np.maximum(np.abs(shift), 1.0)))
 
@@ -108,7 +110,7 @@ class RealSums:
             if np.isnan(first).any():
                 return cls._with_gaps(z, table, units, pairs, low, high)
             if w is not None:
-                z *= np.sqrt(w)[:, None]
+                z *= np.sqrt(w)[:, None]  # (√w·z)ᵀ(√w·z) = Σ w·z·zᵀ
             if not pairs:
                 squares = np.einsum("ij,ij->j", z, z)
                 return cls(units, table.total_weight, first, squares, None, low, high)
@@ -134,6 +136,7 @@ class RealSums:
         w = table.weight_array()
         if not pairs:
             return cls(units, w @ present, w @ z, w @ (z * z), None, low, high)
+        # With p_rj = 1 where cell (r, j) is present: Σ w·p_i·p_j, Σ w·z_i·p_j, Σ w·z_i²·p_j.
         there = present.astype(np.float64)
         weighted, wz = there * w[:, None], z * w[:, None]
         first, squares = wz.T @ there, (wz * z).T @ there
@@ -178,6 +181,7 @@ class RealSums:
             return replace(self, units=units)
         a = units.scale / self.units.scale
         b = (self.units.shift - units.shift) * units.scale
+        # Σ w·z' = a·Σ w·z + b·Σ w, and Σ w·z'² = a²·Σ w·z² + 2ab·Σ w·z + b²·Σ w.
         u, v = (a[:, None], b[:, None]) if self.first.ndim == 2 else (a, b)
         return RealSums(
             units,
@@ -194,14 +198,14 @@ class RealSums:
         if self.products is None:
             return None
         by_row = self.first[:, None] if self.complete else self.first
-        crossed = (a[:, None] * by_row) * b
+        crossed = (a[:, None] * by_row) * b  # a_i·b_j·Σ w·z_i; its transpose is the other one
         return np.outer(a, a) * self.products + crossed + crossed.T + np.outer(b, b) * self.weight
 
     def select(self, columns: IntArray) -> RealSums:
         """Return the sums of some columns; the products become a whole matrix."""
         pair = np.ix_(columns, columns)
         products = self.products
-        if products is not None:
+        if products is not None:  # a pair stands at (larger, smaller): the lower triangle
             high, low = np.maximum.outer(columns, columns), np.minimum.outer(columns, columns)
             products = products[high, low]
         wide = self.first.ndim == 2
@@ -238,6 +242,7 @@ class RealSums:
 
     def is_constant(self) -> BoolArray:
         """Whether each column has one value only, but for rounding."""
+        # A few units in the last place of x, times scale: |x|·scale ≤ |z| + |shift|·scale.
         shift = np.abs(self.units.shift * self.units.scale)
         noise = 4 * _EPS * (np.maximum(np.abs(self.low), np.abs(self.high)) + shift)
         return np.asarray(self.high - self.low <= noise)
@@ -359,7 +364,7 @@ class StateCounts:
         single = np.empty(int(starts[-1]))
         found = cls(single, starts, total, gaps, counts, all_held)
         single[found.held] = np.diagonal(counts)
-        if not all_held:
+        if not all_held:  # the first state has the rows that no other state has
             single[starts[:-1]] = total - _grouped(single[found.held], widths - 1, axis=0)
         return found
 
@@ -563,7 +568,7 @@ class DistinctRows:
         cls, codes: AnyArray, weights: FloatArray | None, most: float, columns: IntArray
     ) -> DistinctRows:
         ids, places = number_rows(codes, columns, int(min(most, len(codes))))
-        if ids.size < len(codes):
+        if ids.size < len(codes):  # there are more than ``most``: nothing was numbered
             return cls(None, None)
         sums = np.bincount(ids, weights, minlength=places.size)
         return cls(codes[np.ix_(places, columns)], np.asarray(sums, np.float64))
@@ -589,6 +594,7 @@ def has_few_distinct_rows(table: Table) -> bool:
 
 def _by_their_ones(values: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first of the rows with the same ones, and for each row which of these it is."""
+    # Indices are sorted and without repetition, so that equal rows have equal bytes.
     ends, columns = values.indptr, values.indices
     number: dict[bytes, int] = {}
     inverse = np.empty(len(ends) - 1, np.int64)

@@ -39,12 +39,14 @@ class DiscreteProblem:
         self.layout = Layout(cheapest_rooting(tree, entropies), n_states)
         self.counts = PartedCounts(Skeleton.of(self.layout, entropies), sample.rows)
         self.n_parts = sample.rows.n_parts
+        # BDeu: each table shares the weight out to its K_parent·K cells (K cells at the root).
         cells = self.layout.parent_states * n_states
         self.prior = np.repeat(max(prior_weight, FLOOR) / cells, cells)
 
     def step(self, point: FloatArray) -> Step:
         """Expected counts under the tables, and the tables they give."""
         log_likelihood, counts = self.counts.run(point)
+        # The mode of LL(θ) + Σ prior·log θ, which is the log-posterior but for a constant.
         following = self._maximize(counts + self.prior)
         return Step(log_likelihood, log_likelihood + float(self.prior @ np.log(point)), following)
 
@@ -54,7 +56,7 @@ class DiscreteProblem:
         Both count all rows, and so does the prior.
         """
         found = self.counts.of_some(numbers, point).counts
-        own = self.layout.joint(point)
+        own = self.layout.joint(point)  # expected counts of a single row
         root = int(self.layout.tree.roots[0])
         weight = found[self.layout.starts[root] : self.layout.starts[root + 1]].sum()
         blend = (1.0 - share) * own + (share / weight) * found
@@ -64,7 +66,7 @@ class DiscreteProblem:
         return self.layout.normalised(counts)
 
     def admissible(self, point: FloatArray, near: FloatArray) -> FloatArray:
-        """Keep every probability above a tenth of its neighbour's, and every row's sum at 1."""
+        """Keep every probability above a tenth of that at ``near``, and every row's sum at 1."""
         return self.layout.normalised(np.maximum(point, 0.1 * near))
 
     def point(self, model: DiscreteTreeModel) -> FloatArray:
@@ -104,5 +106,6 @@ class SymmetricProblem(DiscreteProblem):
         layout, k = self.layout, int(self.n_states[0])
         total = np.add.reduceat(counts, layout.starts[:-1])
         agree = np.zeros(self.tree.n_nodes)
+        # P(x_child ≠ x_parent) = (K − 1)·θ, so that θ̂ = (share that disagrees) / (K − 1).
         agree[layout.inner] = counts[layout.diagonal].reshape(-1, k).sum(axis=1)
         return layout.symmetric((1.0 - agree / total) / (k - 1))

@@ -54,9 +54,9 @@ class Problem(Protocol):
 
 @dataclass(frozen=True)
 class Budget:
-    """When to stop.
+    """When EM stops.
 
-    Attributes
+    Parameters
     ----------
     tolerance : float
         Converged when an accelerated cycle of three steps gains less than this share of the
@@ -70,6 +70,16 @@ class Budget:
     short_steps : int
         Passes that each start gets before the best one is chosen.
     accelerate : bool
+        Whether steps are accelerated by SQUAREM.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> tree = lt.simulate.latent_class(4)
+    >>> X = lt.simulate.random_gaussian_model(tree, 0).sample(1_000, 1)
+    >>> model, report = lt.fit_parameters(tree, X, budget=Budget(max_steps=3, short_steps=1))
+    >>> report.converged, report.notes
+    (False, ('3 steps came before convergence',))
     """
 
     tolerance: float = 1e-8
@@ -82,14 +92,16 @@ class Budget:
 
 @dataclass(eq=False)
 class Run:
-    """A start on its way up."""
+    """A run of EM from one start."""
 
     point: FloatArray
     trace: list[float] = field(default_factory=list)
+    """Log-likelihood at each accepted point."""
     objective: float = -np.inf
     n_steps: int = 0
     converged: bool = False
     longest_jump: float = 4.0
+    """Largest α of the next jump."""
     calm: int = 0
     """Cycles in a row that gained too little."""
 
@@ -101,7 +113,7 @@ class DriverState:
     runs: list[Run]
     n_steps: int = 0
     final: int = -1
-    """Which run goes on to the end; −1 while all are on their short way."""
+    """Which run goes on to convergence; −1 while all take their short runs."""
 
 
 class StateKeeper(Protocol):
@@ -190,9 +202,9 @@ class Driver:
             self._cycle(run)
             gain = run.objective - before
             limit = self.budget.tolerance * (1.0 + abs(run.objective))
-            # plain steps count one at a time, accelerated cycles as three
+            # The tolerance is that of a cycle of three steps; shorter ones get their share of it.
             run.calm = run.calm + 1 if gain <= limit * (run.n_steps - cycle_start) / 3 else 0
-            if run.calm >= 2:
+            if run.calm >= 2:  # a single small gain may be that of a jump that failed
                 run.converged = True
             if self.keeper is not None:
                 self.keeper.save(self.state)
@@ -205,7 +217,7 @@ class Driver:
             return
         second = self._step(run, first.next_point)
         alpha, jump = _squarem(start, first.next_point, second.next_point, run.longest_jump)
-        if alpha <= 1.0:
+        if alpha <= 1.0:  # α = 1 leads to θ₂ itself, less falls behind it
             return
         third = self._try(run, self.problem.admissible(jump, second.next_point))
         if third is None:
@@ -214,7 +226,7 @@ class Driver:
             run.longest_jump *= 4.0
 
     def _step(self, run: Run, point: FloatArray) -> Step:
-        """Take a step that is sure to go up."""
+        """Take a step of EM, which never lowers the objective."""
         step = self._evaluate(run, point)
         self._accept(run, point, step)
         return step
@@ -235,6 +247,7 @@ class Driver:
         return self.problem.step(point)
 
     def _accept(self, run: Run, point: FloatArray, step: Step) -> None:
+        # The objective is that of the point stepped from: one step behind ``point``.
         run.trace.append(step.log_likelihood)
         run.objective = step.objective
         run.point = step.next_point
@@ -253,7 +266,7 @@ def _squarem(
 ) -> tuple[float, FloatArray]:
     """Extrapolate from three successive points of EM; α ≤ 1 where there is nothing to gain."""
     r = b - a
-    v = (c - b) - r
+    v = (c - b) - r  # 0 where EM moves in a straight line at constant speed
     length = float(np.sqrt(v @ v))
     alpha = min(float(np.sqrt(r @ r)) / length, longest) if length > 0.0 else 1.0
     return alpha, a + 2.0 * alpha * r + alpha * alpha * v

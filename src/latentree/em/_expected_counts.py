@@ -73,8 +73,8 @@ class PartedCounts:
     def _table(self, rows: DistinctRows, columns: IntArray) -> Table:
         """Return the distinct rows of a component as a table, sorted by the first columns.
 
-        The first columns are those below the larger part of the root, so that neighbours in the
-        table have neighbouring patterns there: a pass reads and adds them up in order.
+        The first columns are those below the larger part of the root, so that neighbors in the
+        table have neighboring patterns there: a pass reads and adds them up in order.
         """
         assert rows.codes is not None
         assert rows.weights is not None

@@ -66,6 +66,7 @@ def fit_parameters(
         Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`);
         cells may be missing.
     family : {"auto", "gaussian", "discrete", "symmetric"}
+        How to take the columns of a table; "auto" goes by their types.
     method : {"ml", "stepwise", "distances"}
         Maximum likelihood, by EM where something is hidden or missing; the same, begun by
         stepwise passes over parts of very many rows; or straight from the lengths of the tree, for
@@ -84,6 +85,7 @@ def fit_parameters(
     budget : Budget, optional
         When to stop.
     random_state : int or Generator, optional
+        For random starts.
     progress : callable, optional
         Called with the number of steps so far and the log-likelihood.
     checkpoint : path, optional
@@ -94,6 +96,12 @@ def fit_parameters(
     -------
     Fitted
         ``model, report``. An interrupt (Ctrl-C) returns the best so far, marked as not converged.
+
+    References
+    ----------
+    Dempster, Laird and Rubin, *Maximum Likelihood from Incomplete Data via the EM Algorithm*,
+    JRSS B 39, 1977. Varadhan and Roland, *Simple and Globally Convergent Methods for Accelerating
+    the Convergence of Any EM Algorithm*, Scandinavian Journal of Statistics 35, 2008.
 
     Examples
     --------

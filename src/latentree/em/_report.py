@@ -12,13 +12,14 @@ import numpy as np
 class FitReport:
     """What learning did, step by step.
 
-    Attributes
+    Parameters
     ----------
     method : str
         How the parameters were found: "closed form", "distances" or "em".
     log_likelihood : float
         Of the data under the fitted model, weighted.
     n_parameters : int
+        Number of free parameters of the model, κ.
     n_samples : float
         Sum of the weights of the rows.
     converged : bool
@@ -30,8 +31,17 @@ class FitReport:
     starts : tuple of float
         Log-likelihood of each start after its short run.
     seconds : float
+        Time that learning took.
     notes : tuple of str
-        What deserves a look.
+        What deserves a look, for instance why EM stopped before it converged.
+
+    Examples
+    --------
+    >>> report = FitReport("em", log_likelihood=-100.0, n_parameters=4, n_samples=50.0)
+    >>> round(report.bic_score, 2)
+    -107.82
+    >>> report.aic_score
+    -104.0
     """
 
     method: str
@@ -64,7 +74,14 @@ class FitReport:
         return replace(self, seconds=seconds)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for files and tables."""
+        """Return plain values, for files and tables.
+
+        Returns
+        -------
+        dict
+            Values by their names, the BIC score included; without the log-likelihoods of the
+            steps.
+        """
         return {
             "method": self.method,
             "log_likelihood": self.log_likelihood,

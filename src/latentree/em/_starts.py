@@ -78,7 +78,7 @@ def surrogate_start(problem: DiscreteProblem, rng: np.random.Generator) -> Float
     """Take every hidden node for a noisy copy of its surrogate, the observed node nearest to it.
 
     The table of an edge is then that of the two surrogates in the data, blurred: the dependence
-    has the right direction, and states of neighbours mean the same. Where the numbers of states
+    has the right direction, and states of neighbors mean the same. Where the numbers of states
     differ, states of the surrogate are shared out at random.
     """
     tree, layout = problem.layout.tree, problem.layout

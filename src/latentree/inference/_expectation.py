@@ -45,7 +45,7 @@ class Expectation:
     """Expected counts for one compiled table, with the buffers that the passes need.
 
     The work is cut into parts that do not depend on the number of threads. A pass costs
-    O(Σ patterns × K²) over the slots; see ``_kernels.counts``.
+    O(Σ patterns × K²) over the slots; ``_kernels.inference.counts`` has the formulas.
     """
 
     def __init__(self, patterns: Patterns) -> None:
@@ -53,7 +53,7 @@ class Expectation:
         self._plan, self.patterns = plan, plan.patterns
         self._slots, self._gather = plan.slots, plan.gather
         memory.require(
-            24.0 * plan.n_values,
+            24.0 * plan.n_values,  # three arrays of 8 bytes a value
             f"a pass over {plan.n_values:,} values of patterns",
             "fit a sample of the rows, or a tree over fewer variables",
         )
@@ -101,6 +101,7 @@ class Expectation:
             if part is None:
                 return None
             total += part
+        # The kernels add up R(i)·λ(j)/μ(i); times T[i, j] these are the expected counts.
         return ExpectedCounts(total, counts * theta)
 
     def _up(self, listed: IntArray, theta: FloatArray) -> bool:
@@ -139,7 +140,7 @@ class Expectation:
             self._slots, part.listed, self._gather, theta, self._values, self._shifts,
             self._scaled, self._received, counts,
         )  # fmt: skip
-        return float(total - correction)
+        return float(total - correction)  # Σ w·log of the powers of two that scaled the values
 
     def _prior(
         self, component: Any, theta: FloatArray, counts: FloatArray
@@ -198,6 +199,7 @@ class _Plan:
         component, slots = self.patterns.components[number], self.slots
         root = int(component["root"])
         n_rows = slots["n_patterns"][root]
+        # Blocks of rows pay off for many rows, and only a join has patterns of its own.
         if n_rows < _FEW_ROWS or slots["kind"][root] != JOIN:
             return False
         stack = [root]
@@ -284,6 +286,7 @@ class _Plan:
         subtree = np.where(is_top, np.arange(len(slots)), -1)
         pattern_kernels.spread_down(slots, subtree)
         listed = np.flatnonzero(~slots["by_row"])
+        # No subtree is cut: its slots hand values up and weights down among each other only.
         work = (slots["n_patterns"] * slots["n_states"] ** 2.0)[listed]
         tops = np.flatnonzero(np.bincount(subtree[listed], minlength=len(slots)))
         load = np.bincount(subtree[listed], work, minlength=len(slots))[tops]
@@ -301,6 +304,7 @@ class _Plan:
 
 def _share_out(load: NDArray[Any]) -> IntArray:
     """Put pieces of work into parts of similar size, the largest first."""
+    # The number of parts depends on the work alone, so that sums do not depend on the threads.
     n_parts = int(np.clip(load.sum() / _WORK_PER_PART, 1, _MOST_PARTS))
     part_of = np.empty(load.size, np.int64)
     total = np.zeros(n_parts)
@@ -313,6 +317,7 @@ def _share_out(load: NDArray[Any]) -> IntArray:
 
 def _row_parts(work: list[_Rows], slots: NDArray[Any], n_handed: int) -> list[list[_Rows]]:
     """Cut ranges of rows into parts of similar work, each worth the buffer that it needs."""
+    # A row costs K at a join, and 3·K_parent·K at an edge: upward, downward and for the counts.
     below = slots["n_states"][slots["a"]]
     each = slots["n_states"] * np.where(slots["kind"] == EDGE, 3.0 * below, 1.0)
     costs = [float(each[rows.listed].sum()) for rows in work]
@@ -339,7 +344,7 @@ def _row_parts(work: list[_Rows], slots: NDArray[Any], n_handed: int) -> list[li
 def robust_counts(patterns: Patterns, theta: FloatArray) -> ExpectedCounts:
     """Log-likelihood and expected counts by logarithms: slower, and safe for any table."""
     messages = Messages(patterns, theta)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # 0·(−∞): a row of weight 0 counts for nothing
         terms = np.where(patterns.weights > 0, patterns.weights * messages.log_z, 0.0)
     counts = np.zeros(theta.size)
     log_kernels.expected_counts(

@@ -17,7 +17,7 @@ from latentree.typing import PathLike
 
 
 class Written(NamedTuple):
-    """What was written."""
+    """What was written: number of rows and columns, and a total over all rows."""
 
     n_rows: int
     n_columns: int
@@ -30,12 +30,29 @@ def write_scores(model: Any, X: Any, path: PathLike, *, client: Any = None) -> W
 
     Parameters
     ----------
-    model : model
-    X : data
+    model : GaussianTreeModel or DiscreteTreeModel
+        The model that is asked.
+    X : table, path, dask collection or Parts
         Anything :func:`latentree.as_parts` takes.
     path : path
-        In the format of its suffix; ``-`` is standard output.
+        The file to write, in the format of its suffix; ``-`` is standard output.
     client : dask.distributed.Client, optional
+        The cluster that reads and computes. Without it everything happens in this process.
+
+    Returns
+    -------
+    Written
+        Number of rows and of columns, and the sum of the log-likelihoods.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import latentree as lt
+    >>> model = lt.simulate.random_gaussian_model(lt.simulate.latent_class(4), 0)
+    >>> with TemporaryDirectory() as folder:
+    ...     written = write_scores(model, model.sample(100, 1), f"{folder}/scores.csv")
+    >>> written.n_rows, written.n_columns
+    (100, 1)
     """
     return _write(model, X, path, ["log_likelihood"], score_part, client=client)
 
@@ -43,7 +60,31 @@ def write_scores(model: Any, X: Any, path: PathLike, *, client: Any = None) -> W
 def write_posteriors(model: Any, X: Any, path: PathLike, *, client: Any = None) -> Written:
     """Write the hidden variables of each row: posterior means, or probabilities of the states.
 
-    Parameters as for :func:`write_scores`.
+    Parameters
+    ----------
+    model : GaussianTreeModel or DiscreteTreeModel
+        The model that is asked.
+    X : table, path, dask collection or Parts
+        Anything :func:`latentree.as_parts` takes.
+    path : path
+        The file to write, in the format of its suffix; ``-`` is standard output.
+    client : dask.distributed.Client, optional
+        The cluster that reads and computes. Without it everything happens in this process.
+
+    Returns
+    -------
+    Written
+        Number of rows and of columns.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import latentree as lt
+    >>> model = lt.simulate.random_gaussian_model(lt.simulate.latent_class(4), 0)
+    >>> with TemporaryDirectory() as folder:
+    ...     written = write_posteriors(model, model.sample(100, 1), f"{folder}/hidden.csv")
+    >>> written.n_rows, written.n_columns
+    (100, 1)
     """
     return _write(model, X, path, posterior_names(model), infer_part, client=client)
 
@@ -51,7 +92,33 @@ def write_posteriors(model: Any, X: Any, path: PathLike, *, client: Any = None) 
 def write_imputed(model: Any, X: Any, path: PathLike, *, client: Any = None) -> Written:
     """Write the model's columns with missing cells filled in.
 
-    Parameters as for :func:`write_scores`.
+    Real cells get their posterior mean, discrete ones their most probable value.
+
+    Parameters
+    ----------
+    model : GaussianTreeModel or DiscreteTreeModel
+        The model that is asked.
+    X : table, path, dask collection or Parts
+        Anything :func:`latentree.as_parts` takes.
+    path : path
+        The file to write, in the format of its suffix; ``-`` is standard output.
+    client : dask.distributed.Client, optional
+        The cluster that reads and computes. Without it everything happens in this process.
+
+    Returns
+    -------
+    Written
+        Number of rows and of columns, and how many cells were filled in.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import latentree as lt
+    >>> model = lt.simulate.random_gaussian_model(lt.simulate.latent_class(4), 0)
+    >>> with TemporaryDirectory() as folder:
+    ...     written = write_imputed(model, [[0.5, 0.1, None, 0.3]], f"{folder}/filled.csv")
+    >>> written.total
+    1.0
     """
     schema = model.schema
     labels = None if schema.family == "gaussian" else schema.labels

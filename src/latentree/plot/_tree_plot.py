@@ -37,17 +37,20 @@ MOST_LABELS = 1500
 class TreePlot:
     """What :func:`plot_tree` drew, to be changed or measured.
 
-    Attributes
+    Parameters
     ----------
     ax : matplotlib.axes.Axes
+        Where it was drawn.
     edges, negative_edges : LineCollection
         Edges of positive and of negative correlation.
     observed : list of PathCollection
         The observed nodes, one collection a group.
     hidden : PathCollection
+        The hidden nodes.
     labels : dict
         The text of every labeled node, by its name.
     legend : Legend or None
+        The legend of the groups, if there are any.
 
     Examples
     --------

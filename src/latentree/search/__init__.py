@@ -4,7 +4,7 @@
 :func:`regularized_cl_grouping`     hidden variables enter where they are worth their parameters
 :func:`latent_class`                one hidden variable explains everything; the baseline LCM
 :func:`binary_tree`                 a binary tree joined greedily; the baseline BIN
-:func:`refine`                      local changes of any tree, judged by a penalised likelihood
+:func:`refine`                      local changes of any tree, judged by a penalized likelihood
 :func:`refined`                     a tree from distances, refined
 =================================== ==========================================================
 

@@ -38,6 +38,38 @@ def binary_tree(
     place of the pair. When no pair is worth a hidden variable any more, what is left
     are the roots of a forest. At the end all parameters are fitted together. O(n·m²) for n rows
     and m variables.
+
+    Parameters
+    ----------
+    X : table or Parts
+        Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`).
+    family : {"auto", "gaussian", "discrete", "symmetric"}
+        How to take the columns; "auto" goes by their types.
+    weights : array-like, optional
+        How much each row counts.
+    budget : Budget, optional
+        When EM stops.
+    random_state : int or Generator, optional
+        For random starts.
+    progress : callable, optional
+        Called with the number of steps so far and the log-likelihood.
+
+    Returns
+    -------
+    Fitted
+        ``model, report``.
+
+    References
+    ----------
+    Harmeling and Williams, *Greedy Learning of Binary Latent Trees*, IEEE PAMI 33, 2011.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> truth = lt.simulate.random_gaussian_model(lt.simulate.double_star(6), 0, (0.6, 0.8))
+    >>> model, report = binary_tree(truth.sample(1_000, 1))
+    >>> model.tree
+    Tree(6 observed, 4 hidden, 9 edges)
     """
     clock = time.perf_counter()
     sample = as_sample(X, family, weights)
@@ -144,10 +176,10 @@ class _DiscreteJoining(_Joining):
         joint = self._joints(i, np.array([j]))[0]
         prior, to_i, to_j = _best_pair_model(joint, self.n_samples, self.rng)
         node = self._add(i, j, prior.size)
-        # a missing child says nothing: its code −1 reads the ones at the end
-        says_i = np.vstack([to_i.T, np.ones(prior.size)])[self.codes[:, i]]
-        says_j = np.vstack([to_j.T, np.ones(prior.size)])[self.codes[:, j]]
-        self.codes[:, node] = (prior * says_i * says_j).argmax(axis=1)
+        # P(code | h) by rows; the code −1 of a missing child reads the ones at the end.
+        likelihood_i = np.vstack([to_i.T, np.ones(prior.size)])[self.codes[:, i]]
+        likelihood_j = np.vstack([to_j.T, np.ones(prior.size)])[self.codes[:, j]]
+        self.codes[:, node] = (prior * likelihood_i * likelihood_j).argmax(axis=1)
         self._inform(node, self.active)
 
 
@@ -175,21 +207,24 @@ def _best_pair_model(joint: FloatArray, n: float, rng: np.random.Generator) -> P
 
 def _fit_pair(joint: FloatArray, k: int, rng: np.random.Generator) -> tuple[PairModel, float]:
     """EM for P(a, b) = Σ_h P(h)·P(a | h)·P(b | h), from a hidden copy of both."""
-    blame = _copy_of_both(joint, k, rng)  # P(h | a, b)
+    responsibility = _copy_of_both(joint, k, rng)  # P(h | a, b)
     for _ in range(_PAIR_STEPS):
-        counts = joint[:, :, None] * blame + 1e-12
+        counts = joint[:, :, None] * responsibility + 1e-12
         to_a, to_b = counts.sum(axis=1).T, counts.sum(axis=0).T
         prior = to_a.sum(axis=1)
         to_a, to_b = to_a / prior[:, None], to_b / prior[:, None]
         parts = prior * to_a.T[:, None, :] * to_b.T[None, :, :]
         total = parts.sum(axis=2)
-        blame = parts / total[:, :, None]
+        responsibility = parts / total[:, :, None]
     seen = joint > 0
     return (prior / prior.sum(), to_a, to_b), float((joint[seen] * np.log(total[seen])).sum())
 
 
 def _copy_of_both(joint: FloatArray, k: int, rng: np.random.Generator) -> FloatArray:
-    """Blame half on a noisy copy of a, half on one of b, whose states are matched by lift."""
+    """Return P(h | a, b), half a noisy copy of a and half one of b, with states matched by lift.
+
+    The lift of a pair of states is P(a, b) / (P(a)·P(b)).
+    """
     lift = joint / joint.sum(axis=1, keepdims=True) / joint.sum(axis=0, keepdims=True)
     of_a = np.arange(joint.shape[0]) if joint.shape[0] == k else rng.integers(k, size=len(joint))
     of_b = of_a[lift.argmax(axis=0)]
@@ -220,6 +255,7 @@ class _GaussianJoining(_Joining):
         """Put a hidden node above two others."""
         node = self._add(i, j, 1)
         sign = 1.0 if self.r[i, j] >= 0 else -1.0
+        # h = (x_i ± x_j)/√Var, so that r(h, x) = (r(i, x) ± r(j, x))/√Var.
         both = self.r[i] + sign * self.r[j]
         norm = np.sqrt(both[i] + sign * both[j])
         self.r[node] = self.r[:, node] = both / norm

@@ -46,6 +46,42 @@ def latent_class(
     says it: it grows by one state at a time, each number starting from the best model with one
     state less, whose heaviest states are split in turn, and from one random model. For Gaussian
     data the model has one factor.
+
+    Parameters
+    ----------
+    X : table or Parts
+        Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`).
+    family : {"auto", "gaussian", "discrete", "symmetric"}
+        How to take the columns; "auto" goes by their types.
+    n_states : int, optional
+        Number of classes; by default the one with the highest BIC.
+    max_states : int
+        Most classes to try.
+    weights : array-like, optional
+        How much each row counts.
+    budget : Budget, optional
+        When EM stops.
+    random_state : int or Generator, optional
+        For random starts.
+    progress : callable, optional
+        Called with the number of steps so far and the log-likelihood.
+
+    Returns
+    -------
+    Fitted
+        ``model, report``.
+
+    References
+    ----------
+    Lazarsfeld and Henry, *Latent Structure Analysis*, Houghton Mifflin, 1968.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> truth = lt.simulate.random_discrete_model(lt.simulate.latent_class(6), 2, 0)
+    >>> model, report = latent_class(truth.sample(2_000, 1), random_state=0)
+    >>> int(model.n_states[-1])
+    2
     """
     clock = time.perf_counter()
     sample = as_sample(X, family, weights)

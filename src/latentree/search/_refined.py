@@ -36,14 +36,34 @@ def refined(
 
     Parameters
     ----------
-    X : table
+    X : table or Parts
+        Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`).
+    family : {"auto", "gaussian", "discrete", "symmetric"}
+        How to take the columns; "auto" goes by their types.
     start : str or sequence of str, optional
         The method whose tree is refined; of several methods the best result is kept. By default
         the trees of ``STARTS`` are fitted and the one with the highest likelihood less half of
         BIC's penalty is refined; the others are its rivals where that takes little time (real
         columns without missing cells).
-    family, weights, random_state, **options
+    weights : array-like, optional
+        How much each row counts.
+    random_state : int or Generator, optional
+        For random starts.
+    **options
         As in :func:`refine`.
+
+    Returns
+    -------
+    Fitted
+        ``model, report``, where the report is a :class:`RefineReport`.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> truth = lt.simulate.random_gaussian_model(lt.simulate.double_star(6), 0, (0.6, 0.8))
+    >>> model, report = refined(truth.sample(1_000, 1), start="nj")
+    >>> model.tree.n_hidden
+    2
     """
     sample = as_sample(X, family, weights)
     if start is None:
@@ -84,9 +104,13 @@ def _starts(sample: Sample) -> list[Any]:
         fit_parameters(learn_tree(sample, name), sample, n_starts=1, budget=budget, random_state=0)
         for name in names
     ]
-    return [fit.model for fit in sorted(fits, key=lambda fit: -_promise(fit.report))]
+    return [fit.model for fit in sorted(fits, key=lambda fit: -_half_penalized(fit.report))]
 
 
-def _promise(report: FitReport) -> float:
-    """Return LL less half of BIC's penalty: what is too much is dropped more easily than found."""
+def _half_penalized(report: FitReport) -> float:
+    """Return LL − ¼·κ·log n, half of BIC's penalty, which favors larger starts.
+
+    Refinement drops a hidden variable that is not worth its parameters more easily than it finds
+    one that is missing.
+    """
     return 0.5 * (report.log_likelihood + report.bic_score)

@@ -47,12 +47,40 @@ def regularized_cl_grouping(
 
     Parameters
     ----------
-    X : table
+    X : table or Parts
+        Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`).
     subroutine : {"rg", "nj"}
+        How the tree over a neighborhood is learned: by recursive grouping or neighbor joining.
     n_hidden : int, optional
         Most hidden nodes to add.
-    family, weights, budget, random_state, progress
-        As in :func:`latentree.fit_parameters`.
+    family : {"auto", "gaussian", "discrete", "symmetric"}
+        How to take the columns; "auto" goes by their types.
+    weights : array-like, optional
+        How much each row counts.
+    budget : Budget, optional
+        When EM stops.
+    random_state : int or Generator, optional
+        For random starts.
+    progress : callable, optional
+        Called with the number of steps so far and the log-likelihood.
+
+    Returns
+    -------
+    Fitted
+        ``model, report``.
+
+    References
+    ----------
+    Choi, Tan, Anandkumar and Willsky, *Learning Latent Tree Graphical Models*, JMLR 12, 2011,
+    Section 6.4.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> truth = lt.simulate.random_gaussian_model(lt.simulate.double_star(8), 0, (0.6, 0.8))
+    >>> model, report = regularized_cl_grouping(truth.sample(1_000, 1), n_hidden=2)
+    >>> model.tree.n_hidden <= 2
+    True
     """
     clock = time.perf_counter()
     sample = as_sample(X, family, weights)
