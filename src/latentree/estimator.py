@@ -76,17 +76,15 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         Most hidden variables, for ``reg_clrg`` and ``reg_clnj``; for ``refined`` their number.
     start : str or list of str, optional
         For ``refined``: the method, or several, whose tree is refined. By default the one of
-        ``nj``, ``clnj`` and ``clrg`` with the highest likelihood less half of BIC's penalty; of
-        real columns without missing cells the others are refined too, as its rivals.
+        ``nj``, ``clnj`` and ``clrg`` with the highest extended BIC; of real columns without
+        missing cells all three are refined.
     criterion : {"bic", "ebic", "aic", "cv"} or float
         For ``refined``: the score that is maximised, see :func:`latentree.search.refine`.
     max_states : int, optional
         For ``refined``: most states of a hidden variable; by default free.
-    min_gain : float
-        For ``refined``: least rise of the score that a change must bring.
-    evidence : float
-        For ``refined``: how much the likelihood itself must speak for moving a subtree; more keeps
-        more of the start.
+    caution : float
+        For ``refined``: how much more than chance a subtree's new place must gain; more keeps more
+        of the start, with 0 the score alone decides.
     prior_weight : float
         Weight of a uniform prior on discrete tables, as a number of rows.
     n_starts : int
@@ -139,8 +137,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         start: str | list[str] | None = None,
         criterion: str | float = "bic",
         max_states: int | None = None,
-        min_gain: float = 2.0,
-        evidence: float = 1.0,
+        caution: float = 1.0,
         prior_weight: float = 0.0,
         n_starts: int = 3,
         max_steps: int = 5_000,
@@ -158,8 +155,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         self.start = start
         self.criterion = criterion
         self.max_states = max_states
-        self.min_gain = min_gain
-        self.evidence = evidence
+        self.caution = caution
         self.prior_weight = prior_weight
         self.n_starts = n_starts
         self.max_steps = max_steps
@@ -303,8 +299,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
                 "start": self.start,
                 "score": self.criterion,
                 "max_states": self.max_states,
-                "min_gain": self.min_gain,
-                "evidence": self.evidence,
+                "caution": self.caution,
                 "prior_weight": self.prior_weight,
                 "time_limit": limit,
             }

@@ -159,23 +159,13 @@ def learn(
             "--max-states", min=2, metavar="K", help="refined: most states of a hidden variable."
         ),
     ] = None,
-    min_gain: Annotated[
+    caution: Annotated[
         float | None,
         typer.Option(
-            "--min-gain",
-            min=0.0,
-            metavar="NATS",
-            help="refined: least rise of the score that a change must bring, by default 2.",
-        ),
-    ] = None,
-    evidence: Annotated[
-        float | None,
-        typer.Option(
-            "--evidence",
+            "--caution",
             min=0.0,
             metavar="C",
-            help="refined: what the likelihood must rise by before a subtree is moved, "
-            "in parameters' worth, by default 1.",
+            help="refined: how much more than chance a new place must gain, by default 1.",
         ),
     ] = None,
     time_limit: Annotated[
@@ -230,8 +220,7 @@ def learn(
         start=_names(start),
         score=score,
         max_states=max_states,
-        min_gain=min_gain,
-        evidence=evidence,
+        caution=caution,
         time_limit=time_limit,
         n_hidden=hidden,
     )

@@ -4,7 +4,7 @@
 :func:`regularized_cl_grouping`     hidden variables enter where they are worth their parameters
 :func:`latent_class`                one hidden variable explains everything; the baseline LCM
 :func:`binary_tree`                 a binary tree joined greedily; the baseline BIN
-:func:`refine`                      local changes of any tree, judged by a penalised likelihood
+:func:`refine`                      local changes of any tree, that raise a penalized likelihood
 :func:`refined`                     a tree from distances, refined
 =================================== ==========================================================
 
@@ -14,10 +14,11 @@ Each returns a model and the report of its fit.
 from latentree.search._binary_tree import binary_tree
 from latentree.search._latent_class import latent_class
 from latentree.search._refined import learn_tree, refined
-from latentree.search._refinement import RefineReport, refine
+from latentree.search._refinement import RefineOptions, RefineReport, refine
 from latentree.search._regularized import regularized_cl_grouping
 
 __all__ = [
+    "RefineOptions",
     "RefineReport",
     "binary_tree",
     "latent_class",

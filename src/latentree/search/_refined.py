@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from latentree.data import Parts, Table, as_table
 from latentree.distances import Statistics, gather, information_distances
-from latentree.em import Budget, FitReport, Fitted, condensed, fit_parameters
+from latentree.em import Budget, Fitted, TreeModel, condensed, fit_parameters
 from latentree.errors import ModelError
-from latentree.search._refinement import RefineReport, is_quick, refine
+from latentree.search._refinement import INTERRUPTED, RefineReport, refine
 from latentree.structure import METHODS as BY_DISTANCES
 from latentree.structure import learn_structure, mutual_information_tree
 from latentree.tree import Tree
@@ -36,54 +36,62 @@ def refined(
     ----------
     X : table
     start : str or sequence of str, optional
-        The method whose tree is refined; of several methods the best result is kept. By default
-        the trees of ``STARTS`` are fitted and the one with the highest likelihood less half of
-        BIC's penalty is refined; the others are its rivals where that takes little time (real
-        columns without missing cells).
+        The method whose tree is refined. Of several the result is kept that has the highest score
+        less log m for every inner node (with ``caution=0`` the highest score). By default the trees
+        of ``STARTS`` are refined where that takes little time, on real columns without missing
+        cells; elsewhere only the one of them that is highest by the same rule.
     family, weights, random_state, **options
         As in :func:`refine`.
     """
     table = as_table(X, family, weights=weights)
     if options.get("score") != "cv":  # which holds out rows
         table = condensed(table)
-    if start is None:
-        first, *rivals = _starts(table)
-        rivals = rivals if is_quick(table) else []
-        return refine(first, table, rivals=rivals, random_state=random_state, **options)
-    names = [start] if isinstance(start, str) else list(start)
+    names = (
+        _default_starts(table) if start is None else [start] if isinstance(start, str) else start
+    )
     unknown = [name for name in names if name not in BY_DISTANCES]
     if unknown or not names:
         known = ", ".join(BY_DISTANCES)
         raise ModelError(f"start is {start!r}, but a refinement starts from one of {known}")
+    trees: list[Any] = [learn_tree(table, name) for name in names]
+    is_quick = table.family == "gaussian" and not table.has_missing
+    if start is None and not is_quick:
+        trees = [_best_start(trees, table)]
     if "time_limit" in options:
-        options["time_limit"] /= len(names)
-    trees = [learn_tree(table, name) for name in names]
-    found = [refine(tree, table, random_state=random_state, **options) for tree in trees]
-    return max(found, key=_score)
+        options["time_limit"] /= len(trees)
+    found: list[Fitted] = []
+    for tree in trees:
+        found.append(refine(tree, table, random_state=random_state, **options))
+        if INTERRUPTED in found[-1].report.notes:
+            break
+    is_extended = options.get("caution", 1.0) > 0 and options.get("score") != "ebic"
+    return max(found, key=lambda fit: _score(fit) - is_extended * _structure_cost(fit.model.tree))
+
+
+def _default_starts(table: Table) -> Sequence[str]:
+    """Return methods by name; distances need the same number of states for all variables."""
+    is_uneven = table.family == "discrete" and np.unique(table.cardinalities).size > 1
+    return ("chow_liu",) if is_uneven else STARTS
+
+
+def _best_start(trees: Sequence[Tree], table: Table) -> TreeModel:
+    """Return the tree with the highest extended BIC, fitted."""
+    budget = Budget(max_steps=100)
+    fits = [fit_parameters(t, table, n_starts=1, budget=budget, random_state=0) for t in trees]
+    best = max(fits, key=lambda fit: fit.report.bic_score - _structure_cost(fit.model.tree))
+    model: TreeModel = best.model
+    return model
+
+
+def _structure_cost(tree: Tree) -> float:
+    """Return log m for every inner node, hidden or observed, as in the extended BIC."""
+    degrees = np.bincount(tree.edges.ravel(), minlength=1)
+    return float((degrees > 1).sum() * np.log(tree.n_observed))
 
 
 def _score(fitted: Fitted) -> float:
     assert isinstance(fitted.report, RefineReport)
     return fitted.report.score
-
-
-def _starts(table: Table) -> list[Any]:
-    """Return models of trees from distances, the best under half of BIC's penalty first."""
-    if table.family == "discrete" and np.unique(table.cardinalities).size > 1:
-        names: tuple[str, ...] = ("chow_liu",)  # distances need the same number of states
-    else:
-        names = STARTS
-    budget = Budget(max_steps=100)
-    fits = [
-        fit_parameters(learn_tree(table, name), table, n_starts=1, budget=budget, random_state=0)
-        for name in names
-    ]
-    return [fit.model for fit in sorted(fits, key=lambda fit: -_promise(fit.report))]
-
-
-def _promise(report: FitReport) -> float:
-    """Return LL less half of BIC's penalty: what is too much is dropped more easily than found."""
-    return 0.5 * (report.log_likelihood + report.bic_score)
 
 
 def learn_tree(data: Table | Parts | Statistics, method: str) -> Tree:
