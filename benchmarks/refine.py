@@ -185,7 +185,6 @@ SEARCH = {
     "shares 1: one stage": {"gaussian_shares": (1.0,), "discrete_shares": (1.0,)},
     "patience 0: none": {"patience": 0},
     "slack 2": {"slack": 2.0},
-    "retry_after ∞: never": {"retry_after": np.inf},
     "places 1": {"places": 1},
     "softness 0.3": {"softness": 0.3},
 }

@@ -25,7 +25,7 @@ from latentree.search._refinement._search import Penalty, Request, Search, chanc
 from strategies import trees
 
 KINDS = {
-    "contract", "promote", "demote", "merge", "cut", "link", "relink", "regraft", "insert",
+    "contract", "promote", "demote", "merge", "cut", "link", "regraft", "insert",
 }  # fmt: skip
 
 
@@ -255,7 +255,7 @@ def test_the_score_only_rises_and_is_that_of_the_model(share):
     X = lt.simulate.random_gaussian_model(tree, 0, (0.4, 0.8)).sample(400, 1)
     engine, seen = GaussianEngine(as_table(X)), []
     penalty = Penalty(0.5 * math.log(400)).scaled(share)
-    options = RefineOptions(caution=0.0)
+    options = RefineOptions(caution=0.0, least_gain=0.1)
     search = Search(engine, options, watch=lambda count, score: seen.append(score))
     start = lt.fit_parameters(lt.structure.chow_liu(lt.information_distances(X)), X).model
     first = search.score(engine.draft(start), penalty)
@@ -302,7 +302,7 @@ def test_the_more_caution_the_fewer_moves_and_what_a_move_saves_does_not_count()
         {p.key: p for p in engine.structures(request(draft, None, RefineOptions(caution=caution)))}
         for caution in (0.0, 0.5, 1.0, 4.0)
     ]
-    moves = ("regraft", "insert", "relink", "promote")
+    moves = ("regraft", "insert", "promote")
     for less, more in pairwise(found):
         assert more.keys() <= less.keys()
         assert less.keys() - more.keys() <= {k for k in less if k[0] in moves}
@@ -313,7 +313,7 @@ def test_the_more_caution_the_fewer_moves_and_what_a_move_saves_does_not_count()
 
 
 def test_caution_keeps_more_of_the_start_and_costs_score():
-    truth = lt.simulate.random_gaussian_model(lt.simulate.complete_tree(3, 3), 3, (0.2, 0.8))
+    truth = lt.simulate.random_gaussian_model(lt.simulate.complete_tree(5, 3), 3, (0.2, 0.8))
     X = truth.sample(500, 1)
     start = lt.structure.chow_liu(lt.information_distances(X))
     bold, careful, stuck = (
@@ -321,7 +321,7 @@ def test_caution_keeps_more_of_the_start_and_costs_score():
     )
     assert bold.score > careful.score > stuck.score
     assert len(bold.moves) > len(careful.moves)
-    assert not {"regraft", "insert", "relink"} & stuck.gains().keys()
+    assert not {"regraft", "insert"} & stuck.gains().keys()
     for wrong in (-1.0, math.inf, math.nan):
         with pytest.raises(ModelError, match="caution"):
             lt.search.refine(start, X, caution=wrong)
@@ -349,32 +349,40 @@ def test_the_score_is_close_to_that_of_the_true_structure_or_above(seed):
     assert report.score > exact - 0.5 * np.log(2_000) * tree.n_edges - 10
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_double_star_gets_no_more_wrong_than_its_start(seed):
+def test_a_double_star_gets_no_more_wrong_than_its_start():
     """BIC alone prefers slightly wrong trees here: of 780 pairs of leaves one looks alike."""
-    truth = lt.simulate.random_gaussian_model(lt.simulate.double_star(80), seed, (0.2, 0.8))
-    X = truth.sample(1_000, seed + 1)
-    start = lt.structure.cl_grouping(lt.information_distances(X), subroutine="nj")
-    careful, bold = (
-        robinson_foulds(lt.search.refine(start, X, caution=c).model.tree, truth.tree)
-        for c in (1.0, 0.0)
-    )
-    assert careful <= robinson_foulds(start, truth.tree) < bold
+    errors = []
+    for seed in range(3):
+        truth = lt.simulate.random_gaussian_model(lt.simulate.double_star(80), seed, (0.2, 0.8))
+        X = truth.sample(1_000, seed + 1)
+        start = lt.structure.cl_grouping(lt.information_distances(X), subroutine="nj")
+        trees = [start, *(lt.search.refine(start, X, caution=c).model.tree for c in (1.0, 0.0))]
+        errors.append([robinson_foulds(tree, truth.tree) for tree in trees])
+    before, careful, bold = np.transpose(errors)
+    assert (careful <= before).all()
+    assert bold.sum() > before.sum()
 
 
-def test_of_several_starts_the_highest_extended_score_is_kept():
-    truth = lt.simulate.random_gaussian_model(lt.simulate.complete_tree(5, 3), 1, (0.2, 0.8))
-    table = as_table(truth.sample(2_000, 1_001))
-    names = ("nj", "clnj", "clrg")
-    each = [lt.search.refined(table, start=name) for name in names]
+def extended(model, table) -> float:
+    """The extended BIC: log m for every inner node less than BIC."""
+    inner = (np.bincount(model.tree.edges.ravel()) > 1).sum()
+    return lt.metrics.bic_score(model, table) - inner * math.log(table.n_columns)
 
-    def extended(fit):
-        inner = (np.bincount(fit.model.tree.edges.ravel()) > 1).sum()
-        return fit.report.score - inner * math.log(table.n_columns)
 
-    assert len({round(extended(fit), 3) for fit in each}) > 1
-    for best in (lt.search.refined(table), lt.search.refined(table, start=names)):
-        assert extended(best) == pytest.approx(max(map(extended, each)))
+@pytest.mark.parametrize("seed", range(2))
+def test_the_two_best_starts_are_refined_and_the_best_result_is_kept(seed):
+    truth = lt.simulate.random_gaussian_model(lt.simulate.complete_tree(5, 3), seed, (0.2, 0.8))
+    table = as_table(truth.sample(2_000, seed + 1_000))
+    distances = lt.information_distances(table)
+    trees = {name: lt.structure.learn_structure(distances, name) for name in ("nj", "clnj", "clrg")}
+    value = {
+        name: extended(lt.fit_parameters(tree, table).model, table) for name, tree in trees.items()
+    }
+    names = sorted(trees, key=lambda name: -value[name])[:2]
+    ends = [extended(lt.search.refined(table, start=name).model, table) for name in names]
+    assert abs(ends[0] - ends[1]) > 0.1
+    for fitted in (lt.search.refined(table), lt.search.refined(table, start=names)):
+        assert extended(fitted.model, table) == pytest.approx(max(ends), abs=0.01)
 
 
 def test_as_many_hidden_nodes_as_asked_for():

@@ -38,8 +38,9 @@ def refined(
     start : str or sequence of str, optional
         The method whose tree is refined. Of several the result is kept that has the highest score
         less log m for every inner node (with ``caution=0`` the highest score). By default the trees
-        of ``STARTS`` are refined where that takes little time, on real columns without missing
-        cells; elsewhere only the one of them that is highest by the same rule.
+        of ``STARTS`` are compared by the extended BIC, which is the same for the score "bic"; the
+        best is refined, the best two where that takes little time, on real columns without missing
+        cells.
     family, weights, random_state, **options
         As in :func:`refine`.
     """
@@ -54,9 +55,9 @@ def refined(
         known = ", ".join(BY_DISTANCES)
         raise ModelError(f"start is {start!r}, but a refinement starts from one of {known}")
     trees: list[Any] = [learn_tree(table, name) for name in names]
-    is_quick = table.family == "gaussian" and not table.has_missing
-    if start is None and not is_quick:
-        trees = [_best_start(trees, table)]
+    if start is None:
+        is_quick = table.family == "gaussian" and not table.has_missing
+        trees = _best_starts(trees, table)[: 2 if is_quick else 1]
     if "time_limit" in options:
         options["time_limit"] /= len(trees)
     found: list[Fitted] = []
@@ -74,13 +75,12 @@ def _default_starts(table: Table) -> Sequence[str]:
     return ("chow_liu",) if is_uneven else STARTS
 
 
-def _best_start(trees: Sequence[Tree], table: Table) -> TreeModel:
-    """Return the tree with the highest extended BIC, fitted."""
+def _best_starts(trees: Sequence[Tree], table: Table) -> list[TreeModel]:
+    """Return the trees fitted, those of the highest extended BIC first."""
     budget = Budget(max_steps=100)
     fits = [fit_parameters(t, table, n_starts=1, budget=budget, random_state=0) for t in trees]
-    best = max(fits, key=lambda fit: fit.report.bic_score - _structure_cost(fit.model.tree))
-    model: TreeModel = best.model
-    return model
+    fits.sort(key=lambda fit: _structure_cost(fit.model.tree) - fit.report.bic_score)
+    return [fit.model for fit in fits]
 
 
 def _structure_cost(tree: Tree) -> float:

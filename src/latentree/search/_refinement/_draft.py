@@ -464,12 +464,6 @@ def link(draft: Draft, x: int, y: int, table: Any) -> int:
     return y
 
 
-def relink(draft: Draft, old: Edge, x: int, y: int, table: Any) -> int:
-    """Put an edge elsewhere, both ends of it."""
-    cut(draft, *old)
-    return link(draft, x, y, table)
-
-
 def regraft(draft: Draft, x: int, p: int, y: int, table: Any) -> int:
     """Cut the subtree of x off p, and hang it at y."""
     draft.cut(p, x)

@@ -164,7 +164,7 @@ class GaussianMoves:
         """All changes that may pay."""
         kinds = (
             self.contractions, self.promotions, self.demotions, self.merges, self.cuts,
-            self.links, self.relinks, self.regrafts,
+            self.links, self.regrafts,
         )  # fmt: skip
         for kind in kinds:
             for proposal in kind():
@@ -353,30 +353,6 @@ class GaussianMoves:
             yield self._proposal(key, edit, value, More(0, opened, 1), None, [a, b])
 
     # Elsewhere ----------------------------------------------------------------------------------
-
-    def relinks(self) -> Iterator[list[Proposal]]:
-        """Put a weak edge between two other nodes of the parts that it ties together."""
-        tree = self.tree
-        for v in tree.children.tolist():
-            p = int(tree.parent[v])
-            parts = PrunedBeliefs(tree, v), PrunedBeliefs(tree, v + tree.n)
-            if min(len(part.walk) for part in parts) < 3:
-                continue
-            (upper, e), (lower, g) = (part.beliefs(part.walk) for part in parts)
-            agreement = np.abs(_correlation(upper, e, lower, g))
-            agreement[0], agreement[:, 0] = -1.0, -1.0  # moving one end is a regraft
-            i, j = np.unravel_index(agreement.argmax(), agreement.shape)
-            x, y = int(parts[0].walk[i]), int(parts[1].walk[j])
-            a, b, old = tree.nodes[x], tree.nodes[y], (tree.nodes[p], tree.nodes[v])
-            key = ("relink", *sorted(old), min(a, b), max(a, b))
-            if agreement[i, j] <= 0.0 or self.is_known(key):
-                continue
-            rho, value = fit_edge(Arm(a, upper[i], e[i]), Arm(b, lower[j], g[j]))
-            region = [a, b, *old, *self._left_by(p, v), *self._left_by(v, p)]
-            edit = partial(edits.relink, old=old, x=b, y=a, table=rho)
-            inner = self._opens(x) + self._opens(y) - self._closes(p) - self._closes(v)
-            more, rise = More(-tree.goes(p) - tree.goes(v), inner), value - tree.edge_values[v]
-            yield self._proposal(key, edit, rise, more, None, region, agreement.size)
 
     def regrafts(self) -> Iterator[list[Proposal]]:
         """Cut a subtree off and hang it at another node, or into an edge."""

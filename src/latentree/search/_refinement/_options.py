@@ -41,8 +41,6 @@ class RefineOptions:
     """What a change may lose with all other parameters fixed, and still be tried."""
     patience: int = 6
     """Such changes that are tried in vain before the round ends."""
-    retry_after: float = 50.0
-    """A change that was tried in vain is tried again when the score has risen by this much."""
     time_share: float = 0.6
     """Share of the time left that a stage may take while another follows."""
 

@@ -200,7 +200,7 @@ class Search:
     last: Scored | None = field(default=None, init=False)
     """The last draft that was accepted."""
     _retry_at: dict[Key, float] = field(default_factory=dict)
-    """The score at which a change that failed is tried again."""
+    """The score at which a change is looked at again; one that was tried in vain never is."""
 
     def run(self, draft: Draft, penalty: Penalty) -> Found:
         """Search with a part of the penalty first, then with all of it."""
@@ -282,7 +282,7 @@ class Search:
                 touched.update(*(proposal.region for proposal in sure))
                 break
             if len(sure) == 1:
-                self._remember(here, sure[0])
+                self._retry_at[sure[0].key] = math.inf
             sure = sure[: len(sure) // 2]
         return self._try_doubtful(here, found, touched, penalty)
 
@@ -302,12 +302,9 @@ class Search:
                 touched |= proposal.region
                 failures = 0
             else:
-                self._remember(here, proposal)
+                self._retry_at[proposal.key] = math.inf
                 failures += 1
         return here
-
-    def _remember(self, here: Scored, failed: Proposal) -> None:
-        self._retry_at[failed.key] = here.score + self.options.retry_after
 
     def _applied(self, here: Scored, proposals: list[Proposal], penalty: Penalty) -> Scored:
         draft = here.draft
