@@ -1,21 +1,26 @@
 """Refinement beside the paper, the authors' program and what is needed.
 
-    python benchmarks/refine.py [stocks|trees|newsgroups|halves|growth …] [--quick] [--instances 20]
+    python benchmarks/refine.py [stocks|trees|newsgroups|halves|growth|ablation …] [--quick]
+                                [--first 1120] [--instances 20]
 
 stocks      BIC of the returns, from the best of the trees by distances
 trees       the paper's synthetic Gaussian trees: Robinson-Foulds distance, score beside that of
-            the true structure, seconds; the double star with the score "ebic"
+            the true structure, seconds; also with the score "ebic" alone
 newsgroups  BIC of all rows, hidden variables binary and free
 halves      log-likelihood of the paper's test half, chosen on the training half alone
 growth      seconds against the number of variables, simulated binary trees
+ablation    what each number of RefineOptions brings: the search without it, or with another value.
+            On instances from 1000 on, which were used for choosing; only if it is named
 
-What needs the paper's data is left out, saying so, where it is not.
+Instances are random seeds, from --first on: those from 1120 on had no part in choosing. What needs
+the paper's data is left out, saying so, where it is not.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from itertools import pairwise
 
 import numpy as np
 
@@ -76,7 +81,7 @@ def run_halves(arguments) -> None:
     test = lt.as_table(values[~train], schema=table.schema)
     lines = []
     for score in ("bic", "cv"):
-        model, report, seconds = refined(table, score=score)
+        model, report, seconds = refined(table, criterion=score)
         found = model.total_log_likelihood(test)
         name = f"test half, score {score}"
         lines.append(line(name, found, -113_600, "−116,011", model, report, seconds))
@@ -85,8 +90,8 @@ def run_halves(arguments) -> None:
 
 # The paper's trees --------------------------------------------------------------------------------
 
-DEFAULT = {"score": "bic"}
-STRICT = {"score": "ebic", "min_gain": 0, "evidence": 0}
+DEFAULT = {"criterion": "bic"}
+STRICT = {"criterion": "ebic", "caution": 0}
 CELLS = (
     ("5-complete", lt.simulate.complete_tree(5, 3), 1_000, DEFAULT, "33", 20.0),
     ("5-complete", lt.simulate.complete_tree(5, 3), 2_000, DEFAULT, "21", 5.0),
@@ -107,7 +112,8 @@ def run_trees(arguments) -> None:
     for name, tree, n, settings, original, needed in CELLS:
         if arguments.quick and n > 2_000:
             continue
-        runs = np.array([instance(tree, n, settings, seed) for seed in range(instances)])
+        seeds = range(arguments.first, arguments.first + instances)
+        runs = np.array([instance(tree, n, settings, seed) for seed in seeds])
         start, found, _, seconds = runs.mean(axis=0)
         limit = start if np.isnan(needed) else needed
         how = ", ".join(f"{key} {value}" for key, value in settings.items())
@@ -127,10 +133,10 @@ def instance(tree, n, settings, seed):
     table = lt.as_table(truth.sample(n, seed + 1_000))
     start = lt.structure.cl_grouping(lt.information_distances(table), subroutine="nj")
     model, report, seconds = refined(table, **settings)
-    penalty = lt.search.refinement.refining.penalty_of(settings["score"], table)
-    exact = lt.fit_parameters(truth.tree, table, start=truth).report.log_likelihood
+    exact = lt.fit_parameters(truth.tree, table, start=truth).report
     inner = int((np.bincount(truth.tree.edges.ravel()) > 1).sum())
-    best = exact - penalty.per_parameter * truth.tree.n_edges - penalty.per_inner * inner
+    is_extended = settings["criterion"] == "ebic"
+    best = exact.bic_score - is_extended * inner * np.log(truth.tree.n_observed)
     distance = lt.metrics.robinson_foulds
     return (
         distance(start, truth.tree), distance(model.tree, truth.tree), report.score - best, seconds,
@@ -161,13 +167,103 @@ def run_growth(arguments) -> None:
 
 def grown(m, seed):
     """Seconds, changes, RF of CLNJ and refined on binary variables from a random tree."""
-    tree = lt.simulate.random_latent_tree(m, seed)
-    truth = lt.simulate.random_discrete_model(tree, 2, seed, STRENGTHS)
-    table = lt.as_table(truth.sample(2_000, seed + 1), schema=truth.schema)
+    tree, table = grown_table(m, seed)
     start = lt.structure.cl_grouping(lt.information_distances(table), subroutine="nj")
     model, report, seconds = refined(table, start="clnj", max_states=2)
     distance = lt.metrics.robinson_foulds
     return seconds, len(report.moves), distance(start, tree), distance(model.tree, tree)
+
+
+# Ablation -----------------------------------------------------------------------------------------
+
+SEARCH = {
+    "as it is": {},
+    "caution 0: the score alone": {"caution": 0.0},
+    "caution ½": {"caution": 0.5},
+    "caution 2": {"caution": 2.0},
+    "least_gain 0.1": {"least_gain": 0.1},
+    "shares 1: one stage": {"gaussian_shares": (1.0,), "discrete_shares": (1.0,)},
+    "patience 0: none": {"patience": 0},
+    "slack 2": {"slack": 2.0},
+    "places 1": {"places": 1},
+    "softness 0.3": {"softness": 0.3},
+}
+GAUSSIAN = SEARCH | {
+    "gaussian_settle_steps 12": {"gaussian_settle_steps": 12},
+    "gaussian_steps 16": {"gaussian_steps": 16},
+    "tolerance 0.1": {"tolerance": 0.1},
+    "independent ∞: any edge": {"independent": np.inf},
+}
+DISCRETE = SEARCH | {
+    "settle_steps 6": {"settle_steps": 6},
+    "discrete_steps 8": {"discrete_steps": 8},
+    "trial_steps 1": {"trial_steps": 1},
+    "state_steps 3": {"state_steps": 3},
+    "hope ∞: no early end": {"hope": np.inf},
+    "far_places 2": {"far_places": 2},
+    "near_places 0: none": {"near_places": 0},
+    "near_hops 1": {"near_hops": 1},
+    "edges 1": {"edges": 1},
+    "trial_loss 15": {"trial_loss": 15.0},
+    "insert_loss 40": {"insert_loss": 40.0},
+    "splits 1": {"splits": 1},
+    "joins 1": {"joins": 1},
+    "spread 0.2": {"spread": 0.2},
+}
+
+
+def run_ablation(arguments) -> None:
+    few = max(arguments.instances // 2, 1)
+    cells = [(CELLS[1], range(1_000, 1_000 + few)), (CELLS[5], range(1_000, 1_000 + few)),
+             (CELLS[7], range(1_000, 1_000 + (few + 1) // 2))]  # fmt: skip
+    tables = [
+        (tree, lt.as_table(lt.simulate.random_gaussian_model(tree, s, (0.2, 0.8)).sample(n, s)))
+        for (_, tree, n, *_), seeds in cells
+        for s in seeds
+    ]
+    header = ["Gaussian, from CLNJ", *(f"{c[0]}, {c[2]:,}" for c, _ in cells), "score", "seconds"]
+    ends = np.cumsum([0, *(len(seeds) for _, seeds in cells)])
+    ablate(GAUSSIAN, tables, header, [slice(*pair) for pair in pairwise(ends)])
+    tables = [grown_table(40, seed) for seed in range(1_000, 1_000 + (few + 1) // 2)]
+    values = newsgroups()
+    if values is not None:
+        tables.append((None, lt.as_table(values[::8, :30], "discrete")))
+    header = ["discrete, from CLNJ", "RF, m = 40", "score", "seconds"]
+    ablate(DISCRETE, tables, header, [slice(0, (few + 1) // 2)])
+
+
+def ablate(options, tables, header, cells) -> None:
+    """Print mean RF of the cells, mean score less that of the search as it is, and seconds."""
+    lines, usual = [], None
+    refine_one(*tables[0], {})  # loads the kernels
+    for name, changed in options.items():
+        found = np.array([refine_one(tree, table, changed) for tree, table in tables])
+        usual = found if usual is None else usual
+        gained = (found[:, 1] - usual[:, 1]).mean()
+        lines.append([name, *(f"{found[cell, 0].mean():.2f}" for cell in cells), f"{gained:+.1f}",
+                      f"{found[:, 2].mean():.1f}"])  # fmt: skip
+        print(*lines[-1], sep=" | ", flush=True)
+    show(header, lines)
+
+
+def refine_one(truth, table, changed):
+    """RF, score and processor seconds of one refinement of CLNJ's tree."""
+    start = lt.structure.cl_grouping(lt.information_distances(table), subroutine="nj")
+    options = lt.search.RefineOptions(**changed)
+    clock = time.process_time()
+    model, report = lt.search.refine(
+        start, table, caution=options.caution, options=options, random_state=0
+    )
+    seconds = time.process_time() - clock
+    error = np.nan if truth is None else lt.metrics.robinson_foulds(model.tree, truth)
+    return error, report.score, seconds
+
+
+def grown_table(m, seed):
+    """Return a random tree and a table of binary variables from it."""
+    tree = lt.simulate.random_latent_tree(m, seed)
+    truth = lt.simulate.random_discrete_model(tree, 2, seed, STRENGTHS)
+    return tree, lt.as_table(truth.sample(2_000, seed + 1), schema=truth.schema)
 
 
 PARTS = {
@@ -176,17 +272,20 @@ PARTS = {
     "newsgroups": run_newsgroups,
     "halves": run_halves,
     "growth": run_growth,
+    "ablation": run_ablation,
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
+    parser.add_argument("--first", type=int, default=1_120)
     parser.add_argument("--instances", type=int, default=20)
     parser.add_argument("--quick", action="store_true", help="stocks, few instances, small trees")
     arguments = parser.parse_args()
     quick = ["stocks", "trees", "growth"]
-    for part in arguments.parts or (quick if arguments.quick else PARTS):
+    every = [part for part in PARTS if part != "ablation"]
+    for part in arguments.parts or (quick if arguments.quick else every):
         PARTS[part](arguments)
 
 

@@ -110,8 +110,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         start: str | list[str] | None = None,
         criterion: str | float = "bic",
         max_states: int | None = None,
-        min_gain: float = 2.0,
-        evidence: float = 1.0,
+        caution: float = 1.0,
         prior_weight: float = 0.0,
         n_starts: int = 3,
         max_steps: int = 5_000,
@@ -129,8 +128,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         self.start = start
         self.criterion = criterion
         self.max_states = max_states
-        self.min_gain = min_gain
-        self.evidence = evidence
+        self.caution = caution
         self.prior_weight = prior_weight
         self.n_starts = n_starts
         self.max_steps = max_steps

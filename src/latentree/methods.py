@@ -82,14 +82,11 @@ OPTIONS: Mapping[str, Option] = {
     "max_states": Option(
         "int", None, "most states of a hidden variable; by default free", "--max-states"
     ),
-    "min_gain": Option(
-        "float", 2.0, "least rise of the criterion that a change must bring", "--min-gain"
-    ),
-    "evidence": Option(
+    "caution": Option(
         "float", 1.0,
-        "how much the likelihood itself must rise before a subtree is moved; more keeps more of "
-        "the start",
-        "--evidence",
+        "how much more than chance a subtree's new place must gain; more keeps more of the start, "
+        "with 0 the criterion alone decides",
+        "--caution",
     ),
     "prior_weight": Option(
         "float", 0.0, "weight of a uniform prior on discrete tables, as a number of rows"
@@ -116,7 +113,7 @@ OPTIONS: Mapping[str, Option] = {
 
 _EM = ("max_steps", "time_limit")
 _FROM_DISTANCES = ("refit", "n_states", "n_starts", "prior_weight", *_EM, "stepwise", "checkpoint")
-_REFINED = ("start", "criterion", "n_hidden", "max_states", "min_gain", "evidence", "prior_weight")
+_REFINED = ("start", "criterion", "n_hidden", "max_states", "caution", "prior_weight")
 _ALL = ("gaussian", "discrete", "symmetric")
 
 

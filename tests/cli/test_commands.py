@@ -189,14 +189,13 @@ def test_learn_hands_the_options_of_a_method_on(run, made, monkeypatch):
         "--time-limit",
         "60",
     ]
-    assert run(*refined, *told, "--hidden", "1", "--min-gain", "0", "--evidence", "2")[0] == 0
-    kinds = {"start", "criterion", "max_states", "min_gain", "evidence", "time_limit", "n_hidden"}
+    assert run(*refined, *told, "--hidden", "1", "--caution", "2")[0] == 0
+    kinds = {"start", "criterion", "max_states", "caution", "time_limit", "n_hidden"}
     assert {key: given[key] for key in kinds} == {
         "start": ["nj", "chow_liu"],
         "criterion": "ebic",
         "max_states": 2,
-        "min_gain": 0.0,
-        "evidence": 2.0,
+        "caution": 2.0,
         "time_limit": 60.0,
         "n_hidden": 1,
     }

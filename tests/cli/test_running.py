@@ -374,16 +374,16 @@ def test_an_interrupt_leaves_no_file(run, made, tmp_path, monkeypatch):
 
 
 def test_an_interrupt_ends_a_refinement_with_the_best_so_far(run, made, tmp_path, monkeypatch):
-    from latentree.search._refinement import _rounds as rounds
+    from latentree.search._refinement._search import Search
 
-    accept = rounds.Rounds._accept
+    accept = Search._accept
 
     def interrupt(self, new, proposals):
         accepted = accept(self, new, proposals)
         signal.raise_signal(signal.SIGINT)
         return accepted
 
-    monkeypatch.setattr(rounds.Rounds, "_accept", interrupt)
+    monkeypatch.setattr(Search, "_accept", interrupt)
     model = tmp_path / "m.json"
     code, out, err = run(
         "learn", made / "real.csv", "--method", "refined", "--start", "chow_liu", "--out", model

@@ -176,6 +176,18 @@ def test_moments_have_the_likelihood_and_the_step_of_all_rows(weighted):
         np.testing.assert_allclose(parameters(after), parameters(same), rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("z", [3.0, 6.0, 7.9])
+def test_moments_lose_no_digits_near_perfect_correlation(z):
+    tree = lt.simulate.double_star(6)
+    rng = np.random.default_rng(0)
+    model = lt.GaussianTreeModel(tree, np.tanh(z * rng.choice([-1.0, 1.0], tree.n_nodes)))
+    table = as_table(model.sample(200, 1))
+    problem = MomentProblem(tree, as_sample(table))
+    found = problem.model(np.arctanh(model.correlations))
+    value = problem.step(problem.point(found)).log_likelihood
+    assert value == pytest.approx(found.total_log_likelihood(table), abs=1e-3)
+
+
 def test_a_forest_with_observed_inner_nodes_has_the_same_moments():
     parent = [-1, 0, 9, 9, 3, -1, 10, 10, 10, 1, 5]
     tree = lt.Tree(parent, n_observed=9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,19 +12,25 @@ from hypothesis import strategies as st
 
 import latentree as lt
 from latentree.data import Table, as_table
+from latentree.distances import as_sample
 from latentree.errors import ModelError
 from latentree.metrics import robinson_foulds
 from latentree.models import DiscreteTreeModel
-from latentree.search._refinement import _refining as door
-from latentree.search._refinement._discrete import DiscreteEngine
+from latentree.search._refinement import RefineOptions, penalty_of
+from latentree.search._refinement._discrete_fit import (
+    ALL,
+    DistinctRows,
+    RowMessages,
+    estimated_gains,
+)
+from latentree.search._refinement._discrete_moves import DiscreteEngine
 from latentree.search._refinement._draft import Conflict, DiscreteDraft
-from latentree.search._refinement._interaction import estimated_gains
-from latentree.search._refinement._messages import OPEN, Messages, Rows
-from latentree.search._refinement._proposal import Penalty, Request
-from latentree.search._refinement._rounds import Rounds
+from latentree.search._refinement._search import Penalty, Request, Search
 from strategies import trees
 
 BIC = 0.5 * np.log(500)
+
+EVERYTHING = RefineOptions(caution=0.0)
 
 
 def random_model(tree, seed, max_states=3) -> DiscreteTreeModel:
@@ -97,8 +104,8 @@ def test_suppressed_nodes_leave_the_observed_ones_as_they_were(model, data):
 
 
 def _untidy_log_likelihood(draft, table) -> float:
-    """Hidden nodes with few neighbours are no Tree: messages do not mind."""
-    messages = Messages(draft, Rows(table))
+    """Hidden nodes with few neighbors are no Tree: messages do not mind."""
+    messages = RowMessages(draft, DistinctRows(table))
     return sum(messages.log_likelihood(root) for root in draft.roots)
 
 
@@ -116,7 +123,7 @@ def test_a_component_cannot_be_hung_at_itself():
 def test_every_node_sees_the_same_likelihood(model, missing):
     table = random_table(model, 2, 30, missing)
     draft = DiscreteDraft.of(model)
-    messages, rows = Messages(draft, Rows(table)), Rows(table)
+    messages, rows = RowMessages(draft, DistinctRows(table)), DistinctRows(table)
     for node in draft.parent:
         found = rows.log_likelihood(messages.marginal[node], messages.get(node))
         others = [r for r in draft.roots if r != draft.root_of(node)]
@@ -129,12 +136,12 @@ def test_every_node_sees_the_same_likelihood(model, missing):
 def test_messages_after_a_cut_that_take_up_earlier_ones_are_those_computed_afresh(
     model, data, missing
 ):
-    rows, draft = Rows(random_table(model, 2, 30, missing)), DiscreteDraft.of(model)
+    rows, draft = DistinctRows(random_table(model, 2, 30, missing)), DiscreteDraft.of(model)
     if not draft.edges:
         return
-    before = Messages(draft, rows)
+    before = RowMessages(draft, rows)
     for node in draft.parent:
-        for towards in (OPEN, *draft.neighbours(node)):
+        for towards in (ALL, *draft.neighbors(node)):
             before.get(node, towards)
     p, x = data.draw(st.sampled_from([e for a, b in draft.edges for e in ((a, b), (b, a))]))
     base = draft.copy()
@@ -143,9 +150,9 @@ def test_messages_after_a_cut_that_take_up_earlier_ones_are_those_computed_afres
     if not left:
         return
     base.reroot(left[0])
-    again, afresh = Messages(base, rows, before, left), Messages(base, rows)
+    again, afresh = RowMessages(base, rows, before, left), RowMessages(base, rows)
     for node in base.component(left[0]):
-        for towards in (OPEN, *base.neighbours(node)):
+        for towards in (ALL, *base.neighbors(node)):
             found, expected = again.get(node, towards), afresh.get(node, towards)
             np.testing.assert_allclose(found.value, expected.value, atol=1e-10)
             np.testing.assert_allclose(found.shift, expected.shift, atol=1e-9)
@@ -154,10 +161,10 @@ def test_messages_after_a_cut_that_take_up_earlier_ones_are_those_computed_afres
 # What changes are worth -------------------------------------------------------------------------
 
 
-def all_proposals(model, table, penalty):
-    engine = DiscreteEngine(table)
+def all_proposals(model, table, penalty, options=EVERYTHING):
+    engine = DiscreteEngine(as_sample(table))
     draft = engine.draft(model)
-    request = Request(draft, penalty, lambda key: False)
+    request = Request(draft, penalty, options)
     return draft, [*engine.structures(request), *engine.states(request)]
 
 
@@ -171,7 +178,7 @@ def test_gains_are_those_of_the_changed_model(model, missing, seed):
     before = log_likelihood(draft, table) - penalty(draft)
     for proposal in proposals:
         changed = proposal.apply(draft)
-        tree = changed.tree(table.names)  # raises if a hidden node has too few neighbours
+        tree = changed.tree(table.names)  # raises if a hidden node has too few neighbors
         assert tree.n_observed == model.tree.n_observed
         degrees = np.bincount(tree.edges.ravel(), minlength=1)
         assert (changed.n_edges, changed.n_inner) == (tree.n_edges, (degrees > 1).sum())
@@ -182,19 +189,23 @@ def test_gains_are_those_of_the_changed_model(model, missing, seed):
         assert proposal.rise - cost == pytest.approx(proposal.gain, abs=1e-9)
 
 
-def test_some_kinds_of_changes_are_proposed_only_if_the_likelihood_rises_enough():
+def test_the_more_caution_the_fewer_moves_and_what_a_move_saves_does_not_count():
     model = random_model(lt.simulate.random_latent_tree(9, 0), 0)
     table = random_table(model, 0, 80)
-    draft, free = all_proposals(model, table, Penalty(1.0))
-    least = {"regraft": 3.0, "promote": -4.0, "insert": np.inf}
-    bound = DiscreteEngine(table).structures(
-        Request(draft, Penalty(1.0), lambda key: False, least_rises=least)
-    )
-    expected = {p.key for p in free if p.rise >= least.get(p.key[0], -np.inf)}
-    expected = {key for key in expected if key[0] not in ("more", "fewer")}
-    assert {p.key for p in bound} == expected
-    assert {"regraft", "promote"} <= {key[0] for key in expected}
-    assert not any(p.key[0] == "insert" for p in bound)
+    found = [
+        {p.key: p for p in all_proposals(model, table, Penalty(1.0), RefineOptions(caution=c))[1]}
+        for c in (0.0, 0.5, 1.0, 2.0)
+    ]
+    moves = ("regraft", "insert", "promote")
+    for less, more in pairwise(found):
+        assert more.keys() <= less.keys()
+        assert {key for key in less if key[0] not in moves} == {
+            key for key in more if key[0] not in moves
+        }
+    assert len(found[0]) > len(found[1]) > len(found[3])
+    for key, proposal in found[1].items():
+        if key[0] in moves:
+            assert min(proposal.gain, proposal.rise) > 0
 
 
 def test_every_kind_of_change_is_proposed():
@@ -241,11 +252,11 @@ def sampled(tree, n, seed=0, n_states=2):
 def test_the_score_is_that_of_the_model_and_never_goes_down():
     _, table = sampled(lt.simulate.random_latent_tree(12, 3), 800)
     start = lt.structure.mutual_information_tree(table)
-    engine = DiscreteEngine(table)
+    engine = DiscreteEngine(as_sample(table))
     scores: list[float] = []
-    rounds = Rounds(engine, np.inf, lambda _, score: scores.append(score))
+    search = Search(engine, RefineOptions(), watch=lambda _, score: scores.append(score))
     model = lt.fit_parameters(start, table).model
-    end = rounds.run(engine.draft(model), Penalty(BIC))
+    end = search.climb(engine.draft(model), Penalty(BIC))
     assert scores == sorted(scores)
     assert len(scores) > 1
     fresh = engine.model(end.draft).total_log_likelihood(table)
@@ -376,14 +387,14 @@ def test_different_numbers_of_states_are_refined_from_a_tree_of_mutual_informati
 
 def test_scores_by_name():
     _, table = sampled(lt.simulate.latent_class(5), 500)
-    bic = door.penalty_of("bic", table)
+    bic = penalty_of("bic", as_sample(table))
     assert bic.per_parameter == pytest.approx(0.5 * np.log(500))
-    assert door.penalty_of(0.5, table) == bic.scaled(0.5)
-    assert door.penalty_of("aic", table).per_parameter == 1.0
-    assert door.penalty_of("ebic", table).per_inner == pytest.approx(np.log(5))
+    assert penalty_of(0.5, as_sample(table)) == bic.scaled(0.5)
+    assert penalty_of("aic", as_sample(table)).per_parameter == 1.0
+    assert penalty_of("ebic", as_sample(table)).per_inner == pytest.approx(np.log(5))
     for wrong in ("bayes", -1.0, True):
-        with pytest.raises(ModelError, match="score is"):
-            door.penalty_of(wrong, table)
+        with pytest.raises(ModelError, match="criterion is"):
+            penalty_of(wrong, as_sample(table))
 
 
 def test_the_penalty_may_be_chosen_by_cross_validation():
@@ -391,8 +402,8 @@ def test_the_penalty_may_be_chosen_by_cross_validation():
     model, report = lt.search.refine(truth.tree, table, criterion="cv", random_state=1)
     [note] = report.notes
     assert "cross-validation chose" in note
-    chosen = next(m for m in door.MULTIPLES if f"chose {m:g} " in note)
-    cost = door.penalty_of(chosen, table).per_parameter * model.n_parameters
+    chosen = next(m for m in (0.3, 0.5, 1.0) if f"chose {m:g} " in note)
+    cost = penalty_of(chosen, as_sample(table)).per_parameter * model.n_parameters
     assert report.score == pytest.approx(report.log_likelihood - cost)
     with pytest.raises(ModelError, match="at least 8 rows"):
         lt.search.refine(truth.tree, np.eye(6, dtype=int), "discrete", criterion="cv")
@@ -430,6 +441,7 @@ def test_what_cannot_be_refined():
 
 def test_several_starts_give_the_best_of_them():
     _, table = sampled(lt.simulate.random_latent_tree(8, 2), 400)
-    each = [lt.methods.learn_model(table, "refined", start=s).report.score for s in ("nj", "clrg")]
-    both = lt.methods.learn_model(table, "refined", start=["nj", "clrg"]).report.score
+    options = {"caution": 0.0}
+    each = [lt.search.refined(table, start=name, **options).report.score for name in ("nj", "clrg")]
+    both = lt.search.refined(table, start=["nj", "clrg"], **options).report.score
     assert both == pytest.approx(max(each))

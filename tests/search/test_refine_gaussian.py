@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
-from itertools import pairwise
-from types import SimpleNamespace
+from itertools import chain, pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
+from scipy.stats import chi2
 
 import latentree as lt
 from latentree.data import as_table
+from latentree.distances import as_sample
 from latentree.errors import ModelError
 from latentree.metrics import robinson_foulds, same_structure
 from latentree.models import GaussianTreeModel
-from latentree.search._refinement import _gaussian_moves as gaussian_moves
-from latentree.search._refinement import _refining as refining
-from latentree.search._refinement._gaussian import GaussianEngine
-from latentree.search._refinement._gaussian_moves import Moves
-from latentree.search._refinement._proposal import Penalty, Request
-from latentree.search._refinement._rounds import EVIDENCE, Rounds, Standing
-from latentree.search._refinement._space import compressed
+from latentree.search._refinement import RefineOptions
+from latentree.search._refinement._gaussian_fit import compressed
+from latentree.search._refinement._gaussian_moves import GaussianEngine, GaussianMoves
+from latentree.search._refinement._search import Penalty, Request, Search, chance_gain
 from strategies import trees
 
 KINDS = {
-    "contract", "promote", "demote", "merge", "cut", "link", "relink", "regraft", "insert",
+    "contract", "promote", "demote", "merge", "cut", "link", "regraft", "insert",
 }  # fmt: skip
 
 
@@ -49,8 +46,12 @@ def random_table(model, seed, n=60, missing=0.0, weighted=False):
     return as_table(X, weights=rng.uniform(0.2, 3.0, n) if weighted else None)
 
 
-def everything(draft, penalty=None, focus=None) -> Request:
-    return Request(draft, penalty or Penalty(2.0, 1.5), lambda key: False, focus)
+EVERYTHING = RefineOptions(caution=0.0, slack=math.inf, independent=math.inf, places=50)
+"""With these every change is proposed, however much it loses."""
+
+
+def request(draft, penalty=None, options=EVERYTHING) -> Request:
+    return Request(draft, penalty or Penalty(2.0, 1.5), options)
 
 
 def is_valid(draft) -> bool:
@@ -58,14 +59,6 @@ def is_valid(draft) -> bool:
     tree = draft.tree(tuple(f"x{v}" for v in range(draft.n_observed)))
     degree = np.bincount(tree.edges.ravel(), minlength=tree.n_nodes)
     return bool((degree[tree.n_observed :] >= 3).all() and len(draft.order()) == len(draft.parent))
-
-
-@pytest.fixture
-def all_moves(monkeypatch):
-    """Nothing is hopeless, and every edge may be cut."""
-    monkeypatch.setattr(gaussian_moves, "HOPELESS", -math.inf)
-    monkeypatch.setattr(gaussian_moves, "INDEPENDENT", math.inf)
-    monkeypatch.setattr(gaussian_moves, "N_BEST", 50)
 
 
 models = st.builds(random_model, trees(max_inner=4), st.integers(0, 99))
@@ -79,7 +72,7 @@ seeds = st.integers(0, 99)
 @settings(max_examples=60)
 def test_the_likelihood_on_compressed_data_is_that_of_the_rows(model, seed, weighted):
     table = random_table(model, seed, weighted=weighted)
-    engine = GaussianEngine(table)
+    engine = GaussianEngine(as_sample(table))
     draft, log_likelihood = engine.settle(engine.draft(model), 0)
     same = engine.model(draft)
     assert log_likelihood == pytest.approx(same.total_log_likelihood(table))
@@ -89,7 +82,7 @@ def test_the_likelihood_on_compressed_data_is_that_of_the_rows(model, seed, weig
 @settings(max_examples=20)
 def test_settling_ends_where_em_on_the_rows_ends(model, seed, weighted):
     table = random_table(model, seed, n=200, weighted=weighted)
-    engine = GaussianEngine(table)
+    engine = GaussianEngine(as_sample(table))
     draft, log_likelihood = engine.settle(engine.draft(model), 3_000)
     fresh = engine.model(draft).total_log_likelihood(table)
     assert log_likelihood == pytest.approx(fresh)
@@ -101,7 +94,7 @@ def test_settling_ends_where_em_on_the_rows_ends(model, seed, weighted):
 @settings(max_examples=30)
 def test_more_steps_never_lower_the_likelihood(model, seed):
     table = random_table(model, seed)
-    engine = GaussianEngine(table)
+    engine = GaussianEngine(as_sample(table))
     values = [engine.settle(engine.draft(model), steps)[1] for steps in (0, 1, 2, 5, 30)]
     assert all(later >= sooner - 1e-7 for sooner, later in pairwise(values))
 
@@ -122,33 +115,30 @@ def test_products_of_compressed_rows_are_covariances():
 @settings(max_examples=40)
 def test_every_gain_is_exact_and_every_tree_valid(model, seed, n_hidden):
     table = random_table(model, seed)
-    engine = GaussianEngine(table)
+    engine = GaussianEngine(as_sample(table))
     draft, log_likelihood = engine.settle(engine.draft(model), 1)
     penalty = Penalty(2.0, 1.5, n_hidden)
     score = log_likelihood - penalty(draft)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gaussian_moves, "HOPELESS", -math.inf)
-        patch.setattr(gaussian_moves, "INDEPENDENT", math.inf)
-        proposals = engine.structures(everything(draft, penalty))
-    for proposal in proposals:
+    few = RefineOptions(caution=0.0, slack=math.inf, independent=math.inf)
+    for proposal in engine.structures(request(draft, penalty, few)):
         new = proposal.apply(draft)
         assert is_valid(new), proposal.key
         fresh = engine.model(new).total_log_likelihood(table) - penalty(new)
         assert proposal.gain == pytest.approx(fresh - score, abs=1e-6, rel=1e-9), proposal.key
 
 
-def test_all_kinds_of_changes_are_proposed(all_moves):
+def test_all_kinds_of_changes_are_proposed():
     tree = lt.simulate.random_latent_tree(12, 5)
     pair = [lt.simulate.complete_tree(3, 2), tree]
     found: Counter[str] = Counter()
     for seed, one in enumerate(pair):
         model = random_model(one, seed)
-        engine = GaussianEngine(random_table(model, seed))
+        engine = GaussianEngine(as_sample(random_table(model, seed)))
         draft = engine.draft(model)
-        found.update(p.key[0] for p in engine.structures(everything(draft)))
+        found.update(p.key[0] for p in engine.structures(request(draft)))
         draft.cut(*draft.edges[0])  # two components
-        draft = Rounds(engine, math.inf).standing(draft, Penalty(0.0)).draft
-        found.update(p.key[0] for p in engine.structures(everything(draft)))
+        draft, _ = engine.settle(draft, 36)
+        found.update(p.key[0] for p in engine.structures(request(draft)))
     assert set(found) == KINDS
 
 
@@ -163,21 +153,21 @@ def best_link(engine, draft, x, y) -> float:
     return max(-minimize_scalar(lost, bounds=b, method="bounded").fun for b in ((-1, 0), (0, 1)))
 
 
-def test_the_shortlist_predicts_gains_on_data_as_the_model_has_it(all_moves):
+def test_the_shortlist_predicts_gains_on_data_as_the_model_has_it():
     """If beliefs vary as they should, a gain at a node is that of the best edge to it.
 
     Inside an edge it is a bound of what three fitted edges gain.
     """
     model = random_model(lt.simulate.random_latent_tree(9, 3, inner_share=0.2), 1)
-    engine = GaussianEngine(exact_table(model))
+    engine = GaussianEngine(as_sample(exact_table(model)))
     draft = engine.draft(model)
-    moves = Moves(everything(draft, Penalty(0.0)), engine._data, engine.n_samples)
+    moves = GaussianMoves(request(draft, Penalty(0.0)), engine.data, engine.n_samples)
     at_node, _ = moves.predicted()
     before = engine.settle(draft, 0)[1]
-    map = moves.map
+    tree = moves.tree
     tried = 0
     for s, w in zip(*np.nonzero(np.isfinite(at_node)), strict=True):
-        x, p, y = (map.nodes[v] for v in (map.ends[s], map.gates[s], w))
+        x, p, y = (tree.nodes[v] for v in (tree.ends[s], tree.gates[s], w))
         cut = draft.copy()
         cut.cut(p, x)
         exact = best_link(engine, cut, x, y) - before
@@ -186,16 +176,16 @@ def test_the_shortlist_predicts_gains_on_data_as_the_model_has_it(all_moves):
     assert tried > 50
 
 
-def test_the_shortlist_bounds_gains_inside_edges(all_moves):
+def test_the_shortlist_bounds_gains_inside_edges():
     model = random_model(lt.simulate.random_latent_tree(9, 3), 1)
-    engine = GaussianEngine(exact_table(model))
-    moves = Moves(everything(engine.draft(model), Penalty(0.0)), engine._data, engine.n_samples)
+    engine = GaussianEngine(as_sample(exact_table(model)))
+    moves = GaussianMoves(request(engine.draft(model), Penalty(0.0)), engine.data, engine.n_samples)
     bounds = moves.predicted()[1]
-    for proposal in moves.regrafts():
+    for proposal in chain.from_iterable(moves.regrafts()):
         if proposal.key[0] == "insert":
             _, x, p, y = proposal.key
-            place = {node: at for at, node in enumerate(moves.map.nodes)}
-            s = moves.map.side_of(place[x], place[p])
+            place = {node: at for at, node in enumerate(moves.tree.nodes)}
+            s = moves.tree.side_of(place[x], place[p])
             assert proposal.gain <= bounds[s, place[y]] + 0.02
 
 
@@ -217,7 +207,7 @@ def test_expected_covariances_are_those_of_the_conditional_normal(model, seed):
     table = random_table(model, seed, n=12, missing=0.4, weighted=True)
     if np.isnan(table.values).all(axis=0).any() or not table.has_missing:
         return
-    engine = GaussianEngine(table)
+    engine = GaussianEngine(as_sample(table))
     K, expected = model.correlation(), 0.0
     for row, weight in zip(table.values, table.weight_array(), strict=True):
         x = (row - model.means) / model.scales
@@ -228,16 +218,18 @@ def test_expected_covariances_are_those_of_the_conditional_normal(model, seed):
         spread = np.zeros_like(K)
         spread[np.ix_(absent, absent)] = K[np.ix_(absent, absent)] - gain @ K[np.ix_(seen, absent)]
         expected = expected + weight * (np.outer(x, x) + spread)
-    np.testing.assert_allclose(engine._expected(model), expected / engine.n_samples, atol=1e-8)
+    np.testing.assert_allclose(
+        engine.expected_covariance(model), expected / engine.n_samples, atol=1e-8
+    )
 
 
-def test_gains_with_missing_cells_are_lower_bounds(all_moves):
+def test_gains_with_missing_cells_are_lower_bounds():
     model = random_model(lt.simulate.random_latent_tree(8, 2), 0)
     table = random_table(model, 1, n=150, missing=0.15)
-    engine = GaussianEngine(table)
+    engine = GaussianEngine(as_sample(table))
     draft, log_likelihood = engine.settle(engine.draft(model), 40)
     assert log_likelihood == pytest.approx(engine.model(draft).total_log_likelihood(table))
-    proposals = engine.structures(everything(draft, Penalty(0.0)))
+    proposals = engine.structures(request(draft, Penalty(0.0)))
     assert len(proposals) > 20
     for proposal in proposals:
         new = proposal.apply(draft)
@@ -262,12 +254,13 @@ def test_a_table_with_missing_cells_refines():
 def test_the_score_only_rises_and_is_that_of_the_model(share):
     tree = lt.simulate.complete_tree(3, 3)
     X = lt.simulate.random_gaussian_model(tree, 0, (0.4, 0.8)).sample(400, 1)
-    engine, seen = GaussianEngine(as_table(X)), []
+    engine, seen = GaussianEngine(as_sample(as_table(X))), []
     penalty = Penalty(0.5 * math.log(400)).scaled(share)
-    rounds = Rounds(engine, math.inf, lambda count, score: seen.append(score))
+    options = RefineOptions(caution=0.0, least_gain=0.1)
+    search = Search(engine, options, watch=lambda count, score: seen.append(score))
     start = lt.fit_parameters(lt.structure.chow_liu(lt.information_distances(X)), X).model
-    first = rounds.standing(engine.draft(start), penalty)
-    last = rounds.run(engine.draft(start), penalty)
+    first = search.score(engine.draft(start), penalty)
+    last = search.climb(engine.draft(start), penalty)
     assert len(seen) > 2
     assert all(later > sooner for sooner, later in pairwise([first.score, *seen]))
     fresh = engine.model(last.draft).total_log_likelihood(X) - penalty(last.draft)
@@ -296,32 +289,43 @@ def test_the_true_model_stays_with_much_data(seed):
     assert same_structure(model.tree, truth.tree)
 
 
-def test_no_change_gains_less_than_asked_for():
-    truth = lt.simulate.random_gaussian_model(lt.simulate.complete_tree(3, 3), 3, (0.2, 0.8))
+@pytest.mark.parametrize("n_places", [1, 2, 7, 100, 10_000])
+def test_the_level_of_chance_is_exceeded_once_in_so_many_places(n_places):
+    level = chance_gain(n_places)
+    assert n_places * chi2.sf(2.0 * level, 1) == pytest.approx(1.0)
+
+
+def test_the_more_caution_the_fewer_moves_and_what_a_move_saves_does_not_count():
+    model = random_model(lt.simulate.random_latent_tree(12, 0, inner_share=0.2), 0)
+    engine = GaussianEngine(as_sample(random_table(model, 1, n=300)))
+    draft, _ = engine.settle(engine.draft(model), 150)
+    found = [
+        {p.key: p for p in engine.structures(request(draft, None, RefineOptions(caution=caution)))}
+        for caution in (0.0, 0.5, 1.0, 4.0)
+    ]
+    moves = ("regraft", "insert", "promote")
+    for less, more in pairwise(found):
+        assert more.keys() <= less.keys()
+        assert less.keys() - more.keys() <= {k for k in less if k[0] in moves}
+    assert len(found[0]) > len(found[1]) > len(found[3])
+    for key, proposal in found[1].items():
+        if key[0] in moves:
+            assert min(proposal.gain, proposal.rise) > 0
+
+
+def test_caution_keeps_more_of_the_start_and_costs_score():
+    truth = lt.simulate.random_gaussian_model(lt.simulate.complete_tree(5, 3), 3, (0.2, 0.8))
     X = truth.sample(500, 1)
     start = lt.structure.chow_liu(lt.information_distances(X))
-    gains = {
-        least: lt.search.refine(start, X, min_gain=least, evidence=0).report
-        for least in (0, 5, 1e9)
-    }
-    assert min(move.gain for move in gains[0].moves) < 5 <= min(m.gain for m in gains[5].moves)
-    assert not gains[1e9].moves
-    assert gains[0].score > gains[5].score > gains[1e9].score
-    with pytest.raises(ModelError, match="min_gain"):
-        lt.search.refine(start, X, min_gain=-1)
-
-
-def test_some_kinds_of_changes_are_proposed_only_if_the_likelihood_rises_enough():
-    model = random_model(lt.simulate.random_latent_tree(12, 0, inner_share=0.2), 0)
-    engine = GaussianEngine(random_table(model, 1, n=300))
-    draft, _ = engine.settle(engine.draft(model), 50)
-    least = {"regraft": 3.0, "promote": -1.0, "insert": np.inf}
-    free = engine.structures(everything(draft))
-    bound = engine.structures(everything(draft)._replace(least_rises=least))
-    expected = [p for p in free if p.rise >= least.get(p.key[0], -np.inf)]
-    assert [p.key for p in bound] == [p.key for p in expected]
-    assert {"regraft", "promote"} <= {p.key[0] for p in bound}
-    assert len(bound) < len(free)
+    bold, careful, stuck = (
+        lt.search.refine(start, X, caution=caution).report for caution in (0.0, 2.0, 1e9)
+    )
+    assert bold.score > careful.score > stuck.score
+    assert len(bold.moves) > len(careful.moves)
+    assert not {"regraft", "insert"} & stuck.gains().keys()
+    for wrong in (-1.0, math.inf, math.nan):
+        with pytest.raises(ModelError, match="caution"):
+            lt.search.refine(start, X, caution=wrong)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -331,14 +335,13 @@ def test_weak_hidden_nodes_of_the_start_stay_unless_the_score_alone_decides(seed
     start = lt.structure.cl_grouping(lt.information_distances(X), subroutine="nj")
     errors = [
         lt.metrics.robinson_foulds(lt.search.refine(start, X, **options).model.tree, truth.tree)
-        for options in ({}, {"evidence": 0})
+        for options in ({}, {"caution": 0})
     ]
     assert errors[0] <= lt.metrics.robinson_foulds(start, truth.tree) < errors[1]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_score_is_close_to_that_of_the_true_structure_or_above(seed):
-    """From 1 the careful search alone ends 14 below: small changes must be made together."""
     tree = lt.simulate.complete_tree(5, 3)
     truth = lt.simulate.random_gaussian_model(tree, seed, (0.2, 0.8))
     table = as_table(truth.sample(2_000, seed + 1_000))
@@ -347,113 +350,40 @@ def test_the_score_is_close_to_that_of_the_true_structure_or_above(seed):
     assert report.score > exact - 0.5 * np.log(2_000) * tree.n_edges - 10
 
 
-def test_evidence_without_end_moves_nothing():
-    truth = lt.simulate.random_gaussian_model(lt.simulate.complete_tree(3, 3), 3, (0.2, 0.8))
-    X = truth.sample(500, 1)
-    start = lt.structure.neighbor_joining(lt.information_distances(X))
-    kinds = {
-        evidence: set(lt.search.refine(start, X, evidence=evidence, min_gain=0).report.gains())
-        for evidence in (0, np.inf)
-    }
-    assert kinds[0] & EVIDENCE.keys()
-    assert not kinds[np.inf] & EVIDENCE.keys()
-    with pytest.raises(ModelError, match="evidence"):
-        lt.search.refine(start, X, evidence=-1)
+def test_a_double_star_gets_no_more_wrong_than_its_start():
+    """BIC alone prefers slightly wrong trees here: of 780 pairs of leaves one looks alike."""
+    errors = []
+    for seed in range(3):
+        truth = lt.simulate.random_gaussian_model(lt.simulate.double_star(80), seed, (0.2, 0.8))
+        X = truth.sample(1_000, seed + 1)
+        start = lt.structure.cl_grouping(lt.information_distances(X), subroutine="nj")
+        trees = [start, *(lt.search.refine(start, X, caution=c).model.tree for c in (1.0, 0.0))]
+        errors.append([robinson_foulds(tree, truth.tree) for tree in trees])
+    before, careful, bold = np.transpose(errors)
+    assert (careful <= before).all()
+    assert bold.sum() > before.sum()
 
 
-def test_a_rival_wins_where_it_is_better_beyond_doubt():
-    truth = lt.simulate.random_gaussian_model(lt.simulate.complete_tree(3, 3), 1, (0.6, 0.9))
-    X = truth.sample(3_000, 2)
-    poor = lt.simulate.latent_class(X.shape[1])
-    low, high = (lt.fit_parameters(tree, X).report.bic_score for tree in (poor, truth.tree))
-    options = {"min_gain": 0.8 * (high - low)}  # no change by itself gains as much
-    stuck, _ = lt.search.refine(poor, X, **options)
-    assert same_structure(stuck.tree, poor)
-    model, report = lt.search.refine(poor, X, rivals=[stuck, truth.tree], **options)
-    assert same_structure(model.tree, truth.tree)
-    assert report.score == pytest.approx(high, abs=0.1)
-    kept, _ = lt.search.refine(poor, X, rivals=[truth.tree], evidence=np.inf, **options)
-    assert same_structure(kept.tree, poor)
-    again, _ = lt.search.refine(truth, X, rivals=[poor])
-    assert same_structure(again.tree, truth.tree)
+def extended(model, table) -> float:
+    """The extended BIC: log m for every inner node less than BIC."""
+    inner = (np.bincount(model.tree.edges.ravel()) > 1).sum()
+    return lt.metrics.bic_score(model, table) - inner * math.log(table.n_columns)
 
 
-@pytest.mark.parametrize(
-    ("gain", "rise", "splits", "evidence", "wins"),
-    [
-        (3.0, 0.0, 2, 1.0, True),
-        (3.0, -0.4, 2, 1.0, True),
-        (3.0, -0.6, 2, 1.0, False),  # the likelihood falls
-        (1.5, 1.5, 1, 1.0, False),  # less than min_gain
-        (30.0, 30.0, 40, 1.0, False),  # less than a nat a split
-        (30.0, 30.0, 40, 0.5, True),
-        (30.0, 30.0, 0, np.inf, True),
-        (30.0, 30.0, 1, np.inf, False),
-        (0.1, -5.0, 40, 0.0, True),  # the score alone decides
-    ],
-)
-def test_when_a_rival_is_preferred(monkeypatch, gain, rise, splits, evidence, wins):
-    searches, other, found = _compared(monkeypatch, gain, rise, splits, evidence)
-    assert searches._is_better(found, other, searches._worth_of_splits(found, other)) == wins
-
-
-@pytest.mark.parametrize(
-    ("gain", "rise", "splits", "is_alone", "wins"),
-    [
-        (30.0, 8.0, 40, False, True),
-        (30.0, 7.0, 40, False, False),  # less than a fifth of a nat a split
-        (1.5, 8.0, 40, False, False),  # less than min_gain
-        (30.0, 8.0, 40, True, False),  # less than a nat a split
-        (50.0, 8.0, 40, True, True),
-        (6.8, 6.8, 5, True, False),  # less than log n
-        (7.0, 7.0, 5, True, True),
-    ],
-)
-def test_when_the_end_of_a_search_by_the_score_is_taken(
-    monkeypatch, gain, rise, splits, is_alone, wins
-):
-    searches, other, found = _compared(monkeypatch, gain, rise, splits)
-    apart = refining._Found(Standing(None, 0.0, -math.inf), ())
-    ends = iter([found, apart if is_alone else found])
-    monkeypatch.setattr(refining._Searches, "_search", lambda *_, **__: next(ends))
-    monkeypatch.setattr(
-        Standing, "n_changed", lambda a, b: 0 if a is b else 99 if apart.best in (a, b) else splits
-    )
-    monkeypatch.setattr(Standing, "__eq__", lambda a, b: a is b)
-    apart.best.draft = other.best.draft
-    assert searches._followed(other, [other, other])[0] is (found if wins else other)
-
-
-def _compared(monkeypatch, gain, rise, splits, evidence=1.0):
-    engine = SimpleNamespace(n_samples=1_000.0)
-    searches = refining._Searches(engine, None, math.inf, None, 2.0, evidence)
-    draft = SimpleNamespace(n_observed=20, n_inner=5)
-    other, found = (
-        refining._Found(Standing(draft, log_likelihood, score), ())
-        for log_likelihood, score in ((0.0, 0.0), (rise, gain))
-    )
-    monkeypatch.setattr(Standing, "n_changed", lambda *_: splits)
-    return searches, other, found
-
-
-def test_where_starts_meet_small_changes_are_made_together():
-    """The careful searches end 14 and more below the truth, and stay there without each other."""
-    tree = lt.simulate.complete_tree(5, 3)
-    truth = lt.simulate.random_gaussian_model(tree, 1, (0.2, 0.8))
-    table = as_table(truth.sample(2_000, 1_001))
+@pytest.mark.parametrize("seed", range(2))
+def test_the_two_best_starts_are_refined_and_the_best_result_is_kept(seed):
+    truth = lt.simulate.random_gaussian_model(lt.simulate.complete_tree(5, 3), seed, (0.2, 0.8))
+    table = as_table(truth.sample(2_000, seed + 1_000))
     distances = lt.information_distances(table)
-    starts = [lt.structure.learn_structure(distances, name) for name in ("nj", "clnj", "clrg")]
-    alone = [lt.search.refine(start, table).report.score for start in starts]
-    both = lt.search.refine(starts[0], table, rivals=starts[1:]).report
-    assert both.score > max(alone) + 2
-    assert len(both.moves) > 0
-
-
-def test_rivals_have_the_variables_of_the_start():
-    X = lt.simulate.random_gaussian_model(lt.simulate.latent_class(4), 0).sample(100, 0)
-    start = lt.simulate.latent_class(4)
-    with pytest.raises(ModelError, match="in the same order"):
-        lt.search.refine(start, X, rivals=[start.renamed(("b", "a", "c", "d"))])
+    trees = {name: lt.structure.learn_structure(distances, name) for name in ("nj", "clnj", "clrg")}
+    value = {
+        name: extended(lt.fit_parameters(tree, table).model, table) for name, tree in trees.items()
+    }
+    names = sorted(trees, key=lambda name: -value[name])[:2]
+    ends = [extended(lt.search.refined(table, start=name).model, table) for name in names]
+    assert abs(ends[0] - ends[1]) > 0.1
+    for fitted in (lt.search.refined(table), lt.search.refined(table, start=names)):
+        assert extended(fitted.model, table) == pytest.approx(max(ends), abs=0.01)
 
 
 def test_as_many_hidden_nodes_as_asked_for():
@@ -482,12 +412,10 @@ def independent(n, m):
 )
 @pytest.mark.filterwarnings("ignore:.*duplicate")
 @pytest.mark.filterwarnings("ignore:.*same")
-def test_degenerate_tables_end_quickly(X, tree):
-    clock = time.monotonic()
+def test_degenerate_tables_end(X, tree):
     model, report = lt.search.refine(tree, X)
     assert np.isfinite(report.score)
     assert model.tree.n_observed == X.shape[1]
-    assert time.monotonic() - clock < 20  # compiling included
 
 
 def test_two_components_are_joined_where_the_data_says_so():

@@ -5,7 +5,7 @@ acceleration, stopping and reports; each family of models supplies the steps.
 """
 
 from latentree.em._discrete import FLOOR, DiscreteProblem
-from latentree.em._driver import Budget, Driver, Problem
+from latentree.em._driver import Budget, Driver, Problem, Step
 from latentree.em._fit import (
     Fitted,
     TreeModel,
@@ -16,7 +16,7 @@ from latentree.em._fit import (
     maximize,
     start_points,
 )
-from latentree.em._gaussian import MomentProblem, RowProblem
+from latentree.em._gaussian import MomentProblem, RowProblem, chunks_of, moment_step
 from latentree.em._report import FitReport
 from latentree.em._starts import random_discrete_start
 
@@ -30,12 +30,15 @@ __all__ = [
     "MomentProblem",
     "Problem",
     "RowProblem",
+    "Step",
     "TreeModel",
+    "chunks_of",
     "fit_parameters",
     "hidden_states",
     "make_problem",
     "matched",
     "maximize",
+    "moment_step",
     "random_discrete_start",
     "start_points",
 ]

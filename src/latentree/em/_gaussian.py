@@ -49,6 +49,47 @@ def gaussian_problem(tree: Tree, sample: Sample) -> MomentProblem | RowProblem:
     return RowProblem(tree, sample)
 
 
+def chunks_of(root: FloatArray) -> list[FloatArray]:
+    """Cut the vectors of the columns into chunks that a step takes side by side, on threads."""
+    starts = range(0, root.shape[1], _WIDTH)
+    return [np.ascontiguousarray(root[:, start : start + _WIDTH]) for start in starts]
+
+
+def moment_step(
+    order: IntArray, parent: IntArray, rho: FloatArray, vectors: Sequence[FloatArray]
+) -> tuple[float, FloatArray]:
+    """Run one expectation and maximization of a Gaussian tree on moments.
+
+    Parameters
+    ----------
+    order, parent : array of int
+        Nodes, parents first, and the parent of every node; observed nodes have the first numbers.
+    rho : array of float
+        Correlation of every node with its parent.
+    vectors : sequence of arrays
+        Rows of a root of the columns' correlations, in chunks of their entries.
+
+    Returns
+    -------
+    value : float
+        Log-likelihood per sample, without what columns have by themselves.
+    following : array of float
+        The correlations that maximize the expected log-likelihood.
+    """
+    m = vectors[0].shape[0]
+    u = moment_kernels.variances(order, parent, rho, m)
+
+    def products(chunk: FloatArray) -> FloatArray:
+        out = np.zeros((order.size, 3))
+        moment_kernels.products(order, parent, rho, u, chunk, out)
+        return out
+
+    sums = sum(threads.run(products, vectors), start=np.zeros((order.size, 3)))
+    following = np.zeros(order.size)
+    value = moment_kernels.finish(order, parent, rho, m, u, sums, following)
+    return float(value), following
+
+
 class MomentProblem:
     """The likelihood of real columns without gaps under a tree, as the EM driver sees it.
 
@@ -61,10 +102,7 @@ class MomentProblem:
         self.is_closed_form = tree.n_hidden == 0
         self.center, self.spread = sample.statistics.moments
         root = sample.statistics.correlation_root
-        self._vectors = [
-            np.ascontiguousarray(root[:, start : start + _WIDTH])
-            for start in range(0, root.shape[1], _WIDTH)
-        ]
+        self._vectors = chunks_of(root)
         constant = 0.5 * (np.log(2.0 * np.pi) + 1.0) + np.log(self.spread)
         self._own = -self.total_weight * float(constant.sum())
         self._is_tiny = tree.n_nodes * root.shape[1] <= TINY
@@ -75,20 +113,9 @@ class MomentProblem:
             return self._step(point)
 
     def _step(self, point: FloatArray) -> Step:
-        tree, rho = self.tree, np.tanh(point)
-        g = moment_kernels.reliabilities(tree.order, tree.parent, rho, tree.n_observed)
-
-        def products(vectors: FloatArray) -> FloatArray:
-            out = np.zeros((tree.n_nodes, 3))
-            moment_kernels.products(tree.order, tree.parent, rho, g, vectors, out)
-            return out
-
-        sums = sum(threads.run(products, self._vectors), start=np.zeros((tree.n_nodes, 3)))
-        following = np.zeros(tree.n_nodes)
-        value = moment_kernels.finish(
-            tree.order, tree.parent, rho, tree.n_observed, g, sums, following
-        )
-        log_likelihood = self.total_weight * float(value) + self._own
+        tree = self.tree
+        value, following = moment_step(tree.order, tree.parent, np.tanh(point), self._vectors)
+        log_likelihood = self.total_weight * value + self._own
         return Step(log_likelihood, log_likelihood, np.arctanh(following))
 
     def admissible(self, point: FloatArray, near: FloatArray) -> FloatArray:

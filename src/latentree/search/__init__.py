@@ -14,10 +14,11 @@ Each returns a model and the report of its fit.
 from latentree.search._binary_tree import binary_tree
 from latentree.search._latent_class import latent_class
 from latentree.search._refined import refined
-from latentree.search._refinement import RefineReport, refine
+from latentree.search._refinement import RefineOptions, RefineReport, refine
 from latentree.search._regularized import regularized_cl_grouping
 
 __all__ = [
+    "RefineOptions",
     "RefineReport",
     "binary_tree",
     "latent_class",

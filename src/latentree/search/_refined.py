@@ -10,17 +10,18 @@ from numpy.typing import ArrayLike
 
 from latentree._kernels.compiling import tiny
 from latentree.distances import Sample, as_sample
-from latentree.em import Budget, FitReport, Fitted, fit_parameters
+from latentree.em import Budget, Fitted, TreeModel, fit_parameters
 from latentree.errors import ModelError
-from latentree.search._refinement import RefineReport, is_quick, refine
+from latentree.search._refinement import INTERRUPTED, RefineReport, refine
 from latentree.structure import METHODS as BY_DISTANCES
 from latentree.structure import learn_tree
+from latentree.tree import Tree
 
 STARTS = ("nj", "clnj", "clrg")
 """Methods whose trees are compared to find where a refinement starts."""
 
 TINY = 10
-"""Up to so many real columns, condensed to few rows, kernels run uncompiled."""
+"""Up to so many real columns without gaps, kernels run uncompiled."""
 
 
 def refined(
@@ -41,10 +42,11 @@ def refined(
     family : {"auto", "gaussian", "discrete", "symmetric"}
         How to take the columns; "auto" goes by their types.
     start : str or sequence of str, optional
-        The method whose tree is refined; of several methods the best result is kept. By default
-        the trees of ``STARTS`` are fitted and the one with the highest likelihood less half of
-        BIC's penalty is refined; the others are its rivals where that takes little time (real
-        columns without missing cells).
+        The method whose tree is refined. Of several the result is kept that has the highest score
+        less log m for every inner node (with ``caution=0`` the highest score). By default the
+        trees of ``STARTS`` are compared by the extended BIC, which is the same for the criterion
+        "bic"; the best is refined, the best two where that takes little time, on real columns
+        without missing cells.
     weights : array-like, optional
         How much each row counts.
     random_state : int or Generator, optional
@@ -66,51 +68,47 @@ def refined(
     2
     """
     sample = as_sample(X, family, weights)
+    names = _names(start, sample)
+    with tiny(sample.is_summed and sample.n_columns <= TINY):
+        starts: list[Any] = [learn_tree(sample, name) for name in names]
+        if start is None:
+            starts = _best_starts(starts, sample)[: 2 if sample.is_summed else 1]
+        if "time_limit" in options:
+            options["time_limit"] /= len(starts)
+        found: list[Fitted] = []
+        for each in starts:
+            found.append(refine(each, sample, random_state=random_state, **options))
+            if INTERRUPTED in found[-1].report.notes:
+                break
+    is_extended = options.get("caution", 1.0) > 0 and options.get("criterion") != "ebic"
+    return max(found, key=lambda fit: _score(fit) - is_extended * _structure_cost(fit.model.tree))
+
+
+def _names(start: str | Sequence[str] | None, sample: Sample) -> Sequence[str]:
+    """Return methods by name; distances need the same number of states for all variables."""
     if start is None:
-        with tiny(_is_tiny(sample)):
-            first, *rivals = _starts(sample)
-            rivals = rivals if is_quick(sample) else []
-            return refine(first, sample, rivals=rivals, random_state=random_state, **options)
+        is_uneven = sample.family == "discrete" and np.unique(sample.cardinalities).size > 1
+        return ("chow_liu",) if is_uneven else STARTS
     names = [start] if isinstance(start, str) else list(start)
-    unknown = [name for name in names if name not in BY_DISTANCES]
-    if unknown or not names:
+    if not names or any(name not in BY_DISTANCES for name in names):
         known = ", ".join(BY_DISTANCES)
         raise ModelError(f"start is {start!r}, but a refinement starts from one of {known}")
-    if "time_limit" in options:
-        options["time_limit"] /= len(names)
-    trees = [learn_tree(sample, name) for name in names]
-    found = [refine(tree, sample, random_state=random_state, **options) for tree in trees]
-    return max(found, key=_score)
+    return names
 
 
-def _is_tiny(sample: Sample) -> bool:
-    """Whether a search is over before its kernels are compiled."""
-    return is_quick(sample) and sample.n_columns <= TINY
+def _best_starts(trees: Sequence[Tree], sample: Sample) -> list[TreeModel]:
+    """Return the trees fitted, those of the highest extended BIC first."""
+    budget = Budget(max_steps=100)
+    fits = [fit_parameters(t, sample, n_starts=1, budget=budget, random_state=0) for t in trees]
+    fits.sort(key=lambda fit: _structure_cost(fit.model.tree) - fit.report.bic_score)
+    return [fit.model for fit in fits]
+
+
+def _structure_cost(tree: Tree) -> float:
+    """Return log m for every inner node, hidden or observed, as in the extended BIC."""
+    return float((tree.degrees > 1).sum() * np.log(tree.n_observed))
 
 
 def _score(fitted: Fitted) -> float:
     assert isinstance(fitted.report, RefineReport)
     return fitted.report.score
-
-
-def _starts(sample: Sample) -> list[Any]:
-    """Return models of trees from distances, the best under half of BIC's penalty first."""
-    if sample.family == "discrete" and np.unique(sample.cardinalities).size > 1:
-        names: tuple[str, ...] = ("chow_liu",)  # distances need the same number of states
-    else:
-        names = STARTS
-    budget = Budget(max_steps=100)
-    fits = [
-        fit_parameters(learn_tree(sample, name), sample, n_starts=1, budget=budget, random_state=0)
-        for name in names
-    ]
-    return [fit.model for fit in sorted(fits, key=lambda fit: -_half_penalized(fit.report))]
-
-
-def _half_penalized(report: FitReport) -> float:
-    """Return LL − ¼·κ·log n, half of BIC's penalty, which favors larger starts.
-
-    Refinement drops a hidden variable that is not worth its parameters more easily than it finds
-    one that is missing.
-    """
-    return 0.5 * (report.log_likelihood + report.bic_score)

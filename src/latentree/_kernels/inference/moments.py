@@ -24,29 +24,33 @@ LARGEST = np.tanh(8.0)
 
 
 @kernel()
-def reliabilities(order, parent, rho, m):
-    """Return the reliability g of every side."""
+def variances(order, parent, rho, m):
+    """Return the posterior variance u = 1 − g of the node of every side.
+
+    1 − ρ²·g is written q + ρ²·u with q = 1 − ρ², so that nothing cancels near |ρ| = 1.
+    """
     n = order.size
-    g, J = np.zeros(2 * n), np.zeros(n)
+    u, J = np.zeros(2 * n), np.zeros(n)
     for i in range(n - 1, -1, -1):
         v, p = order[i], parent[order[i]]
-        g[v] = 1.0 if v < m else J[v] / (1.0 + J[v])
+        u[v] = 0.0 if v < m else 1.0 / (1.0 + J[v])
         if p >= 0:
-            J[p] += rho[v] ** 2 * g[v] / (1.0 - rho[v] ** 2 * g[v])
+            square, q = rho[v] ** 2, (1.0 - rho[v]) * (1.0 + rho[v])
+            J[p] += square * (1.0 - u[v]) / (q + square * u[v])
     for v in order:
         p = parent[v]
         if p < 0:
             continue
-        square = rho[v] ** 2
+        square, q = rho[v] ** 2, (1.0 - rho[v]) * (1.0 + rho[v])
         # J is now the sum over all neighbors of the parent; its part from v is taken off.
-        rest = max(J[p] - square * g[v] / (1.0 - square * g[v]), 0.0)
-        g[n + v] = 1.0 if p < m else rest / (1.0 + rest)
-        J[v] += square * g[n + v] / (1.0 - square * g[n + v])
-    return g
+        rest = max(J[p] - square * (1.0 - u[v]) / (q + square * u[v]), 0.0)
+        u[n + v] = 0.0 if p < m else 1.0 / (1.0 + rest)
+        J[v] += square * (1.0 - u[n + v]) / (q + square * u[n + v])
+    return u
 
 
 @kernel(fastmath=True)
-def products(order, parent, rho, g, data, out):
+def products(order, parent, rho, u, data, out):
     """Add squares and products of the means on both sides of every edge to ``out``.
 
     ``data`` holds some entries of the vectors of the observed nodes, one row a node. Row v of
@@ -59,9 +63,9 @@ def products(order, parent, rho, g, data, out):
     for i in range(n - 1, -1, -1):
         v, p = order[i], parent[order[i]]
         for k in range(width):
-            below[v, k] = data[v, k] if v < m else (1.0 - g[v]) * h[v, k]
+            below[v, k] = data[v, k] if v < m else u[v] * h[v, k]
         if p >= m:
-            f = rho[v] / (1.0 - rho[v] ** 2 * g[v])
+            f = rho[v] / ((1.0 - rho[v]) * (1.0 + rho[v]) + rho[v] ** 2 * u[v])
             for k in range(width):
                 h[p, k] += f * below[v, k]
     for v in order:
@@ -70,15 +74,16 @@ def products(order, parent, rho, g, data, out):
             for k in range(width):
                 out[v, 0] += below[v, k] * below[v, k]
             continue
+        q = (1.0 - rho[v]) * (1.0 + rho[v])
         if p < m:
             for k in range(width):
                 above[k] = data[p, k]
         else:
-            f = rho[v] / (1.0 - rho[v] ** 2 * g[v])
+            f = rho[v] / (q + rho[v] ** 2 * u[v])
             for k in range(width):
-                above[k] = (1.0 - g[n + v]) * (h[p, k] - f * below[v, k])
+                above[k] = u[n + v] * (h[p, k] - f * below[v, k])
         if v >= m:
-            f = rho[v] / (1.0 - rho[v] ** 2 * g[n + v])
+            f = rho[v] / (q + rho[v] ** 2 * u[n + v])
             for k in range(width):
                 h[v, k] += f * above[k]
         a, b, c = 0.0, 0.0, 0.0
@@ -92,10 +97,10 @@ def products(order, parent, rho, g, data, out):
 
 
 @kernel()
-def finish(order, parent, rho, m, g, sums, following):
+def finish(order, parent, rho, m, u, sums, following):
     """Return the log-likelihood per sample; ``following`` receives the correlations of the M-step.
 
-    With c(g, q) = −½·(log(1 − g) + q/(1 − g)), a hidden node adds −c of its belief from below and
+    With c(g, s) = −½·(log(1 − g) + s/(1 − g)), a hidden node adds −c of its belief from below and
     every edge +c of the belief that it carries; what columns have by themselves,
     −½·(log 2π + 1) each, is not part of it. The M-step sets ρ to the expected correlation of the
     two ends of an edge, whose moments follow from the beliefs on both sides.
@@ -103,21 +108,23 @@ def finish(order, parent, rho, m, g, sums, following):
     n = order.size
     total = 0.0
     for v in order:
-        p, r, a, b = parent[v], rho[v], g[v], g[n + v]
-        qa, qb, q = sums[v, 0], sums[v, 1], sums[v, 2]
+        p, r, a, b = parent[v], rho[v], u[v], u[n + v]
+        qa, qb, qc = sums[v, 0], sums[v, 1], sums[v, 2]
         if v >= m:
-            total += 0.5 * (np.log(1.0 - a) + qa / (1.0 - a))
+            total += 0.5 * (np.log(a) + qa / a)
         if p < 0:
             continue
-        t = r * r * a
-        total -= 0.5 * (np.log(1.0 - t) + r * r * qa / (1.0 - t))
+        square, q = r * r, (1.0 - r) * (1.0 + r)
+        t = q + square * a  # 1 − ρ²·g of what the edge carries up
+        total -= 0.5 * (np.log(t) + square * qa / t)
         if p < m:  # the parent is seen: its density given the child, less its own
-            total += (r * q - 0.5 * t * qb) / (1.0 - t)
-        rest = 1.0 - r * r * a * b
-        s, u = (1.0 - r * r * b) / rest, r * (1.0 - a) / rest
-        x, y = (1.0 - t) / rest, r * (1.0 - b) / rest
-        first = s * s * qa + 2.0 * s * u * q + u * u * qb + (1.0 - a) * s
-        second = x * x * qb + 2.0 * x * y * q + y * y * qa + (1.0 - b) * x
-        both = (s * x + u * y) * q + s * y * qa + u * x * qb + r * (1.0 - a) * (1.0 - b) / rest
+            total += (r * qc - 0.5 * square * (1.0 - a) * qb) / t
+        rest = q + square * (a + b - a * b)
+        # Posterior mean of the lower end: s·μ_v + w·μ_{n+v}; of the upper end: x·μ_{n+v} + y·μ_v.
+        s, w = (q + square * b) / rest, r * a / rest
+        x, y = t / rest, r * b / rest
+        first = s * s * qa + 2.0 * s * w * qc + w * w * qb + a * s
+        second = x * x * qb + 2.0 * x * y * qc + y * y * qa + b * x
+        both = (s * x + w * y) * qc + s * y * qa + w * x * qb + r * a * b / rest
         following[v] = min(max(both / np.sqrt(first * second), -LARGEST), LARGEST)
     return total

@@ -1,11 +1,11 @@
 """EM on a star with what lies behind its arms held fixed.
 
-A centre with K states has arms k = 1 … d; behind arm k lies evidence, given as a message λ_k(t), a
+A center with K states has arms k = 1 … d; behind arm k lies evidence, given as a message λ_k(t), a
 number for each state t of the arm's end and each row. With a table T_k[s, t] an arm,
 
     A_k(s) = Σ_t T_k[s, t]·λ_k(t),    z = Σ_s prior(s)·ε(s)·Π_k A_k(s),
 
-where ε is what is seen at the centre itself, and the log-likelihood is Σ w·log z over the rows.
+where ε is what is seen at the center itself, and the log-likelihood is Σ w·log z over the rows.
 Messages lie end to end: those of arm k are the rows ``starts[k]`` to ``starts[k + 1]`` of one
 array with a column per row of the data.
 """
@@ -18,7 +18,6 @@ from latentree._kernels.compiling import kernel
 
 BLOCK = 64
 _RESCALE = 8  # arms between two rescalings of the product
-_HOPE = 2.0  # how much more than the last step those to come may gain
 
 
 @kernel(fastmath=True)
@@ -197,12 +196,12 @@ def _expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts
 
 
 @kernel()
-def fit_star(arms, starts, evidence, weights, prior, tables, floor, n_steps, least):
+def fit_star(arms, starts, evidence, weights, prior, tables, floor, n_steps, least, hope):
     """Run steps of EM on ``prior`` and ``tables`` in place.
 
-    ``floor`` is the weight that every node and pair of neighbours counts for in addition, all
+    ``floor`` is the weight that every node and pair of neighbors counts for in addition, all
     states alike. Steps gain less and less: when those that are left would not reach the
-    log-likelihood ``least`` even if each gained _HOPE times as much as the last, no more are run.
+    log-likelihood ``least`` even if each gained ``hope`` times as much as the last, EM ends.
     """
     n_states = evidence.shape[0]
     prior_counts = np.empty(n_states)
@@ -215,7 +214,7 @@ def fit_star(arms, starts, evidence, weights, prior, tables, floor, n_steps, lea
             counts[c] = 0.0
         last = value
         value = _expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts)
-        if step > 0 and value + _HOPE * (n_steps - step) * (value - last) < least:
+        if step > 0 and value + hope * (n_steps - step) * (value - last) < least:
             return
         whole = 0.0
         for s in range(n_states):

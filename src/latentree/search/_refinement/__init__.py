@@ -1,17 +1,20 @@
-"""Refinement: local changes of a tree, judged by a penalised likelihood.
+"""Refinement: local changes of a tree that raise its penalized likelihood.
 
-==============  ==================================================================================
-``refining``    the function: start, penalty, stages, report
-``rounds``      propose, accept what raises the score, settle, and again
-``proposal``    what the search compares, and what it asks of a family of models
-``draft``       a tree while it is being changed
-``discrete``    discrete models: ``edges`` and ``states`` propose, ``judging`` fits the star in
-                the middle of a change (``local``) with the ``messages`` around it, and
-                ``interaction`` ranks places
-``gaussian``    Gaussian models: ``gaussian_moves`` proposes, in the ``space`` of covariances
-==============  ==================================================================================
+====================  ============================================================================
+``_refine``           the function: start, penalty, search, report
+``_options``          every number that steers it
+``_search``           propose, accept what raises the score, fit all parameters, and again
+``_draft``            a tree while it is being changed, and the edits that change it
+``_discrete_moves``   changes of discrete trees
+``_discrete_fit``     fits around one node, with the messages that arrive there
+``_gaussian_moves``   changes of Gaussian trees
+``_gaussian_fit``     the same on the covariance of the data
+``_full_fit``         fits of all parameters, by latentree.em
+====================  ============================================================================
 """
 
-from latentree.search._refinement._refining import RefineReport, is_quick, refine
+from latentree.search._refinement._options import RefineOptions
+from latentree.search._refinement._refine import RefineReport, penalty_of, refine
+from latentree.search._refinement._search import INTERRUPTED
 
-__all__ = ["RefineReport", "is_quick", "refine"]
+__all__ = ["INTERRUPTED", "RefineOptions", "RefineReport", "penalty_of", "refine"]

@@ -20,9 +20,6 @@ from latentree.typing import FloatArray
 
 Edge = tuple[int, int]
 
-SOFTNESS = 0.1
-"""How much a new node differs from the one that it starts as a copy of."""
-
 
 class Conflict(Exception):
     """A change does not fit to what others have made of the draft."""
@@ -40,7 +37,7 @@ class Draft(ABC):
     n_states : dict
         States of every node; 1 for a Gaussian one.
     n_edges, n_inner : int
-        Number of edges, and of nodes with two neighbours or more. These and the parameters of
+        Number of edges, and of nodes with two neighbors or more. These and the parameters of
         discrete drafts are counted while links change: every change is asked for its cost.
     """
 
@@ -65,12 +62,12 @@ class Draft(ABC):
         """Return the table of two edges, one below the other, as one."""
 
     @abstractmethod
-    def marginalised(self, top: Any, table: Any) -> Any:
+    def marginalized(self, top: Any, table: Any) -> Any:
         """Return what the lower end of an edge below a root has as a root."""
 
     @abstractmethod
-    def copying(self, n_states: int) -> Any:
-        """Return the table of a node that is nearly a copy of its parent."""
+    def near_copy(self, n_states: int, softness: float) -> Any:
+        """Return the table of a node that differs from its parent by ``softness``."""
 
     @property
     @abstractmethod
@@ -88,7 +85,7 @@ class Draft(ABC):
         new.n_edges, new.n_inner, new._free = self.n_edges, self.n_inner, self._free
         return new
 
-    def neighbours(self, node: int) -> tuple[int, ...]:
+    def neighbors(self, node: int) -> tuple[int, ...]:
         """Return the nodes next to a node."""
         above = self.parent[node]
         return self.children[node] if above < 0 else (above, *self.children[node])
@@ -142,27 +139,27 @@ class Draft(ABC):
             stack.extend(self.children[here])
         return found
 
-    def around(self, node: int, hops: int, gate: int) -> list[int]:
-        """Return nodes within some edges of a node, nearest first, none behind ``gate``."""
-        found, seen = [node], {node, gate}
-        last = [node]
-        for _ in range(hops):
-            last = [o for here in last for o in self.neighbours(here) if o not in seen]
-            seen.update(last)
-            found += last
+    def distances(self, node: int, gate: int) -> dict[int, int]:
+        """Return how many edges away nodes are, nearest first, without those behind ``gate``."""
+        found, stack = {node: 0}, [node]
+        for here in stack:  # which grows
+            for other in self.neighbors(here):
+                if other not in found and other != gate:
+                    found[other] = found[here] + 1
+                    stack.append(other)
         return found
 
     # Changes ------------------------------------------------------------------------------------
 
     def add(self, node: int, top: Any, n_states: int) -> None:
-        """Add a node without neighbours."""
+        """Add a node without neighbors."""
         self.parent[node], self.children[node] = -1, ()
         self.above[node], self.n_states[node] = top, n_states
         self.next_number = max(self.next_number, node + 1)
         self._free += n_states - 1
 
     def remove(self, node: int) -> None:
-        """Remove a node without neighbours."""
+        """Remove a node without neighbors."""
         self._free -= self.n_states[node] - 1
         for entries in (self.parent, self.children, self.above, self.n_states):
             del entries[node]
@@ -183,7 +180,7 @@ class Draft(ABC):
         self.reroot(a)
         if self.parent[b] != a:
             raise Conflict
-        self.above[b] = self.marginalised(self.above[a], self.above[b])
+        self.above[b] = self.marginalized(self.above[a], self.above[b])
         self._unlink(b)
 
     def hang(self, node: int, target: int, table: Any) -> None:
@@ -195,11 +192,11 @@ class Draft(ABC):
         self._link(node, target)
 
     def tidy(self, node: int) -> tuple[int, ...]:
-        """Suppress a hidden node with fewer than three neighbours.
+        """Suppress a hidden node with fewer than three neighbors.
 
         Returns the nodes at which something has changed: the node itself if it stays.
         """
-        around = self.neighbours(node)
+        around = self.neighbors(node)
         if not self.is_hidden(node) or len(around) > 2:
             return (node,)
         if len(around) == 2:
@@ -231,7 +228,7 @@ class Draft(ABC):
         self._unlink(drop)
         self.remove(drop)
 
-    def stand_in(self, node: int) -> int:
+    def stand_in(self, node: int, softness: float) -> int:
         """Put a new hidden node in a node's place, nearly a copy of it, and hang the node there."""
         self.reroot(node)
         new, states = self.next_number, self.n_states[node]
@@ -239,33 +236,33 @@ class Draft(ABC):
         for other in self.children[node]:
             self._unlink(other)
             self._link(other, new)
-        self.above[node] = self.copying(states)
+        self.above[node] = self.near_copy(states, softness)
         self._link(node, new)
         return new
 
-    def split(self, near: int, far: int) -> int:
+    def split(self, near: int, far: int, softness: float) -> int:
         """Put a new hidden node into an edge, nearly a copy of the end ``near``."""
         self.reroot(near)
         if self.parent.get(far) != near:
             raise Conflict
         new, states = self.next_number, self.n_states[near]
         self.add(new, None, states)
-        self.above[new] = self.copying(states)
+        self.above[new] = self.near_copy(states, softness)
         self._unlink(far)
         self._link(far, new)
         self._link(new, near)
         return new
 
-    def set_star(self, centre: int, top: Any, tables: Mapping[int, Any]) -> None:
+    def set_star(self, center: int, top: Any, tables: Mapping[int, Any]) -> None:
         """Make a node the root, and replace its entry and the tables of the edges around it.
 
         What no longer fits, because other changes were made, is left out.
         """
-        self.reroot(centre)
-        if np.shape(top) == np.shape(self.above[centre]):
-            self.above[centre] = top
+        self.reroot(center)
+        if np.shape(top) == np.shape(self.above[center]):
+            self.above[center] = top
         for node, table in tables.items():
-            fits = self.parent.get(node) == centre
+            fits = self.parent.get(node) == center
             if fits and np.shape(table) == np.shape(self.above[node]):
                 self.above[node] = table
 
@@ -311,11 +308,6 @@ class Draft(ABC):
         for above, node in self.edges:
             parent[number[node]] = number[above]
         return Tree(parent, n_observed=self.n_observed, names=names)
-
-    def splits(self) -> set[bytes]:
-        """Return keys of how the edges split the observed nodes."""
-        names = tuple(f"x{node}" for node in range(self.n_observed))
-        return self.tree(names).split_keys()
 
     def _take(
         self, tree: Tree, above: Sequence[Any], n_states: Sequence[int], numbers: Any
@@ -368,13 +360,13 @@ class DiscreteDraft(Draft):
         """Sum the node between out."""
         return upper @ lower
 
-    def marginalised(self, top: FloatArray, table: FloatArray) -> FloatArray:
+    def marginalized(self, top: FloatArray, table: FloatArray) -> FloatArray:
         """Sum the root out."""
         return top @ table
 
-    def copying(self, n_states: int) -> FloatArray:
-        """Return a table that keeps the state nine times in ten."""
-        return (1.0 - SOFTNESS) * np.eye(n_states) + SOFTNESS / n_states
+    def near_copy(self, n_states: int, softness: float) -> FloatArray:
+        """Keep the state, but for a share of rows that get any state."""
+        return (1.0 - softness) * np.eye(n_states) + softness / n_states
 
     @property
     def n_parameters(self) -> int:
@@ -430,14 +422,57 @@ class GaussianDraft(Draft):
         """Correlations along a path are multiplied."""
         return upper * lower
 
-    def marginalised(self, top: None, table: float) -> None:
+    def marginalized(self, top: None, table: float) -> None:
         """Roots have nothing."""
 
-    def copying(self, n_states: int) -> float:
+    def near_copy(self, n_states: int, softness: float) -> float:
         """Return a high correlation."""
-        return 1.0 - SOFTNESS
+        return 1.0 - softness
 
     @property
     def n_parameters(self) -> int:
         """One an edge, as in the model itself."""
         return self.n_edges
+
+
+# Edits: each changes a draft in place and returns the node in the middle of the change -----------
+
+
+def absorb(draft: Draft, keep: int, drop: int, between: int | None = None) -> int:
+    """Make one node of two hidden ones, next to each other or to the node ``between``."""
+    draft.absorb(keep, drop)
+    if between is not None:
+        draft.tidy(between)
+    return keep
+
+
+def stand_in(draft: Draft, node: int, softness: float) -> int:
+    """Let a hidden node take the place of an observed one, which becomes its leaf."""
+    return draft.stand_in(node, softness)
+
+
+def cut(draft: Draft, p: int, x: int) -> int:
+    """Take an edge away."""
+    draft.cut(p, x)
+    draft.tidy(p)
+    return draft.tidy(x)[0]
+
+
+def link(draft: Draft, x: int, y: int, table: Any) -> int:
+    """Hang a component at a node of another."""
+    draft.hang(x, y, table)
+    return y
+
+
+def regraft(draft: Draft, x: int, p: int, y: int, table: Any) -> int:
+    """Cut the subtree of x off p, and hang it at y."""
+    draft.cut(p, x)
+    draft.tidy(p)
+    return link(draft, x, y, table)
+
+
+def insert(draft: Draft, x: int, p: int, edge: Edge, table: Any, softness: float) -> int:
+    """Cut the subtree of x off p, and hang it at a new node inside an edge."""
+    draft.cut(p, x)
+    draft.tidy(p)
+    return link(draft, x, draft.split(*edge, softness), table)

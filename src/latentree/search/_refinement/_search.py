@@ -1,0 +1,342 @@
+"""The search: changes are proposed, the best are accepted together, all parameters are fitted.
+
+An engine of a family proposes changes, each with the parameters around it fitted and all others
+fixed. The search is the same for every family.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from scipy.special import ndtri
+
+from latentree.search._refinement._draft import Conflict, Draft
+from latentree.search._refinement._options import RefineOptions
+
+Key = tuple[Any, ...]
+"""A kind of change and its nodes, for the report and for remembering failures."""
+
+Edit = Callable[[Draft], int]
+"""Changes edges or states of a draft in place; returns the node in the middle of the change."""
+
+Watch = Callable[[int, float], None]
+"""Called with the number of changes accepted so far and the score."""
+
+INTERRUPTED = "interrupted"
+"""The note of a search that Ctrl-C ended."""
+
+FORBIDDEN = 1e9
+"""What a hidden node too many or too few costs where their number is given."""
+
+
+def bic_cost(n_samples: float) -> float:
+    """Return BIC's penalty for a parameter: ½·log n."""
+    return 0.5 * math.log(max(n_samples, 2.0))
+
+
+def chance_gain(n_places: float) -> float:
+    """Return the gain that one of so many places reaches by chance.
+
+    A place that is as good as the old one gains ½·χ² with one degree of freedom, so the level t
+    that one of P places exceeds on average has P·Pr(½·χ² > t) = 1.
+    """
+    return 0.5 * float(ndtri(0.5 / max(n_places, 1.0))) ** 2
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """The penalty of a draft, which is subtracted from its log-likelihood.
+
+    ``per_parameter`` for every free parameter, ``per_inner`` for every node with two neighbors or
+    more, and FORBIDDEN for every hidden node by which their number differs from ``n_hidden``.
+    """
+
+    per_parameter: float
+    per_inner: float = 0.0
+    n_hidden: int | None = None
+
+    def __call__(self, draft: Draft) -> float:
+        """Return the penalty of a draft."""
+        return self.of(draft.n_parameters, draft.n_inner, draft.n_hidden)
+
+    def of(self, n_parameters: int, n_inner: int, n_hidden: int) -> float:
+        """Return the penalty of a tree with these numbers."""
+        surplus = 0 if self.n_hidden is None else abs(n_hidden - self.n_hidden)
+        return self.per_parameter * n_parameters + self.per_inner * n_inner + FORBIDDEN * surplus
+
+    def scaled(self, share: float) -> Penalty:
+        """Return the penalty with a share of the cost of parameters.
+
+        The cost of inner nodes stays: those that are let in cheaply are hard to remove again, as
+        each takes over a part of what others explained.
+        """
+        return Penalty(share * self.per_parameter, self.per_inner, self.n_hidden)
+
+
+class Star(NamedTuple):
+    """Parameters around a node: its entry as a root, and the tables of its edges."""
+
+    top: Any
+    tables: Mapping[int, Any]
+
+
+class Proposal(NamedTuple):
+    """A change of a draft with the parameters around it fitted, all others fixed."""
+
+    key: Key
+    gain: float
+    """Rise of the score, exact for these parameters: fitting more adds to it."""
+    rise: float
+    """Rise of the log-likelihood alone."""
+    region: frozenset[int]
+    """Nodes whose neighbors change; proposals with common ones are not accepted together."""
+    edit: Edit
+    star: Star | None
+
+    def apply(self, draft: Draft) -> Draft:
+        """Return a changed copy of a draft."""
+        new = draft.copy()
+        center = self.edit(new)
+        if self.star is not None:
+            new.set_star(center, self.star.top, self.star.tables)
+        return new
+
+
+class Request(NamedTuple):
+    """What the search asks an engine for."""
+
+    draft: Draft
+    penalty: Penalty
+    options: RefineOptions
+    known: Set[Key] = frozenset()
+    """Changes that have failed already."""
+    focus: frozenset[int] | None = None
+    """Nodes that changes are asked for; None stands for all."""
+    deadline: float = math.inf
+    """On the monotonic clock: what has not been found by then is not wanted."""
+    losses: dict[Key, float] | None = None
+    """Where an engine may note what changes would lose: they are known then for a while."""
+
+    def least_rise(self, cost: float, n_places: float | None) -> float:
+        """Return what the log-likelihood must rise by for a change to be proposed.
+
+        Every change may lose ``slack``: fitting all parameters may make up for it. A move, one of
+        ``n_places`` that are as near, must pay for what it adds, and for the choice. What it saves
+        does not count: the same saving is to be had without the move, by a contraction.
+        """
+        least = cost - self.options.slack
+        is_forced = cost < -FORBIDDEN / 2  # the number of hidden nodes is given
+        if n_places is None or is_forced or not self.options.caution:
+            return least
+        return max(cost, 0.0) + self.options.caution * chance_gain(n_places)
+
+
+class Engine(Protocol):
+    """What the search needs from a family of models, on given data."""
+
+    n_samples: float
+    shares: tuple[float, ...]
+    """Shares of the penalty, one stage after the other."""
+    settle_steps: int
+    """EM steps on all parameters after changes; a start gets four times as many."""
+
+    def draft(self, model: Any) -> Draft:
+        """Return a model as a draft."""
+
+    def model(self, draft: Any) -> Any:
+        """Return a draft as a model."""
+
+    def settle(self, draft: Any, n_steps: int) -> tuple[Any, float]:
+        """Run accelerated EM on all parameters; return the draft and its log-likelihood."""
+
+    @property
+    def proposers(self) -> Sequence[Callable[[Request], Iterable[Proposal]]]:
+        """Functions that propose changes, called in turn in every round."""
+
+
+class Scored(NamedTuple):
+    """A draft whose parameters were fitted, and its score."""
+
+    draft: Draft
+    log_likelihood: float
+    score: float
+
+    def under(self, penalty: Penalty) -> Scored:
+        """Return it with the score under another penalty."""
+        return self._replace(score=self.log_likelihood - penalty(self.draft))
+
+
+class AcceptedMove(NamedTuple):
+    """A change that was accepted."""
+
+    kind: str
+    nodes: tuple[int, ...]
+    gain: float
+    """Rise of the score that it was accepted for, before all parameters were fitted again."""
+
+
+class Found(NamedTuple):
+    """The best draft of a search, the changes that led to it, and why it ended early if it did."""
+
+    best: Scored
+    moves: tuple[AcceptedMove, ...]
+    note: str = ""
+
+
+@dataclass
+class Search:
+    """The search on one engine."""
+
+    engine: Engine
+    options: RefineOptions
+    deadline: float = math.inf
+    watch: Watch | None = None
+    accepted: list[AcceptedMove] = field(default_factory=list)
+    last: Scored | None = field(default=None, init=False)
+    """The last draft that was accepted."""
+    _retry_at: dict[Key, float] = field(default_factory=dict)
+    """The score at which a change is looked at again; one that was tried in vain never is."""
+
+    def run(self, draft: Draft, penalty: Penalty) -> Found:
+        """Search with a part of the penalty first, then with all of it."""
+        found = Found(self.score(draft, penalty), ())
+        here, end = found.best, self.deadline
+        try:
+            for share in self.engine.shares:
+                if share < 1.0:  # leave time for the whole penalty
+                    now = time.monotonic()
+                    self.deadline = now + self.options.time_share * (end - now)
+                here = self.climb(here.draft, penalty.scaled(share))
+                self.deadline = end
+                found = self._higher(found, here, penalty)
+        except KeyboardInterrupt:
+            if self.last is not None:
+                found = self._higher(found, self.last, penalty)
+            return found._replace(note=INTERRUPTED)
+        return found._replace(note="time limit reached" if self.out_of_time else "")
+
+    def _higher(self, found: Found, here: Scored, penalty: Penalty) -> Found:
+        here = here.under(penalty)
+        return Found(here, tuple(self.accepted)) if here.score > found.best.score else found
+
+    def climb(self, draft: Draft, penalty: Penalty) -> Scored:
+        """Accept changes under one penalty, until a round gains too little.
+
+        After a round only edges at nodes that it changed are looked at, until nothing is gained
+        there; then all of them once more.
+        """
+        self._retry_at.clear()
+        here = self.last = self.score(draft, penalty)
+        focus: frozenset[int] | None = None
+        while not self.out_of_time:
+            before = here
+            here = self._round(here, penalty, focus)
+            if here.score - before.score >= self.options.least_gain:
+                focus = _changed(before.draft, here.draft)
+            elif focus is not None:
+                focus = None
+            else:
+                break
+        return here
+
+    def score(self, draft: Draft, penalty: Penalty, is_start: bool = True) -> Scored:
+        """Fit all parameters of a draft and score it."""
+        steps = self.engine.settle_steps
+        settled, log_likelihood = self.engine.settle(draft, 4 * steps if is_start else steps)
+        return Scored(settled, log_likelihood, log_likelihood - penalty(settled))
+
+    @property
+    def out_of_time(self) -> bool:
+        """Tell whether the time is up."""
+        return time.monotonic() > self.deadline
+
+    def _round(self, here: Scored, penalty: Penalty, focus: frozenset[int] | None) -> Scored:
+        for propose in self.engine.proposers:
+            losses: dict[Key, float] = {}
+            known = {key for key, score in self._retry_at.items() if score > here.score}
+            request = Request(
+                here.draft, penalty, self.options, known, focus, self.deadline, losses
+            )
+            found = sorted(propose(request), key=lambda p: (-p.gain, p.key))
+            self._retry_at |= {key: here.score + loss for key, loss in losses.items()}
+            here = self._accept_best(here, found, penalty)
+        return here
+
+    def _accept_best(self, here: Scored, found: list[Proposal], penalty: Penalty) -> Scored:
+        """Accept proposals that gain and do not touch each other; then try doubtful ones.
+
+        A gain is exact with all other parameters fixed, so changes far apart add up. Should they
+        spoil each other all the same, the better half of them is tried.
+        """
+        touched: set[int] = set()
+        sure = _apart(p for p in found if p.gain > self.options.least_gain)
+        while sure and not self.out_of_time:
+            new = self._applied(here, sure, penalty)
+            if new.score > here.score:
+                here = self._accept(new, sure)
+                touched.update(*(proposal.region for proposal in sure))
+                break
+            if len(sure) == 1:
+                self._retry_at[sure[0].key] = math.inf
+            sure = sure[: len(sure) // 2]
+        return self._try_doubtful(here, found, touched, penalty)
+
+    def _try_doubtful(
+        self, here: Scored, found: list[Proposal], touched: set[int], penalty: Penalty
+    ) -> Scored:
+        """Try changes one by one that may gain when all parameters are fitted."""
+        failures = 0
+        for proposal in found:
+            if self.out_of_time or failures >= self.options.patience:
+                break
+            if proposal.region & touched:
+                continue
+            new = self._applied(here, [proposal], penalty)
+            if new.score > here.score + self.options.least_gain:
+                here = self._accept(new, [proposal])
+                touched |= proposal.region
+                failures = 0
+            else:
+                self._retry_at[proposal.key] = math.inf
+                failures += 1
+        return here
+
+    def _applied(self, here: Scored, proposals: list[Proposal], penalty: Penalty) -> Scored:
+        draft = here.draft
+        for proposal in proposals:
+            with suppress(Conflict):
+                draft = proposal.apply(draft)
+        return self.score(draft, penalty, is_start=False)
+
+    def _accept(self, new: Scored, proposals: list[Proposal]) -> Scored:
+        self.accepted += [AcceptedMove(p.key[0], p.key[1:], p.gain) for p in proposals]
+        self.last = new
+        if self.watch is not None:
+            self.watch(len(self.accepted), new.score)
+        return new
+
+
+def _changed(old: Draft, new: Draft) -> frozenset[int]:
+    """Return nodes whose neighbors or states have changed."""
+    return frozenset(
+        node
+        for node in new.parent
+        if node not in old.parent
+        or set(old.neighbors(node)) != set(new.neighbors(node))
+        or old.n_states[node] != new.n_states[node]
+    )
+
+
+def _apart(proposals: Iterable[Proposal]) -> list[Proposal]:
+    """Take proposals in order, leaving out those that touch nodes of earlier ones."""
+    chosen, touched = [], set[int]()
+    for proposal in proposals:
+        if not proposal.region & touched:
+            chosen.append(proposal)
+            touched |= proposal.region
+    return chosen
