@@ -3,7 +3,7 @@
 Three Gaussian trees with edge correlations uniform on [0.2, 0.8], 20 random instances a cell:
 exact recoveries, mean Robinson-Foulds distance, surplus of hidden nodes, and the KL divergence of
 the model whose parameters come from the distances, both ways. Sample covariances are drawn from
-the Wishart distribution, which is theirs for n centred samples.
+the Wishart distribution, which is theirs for n centered samples.
 
 The HMM's cells vary much between seeds: one chain link too weak for the data ties the two halves
 together at the wrong place, which alone costs about 100 in Robinson-Foulds distance. At
@@ -57,7 +57,7 @@ def draw_instance(tree, n_samples, rng):
 
 
 def divergence(p, q):
-    """KL(p ‖ q) of centred Gaussians."""
+    """KL(p ‖ q) of centered Gaussians."""
     log_dets = np.linalg.slogdet(q)[1] - np.linalg.slogdet(p)[1]
     return 0.5 * (np.trace(np.linalg.solve(q, p)) - len(p) + log_dets)
 

@@ -37,7 +37,7 @@ def show(header: list[str], lines: list[list[str]]) -> None:
     print(flush=True)
 
 
-def stocks(standardised: bool = False) -> np.ndarray | None:
+def stocks(standardized: bool = False) -> np.ndarray | None:
     """Monthly returns of 84 companies and the index, 216 × 85, or None."""
     folder = data_folder()
     if folder is None:
@@ -45,4 +45,4 @@ def stocks(standardised: bool = False) -> np.ndarray | None:
     with open(folder / "sp100_monthly_returns.csv") as file:
         width = len(file.readline().split(","))
         values = np.loadtxt(file, delimiter=",", usecols=range(1, width))
-    return (values - values.mean(axis=0)) / values.std(axis=0) if standardised else values
+    return (values - values.mean(axis=0)) / values.std(axis=0) if standardized else values

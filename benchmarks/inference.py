@@ -3,7 +3,7 @@
     python benchmarks/inference.py [--quick]
 
 Discrete: one pass of expected counts (the expectation step of EM). Peers compute the same numbers
-over the distinct rows: vectorised NumPy, one operation an edge over all rows; and a compiled loop
+over the distinct rows: vectorized NumPy, one operation an edge over all rows; and a compiled loop
 that takes one row at a time through the whole tree. Gaussian: log-likelihood of every row, against
 summing the matrix once. Newsgroups are used if LATENTREE_DATA points at the paper's data.
 """

@@ -160,7 +160,7 @@ def main() -> None:
     if folder is None:
         return
     seeds = 1 if arguments.quick else arguments.seeds
-    returns(lt.as_table(stocks(standardised=True)), seeds)
+    returns(lt.as_table(stocks(standardized=True)), seeds)
     if arguments.quick:
         return
     words = lt.as_table(newsgroups(), "discrete")

@@ -48,7 +48,7 @@ HEADER = ["", "found", "needed", "met", "paper or original", "hidden", "seconds"
 
 
 def run_stocks(arguments) -> None:
-    values = stocks(standardised=True)
+    values = stocks(standardized=True)
     if values is None:
         return
     model, report, seconds = refined(lt.as_table(values))

@@ -163,7 +163,7 @@ def documents(n: int, m: int, per_row: float, seed: int):
     """Return a known tree over m words, and n documents as a sparse 0/1 matrix.
 
     Topics (hidden nodes) are on in a fifth of the documents and correlate by 0.5 to 0.9 with their
-    neighbours; 0.6 to 0.95 of a word's occurrences are where its topic is on.
+    neighbors; 0.6 to 0.95 of a word's occurrences are where its topic is on.
     """
     rng = np.random.default_rng(seed)
     tree = simulate.random_latent_tree(m, rng, inner_share=0.0, merge_share=0.6)

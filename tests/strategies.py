@@ -76,7 +76,7 @@ def _renumbered(draw, parent, length, observed) -> RawForest:
 
 
 @st.composite
-def relabelled(draw: st.DrawFn, tree: Tree) -> Tree:
+def relabeled(draw: st.DrawFn, tree: Tree) -> Tree:
     """The same tree with its hidden nodes renumbered and its roots moved."""
     hidden = draw(st.permutations(list(tree.hidden)))
     old = np.array([*range(tree.n_observed), *hidden])

@@ -14,7 +14,6 @@ import pytest
 
 import latentree as lt
 from latentree import inference
-from latentree.data import _parts as rows
 from latentree.em import Budget
 from latentree.errors import FileError
 
@@ -36,7 +35,7 @@ ROWS = 128
 
 def shrink() -> None:
     """Many parts of little data; the workers need it as well as this process."""
-    rows.PART_CELLS = rows.STATE_CELLS = ROWS * M
+    os.environ["LATENTREE_PART_CELLS"] = str(ROWS * M)
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +53,7 @@ def cluster():
 
 @pytest.fixture
 def client(cluster, monkeypatch):
-    monkeypatch.setattr(rows, "PART_CELLS", ROWS * M)
-    monkeypatch.setattr(rows, "STATE_CELLS", ROWS * M)
+    monkeypatch.setenv("LATENTREE_PART_CELLS", str(ROWS * M))
     with distributed.Client(cluster) as connected:
         connected.run(shrink)
         yield connected

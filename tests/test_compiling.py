@@ -119,7 +119,7 @@ def test_expected_counts_are_the_same_in_both_whole_sum(n_states, seed, gaps):
     for way in (tiny(True), repeated()):
         with way:
             patterns = compile_patterns(model.tree, states, table)
-            results.append(Expectation(patterns).run(patterns.layout.normalised(theta)))
+            results.append(Expectation(patterns).run(patterns.layout.normalized(theta)))
     assert results[0].log_likelihood == pytest.approx(results[1].log_likelihood, rel=1e-12)
     np.testing.assert_allclose(results[0].counts, results[1].counts, rtol=1e-9, atol=1e-12)
 

@@ -195,8 +195,7 @@ def test_mistakes_are_named(real):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(lt.data._parts, "PART_CELLS", 64 * 8)
-    monkeypatch.setattr(lt.data._parts, "STATE_CELLS", 64 * 8)
+    monkeypatch.setenv("LATENTREE_PART_CELLS", str(64 * 8))
 
 
 def as_parquet(X, path, names=None):

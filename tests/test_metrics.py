@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from latentree import Tree, metrics, simulate
 from latentree.errors import ModelError, TreeError
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
-from strategies import relabelled, trees
+from strategies import relabeled, trees
 
 seeds = st.integers(0, 2**32)
 
@@ -60,7 +60,7 @@ def test_robinson_foulds_is_the_symmetric_difference(a, seed):
 
 @given(trees(), st.data())
 def test_the_same_tree_in_other_order_is_at_distance_zero(tree, data):
-    other = data.draw(shuffled(data.draw(relabelled(tree))))
+    other = data.draw(shuffled(data.draw(relabeled(tree))))
     assert metrics.robinson_foulds(tree, other) == 0
     assert metrics.normalized_robinson_foulds(tree, other) == 0
     assert metrics.same_structure(tree, other)

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from latentree import Tree, simulate
 from latentree.errors import TreeError
-from strategies import RawForest, positive_quarters, quarters, raw_forests, relabelled, trees
+from strategies import RawForest, positive_quarters, quarters, raw_forests, relabeled, trees
 
 STAR = {"parent": [3, 3, 3, -1], "n_observed": 3}
 
@@ -489,7 +489,7 @@ def test_suppression_from_edges_and_graphs(raw):
 
 @given(trees(), st.data())
 def test_equality_forgets_roots_and_hidden_numbers(tree, data):
-    same = data.draw(relabelled(tree))
+    same = data.draw(relabeled(tree))
     assert same == tree
     assert hash(same) == hash(tree)
     assert same.canonical.parent.tolist() == tree.canonical.parent.tolist()
@@ -507,10 +507,10 @@ def test_a_changed_tree_is_not_the_same(tree, data):
     between = [v for above, v in tree.edges if max(v, above) >= tree.n_observed]
     assume(between)
     smaller = tree.contract_edges([data.draw(st.sampled_from(between))])
-    assert not smaller.same_structure(data.draw(relabelled(tree)))
+    assert not smaller.same_structure(data.draw(relabeled(tree)))
     longer = np.array(tree.length)
     longer[data.draw(st.sampled_from(between))] += 0.5
-    other = data.draw(relabelled(tree.with_lengths(longer)))
+    other = data.draw(relabeled(tree.with_lengths(longer)))
     assert other.same_structure(tree)
     assert other != tree
     assert other.equals(tree, tolerance=0.5)
@@ -545,7 +545,7 @@ def test_keys_meet_where_bipartitions_do(a, b):
 
 @given(trees(), st.data())
 def test_keys_forget_roots_and_hidden_numbers(tree, data):
-    same = data.draw(relabelled(tree))
+    same = data.draw(relabeled(tree))
     assert sorted(same.bipartition_keys().tolist()) == sorted(tree.bipartition_keys().tolist())
 
 

@@ -9,14 +9,12 @@ import pytest
 
 import latentree as lt
 from conftest import NAMES
-from latentree.data import _parts as rows
 from latentree.data._files._writers import write_table
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(rows, "PART_CELLS", 64 * 6)
-    monkeypatch.setattr(rows, "STATE_CELLS", 64 * 6)
+    monkeypatch.setenv("LATENTREE_PART_CELLS", str(64 * 6))
 
 
 @pytest.fixture

@@ -179,7 +179,7 @@ def test_a_hidden_node_tells_what_it_speaks_for(browser, tmp_path):
     listed = browser.run(
         """
         const section = [...document.querySelectorAll("#details section")]
-          .find((e) => e.querySelector("h3").textContent === "Speaks for");
+          .find((e) => e.querySelector("h3").textContent === "Tied to");
         return [...section.querySelectorAll("li .name")].map((e) => e.textContent);
         """
     )

@@ -15,7 +15,6 @@ import pytest
 
 import latentree as lt
 from latentree import inference
-from latentree.data import _parts as rows
 from latentree.data import as_parts, as_table
 from latentree.data._files._writers import WRITERS, table_writer
 from latentree.errors import FileError, ModelError
@@ -26,8 +25,7 @@ LABELS = (("no", "yes"), (1, 2), (True, False), ("a", 7), (10, 20), ("x", "y"))
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(rows, "PART_CELLS", 64 * 6)
-    monkeypatch.setattr(rows, "STATE_CELLS", 64 * 6)
+    monkeypatch.setenv("LATENTREE_PART_CELLS", str(64 * 6))
 
 
 def gaussian():
@@ -116,12 +114,11 @@ def test_what_fails_leaves_the_old_file_and_tells_the_rows(tmp_path):
 
 
 IMPUTE = """
-import sys
+import os, sys
 import latentree as lt
 from latentree import inference
-from latentree.data import _parts as rows
 
-rows.PART_CELLS = 6 * 256
+os.environ["LATENTREE_PART_CELLS"] = str(6 * 256)
 print("ready", flush=True)
 inference.write_imputed(lt.load(sys.argv[1]), sys.argv[2], sys.argv[3])
 print("done", flush=True)

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import latentree as lt
-from latentree.data import _parts as rows
 from latentree.data import as_table
 from latentree.data._files._rows import open_files
 from latentree.data._opening import of_files
@@ -27,8 +26,7 @@ NAMES = [f"v{j}" for j in range(M)]
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Many parts from little data."""
-    monkeypatch.setattr(rows, "PART_CELLS", 64 * M)
-    monkeypatch.setattr(rows, "STATE_CELLS", 64 * M)
+    monkeypatch.setenv("LATENTREE_PART_CELLS", str(64 * M))
 
 
 def opened(X, family="auto", batch_rows=11) -> lt.data.Parts:

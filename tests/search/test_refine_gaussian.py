@@ -55,7 +55,7 @@ def request(draft, penalty=None, options=EVERYTHING) -> Request:
 
 
 def is_valid(draft) -> bool:
-    """Every hidden node has three neighbours, and there is no cycle."""
+    """Every hidden node has three neighbors, and there is no cycle."""
     tree = draft.tree(tuple(f"x{v}" for v in range(draft.n_observed)))
     degree = np.bincount(tree.edges.ravel(), minlength=tree.n_nodes)
     return bool((degree[tree.n_observed :] >= 3).all() and len(draft.order()) == len(draft.parent))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -15,17 +16,23 @@ from latentree.data._table import Schema, Table, WithSchema
 from latentree.errors import DataError
 from latentree.typing import FloatArray, IntArray
 
-PART_CELLS = 1 << 22
+REAL_CELLS = 1 << 22
 """Cells of a part of real columns: enough to keep two cores busy, few enough to be read ahead."""
 
 STATE_CELLS = 1 << 24
 """Cells of a part of discrete columns, a byte each: more rows share more patterns."""
 
+VARIABLE = "LATENTREE_PART_CELLS"
+"""Environment variable that sets the cells of a part, for machines with little memory."""
+
 
 def part_rows(schema: Schema) -> int:
-    """Rows of a part. They depend on what the columns are, never on files or batches."""
-    cells = PART_CELLS if schema.family == "gaussian" else STATE_CELLS
-    return max(64, cells // max(1, schema.n_columns) // 64 * 64)
+    """Return the rows of a part. They depend on what the columns are, never on files or batches."""
+    usual = REAL_CELLS if schema.family == "gaussian" else STATE_CELLS
+    cells = os.environ.get(VARIABLE, "").strip() or str(usual)
+    if not cells.isdigit() or int(cells) == 0:
+        raise DataError(f"{VARIABLE} is {cells!r}, but must be a number of cells")
+    return max(64, int(cells) // max(1, schema.n_columns) // 64 * 64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 from latentree.distances import Sample, StateCounts, Statistics
 from latentree.em._driver import Step
 from latentree.em._expected_counts import PartedCounts
-from latentree.inference import Layout, Skeleton, Variety, cheapest_rooting
+from latentree.inference import ColumnEntropies, Layout, Skeleton, cheapest_rooting
 from latentree.models import DiscreteTreeModel
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
@@ -63,16 +63,16 @@ class DiscreteProblem:
         return self._maximize(self.total_weight * blend + self.prior)
 
     def _maximize(self, counts: FloatArray) -> FloatArray:
-        return self.layout.normalised(counts)
+        return self.layout.normalized(counts)
 
     def admissible(self, point: FloatArray, near: FloatArray) -> FloatArray:
         """Keep every probability above a tenth of that at ``near``, and every row's sum at 1."""
-        return self.layout.normalised(np.maximum(point, 0.1 * near))
+        return self.layout.normalized(np.maximum(point, 0.1 * near))
 
     def point(self, model: DiscreteTreeModel) -> FloatArray:
         """Tables of a model on the same tree, kept away from zero."""
         theta = model.layout.reoriented(model.theta, self.layout)
-        return self.layout.normalised(np.maximum(theta, 1e-12))
+        return self.layout.normalized(np.maximum(theta, 1e-12))
 
     def model(self, point: FloatArray) -> DiscreteTreeModel:
         """Return the model at a point, rooted as the tree was given."""
@@ -84,7 +84,7 @@ class DiscreteProblem:
         )
 
 
-def _entropies(statistics: Statistics) -> Variety:
+def _entropies(statistics: Statistics) -> ColumnEntropies:
     """Entropy of every column, missing cells being a state of their own."""
     sums = statistics.sums
     assert isinstance(sums, StateCounts)
@@ -96,7 +96,7 @@ def _entropies(statistics: Statistics) -> Variety:
 
     entropy = np.add.reduceat(term(sums.single), sums.starts[:-1])
     entropy += term(np.where(sums.gaps > 0, missing, 0.0))
-    return Variety(statistics.n_rows, entropy, sums.gaps == 0)
+    return ColumnEntropies(statistics.n_rows, entropy, sums.gaps == 0)
 
 
 class SymmetricProblem(DiscreteProblem):

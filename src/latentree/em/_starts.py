@@ -94,7 +94,7 @@ def surrogate_start(problem: DiscreteProblem, rng: np.random.Generator) -> Float
             pair = problem.sample.pair_table(int(surrogate[above]), mine)
             joint = blur[above].T @ pair @ blur[node]
         weights[layout.starts[node] : layout.starts[node + 1]] = joint.ravel()
-    return layout.normalised(weights + 1e-3 * problem.total_weight**0.5)
+    return layout.normalized(weights + 1e-3 * problem.total_weight**0.5)
 
 
 def _blur(
@@ -129,7 +129,7 @@ def random_discrete_start(problem: DiscreteProblem, rng: np.random.Generator) ->
         else:
             rows = rng.dirichlet(np.full(shape[1], 2.0), shape[0])
         weights[layout.starts[node] : layout.starts[node + 1]] = rows.ravel()
-    return layout.normalised(weights)
+    return layout.normalized(weights)
 
 
 def random_symmetric_start(problem: SymmetricProblem, rng: np.random.Generator) -> FloatArray:

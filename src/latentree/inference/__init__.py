@@ -15,8 +15,8 @@ from latentree.inference._evidence import (
 from latentree.inference._expectation import Expectation, ExpectedCounts, RowMessages
 from latentree.inference._layout import Layout
 from latentree.inference._patterns import (
+    ColumnEntropies,
     Skeleton,
-    Variety,
     cheapest_rooting,
     compile_components,
     compile_part,
@@ -35,12 +35,12 @@ from latentree.inference._results import (
 )
 
 __all__ = [
+    "ColumnEntropies",
     "Expectation",
     "ExpectedCounts",
     "Layout",
     "RowMessages",
     "Skeleton",
-    "Variety",
     "Written",
     "blocks_of",
     "cheapest_rooting",

@@ -60,7 +60,7 @@ class Layout:
         """Length of every row of every table."""
         return np.repeat(self.n_states, self.parent_states)
 
-    def normalised(self, weights: FloatArray) -> FloatArray:
+    def normalized(self, weights: FloatArray) -> FloatArray:
         """Scale every row to sum 1; rows without any weight become uniform."""
         sums = self.row_sums(weights)
         empty = np.repeat(sums <= 0, self.row_widths)

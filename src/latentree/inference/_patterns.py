@@ -89,7 +89,7 @@ class Skeleton:
     closed: IntArray
 
     @classmethod
-    def of(cls, layout: Layout, columns: Variety | _Columns) -> Skeleton:
+    def of(cls, layout: Layout, columns: ColumnEntropies | _Columns) -> Skeleton:
         """Cut a tree at the observed nodes without missing cells."""
         tree = layout.tree
         entropy, complete = _node_facts(tree, columns)
@@ -184,7 +184,7 @@ def _numbered(
     )
 
 
-class Variety(NamedTuple):
+class ColumnEntropies(NamedTuple):
     """How much the values of each column vary: what the number of patterns is estimated from."""
 
     n_rows: int
@@ -192,7 +192,7 @@ class Variety(NamedTuple):
     complete: NDArray[np.bool_]
 
 
-def cheapest_rooting(tree: Tree, columns: Variety | _Columns) -> Tree:
+def cheapest_rooting(tree: Tree, columns: ColumnEntropies | _Columns) -> Tree:
     """Root every component where the estimated number of patterns is smallest."""
     up, down, gathered = kernels.directed_entropies(
         tree.order, tree.parent, *_node_facts(tree, columns)
@@ -203,7 +203,9 @@ def cheapest_rooting(tree: Tree, columns: Variety | _Columns) -> Tree:
     return tree
 
 
-def _node_facts(tree: Tree, columns: Variety | _Columns) -> tuple[FloatArray, NDArray[np.bool_]]:
+def _node_facts(
+    tree: Tree, columns: ColumnEntropies | _Columns
+) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Entropy of every node (0 if hidden), and whether it is observed without missing cells."""
     entropy, complete = np.zeros(tree.n_nodes), np.zeros(tree.n_nodes, bool)
     entropy[: tree.n_observed] = columns.entropy

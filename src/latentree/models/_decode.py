@@ -260,7 +260,7 @@ def _probabilities(layout: Layout, theta: FloatArray) -> FloatArray:
             f"a row of parameters.tables[{row_node[wrong[0]]}] sums to {sums[wrong[0]]}, "
             "but must sum to 1"
         )
-    return theta if np.abs(sums - 1.0).max() <= ROUNDING else layout.normalised(theta)
+    return theta if np.abs(sums - 1.0).max() <= ROUNDING else layout.normalized(theta)
 
 
 def _check_symmetric(layout: Layout, theta: FloatArray) -> None:

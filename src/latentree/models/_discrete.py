@@ -136,7 +136,7 @@ class DiscreteTreeModel(Savable):
         layout = Layout(tree, n_states)
         for node, array in enumerate(arrays):
             _check_table(tree, layout, node, array)
-        theta = layout.normalised(np.concatenate([array.ravel() for array in arrays]))
+        theta = layout.normalized(np.concatenate([array.ravel() for array in arrays]))
         self._set(tree, n_states, theta, labels)
 
     def _set(
@@ -204,7 +204,7 @@ class DiscreteTreeModel(Savable):
         """
         model = cls.__new__(cls)
         layout = Layout(tree, n_states)
-        model._set(tree, n_states, layout.normalised(np.array(theta, np.float64)), labels, family)
+        model._set(tree, n_states, layout.normalized(np.array(theta, np.float64)), labels, family)
         return model
 
     @classmethod

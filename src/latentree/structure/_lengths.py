@@ -135,7 +135,7 @@ def _solve(
     target: FloatArray,
     n_steps: int,
 ) -> None:
-    """Minimise Σ w·(target − path length)² over the free edges, in place.
+    """Minimize Σ w·(target − path length)² over the free edges, in place.
 
     What comes out negative is set to 0 and the rest solved again, a few times over. Small trees:
     directly; large ones: by conjugate gradients, which need no matrix.

@@ -9,7 +9,7 @@ from latentree._kernels.compiling import kernel
 
 @kernel()
 def _hash(codes, row, columns):
-    """Multiply and add, then mix: neighbours of the last bits must not share a place."""
+    """Multiply and add, then mix: neighbors of the last bits must not share a place."""
     key = np.uint64(0)
     for column in columns:
         key = key * np.uint64(0x9E3779B97F4A7C15) + np.uint64(codes[row, column] + 2)

@@ -69,7 +69,7 @@ def weighted_tables(codes, weights, first, second, out):
 
 @kernel(small=_SMALL)
 def determinant_roots(joint, out):
-    """Signed root |det J̃|^(1/(K−1)) of every pair's normalised joint table.
+    """Signed root |det J̃|^(1/(K−1)) of every pair's normalized joint table.
 
     ``joint`` has shape (a, K, b, K) and holds counts; J̃ = D_i^(−½) J D_j^(−½) with the marginals
     D of the pair's own table, so that det J̃ is the product of its K−1 canonical correlations.

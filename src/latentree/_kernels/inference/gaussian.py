@@ -26,7 +26,7 @@ _LARGE = 1e250
 
 @kernel()
 def _load(values, first, lanes, place, center, inverse_scale, x, absent):
-    """Standardise a block of rows and turn it round; count the absent cells of each node."""
+    """Standardize a block of rows and turn it round; count the absent cells of each node."""
     absent[:] = LANES
     for column in range(values.shape[1]):
         at = place[column]

@@ -112,7 +112,7 @@ def _upward(order, parent, rho, data, side, g, h, J):
 
 @kernel()
 def _downward(order, parent, rho, data, side, g, h, J):
-    """Fill the beliefs from above; ``h`` and ``J`` become the sums over all neighbours."""
+    """Fill the beliefs from above; ``h`` and ``J`` become the sums over all neighbors."""
     m, n = data.shape[0], order.size
     for v in order:
         p = parent[v]
@@ -182,10 +182,10 @@ def without(
 ):
     """Beliefs in the rest of the tree once the ``subtree`` (a side) at node ``gate`` is cut off.
 
-    ``around[starts[u] : starts[u + 1]]`` are the neighbours of node u, ``inward`` their sides and
+    ``around[starts[u] : starts[u + 1]]`` are the neighbors of node u, ``inward`` their sides and
     ``rho`` the correlations. Returns the number of nodes of the rest, which ``walk`` lists from the
     gate on. Node w was reached from ``came[w]``, whose belief without w becomes ``new[w]`` with
-    reliability ``e[w]``; ``rest_h[w]`` and ``rest_J[w]`` are the sums over w's neighbours if w is
+    reliability ``e[w]``; ``rest_h[w]`` and ``rest_J[w]`` are the sums over w's neighbors if w is
     hidden. Vectors may be projected on anything: all of it is linear.
     """
     n = starts.size - 1
@@ -368,7 +368,7 @@ def start_three(cross, g, rho):
 @kernel()
 def fit_pair(qa, qb, q, ga, gb):
     """Return the best correlation between two beliefs."""
-    # With variances a, b and product c of the standardised beliefs, the derivative's zeros are
+    # With variances a, b and product c of the standardized beliefs, the derivative's zeros are
     # those of −r³ + c·r² + (1 − a − b)·r + c; Newton's steps, kept within the bounds.
     scale = np.sqrt(ga * gb)
     if scale <= 0.0:

@@ -98,7 +98,7 @@ def _write(product, n_states, first, width, shift, out, shifts):
 
 @kernel(fastmath=True)
 def exchange(before, table, old_arm, new_arm, out, shifts):
-    """Write a message in which the arm of one neighbour is exchanged, scaled as in ``message``.
+    """Write a message in which the arm of one neighbor is exchanged, scaled as in ``message``.
 
     out(s) = before(s)·Σ_t T[s, t]·new(t) / Σ_t T[s, t]·old(t): the cost of one arm, not of all.
     """

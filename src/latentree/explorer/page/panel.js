@@ -374,7 +374,7 @@ function relatives(state, view, v) {
       ),
       element("span", { class: "figures quiet" }, formatBits(found.bits[u])),
     );
-  const title = isHidden(model, v) ? "Speaks for" : "Nearest relatives";
+  const title = isHidden(model, v) ? "Tied to" : "Nearest relatives";
   const what = model.isGaussian ? "correlation" : "association (Cramér’s V)";
   return [
     section(
