@@ -76,7 +76,7 @@ def test_predictions_do_not_depend_on_parts_of_the_rows(monkeypatch):
     _, codes = documents(300, 20)
     learned = lt.LatentTree(method="clnj", n_starts=1, max_steps=5, random_state=0).fit(codes)
     expected = learned.predict_proba(codes, "x3")
-    monkeypatch.setattr("latentree.estimator._PREDICTED_CELLS", 20 * 7)
+    monkeypatch.setenv("LATENTREE_PART_CELLS", str(20 * 64))
     assert np.allclose(learned.predict_proba(codes, "x3"), expected, atol=1e-12)
 
 

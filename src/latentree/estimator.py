@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -44,8 +45,6 @@ except ImportError:
 
 
 _LEARNED = ("model_", "report_", "tree_", "n_hidden_")
-
-_PREDICTED_CELLS = 1 << 24  # that are copied, and made dense, at a time
 
 
 def _is_discrete(estimator: Any) -> bool:
@@ -300,19 +299,14 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         validate_data(self, X, reset=reset, skip_check_array=True)
         return X
 
-    def _table(self, X: Any, sample_weight: ArrayLike | None = None) -> Table:
-        check_is_fitted(self)
-        if is_parted(X):
-            return self._parts(X, sample_weight).to_table()
-        X = self._checked(X, reset=False)
-        return as_table(X, schema=self.model_.schema, weights=_weights(sample_weight, X))
-
     def _parts(self, X: Any, sample_weight: ArrayLike | None = None) -> Parts:
-        """Return data in parts: as it comes, or the table that it is."""
+        """Return data of the model's columns in parts: as it comes, or the table that it is."""
         check_is_fitted(self)
         if is_parted(X):
             return as_parts(X, schema=self.model_.schema, weights=sample_weight)
-        return cut_table(self._table(X, sample_weight))
+        X = self._checked(X, reset=False)
+        weights = _weights(sample_weight, X)
+        return cut_table(as_table(X, schema=self.model_.schema, weights=weights))
 
     def _blocks(self, X: Any, function: Callable[..., Any]) -> NDArray[Any]:
         """Put together what a function says of every part of the rows."""
@@ -485,21 +479,9 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
             Probabilities of its values, in the order of ``model_.schema.labels``, or of its states
             if it is hidden.
         """
-        table = self._table(X)
+        check_is_fitted(self)
         number = node_number(self.tree_, variable)
-        if number >= self.tree_.n_observed:
-            return np.asarray(self.model_.posterior(table, [number])[number])
-        step = max(1, _PREDICTED_CELLS // table.n_columns)
-        parts = [
-            self._predicted(table.rows(i, i + step), number) for i in range(0, table.n_rows, step)
-        ]
-        return np.concatenate(parts)
-
-    def _predicted(self, table: Table, number: int) -> FloatArray:
-        """Probabilities of an observed variable as if its cells were missing."""
-        values = table.values.toarray() if table.is_sparse else np.array(table.values)
-        values[:, number] = -1
-        return np.asarray(self.model_.posterior(Table(values, table.schema), [number])[number])
+        return self._blocks(X, partial(_predict_part, number=number))
 
     def _model(self) -> Any:
         check_is_fitted(self)
@@ -520,6 +502,15 @@ assert LatentTree.__doc__ is not None
 LatentTree.__doc__ = LatentTree.__doc__.replace("{options}", describe_options()).replace(
     "{methods}", ", ".join(f"``{name}``" for name in METHODS)
 )
+
+
+def _predict_part(table: Table, model: DiscreteTreeModel, number: int) -> tuple[FloatArray, float]:
+    """Probabilities of a variable in each row of a part, as if its cells were missing."""
+    if number < table.n_columns:
+        values = table.values.toarray() if table.is_sparse else np.array(table.values)
+        values[:, number] = -1
+        table = Table(values, table.schema)
+    return np.asarray(model.posterior(table, [number])[number]), 0.0
 
 
 def _likelihood_and_weight(table: Table, model: Any) -> FloatArray:

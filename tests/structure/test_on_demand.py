@@ -12,8 +12,7 @@ from tests.structure.test_exact import _spanning_weight
 from latentree import information_distances, simulate, structure
 from latentree.distances import Distances
 from latentree.errors import MemoryBudgetError
-from latentree.structure import _spanning as spanning
-from latentree.structure._spanning import spanning_edges
+from latentree.structure._spanning import BlockSizes, spanning_edges
 
 METHODS = ["chow_liu", "cl_blind", "clnj", "clrg"]
 KINDS = [
@@ -64,12 +63,8 @@ def both_ways(kind: str, n: int, m: int, seed: int) -> list[Distances]:
         return [information_distances(x, family, dense=d, weights=weights) for d in (True, False)]
 
 
-@pytest.fixture
-def small_blocks(monkeypatch):
-    """Blocks and lists so small that a few hundred variables need several passes."""
-    monkeypatch.setattr(spanning, "_TILE", 32)
-    monkeypatch.setattr(spanning, "_NEIGHBORS", 3)
-    monkeypatch.setattr("latentree.distances._distances._SPAN", 32)
+SMALL = BlockSizes(neighbors=3, tile=32, span=32)
+"""So small that a few hundred variables need several passes."""
 
 
 def never_dense(monkeypatch):
@@ -81,13 +76,13 @@ def never_dense(monkeypatch):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(20))
-def test_spanning_tree_is_that_of_the_matrix(kind, seed, small_blocks, monkeypatch):
+def test_spanning_tree_is_that_of_the_matrix(kind, seed, monkeypatch):
     rng = np.random.default_rng([KINDS.index(kind), seed])
     n, m = int(rng.integers(5, 100)), int(rng.integers(2, 300))
     dense, lazy = both_ways(kind, n, m, seed)
     expected = spanning_edges(dense)
     never_dense(monkeypatch)
-    assert np.array_equal(spanning_edges(lazy), expected)
+    assert np.array_equal(spanning_edges(lazy, SMALL), expected)
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "copies", "rare", "text"])
@@ -98,7 +93,7 @@ def test_spanning_tree_of_many_variables(kind, monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_few_values_in_a_matrix(seed, small_blocks):
+def test_few_values_in_a_matrix(seed):
     """Edges of the same length everywhere: only the order of edges tells trees apart."""
 
     class Blocks(Distances):
@@ -110,7 +105,7 @@ def test_few_values_in_a_matrix(seed, small_blocks):
     dense = Distances.from_matrix(d + d.T)
     lazy = Blocks(dense.names, None, None, dense.source)
     expected = spanning_edges(dense)
-    assert np.array_equal(spanning_edges(lazy), expected)
+    assert np.array_equal(spanning_edges(lazy, SMALL), expected)
     assert _spanning_weight(d + d.T, expected) == _kruskal(d)
 
 

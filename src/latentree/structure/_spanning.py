@@ -8,6 +8,8 @@ small length on every variable picks one of those.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,18 +19,34 @@ from latentree.distances import WEAKEST, Distances, OnDemand, in_parts
 from latentree.typing import FloatArray, IntArray
 
 _TIE = 1e-12  # of the longest distance: what tells tied nodes apart
-_NEIGHBORS = 24
-_TILE = 2048
 _CELLS = 1 << 24
 _QUICK_PASSES = 2  # then lists are made from exact distances, which always settles something
 
 
-def spanning_edges(distances: Distances) -> IntArray:
+class BlockSizes(NamedTuple):
+    """How pairs are gone through where there is no matrix; the result does not depend on it.
+
+    Attributes
+    ----------
+    neighbors : int
+        Nearest others that are kept for every variable: most joins are settled by these.
+    tile : int
+        Variables whose lists are made at the same time.
+    span : int, optional
+        Others that they are compared with at a time; by default what costs the distances least.
+    """
+
+    neighbors: int = 24
+    tile: int = 2048
+    span: int | None = None
+
+
+def spanning_edges(distances: Distances, sizes: BlockSizes = BlockSizes()) -> IntArray:  # noqa: B008
     """Return the edges of the minimum spanning tree in the order in which Prim finds them."""
     m, longest = distances.n_variables, distances.longest
     if distances.is_dense:
         return edges_of_matrix(distances.dense(), longest)
-    edges, keys = _Lists(distances, _shifts(m, longest)).edges()
+    edges, keys = _Lists(distances, _shifts(m, longest), sizes).edges()
     return _in_prims_order(m, edges, keys)
 
 
@@ -66,9 +84,10 @@ class _Lists:
     the component only. About three passes over the pairs, each over fewer rows.
     """
 
-    def __init__(self, distances: Distances, shift: FloatArray) -> None:
+    def __init__(self, distances: Distances, shift: FloatArray, sizes: BlockSizes) -> None:
         m = distances.n_variables
-        k = min(_NEIGHBORS, max(m - 1, 1))
+        k = min(sizes.neighbors, max(m - 1, 1))
+        self.sizes = sizes
         self.distances = distances
         self.shift = shift
         self.label = np.arange(m)
@@ -96,8 +115,8 @@ class _Lists:
     def _fill(self, rows: IntArray, quick: OnDemand | None) -> None:
         """Make the lists of some rows anew, by quick estimates if there are any."""
         self.value[rows], self.node[rows], self.cursor[rows] = np.inf, -1, 0
-        m, span = self.label.size, self.distances.span
-        tile = max(1, min(_TILE, _CELLS // min(span, m)))
+        m, span = self.label.size, self.sizes.span or self.distances.span
+        tile = max(1, min(self.sizes.tile, _CELLS // min(span, m)))
         for start in range(0, rows.size, tile):
             part = rows[start : start + tile]
             # When all rows are wanted, a block serves both its rows and its columns.
