@@ -28,7 +28,7 @@ from latentree.inference import (
     score_part,
 )
 from latentree.methods import METHODS, OPTIONS, chosen_options, describe_options, learn_model
-from latentree.models import DiscreteTreeModel
+from latentree.models import DiscreteTreeModel, TreeModel
 from latentree.tree import Tree
 from latentree.typing import FloatArray, Node, PathLike
 
@@ -513,7 +513,7 @@ def _predict_part(table: Table, model: DiscreteTreeModel, number: int) -> tuple[
     return np.asarray(model.posterior(table, [number])[number]), 0.0
 
 
-def _likelihood_and_weight(table: Table, model: Any) -> FloatArray:
+def _likelihood_and_weight(table: Table, model: TreeModel) -> FloatArray:
     return np.array([model.total_log_likelihood(table), table.total_weight])
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from latentree.cli._screen import Screen
 from latentree.data import Parts, Schema, Table, cut_table, open_table, path_name
 from latentree.errors import DataError, FileError, import_extra
+from latentree.models import TreeModel
 
 
 class Choice(NamedTuple):
@@ -50,7 +51,7 @@ def open_data(
 
 
 def open_for(
-    screen: Screen, model: Any, paths: Sequence[str], header: bool | None, client: Any = None
+    screen: Screen, model: TreeModel, paths: Sequence[str], header: bool | None, client: Any = None
 ) -> Parts:
     """Open the columns of a model; what else is in the files is left alone."""
     data = open_table(list(paths), schema=model.schema, header=header, client=client)

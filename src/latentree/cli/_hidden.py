@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from latentree.errors import ModelError
-from latentree.models import edge_strengths, loadings
+from latentree.models import Model, edge_strengths, loadings
 from latentree.tree import Tree
 
 _FROM_AFAR = 3
@@ -27,7 +27,7 @@ class HiddenSummary(NamedTuple):
     own: bool
 
 
-def hidden_summaries(model: Any) -> list[HiddenSummary]:
+def hidden_summaries(model: Model) -> list[HiddenSummary]:
     """Return for each hidden variable the observed ones whose nearest hidden variable it is.
 
     The strength of two variables is the product of the strengths of the edges between them.
@@ -54,7 +54,7 @@ def hidden_summaries(model: Any) -> list[HiddenSummary]:
     return found
 
 
-def measured(model: Any) -> tuple[Tree, str]:
+def measured(model: Model) -> tuple[Tree, str]:
     """Return the tree with lengths that follow from the model, and what these are.
 
     The lengths of a model's own tree are those that it was learned with, or 1 where none were.
@@ -65,7 +65,7 @@ def measured(model: Any) -> tuple[Tree, str]:
         return _by_strength(model), "−log strengths"
 
 
-def _by_strength(model: Any) -> Tree:
+def _by_strength(model: Model) -> Tree:
     tree: Tree = model.tree
     strength = np.maximum(np.abs(edge_strengths(model)), _WEAKEST)
     return tree.with_lengths(np.where(tree.parent < 0, 0.0, -np.log(np.minimum(strength, 1.0))))

@@ -12,6 +12,7 @@ from typing import Any
 
 from latentree import _disk as disk
 from latentree.errors import FileError, MissingExtraError, import_extra
+from latentree.models import Model
 
 PICTURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".eps", ".webp", ".tif", ".tiff")
 _DPI = 200
@@ -38,7 +39,7 @@ def check_picture(path: str) -> None:
     import_extra("matplotlib", "plot").use("Agg")
 
 
-def write_picture(model: Any, path: str, groups: Any = None) -> None:
+def write_picture(model: Model, path: str, groups: Any = None) -> None:
     """Draw a model into a file, which appears complete or not at all."""
     check_picture(path)
     plt = import_extra("matplotlib.pyplot", "plot")

@@ -8,7 +8,6 @@ from latentree.em._discrete import FLOOR, DiscreteProblem
 from latentree.em._driver import Budget, Driver, Problem, Step
 from latentree.em._fit import (
     Fitted,
-    TreeModel,
     fit_parameters,
     hidden_states,
     make_problem,
@@ -31,7 +30,6 @@ __all__ = [
     "Problem",
     "RowProblem",
     "Step",
-    "TreeModel",
     "chunks_of",
     "fit_parameters",
     "hidden_states",

@@ -25,11 +25,10 @@ from latentree.em._report import FitReport
 from latentree.em._stepwise import stepwise_starts
 from latentree.errors import DataError, ModelError
 from latentree.inference import node_number
-from latentree.models import DiscreteTreeModel, GaussianTreeModel
+from latentree.models import DiscreteTreeModel, GaussianTreeModel, Model
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray, Node, PathLike, Progress
 
-TreeModel = GaussianTreeModel | DiscreteTreeModel
 HiddenStates = int | Sequence[int] | IntArray | Mapping[Node, int] | None
 
 
@@ -47,7 +46,7 @@ def fit_parameters(
     *,
     method: str = "ml",
     n_states: HiddenStates = None,
-    start: TreeModel | None = None,
+    start: Model | None = None,
     n_starts: int = 3,
     prior_weight: float = 0.0,
     weights: ArrayLike | None = None,
@@ -170,7 +169,7 @@ def _keeper(
     problem: Problem,
     sample: Sample,
     budget: Budget,
-    start: TreeModel | None,
+    start: Model | None,
     **settings: Any,
 ) -> Checkpoint:
     """Return the checkpoint of a fit, which knows what the fit depends on."""
@@ -188,7 +187,7 @@ def _keeper(
     return Checkpoint(path, identity)
 
 
-def _report(model: TreeModel, sample: Sample) -> FitReport:
+def _report(model: Model, sample: Sample) -> FitReport:
     """Report of parameters that follow from distances."""
     if sample.is_summed:
         problem = gaussian_problem(model.tree, sample)
@@ -198,7 +197,7 @@ def _report(model: TreeModel, sample: Sample) -> FitReport:
     return FitReport("distances", log_likelihood, model.n_parameters, sample.total_weight)
 
 
-def part_log_likelihood(table: Table, model: TreeModel) -> float:
+def part_log_likelihood(table: Table, model: Model) -> float:
     """Weighted log-likelihood of one part of the rows."""
     return model.total_log_likelihood(table)
 
@@ -268,7 +267,7 @@ def hidden_states(tree: Tree, sample: Sample, n_states: HiddenStates) -> IntArra
 # Where it starts --------------------------------------------------------------------------------
 
 
-def _from_distances(tree: Tree, sample: Sample) -> TreeModel:
+def _from_distances(tree: Tree, sample: Sample) -> Model:
     if sample.family == "discrete":
         raise ModelError(
             "the parameters of general discrete models do not follow from distances: use 'ml'"
@@ -283,7 +282,7 @@ def _from_distances(tree: Tree, sample: Sample) -> TreeModel:
 def start_points(
     problem: Any,
     sample: Sample,
-    start: TreeModel | None,
+    start: Model | None,
     n_starts: int,
     rng: np.random.Generator,
 ) -> list[FloatArray]:

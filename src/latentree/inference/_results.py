@@ -6,14 +6,15 @@ The file appears complete at the end, or not at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from latentree.data import Parts, Table, as_parts, table_writer
+from latentree.data import Parts, Schema, Table, as_parts, table_writer
 from latentree.errors import FileError, LatentTreeError
-from latentree.typing import PathLike
+from latentree.tree import Tree
+from latentree.typing import AnyArray, FloatArray, PathLike
 
 
 class Written(NamedTuple):
@@ -25,7 +26,33 @@ class Written(NamedTuple):
     """Scores: the sum of the log-likelihoods. Imputation: how many cells were filled in."""
 
 
-def write_scores(model: Any, X: Any, path: PathLike, *, client: Any = None) -> Written:
+class RowModel(Protocol):
+    """What results row by row need of a model: every :class:`latentree.models.TreeModel` has it."""
+
+    @property
+    def tree(self) -> Tree:
+        """The tree."""
+        ...
+
+    @property
+    def schema(self) -> Schema:
+        """Columns of the data that the model takes."""
+        ...
+
+    def log_likelihood(self, X: Any) -> FloatArray:
+        """Log-likelihood of each row."""
+        ...
+
+    def posterior(self, X: Any) -> Any:
+        """Distributions of the hidden nodes given each row."""
+        ...
+
+    def impute(self, X: Any) -> AnyArray:
+        """Rows with their missing cells filled in."""
+        ...
+
+
+def write_scores(model: RowModel, X: Any, path: PathLike, *, client: Any = None) -> Written:
     """Write the log-likelihood of each row.
 
     Parameters
@@ -57,7 +84,7 @@ def write_scores(model: Any, X: Any, path: PathLike, *, client: Any = None) -> W
     return _write(model, X, path, ["log_likelihood"], score_part, client=client)
 
 
-def write_posteriors(model: Any, X: Any, path: PathLike, *, client: Any = None) -> Written:
+def write_posteriors(model: RowModel, X: Any, path: PathLike, *, client: Any = None) -> Written:
     """Write the hidden variables of each row: posterior means, or probabilities of the states.
 
     Parameters
@@ -89,7 +116,7 @@ def write_posteriors(model: Any, X: Any, path: PathLike, *, client: Any = None) 
     return _write(model, X, path, posterior_names(model), infer_part, client=client)
 
 
-def write_imputed(model: Any, X: Any, path: PathLike, *, client: Any = None) -> Written:
+def write_imputed(model: RowModel, X: Any, path: PathLike, *, client: Any = None) -> Written:
     """Write the model's columns with missing cells filled in.
 
     Real cells get their posterior mean, discrete ones their most probable value.
@@ -125,12 +152,12 @@ def write_imputed(model: Any, X: Any, path: PathLike, *, client: Any = None) -> 
     return _write(model, X, path, schema.names, impute_part, labels, client=client)
 
 
-def posterior_names(model: Any) -> list[str]:
+def posterior_names(model: RowModel) -> list[str]:
     """Names of the columns of posteriors: ``h1``, or ``h1=0``, ``h1=1``, …."""
     hidden = [model.tree.names[h] for h in model.tree.hidden]
     if model.schema.family == "gaussian":
         return hidden
-    states = model.n_states[model.tree.hidden]
+    states = model.n_states[model.tree.hidden]  # type: ignore[attr-defined]
     return [f"{h}={k}" for h, count in zip(hidden, states, strict=True) for k in range(count)]
 
 
@@ -139,20 +166,20 @@ def posterior_names(model: Any) -> list[str]:
 Block = tuple[NDArray[Any], float]
 
 
-def score_part(table: Table, model: Any) -> Block:
+def score_part(table: Table, model: RowModel) -> Block:
     """Log-likelihood of each row of a part, and their sum."""
     each = model.log_likelihood(table)
     return each[:, None], float(each.sum())
 
 
-def infer_part(table: Table, model: Any) -> Block:
+def infer_part(table: Table, model: RowModel) -> Block:
     """Posteriors of each row of a part."""
     posterior = model.posterior(table)
     gaussian = model.schema.family == "gaussian"
     return np.asarray(posterior.mean if gaussian else posterior.probabilities), 0.0
 
 
-def impute_part(table: Table, model: Any) -> Block:
+def impute_part(table: Table, model: RowModel) -> Block:
     """Rows of a part without gaps, and how many cells were filled in."""
     return model.impute(table), float(table.missing_counts.sum())
 
@@ -160,7 +187,9 @@ def impute_part(table: Table, model: Any) -> Block:
 # All parts --------------------------------------------------------------------------------------
 
 
-def blocks_of(parts: Parts, function: Callable[[Table, Any], Block], model: Any) -> Iterator[Block]:
+def blocks_of(
+    parts: Parts, function: Callable[[Table, RowModel], Block], model: RowModel
+) -> Iterator[Block]:
     """Yield what a function says of every part; errors tell the rows."""
     results = parts.tables.each(function, model)
     step = parts.step
@@ -175,11 +204,11 @@ def blocks_of(parts: Parts, function: Callable[[Table, Any], Block], model: Any)
 
 
 def _write(
-    model: Any,
+    model: RowModel,
     X: Any,
     path: PathLike,
     names: Sequence[str],
-    function: Callable[[Table, Any], Block],
+    function: Callable[[Table, RowModel], Block],
     labels: Any = None,
     client: Any = None,
 ) -> Written:

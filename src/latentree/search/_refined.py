@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from latentree._kernels.compiling import tiny
 from latentree.distances import Sample, as_sample
-from latentree.em import Budget, Fitted, TreeModel, fit_parameters
+from latentree.em import Budget, Fitted, fit_parameters
 from latentree.errors import ModelError
+from latentree.models import Model
 from latentree.search._refinement import INTERRUPTED, RefineReport, refine
 from latentree.structure import METHODS as BY_DISTANCES
 from latentree.structure import learn_tree
@@ -96,7 +97,7 @@ def _names(start: str | Sequence[str] | None, sample: Sample) -> Sequence[str]:
     return names
 
 
-def _best_starts(trees: Sequence[Tree], sample: Sample) -> list[TreeModel]:
+def _best_starts(trees: Sequence[Tree], sample: Sample) -> list[Model]:
     """Return the trees fitted, those of the highest extended BIC first."""
     budget = Budget(max_steps=100)
     fits = [fit_parameters(t, sample, n_starts=1, budget=budget, random_state=0) for t in trees]

@@ -14,11 +14,10 @@ from latentree.em import (
     Driver,
     Fitted,
     RowProblem,
-    TreeModel,
     fit_parameters,
     hidden_states,
 )
-from latentree.models import GaussianTreeModel
+from latentree.models import GaussianTreeModel, Model
 from latentree.tree import Tree
 from latentree.typing import FloatArray
 
@@ -30,7 +29,7 @@ _START = Budget(max_steps=100)
 
 def first_fit(
     tree: Tree, sample: Sample, max_states: int | None, rng: np.random.Generator
-) -> TreeModel:
+) -> Model:
     """Fit a tree, with at most so many states a hidden variable."""
     states = None
     if sample.family != "gaussian" and max_states is not None:
@@ -38,7 +37,7 @@ def first_fit(
     fitted = fit_parameters(
         tree, sample, n_states=states, random_state=rng, n_starts=1, budget=_START
     )
-    model: TreeModel = fitted.model
+    model: Model = fitted.model
     return model
 
 
@@ -47,7 +46,7 @@ def final_fit(model: Any, sample: Sample, budget: Budget | None, prior_weight: f
     return fit_parameters(model.tree, sample, start=model, budget=budget, prior_weight=prior_weight)
 
 
-def fit_all(model: TreeModel, sample: Sample, n_steps: int) -> tuple[Any, float]:
+def fit_all(model: Model, sample: Sample, n_steps: int) -> tuple[Any, float]:
     """Run steps of accelerated EM on the rows; return model and log-likelihood."""
     problem: Any
     if isinstance(model, GaussianTreeModel):

@@ -14,9 +14,9 @@ from threadpoolctl import threadpool_limits
 
 from latentree.data import Table
 from latentree.distances import Sample, as_sample
-from latentree.em import Budget, FitReport, Fitted, TreeModel, matched
+from latentree.em import Budget, FitReport, Fitted, matched
 from latentree.errors import ModelError
-from latentree.models import DiscreteTreeModel, GaussianTreeModel
+from latentree.models import DiscreteTreeModel, GaussianTreeModel, Model
 from latentree.search._refinement._discrete_moves import DiscreteEngine
 from latentree.search._refinement._full_fit import final_fit, first_fit
 from latentree.search._refinement._gaussian_moves import GaussianEngine
@@ -67,7 +67,7 @@ class RefineReport(FitReport):
 
 
 def refine(
-    start: Tree | TreeModel,
+    start: Tree | Model,
     X: Any,
     family: str = "auto",
     *,
@@ -187,7 +187,7 @@ def _with_lengths(model: Any) -> Any:
 
 
 def _cross_validated(
-    start: Tree | TreeModel,
+    start: Tree | Model,
     table: Table,
     rng: np.random.Generator,
     time_limit: float,
