@@ -14,8 +14,9 @@ import latentree as lt
 from experiments.results import ALL, Unit
 from experiments.samples import timed, warm_up
 from latentree.datasets import Dataset
-from latentree.methods import learn_tree
+from latentree.distances import as_sample
 from latentree.models._encode import encode
+from latentree.structure import learn_tree
 
 PARTS = ALL
 METHODS = ("chow_liu", "nj", "rg", "clnj", "clrg")
@@ -57,7 +58,7 @@ def measure(method: str, data: str, permutations: int = PERMUTATIONS) -> dict[st
     returns = (dataset.data - dataset.data.mean(axis=0)) / dataset.data.std(axis=0)
     table = lt.as_table(returns, "gaussian", names=dataset.names)
     covariance = np.cov(dataset.data, rowvar=False, ddof=0)
-    tree, seconds = timed(lambda: learn_tree(table, method))
+    tree, seconds = timed(lambda: learn_tree(as_sample(table), method))
     plain = lt.fit_parameters(tree, table, method="distances").model
     lt.fit_parameters(tree, table, random_state=0)  # compiles
     fitted, em_seconds = timed(lambda: lt.fit_parameters(tree, table, random_state=0).model)
