@@ -22,6 +22,7 @@ import scipy.sparse
 import latentree as lt
 from common import newsgroups, show
 from inference import best_time, distinct_rows, numpy_counts
+from latentree._kernels.compiling import repeated
 from latentree.distances import as_sample
 from latentree.em import Budget, Driver, make_problem, start_points
 
@@ -30,6 +31,12 @@ def seconds_of(function: Callable[[], object]) -> tuple[float, object]:
     start = time.perf_counter()
     result = function()
     return time.perf_counter() - start, result
+
+
+def compiled_time(function: Callable[[], object]) -> float:
+    """Time of tiny work that is done many times, as in a loop over fits: compiled."""
+    with repeated():
+        return best_time(function, 0.3)
 
 
 def climb(problem, sample, **budget):
@@ -134,7 +141,7 @@ def against_pgmpy() -> None:
     theirs = max((three - one) / 2, 1e-9)
     problem = make_problem(tree, as_sample(X))
     point = problem.point(model)
-    mine = best_time(lambda: problem.step(point), 0.3)
+    mine = compiled_time(lambda: problem.step(point))
     show(
         ["9 leaves, 4 hidden, 2,000 rows", "ms a step", "pgmpy", "× faster"],
         [["EM", f"{1e3 * mine:.3f}", f"{1e3 * theirs:,.0f}", f"{theirs / mine:,.0f}"]],

@@ -367,9 +367,7 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received
 
 
 @kernel(fastmath=True)
-def _rows_up(
-    slots, listed, gather, theta, values, own, stride, start, width, weights, block_a, block_b
-):
+def _rows_up(slots, listed, gather, theta, values, own, start, width, weights, block_a, block_b):
     """Fill one block of rows; returns the correction for scaling, and whether there is a loss."""
     correction = 0.0
     shift = np.empty(BLOCK)
@@ -383,9 +381,9 @@ def _rows_up(
                 slot["n_states"],
                 a["n_states"],
                 own[a["value"] * BLOCK :],
-                stride,
+                BLOCK,
                 out,
-                stride,
+                BLOCK,
                 width,
             )
             continue
@@ -411,9 +409,9 @@ def _rows_up(
                 width,
                 block_b,
             )
-        if _multiply(part_a, part_b, slot["n_states"], width, out, stride) < SMALL:
+        if _multiply(part_a, part_b, slot["n_states"], width, out, BLOCK) < SMALL:
             exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
-            if _rescale(part_a, part_b, slot["n_states"], width, out, stride, exact, shift):
+            if _rescale(part_a, part_b, slot["n_states"], width, out, BLOCK, exact, shift):
                 return correction, True
             for p in range(width):
                 correction += weights[p] * shift[p]
@@ -421,9 +419,7 @@ def _rows_up(
 
 
 @kernel(fastmath=True)
-def _rows_down(
-    slots, listed, gather, theta, own, stride, start, width, received, counts, handed, ratio
-):
+def _rows_down(slots, listed, gather, theta, own, start, width, received, counts, handed, ratio):
     """Hand one block of rows down; what patterns below receive is added to ``handed``."""
     for position in range(listed.size - 1, -1, -1):
         slot = slots[listed[position]]
@@ -436,10 +432,10 @@ def _rows_down(
                 a["n_states"],
                 mine,
                 own[slot["value"] * BLOCK :],
-                stride,
+                BLOCK,
                 own[a["value"] * BLOCK :],
                 received[a["received"] * BLOCK :],
-                stride,
+                BLOCK,
                 width,
                 counts[slot["table"] :],
                 ratio,
@@ -449,7 +445,7 @@ def _rows_down(
             if not part["by_row"]:
                 _scatter(
                     mine,
-                    stride,
+                    BLOCK,
                     gather[index + start :],
                     slot["n_states"],
                     width,
@@ -485,8 +481,6 @@ def run_rows(
     block_a, block_b, ratio = (
         np.empty(largest * BLOCK), np.empty(largest * BLOCK), np.empty(largest * BLOCK)
     )  # fmt: skip
-    # BLOCK as a number that is no constant: for constants helpers would be compiled once more.
-    stride = ratio.size // largest
     root = slots[listed[-1]]
     total = 0.0
     for start in range(first, last, BLOCK):
@@ -498,7 +492,6 @@ def run_rows(
             theta,
             values,
             own,
-            stride,
             start,
             width,
             weights[start:],
@@ -514,13 +507,11 @@ def run_rows(
             width,
             own[root["value"] * BLOCK :],
             received[root["received"] * BLOCK :],
-            stride,
+            BLOCK,
             root_counts,
         )
         if lost:
             return total, True
         total += closed - correction
-        _rows_down(
-            slots, listed, gather, theta, own, stride, start, width, received, counts, handed, ratio
-        )
+        _rows_down(slots, listed, gather, theta, own, start, width, received, counts, handed, ratio)
     return total, False
