@@ -15,6 +15,19 @@ class RefineOptions:
     Lengths of lists and numbers of steps trade time for thoroughness. Gains and losses are in
     nats: they do not depend on the size of the table.
 
+    Parameters
+    ----------
+    caution, gaussian_shares, discrete_shares, settle_steps, gaussian_settle_steps, least_gain
+        How the search goes on, and what it accepts.
+    slack, patience, time_share
+        What it tries although it may fail, and for how long.
+    softness, gaussian_steps, discrete_steps, trial_steps, state_steps, hope, tolerance
+        How the parameters around a change are fitted.
+    places, far_places, near_places, near_hops, edges, trial_loss, insert_loss
+        Which places for a subtree are compared.
+    splits, joins, spread, independent
+        Which changes of states and which cuts are tried.
+
     Examples
     --------
     >>> import latentree as lt

@@ -45,20 +45,39 @@ FOLD = 4
 class RefineReport(FitReport):
     """Report of a refinement: that of the final fit, and the changes that were accepted.
 
-    Attributes
+    Parameters
     ----------
+    method, log_likelihood, n_parameters, n_samples, converged, log_likelihoods, n_steps
+        As in :class:`latentree.em.FitReport`.
+    starts, seconds, notes
+        As there.
     score : float
         Log-likelihood less the penalty that was asked for.
     moves : tuple of AcceptedMove
         Changes in the order in which they were accepted, with their ``kind``, ``nodes`` and
         ``gain``.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> X = lt.simulate.random_gaussian_model(lt.simulate.latent_class(5), 0).sample(500, 1)
+    >>> start = lt.structure.chow_liu(lt.information_distances(X))
+    >>> model, report = lt.search.refine(start, X)
+    >>> report.score >= lt.fit_parameters(start, X).report.bic_score
+    True
     """
 
     score: float = -math.inf
     moves: tuple[AcceptedMove, ...] = ()
 
     def gains(self) -> dict[str, tuple[int, float]]:
-        """Return how many changes of each kind were accepted, and what they gained together."""
+        """Return how many changes of each kind were accepted, and what they gained together.
+
+        Returns
+        -------
+        dict
+            For every kind of change its count and the sum of its gains.
+        """
         out: dict[str, tuple[int, float]] = {}
         for move in self.moves:
             count, gain = out.get(move.kind, (0, 0.0))
