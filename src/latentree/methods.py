@@ -76,7 +76,8 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "criterion": Option(
         '"bic", "ebic", "aic", "cv" or float', "bic",
-        "what is maximized: log-likelihood less a penalty; a number multiplies BIC's",
+        "what is maximized: bic, ebic, aic, cv (chosen by held-out rows), or a multiple of BIC's "
+        "penalty, such as 0.5",
         "--criterion",
     ),
     "max_states": Option(

@@ -16,11 +16,12 @@ def option(name: str, metavar: str | None = None, *also: str, **limits: Any) -> 
     """Return an option of the registry as the command line shows it."""
     entry = OPTIONS[name]
     methods = taken_by(name)
-    whose = "" if len(methods) == len(METHODS) else f"{_shown(methods)}: "
-    text = f"{whose}{entry.meaning}."
-    return typer.Option(
-        entry.flag, *also, metavar=metavar, help=text[0].upper() + text[1:], **limits
-    )
+    meaning = f"{entry.meaning}."
+    if len(methods) == len(METHODS):
+        text = meaning[0].upper() + meaning[1:]
+    else:  # names of methods stay as they are typed
+        text = f"{_shown(methods)}: {meaning}"
+    return typer.Option(entry.flag, *also, metavar=metavar, help=text, **limits)
 
 
 def _shown(methods: list[str]) -> str:

@@ -9,8 +9,6 @@ from latentree.data._checks import (
     duplicate_columns,
     is_number,
     listing,
-    odd_cell,
-    odd_message,
     refuse_columns,
     row_chunks,
 )
@@ -41,8 +39,6 @@ __all__ = [
     "is_number",
     "is_parted",
     "listing",
-    "odd_cell",
-    "odd_message",
     "open_table",
     "part_rows",
     "path_name",

@@ -6,14 +6,13 @@ together, each computed once; :func:`information_distances` is the public way to
 """
 
 from latentree.distances._counting import in_parts
-from latentree.distances._distances import INDEPENDENT, WEAKEST, Distances, as_distances
+from latentree.distances._distances import WEAKEST, Distances, as_distances
 from latentree.distances._on_demand import OnDemand
 from latentree.distances._sample import Sample, as_sample, information_distances
 from latentree.distances._statistics import Statistics, gather, part_statistics, plan_of
 from latentree.distances._sums import DistinctRows, RealSums, StateCounts, Units
 
 __all__ = [
-    "INDEPENDENT",
     "WEAKEST",
     "Distances",
     "DistinctRows",

@@ -25,11 +25,6 @@ _PARTS = 16
 _WORDS_A_STEP = 16.0  # words of bits that are compared in the time of one step along sparse lists
 
 
-def size_of(index: Index, n: int) -> int:
-    """Return how many of n items an index takes."""
-    return len(range(n)[index]) if isinstance(index, slice) else index.size
-
-
 def in_parts(n_items: int, function: Callable[[slice], None]) -> None:
     """Run a function on slices of a range, on all threads."""
     threads.run(lambda part: function(slice(*part)), threads.split(n_items, _PARTS))

@@ -65,10 +65,6 @@ class FitReport:
         """LL − κ: higher is better."""
         return self.log_likelihood - self.n_parameters
 
-    def with_note(self, *notes: str) -> FitReport:
-        """Return the same report with notes added."""
-        return replace(self, notes=self.notes + notes)
-
     def timed(self, seconds: float) -> FitReport:
         """Return the same report with the time that it took."""
         return replace(self, seconds=seconds)
