@@ -19,8 +19,11 @@ PathLike = str | os.PathLike[str]
 Node = int | str
 """A node of a tree, by number or by name."""
 
-Family = Literal["gaussian", "discrete", "symmetric"]
+Family = Literal["gaussian", "discrete", "symmetric", "mixed"]
 """How the columns of a table are modeled."""
+
+Kind = Literal["real", "count", "ordered", "category"]
+"""What a column holds: real numbers, counts 0, 1, …, ordered answers, or labels without order."""
 
 Index = slice | IntArray
 """Which variables: a slice is taken without a copy."""

@@ -18,10 +18,11 @@ from latentree.data._files._writers import check_writable, table_writer, write_t
 from latentree.data._opening import as_parts, is_parted, open_table
 from latentree.data._parts import Parts, cut_table, part_rows
 from latentree.data._pieces import LocalPieces, Pieces, add_up
-from latentree.data._table import FAMILIES, Schema, Table, WithSchema
+from latentree.data._table import FAMILIES, KINDS, Schema, Table, WithSchema
 
 __all__ = [
     "FAMILIES",
+    "KINDS",
     "STANDARD",
     "LocalPieces",
     "Parts",

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from latentree.data import _checks as checks
 from latentree.errors import DataError
-from latentree.typing import Family, IntArray
+from latentree.typing import Family, IntArray, Kind
 
 FAMILIES: tuple[str, ...] = get_args(Family)
+KINDS: tuple[str, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,13 @@ class Schema:
     ----------
     names : tuple of str
         One name a column.
-    family : {"gaussian", "discrete", "symmetric"}
+    family : {"gaussian", "discrete", "symmetric", "mixed"}
         How the columns are modeled.
     labels : tuple of tuples
-        For every column the label of code 0, 1, …; an empty tuple for real columns.
+        For every column the label of code 0, 1, …; an empty tuple for reals and counts.
+    kinds : tuple of {"real", "count", "ordered", "category"}, optional
+        What every column holds. When left out, all columns are real in the Gaussian family and
+        categories in the discrete ones; the mixed family needs them.
 
     Examples
     --------
@@ -42,6 +46,7 @@ class Schema:
     names: tuple[str, ...]
     family: Family
     labels: tuple[tuple[Hashable, ...], ...]
+    kinds: tuple[Kind, ...] = ()
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:
@@ -49,6 +54,19 @@ class Schema:
         if len(self.labels) != len(self.names):
             raise DataError(f"{len(self.names)} names, but labels of {len(self.labels)} columns")
         checks.check_distinct(self.names)
+        if not self.kinds and self.family != "mixed":
+            usual: Kind = "real" if self.family == "gaussian" else "category"
+            object.__setattr__(self, "kinds", (usual,) * len(self.names))
+        self._check_kinds()
+
+    def _check_kinds(self) -> None:
+        if len(self.kinds) != len(self.names):
+            raise DataError(f"{len(self.names)} names, but kinds of {len(self.kinds)} columns")
+        for name, kind, labels in zip(self.names, self.kinds, self.labels, strict=True):
+            if kind not in KINDS:
+                raise DataError(f"column {name!r} is {kind!r}, which is none of {', '.join(KINDS)}")
+            if bool(labels) and kind in ("real", "count"):
+                raise DataError(f"column {name!r} is {kind}, so it has no labels")
 
     @classmethod
     def gaussian(cls, names: Iterable[str]) -> Schema:
@@ -113,12 +131,18 @@ class Schema:
         """
         chosen = [int(column) for column in columns]
         labels = tuple(self.labels[column] for column in chosen)
-        return Schema(names or tuple(self.names[c] for c in chosen), self.family, labels)
+        kinds = tuple(self.kinds[column] for column in chosen)
+        return Schema(names or tuple(self.names[c] for c in chosen), self.family, labels, kinds)
 
     @cached_property
     def cardinalities(self) -> NDArray[np.int64]:
-        """Number of states of every column; 0 for real columns."""
+        """Number of states of every column; 0 for reals and counts."""
         return np.array([len(labels) for labels in self.labels], np.int64)
+
+    @cached_property
+    def is_coded(self) -> bool:
+        """Whether values are integer codes, −1 where missing, instead of floats with NaN."""
+        return self.family in ("discrete", "symmetric")
 
 
 class WithSchema:
@@ -138,7 +162,7 @@ class WithSchema:
 
     @property
     def cardinalities(self) -> IntArray:
-        """Number of states of every column; 0 for real columns."""
+        """Number of states of every column; 0 for reals and counts."""
         return self.schema.cardinalities
 
     @property
@@ -154,8 +178,9 @@ class Table(WithSchema):
     Parameters
     ----------
     values : array of shape (n, m) or scipy.sparse.csr_array
-        Real columns: float64, NaN where missing. Discrete columns: signed integer codes, −1 where
-        missing; or, when all have two states and nothing is missing, a sparse 0/1 matrix.
+        Gaussian and mixed tables: float64, NaN where missing; columns with labels hold the codes
+        0, 1, …. Discrete tables: signed integer codes, −1 where missing; or, when all columns have
+        two states and nothing is missing, a sparse 0/1 matrix.
     schema : Schema
         Names, family and labels of the columns.
     weights : array of shape (n,), optional
@@ -227,7 +252,7 @@ class Table(WithSchema):
         """Whether any cell is missing."""
         if self.is_sparse:
             return False
-        if self.family != "gaussian":
+        if self.schema.is_coded:
             return bool(self.values.min() < 0)
         return checks.has_nan(self.values)
 
@@ -256,8 +281,8 @@ class Table(WithSchema):
         """
         if self.is_sparse:
             return np.zeros(self.values.shape, bool)
-        gaussian = self.family == "gaussian"
-        mask: NDArray[np.bool_] = np.isnan(self.values) if gaussian else self.values < 0
+        coded = self.schema.is_coded
+        mask: NDArray[np.bool_] = self.values < 0 if coded else np.isnan(self.values)
         return mask
 
     def present(self, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -276,7 +301,7 @@ class Table(WithSchema):
         if self.is_sparse:
             return np.ones((self.n_rows, columns.size), bool)
         cells = self.values[:, columns]
-        there: NDArray[np.bool_] = ~np.isnan(cells) if self.family == "gaussian" else cells >= 0
+        there: NDArray[np.bool_] = cells >= 0 if self.schema.is_coded else ~np.isnan(cells)
         return there
 
     # Parts ----------------------------------------------------------------------------------
