@@ -14,7 +14,7 @@ from latentree._kernels.compiling import tiny
 from latentree._kernels.inference import counts as kernels
 from latentree._kernels.inference import messages as log_kernels
 from latentree._kernels.inference import patterns as pattern_kernels
-from latentree._kernels.inference.counts import EDGE, EVIDENCE, JOIN
+from latentree._kernels.inference.counts import EDGE, EMISSION, JOIN
 from latentree.inference._patterns import Patterns
 from latentree.typing import FloatArray, IntArray
 
@@ -59,6 +59,7 @@ class Expectation:
         )
         work = plan.slots["n_patterns"] * plan.slots["n_states"] ** 2
         self._is_tiny = bool(work.sum() <= _TINY)
+        self._is_tolerant = patterns.emissions.columns.size > 0
         self._values = np.empty(plan.n_values)
         self._received = np.empty(plan.n_values)
         self._shifts = np.empty(plan.n_values)
@@ -74,11 +75,37 @@ class Expectation:
         """Bytes that are kept between two passes."""
         return self._shifts.nbytes + sum(array.nbytes for array in self.arrays)
 
-    def run(self, theta: FloatArray) -> ExpectedCounts:
-        """Log-likelihood and expected counts under the tables ``theta`` (rooted as compiled)."""
+    def run(self, theta: FloatArray, log_emissions: FloatArray | None = None) -> ExpectedCounts:
+        """Log-likelihood and expected counts under the tables ``theta`` (rooted as compiled).
+
+        ``log_emissions`` are the logarithms of the likelihoods of emitted values, laid out as the
+        patterns' ``emissions`` say; their expected counts follow those of the tables.
+        """
         with tiny(self._is_tiny):
-            result = self._run(theta)
-            return robust_counts(self.patterns, theta) if result is None else result
+            if log_emissions is None:
+                result = self._run(theta)
+            else:
+                result = self._run_emitting(theta, log_emissions)
+            return robust_counts(self.patterns, theta, log_emissions) if result is None else result
+
+    def _run_emitting(self, theta: FloatArray, log_emissions: FloatArray) -> ExpectedCounts | None:
+        """Run with the likelihoods of every value relative to that of its best state."""
+        emissions = self.patterns.emissions
+        full = np.empty(theta.size + log_emissions.size)
+        full[: theta.size] = theta
+        best = kernels.relative_likelihoods(
+            emissions.n_states, emissions.sizes, emissions.starts, log_emissions, full[theta.size :]
+        )
+        result = self._run(full)
+        if result is None:
+            return None
+        # What a slot of an emission received are its expected counts.
+        weights = full[theta.size :]
+        for slot in self._slots[self._slots["kind"] == EMISSION]:
+            start, size = slot["table"] - theta.size, slot["n_states"] * slot["n_patterns"]
+            weights[start : start + size] = self._received[slot["value"] : slot["value"] + size]
+        log_likelihood = result.log_likelihood + float(weights @ best)
+        return ExpectedCounts(log_likelihood, np.concatenate([result.counts, weights]))
 
     def _run(self, theta: FloatArray) -> ExpectedCounts | None:
         """Run with plain products; None when information may be lost."""
@@ -88,41 +115,44 @@ class Expectation:
         rows = threads.run(lambda part: self._rows(part, theta), plan.row_parts)
         if any(result is None for result in rows):
             return None
-        counts = np.zeros(theta.size)
+        n_tables = self.patterns.layout.size  # likelihoods of emissions may follow the tables
+        counts = np.zeros(n_tables)
         handed = self._received[: plan.n_handed]
         handed[:] = 0.0
         total = 0.0
         for result in rows:  # in the order of the parts, whatever thread was first
             assert result is not None
             total += result.log_likelihood
-            counts += result.counts[: theta.size]
-            handed += result.counts[theta.size :]
+            counts += result.counts[:n_tables]
+            handed += result.counts[n_tables:]
         for part in threads.run(lambda part: self._down(part, theta, counts), plan.down_parts):
             if part is None:
                 return None
             total += part
         # The kernels add up R(i)·λ(j)/μ(i); times T[i, j] these are the expected counts.
-        return ExpectedCounts(total, counts * theta)
+        return ExpectedCounts(total, counts * theta[:n_tables])
 
     def _up(self, listed: IntArray, theta: FloatArray) -> bool:
-        return bool(
-            kernels.up_patterns(
-                self._slots, listed, self._gather, theta, self._values, self._shifts, self._scaled
-            )
-        )
+        lost = kernels.up_patterns(
+            self._slots, listed, self._gather, theta, self._is_tolerant,
+            self._values, self._shifts, self._scaled,
+        )  # fmt: skip
+        return bool(lost)
 
     def _rows(self, part: list[_Rows], theta: FloatArray) -> ExpectedCounts | None:
         """Run ranges of rows; what patterns below receive stands behind the counts."""
-        counts = np.zeros(theta.size + self._plan.n_handed)
+        n_tables = self.patterns.layout.size
+        counts = np.zeros(n_tables + self._plan.n_handed)
         total = 0.0
         for work in part:
             component = self.patterns.components[work.component]
             prior, root_counts = self._prior(component, theta, counts)
             log_likelihood, lost = kernels.run_rows(
-                self._slots, work.listed, self._gather, theta, self._values, prior,
+                self._slots, work.listed, self._gather, theta, self._is_tolerant,
+                self._values, prior,
                 self.patterns.weights[component["weights"] :], work.first, work.last,
                 work.n_values, work.n_received, work.largest,
-                counts[: theta.size], root_counts, counts[theta.size :],
+                counts[:n_tables], root_counts, counts[n_tables:],
             )  # fmt: skip
             if lost:
                 return None
@@ -211,9 +241,8 @@ class _Plan:
 
     def _parts(self, slot: int) -> list[int]:
         record = self.slots[slot]
-        if record["kind"] == EVIDENCE:
-            return []
-        return [int(record["a"])] + ([int(record["b"])] if record["kind"] == JOIN else [])
+        parts = {EDGE: ("a",), JOIN: ("a", "b")}.get(int(record["kind"]), ())
+        return [int(record[part]) for part in parts]
 
     def _runs_by_row(self, slot: int, n_rows: int) -> bool:
         record = self.slots[slot]
@@ -341,12 +370,14 @@ def _row_parts(work: list[_Rows], slots: NDArray[Any], n_handed: int) -> list[li
     return [part for part in parts if part]
 
 
-def robust_counts(patterns: Patterns, theta: FloatArray) -> ExpectedCounts:
+def robust_counts(
+    patterns: Patterns, theta: FloatArray, log_emissions: FloatArray | None = None
+) -> ExpectedCounts:
     """Log-likelihood and expected counts by logarithms: slower, and safe for any table."""
-    messages = Messages(patterns, theta)
+    messages = Messages(patterns, theta, log_emissions=log_emissions)
     with np.errstate(invalid="ignore"):  # 0·(−∞): a row of weight 0 counts for nothing
         terms = np.where(patterns.weights > 0, patterns.weights * messages.log_z, 0.0)
-    counts = np.zeros(theta.size)
+    counts = np.zeros(theta.size + patterns.emissions.n_likelihoods)
     log_kernels.expected_counts(
         patterns.slots, patterns.components, patterns.gather, patterns.weights,
         messages.posterior, messages.conditionals, np.zeros(patterns.n_values), counts,
@@ -357,9 +388,17 @@ def robust_counts(patterns: Patterns, theta: FloatArray) -> ExpectedCounts:
 class Messages:
     """Log-messages of a compiled table, upwards, and the posteriors of the components' roots."""
 
-    def __init__(self, patterns: Patterns, theta: FloatArray, maximize: bool = False) -> None:
+    def __init__(
+        self,
+        patterns: Patterns,
+        theta: FloatArray,
+        maximize: bool = False,
+        log_emissions: FloatArray | None = None,
+    ) -> None:
         with np.errstate(divide="ignore"):
             log_theta = np.log(theta)
+        if log_emissions is not None:
+            log_theta = np.concatenate([log_theta, log_emissions])
         values = np.empty(patterns.n_values)
         self.patterns = patterns
         self.conditionals = np.empty(patterns.n_conditionals)
@@ -381,12 +420,18 @@ class Messages:
 class RowMessages(Messages):
     """Log-messages of the rows of a table: what every query about rows starts from."""
 
-    def __init__(self, patterns: Patterns, theta: FloatArray, maximize: bool = False) -> None:
+    def __init__(
+        self,
+        patterns: Patterns,
+        theta: FloatArray,
+        maximize: bool = False,
+        log_emissions: FloatArray | None = None,
+    ) -> None:
         assert patterns.of_rows is not None
         self.n_rows = patterns.of_rows.n_rows
         self._is_tiny = self.n_rows * len(patterns.slots) <= _TINY_QUERY
         with tiny(self._is_tiny):
-            super().__init__(patterns, theta, maximize)
+            super().__init__(patterns, theta, maximize, log_emissions)
         self._lines = patterns.of_rows.dense()
 
     def log_likelihood(self) -> FloatArray:

@@ -1,7 +1,8 @@
 """All tables of a discrete tree in one flat array.
 
 Node v owns the entries from ``starts[v]``: at a root its K_v marginal probabilities, elsewhere the
-K_parent × K_v conditional table, row by row.
+K_parent × K_v conditional table, row by row. A leaf with K_v = 0 has no table: it emits values that
+are no states (reals, counts), whose likelihoods are handed to the E-step apart from the tables.
 """
 
 from __future__ import annotations
@@ -45,6 +46,11 @@ class Layout:
         block = theta[self.starts[node] : self.starts[node + 1]]
         return block.reshape(self.parent_states[node], self.n_states[node])
 
+    @cached_property
+    def emits(self) -> NDArray[np.bool_]:
+        """Which nodes have no states: leaves that emit values."""
+        return np.asarray(self.n_states == 0)
+
     def row_sums(self, theta: FloatArray) -> FloatArray:
         """Sum of every row of every table, in order."""
         return np.add.reduceat(theta, self.row_starts)
@@ -52,13 +58,17 @@ class Layout:
     @cached_property
     def row_starts(self) -> IntArray:
         """Where every row of every table starts."""
-        widths = np.repeat(self.n_states, self.parent_states)
-        return np.concatenate([[0], np.cumsum(widths)[:-1]])
+        return np.asarray(np.cumsum(self.row_widths) - self.row_widths)
 
     @cached_property
     def row_widths(self) -> IntArray:
         """Length of every row of every table."""
-        return np.repeat(self.n_states, self.parent_states)
+        return np.repeat(self.n_states, self._n_rows)
+
+    @cached_property
+    def _n_rows(self) -> IntArray:
+        """Rows of each node's table; none where there is no table."""
+        return np.where(self.emits, 0, self.parent_states)
 
     def normalized(self, weights: FloatArray) -> FloatArray:
         """Scale every row to sum 1; rows without any weight become uniform."""
@@ -105,8 +115,8 @@ class Layout:
     @cached_property
     def _state_above(self) -> IntArray:
         """State of the parent that every row of every table is given, among all; last at roots."""
-        node = np.repeat(np.arange(self.tree.n_nodes), self.parent_states)
-        first = np.concatenate([[0], np.cumsum(self.parent_states)[:-1]])
+        node = np.repeat(np.arange(self.tree.n_nodes), self._n_rows)
+        first = np.cumsum(self._n_rows) - self._n_rows
         parent, state = self.tree.parent[node], np.arange(node.size) - first[node]
         starts = self.state_starts
         return np.asarray(np.where(parent < 0, starts[-1], starts[parent] + state))

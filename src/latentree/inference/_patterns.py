@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from latentree import _memory as memory
 from latentree._kernels.compiling import tiny
 from latentree._kernels.inference import patterns as kernels
-from latentree._kernels.inference.counts import COMPONENT, EDGE, EVIDENCE, SLOT
+from latentree._kernels.inference.counts import COMPONENT, EDGE, EMISSION, EVIDENCE, SLOT
 from latentree.data import Table
 from latentree.inference._layout import Layout
 from latentree.tree import Tree
@@ -47,6 +47,27 @@ class RowPatterns(NamedTuple):
         return out
 
 
+class Emissions(NamedTuple):
+    """The leaves that emit values: what the caller needs to lay out their likelihoods.
+
+    Leaf number e has ``n_states[e]`` × ``sizes[e]`` likelihoods from ``starts[e]``: one row a state
+    of its neighbor, one column a distinct value, which are ``values[value_starts[e]:]``.
+    """
+
+    columns: IntArray
+    n_states: IntArray
+    sizes: IntArray
+    starts: IntArray
+    values: FloatArray
+    """Distinct values of all leaves end to end; NaN stands for missing cells."""
+    value_starts: IntArray
+
+    @property
+    def n_likelihoods(self) -> int:
+        """Length of the array of likelihoods."""
+        return int((self.n_states * self.sizes).sum())
+
+
 @dataclass(frozen=True, eq=False)
 class Patterns:
     """The slots of a tree on a table (see ``_kernels.counts``), and what their patterns weigh."""
@@ -58,6 +79,8 @@ class Patterns:
     weights: FloatArray
     of_rows: RowPatterns | None
     """Which rows have them: what queries about rows need, and EM does not."""
+    emissions: Emissions
+    """Leaves without states."""
 
     @property
     def n_values(self) -> int:
@@ -94,8 +117,9 @@ class Skeleton:
         tree = layout.tree
         entropy, complete = _node_facts(tree, columns)
         slots, slot_entropy, closed = kernels.make_slots(
-            tree.order, tree.parent, *tree.child_lists, tree.n_observed, complete, entropy
-        )
+            tree.order, tree.parent, *tree.child_lists, tree.n_observed, complete,
+            layout.emits, entropy,
+        )  # fmt: skip
         listing, ends = kernels.list_slots(slots, slot_entropy, closed[0])
         return cls(layout, slots, listing, ends, closed)
 
@@ -114,7 +138,7 @@ class Skeleton:
     @cached_property
     def evidence(self) -> NDArray[np.bool_]:
         """Which of the listed slots hold the cells of an observed node."""
-        return np.asarray(self.slots[0, self.listing] == EVIDENCE)
+        return np.isin(self.slots[0, self.listing], (EVIDENCE, EMISSION))
 
     @cached_property
     def columns(self) -> list[IntArray]:
@@ -130,7 +154,8 @@ def compile_patterns(tree: Tree, n_states: IntArray, table: Table) -> Patterns:
     """
     with tiny(_n_cells([table]) <= _TINY):
         columns = _Columns.of(table)
-        skeleton = Skeleton.of(Layout(cheapest_rooting(tree, columns), n_states), columns)
+        rooted = cheapest_rooting(tree, columns, n_states == 0)
+        skeleton = Skeleton.of(Layout(rooted, n_states), columns)
         sources = np.concatenate(skeleton.columns)
         return _numbered(skeleton, columns, sources, [table] * len(skeleton))
 
@@ -172,6 +197,7 @@ def _numbered(
     records = _slot_records(layout, skeleton.slots, listing, n_patterns)
     records["index_a"], records["index_b"] = index
     records["index_a"][skeleton.evidence] = gather.size + columns.symbol_starts[sources]
+    emissions = _place_emissions(layout, records, skeleton, columns, sources)
     components = _component_records(layout, records, skeleton.ends, skeleton.closed)
     of_rows = RowPatterns(columns.n_rows, *roots)
     return Patterns(
@@ -181,7 +207,28 @@ def _numbered(
         components,
         _pattern_weights(tables, records["n_patterns"][components["root"]], of_rows),
         of_rows,
+        emissions,
     )
+
+
+def _place_emissions(
+    layout: Layout, records: NDArray[Any], skeleton: Skeleton, columns: _Columns, sources: IntArray
+) -> Emissions:
+    """Place the likelihoods of emitted values behind the tables, in the order of the slots."""
+    emitting = records["kind"] == EMISSION
+    listed = records[emitting]
+    source = sources[emitting[skeleton.evidence]]
+    starts = _starts(listed["n_states"] * listed["n_patterns"])
+    records["table"][emitting] = layout.size + starts
+    spans = [
+        slice(start, start + size)
+        for start, size in zip(columns.symbol_starts[source], listed["n_patterns"], strict=True)
+    ]
+    values = [columns.values[span] for span in spans]
+    return Emissions(
+        listed["node"], listed["n_states"], listed["n_patterns"], starts,
+        np.concatenate([np.empty(0), *values]), _starts(listed["n_patterns"]),
+    )  # fmt: skip
 
 
 class ColumnEntropies(NamedTuple):
@@ -192,12 +239,20 @@ class ColumnEntropies(NamedTuple):
     complete: NDArray[np.bool_]
 
 
-def cheapest_rooting(tree: Tree, columns: ColumnEntropies | _Columns) -> Tree:
-    """Root every component where the estimated number of patterns is smallest."""
+def cheapest_rooting(
+    tree: Tree, columns: ColumnEntropies | _Columns, emits: NDArray[np.bool_] | None = None
+) -> Tree:
+    """Root every component where the estimated number of patterns is smallest.
+
+    Leaves that ``emits`` marks are no roots, as they have no states.
+    """
+    emits = np.zeros(tree.n_nodes, bool) if emits is None else emits
     up, down, gathered = kernels.directed_entropies(
         tree.order, tree.parent, *_node_facts(tree, columns)
     )
-    roots = kernels.cheapest_roots(tree.order, tree.parent, up, down, gathered, columns.n_rows)
+    roots = kernels.cheapest_roots(
+        tree.order, tree.parent, up, down, gathered, emits, columns.n_rows
+    )
     for root in roots[tree.parent[roots] >= 0]:
         tree = tree.rerooted(int(root))
     return tree
@@ -217,7 +272,7 @@ class _Columns(NamedTuple):
     """The columns of a table as sparse lists: rows whose symbol is not the column's default.
 
     Symbols of column c (codes, −1 for missing) are ``symbols[symbol_starts[c]:][:n_symbols[c]]``,
-    the default first.
+    the default first; ``values`` are the numbers behind them where the column has no states.
     """
 
     n_rows: int
@@ -229,15 +284,19 @@ class _Columns(NamedTuple):
     n_symbols: IntArray
     symbols: IndexArray
     symbol_starts: IntArray
+    values: FloatArray
 
     @classmethod
     def of(cls, table: Table) -> _Columns:
-        most_states = int(table.cardinalities.max())
+        codes, distinct = _symbol_codes(table)
         if table.is_sparse:
+            most_states = 2
             ones = np.bincount(table.values.indices, minlength=table.n_columns)
             counts = np.column_stack([np.zeros_like(ones), table.n_rows - ones, ones])
         else:
-            counts = kernels.symbol_counts(table.values, most_states)
+            n_codes = [len(values) for values in distinct if values is not None]
+            most_states = max(int(table.cardinalities.max()), *n_codes, 0)
+            counts = kernels.symbol_counts(codes, most_states)
         default = counts.argmax(axis=1)
         occurs = counts > 0
         occurs[np.arange(len(counts)), default] = False
@@ -255,10 +314,11 @@ class _Columns(NamedTuple):
         )
         share = counts / table.n_rows
         entropy = -(share * np.log(np.where(share > 0, share, 1.0))).sum(axis=1)
-        rows, ids = _differing(table, default - 1, number, starts)
+        rows, ids = _differing(table, codes, default - 1, number, starts)
+        symbols = (symbols - 1).astype(np.int32)
         return cls(
             table.n_rows, entropy, counts[:, 0] == 0, starts, rows, ids, n_symbols,
-            (symbols - 1).astype(np.int32), _starts(n_symbols),
+            symbols, _starts(n_symbols), _symbol_values(symbols, n_symbols, distinct),
         )  # fmt: skip
 
     @classmethod
@@ -276,14 +336,49 @@ class _Columns(NamedTuple):
             n_symbols,
             np.concatenate([columns.symbols for columns in tables]),
             _starts(n_symbols),
+            np.concatenate([columns.values for columns in tables]),
         )
 
 
+def _symbol_codes(table: Table) -> tuple[Any, list[FloatArray | None]]:
+    """Code the cells of a table: as they are coded, or by the distinct values of a column.
+
+    Returns the codes, −1 where missing, and for columns without labels their distinct values.
+    """
+    if table.schema.is_coded:
+        return table.values, []
+    codes = np.empty(table.values.shape, np.int32)
+    distinct: list[FloatArray | None] = []
+    for column, labels in enumerate(table.schema.labels):
+        cells = table.values[:, column]
+        missing = np.isnan(cells)
+        if labels:
+            distinct.append(None)
+            codes[:, column] = np.where(missing, -1, cells)
+        else:
+            values, numbers = np.unique(cells, return_inverse=True)  # NaN comes last
+            distinct.append(values[: values.size - bool(missing.any())])
+            codes[:, column] = np.where(missing, -1, numbers)
+    return codes, distinct
+
+
+def _symbol_values(
+    symbols: IndexArray, n_symbols: IntArray, distinct: Sequence[FloatArray | None]
+) -> FloatArray:
+    """Return the numbers behind the symbols of columns without labels; NaN where missing."""
+    values = np.full(symbols.size if distinct else 0, np.nan)
+    for start, size, known in zip(_starts(n_symbols), n_symbols, distinct, strict=False):
+        if known is not None:
+            span = slice(start, start + size)
+            values[span] = np.append(known, np.nan)[symbols[span]]
+    return values
+
+
 def _differing(
-    table: Table, default: IntArray, number: IndexArray, starts: IntArray
+    table: Table, codes: Any, default: IntArray, number: IndexArray, starts: IntArray
 ) -> tuple[IndexArray, IndexArray]:
     if not table.is_sparse:
-        rows, ids = kernels.differing_rows(table.values, default, number, starts)
+        rows, ids = kernels.differing_rows(codes, default, number, starts)
         return rows, ids
     columns = table.values.tocsc()
     rows = np.empty(starts[-1], np.int32)
@@ -306,7 +401,9 @@ def _slot_records(
     records["kind"], records["node"], records["n_patterns"] = kind, node, n_patterns
     records["a"] = np.where(a >= 0, number[a], np.arange(listing.size))
     records["b"] = np.where(b >= 0, number[b], np.arange(listing.size))
-    n_states = layout.n_states[np.where(kind == EDGE, layout.tree.parent[node], node)]
+    n_states = np.where(
+        (kind == EDGE) | (kind == EMISSION), layout.parent_states[node], layout.n_states[node]
+    )
     records["n_states"] = n_states
     records["table"] = np.where(kind == EDGE, layout.starts[node], 0)
     records["value"] = _starts(n_states * n_patterns)

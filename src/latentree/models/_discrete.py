@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -21,63 +20,17 @@ from latentree.inference import (
     ExpectedCounts,
     Layout,
     RowMessages,
-    child_of_edge,
     chunks,
     compile_patterns,
     node_number,
-    node_numbers,
     numbered_evidence,
-    weighted_total,
 )
-from latentree.models._saving import Savable
+from latentree.models._states import StateTreeModel, refuse_impossible
 from latentree.tree import Tree
 from latentree.typing import AnyArray, Family, FloatArray, IntArray, Node, RandomState, TableLike
 
 MAX_STRENGTH = 1.0 - 1e-12
 """Symmetric tables taken from distances keep a trace of noise: 1 − K·θ stays below this."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DiscretePosterior:
-    """Probabilities of the states of some nodes, given each row.
-
-    ``posterior[node]`` is an array with a row per row of the data and a column per state.
-
-    Parameters
-    ----------
-    tree : Tree
-        The tree of the model.
-    nodes : array of int
-        The nodes that were asked for.
-    probabilities : array of float
-        One row a row of the data; the states of all ``nodes`` end to end.
-    starts : array of int
-        Where the states of each node start, and the end of the last.
-
-    Examples
-    --------
-    >>> import latentree as lt
-    >>> model = lt.simulate.random_symmetric_model(lt.simulate.latent_class(3), 2, 0)
-    >>> posterior = model.posterior([[0, 0, 1], [1, 1, 1]])
-    >>> posterior, posterior["h1"].shape
-    (DiscretePosterior(2 rows, 1 nodes), (2, 2))
-    """
-
-    tree: Tree
-    nodes: IntArray
-    probabilities: FloatArray
-    starts: IntArray
-
-    def __getitem__(self, node: Node) -> FloatArray:
-        number = node_number(self.tree, node)
-        places = np.flatnonzero(self.nodes == number)
-        if not places.size:
-            raise ModelError(f"node {self.tree.names[number]!r} was not asked for")
-        place = places[0]
-        return self.probabilities[:, self.starts[place] : self.starts[place + 1]]
-
-    def __repr__(self) -> str:
-        return f"DiscretePosterior({len(self.probabilities)} rows, {self.nodes.size} nodes)"
 
 
 class Fit(NamedTuple):
@@ -88,7 +41,7 @@ class Fit(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DiscreteTreeModel(Savable):
+class DiscreteTreeModel(StateTreeModel):
     """A model of discrete variables whose dependence follows a tree.
 
     Every node has its own number of states; a latent class model is a star whose center has many.
@@ -297,11 +250,6 @@ class DiscreteTreeModel(Savable):
 
     # What the model says --------------------------------------------------------------------
 
-    @cached_property
-    def layout(self) -> Layout:
-        """Where the table of each node starts in ``theta``."""
-        return Layout(self.tree, self.n_states)
-
     @property
     def tables(self) -> list[FloatArray]:
         """The tables as the constructor takes them: marginals at roots, K_parent × K elsewhere.
@@ -350,29 +298,6 @@ class DiscreteTreeModel(Savable):
         return DiscreteTreeModel.from_theta(
             tree, self.n_states, theta, self.schema.labels, self.schema.family
         )
-
-    def marginal(self, node: Node) -> FloatArray:
-        """Return the probabilities of the states of one node.
-
-        Parameters
-        ----------
-        node : int or str
-            By number or name.
-
-        Returns
-        -------
-        array of float, one a state
-
-        Examples
-        --------
-        >>> import latentree as lt
-        >>> model = lt.DiscreteTreeModel(lt.Tree([-1, 0]), [[0.5, 0.5], [[1, 0], [0.5, 0.5]]])
-        >>> model.marginal("x1")
-        array([0.75, 0.25])
-        """
-        number, layout = node_number(self.tree, node), self.layout
-        starts = layout.state_starts
-        return layout.marginals(self.theta)[starts[number] : starts[number + 1]]
 
     def joint(self, a: Node, b: Node) -> FloatArray:
         """Return the table of joint probabilities of two nodes.
@@ -489,122 +414,6 @@ class DiscreteTreeModel(Savable):
 
     # Inference ------------------------------------------------------------------------------
 
-    def log_likelihood(self, X: TableLike) -> FloatArray:
-        """Return the log-probability of every row; missing cells are summed out.
-
-        Parameters
-        ----------
-        X : table of any kind
-            Array, frame or :class:`latentree.Table` with the model's variables and labels.
-
-        Returns
-        -------
-        array of float, one a row
-            −∞ where a row is impossible.
-
-        Examples
-        --------
-        >>> import latentree as lt, numpy as np
-        >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([-1, 0]), 2, 0.1)
-        >>> np.exp(model.log_likelihood([[0, 0], [0, 1], [0, None]])).round(2)
-        array([0.45, 0.05, 0.5 ])
-        """
-        table = self._table(X)
-        out = np.empty(table.n_rows)
-        for rows, messages in self._messages(table):
-            out[rows] = messages.log_likelihood()
-        return out
-
-    def total_log_likelihood(self, X: TableLike, weights: ArrayLike | None = None) -> float:
-        """Return the weighted sum of the log-probabilities of the rows.
-
-        Parameters
-        ----------
-        X : table of any kind
-        weights : array of float, optional
-            How much each row counts; 1 when left out.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> import latentree as lt
-        >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([-1, 0]), 2, 0.1)
-        >>> round(model.total_log_likelihood([[0, 0], [0, 1]], weights=[9, 1]), 3)
-        -10.182
-        """
-        table = as_table(X, schema=self.schema, weights=weights)
-        return weighted_total(self.log_likelihood(table), table.weights)
-
-    def posterior(self, X: TableLike, nodes: Iterable[Node] | None = None) -> DiscretePosterior:
-        """Return the probabilities of the states of nodes given each row.
-
-        Parameters
-        ----------
-        X : table of any kind
-        nodes : iterable of int or str, optional
-            The nodes asked for, by number or name; all hidden ones when left out.
-
-        Returns
-        -------
-        DiscretePosterior
-            ``posterior[node]`` has a row per row of ``X`` and a column per state. Impossible rows
-            have NaN.
-
-        Examples
-        --------
-        >>> import latentree as lt
-        >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([3, 3, 3, -1], n_observed=3), 2, 0.1)
-        >>> model.posterior([[1, 1, 0]])["h1"].round(2)
-        array([[0.1, 0.9]])
-        """
-        numbers, table, layout = node_numbers(self.tree, nodes), self._table(X), self.layout
-        columns = _ranges(layout.state_starts[numbers], self.n_states[numbers])
-        memory.require(
-            8.0 * table.n_rows * columns.size,
-            f"probabilities of {columns.size:,} states in {table.n_rows:,} rows",
-            "ask for fewer nodes, or for fewer rows at a time",
-        )
-        out = np.empty((table.n_rows, columns.size))
-        for rows, messages in self._messages(table):
-            found = messages.posteriors()[:, columns]
-            out[rows] = np.where(np.isinf(messages.log_likelihood())[:, None], np.nan, found)
-        starts = np.concatenate([[0], np.cumsum(self.n_states[numbers])])
-        return DiscretePosterior(self.tree, numbers, out, starts)
-
-    def edge_posterior(self, X: TableLike, a: Node, b: Node) -> FloatArray:
-        """Return the joint probabilities of the two ends of an edge given each row.
-
-        Parameters
-        ----------
-        X : table of any kind
-        a, b : int or str
-            Two neighbors, by number or name.
-
-        Returns
-        -------
-        array of float of shape (n_rows, K_a, K_b)
-
-        Examples
-        --------
-        >>> import latentree as lt
-        >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([3, 3, 3, -1], n_observed=3), 2, 0.1)
-        >>> model.edge_posterior([[1, 1, None]], "h1", "x2").round(2)
-        array([[[0.01, 0.  ],
-                [0.1 , 0.89]]])
-        """
-        child = child_of_edge(self.tree, a, b)
-        above = int(self.tree.parent[child])
-        table = self._table(X)
-        out = np.empty((table.n_rows, self.n_states[above], self.n_states[child]))
-        for rows, messages in self._messages(table):
-            turned = messages.patterns.layout.tree.parent[child] != above
-            joint = messages.edge_posteriors(above if turned else child)
-            out[rows] = joint.transpose(0, 2, 1) if turned else joint
-        return out if node_number(self.tree, a) == above else out.transpose(0, 2, 1)
-
     def expected_counts(self, X: TableLike, weights: ArrayLike | None = None) -> Fit:
         """Return the expected counts of an E-step and the log-likelihood.
 
@@ -663,7 +472,7 @@ class DiscreteTreeModel(Savable):
         table = self._table(X)
         out = np.empty((table.n_rows, self.tree.n_nodes), np.int64)
         for rows, messages in self._messages(table, maximize=True):
-            _refuse_impossible(messages, rows)
+            refuse_impossible(messages, rows)
             out[rows] = messages.states(np.zeros((messages.n_rows, self.tree.n_nodes)))
         return out
 
@@ -696,7 +505,7 @@ class DiscreteTreeModel(Savable):
         out = np.empty((table.n_rows, table.n_columns), np.int64)
         layout = self.layout
         for rows, messages in self._messages(table):
-            _refuse_impossible(messages, rows)
+            refuse_impossible(messages, rows)
             posteriors = messages.posteriors()
             for column in range(table.n_columns):
                 span = slice(layout.state_starts[column], layout.state_starts[column + 1])
@@ -751,40 +560,6 @@ class DiscreteTreeModel(Savable):
         )
         return states
 
-    def sample_hidden(self, X: TableLike, random_state: RandomState = None) -> IntArray:
-        """Draw the states of the hidden nodes given each row, one draw a row.
-
-        Parameters
-        ----------
-        X : table of any kind
-        random_state : int or numpy.random.Generator, optional
-            Seed or source of randomness.
-
-        Returns
-        -------
-        array of int of shape (n_rows, n_hidden)
-
-        Raises
-        ------
-        ModelError
-            When a row is impossible.
-
-        Examples
-        --------
-        >>> import latentree as lt
-        >>> model = lt.simulate.random_discrete_model(lt.simulate.double_star(6), 2, 0)
-        >>> model.sample_hidden(model.sample(10, 0), random_state=0).shape
-        (10, 2)
-        """
-        rng = np.random.default_rng(random_state)
-        table = self._table(X)
-        out = np.empty((table.n_rows, self.tree.n_hidden), np.int64)
-        for rows, messages in self._messages(table):
-            _refuse_impossible(messages, rows)
-            uniform = rng.random((messages.n_rows, self.tree.n_nodes))
-            out[rows] = messages.states(uniform)[:, self.tree.n_observed :]
-        return out
-
     def conditional(self, node: Node, given: Mapping[Node, Hashable] | None = None) -> FloatArray:
         """Return the probabilities of the states of a node given values of others.
 
@@ -819,28 +594,10 @@ class DiscreteTreeModel(Savable):
 
     # Private ------------------------------------------------------------------------------
 
-    def _table(self, X: TableLike) -> Table:
-        return as_table(X, schema=self.schema)
-
-    def _messages(
-        self, table: Table, maximize: bool = False
-    ) -> Iterator[tuple[slice, RowMessages]]:
-        """Messages of chunks of the rows."""
-        for start, stop in chunks(table.n_rows, self.layout.size):
-            patterns = compile_patterns(self.tree, self.n_states, table.rows(start, stop))
-            theta = self.layout.reoriented(self.theta, patterns.layout)
-            yield slice(start, stop), RowMessages(patterns, theta, maximize)
-
-    def _state(self, node: int, label: Hashable) -> int:
-        known = self.schema.labels[node] if node < self.tree.n_observed else None
-        states = range(self.n_states[node]) if known is None else known
-        for state, name in enumerate(states):
-            if name == label:
-                return state
-        raise ModelError(
-            f"{self.tree.names[node]!r} has no state {label!r}: "
-            f"it has {', '.join(map(repr, states))}"
-        )
+    def _row_messages(self, table: Table, maximize: bool) -> RowMessages:
+        patterns = compile_patterns(self.tree, self.n_states, table)
+        theta = self.layout.reoriented(self.theta, patterns.layout)
+        return RowMessages(patterns, theta, maximize)
 
     def _decoded(self, states: IntArray) -> AnyArray:
         """Labels of the states of the observed columns."""
@@ -863,24 +620,6 @@ class DiscreteTreeModel(Savable):
 
 def _all_integers(labels: Iterable[Iterable[Hashable]]) -> bool:
     return all(type(label) is int for names in labels for label in names)
-
-
-def _ranges(starts: IntArray, sizes: IntArray) -> IntArray:
-    """Return the numbers of several ranges end to end."""
-    if not starts.size:
-        return np.empty(0, np.int64)
-    return np.concatenate(
-        [np.arange(start, start + size) for start, size in zip(starts, sizes, strict=True)]
-    )
-
-
-def _refuse_impossible(messages: RowMessages, rows: slice) -> None:
-    impossible = np.flatnonzero(np.isinf(messages.log_likelihood()))
-    if impossible.size:
-        raise ModelError(
-            f"row {rows.start + impossible[0]} has probability zero under the model, "
-            "so nothing can be inferred from it"
-        )
 
 
 def _check_table(tree: Tree, layout: Layout, node: int, table: FloatArray) -> None:

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from latentree.data import Schema
 from latentree.distances import Distances
-from latentree.models._discrete import DiscretePosterior
 from latentree.models._gaussian import Normal
+from latentree.models._states import DiscretePosterior
 from latentree.tree import Tree
 from latentree.typing import AnyArray, FloatArray, Node, PathLike, RandomState, TableLike
 

@@ -5,6 +5,8 @@ The work is a list of slots, each a small table of values over (states, patterns
   EVIDENCE  the symbol seen at a node: 1 for the state seen (for every state if it is missing)
   EDGE      μ(i) = Σ_j T[i, j]·λ(j): what lies below a child, as a function of its parent's state
   JOIN      λ(k) = a(k)·b(k): two parts that hang at the same node; patterns are pairs of patterns
+  EMISSION  λ(k) = P(value | k), the likelihood of a leaf's value for every state of its neighbor;
+            given by the caller behind the tables, over (states, patterns)
 
 A component of slots ends in a root slot, closed by a prior: z = Σ_k prior(k)·λ(k), and the
 log-likelihood is Σ w·log z over the root's patterns, of weight w. Downward, every slot receives
@@ -17,7 +19,9 @@ patterns of parts that are not by row, and what it hands down to them is added u
 
 Values are plain products, scaled by a power of two when they get small (exact). Where a product
 falls below ``TINY`` although no factor is zero, information may be lost: the kernels say so, and
-the caller repeats the pass with logarithms (`messages`).
+the caller repeats the pass with logarithms (`messages`). Likelihoods of emissions differ by such
+factors often; there a state so far behind the best one is taken as impossible (``tolerant``), and
+only where no state is left the pass is repeated.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ import numpy as np
 
 from latentree._kernels.compiling import kernel
 
-EVIDENCE, EDGE, JOIN = 0, 1, 2
+EVIDENCE, EDGE, JOIN, EMISSION = 0, 1, 2, 3
 BLOCK = 64
 TINY = 2.0**-900
 SMALL = 2.0**-256
@@ -64,6 +68,26 @@ COMPONENT = np.dtype(
 )
 
 # A part is a table of numbers over (states, patterns): entry (k, p) is at start + k·stride + p.
+
+
+@kernel()
+def relative_likelihoods(n_states, sizes, starts, logs, out):
+    """Likelihoods of emitted values relative to that of the best state.
+
+    Returns the logarithm of the best state's likelihood, once a state.
+    """
+    best = np.empty(logs.size)
+    for e in range(sizes.size):
+        width = sizes[e]
+        for p in range(width):
+            top = -np.inf
+            for k in range(n_states[e]):
+                top = max(top, logs[starts[e] + k * width + p])
+            for k in range(n_states[e]):
+                at = starts[e] + k * width + p
+                best[at] = top
+                out[at] = np.exp(logs[at] - top)
+    return best
 
 
 @kernel(fastmath=True)
@@ -159,11 +183,11 @@ def _multiply(a, b, n_states, width, out, stride):
 
 
 @kernel(fastmath=True)
-def _rescale(a, b, n_states, width, out, stride, exact, shifts):
+def _rescale(a, b, n_states, width, out, stride, exact, tolerant, shifts):
     """Scale up patterns that got small, noting it in ``shifts``; True if information is lost.
 
     A product below ``TINY`` of two factors that are not zero is a loss, unless one part is
-    evidence (``exact``), whose factors are 0 and 1.
+    evidence (``exact``), whose factors are 0 and 1; ``tolerant``: only if all products are.
     """
     for p in range(width):
         shifts[p] = 0.0
@@ -171,9 +195,11 @@ def _rescale(a, b, n_states, width, out, stride, exact, shifts):
         for k in range(n_states):
             x = out[k * stride + p]
             top = max(top, x)
-            if x < TINY and not exact and a[k * BLOCK + p] > 0.0 and b[k * BLOCK + p] > 0.0:
+            if tolerant or exact or x >= TINY:
+                continue
+            if a[k * BLOCK + p] > 0.0 and b[k * BLOCK + p] > 0.0:
                 return True
-        if 0.0 < top < TINY:
+        if top < TINY and (top > 0.0 or tolerant):
             return True
         if 0.0 < top < SMALL:
             shifts[p] = 1.0
@@ -212,7 +238,7 @@ def _close(prior, n_states, weights, width, source, received, stride, counts):
 
 
 @kernel(fastmath=True)
-def up_patterns(slots, listed, gather, theta, values, shifts, scaled):
+def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled):
     """Fill the listed slots, which work on patterns; True if information may be lost."""
     largest = 1
     for s in listed:
@@ -227,6 +253,10 @@ def up_patterns(slots, listed, gather, theta, values, shifts, scaled):
                 for p in range(width):
                     seen = gather[slot["index_a"] + p]
                     out[k * width + p] = 1.0 if seen == k or seen < 0 else 0.0
+        elif slot["kind"] == EMISSION:
+            given = theta[slot["table"] :]
+            for i in range(slot["n_states"] * width):
+                out[i] = given[i]
         elif slot["kind"] == EDGE:
             a = slots[slot["a"]]
             _edge_up(
@@ -275,6 +305,7 @@ def up_patterns(slots, listed, gather, theta, values, shifts, scaled):
                         out[start:],
                         width,
                         exact,
+                        tolerant,
                         shifts[slot["value"] + start :],
                     ):
                         return True
@@ -367,7 +398,9 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received
 
 
 @kernel(fastmath=True)
-def _rows_up(slots, listed, gather, theta, values, own, start, width, weights, block_a, block_b):
+def _rows_up(
+    slots, listed, gather, theta, tolerant, values, own, start, width, weights, block_a, block_b
+):
     """Fill one block of rows; returns the correction for scaling, and whether there is a loss."""
     correction = 0.0
     shift = np.empty(BLOCK)
@@ -411,7 +444,9 @@ def _rows_up(slots, listed, gather, theta, values, own, start, width, weights, b
             )
         if _multiply(part_a, part_b, slot["n_states"], width, out, BLOCK) < SMALL:
             exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
-            if _rescale(part_a, part_b, slot["n_states"], width, out, BLOCK, exact, shift):
+            if _rescale(
+                part_a, part_b, slot["n_states"], width, out, BLOCK, exact, tolerant, shift
+            ):
                 return correction, True
             for p in range(width):
                 correction += weights[p] * shift[p]
@@ -460,6 +495,7 @@ def run_rows(
     listed,
     gather,
     theta,
+    tolerant,
     values,
     prior,
     weights,
@@ -490,6 +526,7 @@ def run_rows(
             listed,
             gather,
             theta,
+            tolerant,
             values,
             own,
             start,

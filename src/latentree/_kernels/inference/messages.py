@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from latentree._kernels.compiling import kernel
-from latentree._kernels.inference.counts import EDGE, EVIDENCE, JOIN
+from latentree._kernels.inference.counts import EDGE, EMISSION, EVIDENCE, JOIN
 
 
 @kernel()
@@ -66,6 +66,9 @@ def up_messages(slots, gather, log_theta, maximize, values, conditionals):
                     values[slot["value"] + k * width + p] = (
                         0.0 if seen == k or seen < 0 else -np.inf
                     )
+            elif slot["kind"] == EMISSION:
+                for k in range(n_states):
+                    values[slot["value"] + k * width + p] = log_theta[slot["table"] + k * width + p]
             elif slot["kind"] == EDGE:
                 # log μ(i) = log Σ_j T[i, j]·λ(j); the terms, normalized, are P(j | i, pattern).
                 for i in range(n_states):
@@ -136,6 +139,8 @@ def walk_posteriors(
             root = slots[component["root"]]
             pattern[component["root"]] = patterns[c, row]
             at = component["posterior"] + patterns[c, row] * root["n_states"]
+            if root["kind"] == EMISSION:  # a leaf alone, which has no states
+                continue
             for k in range(root["n_states"]):
                 out[row, starts[component["node"]] + k] = posterior[at + k]
             # Slots come after their parts, so that backwards all that is above is known.
@@ -232,3 +237,5 @@ def expected_counts(slots, components, gather, weights, posterior, conditionals,
                             x = r * conditionals[at + j]
                             counts[slot["table"] + i * a["n_states"] + j] += x
                             received[a["value"] + j * width + p] += x
+                    elif slot["kind"] == EMISSION:
+                        counts[slot["table"] + i * width + p] += r

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from latentree._kernels.compiling import kernel
-from latentree._kernels.inference.counts import EDGE, EVIDENCE, JOIN
+from latentree._kernels.inference.counts import EDGE, EMISSION, EVIDENCE, JOIN
 from latentree._kernels.tree import sorted_by
 
 _SMALL = 1000  # numbers about the nodes of a tree for which nothing is compiled
@@ -87,8 +87,10 @@ def _join_all(slots, count, entropy, v, parts):
 
 
 @kernel(small=_SMALL)
-def make_slots(order, parent, child_starts, children, n_observed, complete, node_entropy):
+def make_slots(order, parent, child_starts, children, n_observed, complete, emits, node_entropy):
     """Slots of a rooted tree, parts before what they are parts of.
+
+    Leaves that ``emits`` marks have no states: their slot hangs at their neighbor at once.
 
     Returns ``slots`` (rows: kind, node, a, b), their entropies, and what is closed: rows of root
     slot, node, and whether the node's marginal is the prior (1) or the node is given (0).
@@ -101,6 +103,16 @@ def make_slots(order, parent, child_starts, children, n_observed, complete, node
     count, n_closed = 0, 0
     for position in range(n - 1, -1, -1):
         v = order[position]
+        if emits[v]:
+            entropy[count] = node_entropy[v]
+            edge_above[v] = count
+            if parent[v] < 0:  # independent of all others
+                closed[0, n_closed] = count
+                closed[1, n_closed] = v
+                closed[2, n_closed] = 0
+                n_closed += 1
+            count = _add(slots, count, EMISSION, v, -1, -1)
+            continue
         below = np.empty(child_starts[v + 1] - child_starts[v] + 1, np.int64)
         n_below = below.size - 1
         for i in range(n_below):
@@ -278,7 +290,7 @@ def _number_pairs(first, second, n_first, n_second):
 def number_slots(listing, slots, ends, source, n_rows, starts, rows, ids, n_symbols):
     """Number the patterns of all slots.
 
-    A listed slot of evidence has the column ``source`` of it; column c has the rows
+    A listed slot of evidence or emission has the column ``source`` of it; column c has the rows
     ``rows[starts[c]:starts[c + 1]]`` with symbols ``ids`` out of ``n_symbols[c]``. Returns the
     number of patterns of each listed slot, where the two parts of its patterns start in
     ``gather``, ``gather``, and the rows and ids of all components' roots with where they start.
@@ -302,7 +314,7 @@ def number_slots(listing, slots, ends, source, n_rows, starts, rows, ids, n_symb
     for position in range(n):
         s = listing[position]
         kind = slots[0, s]
-        if kind == EVIDENCE:
+        if kind in (EVIDENCE, EMISSION):
             column = source[position]
             size = starts[column + 1] - starts[column]
             at = bottom[height]
@@ -391,8 +403,10 @@ def directed_entropies(order, parent, entropy, complete):
 
 
 @kernel(small=_SMALL)
-def cheapest_roots(order, parent, up, down, gathered, n_rows):
+def cheapest_roots(order, parent, up, down, gathered, emits, n_rows):
     """The node of each component that, as its root, needs the fewest patterns (estimated).
+
+    A leaf that emits is no root unless it is alone.
 
     The number of patterns behind entropy H is taken as min(rows, exp H). Moving the root from a
     node to its child turns one edge round.
@@ -411,8 +425,9 @@ def cheapest_roots(order, parent, up, down, gathered, n_rows):
             top[v] = top[p]
             cost[v] = cost[p] + np.exp(min(limit, down[v])) - np.exp(min(limit, up[v]))
         here = cost[v] + np.exp(min(limit, gathered[v]))
-        if here < least[top[v]]:
-            least[top[v]] = here
+        better = best[top[v]] < 0 or here < least[top[v]]
+        if better and (not emits[v] or p < 0):
+            least[top[v]] = np.inf if emits[v] else here
             best[top[v]] = v
     count = 0
     for v in range(n):

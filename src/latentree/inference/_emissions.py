@@ -1,0 +1,249 @@
+"""Leaves that emit numbers: the distribution of a value for every state of its neighbor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from latentree._kernels.inference import emissions as kernels
+from latentree.errors import ModelError
+from latentree.inference._patterns import Emissions
+from latentree.typing import FloatArray, IntArray
+
+POISSON = 1e5
+"""A negative binomial distribution of this size or more is taken as Poisson's."""
+
+_N_QUANTILES = 64
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GaussianEmission:
+    """Real values: normal, with a mean and a standard deviation for every state of the neighbor.
+
+    Parameters
+    ----------
+    mean, sd : array of float, one a state
+    resolution : float
+        How precisely values are recorded: the value x stands for all from x − r/2 to x + r/2, and
+        its likelihood is the probability of these. No standard deviation is below r/6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> emission = GaussianEmission([0.0, 10.0], [1.0, 2.0], resolution=1.0)
+    >>> np.exp(emission.log_likelihood(np.array([0.0, 8.0]))).round(3)
+    array([[0.383, 0.   ],
+           [0.   , 0.121]])
+    """
+
+    mean: FloatArray
+    sd: FloatArray
+    resolution: float
+
+    kind = "real"
+
+    def __init__(self, mean: ArrayLike, sd: ArrayLike, resolution: float) -> None:
+        if not (np.isfinite(resolution) and resolution > 0):
+            raise ModelError(f"the resolution is {resolution}, but must be positive")
+        narrowest = resolution / kernels.NARROWEST
+        spread = np.maximum(_parameters(sd, "a standard deviation", positive=True), narrowest)
+        center = _parameters(mean, "a mean")
+        _set(self, mean=center, sd=spread, resolution=float(resolution))
+        _check_alike(center, spread)
+
+    @property
+    def n_states(self) -> int:
+        """Number of states of the neighbor."""
+        return self.mean.size
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters."""
+        return 2 * self.n_states
+
+    @property
+    def variance(self) -> FloatArray:
+        """Variance of the values for every state."""
+        return np.asarray(self.sd**2)
+
+    def log_likelihood(self, values: FloatArray) -> FloatArray:
+        """Return the log-probability of values as recorded.
+
+        Parameters
+        ----------
+        values : array of float
+            NaN where missing.
+
+        Returns
+        -------
+        array of shape (n_states, values.size)
+            0 where missing.
+        """
+        out = np.empty((self.n_states, values.size))
+        kernels.normal_logs(values, self.mean, self.sd, self.resolution, out)
+        return out
+
+    def sample(self, states: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Draw a value for each of some states, as precise as values are recorded.
+
+        Parameters
+        ----------
+        states : array of int
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        array of float
+        """
+        drawn = rng.normal(self.mean[states], self.sd[states])
+        return np.asarray(np.rint(drawn / self.resolution) * self.resolution)
+
+    def cells(self) -> FloatArray:
+        """Probabilities of intervals that cover the line, a row a state: a table to measure by."""
+        levels = stats.norm.ppf(np.linspace(0.0, 1.0, _N_QUANTILES + 1)[1:-1])
+        edges = np.unique(self.mean[:, None] + self.sd[:, None] * levels)
+        below = stats.norm.cdf((edges - self.mean[:, None]) / self.sd[:, None])
+        return np.diff(below, axis=1, prepend=0.0, append=1.0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CountEmission:
+    """Counts 0, 1, 2, …: negative binomial, with a mean and a size for every state.
+
+    Parameters
+    ----------
+    mean : array of float, one a state
+        Positive.
+    size : array of float, one a state, optional
+        The variance is mean + mean²/size; infinite, and by default, for Poisson's distribution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> np.exp(CountEmission([1.0, 3.0]).log_likelihood(np.array([0.0, 1.0]))).round(3)
+    array([[0.368, 0.368],
+           [0.05 , 0.149]])
+    """
+
+    mean: FloatArray
+    size: FloatArray
+
+    kind = "count"
+
+    def __init__(self, mean: ArrayLike, size: ArrayLike | None = None) -> None:
+        center = _parameters(mean, "a mean", positive=True)
+        given = np.full(center.size, np.inf) if size is None else np.asarray(size, np.float64)
+        if not (given > 0).all():
+            raise ModelError("the sizes of a negative binomial distribution must be positive")
+        _set(self, mean=center, size=np.where(given >= POISSON, np.inf, given))
+        _check_alike(center, given)
+
+    @property
+    def n_states(self) -> int:
+        """Number of states of the neighbor."""
+        return self.mean.size
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters: means, and sizes unless all are infinite."""
+        return self.n_states * (1 if np.isinf(self.size).all() else 2)
+
+    @property
+    def variance(self) -> FloatArray:
+        """Variance of the counts for every state."""
+        return np.asarray(self.mean + self.mean**2 / self.size)
+
+    def log_likelihood(self, values: FloatArray) -> FloatArray:
+        """Return the log-probability of counts.
+
+        Parameters
+        ----------
+        values : array of float
+            NaN where missing.
+
+        Returns
+        -------
+        array of shape (n_states, values.size)
+            0 where missing.
+        """
+        out = np.empty((self.n_states, values.size))
+        kernels.count_logs(values, self.mean, self.size, out)
+        return out
+
+    def sample(self, states: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Draw a count for each of some states.
+
+        Parameters
+        ----------
+        states : array of int
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        array of float
+        """
+        mean, size = self.mean[states], self.size[states]
+        finite = np.where(np.isinf(size), 1.0, size)
+        rate = np.where(np.isinf(size), mean, rng.gamma(finite, mean / finite))
+        return rng.poisson(rate).astype(np.float64)
+
+    def cells(self) -> FloatArray:
+        """Probabilities of counts up to a high quantile, a row a state: a table to measure by."""
+        top = float((self.mean + 8.0 * np.sqrt(self.variance)).max()) + 8.0
+        edges = np.unique(np.geomspace(1.0, top + 1.0, 200).astype(np.int64))
+        values = np.arange(edges[-1], dtype=np.float64)
+        below = np.cumsum(np.exp(self.log_likelihood(values)), axis=1)[:, edges - 1]
+        return np.maximum(np.diff(below, axis=1, prepend=0.0, append=1.0), 0.0)
+
+
+Emission = GaussianEmission | CountEmission
+
+
+def emission_logs(leaves: Sequence[Emission | None], places: Emissions) -> FloatArray:
+    """Return the log-likelihoods of all distinct values, laid out as the E-step needs them.
+
+    ``leaves`` has the emission of every column, None for columns with states.
+    """
+    out = np.empty(places.n_likelihoods)
+    for e, column in enumerate(places.columns.tolist()):
+        leaf = leaves[column]
+        assert leaf is not None
+        block = leaf.log_likelihood(values_of(places, e))
+        out[places.starts[e] : places.starts[e] + block.size] = block.ravel()
+    return out
+
+
+def values_of(places: Emissions, e: int) -> FloatArray:
+    """Return the distinct values of leaf number ``e``."""
+    return places.values[places.value_starts[e] :][: places.sizes[e]]
+
+
+def counts_of(places: Emissions, counts: FloatArray, e: int) -> FloatArray:
+    """View of the expected counts of leaf number ``e``: a row a state, a column a value."""
+    shape = int(places.n_states[e]), int(places.sizes[e])
+    return counts[places.starts[e] :][: shape[0] * shape[1]].reshape(shape)
+
+
+def _parameters(values: ArrayLike, what: str, positive: bool = False) -> FloatArray:
+    array = np.array(values, np.float64)
+    if array.ndim != 1 or not array.size:
+        raise ModelError(f"an emission needs {what} for every state, got shape {array.shape}")
+    if not np.isfinite(array).all() or (positive and (array <= 0).any()):
+        raise ModelError(f"{what} of an emission is {array.tolist()}, which is out of range")
+    return array
+
+
+def _check_alike(a: FloatArray, b: FloatArray) -> None:
+    if a.shape != b.shape:
+        raise ModelError(f"an emission has {a.size} means, but {b.size} spreads")
+
+
+def _set(target: object, **fields: FloatArray | float) -> None:
+    for name, value in fields.items():
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+        object.__setattr__(target, name, value)

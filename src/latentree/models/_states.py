@@ -1,0 +1,304 @@
+"""What models whose hidden variables have states share: queries about rows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from latentree import _memory as memory
+from latentree.data import Schema, Table, as_table
+from latentree.errors import ModelError
+from latentree.inference import (
+    Layout,
+    RowMessages,
+    child_of_edge,
+    chunks,
+    node_number,
+    node_numbers,
+    weighted_total,
+)
+from latentree.models._saving import Savable
+from latentree.tree import Tree
+from latentree.typing import FloatArray, IntArray, Node, RandomState, TableLike
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DiscretePosterior:
+    """Probabilities of the states of some nodes, given each row.
+
+    ``posterior[node]`` is an array with a row per row of the data and a column per state.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree of the model.
+    nodes : array of int
+        The nodes that were asked for.
+    probabilities : array of float
+        One row a row of the data; the states of all ``nodes`` end to end.
+    starts : array of int
+        Where the states of each node start, and the end of the last.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> model = lt.simulate.random_symmetric_model(lt.simulate.latent_class(3), 2, 0)
+    >>> posterior = model.posterior([[0, 0, 1], [1, 1, 1]])
+    >>> posterior, posterior["h1"].shape
+    (DiscretePosterior(2 rows, 1 nodes), (2, 2))
+    """
+
+    tree: Tree
+    nodes: IntArray
+    probabilities: FloatArray
+    starts: IntArray
+
+    def __getitem__(self, node: Node) -> FloatArray:
+        number = node_number(self.tree, node)
+        places = np.flatnonzero(self.nodes == number)
+        if not places.size:
+            raise ModelError(f"node {self.tree.names[number]!r} was not asked for")
+        place = places[0]
+        return self.probabilities[:, self.starts[place] : self.starts[place + 1]]
+
+    def __repr__(self) -> str:
+        return f"DiscretePosterior({len(self.probabilities)} rows, {self.nodes.size} nodes)"
+
+
+class StateTreeModel(Savable):
+    """A tree whose hidden nodes have states, with tables in one flat array.
+
+    A subclass says what the messages of rows are (``_row_messages``).
+    """
+
+    tree: Tree
+    n_states: IntArray
+    theta: FloatArray
+    schema: Schema
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where the table of each node starts in ``theta``."""
+        return Layout(self.tree, self.n_states)
+
+    def marginal(self, node: Node) -> FloatArray:
+        """Return the probabilities of the states of one node.
+
+        Parameters
+        ----------
+        node : int or str
+            By number or name.
+
+        Returns
+        -------
+        array of float, one a state
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.DiscreteTreeModel(lt.Tree([-1, 0]), [[0.5, 0.5], [[1, 0], [0.5, 0.5]]])
+        >>> model.marginal("x1")
+        array([0.75, 0.25])
+        """
+        number, layout = node_number(self.tree, node), self.layout
+        starts = layout.state_starts
+        return layout.marginals(self.theta)[starts[number] : starts[number + 1]]
+
+    def log_likelihood(self, X: TableLike) -> FloatArray:
+        """Return the log-probability of every row; missing cells are summed out.
+
+        Parameters
+        ----------
+        X : table of any kind
+            Array, frame or :class:`latentree.Table` with the model's variables and labels.
+
+        Returns
+        -------
+        array of float, one a row
+            −∞ where a row is impossible.
+
+        Examples
+        --------
+        >>> import latentree as lt, numpy as np
+        >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([-1, 0]), 2, 0.1)
+        >>> np.exp(model.log_likelihood([[0, 0], [0, 1], [0, None]])).round(2)
+        array([0.45, 0.05, 0.5 ])
+        """
+        table = self._table(X)
+        out = np.empty(table.n_rows)
+        for rows, messages in self._messages(table):
+            out[rows] = messages.log_likelihood()
+        return out
+
+    def total_log_likelihood(self, X: TableLike, weights: ArrayLike | None = None) -> float:
+        """Return the weighted sum of the log-probabilities of the rows.
+
+        Parameters
+        ----------
+        X : table of any kind
+        weights : array of float, optional
+            How much each row counts; 1 when left out.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([-1, 0]), 2, 0.1)
+        >>> round(model.total_log_likelihood([[0, 0], [0, 1]], weights=[9, 1]), 3)
+        -10.182
+        """
+        table = as_table(X, schema=self.schema, weights=weights)
+        return weighted_total(self.log_likelihood(table), table.weights)
+
+    def posterior(self, X: TableLike, nodes: Iterable[Node] | None = None) -> DiscretePosterior:
+        """Return the probabilities of the states of nodes given each row.
+
+        Parameters
+        ----------
+        X : table of any kind
+        nodes : iterable of int or str, optional
+            The nodes asked for, by number or name; all hidden ones when left out.
+
+        Returns
+        -------
+        DiscretePosterior
+            ``posterior[node]`` has a row per row of ``X`` and a column per state. Impossible rows
+            have NaN.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([3, 3, 3, -1], n_observed=3), 2, 0.1)
+        >>> model.posterior([[1, 1, 0]])["h1"].round(2)
+        array([[0.1, 0.9]])
+        """
+        numbers, table, layout = node_numbers(self.tree, nodes), self._table(X), self.layout
+        columns = _ranges(layout.state_starts[numbers], self.n_states[numbers])
+        memory.require(
+            8.0 * table.n_rows * columns.size,
+            f"probabilities of {columns.size:,} states in {table.n_rows:,} rows",
+            "ask for fewer nodes, or for fewer rows at a time",
+        )
+        out = np.empty((table.n_rows, columns.size))
+        for rows, messages in self._messages(table):
+            found = messages.posteriors()[:, columns]
+            out[rows] = np.where(np.isinf(messages.log_likelihood())[:, None], np.nan, found)
+        starts = np.concatenate([[0], np.cumsum(self.n_states[numbers])])
+        return DiscretePosterior(self.tree, numbers, out, starts)
+
+    def edge_posterior(self, X: TableLike, a: Node, b: Node) -> FloatArray:
+        """Return the joint probabilities of the two ends of an edge given each row.
+
+        Parameters
+        ----------
+        X : table of any kind
+        a, b : int or str
+            Two neighbors, by number or name.
+
+        Returns
+        -------
+        array of float of shape (n_rows, K_a, K_b)
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([3, 3, 3, -1], n_observed=3), 2, 0.1)
+        >>> model.edge_posterior([[1, 1, None]], "h1", "x2").round(2)
+        array([[[0.01, 0.  ],
+                [0.1 , 0.89]]])
+        """
+        child = child_of_edge(self.tree, a, b)
+        above = int(self.tree.parent[child])
+        table = self._table(X)
+        out = np.empty((table.n_rows, self.n_states[above], self.n_states[child]))
+        for rows, messages in self._messages(table):
+            turned = messages.patterns.layout.tree.parent[child] != above
+            joint = messages.edge_posteriors(above if turned else child)
+            out[rows] = joint.transpose(0, 2, 1) if turned else joint
+        return out if node_number(self.tree, a) == above else out.transpose(0, 2, 1)
+
+    def sample_hidden(self, X: TableLike, random_state: RandomState = None) -> IntArray:
+        """Draw the states of the hidden nodes given each row, one draw a row.
+
+        Parameters
+        ----------
+        X : table of any kind
+        random_state : int or numpy.random.Generator, optional
+            Seed or source of randomness.
+
+        Returns
+        -------
+        array of int of shape (n_rows, n_hidden)
+
+        Raises
+        ------
+        ModelError
+            When a row is impossible.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.simulate.random_discrete_model(lt.simulate.double_star(6), 2, 0)
+        >>> model.sample_hidden(model.sample(10, 0), random_state=0).shape
+        (10, 2)
+        """
+        rng = np.random.default_rng(random_state)
+        table = self._table(X)
+        out = np.empty((table.n_rows, self.tree.n_hidden), np.int64)
+        for rows, messages in self._messages(table):
+            refuse_impossible(messages, rows)
+            uniform = rng.random((messages.n_rows, self.tree.n_nodes))
+            out[rows] = messages.states(uniform)[:, self.tree.n_observed :]
+        return out
+
+    # Private ------------------------------------------------------------------------------
+
+    def _table(self, X: TableLike) -> Table:
+        return as_table(X, schema=self.schema)
+
+    def _messages(
+        self, table: Table, maximize: bool = False
+    ) -> Iterator[tuple[slice, RowMessages]]:
+        """Messages of chunks of the rows."""
+        for start, stop in chunks(table.n_rows, self.layout.size):
+            yield slice(start, stop), self._row_messages(table.rows(start, stop), maximize)
+
+    def _row_messages(self, table: Table, maximize: bool) -> RowMessages:
+        raise NotImplementedError
+
+    def _state(self, node: int, label: Hashable) -> int:
+        known = self.schema.labels[node] if node < self.tree.n_observed else None
+        states = range(self.n_states[node]) if known is None else known
+        for state, name in enumerate(states):
+            if name == label:
+                return state
+        raise ModelError(
+            f"{self.tree.names[node]!r} has no state {label!r}: "
+            f"it has {', '.join(map(repr, states))}"
+        )
+
+
+def _ranges(starts: IntArray, sizes: IntArray) -> IntArray:
+    """Return the numbers of several ranges end to end."""
+    if not starts.size:
+        return np.empty(0, np.int64)
+    return np.concatenate(
+        [np.arange(start, start + size) for start, size in zip(starts, sizes, strict=True)]
+    )
+
+
+def refuse_impossible(messages: RowMessages, rows: slice) -> None:
+    """Raise an error that names the first row of probability zero."""
+    impossible = np.flatnonzero(np.isinf(messages.log_likelihood()))
+    if impossible.size:
+        raise ModelError(
+            f"row {rows.start + impossible[0]} has probability zero under the model, "
+            "so nothing can be inferred from it"
+        )
