@@ -30,17 +30,21 @@ if TYPE_CHECKING:
     from latentree.em import fit_parameters
     from latentree.estimator import LatentTree
     from latentree.explorer import write_explorer
-    from latentree.models import DiscreteTreeModel, GaussianTreeModel, load
+    from latentree.inference import CountEmission, GaussianEmission
+    from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel, load
     from latentree.plot import plot_tree
     from latentree.tree import Tree
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "CountEmission": "latentree.inference",
     "DiscreteTreeModel": "latentree.models",
     "Distances": "latentree.distances",
+    "GaussianEmission": "latentree.inference",
     "GaussianTreeModel": "latentree.models",
     "LatentTree": "latentree.estimator",
+    "MixedTreeModel": "latentree.models",
     "Schema": "latentree.data",
     "Table": "latentree.data",
     "Tree": "latentree.tree",
@@ -70,10 +74,13 @@ _MODULES = (
 )
 
 __all__ = [
+    "CountEmission",
     "DiscreteTreeModel",
     "Distances",
+    "GaussianEmission",
     "GaussianTreeModel",
     "LatentTree",
+    "MixedTreeModel",
     "Schema",
     "Table",
     "Tree",

@@ -398,6 +398,8 @@ def _with_family(table: Table, family: Family) -> Table:
 
 def _match(table: Table, names: Sequence[str] | None, schema: Schema) -> Table:
     """Bring a table into the columns and codes of a schema."""
+    if table.schema == schema:
+        return table
     index = _column_index(table.names, names is not None, schema)
     values = table.values if index is None else table.values[:, index]
     labels = table.schema.labels if index is None else tuple(table.schema.labels[j] for j in index)

@@ -4,6 +4,14 @@ Arrays in, arrays out: what a model asks about data is computed here. :func:`wri
 :func:`write_posteriors` and :func:`write_imputed` write what a model says of data of any size.
 """
 
+from latentree.inference._emissions import (
+    CountEmission,
+    Emission,
+    GaussianEmission,
+    counts_of,
+    emission_logs,
+    values_of,
+)
 from latentree.inference._evidence import (
     child_of_edge,
     chunks,
@@ -36,8 +44,11 @@ from latentree.inference._results import (
 
 __all__ = [
     "ColumnEntropies",
+    "CountEmission",
+    "Emission",
     "Expectation",
     "ExpectedCounts",
+    "GaussianEmission",
     "Layout",
     "RowMessages",
     "Skeleton",
@@ -49,6 +60,8 @@ __all__ = [
     "compile_components",
     "compile_part",
     "compile_patterns",
+    "counts_of",
+    "emission_logs",
     "impute_part",
     "infer_part",
     "node_number",
@@ -56,6 +69,7 @@ __all__ = [
     "numbered_evidence",
     "posterior_names",
     "score_part",
+    "values_of",
     "weighted_total",
     "write_imputed",
     "write_posteriors",

@@ -7,6 +7,7 @@ from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._encode import Model, encode
 from latentree.models._file import load, load_report, save
 from latentree.models._gaussian import GaussianTreeModel, Normal, NormalPair, in_order
+from latentree.models._mixed import MixedTreeModel
 from latentree.models._protocol import TreeModel
 from latentree.models._states import DiscretePosterior
 from latentree.models._strength import Scored, edge_strengths, loadings, orientation, tree_of
@@ -15,6 +16,7 @@ __all__ = [
     "DiscretePosterior",
     "DiscreteTreeModel",
     "GaussianTreeModel",
+    "MixedTreeModel",
     "Model",
     "Normal",
     "NormalPair",

@@ -88,7 +88,7 @@ class DiscreteTreeModel(StateTreeModel):
         n_states = np.array([array.shape[-1] if array.ndim else 0 for array in arrays], np.int64)
         layout = Layout(tree, n_states)
         for node, array in enumerate(arrays):
-            _check_table(tree, layout, node, array)
+            check_table(tree, layout, node, array)
         theta = layout.normalized(np.concatenate([array.ravel() for array in arrays]))
         self._set(tree, n_states, theta, labels)
 
@@ -319,20 +319,7 @@ class DiscreteTreeModel(StateTreeModel):
         array([[0.5 , 0.  ],
                [0.25, 0.25]])
         """
-        first, second = node_number(self.tree, a), node_number(self.tree, b)
-        marginal = self.marginal(first)
-        if first == second:
-            return np.diag(marginal)
-        rooted = self.rerooted(first)
-        path = [second]
-        while rooted.tree.parent[path[-1]] >= 0:
-            path.append(int(rooted.tree.parent[path[-1]]))
-        if path[-1] != first:
-            return np.outer(marginal, self.marginal(second))
-        table = np.diag(marginal)
-        for node in path[-2::-1]:
-            table = table @ rooted.layout.table(rooted.theta, node)
-        return table
+        return self._joint(node_number(self.tree, a), node_number(self.tree, b))
 
     def information_distances(self) -> Distances:
         """Return the exact information distances between all nodes, with their signs.
@@ -622,7 +609,8 @@ def _all_integers(labels: Iterable[Iterable[Hashable]]) -> bool:
     return all(type(label) is int for names in labels for label in names)
 
 
-def _check_table(tree: Tree, layout: Layout, node: int, table: FloatArray) -> None:
+def check_table(tree: Tree, layout: Layout, node: int, table: FloatArray) -> None:
+    """Raise an error if the table of a node has the wrong shape or is no distribution."""
     name, n_states = tree.names[node], int(layout.n_states[node])
     shape = (n_states,) if tree.parent[node] < 0 else (int(layout.parent_states[node]), n_states)
     if n_states < 1 or table.shape != shape:

@@ -104,9 +104,7 @@ class StateTreeModel(Savable):
         >>> model.marginal("x1")
         array([0.75, 0.25])
         """
-        number, layout = node_number(self.tree, node), self.layout
-        starts = layout.state_starts
-        return layout.marginals(self.theta)[starts[number] : starts[number + 1]]
+        return self._probabilities(node_number(self.tree, node))
 
     def log_likelihood(self, X: TableLike) -> FloatArray:
         """Return the log-probability of every row; missing cells are summed out.
@@ -259,6 +257,29 @@ class StateTreeModel(Savable):
         return out
 
     # Private ------------------------------------------------------------------------------
+
+    def _probabilities(self, node: int) -> FloatArray:
+        """Probabilities of the states of a node."""
+        starts = self.layout.state_starts
+        return self.layout.marginals(self.theta)[starts[node] : starts[node + 1]]
+
+    def _joint(self, first: int, second: int) -> FloatArray:
+        """Joint probabilities of the states of two nodes."""
+        marginal = self._probabilities(first)
+        if first == second:
+            return np.diag(marginal)
+        tree = self.tree.rerooted(first)
+        layout = Layout(tree, self.n_states)
+        theta = self.layout.reoriented(self.theta, layout)
+        path = [second]
+        while tree.parent[path[-1]] >= 0:
+            path.append(int(tree.parent[path[-1]]))
+        if path[-1] != first:
+            return np.outer(marginal, self._probabilities(second))
+        table = np.diag(marginal)
+        for node in path[-2::-1]:
+            table = table @ layout.table(theta, node)
+        return table
 
     def _table(self, X: TableLike) -> Table:
         return as_table(X, schema=self.schema)

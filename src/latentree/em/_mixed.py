@@ -1,0 +1,356 @@
+"""EM for mixed trees: tables from expected counts, emissions from expected moments.
+
+Expected counts come from the discrete engine, which is handed the likelihood of every distinct
+value of a leaf for every state of its neighbor. A leaf's own counts, over states and values, are
+summed up at once: real leaves to three moments a state, counts to weights of distinct counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from latentree._kernels import threads
+from latentree._kernels.inference import emissions as kernels
+from latentree.data import Table
+from latentree.distances import Sample
+from latentree.em._driver import Step
+from latentree.inference import (
+    ColumnEntropies,
+    CountEmission,
+    Emission,
+    Expectation,
+    GaussianEmission,
+    Layout,
+    Skeleton,
+    cheapest_rooting,
+    compile_part,
+    counts_of,
+    emission_logs,
+    values_of,
+)
+from latentree.models import MixedTreeModel
+from latentree.tree import Tree
+from latentree.typing import FloatArray, IntArray
+
+FLOOR = 1e-5
+"""Weight of the prior when there is none: no probability is ever stuck at an exact zero."""
+
+_LARGEST_SIZE = 1e6  # of a negative binomial distribution: practically Poisson's
+_SMALLEST_SIZE = 1e-2
+_NEWTON_STEPS = 3
+_FARTHEST = 2.0  # how far a jump may move a coordinate of an emission
+
+
+class ValueWeights(NamedTuple):
+    """Weights of distinct counts (columns) for every state (rows)."""
+
+    values: FloatArray
+    weights: FloatArray
+
+    def __add__(self, other: ValueWeights) -> ValueWeights:  # type: ignore[override]
+        """Return the weights of both parts of the rows."""
+        values = np.union1d(self.values, other.values)
+        weights = np.zeros((len(self.weights), values.size))
+        for part in (self, other):
+            weights[:, np.searchsorted(values, part.values)] += part.weights
+        return ValueWeights(values, weights)
+
+
+class MixedCounts(NamedTuple):
+    """What an E-step gives: log-likelihood, counts of tables, and sums of every leaf."""
+
+    log_likelihood: float
+    counts: FloatArray
+    leaves: list[Any]
+    """Moments (3 × states) of real leaves, ``ValueWeights`` of counts."""
+
+    def __add__(self, other: MixedCounts) -> MixedCounts:  # type: ignore[override]
+        """Return the sums over both parts of the rows."""
+        return MixedCounts(
+            self.log_likelihood + other.log_likelihood,
+            self.counts + other.counts,
+            [mine + theirs for mine, theirs in zip(self.leaves, other.leaves, strict=True)],
+        )
+
+
+def compiled(table: Table, skeleton: Skeleton) -> Expectation:
+    """Compile one part of the rows: what an engine keeps of it."""
+    return Expectation(compile_part(skeleton, table))
+
+
+def count_part(
+    part: Expectation,
+    theta: FloatArray,
+    emissions: Sequence[Emission | None],
+    centers: FloatArray,
+) -> MixedCounts:
+    """Run the E-step on one part of the rows: the function that an engine runs in every step."""
+    places = part.patterns.emissions
+    log_likelihood, found = part.run(theta, emission_logs(emissions, places))
+    received = found[theta.size :]
+
+    def summed(e: int) -> Any:
+        column = int(places.columns[e])
+        leaf, values = emissions[column], values_of(places, e)
+        weights = counts_of(places, received, e)
+        if isinstance(leaf, GaussianEmission):
+            return kernels.normal_moments(
+                values, weights, leaf.mean, leaf.sd, leaf.resolution, centers[column]
+            )
+        there = np.flatnonzero(~np.isnan(values))
+        order = there[np.argsort(values[there])]
+        return ValueWeights(values[order], weights[:, order])
+
+    by_column = np.argsort(places.columns)
+    leaves = threads.run(summed, by_column.tolist())
+    return MixedCounts(log_likelihood, found[: theta.size], leaves)
+
+
+class MixedProblem:
+    """The likelihood of mixed rows under a tree, as the EM driver sees it.
+
+    A point is the flat array of all tables, rooted as the patterns are compiled, followed by two
+    numbers a state for each leaf of numbers: (μ − m)/s and log(σ/s) of reals, where m and s are the
+    column's mean and standard deviation; log μ and log r of counts. ``prior_weight`` rows are added
+    to every table, all states alike, and to every emission, shared out to its states: rows with
+    the mean and the variance of the column.
+    """
+
+    is_closed_form = False
+
+    def __init__(
+        self, tree: Tree, n_states: IntArray, sample: Sample, prior_weight: float = 0.0
+    ) -> None:
+        self.tree = tree
+        self.n_states = n_states
+        self.sample = sample
+        self.total_weight = sample.total_weight
+        facts = facts_of(sample)
+        entropies = ColumnEntropies(sample.parts.n_rows, facts.entropies, facts.gaps == 0)
+        rooted = cheapest_rooting(tree, entropies, n_states == 0)
+        self.layout = Layout(rooted, n_states)
+        self.pieces = sample.parts.tables.made(compiled, Skeleton.of(self.layout, entropies))
+        self.n_parts = sample.parts.n_parts
+        self.weight = max(prior_weight, FLOOR)
+        cells = self.layout.parent_states * n_states
+        self.prior = np.repeat(self.weight / np.maximum(cells, 1), cells)
+        self.centers, self.scales = facts.means, facts.scales
+        self.resolutions = facts.resolutions
+
+    # Points ---------------------------------------------------------------------------------
+
+    @cached_property
+    def leaves(self) -> list[Leaf]:
+        """Leaves of numbers, with the place of their coordinates in a point."""
+        start, found = self.layout.size, []
+        for column in np.flatnonzero(self.layout.emits).tolist():
+            size = int(self.layout.parent_states[column])
+            kind = self.sample.schema.kinds[column]
+            found.append(Leaf(column, kind, size, start))
+            start += 2 * size
+        return found
+
+    def emissions(self, point: FloatArray) -> tuple[Emission | None, ...]:
+        """Return the emissions of all columns at a point; None for columns with tables."""
+        out: list[Emission | None] = [None] * self.tree.n_observed
+        for leaf in self.leaves:
+            first, second = leaf.coordinates(point)
+            center, scale = self.centers[leaf.column], self.scales[leaf.column]
+            if leaf.kind == "real":
+                sd = scale * np.exp(second)
+                resolution = float(self.resolutions[leaf.column])
+                out[leaf.column] = GaussianEmission(center + scale * first, sd, resolution)
+            else:
+                out[leaf.column] = CountEmission(np.exp(first), np.exp(second))
+        return tuple(out)
+
+    def coordinates(self, column: int, emission: Emission) -> tuple[FloatArray, FloatArray]:
+        """Return the coordinates of an emission."""
+        if isinstance(emission, GaussianEmission):
+            center, scale = self.centers[column], self.scales[column]
+            return (emission.mean - center) / scale, np.log(emission.sd / scale)
+        return np.log(emission.mean), np.log(np.minimum(emission.size, _LARGEST_SIZE))
+
+    def joined(self, theta: FloatArray, emissions: Sequence[Emission | None]) -> FloatArray:
+        """Return the point of tables and emissions."""
+        parts = [theta]
+        for leaf in self.leaves:
+            emission = emissions[leaf.column]
+            assert emission is not None
+            parts += self.coordinates(leaf.column, emission)
+        return np.concatenate(parts)
+
+    def point(self, model: MixedTreeModel) -> FloatArray:
+        """Return the point of a model on the same tree, tables kept away from zero."""
+        theta = model.layout.reoriented(model.theta, self.layout)
+        return self.joined(self.layout.normalized(np.maximum(theta, 1e-12)), model.emissions)
+
+    def model(self, point: FloatArray) -> MixedTreeModel:
+        """Return the model at a point, rooted as the tree was given."""
+        layout = Layout(self.tree, self.n_states)
+        theta = self.layout.reoriented(point[: self.layout.size], layout)
+        return MixedTreeModel.from_theta(
+            self.tree, self.n_states, theta, self.emissions(point), self.sample.schema
+        )
+
+    def admissible(self, point: FloatArray, near: FloatArray) -> FloatArray:
+        """Keep probabilities above a tenth of those at ``near``, and emissions within reach."""
+        size = self.layout.size
+        theta = self.layout.normalized(np.maximum(point[:size], 0.1 * near[:size]))
+        rest = np.clip(point[size:], near[size:] - _FARTHEST, near[size:] + _FARTHEST)
+        out = np.concatenate([theta, rest])
+        for leaf in self.leaves:
+            low, high = self._limits(leaf)
+            second = leaf.coordinates(out)[1]
+            np.clip(second, low, high, out=second)
+        return out
+
+    def _limits(self, leaf: Leaf) -> tuple[float, float]:
+        """Smallest and largest second coordinate of a leaf."""
+        if leaf.kind == "count":
+            return np.log(_SMALLEST_SIZE), np.log(_LARGEST_SIZE)
+        narrowest = self.resolutions[leaf.column] / kernels.NARROWEST
+        return float(np.log(narrowest / self.scales[leaf.column])), 10.0
+
+    # Steps ----------------------------------------------------------------------------------
+
+    def step(self, point: FloatArray) -> Step:
+        """Expected counts at a point, and the point that they give."""
+        size = self.layout.size
+        emissions = self.emissions(point)
+        found = self.pieces.total(count_part, point[:size], emissions, self.centers)
+        following = np.empty_like(point)
+        following[:size] = self.layout.normalized(found.counts + self.prior)
+        objective = found.log_likelihood + float(self.prior @ np.log(point[:size]))
+        for leaf, sums in zip(self.leaves, found.leaves, strict=True):
+            first, second = leaf.coordinates(following)
+            if leaf.kind == "real":
+                first[:], second[:] = self._normal(leaf, sums)
+            else:
+                first[:], second[:] = self._counting(leaf, sums, point)
+            objective += self._log_prior(leaf, point)
+        return Step(found.log_likelihood, objective, following)
+
+    def _normal(self, leaf: Leaf, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of every state, in units of the column.
+
+        With a = prior weight a state: μ = Σwx/(Σw + a), σ² = (Σw(x − μ)² + a·(μ² + 1))/(Σw + a).
+        """
+        scale, a = self.scales[leaf.column], self.weight / leaf.n_states
+        total, one, two = sums[0], sums[1] / scale, sums[2] / scale**2
+        mean = one / (total + a)
+        square = two - 2.0 * mean * one + mean**2 * total
+        variance = (np.maximum(square, 0.0) + a * (mean**2 + 1.0)) / (total + a)
+        return mean, np.maximum(0.5 * np.log(variance), self._limits(leaf)[0])
+
+    def _counting(
+        self, leaf: Leaf, sums: ValueWeights, point: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and size of every state; one more count, the column's mean, has the prior weight."""
+        a = np.full((leaf.n_states, 1), self.weight / leaf.n_states)
+        values = np.append(sums.values, self.centers[leaf.column])
+        weights = np.hstack([sums.weights, a])
+        mean = np.maximum(weights @ values / weights.sum(axis=1), 1e-8)
+        log_size = fitted_sizes(values, weights, mean, leaf.coordinates(point)[1])
+        return np.log(mean), log_size
+
+    def _log_prior(self, leaf: Leaf, point: FloatArray) -> float:
+        first, second = leaf.coordinates(point)
+        a = self.weight / leaf.n_states
+        if leaf.kind == "real":
+            terms = -second - 0.5 * (first**2 + 1.0) * np.exp(-2.0 * second)
+        else:
+            emission = CountEmission(np.exp(first), np.exp(second))
+            terms = emission.log_likelihood(self.centers[[leaf.column]])[:, 0]
+        return a * float(terms.sum())
+
+
+class Facts(NamedTuple):
+    """What is known of single columns."""
+
+    entropies: FloatArray
+    gaps: IntArray
+    means: FloatArray
+    scales: FloatArray
+    resolutions: FloatArray
+
+
+def facts_of(sample: Sample) -> Facts:
+    table = sample.parts.to_table()
+    v = table.values
+    ent = []
+    gaps = []
+    mean = []
+    sd = []
+    res = []
+    for j in range(v.shape[1]):
+        c = v[:, j]
+        t = c[~np.isnan(c)]
+        u, n = np.unique(t, return_counts=True)
+        p = n / n.sum()
+        ent.append(-(p * np.log(p)).sum())
+        gaps.append(v.shape[0] - t.size)
+        mean.append(t.mean())
+        sd.append(t.std() or 1.0)
+        d = np.diff(u)
+        d = d[d > 1e-9 * max(abs(u).max(), 1e-300)]
+        res.append(d.min() if d.size else 1.0)
+    return Facts(np.array(ent), np.array(gaps), np.array(mean), np.array(sd), np.array(res))
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A leaf of numbers, and where its coordinates start in a point."""
+
+    column: int
+    kind: str
+    n_states: int
+    start: int
+
+    def coordinates(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Views of its two coordinates a state."""
+        middle = self.start + self.n_states
+        return point[self.start : middle], point[middle : middle + self.n_states]
+
+
+def fitted_sizes(
+    values: FloatArray, weights: FloatArray, mean: FloatArray, log_size: FloatArray
+) -> FloatArray:
+    """Raise the likelihood of negative binomial counts in log r, the means being fitted.
+
+    Newton's method in log r from where it was; a state whose likelihood would fall keeps its size.
+    The derivative in r is Σ w·(ψ(x + r) − ψ(r)) − W·log(1 + μ/r).
+    """
+    total = weights.sum(axis=1)
+    u = log_size
+    for _ in range(_NEWTON_STEPS):
+        r = np.exp(u)[:, None]
+        slope = (weights * (special.psi(values + r) - special.psi(r))).sum(axis=1)
+        slope -= total * np.log1p(mean / r[:, 0])
+        curve = (weights * (special.polygamma(1, values + r) - special.polygamma(1, r))).sum(axis=1)
+        curve += total * mean / (r[:, 0] * (r[:, 0] + mean))
+        # In u = log r the slope is r·g and the curvature r²·g′ + r·g; uphill where it is positive.
+        first = r[:, 0] * slope
+        second = r[:, 0] ** 2 * curve + first
+        step = np.where(second < 0, -first / np.where(second < 0, second, -1.0), np.sign(first))
+        u = np.clip(u + np.clip(step, -1.0, 1.0), np.log(_SMALLEST_SIZE), np.log(_LARGEST_SIZE))
+    better = _size_likelihood(values, weights, mean, u) >= _size_likelihood(
+        values, weights, mean, log_size
+    )
+    return np.where(better, u, log_size)
+
+
+def _size_likelihood(
+    values: FloatArray, weights: FloatArray, mean: FloatArray, log_size: FloatArray
+) -> FloatArray:
+    """Log-likelihood of counts for every state, but for terms that do not depend on r."""
+    r, mu = np.exp(log_size)[:, None], mean[:, None]
+    terms = special.gammaln(values + r) - special.gammaln(r) - r * np.log1p(mu / r)
+    terms -= values * np.log(r + mu)
+    return np.asarray((weights * terms).sum(axis=1))
