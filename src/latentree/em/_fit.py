@@ -21,11 +21,12 @@ from latentree.em._checkpoint import (
 from latentree.em._discrete import DiscreteProblem, SymmetricProblem
 from latentree.em._driver import Budget, Driver, Problem, StateKeeper
 from latentree.em._gaussian import RowProblem, gaussian_problem
+from latentree.em._mixed import MixedProblem, as_leaves
 from latentree.em._report import FitReport
 from latentree.em._stepwise import stepwise_starts
 from latentree.errors import DataError, ModelError
 from latentree.inference import node_number
-from latentree.models import DiscreteTreeModel, GaussianTreeModel, Model
+from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel, Model
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray, Node, PathLike, Progress
 
@@ -113,11 +114,13 @@ def fit_parameters(
     """
     clock = time.perf_counter()
     sample = matched(tree, as_sample(X, family, weights, min_rows=1))
+    if sample.family == "mixed":
+        tree = as_leaves(tree, sample.cardinalities == 0)
     if method == "distances":
         model = _from_distances(tree, sample)
         report = _report(model, sample)
     elif method in ("ml", "stepwise"):
-        if n_states is None and isinstance(start, DiscreteTreeModel):
+        if n_states is None and isinstance(start, DiscreteTreeModel | MixedTreeModel):
             n_states = start.n_states[tree.n_observed :]
         problem = make_problem(tree, sample, n_states, prior_weight)
         budget = budget or Budget()
@@ -239,13 +242,13 @@ def make_problem(
     if sample.family == "gaussian":
         return gaussian_problem(tree, sample)
     states = hidden_states(tree, sample, n_states)
-    kind = SymmetricProblem if sample.family == "symmetric" else DiscreteProblem
-    return kind(tree, states, sample, prior_weight)
+    problems = {"symmetric": SymmetricProblem, "mixed": MixedProblem}
+    return problems.get(sample.family, DiscreteProblem)(tree, states, sample, prior_weight)
 
 
 def hidden_states(tree: Tree, sample: Sample, n_states: HiddenStates) -> IntArray:
     """Return the numbers of states of all nodes: those of the data, and the hidden ones'."""
-    usual = int(np.bincount(sample.cardinalities).argmax())
+    usual = usual_states(sample.cardinalities)
     hidden = np.full(tree.n_hidden, usual, np.int64)
     if isinstance(n_states, Mapping):
         for node, count in n_states.items():
@@ -262,6 +265,12 @@ def hidden_states(tree: Tree, sample: Sample, n_states: HiddenStates) -> IntArra
     if sample.family == "symmetric" and (hidden != usual).any():
         raise ModelError(f"in a symmetric model every node has the data's {usual} states")
     return np.concatenate([sample.cardinalities, hidden])
+
+
+def usual_states(cardinalities: IntArray) -> int:
+    """Return the most common number of states among columns that have states; 2 without any."""
+    known = cardinalities[cardinalities > 0]
+    return int(np.bincount(known).argmax()) if known.size else 2
 
 
 # Where it starts --------------------------------------------------------------------------------
@@ -289,6 +298,8 @@ def start_points(
     """Return where EM starts: at a model, or from the distances and at random."""
     if start is not None:
         return [problem.point(start)]
+    if sample.family == "mixed":
+        return [_binned_start(problem, n_starts, rng)]
     if sample.family == "discrete":
         first = starts.surrogate_start(problem, rng)
     else:
@@ -296,6 +307,21 @@ def start_points(
     draw = _RANDOM_STARTS[sample.family]
     return [first, *(draw(problem, rng) for _ in range(n_starts - 1))]
 
+
+def _binned_start(problem: MixedProblem, n_starts: int, rng: np.random.Generator) -> FloatArray:
+    """Fit the binned columns from several starts, and return the point that the best leads to."""
+    sample, binning = starts.binned_sample(problem)
+    states = np.where(problem.n_states > 0, problem.n_states, 0)
+    states[: problem.tree.n_observed] = sample.cardinalities
+    discrete = DiscreteProblem(problem.tree, states, sample, problem.weight)
+    points = [starts.surrogate_start(discrete, rng)]
+    points += [starts.random_discrete_start(discrete, rng) for _ in range(n_starts - 1)]
+    model = maximize(discrete, points, _SHORT).model
+    return starts.binned_start(problem, model, binning)
+
+
+_SHORT = Budget(tolerance=1e-5, max_steps=90, short_steps=15)
+"""When the fit of binned columns stops, from which that of mixed columns starts."""
 
 _RANDOM_STARTS: dict[str, Callable[[Any, np.random.Generator], FloatArray]] = {
     "gaussian": starts.random_gaussian_start,

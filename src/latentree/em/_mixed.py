@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from latentree._kernels import threads
@@ -77,6 +78,10 @@ class MixedCounts(NamedTuple):
             self.counts + other.counts,
             [mine + theirs for mine, theirs in zip(self.leaves, other.leaves, strict=True)],
         )
+
+
+def _itself(table: Table) -> Table:
+    return table
 
 
 def compiled(table: Table, skeleton: Skeleton) -> Expectation:
@@ -169,6 +174,21 @@ class MixedProblem:
             else:
                 out[leaf.column] = CountEmission(np.exp(first), np.exp(second))
         return tuple(out)
+
+    def emission_of(self, column: int, mean: FloatArray, variance: FloatArray) -> Emission:
+        """Return the emission of a column with these moments, kept away from the extremes."""
+        floor = 1e-4 * self.scales[column] ** 2
+        if self.sample.schema.kinds[column] == "real":
+            sd = np.sqrt(np.maximum(variance, floor))
+            return GaussianEmission(mean, sd, float(self.resolutions[column]))
+        mean = np.maximum(mean, 1e-3 * self.centers[column])
+        excess = np.maximum(variance - mean, 1e-2 * mean)
+        return CountEmission(mean, np.clip(mean**2 / excess, 0.1, 100.0))
+
+    @cached_property
+    def first_rows(self) -> Table:
+        """The first part of the rows, on which a fit starts."""
+        return self.sample.parts.tables.one(0, _itself)
 
     def coordinates(self, column: int, emission: Emission) -> tuple[FloatArray, FloatArray]:
         """Return the coordinates of an emission."""
@@ -269,6 +289,43 @@ class MixedProblem:
             emission = CountEmission(np.exp(first), np.exp(second))
             terms = emission.log_likelihood(self.centers[[leaf.column]])[:, 0]
         return a * float(terms.sum())
+
+
+def as_leaves(tree: Tree, emits: NDArray[np.bool_]) -> Tree:
+    """Return a tree in which columns of numbers are leaves, and not roots.
+
+    An inner one gets a hidden node in its place and hangs from it. Two that are only joined to
+    each other have no place for a hidden node with three neighbors: their edge is cut.
+
+    Parameters
+    ----------
+    tree : Tree
+    emits : array of bool, one an observed node
+        Which columns hold numbers.
+
+    Returns
+    -------
+    Tree
+        The same one where nothing has to change.
+    """
+    numbers = np.flatnonzero(emits)
+    inner = numbers[tree.degrees[numbers] > 1]
+    place = np.arange(tree.n_nodes)
+    place[inner] = tree.n_nodes + np.arange(inner.size)
+    parent = np.concatenate([tree.parent, tree.parent[inner]])
+    length = np.concatenate([tree.length, tree.length[inner]])
+    parent = np.where(parent >= 0, place[parent], -1)
+    parent[inner], length[inner] = place[inner], 0.0
+    leaf = np.zeros(parent.size, bool)
+    leaf[numbers] = True
+    alone = leaf & (parent >= 0) & leaf[parent]
+    parent[alone], length[alone] = -1, 0.0
+    if inner.size or alone.any():
+        tree = Tree(parent, length, tree.n_observed, tree.names[: tree.n_observed])
+    for root in tree.roots[leaf[tree.roots]].tolist():
+        if tree.degrees[root]:
+            tree = tree.rerooted(int(tree.children(root)[0]))
+    return tree
 
 
 class Facts(NamedTuple):

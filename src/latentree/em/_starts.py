@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from latentree._kernels.structure import spanning
+from latentree.data import cut_table
 from latentree.distances import Distances, Sample, StateCounts
+from latentree.em._binning import Binning
 from latentree.em._discrete import DiscreteProblem, SymmetricProblem
 from latentree.em._gaussian import MomentProblem, RowProblem
-from latentree.models import GaussianTreeModel
+from latentree.em._mixed import MixedProblem
+from latentree.inference import Emission, Layout
+from latentree.models import DiscreteTreeModel, GaussianTreeModel
 from latentree.tree import Tree
 from latentree.typing import FloatArray
 
@@ -136,3 +140,32 @@ def random_symmetric_start(problem: SymmetricProblem, rng: np.random.Generator) 
     """Crossovers of random size."""
     k = int(problem.n_states[0])
     return problem.layout.symmetric(rng.uniform(0.05, 0.9 / k, problem.tree.n_nodes))
+
+
+def binned_start(problem: MixedProblem, model: DiscreteTreeModel, binning: Binning) -> FloatArray:
+    """Return the point of a mixed problem that a model of the binned columns leads to.
+
+    Tables are taken over. A leaf of numbers gets the mean and the variance that P(bin | state) and
+    the moments of the bins give.
+    """
+    table = problem.first_rows
+    target = Layout(problem.layout.tree, model.n_states)
+    theta = model.layout.reoriented(model.theta, target)
+    tables = [np.empty(0)]
+    emissions: list[Emission | None] = [None] * problem.tree.n_observed
+    for node in range(problem.tree.n_nodes):
+        own = target.table(theta, node)
+        if problem.layout.emits[node]:
+            middle, within = binning.moments(table, node)
+            mean = own @ middle
+            variance = own @ (within + middle**2) - mean**2
+            emissions[node] = problem.emission_of(node, mean, variance)
+        else:
+            tables.append(own.ravel())
+    return problem.joined(problem.layout.normalized(np.concatenate(tables)), emissions)
+
+
+def binned_sample(problem: MixedProblem) -> tuple[Sample, Binning]:
+    """Return the first rows of a mixed sample with numbers in bins, and the bins."""
+    binning = Binning.of(problem.first_rows)
+    return Sample(cut_table(binning.table(problem.first_rows))), binning

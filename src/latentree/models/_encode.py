@@ -10,8 +10,9 @@ from latentree import _plain as plain
 from latentree.errors import FileError
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel
+from latentree.models._mixed import MixedTreeModel
 
-Model = GaussianTreeModel | DiscreteTreeModel
+Model = GaussianTreeModel | DiscreteTreeModel | MixedTreeModel
 
 FORMAT = "latentree model"
 VERSION = 1
