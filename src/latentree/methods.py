@@ -115,7 +115,7 @@ OPTIONS: Mapping[str, Option] = {
 _EM = ("max_steps", "time_limit")
 _FROM_DISTANCES = ("refit", "n_states", "n_starts", "prior_weight", *_EM, "stepwise", "checkpoint")
 _REFINED = ("start", "criterion", "n_hidden", "max_states", "caution", "prior_weight")
-_ALL = ("gaussian", "discrete", "symmetric")
+_ALL = ("gaussian", "discrete", "symmetric", "mixed")
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Method:
     >>> METHODS["clnj"].summary
     'neighbor joining in the neighborhoods of the Chow-Liu tree'
     >>> METHODS["refined"].families
-    ('gaussian', 'discrete')
+    ('gaussian', 'discrete', 'mixed')
     """
 
     name: str
@@ -173,7 +173,7 @@ def _structure(name: str, summary: str, function: str, **settings: Any) -> Metho
 
 
 def _search(name: str, summary: str, function: str, *options: str, **settings: Any) -> Method:
-    families = ("gaussian", "discrete") if name == "refined" else _ALL
+    families = ("gaussian", "discrete", "mixed") if name == "refined" else _ALL
     learner = f"latentree.search:{function}"
     return Method(name, summary, learner, (*options, *_EM), families, False, settings)
 
@@ -358,8 +358,18 @@ def learn_model(
 
 
 def _by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
+    if sample.family == "mixed":
+        return _mixed_by_scores(entry, sample, **options)
     fitted: Fitted = entry.function()(sample, **options)
     return fitted
+
+
+def _mixed_by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
+    from latentree.search import fit_mixed, learned_in_bins, star
+
+    if entry.name == "lcm":
+        return fit_mixed(star(sample), sample, **options)
+    return learned_in_bins(entry.function(), sample, **options)
 
 
 def _from_distances(
@@ -368,10 +378,29 @@ def _from_distances(
     from latentree.em import fit_parameters
     from latentree.structure import learn_tree
 
+    if sample.family == "mixed":
+        return _mixed_from_distances(entry, sample, refit, stepwise, **options)
     tree = learn_tree(sample, entry.name)
     if not refit:
         return fit_parameters(tree, sample, method="distances")
     return fit_parameters(tree, sample, method="stepwise" if stepwise else "ml", **options)
+
+
+def _mixed_from_distances(
+    entry: Method, sample: Sample, refit: bool, stepwise: bool, **options: Any
+) -> Fitted:
+    from latentree.search import fit_mixed
+    from latentree.structure import learn_tree
+
+    if not refit or stepwise:
+        what = "stepwise=True" if stepwise else "refit=False"
+        raise ModelError(f"{what} is not for mixed data, whose parameters are fitted by EM")
+    if entry.name == "chow_liu" and not sample.cardinalities.all():
+        raise ModelError(
+            "chow_liu has no hidden variables, but columns of numbers hang from states: use "
+            "another method, or family='gaussian' or 'discrete'"
+        )
+    return fit_mixed(learn_tree(sample, entry.name), sample, **options)
 
 
 def describe_options(indent: str = "    ") -> str:

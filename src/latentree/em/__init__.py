@@ -4,6 +4,7 @@
 acceleration, stopping and reports; each family of models supplies the steps.
 """
 
+from latentree.em._binning import N_BINS, Binning
 from latentree.em._discrete import FLOOR, DiscreteProblem
 from latentree.em._driver import Budget, Driver, Problem, Step
 from latentree.em._fit import (
@@ -16,20 +17,25 @@ from latentree.em._fit import (
     start_points,
 )
 from latentree.em._gaussian import MomentProblem, RowProblem, chunks_of, moment_step
+from latentree.em._mixed import MixedProblem, as_leaves
 from latentree.em._report import FitReport
 from latentree.em._starts import random_discrete_start
 
 __all__ = [
     "FLOOR",
+    "N_BINS",
+    "Binning",
     "Budget",
     "DiscreteProblem",
     "Driver",
     "FitReport",
     "Fitted",
+    "MixedProblem",
     "MomentProblem",
     "Problem",
     "RowProblem",
     "Step",
+    "as_leaves",
     "chunks_of",
     "fit_parameters",
     "hidden_states",

@@ -12,7 +12,8 @@ Each returns a model and the report of its fit.
 """
 
 from latentree.search._binary_tree import binary_tree
-from latentree.search._latent_class import latent_class
+from latentree.search._latent_class import latent_class, star
+from latentree.search._mixed import fit_mixed, learned_in_bins
 from latentree.search._refined import refined
 from latentree.search._refinement import RefineOptions, RefineReport, refine
 from latentree.search._regularized import regularized_cl_grouping
@@ -21,8 +22,11 @@ __all__ = [
     "RefineOptions",
     "RefineReport",
     "binary_tree",
+    "fit_mixed",
     "latent_class",
+    "learned_in_bins",
     "refine",
     "refined",
     "regularized_cl_grouping",
+    "star",
 ]
