@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, NoReturn
 
@@ -12,10 +13,11 @@ import numpy as np
 from latentree import _plain as plain
 from latentree.data import FAMILIES
 from latentree.errors import FileError, LatentTreeError
-from latentree.inference import Layout
+from latentree.inference import CountEmission, Emission, GaussianEmission, Layout
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._encode import FORMAT, VERSION, Model, check_labels
 from latentree.models._gaussian import GaussianTreeModel
+from latentree.models._mixed import MixedTreeModel, mixed_schema
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
@@ -50,10 +52,12 @@ def decode(data: bytes) -> Document:
         known = ", ".join(FAMILIES)
         raise FileError(f"family is {plain.shown(family)}, but must be one of {known}")
     own_keys = ("parameters",) if family == "gaussian" else ("parameters", "labels")
-    _check_keys(fields, "the file", (*_TREE_KEYS, *own_keys), optional=("report",))
+    _check_keys(fields, "the file", (*_TREE_KEYS, *own_keys), optional=("report", "kinds"))
     try:
         tree = _tree(fields)
-        model: Model = _gaussian(tree, fields) if family == "gaussian" else _discrete(tree, fields)
+        readers: dict[str, Callable[..., Model]] = {"gaussian": _gaussian, "mixed": _mixed}
+        read = readers.get(family, _discrete)
+        model: Model = read(tree, fields)
     except FileError:
         raise
     except LatentTreeError as error:  # what the constructors check: cycles, ranges, distinct names
@@ -196,20 +200,61 @@ def _gaussian(tree: Tree, fields: dict[str, Any]) -> GaussianTreeModel:
     return GaussianTreeModel(tree, *(_numbers(values, part) for part, values in parts.items()))
 
 
-def _discrete(tree: Tree, fields: dict[str, Any]) -> DiscreteTreeModel:
+def _mixed(tree: Tree, fields: dict[str, Any]) -> MixedTreeModel:
+    entries = _tables(tree, fields)
+    emissions = [
+        _emission(entry, f"parameters.tables[{node}]") if type(entry) is dict else None
+        for node, entry in enumerate(entries)
+    ]
+    layout, theta = _flat_tables(tree, [[] if type(e) is dict else e for e in entries], emissions)
+    labels = _labels(fields["labels"], layout.n_states[: tree.n_observed])
+    kinds = _list(fields.get("kinds", ["category"] * tree.n_observed), "kinds", tree.n_observed)
+    schema = mixed_schema(layout, emissions, labels, kinds)
+    model = MixedTreeModel.__new__(MixedTreeModel)
+    model._set(tree, layout.n_states, theta, tuple(emissions[: tree.n_observed]), schema)
+    return model
+
+
+def _emission(entry: dict[str, Any], part: str) -> Emission:
+    is_real = "sd" in entry
+    _check_keys(entry, part, ("mean", "sd", "resolution") if is_real else ("mean", "size"))
+    mean = _numbers(_list(entry["mean"], f"{part}.mean"), f"{part}.mean")
+    if is_real:
+        sd = _numbers(_list(entry["sd"], f"{part}.sd", mean.size), f"{part}.sd")
+        return GaussianEmission(mean, sd, float(_numbers([entry["resolution"]], part)[0]))
+    given = _list(entry["size"], f"{part}.size", mean.size)
+    finite = _numbers([1.0 if size is None else size for size in given], f"{part}.size")
+    infinite = np.array([size is None for size in given], bool)
+    return CountEmission(mean, np.where(infinite, np.inf, finite))
+
+
+def _tables(tree: Tree, fields: dict[str, Any]) -> list[Any]:
     parameters = _dict(fields["parameters"], "parameters")
     _check_keys(parameters, "parameters", ("tables",))
-    tables = _list(parameters["tables"], "parameters.tables", tree.n_nodes)
-    rows = _table_rows(tree, tables)
-    n_states = np.array([len(rows_[0]) for rows_ in rows], np.int64)
+    return _list(parameters["tables"], "parameters.tables", tree.n_nodes)
+
+
+def _flat_tables(
+    tree: Tree, tables: list[Any], emissions: Sequence[Emission | None] | None = None
+) -> tuple[Layout, FloatArray]:
+    """Check all tables and lay them end to end; nodes with an emission have none."""
+    emits = [each is not None for each in emissions or [None] * tree.n_nodes]
+    rows = _table_rows(tree, tables, emits)
+    n_states = np.array([len(rows_[0]) if rows_ else 0 for rows_ in rows], np.int64)
     layout = Layout(tree, n_states)
-    for node in np.flatnonzero([len(rows_) for rows_ in rows] != layout.parent_states)[:1]:
+    wanted = np.where(layout.emits, 0, layout.parent_states)
+    for node in np.flatnonzero([len(rows_) for rows_ in rows] != wanted)[:1]:
         raise FileError(
             f"parameters.tables[{node}] has {len(rows[node])} rows, "
             f"but the parent has {layout.parent_states[node]} states"
         )
+    return layout, _probabilities(layout, _theta(rows))
+
+
+def _discrete(tree: Tree, fields: dict[str, Any]) -> DiscreteTreeModel:
+    layout, theta = _flat_tables(tree, _tables(tree, fields))
+    n_states = layout.n_states
     labels = _labels(fields["labels"], n_states[: tree.n_observed])
-    theta = _probabilities(layout, _theta(rows))
     if fields["family"] == "symmetric":
         _check_symmetric(layout, theta)
     # Not by the public constructors: they scale the rows again, which can change the last bit.
@@ -218,10 +263,13 @@ def _discrete(tree: Tree, fields: dict[str, Any]) -> DiscreteTreeModel:
     return model
 
 
-def _table_rows(tree: Tree, tables: list[Any]) -> list[list[list[Any]]]:
+def _table_rows(tree: Tree, tables: list[Any], emits: list[bool]) -> list[list[list[Any]]]:
     """Rows of all tables, one at a root, checked to be lists of one length that is not 0."""
-    out = []
+    out: list[list[list[Any]]] = []
     for node, table in enumerate(tables):
+        if emits[node]:
+            out.append([])
+            continue
         part = f"parameters.tables[{node}]"
         is_root = tree.parent[node] < 0
         rows = [table] if is_root else _list(table, part)
@@ -249,7 +297,8 @@ def _theta(rows: list[list[list[Any]]]) -> FloatArray:
 
 def _probabilities(layout: Layout, theta: FloatArray) -> FloatArray:
     sums = layout.row_sums(theta)
-    row_node = np.repeat(np.arange(layout.n_states.size), layout.parent_states)
+    n_rows = np.where(layout.emits, 0, layout.parent_states)
+    row_node = np.repeat(np.arange(layout.n_states.size), n_rows)
     negative = np.flatnonzero(theta < 0)
     if negative.size:
         node = np.searchsorted(layout.starts, negative[0], side="right") - 1
@@ -260,7 +309,7 @@ def _probabilities(layout: Layout, theta: FloatArray) -> FloatArray:
             f"a row of parameters.tables[{row_node[wrong[0]]}] sums to {sums[wrong[0]]}, "
             "but must sum to 1"
         )
-    return theta if np.abs(sums - 1.0).max() <= ROUNDING else layout.normalized(theta)
+    return theta if np.abs(sums - 1.0).max(initial=0.0) <= ROUNDING else layout.normalized(theta)
 
 
 def _check_symmetric(layout: Layout, theta: FloatArray) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from latentree import _plain as plain
+from latentree.data import Schema
 from latentree.errors import FileError
+from latentree.inference import CountEmission, GaussianEmission
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel
@@ -51,6 +54,8 @@ def encode(model: Model, report: Mapping[str, Any] | None = None) -> bytes:
     }
     if isinstance(model, GaussianTreeModel):
         fields |= _gaussian_fields(model)
+    elif isinstance(model, MixedTreeModel):
+        fields |= _mixed_fields(model) | {"kinds": _line(list(model.schema.kinds))}
     else:
         fields |= _discrete_fields(model)
     if report is not None:
@@ -69,12 +74,30 @@ def _gaussian_fields(model: GaussianTreeModel) -> dict[str, str]:
 
 
 def _discrete_fields(model: DiscreteTreeModel) -> dict[str, str]:
-    labels = [[plain.plain_scalar(label) for label in states] for states in model.schema.labels]
-    for name, states in zip(model.schema.names, labels, strict=True):
+    return _table_fields(model.schema, (table.tolist() for table in model.tables))
+
+
+def _mixed_fields(model: MixedTreeModel) -> dict[str, str]:
+    return _table_fields(model.schema, map(_parameters, model.parameters))
+
+
+def _parameters(part: Any) -> Any:
+    """Return a table or an emission in plain values; an infinite size is None."""
+    if isinstance(part, GaussianEmission):
+        sd = part.sd.tolist()
+        return {"mean": part.mean.tolist(), "sd": sd, "resolution": part.resolution}
+    if isinstance(part, CountEmission):
+        size = [each if math.isfinite(each) else None for each in part.size.tolist()]
+        return {"mean": part.mean.tolist(), "size": size}
+    return part.tolist()
+
+
+def _table_fields(schema: Schema, tables: Iterable[Any]) -> dict[str, str]:
+    labels = [[plain.plain_scalar(label) for label in states] for states in schema.labels]
+    for name, states in zip(schema.names, labels, strict=True):
         check_labels(states, f"the labels of {name!r}")
-    tables = _list((_line(table.tolist()) for table in model.tables), indent="    ")
     return {
-        "parameters": _object({"tables": tables}, indent="  "),
+        "parameters": _object({"tables": _list(map(_line, tables), indent="    ")}, indent="  "),
         "labels": _list(map(_line, labels), indent="  "),
     }
 

@@ -8,9 +8,7 @@ from typing import Any
 from latentree import _disk as disk
 from latentree.errors import FileError
 from latentree.models._decode import Document, decode
-from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._encode import Model, encode
-from latentree.models._gaussian import GaussianTreeModel
 from latentree.typing import PathLike
 
 
@@ -43,7 +41,7 @@ def save(model: Model, path: PathLike, report: Mapping[str, Any] | None = None) 
     ...     models.load(path).correlations, models.load_report(path)
     (array([0. , 0.5]), {'method': 'by hand'})
     """
-    if not isinstance(model, GaussianTreeModel | DiscreteTreeModel):
+    if not isinstance(model, Model):
         raise FileError(
             f"{path}: a model file holds a model, not a {type(model).__name__}; "
             "write a tree with export()"

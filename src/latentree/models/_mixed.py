@@ -94,13 +94,11 @@ class MixedTreeModel(StateTreeModel):
         ]
         n_states = np.array([table.shape[-1] if table.ndim else 0 for table in tables], np.int64)
         layout = Layout(tree, n_states)
-        for node, (table, emission) in enumerate(zip(tables, emissions, strict=True)):
-            if emission is None:
+        schema = mixed_schema(layout, emissions, labels, kinds)
+        for node, table in enumerate(tables):
+            if emissions[node] is None:
                 check_table(tree, layout, node, table)
-            else:
-                _check_emission(tree, layout, node, emission)
         theta = layout.normalized(np.concatenate([table.ravel() for table in tables]))
-        schema = _schema(tree, n_states, emissions, labels, kinds)
         self._set(tree, n_states, theta, emissions[: tree.n_observed], schema)
 
     def _set(
@@ -590,13 +588,17 @@ def _check_emission(tree: Tree, layout: Layout, node: int, emission: Emission) -
         )
 
 
-def _schema(
-    tree: Tree,
-    n_states: IntArray,
+def mixed_schema(
+    layout: Layout,
     emissions: Sequence[Emission | None],
     labels: Sequence[Sequence[Hashable]] | None,
     kinds: Sequence[Kind] | None,
 ) -> Schema:
+    """Check the emissions of all nodes, and return the schema of the observed ones."""
+    tree, n_states = layout.tree, layout.n_states
+    for node, emission in enumerate(emissions):
+        if emission is not None:
+            _check_emission(tree, layout, node, emission)
     names = tree.names[: tree.n_observed]
     known = [range(states) for states in n_states[: tree.n_observed]] if labels is None else labels
     given = ["category"] * tree.n_observed if kinds is None else list(kinds)
