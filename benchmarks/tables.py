@@ -1,0 +1,262 @@
+"""Ordinary tables: what the defaults make of them, and held-out likelihood beside StepMix.
+
+    python benchmarks/tables.py            all parts
+    python benchmarks/tables.py defaults   every table that is found: fit, score, transform, page
+    python benchmarks/tables.py held-out   OFP, HI, Wages, Males: log-likelihood of held-out rows
+    python benchmarks/tables.py step       seconds of an EM step
+    python benchmarks/tables.py groups     questionnaires: groups of items against their key
+
+A third of the rows is held out (30 %). StepMix gets normal densities for numbers and tables for the
+rest, with 2 to 20 classes of which the best on the held-out rows counts; its classes are scored by
+the same probabilities of cells as latentree's. latentree chooses everything on the training rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import data_folder, show
+
+import latentree as lt
+from latentree.data import Schema, Table
+
+CLASSES = (2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20)
+METHODS = (("clrg", "bic"), ("clrg", "cv"), ("clnj", "cv"), ("lcm", "cv"), ("refined", "bic"))
+
+
+def frames() -> dict[str, Any]:
+    """All ordinary tables that are found, by name."""
+    import pandas as pd
+    from sklearn import datasets
+
+    found: dict[str, Any] = {}
+    folder = data_folder()
+    if folder is not None:
+        for path in sorted((folder / "tables").glob("*.csv.gz")):
+            found[path.name.removesuffix(".csv.gz")] = pd.read_csv(path)
+    for name in ("iris", "wine", "breast_cancer", "diabetes", "linnerud"):
+        found[name] = getattr(datasets, f"load_{name}")(as_frame=True).frame
+    try:
+        import statsmodels.datasets as sm
+    except ImportError:
+        print("statsmodels is not installed: its tables are left out")
+        return found
+    for name in sorted(sm.__all__):
+        loader = getattr(getattr(sm, name), "load_pandas", None)
+        if loader is not None:
+            found[f"statsmodels {name}"] = loader().data
+    return found
+
+
+def defaults() -> None:
+    """Fit every table with the defaults, and use the model in every way."""
+    lines = []
+    for name, frame in frames().items():
+        clock = time.perf_counter()
+        try:
+            lines.append([name, *_used(frame), f"{time.perf_counter() - clock:.1f}"])
+        except Exception as error:
+            lines.append([name, f"{type(error).__name__}: {error}"[:90], *[""] * 5])
+    show(["table", "rows × columns", "family", "kinds", "hidden", "LL a row", "seconds"], lines)
+
+
+def _used(frame: Any) -> list[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = lt.LatentTree(random_state=0).fit(frame)
+        score = fitted.score(frame)
+        fitted.transform(frame)
+        fitted.impute(frame)
+        with tempfile.TemporaryDirectory() as folder:
+            fitted.model_.save(Path(folder) / "model.json")
+            loaded = lt.load(Path(folder) / "model.json")
+            lt.write_explorer(loaded, Path(folder) / "page.html")
+    kinds = fitted.model_.schema.kinds
+    shown = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+    size = f"{len(frame)} × {frame.shape[1]}"
+    return [size, fitted.model_.schema.family, shown, str(fitted.n_hidden_), f"{score:.2f}"]
+
+
+# Held-out rows --------------------------------------------------------------------------------
+
+
+def mixed_table(name: str) -> Table:
+    """One of the tables as the door takes it, of the family mixed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return lt.as_table(frames()[name], "mixed")
+
+
+def halves(table: Table, seed: int) -> tuple[Table, Table]:
+    """Return 70 % of the rows to learn from, and 30 % that are held out."""
+    order = np.random.default_rng(seed).permutation(table.n_rows)
+    cut = int(0.7 * table.n_rows)
+    return table.take(np.sort(order[:cut])), table.take(np.sort(order[cut:]))
+
+
+def held_out(names: list[str], seed: int) -> None:
+    """Log-likelihood a held-out row of latentree's methods and of StepMix."""
+    lines = []
+    for name in names:
+        train, test = halves(mixed_table(name), seed)
+        best, classes, seconds = stepmix_best(train, test)
+        lines.append([name, "StepMix", f"{classes} classes", f"{best:.3f}", f"{seconds:.0f}"])
+        for method, criterion in METHODS:
+            clock = time.perf_counter()
+            model, _ = lt.methods.learn_model(train, method, criterion=criterion, random_state=0)
+            score = model.total_log_likelihood(test) / test.n_rows
+            states = f"{model.tree.n_hidden} hidden, {int(model.n_states.sum())} states"
+            took = f"{time.perf_counter() - clock:.0f}"
+            lines.append([name, f"{method}, {criterion}", states, f"{score:.3f}", took])
+    show(["table", "method", "size", "LL a row", "seconds"], lines)
+
+
+def stepmix_best(train: Table, test: Table) -> tuple[float, int, float]:
+    """Best log-likelihood a held-out row, its number of classes, and seconds for all."""
+    clock = time.perf_counter()
+    scores = {}
+    for count in CLASSES:
+        model = as_mixed(fit_stepmix(train, count), train)
+        scores[count] = model.total_log_likelihood(as_reals(test)) / test.n_rows
+    best = max(scores, key=scores.__getitem__)
+    return scores[best], best, time.perf_counter() - clock
+
+
+def _split(table: Table) -> tuple[list[int], list[int]]:
+    labelled = table.cardinalities > 0
+    return np.flatnonzero(labelled).tolist(), np.flatnonzero(~labelled).tolist()
+
+
+def fit_stepmix(table: Table, n_classes: int, max_iter: int = 500, n_init: int = 3) -> Any:
+    """Fit StepMix: tables for columns with labels, normal densities for numbers."""
+    import pandas as pd
+    from stepmix import StepMix
+
+    states, numbers = _split(table)
+    order = states + numbers
+    frame = pd.DataFrame(table.values[:, order], columns=[table.names[j] for j in order])
+    suffix = "_nan" if table.has_missing else ""
+    measurement = {}
+    if states:
+        measurement["states"] = {"model": f"categorical{suffix}", "n_columns": len(states)}
+    if numbers:
+        measurement["numbers"] = {"model": f"continuous{suffix}", "n_columns": len(numbers)}
+    peer = StepMix(
+        n_classes, measurement=measurement, n_init=n_init, max_iter=max_iter, random_state=0,
+        progress_bar=0, verbose=0,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return peer.fit(frame)
+
+
+def as_reals(table: Table) -> Table:
+    """Return the same values with counts taken as reals, as StepMix takes them."""
+    kinds = tuple("real" if kind == "count" else kind for kind in table.schema.kinds)
+    schema = Schema(table.names, "mixed", table.schema.labels, kinds)
+    return Table(table.values, schema, table.weights)
+
+
+def as_mixed(peer: Any, table: Table) -> lt.MixedTreeModel:
+    """Return StepMix's classes as a mixed model, which scores cells as recorded."""
+    states, numbers = _split(table)
+    found = peer.get_parameters()
+    m, parts = table.n_columns, [None] * (table.n_columns + 1)
+    steps = np.array([_step(table.values[:, j]) for j in range(m)])
+    if numbers:
+        own = found["measurement"]["numbers"]
+        for place, j in enumerate(numbers):
+            sd = np.sqrt(own["covariances"][:, place])
+            parts[j] = lt.GaussianEmission(own["means"][:, place], sd, steps[j])
+    if states:
+        own = found["measurement"]["states"]
+        width = int(own["max_n_outcomes"])
+        pis = np.asarray(own["pis"]).reshape(len(found["weights"]), -1, width)
+        for place, j in enumerate(states):
+            rows = np.maximum(pis[:, place, : table.cardinalities[j]], 1e-6)
+            parts[j] = rows / rows.sum(axis=1, keepdims=True)
+    parts[m] = np.asarray(found["weights"])
+    star = lt.Tree([m] * m + [-1], n_observed=m, names=table.names)
+    return lt.MixedTreeModel(star, parts, table.schema.labels, as_reals(table).schema.kinds)
+
+
+def _step(cells: np.ndarray) -> float:
+    gaps = np.diff(np.unique(cells[~np.isnan(cells)]))
+    return float(gaps[gaps > 1e-9 * np.nanmax(np.abs(cells))].min())
+
+
+# Steps and groups -----------------------------------------------------------------------------
+
+
+def steps(name: str, n_classes: int = 8) -> None:
+    """Seconds of an EM step, the same classes, beside StepMix and discrete data of that size."""
+    from latentree.distances import as_sample
+    from latentree.em import Binning, make_problem, start_points
+
+    table, _ = halves(mixed_table(name), 0)
+    m = table.n_columns
+    star = lt.Tree([m] * m + [-1], n_observed=m, names=table.names)
+    lines = []
+    for what, data in (("mixed", table), ("binned", Binning.of(table).table(table))):
+        sample = as_sample(data)
+        problem = make_problem(star, sample, n_classes, 1.0)
+        rng = np.random.default_rng(0)
+        point = start_points(problem, sample, None, 1, rng)[0]
+        problem.step(point)
+        clock = time.perf_counter()
+        for _ in range(20):
+            point = problem.step(point).next_point
+        lines.append([f"latentree, {what}", f"{(time.perf_counter() - clock) / 20 * 1e3:.2f}"])
+    seconds = []
+    for count in (20, 120):
+        clock = time.perf_counter()
+        fit_stepmix(table, n_classes, max_iter=count, n_init=1)
+        seconds.append(time.perf_counter() - clock)
+    lines.append(["StepMix", f"{(seconds[1] - seconds[0]) / 100 * 1e3:.2f}"])
+    show([f"{name}, {n_classes} classes", "ms a step"], lines)
+
+
+def groups() -> None:
+    """Cut trees of questionnaires into groups and compare them with their key."""
+    from sklearn.metrics import adjusted_rand_score
+
+    lines = []
+    for name, key, count in (("bfi", 1, 5), ("ability", None, 4)):
+        frame = frames()[name]
+        items = [c for c in frame.columns if name != "bfi" or c[0] in "ACENO" and c[1:].isdigit()]
+        for method in ("clrg", "clnj", "rg", "nj"):
+            fitted = lt.LatentTree(method, random_state=0).fit(frame[items])
+            cut = fitted.tree_.cut(count)
+            number = {each: g for g, group in enumerate(cut.groups) for each in group}
+            truth = [c[:key] if key else c.split(".")[0] for c in items]
+            rand = adjusted_rand_score(truth, [number[c] for c in items])
+            lines.append([name, method, f"{rand:.2f}", str(fitted.n_hidden_)])
+    show(["table", "method", "adjusted Rand", "hidden"], lines)
+
+
+def main() -> None:
+    """Run the parts that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", nargs="?", default="all")
+    parser.add_argument("--tables", nargs="*", default=["OFP", "HI", "Wages", "Males"])
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    if args.part in ("all", "defaults"):
+        defaults()
+    if args.part in ("all", "held-out"):
+        held_out(args.tables, args.seed)
+    if args.part in ("all", "step"):
+        for name in args.tables:
+            steps(name)
+    if args.part in ("all", "groups"):
+        groups()
+
+
+if __name__ == "__main__":
+    main()
