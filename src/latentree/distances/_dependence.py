@@ -9,29 +9,45 @@ family              r                                   c       variance of r, i
 gaussian            correlation                         1       1/n
 discrete, K = 2     correlation of the codes            1       1/n
 discrete, K > 2     ±|det J̃|^(1/(K−1))                  K − 1   about 1/n
+discrete, uneven    first canonical correlation         1       v/n
 symmetric           1 − K·θ, θ = P(x_i ≠ x_j)/(K−1)     K − 1   1/((K−1)·n)
+mixed               first canonical correlation         1       v/n
 ==================  ==================================  ======  ===============================
 
 J̃ is the joint table divided by the roots of its marginals; its determinant is the product of the
 K − 1 canonical correlations, and r their geometric mean. Rows count by their weights. Where cells
 are missing, each pair is taken over the rows in which both are present; a pair that is constant on
 those rows gets r = 0, never NaN.
+
+Where kinds or numbers of states differ, r is the first canonical correlation σ of the functions of
+both columns (``_scores``), p of the one and q of the other: the maximal correlation of two columns
+of states, and at most that of others. Along a tree with binary or Gaussian hidden variables it
+multiplies. σ̂² exceeds σ² by about b = (p + q − 2)/n where σ² is well above 0, beside the 1/n of any
+correlation, so that r² = (σ̂² − b)/(1 − b), at least 1/(4n). Its standard error is then about
+(1 − r²)/√n, as that of a correlation; but of independent columns σ̂² is the largest of many, and
+n·E[r²] = v(p, q), about 1 for p = q = 1 and 4 for p = q = 4 (:func:`null_variance`). r has a sign
+if both columns are ordered or have two states only. States of fewer than √n rows count as one, and
+with the most frequent one if they are fewer even together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from latentree._kernels.distances import canonical
 from latentree._kernels.distances import pairs as kernels
 from latentree.data import Schema, is_number
 from latentree.distances._counting import in_parts, ranges
+from latentree.distances._mixed_sums import WEAKEST_OF_MANY, MixedSums, join_rare
+from latentree.distances._scores import n_functions
 from latentree.distances._statistics import Statistics
-from latentree.distances._sums import RealSums, StateCounts
+from latentree.distances._sums import RealSums, StateCounts, state_widths
 from latentree.errors import DataError
-from latentree.typing import FloatArray, IntArray
+from latentree.typing import FloatArray, Index, IntArray
 
 _BLOCK_CELLS = 1 << 24  # of joint tables that are spread out at the same time
 _IDENTIFIES, _MANY = 0.9, 10  # a column is an identifier if so many of its cells differ
@@ -46,18 +62,56 @@ class Scale(NamedTuple):
         c in the information distance −c·log|r|.
     precision : float
         1 / (n · variance of r) for an independent pair of n rows.
+    functions : array of int or None
+        Number of functions of every column where r is a canonical correlation: the variance of r
+        is then :func:`null_variance` times as large.
     """
 
     exponent: float = 1.0
     precision: float = 1.0
+    functions: IntArray | None = None
+
+    def precisions(self, rows: Index, columns: Index) -> float | FloatArray:
+        """Return 1 / (n · variance of r) of independent pairs: one number if all the same."""
+        if self.functions is None:
+            return self.precision
+        p, q = self.functions[rows], self.functions[columns]
+        return self.precision / null_variance(p[:, None], q)
+
+    def pair_precisions(self, first: IntArray, second: IntArray) -> float | FloatArray:
+        """Return 1 / (n · variance of r) of some independent pairs."""
+        if self.functions is None:
+            return self.precision
+        return self.precision / null_variance(self.functions[first], self.functions[second])
+
+
+def null_variance(p: IntArray, q: IntArray) -> FloatArray:
+    """Return v = n·E[r²] of two independent columns of p and q functions.
+
+    With x = √(p − 1) and y = √(q − 1) it is 1 + 0.43·(x + y) + x·y·(2 − 1.95/(x·y)^0.4), fitted to
+    the largest eigenvalues λ of Wishart matrices: E[max(λ − (p + q − 2), ¼)] to within a tenth for
+    p and q up to 15. For many functions λ is (√p + √q)², so that v is 2·x·y.
+    """
+    x, y = np.sqrt(p - 1.0), np.sqrt(q - 1.0)
+    both = x * y
+    return np.asarray(1.0 + 0.43 * (x + y) + 2.0 * both - 1.95 * both**0.6)
 
 
 def scale_of(schema: Schema, n_rows: int) -> Scale:
-    """Return the scale of a family; raise an error where numbers of states differ."""
+    """Return the scale of a family; raise an error where a symmetric family has uneven states."""
     if schema.family == "gaussian":
         return Scale()
+    if schema.family == "mixed":
+        return Scale(functions=n_functions(schema))
+    if schema.family == "discrete" and has_uneven_states(schema):
+        return Scale(functions=state_widths(schema) - 1)
     k = common_cardinality(schema, n_rows)
     return Scale(k - 1.0, k - 1.0 if schema.family == "symmetric" else 1.0)
+
+
+def has_uneven_states(schema: Schema) -> bool:
+    """Whether the numbers of states of coded columns differ."""
+    return bool(schema.cardinalities.min() < schema.cardinalities.max())
 
 
 def common_cardinality(schema: Schema, n_rows: int) -> int:
@@ -68,7 +122,7 @@ def common_cardinality(schema: Schema, n_rows: int) -> int:
     a, b = int(k.argmin()), int(k.argmax())
     raise DataError(
         f"column {schema.names[a]!r} has {k[a]} states, but {schema.names[b]!r} has {k[b]}: "
-        f"information distances need the same number in every column{_advice(schema, b, n_rows)}"
+        f"the symmetric family needs the same number in every column{_advice(schema, b, n_rows)}"
     )
 
 
@@ -84,7 +138,7 @@ def _advice(schema: Schema, column: int, n_rows: int) -> str:
     hint = ""
     if len(odd) == 1 and len(labels) > 2:
         hint = f" ({name!r} holds numbers, but also {odd[0]!r}: leave such cells empty if missing)"
-    return f", so merge states, drop columns, or learn from each group of columns by itself{hint}"
+    return f", so merge states, drop columns, or take the family discrete{hint}"
 
 
 def dependence(statistics: Statistics, centered: bool = True) -> FloatArray:
@@ -95,6 +149,10 @@ def dependence(statistics: Statistics, centered: bool = True) -> FloatArray:
     sums = statistics.sums
     if isinstance(sums, RealSums):
         return sums.correlations(centered)
+    if isinstance(sums, MixedSums):
+        return sums.correlations()
+    if statistics.family == "discrete" and has_uneven_states(statistics.schema):
+        return _canonical(sums)
     k = common_cardinality(statistics.schema, statistics.n_rows)
     if statistics.family == "symmetric":
         return _agreements(sums, k)
@@ -118,6 +176,68 @@ def _correlations_of_ones(sums: StateCounts) -> FloatArray:
         lambda part: kernels.correlations_of_ones(r[part], n, ones[part], ones, scale[part], scale),
     )
     return r
+
+
+def _canonical(sums: StateCounts) -> FloatArray:
+    """Return the first canonical correlations of columns with any numbers of states."""
+    m = sums.starts.size - 1
+    out = np.eye(m)
+    states = States.of(sums)
+    for start, stop in ranges(m, max(1, _BLOCK_CELLS // int(sums.single.size * sums.widths.max()))):
+        rows = np.arange(start, stop)
+        read_counts(sums.table(rows), states.select(rows), states, rows, out[start:stop])
+    return out
+
+
+class States(NamedTuple):
+    """How the states of columns are read that are laid end to end.
+
+    ``into`` and ``widths`` say which count as one, see :func:`join_rare`.
+    """
+
+    starts: IntArray
+    into: IntArray
+    widths: IntArray
+
+    @classmethod
+    def of(cls, sums: StateCounts) -> States:
+        """Join the rare states of every column, with its most frequent one where they are few."""
+        least = float(np.sqrt(sums.total))
+        into, widths = join_rare(sums.single, least, sums.starts, needed=2)
+        for start, stop in pairwise(sums.starts.tolist()):
+            mine = into[start:stop]
+            mine[mine < 0] = mine[sums.single[start:stop].argmax()]
+        return cls(sums.starts, into, widths)
+
+    def select(self, columns: IntArray) -> States:
+        """Return the states of some columns."""
+        starts = np.concatenate([[0], np.cumsum(np.diff(self.starts)[columns])])
+        places = np.concatenate([np.arange(*self.starts[j : j + 2]) for j in columns])
+        return States(starts, self.into[places], self.widths[columns])
+
+
+def read_counts(
+    joint: FloatArray,
+    x: States,
+    y: States,
+    limits: IntArray,
+    out: FloatArray,
+    as_list: bool = False,
+) -> None:
+    """Set ``out`` to the first canonical correlation of pairs, from their joint tables.
+
+    Of column i of x with the first ``limits[i]`` of y; or, as a list, with column i of y.
+    """
+    offsets = np.arange(len(out)) if as_list else np.zeros(len(out), np.int64)
+
+    def fill(part: slice) -> None:
+        mine = x.select(np.arange(part.start, part.stop))
+        canonical.correlations_of_counts(
+            joint[x.starts[part.start] : x.starts[part.stop]], *mine, *y,
+            offsets[part], limits[part], WEAKEST_OF_MANY, out[part],
+        )  # fmt: skip
+
+    in_parts(len(out), fill)
 
 
 def _agreements(sums: StateCounts, k: int) -> FloatArray:
@@ -167,6 +287,7 @@ def mutual_information(statistics: Statistics) -> FloatArray:
         rho = mirrored(np.clip(sums.correlations(), -1.0, 1.0))
         floor = 2 * statistics.rounding
         return np.asarray(-0.5 * np.log(np.maximum(1.0 - rho**2, floor)))
+    assert isinstance(sums, StateCounts)
     out = np.zeros((m, m))
     for start, stop in ranges(
         m, max(1, _BLOCK_CELLS // sums.single.size // int(sums.widths.max()))

@@ -2,7 +2,8 @@
 
 Along a tree, information distances add up: d(i, k) = d(i, j) + d(j, k) when j lies between i and
 k. They are −log|ρ| for Gaussians, −log(|det J| / √(det M_i · det M_j)) for variables of K states,
-and −(K−1)·log|1 − K·θ| in the symmetric family.
+−(K−1)·log|1 − K·θ| in the symmetric family, and −log of the first canonical correlation where
+kinds or numbers of states differ.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ WEAKEST = 1e-8
 INDEPENDENT = 1.0
 """A pair is marked independent when |r| is below so many standard errors of an independent pair."""
 
+_EVERY = slice(None)
 _TILE = 512
 _SPAN = 2048  # columns of the blocks in which all pairs are gone through
 
@@ -140,7 +142,7 @@ class Distances:
 
     @property
     def exponent(self) -> float:
-        """The factor c in d = −c·log|r|: K − 1 for variables of K states, 1 for all else."""
+        """The factor c in d = −c·log|r|: K − 1 if all variables have K states, 1 for all else."""
         return self._held.exponent
 
     @property
@@ -346,14 +348,13 @@ class Distances:
 
 def distances_from_sums(statistics: Statistics, centered: bool = True) -> Distances:
     """Return the distances of all pairs, from the sums of all pairs; warn of duplicate columns."""
-    exponent, precision = scale_of(statistics.schema, statistics.n_rows)
+    scale = scale_of(statistics.schema, statistics.n_rows)
     r = dependence(statistics, centered)
     if np.count_nonzero(np.abs(r) >= 1.0 - statistics.rounding) > len(r):
         warn_of_duplicates(statistics.names, statistics.sums.duplicates(r, statistics.rounding))
-    n = statistics.sums.pair_weights()
-    known = n * precision if isinstance(n, float) else frozen(np.asarray(n) * precision)
-    signs = _finish(r, exponent, statistics.rounding)
-    source = _Dense(frozen(r), frozen(signs), known, exponent)
+    known = _known(statistics.sums.pair_weights() * scale.precisions(_EVERY, _EVERY))
+    signs = _finish(r, scale.exponent, statistics.rounding)
+    source = _Dense(frozen(r), frozen(signs), known, scale.exponent)
     return Distances(statistics.names, statistics.mean_pair_weight, statistics.family, source)
 
 
@@ -520,8 +521,10 @@ class _OnDemand:
 
     def strengths_of(self, first: IntArray, second: IntArray) -> FloatArray:
         r = np.abs(self._r_of(first, second))
-        n = self.statistic.pair_counts(np.asarray(self._of(first)), np.asarray(self._of(second)))
-        return np.asarray(r * np.sqrt(n * self.statistic.precision))
+        precision = self.statistic.pair_precisions(
+            np.asarray(self._of(first)), np.asarray(self._of(second))
+        )
+        return np.asarray(r * np.sqrt(precision))
 
     def signs(self, rows: Index, columns: Index) -> NDArray[np.int8]:
         return _signs_of(self._r(rows, columns))
@@ -529,8 +532,7 @@ class _OnDemand:
     def strengths(self, rows: Index, columns: Index) -> FloatArray:
         r = np.abs(self._r(rows, columns))
         r[self._same(rows, columns)] = 1.0
-        n = self.statistic.counts(self._of(rows), self._of(columns))
-        r *= np.sqrt(n * self.statistic.precision)
+        r *= np.sqrt(self.statistic.precisions(self._of(rows), self._of(columns)))
         return r
 
     def subset(self, index: NDArray[np.int64]) -> _OnDemand:
@@ -539,7 +541,7 @@ class _OnDemand:
     def dense_size(self) -> float:
         """Bytes of the whole matrix: distances, signs, and counts if they differ."""
         first = np.zeros(1, np.int64)
-        same = isinstance(self.statistic.pair_counts(first, first), float)
+        same = isinstance(self.statistic.pair_precisions(first, first), float)
         m = self.statistic.n_variables if self.chosen is None else self.chosen.size
         return (9.0 if same else 17.0) * m**2
 
@@ -552,15 +554,15 @@ class _OnDemand:
             "CLGrouping (clnj, clrg), cl_blind and chow_liu do without it, from distances on "
             "demand: information_distances(X, dense=False)",
         )
-        every: Index = slice(None) if self.chosen is None else self.chosen
+        every: Index = _EVERY if self.chosen is None else self.chosen
         d = statistic.lower() if self.chosen is None else statistic.block(every, every)
-        precision = statistic.counts(every, every)
-        if isinstance(precision, np.ndarray):
-            precision = frozen(precision * statistic.precision)
-        else:
-            precision *= statistic.precision
+        precision = _known(statistic.precisions(every, every))
         signs = _finish(d, statistic.exponent, statistic.rounding)
         return _Dense(frozen(d), frozen(signs), precision, statistic.exponent)
+
+
+def _known(precision: float | FloatArray) -> float | FloatArray:
+    return frozen(precision) if isinstance(precision, np.ndarray) else precision
 
 
 def _finish(r: FloatArray, exponent: float, rounding: float) -> NDArray[np.int8]:

@@ -17,9 +17,17 @@ from numpy.typing import NDArray
 from latentree._kernels.distances import pairs as kernels
 from latentree.data import Table, row_chunks
 from latentree.distances._counting import in_parts, ones_of, ranges, states_of
-from latentree.distances._dependence import agreement, inverse, scale_of
+from latentree.distances._dependence import (
+    States,
+    agreement,
+    has_uneven_states,
+    inverse,
+    read_counts,
+    scale_of,
+)
+from latentree.distances._mixed_sums import CHUNK_ROWS, Lines, MixedSums, read_moments, sum_up
 from latentree.distances._statistics import Statistics
-from latentree.distances._sums import correlation
+from latentree.distances._sums import StateCounts, correlation
 from latentree.typing import FloatArray, Index, IntArray
 
 _TILE = 1024
@@ -48,7 +56,8 @@ class OnDemand(ABC):
         self.statistics = statistics
         self.n_variables = table.n_columns
         self.rounding = statistics.rounding
-        self.exponent, self.precision = scale_of(table.schema, table.n_rows)
+        self.scale = scale_of(table.schema, table.n_rows)
+        self.exponent = self.scale.exponent
 
     @abstractmethod
     def block(self, rows: Index, columns: Index) -> FloatArray:
@@ -61,6 +70,14 @@ class OnDemand(ABC):
     def quick_block(self, rows: Index, columns: Index) -> NDArray[np.floating[Any]]:
         """Return r of every pair to within :attr:`margin`, as quickly as that goes."""
         return self.block(rows, columns)
+
+    def precisions(self, rows: Index, columns: Index) -> float | FloatArray:
+        """1 / variance of r of independent pairs: one number if all the same."""
+        return self.counts(rows, columns) * self.scale.precisions(rows, columns)
+
+    def pair_precisions(self, first: IntArray, second: IntArray) -> float | FloatArray:
+        """1 / variance of r of independent pairs: one number if all the same."""
+        return self.pair_counts(first, second) * self.scale.pair_precisions(first, second)
 
     def counts(self, rows: Index, columns: Index) -> float | FloatArray:
         """Weight of the rows that each pair is taken over: one number if all the same."""
@@ -115,6 +132,8 @@ def on_demand(table: Table, statistics: Statistics, centered: bool = True) -> On
     if table.family == "gaussian":
         kind = _GappedCorrelations if statistics.has_missing else _Correlations
         return kind(table, statistics, centered)
+    if table.family == "mixed":
+        return _FromScores(table, statistics)
     is_binary = bool((table.cardinalities == 2).all()) and not statistics.has_missing
     if is_binary and (table.is_sparse or table.weights is None):
         return _FromOnes(table, statistics)
@@ -243,11 +262,11 @@ class _FromOnes(OnDemand):
 
 
 class _FromTables(OnDemand):
-    """Columns of K states, from the joint table of every pair."""
+    """Columns of up to K states, from the joint table of every pair."""
 
     def __init__(self, table: Table, statistics: Statistics) -> None:
         super().__init__(table, statistics)
-        self._n_states = int(table.cardinalities[0])
+        self._n_states = max(1, int(table.cardinalities.max()))
         self._states = states_of(table, self._n_states)
         self.span = max(1, _TILE // self._n_states)
 
@@ -257,21 +276,84 @@ class _FromTables(OnDemand):
         out = np.empty((a.size, b.size))
         step = max(1, self.chunk_cells // max(1, self._n_states**2 * b.size))
         for start, stop in ranges(a.size, step):
-            self._read(self._states.joint(a[start:stop], b), out[start:stop])
+            some = a[start:stop]
+            self._read(self._states.joint(some, b), some, b, out[start:stop])
         return out
 
     def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
         out = np.empty((first.size, 1))
         for start, stop in ranges(first.size, max(1, self.chunk_cells // self._n_states**2)):
-            joint = self._states.joint_of_pairs(first[start:stop], second[start:stop])
-            self._read(joint[:, :, None], out[start:stop])
+            a, b = first[start:stop], second[start:stop]
+            joint = self._states.joint_of_pairs(a, b)
+            self._read(joint[:, :, None], a, b, out[start:stop], as_list=True)
         return out[:, 0]
 
-    def _read(self, joint: FloatArray, out: FloatArray) -> None:
+    def _read(
+        self,
+        joint: FloatArray,
+        rows: IntArray,
+        columns: IntArray,
+        out: FloatArray,
+        as_list: bool = False,
+    ) -> None:
+        k = self._n_states
+        if self._layout is not None:
+            x, y = self._layout.select(rows), self._layout.select(columns)
+            limits = np.full(len(out), out.shape[1])
+            read_counts(joint.reshape(len(joint) * k, -1), x, y, limits, out, as_list)
+            return
         if self.table.family == "symmetric":
             same, n = np.einsum("ikjk->ij", joint), joint.sum(axis=(1, 3))
-            out[:] = agreement(same, n, self._n_states)
+            out[:] = agreement(same, n, k)
             return
-        is_binary = self._n_states == 2
-        read: Any = kernels.correlations_of_tables if is_binary else kernels.determinant_roots
+        read: Any = kernels.correlations_of_tables if k == 2 else kernels.determinant_roots
         in_parts(len(out), lambda part: read(joint[part], out[part]))
+
+    @cached_property
+    def _layout(self) -> States | None:
+        """Which states count as one, where numbers of states differ: K places for every column."""
+        sums, k, m = self.statistics.sums, self._n_states, self.n_variables
+        if self.table.family == "symmetric" or not has_uneven_states(self.table.schema):
+            return None
+        assert isinstance(sums, StateCounts)
+        states = States.of(sums)
+        into = np.zeros((m, k), np.int64)  # states that a column does not have never occur
+        into[np.arange(k) < sums.widths[:, None]] = states.into
+        return States(k * np.arange(m + 1), into.ravel(), states.widths)
+
+
+class _FromScores(OnDemand):
+    """Columns of any kind, from sums of products of their functions."""
+
+    def __init__(self, table: Table, statistics: Statistics) -> None:
+        super().__init__(table, statistics)
+        assert isinstance(statistics.sums, MixedSums)
+        self._sums = statistics.sums
+
+    @cached_property
+    def _lines(self) -> Lines:
+        """Functions of all columns."""
+        return Lines.of(self.table, self._sums.scores, self.statistics.has_missing)
+
+    def _take(self, columns: IntArray) -> Lines:
+        scores = self._sums.scores
+        return self._lines.take(columns, scores.starts, scores.square_starts)
+
+    def block(self, rows: Index, columns: Index) -> FloatArray:
+        every = np.arange(self.n_variables)
+        a, b = every[rows], every[columns]
+        x, y = self._take(a), self._take(b)
+        sums = sum_up(
+            x.rows(*some).sums(y.rows(*some)) for some in ranges(self.table.n_rows, CHUNK_ROWS)
+        )
+        layout, out = self._sums.layout, np.empty((a.size, b.size))
+        read_moments(sums, layout.select(a), layout.select(b), np.full(a.size, b.size), out)
+        return out
+
+    def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
+        out = np.empty(first.size)
+        order = np.argsort(first, kind="stable")
+        ends = np.flatnonzero(np.diff(first[order])) + 1
+        for same in np.split(order, ends) if order.size else []:  # pairs of one first column
+            out[same] = self.block(first[same[:1]], second[same])[0]
+        return out

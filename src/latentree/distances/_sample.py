@@ -63,6 +63,7 @@ class Sample(WithSchema):
     @cached_property
     def information(self) -> FloatArray:
         """Mutual information of all pairs, in nats."""
+        self._refuse_mixed("mutual information")
         statistics = self.statistics
         if not statistics.has_pairs:
             memory.require(
@@ -92,9 +93,17 @@ class Sample(WithSchema):
 
     def pair_table(self, a: int, b: int) -> FloatArray:
         """Weight of the rows with each pair of states of two discrete columns."""
+        self._refuse_mixed("a joint table")
         sums = self.statistics.sums
         assert isinstance(sums, StateCounts)
         return self._pair_tables.of(a, b) if sums.pairs is None else sums.pair(a, b)
+
+    def _refuse_mixed(self, what: str) -> None:
+        if self.family == "mixed":
+            raise DataError(
+                f"{what} is known only of columns of one kind: take the family gaussian or "
+                "discrete, or a method that needs distances only, such as clrg"
+            )
 
     @cached_property
     def _pair_tables(self) -> PairTables:
@@ -192,7 +201,7 @@ def information_distances(
         Anything that :func:`latentree.as_table` reads, data in parts
         (:func:`latentree.as_parts`), or statistics.
     family : {"auto", "gaussian", "discrete", "symmetric"}
-        How to take the columns. Discrete columns must all have the same number of states.
+        How to take the columns.
     centered : bool
         Whether to subtract the means of real columns; without it they are taken to be 0.
     dense : bool, optional
@@ -207,10 +216,21 @@ def information_distances(
     Distances
         Missing cells: each pair is taken over the rows in which both are present.
 
+    Notes
+    -----
+    With real columns, or discrete columns of one number K of states, distances are those of the
+    paper: −log|ρ| and −log(|det J| / √(det M_i · det M_j)). Where numbers of states or kinds
+    differ they are −log r with the first canonical correlation r: the largest correlation of any
+    function of the states of the one column with any of the other. Of numbers, the functions are
+    a + b·z + c·z² of the normal score z. Its bias is taken off, and states of fewer than √n rows
+    count as one. r multiplies along a tree if the hidden variables have two states or are Gaussian.
+
     References
     ----------
     Choi, Tan, Anandkumar and Willsky, *Learning Latent Tree Graphical Models*, JMLR 12, 2011,
     Sections 3.1 and 6.
+
+    Zhou, Wang and Guo, *Learning Mixed Latent Tree Models*, JMLR 21, 2020.
 
     Examples
     --------

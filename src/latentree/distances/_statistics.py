@@ -10,6 +10,8 @@ from scipy import linalg
 
 from latentree import _memory as memory
 from latentree.data import Parts, Schema, Table, WithSchema, refuse_columns
+from latentree.distances._mixed_sums import MixedSums
+from latentree.distances._scores import Scores, n_functions
 from latentree.distances._sums import (
     DistinctRows,
     RealSums,
@@ -23,6 +25,9 @@ from latentree.typing import FloatArray, IntArray
 
 DENSE_SHARE = 0.25
 """Sums and distances of all pairs are held if they take at most this share of the memory left."""
+
+SINGLE_PRECISION = 1e-5
+"""How far from 1 rounding may leave |r| of a column and its copy, from sums in single precision."""
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -41,7 +46,7 @@ class Statistics(WithSchema):
         Number of rows with positive weight.
     total_weight : float
         Sum of the weights of the rows.
-    sums : RealSums or StateCounts
+    sums : RealSums, StateCounts or MixedSums
         Of columns, and of pairs of columns where these fit into memory.
     rows : DistinctRows or None
         Discrete data: the distinct rows, where they are few.
@@ -61,7 +66,7 @@ class Statistics(WithSchema):
     n_rows: int
     n_counted: int
     total_weight: float
-    sums: RealSums | StateCounts
+    sums: RealSums | StateCounts | MixedSums
     rows: DistinctRows | None = None
 
     @classmethod
@@ -87,7 +92,9 @@ class Statistics(WithSchema):
     @property
     def plan(self) -> Plan:
         """How the statistics were taken."""
-        units = self.sums.units if isinstance(self.sums, RealSums) else None
+        sums, units = self.sums, None
+        if not isinstance(sums, StateCounts):
+            units = sums.units if isinstance(sums, RealSums) else sums.scores
         return Plan(units, self.rows is not None, self.has_pairs)
 
     def __add__(self, other: Statistics) -> Statistics:
@@ -125,8 +132,7 @@ class Statistics(WithSchema):
     @property
     def has_pairs(self) -> bool:
         """Whether the sums of all pairs of columns are held."""
-        sums = self.sums
-        return (sums.products if isinstance(sums, RealSums) else sums.pairs) is not None
+        return self.sums.has_pairs
 
     @property
     def has_missing(self) -> bool:
@@ -136,7 +142,7 @@ class Statistics(WithSchema):
     @property
     def rounding(self) -> float:
         """How far from 1 rounding may leave |r| of a column and its copy."""
-        return rounding(self.n_rows)
+        return SINGLE_PRECISION if self.family == "mixed" else rounding(self.n_rows)
 
     def column_weights(self) -> FloatArray:
         """Return the weight of the rows in which each column is present.
@@ -150,7 +156,7 @@ class Statistics(WithSchema):
     @cached_property
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Means and standard deviations of real columns, over their present cells."""
-        assert isinstance(self.sums, RealSums)
+        assert not isinstance(self.sums, StateCounts)
         return self.sums.moments()
 
     @cached_property
@@ -243,15 +249,15 @@ class Plan:
 
     Parameters
     ----------
-    units : Units or None
-        In which real columns are summed.
+    units : Units, Scores or None
+        In which real columns are summed; of mixed columns the functions that are summed.
     distinct : bool
         Whether distinct rows are kept.
     pairs : bool
         Whether pairs of columns are summed.
     """
 
-    units: Units | None
+    units: Units | Scores | None
     distinct: bool
     pairs: bool = True
 
@@ -278,6 +284,8 @@ def plan_of(table: Table, pairs: bool = True) -> Plan:
     """
     if table.family == "gaussian":
         return Plan(Units.of(table), False, pairs)
+    if table.family == "mixed":
+        return Plan(Scores.of(table), False, pairs)
     return Plan(None, has_few_distinct_rows(table), pairs)
 
 
@@ -308,8 +316,10 @@ def part_statistics(table: Table, plan: Plan) -> Statistics:
     weights = table.weights
     n_counted = table.n_rows if weights is None else int(np.count_nonzero(weights))
     facts = (table.schema, table.n_rows, n_counted, table.total_weight)
-    if plan.units is not None:
+    if isinstance(plan.units, Units):
         return Statistics(*facts, RealSums.of(table, plan.units, plan.pairs))
+    if isinstance(plan.units, Scores):
+        return Statistics(*facts, MixedSums.of(table, plan.units, plan.pairs))
     rows = DistinctRows.of(table) if plan.distinct else None
     return Statistics(*facts, StateCounts.of(table, plan.pairs), rows)
 
@@ -342,5 +352,7 @@ def gather(parts: Parts, pairs: bool | None = None) -> Statistics:
 
 def pair_bytes(schema: Schema) -> float:
     """Return about how many bytes the sums and distances of all pairs take."""
+    if schema.family == "mixed":  # sums in both precisions
+        return (12.0 * float(np.mean(n_functions(schema))) ** 2 + 17.0) * schema.n_columns**2
     states = 1.0 if schema.family == "gaussian" else float(np.mean(state_widths(schema))) - 1.0
     return (8.0 * states**2 + 9.0) * schema.n_columns**2

@@ -143,6 +143,11 @@ class RealSums:
         return cls(units, weighted.T @ there, first, squares, wz.T @ z, low, high)
 
     @property
+    def has_pairs(self) -> bool:
+        """Whether products of pairs of columns are held."""
+        return self.products is not None
+
+    @property
     def complete(self) -> bool:
         """Whether nothing is missing."""
         return not isinstance(self.weight, np.ndarray)
@@ -367,6 +372,11 @@ class StateCounts:
         if not all_held:  # the first state has the rows that no other state has
             single[starts[:-1]] = total - _grouped(single[found.held], widths - 1, axis=0)
         return found
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether counts of pairs of states are held."""
+        return self.pairs is not None
 
     @property
     def complete(self) -> bool:

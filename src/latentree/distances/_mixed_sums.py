@@ -1,0 +1,501 @@
+"""Sums over rows of columns of any kind: of single columns, and of products of their functions."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from latentree._kernels import threads
+from latentree._kernels.distances import canonical as kernels
+from latentree.data import Table
+from latentree.distances._counting import in_parts, ranges
+from latentree.distances._scores import Scores, number_table, starts_of, state_table
+from latentree.distances._sums import RealSums, StateCounts
+from latentree.typing import BoolArray, FloatArray, IntArray
+
+WEAKEST_OF_MANY = 0.5
+"""r of several functions is at least this, in units of 1/√n: their noise hides what is below."""
+
+CHUNK_ROWS = 8192
+"""Rows that are summed in single precision before the next are added."""
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+# Products of functions --------------------------------------------------------------------------
+
+
+class Side(NamedTuple):
+    """Σ w·f of the functions of some columns, and Σ w·f·f' of those of each column of numbers.
+
+    With gaps both are taken over the rows in which another column is present, too: one column of
+    an array for each other column.
+    """
+
+    first: FloatArray
+    second: FloatArray
+
+    def plus(self, other: Side) -> Side:
+        """Add the sums of other rows."""
+        return Side(self.first + other.first, self.second + other.second)
+
+    def spread(self, n_others: int) -> Side:
+        """Return sums without gaps in the form that they have with gaps, as views."""
+        if self.first.ndim == 2:
+            return self
+        first, second = (np.broadcast_to(s[:, None], (s.size, n_others)) for s in self)
+        return Side(first, second)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreSums:
+    """Sums of the functions of some columns (x), of others (y), and of their products.
+
+    Attributes
+    ----------
+    weight : float or array of shape (a, b)
+        Σ w: one number without gaps.
+    cross : array
+        Σ w·x·y for every pair of functions. Where x and y are the same columns its lower triangle
+        is meant.
+    x, y : Side
+        Sums of single columns.
+    """
+
+    weight: float | FloatArray
+    cross: FloatArray
+    x: Side
+    y: Side
+
+    @classmethod
+    def of(cls, table: Table, scores: Scores) -> ScoreSums:
+        """Sum over the rows of a table all columns with all."""
+        gaps = table.has_missing
+        return sum_up(
+            Lines.of(table.rows(*rows), scores, gaps).sums()
+            for rows in ranges(table.n_rows, CHUNK_ROWS)
+        )
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing."""
+        return not isinstance(self.weight, np.ndarray)
+
+    def __add__(self, other: ScoreSums) -> ScoreSums:
+        a, b = self, other
+        if a.complete != b.complete:
+            m = len(np.atleast_1d(b.weight if a.complete else a.weight))
+            a, b = a.spread(m), b.spread(m)
+        x = a.x.plus(b.x)
+        y = x if a.y is a.x else a.y.plus(b.y)
+        return ScoreSums(a.weight + b.weight, a.cross + b.cross, x, y)
+
+    def spread(self, m: int) -> ScoreSums:
+        """Return the sums of m columns with themselves in the form that they have with gaps."""
+        if not self.complete:
+            return self
+        assert self.y is self.x
+        side = self.x.spread(m)
+        return ScoreSums(np.full((m, m), self.weight), self.cross, side, side)
+
+    def select(self, columns: IntArray, starts: IntArray, square_starts: IntArray) -> ScoreSums:
+        """Return the sums of some columns of one set with itself."""
+        functions, squares = (places(columns, s) for s in (starts, square_starts))
+        high, low = np.maximum.outer(functions, functions), np.minimum.outer(functions, functions)
+        side = Side(self.x.first[functions], self.x.second[squares])
+        weight = self.weight
+        if isinstance(weight, np.ndarray):
+            weight = weight[np.ix_(columns, columns)]
+            side = Side(side.first[:, columns], side.second[:, columns])
+        return ScoreSums(weight, self.cross[high, low], side, side)
+
+
+def places(columns: IntArray, starts: IntArray) -> IntArray:
+    """Where what belongs to some columns lies, laid end to end."""
+    return np.concatenate([np.arange(*starts[j : j + 2]) for j in columns])
+
+
+def sum_up(parts: Iterable[ScoreSums]) -> ScoreSums:
+    """Add the sums of all parts, in order."""
+    return reduce(operator.add, parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Functions of some columns of rows in single precision, one line each.
+
+    Attributes
+    ----------
+    functions, squares : arrays
+        Functions of all columns, and the products of those of each column of numbers; 0 where
+        a cell is missing.
+    present : array or None
+        1 where a cell is present, one line a column; None without gaps.
+    weights : array or None
+        Weights of the rows.
+    """
+
+    functions: NDArray[np.float32]
+    squares: NDArray[np.float32]
+    present: NDArray[np.float32] | None
+    weights: NDArray[np.float32] | None
+
+    @classmethod
+    def of(cls, table: Table, scores: Scores, gaps: bool) -> Lines:
+        """Return the functions of all columns of a table."""
+        values = np.ascontiguousarray(table.values.T)
+        functions = scores.functions(values)
+        return cls(
+            functions,
+            scores.squares(functions),
+            (~np.isnan(values)).astype(np.float32) if gaps else None,
+            None if table.weights is None else table.weights.astype(np.float32),
+        )
+
+    def rows(self, start: int, stop: int) -> Lines:
+        """Return the functions of a range of rows."""
+        some = slice(start, stop)
+        return Lines(
+            self.functions[:, some],
+            self.squares[:, some],
+            None if self.present is None else self.present[:, some],
+            None if self.weights is None else self.weights[some],
+        )
+
+    def take(self, columns: IntArray, starts: IntArray, square_starts: IntArray) -> Lines:
+        """Return the functions of some columns."""
+        return Lines(
+            self.functions[places(columns, starts)],
+            self.squares[places(columns, square_starts)],
+            None if self.present is None else self.present[columns],
+            self.weights,
+        )
+
+    def weighted(self, lines: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return lines times the weights of the rows."""
+        return lines if self.weights is None else lines * self.weights
+
+    def sums(self, other: Lines | None = None) -> ScoreSums:
+        """Sum over the rows, of these columns with others or, by default, with themselves."""
+        y = self if other is None else other
+        if other is None:
+            cross = self._own_products()
+        else:
+            cross = self.weighted(self.functions) @ y.functions.T
+        weight: Any = self.functions.shape[1] if self.weights is None else self.weights.sum()
+        if self.present is not None and y.present is not None:
+            weight = np.asarray(self.weighted(self.present) @ y.present.T, np.float64)
+        side = self._side(y.present)
+        return ScoreSums(
+            weight if isinstance(weight, np.ndarray) else float(weight),
+            np.asarray(cross, np.float64),
+            side,
+            side if other is None else y._side(self.present),
+        )
+
+    def _own_products(self) -> NDArray[np.float32]:
+        """Return Σ w·f·f' of all functions, of which the lower triangle is meant."""
+        f = self.functions
+        if self.weights is not None:
+            f = f * np.sqrt(self.weights)
+        # Half the work of a general product; its upper triangle in Fortran's order is our lower.
+        return np.asarray(linalg.blas.ssyrk(1.0, f.T, trans=1).T)
+
+    def _side(self, present: NDArray[np.float32] | None) -> Side:
+        """Return the sums of single columns, in the rows in which others are present."""
+        sums = []
+        for lines in (self.functions, self.squares):
+            if present is not None:
+                sums.append(np.asarray(self.weighted(lines) @ present.T, np.float64))
+            elif self.weights is None:
+                sums.append(lines.sum(axis=1, dtype=np.float64))
+            else:
+                sums.append(lines.astype(np.float64) @ self.weights)
+        return Side(*sums)
+
+
+# Columns of any kind ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class MixedSums:
+    """Sums of columns of any kind, which add up over parts.
+
+    Attributes
+    ----------
+    scores : Scores
+        The functions of the columns that are summed.
+    numbers : RealSums or None
+        Moments of the columns of kind real and count, in their order; None if there are none.
+    steps : array
+        Smallest positive difference between two values of each of these columns that stand in the
+        same part; infinite where there are none.
+    states : StateCounts or None
+        Weight of the states of the columns of kind ordered and category, in their order.
+    total : float
+        Weight of all rows.
+    gaps : array of int
+        Number of missing cells of every column.
+    pairs : ScoreSums or None
+        Sums of the products of functions; None if only columns were summed.
+    """
+
+    scores: Scores
+    numbers: RealSums | None
+    steps: FloatArray
+    states: StateCounts | None
+    total: float
+    gaps: IntArray
+    pairs: ScoreSums | None
+
+    @classmethod
+    def of(cls, table: Table, scores: Scores, pairs: bool = True) -> MixedSums:
+        """Sum over the rows of a table, with or without the products of pairs."""
+        is_number = scores.numbers
+        numbers, steps = None, np.empty(0)
+        if is_number.any():
+            real = number_table(table)
+            numbers, steps = RealSums.of(real, scores.units, pairs=False), _smallest_steps(real)
+        states = None if is_number.all() else StateCounts.of(state_table(table), pairs=False)
+        products = ScoreSums.of(table, scores) if pairs else None
+        return cls(
+            scores, numbers, steps, states, table.total_weight, table.missing_counts, products
+        )
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether products of pairs of columns are held."""
+        return self.pairs is not None
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing."""
+        return not self.gaps.any()
+
+    def __add__(self, other: MixedSums) -> MixedSums:
+        assert self.scores == other.scores
+        return MixedSums(
+            self.scores,
+            _plus(self.numbers, other.numbers),
+            np.minimum(self.steps, other.steps),
+            _plus(self.states, other.states),
+            self.total + other.total,
+            self.gaps + other.gaps,
+            _plus(self.pairs, other.pairs),
+        )
+
+    def select(self, columns: IntArray) -> MixedSums:
+        """Return the sums of some columns."""
+        scores = self.scores
+        is_number, place = scores.numbers[columns], scores.place[columns]
+        real, coded = place[is_number], place[~is_number]
+        pairs = self.pairs
+        if pairs is not None:
+            pairs = pairs.select(columns, scores.starts, scores.square_starts)
+        return MixedSums(
+            scores.select(columns),
+            self.numbers.select(real) if self.numbers is not None and real.size else None,
+            self.steps[real],
+            self.states.select(coded) if self.states is not None and coded.size else None,
+            self.total,
+            self.gaps[columns],
+            pairs,
+        )
+
+    # What single columns say ----------------------------------------------------------------
+
+    def _each(self, of_numbers: str, of_states: str = "", dtype: Any = np.float64) -> Any:
+        """Call a method of the sums of numbers and of those of states; one entry a column."""
+        out = np.full(self.gaps.size, np.nan if dtype == np.float64 else True, dtype)
+        is_number = self.scores.numbers
+        if self.numbers is not None:
+            out[is_number] = getattr(self.numbers, of_numbers)()
+        if self.states is not None:
+            out[~is_number] = getattr(self.states, of_states)()
+        return out
+
+    def column_weights(self) -> FloatArray:
+        """Weight of the rows in which each column is present."""
+        return np.asarray(self._each("column_weights", "column_weights"))
+
+    def pair_weights(self) -> float | FloatArray:
+        """Weight of the rows in which both of a pair are present: one number without gaps."""
+        assert self.pairs is not None
+        return self.total if self.complete else self.pairs.weight
+
+    def is_empty(self) -> BoolArray:
+        """Whether each column has no value in a row with positive weight."""
+        return np.asarray(self._each("is_empty", "is_empty", bool))
+
+    def is_constant(self) -> BoolArray:
+        """Whether each column has one value only, but for rounding."""
+        return np.asarray(self._each("is_constant", "is_constant", bool))
+
+    def is_finite(self) -> BoolArray:
+        """Whether the squares of each column could be summed."""
+        return np.asarray(self._each("is_finite", "is_finite", bool))
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Means and standard deviations of columns of numbers; NaN for columns of states."""
+        mean, spread = (np.full(self.gaps.size, np.nan) for _ in range(2))
+        if self.numbers is not None:
+            is_number = self.scores.numbers
+            mean[is_number], spread[is_number] = self.numbers.moments()
+        return mean, spread
+
+    def extremes(self) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest values of columns of numbers; NaN for columns of states."""
+        low, high = (np.full(self.gaps.size, np.nan) for _ in range(2))
+        if self.numbers is not None:
+            units, is_number = self.scores.units, self.scores.numbers
+            low[is_number] = units.shift + self.numbers.low / units.scale
+            high[is_number] = units.shift + self.numbers.high / units.scale
+        return low, high
+
+    @property
+    def resolutions(self) -> FloatArray:
+        """Smallest positive gap between values of columns of numbers; NaN for columns of states."""
+        out = np.full(self.gaps.size, np.nan)
+        out[self.scores.numbers] = self.steps
+        return out
+
+    def of_column(self, column: int) -> FloatArray:
+        """Weight of each state of a column of states."""
+        assert self.states is not None
+        assert not self.scores.numbers[column]
+        return self.states.of_column(int(self.scores.place[column]))
+
+    def duplicates(self, r: FloatArray, rounding: float) -> list[tuple[int, int]]:
+        """Pairs of columns of one kind with the same moments or counts, among those with r = 1."""
+        first, second = np.nonzero(np.tril(r >= 1.0 - rounding, -1))
+        return [
+            (b, a)
+            for a, b in zip(first.tolist(), second.tolist(), strict=True)
+            if self.scores.schema.kinds[a] == self.scores.schema.kinds[b] and self._agree(a, b)
+        ]
+
+    def _agree(self, a: int, b: int) -> bool:
+        if self.scores.numbers[a]:
+            mean, spread = self._moments
+            near = 1e-9 * spread[a]
+            return bool(abs(mean[a] - mean[b]) <= near and abs(spread[a] - spread[b]) <= near)
+        x, y = self.of_column(a), self.of_column(b)
+        return x.size == y.size and bool(np.allclose(x, y, rtol=1e-9))
+
+    @cached_property
+    def _moments(self) -> tuple[FloatArray, FloatArray]:
+        return self.moments()
+
+    # What pairs say -------------------------------------------------------------------------
+
+    @cached_property
+    def layout(self) -> Layout:
+        """How the functions of the columns are read."""
+        scores = self.scores
+        weights = np.full(int(scores.starts[-1]), np.inf)
+        for j in np.flatnonzero(~scores.numbers).tolist():
+            mine = scores.states[scores.place[j]]
+            counts = np.append(self.of_column(j), [0.0, 0.0])  # of columns of one or no state
+            weights[scores.starts[j] : scores.starts[j + 1]] = counts[mine]
+        into, widths = join_rare(weights, np.sqrt(self.total), scores.starts, needed=1)
+        return Layout(scores.starts, scores.square_starts, into, widths, scores.turn)
+
+    def correlations(self) -> FloatArray:
+        """Return r of all pairs; the lower triangle is meant."""
+        assert self.pairs is not None
+        m = self.gaps.size
+        out = np.eye(m)
+        read_moments(self.pairs, self.layout, self.layout, np.arange(m), out)
+        return out
+
+
+def _plus(a: Any, b: Any) -> Any:
+    return None if a is None or b is None else a + b
+
+
+class Layout(NamedTuple):
+    """How the functions of columns are read, see the kernel."""
+
+    starts: IntArray
+    squares: IntArray
+    into: IntArray
+    widths: IntArray
+    turn: FloatArray
+
+    def select(self, columns: IntArray) -> Layout:
+        """Return the layout of some columns."""
+        functions = places(columns, self.starts)
+        return Layout(
+            starts_of(np.diff(self.starts)[columns]),
+            starts_of(np.diff(self.squares)[columns]),
+            self.into[functions],
+            self.widths[columns],
+            self.turn[functions],
+        )
+
+
+def join_rare(
+    weights: FloatArray, least: float, starts: IntArray, needed: int
+) -> tuple[IntArray, IntArray]:
+    """Number the states of each column, the rare ones as one; return how many there are, too.
+
+    Two states of fewer than √n rows are expected together in less than one row: one coincidence
+    would look like dependence. Where the rare states of a column are few even together, and
+    ``needed`` others are left, they get the number −1.
+    """
+    owner = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    rare = weights < least
+    together = np.bincount(owner, np.where(rare, weights, 0.0))
+    dropped = rare & ((together < least) & (np.bincount(owner, ~rare) >= needed))[owner]
+    joined = rare & ~dropped
+    _, firsts = np.unique(owner[joined], return_index=True)
+    counted = ~rare
+    counted[np.flatnonzero(joined)[firsts]] = True
+    number = np.cumsum(counted) - 1
+    own = np.zeros(starts.size - 1, np.int64)  # the number of the rare states of each column
+    own[owner[joined][firsts]] = number[np.flatnonzero(joined)[firsts]]
+    number[joined] = own[owner[joined]]
+    widths = np.bincount(owner, counted).astype(np.int64)
+    number -= starts_of(widths)[owner]
+    number[dropped] = -1
+    return number, widths
+
+
+def read_moments(sums: ScoreSums, x: Layout, y: Layout, limits: IntArray, out: FloatArray) -> None:
+    """Set ``out`` to r of column i of x with the first ``limits[i]`` columns of y."""
+    a, b = out.shape
+    weight = np.broadcast_to(np.asarray(sums.weight, np.float64), (a, b))
+    left, right = sums.x.spread(b), sums.y.spread(a)
+
+    def fill(part: slice) -> None:
+        functions = slice(x.starts[part.start], x.starts[part.stop])
+        squares = slice(x.squares[part.start], x.squares[part.stop])
+        kernels.correlations_of_moments(
+            sums.cross[functions], left.first[functions], left.second[squares],
+            right.first[:, part], right.second[:, part], weight[part],
+            *x.select(np.arange(part.start, part.stop)), *y,
+            limits[part], WEAKEST_OF_MANY, out[part],
+        )  # fmt: skip
+
+    in_parts(a, fill)
+
+
+def _smallest_steps(table: Table) -> FloatArray:
+    """Smallest positive difference of two values of each column; infinite where all are equal."""
+    counted = slice(None) if table.weights is None else table.weights > 0
+
+    def step(column: int) -> float:
+        x = np.sort(table.values[counted, column])  # NaN comes last
+        gaps = np.diff(x)
+        # Values that differ by a few units in the last place are one value.
+        gaps = gaps[gaps > 8 * _EPS * np.abs(x[1:])]
+        return float(gaps.min(initial=np.inf))
+
+    return np.array(threads.run(step, range(table.n_columns)))

@@ -1,0 +1,236 @@
+"""Functions of single columns of any kind, whose products over rows give the dependence of pairs.
+
+A column of numbers (kind real or count) becomes its normal score z and z²; a column of states (kind
+ordered or category) the indicators of its states but one. All are fixed by the first part of the
+rows, so that sums over parts add up. Only the space that the functions of a column span matters,
+not the functions themselves: another base state or unit gives the same dependence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from latentree._kernels import threads
+from latentree.data import Schema, Table
+from latentree.distances._sums import Units
+from latentree.typing import BoolArray, FloatArray, IntArray
+
+KNOTS = 1000
+"""Normal scores are linear between so many quantiles at most."""
+
+MOST_STATES = 16
+"""So many states of a column have a function of their own, the last for all that are left."""
+
+N_SCORES = 2
+"""z and z²: with more, pairs of numbers get noisier than they get more dependent."""
+
+N_SQUARES = N_SCORES * (N_SCORES + 1) // 2
+"""Products of the functions of a column of numbers: z², z³, z⁴."""
+
+Curve = tuple[FloatArray, FloatArray]
+
+
+def n_functions(schema: Schema) -> IntArray:
+    """Return the number of functions of every column."""
+    states = np.clip(schema.cardinalities, 2, MOST_STATES) - 1
+    return np.where(is_number(schema), N_SCORES, states)
+
+
+def is_number(schema: Schema) -> BoolArray:
+    """Whether each column is of kind real or count."""
+    return np.array([kind in ("real", "count") for kind in schema.kinds])
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """How every column becomes functions.
+
+    Attributes
+    ----------
+    schema : Schema
+        Of the columns.
+    units : Units
+        In which the moments of columns of numbers are summed.
+    curves : tuple
+        For each column of numbers its knots, and the normal scores there.
+    states : tuple of arrays of int
+        For each column of states those that have an indicator: all but the most frequent one of the
+        first rows, in ascending order.
+    """
+
+    schema: Schema
+    units: Units
+    curves: tuple[Curve, ...]
+    states: tuple[IntArray, ...]
+
+    @classmethod
+    def of(cls, table: Table) -> Scores:
+        """Fix the functions by the first rows of the data."""
+        numbers = is_number(table.schema)
+        real, coded = np.flatnonzero(numbers), np.flatnonzero(~numbers)
+        weights = table.weight_array()
+        curves = threads.run(lambda j: _normal_curve(table.values[:, j], weights), real)
+        states = [
+            _with_indicators(table.values[:, j], weights, len(table.schema.labels[j]))
+            for j in coded.tolist()
+        ]
+        units = Units.of(number_table(table)) if real.size else Units(np.empty(0), np.empty(0))
+        return cls(table.schema, units, tuple(curves), tuple(states))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Scores)
+            and self.schema == other.schema
+            and self.units == other.units
+            and _same_arrays(self.states, other.states)
+            and all(map(_same_arrays, self.curves, other.curves))
+        )
+
+    def select(self, columns: IntArray) -> Scores:
+        """Return the functions of some columns."""
+        numbers, place = self.numbers[columns], self.place[columns]
+        return Scores(
+            self.schema.select(columns),
+            self.units.select(place[numbers]),
+            tuple(self.curves[p] for p in place[numbers]),
+            tuple(self.states[p] for p in place[~numbers]),
+        )
+
+    # Where things are -----------------------------------------------------------------------
+
+    @cached_property
+    def numbers(self) -> BoolArray:
+        """Whether each column holds numbers."""
+        return is_number(self.schema)
+
+    @cached_property
+    def place(self) -> IntArray:
+        """The place of each column among those of numbers, or among those of states."""
+        return np.where(self.numbers, np.cumsum(self.numbers), np.cumsum(~self.numbers)) - 1
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """Where the functions of each column start, and where the last ends."""
+        return starts_of(n_functions(self.schema))
+
+    @cached_property
+    def square_starts(self) -> IntArray:
+        """Where the products of the functions of a column of numbers start; others have none."""
+        return starts_of(np.where(self.numbers, N_SQUARES, 0))
+
+    @cached_property
+    def turn(self) -> FloatArray:
+        """The combination of each column's functions that gives r its sign: z, or the codes.
+
+        It is 0 for categories of more than two states, which have no direction.
+        """
+        codes = np.zeros(int(self.starts[-1]))
+        codes[self.starts[:-1][self.numbers]] = 1.0
+        for j in np.flatnonzero(~self.numbers):
+            n_states = len(self.schema.labels[j])
+            if self.schema.kinds[j] == "ordered" or n_states == 2:
+                mine = self.states[self.place[j]]
+                base = np.setdiff1d(np.arange(n_states), mine)[:1]
+                codes[self.starts[j] : self.starts[j] + mine.size] = mine - base
+        return codes
+
+    # Functions of rows ----------------------------------------------------------------------
+
+    def functions(self, lines: FloatArray) -> NDArray[np.float32]:
+        """Return the functions of columns given as lines, one line each; 0 where missing."""
+        starts = self.starts
+        out = np.zeros((int(starts[-1]), lines.shape[1]), np.float32)
+
+        def fill(part: tuple[int, int]) -> None:
+            for j in range(*part):
+                self._fill(j, lines[j], out[starts[j] : starts[j + 1]])
+
+        threads.run(fill, threads.split(len(lines), 16))
+        return out
+
+    def _fill(self, column: int, x: FloatArray, out: NDArray[np.float32]) -> None:
+        place = self.place[column]
+        if self.numbers[column]:
+            out[0] = _score(x, *self.curves[place])
+            for power in range(1, N_SCORES):
+                np.multiply(out[0], out[power - 1], out=out[power])
+            return
+        for line, state in zip(out, self.states[place], strict=False):
+            np.equal(x, state, out=line)
+
+    def squares(self, functions: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the products of the functions of each column of numbers: z², z³ and z⁴."""
+        z = functions[self.starts[:-1][self.numbers]]
+        out = np.empty((len(z), N_SQUARES, z.shape[1]), np.float32)
+        out[:, 0] = z * z
+        for power in range(1, N_SQUARES):
+            np.multiply(out[:, power - 1], z, out=out[:, power])
+        return out.reshape(-1, z.shape[1])
+
+
+def number_table(table: Table) -> Table:
+    """Return the columns of numbers of a mixed table as a Gaussian one."""
+    columns = np.flatnonzero(is_number(table.schema))
+    names = [table.names[j] for j in columns]
+    return Table(table.values[:, columns], Schema.gaussian(names), table.weights)
+
+
+def state_table(table: Table) -> Table:
+    """Return the columns of states of a mixed table as a discrete one."""
+    columns = np.flatnonzero(~is_number(table.schema))
+    names, labels = zip(*((table.names[j], table.schema.labels[j]) for j in columns), strict=True)
+    values = table.values[:, columns]
+    codes = np.where(np.isnan(values), -1.0, values).astype(np.int32)
+    return Table(codes, Schema(names, "discrete", labels), table.weights)
+
+
+def starts_of(widths: Any) -> IntArray:
+    """Return where each of several things of these widths starts, laid end to end."""
+    return np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+
+
+def _same_arrays(first: Sequence[Any], second: Sequence[Any]) -> bool:
+    return len(first) == len(second) and all(map(np.array_equal, first, second))
+
+
+def _normal_curve(x: FloatArray, weights: FloatArray) -> Curve:
+    """Return knots and Φ⁻¹ of their mid-ranks: the share of rows below plus half of the equal."""
+    counted = ~np.isnan(x) & (weights > 0)
+    values, inverse = np.unique(x[counted], return_inverse=True)
+    if values.size == 0:
+        return np.zeros(1), np.zeros(1)
+    weight = np.bincount(inverse, weights[counted])
+    ranks = (np.cumsum(weight) - 0.5 * weight) / weight.sum()
+    if values.size > KNOTS:
+        chosen = np.linspace(0, values.size - 1, KNOTS).round().astype(np.int64)
+        values, ranks = values[chosen], ranks[chosen]
+    return values, ndtri(ranks)
+
+
+def _score(x: FloatArray, knots: FloatArray, heights: FloatArray) -> FloatArray:
+    """Return normal scores, 0 where missing; they grow by the logarithm outside the knots."""
+    z = np.interp(x, knots, heights)
+    low, high = knots[0], knots[-1]
+    width = high - low if high > low else 1.0
+    for side, outside in ((-1.0, x < low), (1.0, x > high)):
+        if outside.any():
+            z[outside] += side * np.log1p(side * (x[outside] - (low if side < 0 else high)) / width)
+    z[np.isnan(x)] = 0.0
+    return np.asarray(z)
+
+
+def _with_indicators(codes: FloatArray, weights: FloatArray, n_states: int) -> IntArray:
+    """Return the most frequent states but the first of them, ascending."""
+    present = ~np.isnan(codes)
+    counts = np.bincount(
+        codes[present].astype(np.int64), weights[present], minlength=max(n_states, 2)
+    )
+    by_weight = np.argsort(-counts, kind="stable")
+    return np.sort(by_weight[1:MOST_STATES])
