@@ -19,7 +19,7 @@ from scipy import special
 from latentree._kernels import threads
 from latentree._kernels.inference import emissions as kernels
 from latentree.data import Table
-from latentree.distances import Sample
+from latentree.distances import MixedSums, Sample, Statistics
 from latentree.em._driver import Step
 from latentree.inference import (
     ColumnEntropies,
@@ -136,8 +136,9 @@ class MixedProblem:
         self.n_states = n_states
         self.sample = sample
         self.total_weight = sample.total_weight
-        facts = facts_of(sample)
-        entropies = ColumnEntropies(sample.parts.n_rows, facts.entropies, facts.gaps == 0)
+        sums = sample.statistics.sums
+        assert isinstance(sums, MixedSums)
+        entropies = _entropies(sample.statistics)
         rooted = cheapest_rooting(tree, entropies, n_states == 0)
         self.layout = Layout(rooted, n_states)
         self.pieces = sample.parts.tables.made(compiled, Skeleton.of(self.layout, entropies))
@@ -145,8 +146,8 @@ class MixedProblem:
         self.weight = max(prior_weight, FLOOR)
         cells = self.layout.parent_states * n_states
         self.prior = np.repeat(self.weight / np.maximum(cells, 1), cells)
-        self.centers, self.scales = facts.means, facts.scales
-        self.resolutions = facts.resolutions
+        self.centers, self.scales = sums.moments()
+        self.resolutions = sums.resolutions
 
     # Points ---------------------------------------------------------------------------------
 
@@ -328,37 +329,20 @@ def as_leaves(tree: Tree, emits: NDArray[np.bool_]) -> Tree:
     return tree
 
 
-class Facts(NamedTuple):
-    """What is known of single columns."""
-
-    entropies: FloatArray
-    gaps: IntArray
-    means: FloatArray
-    scales: FloatArray
-    resolutions: FloatArray
-
-
-def facts_of(sample: Sample) -> Facts:
-    table = sample.parts.to_table()
-    v = table.values
-    ent = []
-    gaps = []
-    mean = []
-    sd = []
-    res = []
-    for j in range(v.shape[1]):
-        c = v[:, j]
-        t = c[~np.isnan(c)]
-        u, n = np.unique(t, return_counts=True)
-        p = n / n.sum()
-        ent.append(-(p * np.log(p)).sum())
-        gaps.append(v.shape[0] - t.size)
-        mean.append(t.mean())
-        sd.append(t.std() or 1.0)
-        d = np.diff(u)
-        d = d[d > 1e-9 * max(abs(u).max(), 1e-300)]
-        res.append(d.min() if d.size else 1.0)
-    return Facts(np.array(ent), np.array(gaps), np.array(mean), np.array(sd), np.array(res))
+def _entropies(statistics: Statistics) -> ColumnEntropies:
+    """Entropy of every column; of numbers, that of as many equal shares as they have values."""
+    sums = statistics.sums
+    assert isinstance(sums, MixedSums)
+    low, high = sums.extremes()
+    entropy = np.zeros(statistics.n_columns)
+    for column, labels in enumerate(statistics.schema.labels):
+        if labels:
+            share = sums.of_column(column) / max(sums.column_weights()[column], 1e-300)
+            entropy[column] = float(special.entr(share).sum())
+        else:
+            n_values = (high[column] - low[column]) / sums.resolutions[column] + 1.0
+            entropy[column] = np.log(min(n_values, statistics.n_rows))
+    return ColumnEntropies(statistics.n_rows, entropy, sums.gaps == 0)
 
 
 @dataclass(frozen=True)

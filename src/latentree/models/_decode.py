@@ -55,9 +55,7 @@ def decode(data: bytes) -> Document:
     _check_keys(fields, "the file", (*_TREE_KEYS, *own_keys), optional=("report", "kinds"))
     try:
         tree = _tree(fields)
-        readers: dict[str, Callable[..., Model]] = {"gaussian": _gaussian, "mixed": _mixed}
-        read = readers.get(family, _discrete)
-        model: Model = read(tree, fields)
+        model = _READERS[family](tree, fields)
     except FileError:
         raise
     except LatentTreeError as error:  # what the constructors check: cycles, ranges, distinct names
@@ -343,3 +341,11 @@ def _report(fields: dict[str, Any]) -> dict[str, Any] | None:
     report = _dict(fields["report"], "report")
     plain.check_nested(report, "report")
     return report
+
+
+_READERS: dict[str, Callable[[Tree, dict[str, Any]], Model]] = {
+    "gaussian": _gaussian,
+    "discrete": _discrete,
+    "symmetric": _discrete,
+    "mixed": _mixed,
+}
