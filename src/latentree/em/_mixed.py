@@ -44,7 +44,6 @@ FLOOR = 1e-5
 
 _LARGEST_SIZE = 1e6  # of a negative binomial distribution: practically Poisson's
 _SMALLEST_SIZE = 1e-2
-_NEWTON_STEPS = 3
 _FARTHEST = 2.0  # how far a jump may move a coordinate of an emission
 
 
@@ -248,7 +247,7 @@ class MixedProblem:
         found = self.pieces.total(count_part, point[:size], emissions, self.centers)
         following = np.empty_like(point)
         following[:size] = self.layout.normalized(found.counts + self.prior)
-        objective = found.log_likelihood + float(self.prior @ np.log(point[:size]))
+        objective = found.log_likelihood + float((self.prior * np.log(point[:size])).sum())
         for leaf, sums in zip(self.leaves, found.leaves, strict=True):
             first, second = leaf.coordinates(following)
             if leaf.kind == "real":
@@ -278,8 +277,9 @@ class MixedProblem:
         values = np.append(sums.values, self.centers[leaf.column])
         weights = np.hstack([sums.weights, a])
         mean = np.maximum(weights @ values / weights.sum(axis=1), 1e-8)
-        log_size = fitted_sizes(values, weights, mean, leaf.coordinates(point)[1])
-        return np.log(mean), log_size
+        low, high = self._limits(leaf)
+        log_size = leaf.coordinates(point)[1]
+        return np.log(mean), kernels.fitted_sizes(values, weights, mean, log_size, low, high)
 
     def _log_prior(self, leaf: Leaf, point: FloatArray) -> float:
         first, second = leaf.coordinates(point)
@@ -358,40 +358,3 @@ class Leaf:
         """Views of its two coordinates a state."""
         middle = self.start + self.n_states
         return point[self.start : middle], point[middle : middle + self.n_states]
-
-
-def fitted_sizes(
-    values: FloatArray, weights: FloatArray, mean: FloatArray, log_size: FloatArray
-) -> FloatArray:
-    """Raise the likelihood of negative binomial counts in log r, the means being fitted.
-
-    Newton's method in log r from where it was; a state whose likelihood would fall keeps its size.
-    The derivative in r is Σ w·(ψ(x + r) − ψ(r)) − W·log(1 + μ/r).
-    """
-    total = weights.sum(axis=1)
-    u = log_size
-    for _ in range(_NEWTON_STEPS):
-        r = np.exp(u)[:, None]
-        slope = (weights * (special.psi(values + r) - special.psi(r))).sum(axis=1)
-        slope -= total * np.log1p(mean / r[:, 0])
-        curve = (weights * (special.polygamma(1, values + r) - special.polygamma(1, r))).sum(axis=1)
-        curve += total * mean / (r[:, 0] * (r[:, 0] + mean))
-        # In u = log r the slope is r·g and the curvature r²·g′ + r·g; uphill where it is positive.
-        first = r[:, 0] * slope
-        second = r[:, 0] ** 2 * curve + first
-        step = np.where(second < 0, -first / np.where(second < 0, second, -1.0), np.sign(first))
-        u = np.clip(u + np.clip(step, -1.0, 1.0), np.log(_SMALLEST_SIZE), np.log(_LARGEST_SIZE))
-    better = _size_likelihood(values, weights, mean, u) >= _size_likelihood(
-        values, weights, mean, log_size
-    )
-    return np.where(better, u, log_size)
-
-
-def _size_likelihood(
-    values: FloatArray, weights: FloatArray, mean: FloatArray, log_size: FloatArray
-) -> FloatArray:
-    """Log-likelihood of counts for every state, but for terms that do not depend on r."""
-    r, mu = np.exp(log_size)[:, None], mean[:, None]
-    terms = special.gammaln(values + r) - special.gammaln(r) - r * np.log1p(mu / r)
-    terms -= values * np.log(r + mu)
-    return np.asarray((weights * terms).sum(axis=1))

@@ -124,3 +124,63 @@ def count_logs(values, mean, size, out):
                     - r * math.log1p(mu / r)
                     - math.lgamma(x + 1.0)
                 )
+
+
+@kernel()
+def _polygamma(x):
+    """ψ(x) and ψ′(x) for x > 0: the recurrence up to 8, from there the asymptotic series."""
+    first, second = 0.0, 0.0
+    while x < 8.0:
+        first -= 1.0 / x
+        second += 1.0 / (x * x)
+        x += 1.0
+    y = 1.0 / (x * x)
+    first += math.log(x) - 0.5 / x
+    first -= y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y * (1.0 / 240 - y / 132))))
+    series = 1.0 / 6 - y * (1.0 / 30 - y * (1.0 / 42 - y * (1.0 / 30 - y * 5.0 / 66)))
+    second += 1.0 / x + 0.5 * y + y / x * series
+    return first, second
+
+
+@kernel()
+def _size_likelihood(values, weights, mu, r):
+    """Log-likelihood of counts, but for terms that do not depend on r."""
+    total = 0.0
+    for p in range(values.size):
+        if weights[p] > 0.0:
+            x = values[p]
+            total += weights[p] * (
+                math.lgamma(x + r) - math.lgamma(r) - r * math.log1p(mu / r) - x * math.log(r + mu)
+            )
+    return total
+
+
+@kernel()
+def fitted_sizes(values, weights, mean, log_size, low, high):
+    """Raise the likelihood of negative binomial counts in u = log r, the means being fitted.
+
+    Three steps of Newton's method from where it was. The derivative in r is
+    g = Σ w·(ψ(x + r) − ψ(r)) − W·log(1 + μ/r); in u the slope is r·g and the curvature r²·g′ + r·g.
+    A state whose likelihood would fall keeps its size.
+    """
+    out = np.empty(mean.size)
+    for k in range(mean.size):
+        u, mu = log_size[k], mean[k]
+        for _ in range(3):
+            r = math.exp(u)
+            at_r, slope_at_r = _polygamma(r)
+            g, curve = 0.0, 0.0
+            for p in range(values.size):
+                w = weights[k, p]
+                if w > 0.0:
+                    at_x, slope_at_x = _polygamma(values[p] + r)
+                    g += w * (at_x - at_r - math.log1p(mu / r))
+                    curve += w * (slope_at_x - slope_at_r + mu / (r * (r + mu)))
+            first = r * g
+            second = r * r * curve + first
+            step = -first / second if second < 0.0 else (1.0 if first > 0.0 else -1.0)
+            u = min(max(u + min(max(step, -1.0), 1.0), low), high)
+        before = _size_likelihood(values, weights[k], mu, math.exp(log_size[k]))
+        after = _size_likelihood(values, weights[k], mu, math.exp(u))
+        out[k] = u if after >= before else log_size[k]
+    return out
