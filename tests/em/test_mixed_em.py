@@ -1,0 +1,171 @@
+"""EM for mixed columns: it rises, ends where others end, and does not depend on the parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.mixture import GaussianMixture
+
+import latentree as lt
+from latentree.data import Schema, Table, cut_table
+from latentree.distances import Sample, as_sample
+from latentree.em import Binning, Budget, MixedProblem, as_leaves, make_problem, start_points
+
+
+def mixed_rows(seed: int, n: int = 600) -> Table:
+    """Six columns of all kinds that depend on one of three classes; some cells are missing."""
+    rng = np.random.default_rng(seed)
+    h = rng.integers(0, 3, n)
+    values = np.column_stack([
+        np.round(rng.normal(3.0 * h, 1.0), 1),
+        np.round(rng.normal(-1.0 * h, 0.5), 2),
+        rng.poisson(1.0 + 3.0 * h).astype(float),
+        (rng.random(n) < 0.2 + 0.3 * h).astype(float),
+        np.clip(rng.poisson(1.5 * h), 0, 4).astype(float),
+        rng.normal(size=n),
+    ])  # fmt: skip
+    values[rng.random(values.shape) < 0.1] = np.nan
+    labels = ((), (), (), ("no", "yes"), tuple(range(5)), ())
+    kinds = ("real", "real", "count", "category", "ordered", "real")
+    return Table(values, Schema(tuple("abcdef"), "mixed", labels, kinds))
+
+
+def star(m: int) -> lt.Tree:
+    return lt.Tree([m] * m + [-1], n_observed=m, names=tuple("abcdefghijkl"[:m]))
+
+
+@settings(max_examples=6)
+@given(seed=st.integers(0, 1000), states=st.integers(1, 4), prior=st.sampled_from([0.0, 2.0]))
+def test_em_never_goes_down(seed, states, prior):
+    sample = as_sample(mixed_rows(seed))
+    problem = make_problem(star(6), sample, states, prior)
+    assert isinstance(problem, MixedProblem)
+    point = start_points(problem, sample, None, 1, np.random.default_rng(seed))[0]
+    objectives = []
+    for _ in range(25):
+        step = problem.step(point)
+        objectives.append(step.objective)
+        point = step.next_point
+    assert np.diff(objectives).min() >= -1e-7 * abs(objectives[-1])
+
+
+def test_the_report_has_the_likelihood_of_the_model():
+    table = mixed_rows(1)
+    model, report = lt.fit_parameters(star(6), table, n_states=3, random_state=0)
+    assert report.converged
+    assert report.log_likelihood == pytest.approx(model.total_log_likelihood(table), rel=1e-9)
+    assert report.n_parameters == 2 + 3 * (2 + 2 + 1 + 1 + 4 + 2) + 3 * int(
+        np.isfinite(model.parameters[2].size).any()
+    )
+
+
+def test_real_columns_end_where_a_gaussian_mixture_ends():
+    rng = np.random.default_rng(0)
+    h = rng.integers(0, 2, 800)
+    X = np.column_stack([rng.normal(4.0 * h, 1.0), rng.normal(-3.0 * h, 0.7), rng.normal(h, 1.0)])
+    labels, kinds = ((),) * 3, ("real",) * 3
+    table = Table(X, Schema(("a", "b", "c"), "mixed", labels, kinds))
+    budget = Budget(tolerance=1e-11)
+    model, _ = lt.fit_parameters(star(3), table, n_states=2, random_state=0, budget=budget)
+    peer = GaussianMixture(2, covariance_type="diag", random_state=0, tol=1e-9, reg_covar=0.0,
+                           max_iter=1000).fit(X)  # fmt: skip
+    # The probability of a cell is its density times its width.
+    steps = sum(np.log(model.parameters[j].resolution) for j in range(3))
+    found = model.total_log_likelihood(table) / len(X) - steps
+    assert found == pytest.approx(peer.score(X), abs=1e-5)
+    means = np.array([np.sort(model.parameters[j].mean) for j in range(3)])
+    np.testing.assert_allclose(means, np.sort(peer.means_.T, axis=1), atol=1e-2)
+
+
+def test_a_value_that_occurs_often_does_not_win_by_a_spike():
+    rng = np.random.default_rng(1)
+    x = np.where(rng.random(500) < 0.4, 0.0, np.round(rng.gamma(2.0, 10.0, 500)))
+    table = Table(np.column_stack([x, rng.permutation(x), rng.permutation(x)]),
+                  Schema(("a", "b", "c"), "mixed", ((),) * 3, ("real",) * 3))  # fmt: skip
+    model, _ = lt.fit_parameters(star(3), table, n_states=4, random_state=0)
+    assert (model.log_likelihood(table) <= 0).all()
+    assert all(model.parameters[j].sd.min() >= 1.0 / 6.0 - 1e-12 for j in range(3))
+
+
+def test_parts_give_the_model_of_the_whole():
+    table = mixed_rows(2)
+    whole, parts = as_sample(table), Sample(cut_table(table, rows=250))
+    assert parts.parts.n_parts == 3
+    problems = [make_problem(star(6), sample, 3, 1.0) for sample in (whole, parts)]
+    point = start_points(problems[0], whole, None, 1, np.random.default_rng(0))[0]
+    emissions, size = problems[0].emissions(point), problems[0].layout.size
+    theta = problems[0].layout.reoriented(point[:size], problems[1].layout)
+    # Resolutions are taken part by part, so that they may differ in rare cases; here they do not.
+    np.testing.assert_array_equal(problems[0].resolutions[:3], problems[1].resolutions[:3])
+    problems[1].resolutions = problems[0].resolutions
+    a, b = problems[0].step(point), problems[1].step(problems[1].joined(theta, emissions))
+    assert a.log_likelihood == pytest.approx(b.log_likelihood, rel=1e-10)
+    first, second = (
+        problem.model(step.next_point).log_likelihood(table)
+        for problem, step in zip(problems, (a, b), strict=True)
+    )
+    np.testing.assert_allclose(first, second, atol=1e-6)
+
+
+def test_weights_count_rows():
+    table = mixed_rows(3, 200)
+    weights = np.random.default_rng(0).integers(0, 4, 200)
+    doubled = table.take(np.repeat(np.arange(200), weights))
+    weighted = Table(table.values, table.schema, weights.astype(float))
+    samples = [as_sample(doubled), as_sample(weighted)]
+    problems = [make_problem(star(6), sample, 2, 1.0) for sample in samples]
+    point = start_points(problems[0], samples[0], None, 1, np.random.default_rng(0))[0]
+    model = problems[0].model(point)
+    found = [problem.step(problem.point(model)).log_likelihood for problem in problems]
+    assert found[0] == pytest.approx(found[1], rel=1e-9)
+
+
+def test_numbers_become_leaves():
+    chain = lt.Tree([-1, 0, 1, 2, 3], names=tuple("abcde"))
+    emits = np.array([True, False, True, True, True])
+    tree = as_leaves(chain, emits)
+    assert tree.n_hidden == 2
+    assert (tree.degrees[:5][emits] == 1).all()
+    assert not emits[tree.roots[tree.roots < 5]].any()
+    pair = as_leaves(lt.Tree([-1, 0]), np.array([True, True]))
+    assert pair.n_edges == 0
+    same = as_leaves(chain, np.zeros(5, bool))
+    assert same is chain
+
+
+def test_bins_hold_about_as_many_rows_and_keep_equal_values_together():
+    table = mixed_rows(4)
+    binned = Binning.of(table, 4).table(table)
+    assert binned.family == "discrete"
+    assert (binned.values < 0).sum() == np.isnan(table.values).sum()
+    counts = np.bincount(binned.values[binned.values[:, 5] >= 0, 5])
+    assert counts.size == 4
+    assert counts.min() > 0.8 * counts.max()
+    for column in (0, 2):
+        pairs = {tuple(p) for p in zip(table.values[:, column], binned.values[:, column],
+                                       strict=True) if p[0] == p[0]}  # fmt: skip
+        assert len(pairs) == len({p[0] for p in pairs})
+
+
+@pytest.mark.parametrize("method", ["clrg", "nj", "lcm", "refined", "reg_clnj", "bin"])
+def test_methods_learn_mixed_models(method):
+    model, report = lt.methods.learn_model(mixed_rows(5, 400), method, random_state=0)
+    assert isinstance(model, lt.MixedTreeModel)
+    assert np.isfinite(report.log_likelihood)
+    again, _ = lt.methods.learn_model(mixed_rows(5, 400), method, random_state=0)
+    assert (again.theta == model.theta).all()
+    assert again.tree == model.tree
+
+
+def test_the_number_of_states_is_found():
+    table = mixed_rows(6, 2000)
+    model, report = lt.methods.learn_model(table, "lcm", random_state=0)
+    assert model.n_states[-1] == 3
+    assert "3 states a hidden variable, by bic" in report.notes[0]
+
+
+def test_chow_liu_needs_states_everywhere():
+    with pytest.raises(lt.errors.ModelError, match="columns of numbers"):
+        lt.methods.learn_model(mixed_rows(7, 100), "chow_liu")
