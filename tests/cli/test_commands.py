@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from latentree import formats, metrics, models
+from latentree import GaussianEmission, MixedTreeModel, formats, metrics, models
 from latentree.cli import _app as app
 from latentree.cli import _demo as demo
 from latentree.cli import _hidden as hidden
@@ -237,7 +237,7 @@ def test_hidden_variables_are_tied_to_the_nearest():
     rho = np.array([0.9, -0.5, 0.8, 0.7, 0.6, 0.5, 0, 0, 0.5, 0.4, 0.9])
     one, two, three, four = hidden.hidden_summaries(GaussianTreeModel(tree, rho))
     assert (two.members, two.own) == (("a", "b"), True)
-    assert two.strengths == pytest.approx((0.9, 0.5))
+    assert two.strengths == pytest.approx((0.9, -0.5))
     assert (three.members, four.members) == (("c", "d"), ("e", "f"))
     assert (one.members, one.own) == (("e", "a", "f"), False)
     assert one.strengths == pytest.approx((0.54, 0.45, 0.45))
@@ -374,6 +374,45 @@ def test_show_draws_the_tree(run, made):
         expected = -np.log(abs(model.correlations[node]))
         assert lengths[model.tree.names[node]] == pytest.approx(expected)
     assert found["report"]["method"] == "clrg"
+
+
+def test_show_lists_the_states_of_hidden_variables(run, made):
+    code, out, _ = run("show", made / "words.json")
+    assert code == 0
+    model = models.load(made / "words.json")
+    for name in model.tree.names[model.tree.n_observed :]:
+        table = model.states(name)
+        line = next(line for line in out.splitlines() if line.startswith(f"States of {name} "))
+        assert f"0: {100 * table[0][0]:.3g} %" in line
+    [fact, *_] = json.loads(run("show", made / "words.json", "--json")[1])["hidden"]
+    assert fact["states"]["variable"][0] == fact["name"]
+    assert set(fact["states"]["variable"][1:]) == {one["name"] for one in fact["tied_to"]}
+    assert "States of" not in run("show", made / "real.json")[1]
+
+
+def test_states_of_mixed_models_are_summarized():
+    tree = Tree([3, 3, 3, -1], n_observed=3, names=["income", "health", "insured"])
+    income = GaussianEmission([41000.0, 23000.0], [15000.0, 90.0], resolution=100.0)
+    health, insured = [[0.5, 0.3, 0.2], [0.1, 0.3, 0.6]], [[0.3, 0.7], [0.05, 0.95]]
+    labels = [(), ("poor", "fair", "good"), ("no", "yes")]
+    model = MixedTreeModel(tree, [income, health, insured, [0.6, 0.4]], labels)
+    [found] = hidden.state_summaries(model, hidden.hidden_summaries(model), most=2)
+    assert found.sizes == (0.6, 0.4)
+    assert found.rows == (
+        ("income", "mean ± sd", "41000 ± 15000", "23000 ± 90"),
+        ("health", "poor", "50 %", "10 %"),
+        ("", "fair", "30 %", "30 %"),
+        ("", "good", "20 %", "60 %"),
+    )
+    [found] = hidden.state_summaries(model, hidden.hidden_summaries(model), most=None)
+    assert found.rows[-1] == ("insured", "yes", "70 %", "95 %")
+
+
+def test_hidden_variables_are_tied_with_signs():
+    star = Tree([3, 3, 3, -1], n_observed=3, names=["awake", "active", "sleepy"])
+    [found] = hidden.hidden_summaries(GaussianTreeModel(star, [0.87, 0.7, -0.62, 0]))
+    assert found.members == ("awake", "active", "sleepy")
+    assert found.strengths == pytest.approx((0.87, 0.7, -0.62))
 
 
 def test_show_measures_trees_without_information_distances(run, tmp_path):

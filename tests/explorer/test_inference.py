@@ -9,7 +9,15 @@ import subprocess
 import numpy as np
 import pytest
 
-from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, simulate
+from latentree import (
+    CountEmission,
+    DiscreteTreeModel,
+    GaussianEmission,
+    GaussianTreeModel,
+    MixedTreeModel,
+    Tree,
+    simulate,
+)
 from latentree.explorer._bundle import joined
 from latentree.explorer._payload import payload
 
@@ -17,7 +25,7 @@ pytestmark = pytest.mark.skipif(
     shutil.which("node") is None, reason="node is not installed: it runs the page's inference"
 )
 
-CORE = ("model.js", "inference.js", "influence.js")
+CORE = ("model.js", "emissions.js", "inference.js", "influence.js")
 
 
 def in_node(code: str, given: object) -> object:
@@ -45,9 +53,9 @@ return given.map(({ payload, cases }) => {
   const model = readModel(payload);
   return cases.map((evidence) => {
     const found = infer(model, new Map(evidence));
-    return model.isGaussian
-      ? { mean: Array.from(found.mean), variance: Array.from(found.variance) }
-      : { probability: Array.from(found.probability), possible: found.possible };
+    const plain = Object.entries(found).map(([key, value]) =>
+      [key, ArrayBuffer.isView(value) ? Array.from(value) : value]);
+    return Object.fromEntries(plain);
   });
 });
 """
@@ -71,6 +79,29 @@ def random_gaussian(rng, m: int) -> GaussianTreeModel:
 def random_discrete(rng, m: int) -> DiscreteTreeModel:
     tree = random_tree(rng, m)
     return simulate.random_discrete_model(tree, rng.integers(1, 6, tree.n_nodes), rng)
+
+
+def random_mixed(rng, m: int) -> MixedTreeModel:
+    """Half of the leaves emit numbers: coarse and fine reals, Poisson and overdispersed counts."""
+    drawn = random_discrete(rng, m)
+    tree = drawn.tree
+    parameters = list(drawn.tables)
+    for v in np.flatnonzero(tree.degrees[:m] <= 1)[::2].tolist():
+        above = int(tree.parent[v])
+        if above < 0 and tree.degrees[v]:  # an emission cannot be the root
+            continue
+        if above in range(m) and not isinstance(parameters[above], np.ndarray):
+            continue
+        k = 1 if above < 0 else int(drawn.n_states[above])
+        mean, kind = rng.uniform(1, 40, k), v % 4
+        if kind == 0:
+            parameters[v] = GaussianEmission(mean, rng.uniform(0.1, 4, k), resolution=1.0)
+        elif kind == 1:
+            parameters[v] = GaussianEmission(mean, rng.uniform(2, 9, k), resolution=0.01)
+        else:
+            size = rng.uniform(0.2, 9, k) if kind == 2 else None
+            parameters[v] = CountEmission(mean, size)
+    return MixedTreeModel(tree, parameters)
 
 
 def subsets(rng, n: int, count: int) -> list[list[int]]:
@@ -128,6 +159,59 @@ def test_discrete_posteriors_agree_with_python():
                 worst = max(worst, np.abs(found - model.conditional(v, evidence)).max())
     print(f"largest difference of a probability: {worst:.1e}")  # noqa: T201
     assert worst < 1e-9
+
+
+def drawn_value(model, node, rng):
+    """A value to be given, as the page takes it: a number, or the number of a state."""
+    if model.layout.emits[node]:
+        emission = model.emissions[node]
+        return float(emission.sample(np.array([int(rng.integers(emission.n_states))]), rng)[0])
+    return int(rng.integers(model.n_states[node]))
+
+
+def test_mixed_posteriors_agree_with_python():
+    rng = np.random.default_rng(5)
+    given, wanted = [], []
+    for m in (1, 2, 3, 10, 30, 30):
+        model = random_mixed(rng, m)
+        cases = [
+            {v: drawn_value(model, v, rng) for v in chosen}
+            for chosen in subsets(rng, model.tree.n_nodes, 6)
+        ]
+        packed = [list(map(list, case.items())) for case in cases]
+        given.append({"payload": payload(model, ""), "cases": packed})
+        wanted.append((model, cases))
+    worst, n_numbers = 0.0, 0
+    for (model, cases), answers in zip(wanted, in_node(INFER, given), strict=True):
+        starts, emits = model.layout.state_starts, model.layout.emits
+        for case, answer in zip(cases, answers, strict=True):
+            evidence = {v: x if emits[v] else labeled(model, v, x) for v, x in case.items()}
+            n_numbers += sum(bool(emits[v]) for v in case)
+            for v in range(model.tree.n_nodes):
+                right = model.conditional(v, evidence)
+                if emits[v]:
+                    scale = np.sqrt(model.marginal(v).variance)
+                    found = np.array([answer["mean"][v], answer["variance"][v] / scale]) / scale
+                    right = np.array([right.mean, right.variance / scale]) / scale
+                else:
+                    found = np.array(answer["probability"][starts[v] : starts[v + 1]])
+                worst = max(worst, np.abs(found - right).max())
+    print(f"largest difference, numbers in units of their spread: {worst:.1e}")  # noqa: T201
+    assert n_numbers > 20
+    assert worst < 1e-9
+
+
+def test_counts_and_reals_far_from_all_means_are_safe():
+    star = Tree([3, 3, 3, -1], n_observed=3)
+    real = GaussianEmission([0.0, 1.0], [1.0, 1.0], resolution=0.5)
+    count = CountEmission([2.0, 3.0], [1.5, np.inf])
+    model = MixedTreeModel(star, [real, count, np.eye(2), [0.5, 0.5]])
+    cases = [{0: 1e6}, {0: -1e6}, {1: 1e6}, {1: 0.0}]
+    packed = [list(map(list, case.items())) for case in cases]
+    given = [{"payload": payload(model, ""), "cases": packed}]
+    for case, answer in zip(cases, in_node(INFER, given)[0], strict=True):
+        hidden = answer["probability"][2:]
+        assert hidden == pytest.approx(model.conditional("h1", case), abs=1e-9)
 
 
 def test_thousands_of_children_and_zeros_are_safe():
@@ -200,10 +284,54 @@ def test_information_between_nodes_agrees_with_python():
 
 def test_strengths_of_edges_agree_with_what_the_page_infers():
     rng = np.random.default_rng(4)
-    models = [random_gaussian(rng, 20), random_discrete(rng, 20)]
+    models = [random_gaussian(rng, 20), random_discrete(rng, 20), random_mixed(rng, 20)]
     found = in_node(INFLUENCE, [payload(model, "") for model in models])
     for model, answer in zip(models, found, strict=True):
         strength = np.array(answer["strength"])
         for v, above in enumerate(model.tree.parent.tolist()):
             wanted = 0.0 if above < 0 else strength[above, v]
             assert answer["signed"][v] == pytest.approx(wanted, abs=1e-9)
+
+
+def covariance_of_numbers(model, a, b) -> float:
+    """Σ P(i, j)·μ_i·ν_j − E[x]·E[y] over the states i, j of the neighbors of two numbers."""
+    above = [int(model.tree.parent[v]) for v in (a, b)]
+    means = [model.emissions[v].mean for v in (a, b)]
+    product = means[0] @ model.joint(*above) @ means[1]
+    return product - model.marginal(a).mean * model.marginal(b).mean
+
+
+def test_strengths_of_numbers_agree_with_their_definitions():
+    rng = np.random.default_rng(7)
+    model = random_mixed(rng, 24)
+    [found] = in_node(INFLUENCE, [payload(model, "")])
+    strength = np.array(found["strength"])
+    emits, tree = model.layout.emits, model.tree
+    numbers = [int(v) for v in np.flatnonzero(emits) if tree.parent[v] >= 0]
+    assert len(numbers) > 5
+    for a in numbers:
+        for b in numbers:
+            spread = np.sqrt(model.marginal(a).variance * model.marginal(b).variance)
+            wanted = 1.0 if a == b else covariance_of_numbers(model, a, b) / spread
+            assert strength[a, b] == pytest.approx(wanted, abs=1e-9)
+        for b in np.flatnonzero(~emits).tolist():
+            joint = model.joint(int(tree.parent[a]), b)
+            weights = joint.sum(axis=0)
+            means = model.emissions[a].mean @ joint / weights
+            between = weights @ (means - weights @ means) ** 2
+            ratio = np.sqrt(between / model.marginal(a).variance)
+            wanted = -ratio if means.size == 2 and means[1] < means[0] else ratio
+            assert strength[a, b] == pytest.approx(wanted, abs=1e-9)
+            assert strength[b, a] == pytest.approx(wanted, abs=1e-9)
+
+
+def test_information_of_numbers_is_that_of_fine_cells():
+    rng = np.random.default_rng(8)
+    model = random_mixed(rng, 24)
+    [found] = in_node(INFLUENCE, [payload(model, "")])
+    for v in np.flatnonzero(model.layout.emits).tolist():
+        above = int(model.tree.parent[v])
+        weights, table = model.edge_cells(v)
+        fine = information(weights[:, None] * table)
+        assert found["bits"][above][v] == pytest.approx(fine, rel=0.05, abs=1e-3)
+        assert found["bits"][v][above] == pytest.approx(found["bits"][above][v], abs=1e-5)

@@ -12,7 +12,18 @@ import numpy as np
 import pytest
 from tests.explorer.browser import Browser, missing, patiently
 
-from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, formats, models, simulate
+from latentree import (
+    CountEmission,
+    DiscreteTreeModel,
+    GaussianEmission,
+    GaussianTreeModel,
+    MixedTreeModel,
+    Table,
+    Tree,
+    formats,
+    models,
+    simulate,
+)
 from latentree.explorer import write_explorer
 
 pytestmark = pytest.mark.skipif(
@@ -50,6 +61,19 @@ def discrete(seed: int = 0, m: int = 24) -> DiscreteTreeModel:
     drawn = simulate.random_discrete_model(tree, states, rng)
     labels = [[f"s{k}" for k in range(count)] for count in states[:m]]
     return DiscreteTreeModel(tree, drawn.tables, labels)
+
+
+def mixed() -> MixedTreeModel:
+    star = Tree([4] * 4 + [-1], n_observed=4, names=["age", "visits", "health", "smokes"])
+    parameters = [
+        GaussianEmission([30.0, 60.0], [10.0, 5.0], resolution=1.0),
+        CountEmission([1.0, 7.0], [2.0, np.inf]),
+        [[0.1, 0.4, 0.5], [0.5, 0.3, 0.2]],
+        [[0.7, 0.3], [0.6, 0.4]],
+        [0.7, 0.3],
+    ]
+    labels = [(), (), ("poor", "fair", "good"), (0, 1)]
+    return MixedTreeModel(star, parameters, labels, ["real", "count", "ordered", "category"])
 
 
 def show(browser, tmp_path, model, **options) -> Path:
@@ -445,6 +469,59 @@ def test_discrete_answers_agree_with_python(browser, tmp_path, seed):
         assert np.abs(found[starts[v] : starts[v + 1]] - wanted).max() < 1e-9
     assert rows[0]["state"] == "s0"
     browser.type("Escape", "Escape")
+    assert browser.run("return window.latentreeExplorer.state.evidence.size") == 0
+
+
+def test_mixed_answers_agree_with_python(browser, tmp_path):
+    model = mixed()
+    show(browser, tmp_path, model)
+    browser.type("/")
+    browser.type("age = 70", "Enter")
+    browser.type("/")
+    browser.type("visits", "Enter")
+    browser.run("document.querySelector('#details input[type=range]').focus()")
+    browser.type("Right", "Right")
+    visits = browser.run("return window.latentreeExplorer.state.evidence.get(1)")
+    assert visits == round(model.marginal("visits").mean) + 2
+    browser.type("/")
+    browser.type("health = poor", "Enter")
+    given = {"age": 70, "visits": visits, "health": "poor"}
+    rows = table_of(browser)
+    for node in range(model.tree.n_nodes):
+        name, own = model.tree.names[node], model.conditional(node, given)
+        found = [row for row in rows if row["node"] == name]
+        if model.layout.emits[node]:
+            [row] = found
+            numbers = [float(row["posterior_mean"]), float(row["posterior_sd"])]
+            assert numbers == pytest.approx([own.mean, np.sqrt(own.variance)], abs=1e-9)
+        else:
+            assert [float(row["posterior"]) for row in found] == pytest.approx(own, abs=1e-9)
+    assert "age = 70" in browser.text("#answers .chips").replace("\n", "")
+
+
+def test_numbers_of_mixed_models_are_shown(browser, tmp_path):
+    model = mixed()
+    cells = np.array([[20.0, 0, 0, 1], [40.0, 3, 1, 0], [61.0, 4, 2, 0]])
+    show(browser, tmp_path, model, data=Table(cells, model.schema))
+    browser.type("/")
+    browser.type("age", "Enter")
+    mean, variance = model.marginal("age")
+    assert browser.text("#details .summary") == f"{mean:.4g} ± {np.sqrt(variance):.3g}"
+    assert browser.run("return document.querySelectorAll('.bell .bar').length") == 24
+    browser.click_on("#details .edge")
+    cells = "return [...document.querySelectorAll('#details td.figures')].map((e) => e.textContent)"
+    assert browser.run(cells) == ["30", "10", "60", "5"]
+    assert "Correlation ratio" in browser.text("#details")
+
+
+@pytest.mark.parametrize("wrong", ["2.5", "-1", "many", "1e400"])
+def test_counts_take_counts_only(browser, tmp_path, wrong):
+    show(browser, tmp_path, mixed())
+    browser.type("/")
+    browser.type("visits", "Enter")
+    browser.click_on(".value")
+    browser.type(wrong, "Enter")
+    assert browser.run("return document.querySelector('.value').matches('[aria-invalid]')")
     assert browser.run("return window.latentreeExplorer.state.evidence.size") == 0
 
 

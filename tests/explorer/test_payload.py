@@ -11,7 +11,16 @@ import re
 import numpy as np
 import pytest
 
-from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, simulate
+from latentree import (
+    CountEmission,
+    DiscreteTreeModel,
+    GaussianEmission,
+    GaussianTreeModel,
+    MixedTreeModel,
+    Table,
+    Tree,
+    simulate,
+)
 from latentree.errors import DataError, ModelError
 from latentree.explorer import write_explorer
 from latentree.explorer._bundle import SCRIPTS, as_json, joined
@@ -87,10 +96,17 @@ def test_without_groups_all_variables_look_alike():
 # The picture ------------------------------------------------------------------------------------
 
 
-def test_strengths_and_the_signs_of_hidden_variables():
+def test_strengths_of_numbers_have_the_signs_of_the_model():
     model = GaussianTreeModel(STAR, [-0.8, -0.5, 0.3, 0])
     found = payload(model, "t")
-    assert numbers(found["strengths"]) == [0.8, 0.5, -0.3, 0]
+    assert numbers(found["strengths"]) == [-0.8, -0.5, 0.3, 0]
+    assert numbers(found["signs"], "i1") == [1, 1, 1, 1]
+
+
+def test_two_hidden_states_are_turned_so_that_few_edges_are_negative():
+    model = DiscreteTreeModel(STAR, [NOISY[::-1], NOISY[::-1], NOISY, [0.5, 0.5]])
+    found = payload(model, "t")
+    assert np.sign(numbers(found["strengths"])).tolist() == [1, 1, -1, 0]
     assert numbers(found["signs"], "i1") == [1, 1, 1, -1]
 
 
@@ -187,6 +203,36 @@ def test_discrete_data_becomes_counts():
     data = np.array([[0, 1, 1], [1, 1, -1], [1, 1, 0]])
     found = payload(model, "t", data=np.where(data < 0, np.nan, data))["data"]
     assert numbers(found["counts"]) == [1, 2, 0, 3, 1, 1]
+
+
+def mixed() -> MixedTreeModel:
+    age = GaussianEmission([30.0, 60.0], [10.0, 5.0], resolution=1.0)
+    visits = CountEmission([1.0, 6.0], [2.0, np.inf])
+    labels = [(), (), ("no", "yes")]
+    return MixedTreeModel(STAR, [age, visits, NOISY, [0.7, 0.3]], labels)
+
+
+def test_emissions_are_in_the_page_to_the_last_bit():
+    found = payload(mixed(), "t")
+    assert found["kinds"] == ["real", "count", "category"]
+    assert numbers(found["emissions"]["mean"]) == [30, 60, 1, 6]
+    assert numbers(found["emissions"]["spread"]) == [10, 5, 2, np.inf]
+    assert numbers(found["emissions"]["resolution"]) == [1, 1]
+    cells = np.reshape(numbers(found["emissions"]["cells"], "<f4"), (4, -1))
+    assert cells.sum(axis=1) == pytest.approx(np.ones(4), abs=1e-6)
+
+
+def test_mixed_data_becomes_counts_of_states_and_bins():
+    model = mixed()
+    cells = np.array([[20.0, 0, 0], [40.0, 3, 1], [np.nan, 4, 1]])
+    found = payload(model, "t", data=Table(cells, model.schema))["data"]
+    bins, counts = found["bins"], np.array(numbers(found["counts"]))
+    assert numbers(found["missing"]) == [1, 0, 0]
+    assert numbers(found["low"])[:2] == [20, -0.5]
+    assert numbers(found["high"])[:2] == [40, bins - 0.5]  # a bar is one count wide
+    assert counts[:bins].sum() == 2
+    assert counts[bins : bins + 5].tolist() == [1, 0, 0, 1, 1]
+    assert counts[2 * bins :].tolist() == [1, 2]
 
 
 # Safety -----------------------------------------------------------------------------------------

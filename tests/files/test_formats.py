@@ -18,7 +18,16 @@ import pytest
 from hypothesis import given, settings
 from made import NASTY, discrete_models, gaussian_models, identical, named_trees, texts, xml_texts
 
-from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, formats, models
+from latentree import (
+    CountEmission,
+    DiscreteTreeModel,
+    GaussianEmission,
+    GaussianTreeModel,
+    MixedTreeModel,
+    Tree,
+    formats,
+    models,
+)
 from latentree.errors import FileError, MissingExtraError
 from latentree.formats import _suffixes as suffixes
 
@@ -26,6 +35,16 @@ STAR = Tree([3, 3, 3, -1], [0.5, 0.25, 2, 0], n_observed=3, names=["a", "b", "c"
 NOISY = [[0.9, 0.1], [0.2, 0.8]]
 DISCRETE = DiscreteTreeModel(STAR, [NOISY, NOISY, NOISY, [0.25, 0.75]], [["no", "yes"]] * 3)
 GAUSSIAN = GaussianTreeModel(STAR, [0.8, 0.5, -0.5, 0], [1, 2, 3], [1, 0.5, 2])
+
+MIXED = MixedTreeModel(
+    STAR,
+    [
+        GaussianEmission([30.0, 60.0], [9.0, 9.0], resolution=1.0),
+        CountEmission([1.0, 6.0]),
+        NOISY,
+        [0.25, 0.75],
+    ],
+)
 
 
 def observed(tree: Tree) -> tuple[str, ...]:
@@ -423,3 +442,35 @@ def test_the_page_about_files_is_true(tmp_path, monkeypatch):
     assert identical(names["again"], names["model"])
     for suffix in suffixes.WRITERS:
         assert f"`{suffix}`" in page
+
+
+# Models with numbers ----------------------------------------------------------------------------
+
+
+def test_graphs_of_mixed_models_name_the_kinds():
+    graph = nx.parse_graphml(formats.to_graphml(MIXED))
+    assert [graph.nodes[f"n{v}"].get("kind") for v in range(4)] == [
+        "real",
+        "count",
+        "category",
+        None,
+    ]
+    assert [graph.nodes[f"n{v}"].get("n_states") for v in range(4)] == [None, None, 2, 2]
+    assert formats.from_graphml(formats.to_graphml(MIXED)) == STAR
+    assert nx.node_link_graph(json.loads(formats.to_node_link(MIXED)), edges="edges").order() == 4
+
+
+def test_mixed_models_are_exported_as_trees(tmp_path):
+    formats.export(MIXED, tmp_path / "m.nwk")
+    assert formats.read_tree(tmp_path / "m.nwk", observed=["a", "b", "c"]) == STAR
+
+
+def test_formats_of_states_refuse_numbers(tmp_path):
+    with pytest.raises(
+        FileError, match=r"m.bif: BIF holds states only, but 'a' is a number \(2 such"
+    ):
+        formats.export(MIXED, tmp_path / "m.bif")
+    with pytest.raises(FileError, match="pgmpy holds states only"):
+        formats.to_pgmpy(MIXED)
+    categories = MixedTreeModel(STAR, [NOISY, NOISY, NOISY, [0.25, 0.75]], [["no", "yes"]] * 3)
+    assert formats.to_bif(categories) == formats.to_bif(DISCRETE)

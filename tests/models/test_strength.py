@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, plot, simulate
+from latentree import (
+    CountEmission,
+    DiscreteTreeModel,
+    GaussianEmission,
+    GaussianTreeModel,
+    MixedTreeModel,
+    Tree,
+    plot,
+    simulate,
+)
 from latentree.errors import ModelError
 from latentree.models import edge_strengths, loadings, orientation, tree_of
 
@@ -55,6 +64,28 @@ def test_strengths_of_other_tables():
     expected = joint.sum(1)[:, None] * joint.sum(0)
     chi2 = ((joint - expected) ** 2 / expected).sum()  # Pearson's own form
     assert edge_strengths(random)[1] == pytest.approx(np.sqrt(chi2 / 2))
+
+
+def test_a_number_has_its_correlation_ratio_with_its_neighbor():
+    share = np.array([0.7, 0.3])
+    age = GaussianEmission([30.0, 60.0], [10.0, 5.0], resolution=1.0)
+    visits = CountEmission([6.0, 1.0], [2.0, np.inf])
+    model = MixedTreeModel(STAR, [age, visits, [[0.5, 0.5], [0.1, 0.9]], share])
+    sample = np.random.default_rng(0)
+    state = sample.choice(2, 400_000, p=share)
+    found = edge_strengths(model)
+    for v, emission in enumerate([age, visits]):
+        values = emission.sample(state, sample)
+        assert found[v] == pytest.approx(np.corrcoef(state, values)[0, 1], abs=0.01)
+    assert found[1] < 0
+    assert orientation(model).tolist() == [1, 1, 1, 1]
+    # More than two states have no sign; one state explains nothing.
+    three = GaussianEmission([9.0, 5.0, 1.0], [1.0, 1.0, 1.0], resolution=0.1)
+    tables = [three, np.eye(3), np.eye(3), [0.25, 0.5, 0.25]]
+    between = 0.25 * 16 + 0.25 * 16
+    assert edge_strengths(MixedTreeModel(STAR, tables))[0] == pytest.approx(
+        np.sqrt(between / (between + 1))
+    )
 
 
 def test_orientation_leads_from_the_signs_of_the_model_to_those_shown():

@@ -12,7 +12,14 @@ import pytest
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from latentree import GaussianTreeModel, Tree, simulate
+from latentree import (
+    CountEmission,
+    GaussianEmission,
+    GaussianTreeModel,
+    MixedTreeModel,
+    Tree,
+    simulate,
+)
 from latentree.errors import DataError, MissingExtraError, ModelError
 from latentree.plot import plot_tree
 from latentree.plot._groups import PALETTE
@@ -233,6 +240,16 @@ def test_signs_of_a_gaussian_model():
     assert len(plot.negative_edges.get_paths()) == 1
     assert legend_of(plot) == ["negative"]
     assert plot.edges.get_linewidths()[0] > plot.edges.get_linewidths()[1]
+
+
+def test_signs_of_a_mixed_model():
+    age = GaussianEmission([30.0, 60.0], [10.0, 10.0], resolution=1.0)
+    visits = CountEmission([6.0, 5.0])
+    model = MixedTreeModel(STAR, [age, visits, [[0.5, 0.5], [0.1, 0.9]], [0.7, 0.3]])
+    plot = plot_tree(model)
+    assert len(plot.edges.get_paths()) == 2
+    assert len(plot.negative_edges.get_paths()) == 1
+    assert set(plot.labels) == {"a", "b", "c"}
 
 
 # Everything else --------------------------------------------------------------------------------

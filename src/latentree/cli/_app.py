@@ -312,7 +312,8 @@ def export(
 def show(
     model: Model,
     all_nodes: Annotated[
-        bool, typer.Option("--all", help="Draw every node, also of a tree of more than 200.")
+        bool,
+        typer.Option("--all", help="Draw every node, and list the states of all hidden variables."),
     ] = False,
     json: Json = False,
 ) -> None:

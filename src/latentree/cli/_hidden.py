@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from latentree.errors import ModelError
-from latentree.models import Model, edge_strengths, loadings
+from latentree.models import GaussianTreeModel, Model, edge_strengths, loadings, orientation
 from latentree.tree import Tree
 
 _FROM_AFAR = 3
@@ -15,7 +15,7 @@ _WEAKEST = 1e-300
 
 
 class HiddenSummary(NamedTuple):
-    """A hidden variable and the observed ones that it is tied to, strongest first.
+    """A hidden variable and the observed ones that it is tied to, strongest first, with signs.
 
     Members whose nearest hidden variable it is are its own. A hidden variable among hidden ones
     may have none of its own (``own`` is False); members are then those tied most strongly.
@@ -35,7 +35,9 @@ def hidden_summaries(model: Model) -> list[HiddenSummary]:
     tree: Tree = model.tree
     if not tree.n_hidden:
         return []
-    strength = np.abs(loadings(model))
+    # The model's own signs, as its states, posteriors and samples have them.
+    signed = loadings(model) * orientation(model)[tree.hidden][:, None]
+    strength = np.abs(signed)
     nearest = strength.argmax(axis=0)
     found = []
     for k, h in enumerate(tree.hidden.tolist()):
@@ -47,11 +49,82 @@ def hidden_summaries(model: Model) -> list[HiddenSummary]:
             HiddenSummary(
                 tree.names[h],
                 tuple(tree.names[v] for v in shown.tolist()),
-                tuple(strength[k][shown].tolist()),
+                tuple(signed[k][shown].tolist()),
                 bool(members.size),
             )
         )
     return found
+
+
+class StateSummary(NamedTuple):
+    """The states of a hidden variable: how large they are, and what its members are in each.
+
+    ``rows`` has a row for every member that holds a number, and for every label of the others
+    (the second label alone where there are two): variable, value, and a cell for every state.
+    """
+
+    name: str
+    sizes: tuple[float, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def state_summaries(
+    model: Model, summaries: list[HiddenSummary], most: int | None
+) -> list[StateSummary]:
+    """Return the states of hidden variables, with at most so many of their members."""
+    if isinstance(model, GaussianTreeModel):
+        return []
+    found = []
+    for summary in summaries:
+        table = model.states(summary.name)
+        places = _places(table["variable"])
+        rows: list[tuple[str, ...]] = []
+        for member in summary.members[:most]:
+            rows += _member_rows(table, member, places[member])
+        states = range(len(table) - 2)
+        sizes = tuple(float(table[k][0]) for k in states)
+        found.append(StateSummary(summary.name, sizes, tuple(rows)))
+    return found
+
+
+def _places(names: list[str]) -> dict[str, list[int]]:
+    """Rows of each variable."""
+    places: dict[str, list[int]] = {}
+    for row, name in enumerate(names):
+        places.setdefault(name, []).append(row)
+    return places
+
+
+def _member_rows(
+    table: dict[str | int, list[Any]], member: str, rows: list[int]
+) -> list[tuple[str, ...]]:
+    columns = [table[k] for k in range(len(table) - 2)]
+    labels = [table["value"][row] for row in rows]
+    if labels == ["mean", "sd"]:
+        mean, sd = rows
+        cells = (f"{_figure(column[mean], 4)} ± {_figure(column[sd], 2)}" for column in columns)
+        return [(member, "mean ± sd", *cells)]
+    shown = rows[1:] if len(rows) == 2 else rows
+    return [
+        (
+            member if row == shown[0] else "",
+            str(table["value"][row]),
+            *(percent(column[row]) for column in columns),
+        )
+        for row in shown
+    ]
+
+
+def _figure(value: float, digits: int) -> str:
+    """A number with so many digits, without a power of ten where it is of a common size."""
+    if value and not 1e-4 <= abs(value) < 1e7:
+        return f"{value:.{digits}g}"
+    return np.format_float_positional(value, digits, unique=False, fractional=False, trim="-")
+
+
+def percent(share: float) -> str:
+    """A probability in percent."""
+    return f"{100.0 * share:.3g} %"
 
 
 def measured(model: Model) -> tuple[Tree, str]:

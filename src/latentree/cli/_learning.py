@@ -111,7 +111,7 @@ def learn(
         result = learn_one(screen, method, kept, held_out, seed, **fitting)
     assert result.fitted is not None
     if screen.as_json:
-        found = [_hidden_facts(summary) for summary in hidden_summaries(result.fitted.model)]
+        found = [hidden_facts(summary) for summary in hidden_summaries(result.fitted.model)]
         files = {kind: path for kind, path in targets._asdict().items() if path is not None}
         about = {"data": facts(paths, table), **result.facts()}
         screen.json({**about, "hidden": found, "files": files})
@@ -318,7 +318,8 @@ def _short(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
 
 
-def _hidden_facts(summary: HiddenSummary) -> dict[str, Any]:
+def hidden_facts(summary: HiddenSummary) -> dict[str, Any]:
+    """Return a summary for machines."""
     return {
         "name": summary.name,
         "own": summary.own,

@@ -9,8 +9,15 @@ import numpy as np
 
 from latentree.cli import _outputs as outputs
 from latentree.cli._data import connected, facts, open_for
-from latentree.cli._hidden import hidden_summaries, measured
-from latentree.cli._learning import show_hidden
+from latentree.cli._hidden import (
+    HiddenSummary,
+    StateSummary,
+    hidden_summaries,
+    measured,
+    percent,
+    state_summaries,
+)
+from latentree.cli._learning import hidden_facts, show_hidden
 from latentree.cli._screen import Screen
 from latentree.data import STANDARD, check_writable, write_table
 from latentree.errors import FileError, ModelError
@@ -23,7 +30,13 @@ from latentree.inference import (
     write_posteriors,
     write_scores,
 )
-from latentree.models import load, load_report
+from latentree.models import GaussianTreeModel, Model, load, load_report
+
+_MOST_HIDDEN = 20
+"""Hidden variables whose states ``show`` lists without ``--all``."""
+
+_MOST_MEMBERS = 6
+"""Variables that it lists of each."""
 
 
 def infer(
@@ -150,6 +163,7 @@ def show(screen: Screen, model_path: str, all_nodes: bool) -> None:
     """Draw the tree in characters, and list what the hidden variables are tied to."""
     model, report = load(model_path), load_report(model_path)
     tree, what = measured(model)
+    hidden = hidden_summaries(model)
     if screen.as_json:
         screen.json(
             {
@@ -162,6 +176,7 @@ def show(screen: Screen, model_path: str, all_nodes: bool) -> None:
                     {"from": tree.names[a], "to": tree.names[b], "length": float(tree.length[b])}
                     for a, b in tree.edges.tolist()
                 ],
+                "hidden": _hidden_states(model, hidden),
                 "report": report,
             }
         )
@@ -172,4 +187,30 @@ def show(screen: Screen, model_path: str, all_nodes: bool) -> None:
     screen.text(tree.draw(tree.n_nodes if all_nodes else 200))
     if tree.n_edges:
         screen.text(f"\nNumbers are {what} to the node above: 0 if equal, more if weaker.")
-    show_hidden(screen, hidden_summaries(model), tree)
+    show_hidden(screen, hidden, tree)
+    most_hidden, most_members = (None, None) if all_nodes else (_MOST_HIDDEN, _MOST_MEMBERS)
+    _show_states(screen, state_summaries(model, hidden[:most_hidden], most_members))
+    if most_hidden is not None and len(hidden) > most_hidden and model.schema.family != "gaussian":
+        screen.text(f"\n{len(hidden) - most_hidden} hidden variables more: --all shows all.")
+
+
+def _show_states(screen: Screen, found: Sequence[StateSummary]) -> None:
+    """Print a table for every hidden variable: its states and what its members are in each."""
+    for summary in found:
+        sizes = [f"{k}: {percent(size)}" for k, size in enumerate(summary.sizes)]
+        screen.text()
+        screen.table([f"States of {summary.name}", "", *sizes], summary.rows)
+
+
+def _hidden_states(model: Model, hidden: list[HiddenSummary]) -> list[dict[str, Any]]:
+    """Hidden variables for machines; those with states with the columns of ``model.states``."""
+    facts = [hidden_facts(summary) for summary in hidden]
+    if not isinstance(model, GaussianTreeModel):
+        for fact, summary in zip(facts, hidden, strict=True):
+            table = model.states(summary.name)
+            keep = {summary.name, *summary.members}
+            rows = [row for row, name in enumerate(table["variable"]) if name in keep]
+            fact["states"] = {
+                str(key): [cells[row] for row in rows] for key, cells in table.items()
+            }
+    return facts

@@ -23,6 +23,7 @@ SCRIPTS = (
     "dom.js",
     "numbers.js",
     "model.js",
+    "emissions.js",
     "inference.js",
     "influence.js",
     "layout.js",

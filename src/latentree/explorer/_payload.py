@@ -13,14 +13,20 @@ from latentree.data import as_table
 from latentree.explorer._packed import packed
 from latentree.explorer._picture import picture
 from latentree.explorer._summary import summary
+from latentree.inference import CountEmission, Emission
 from latentree.models import (
     DiscreteTreeModel,
     GaussianTreeModel,
+    MixedTreeModel,
     Model,
     edge_strengths,
     orientation,
 )
 from latentree.plot import VariableGroups, group_observed
+from latentree.typing import FloatArray
+
+CELLS = 32
+"""Intervals of a number by which the page measures what it tells about others."""
 
 
 def payload(model: Model, title: str, data: Any = None, groups: Any = None) -> dict[str, Any]:
@@ -28,7 +34,7 @@ def payload(model: Model, title: str, data: Any = None, groups: Any = None) -> d
 
     Parameters
     ----------
-    model : GaussianTreeModel or DiscreteTreeModel
+    model : GaussianTreeModel, DiscreteTreeModel or MixedTreeModel
     title : str
     data : table, optional
         Summarized per variable, see :func:`latentree.explorer._summary.summary`.
@@ -36,6 +42,9 @@ def payload(model: Model, title: str, data: Any = None, groups: Any = None) -> d
         As :func:`latentree.explorer.write_explorer` takes them.
     """
     tree, grouping = model.tree, group_observed(model.tree, groups)
+    strength, sign = edge_strengths(model), orientation(model)
+    if isinstance(model, GaussianTreeModel):  # the page's numbers have the model's own signs
+        strength, sign = strength * sign * sign[tree.parent], np.ones(tree.n_nodes)
     content: dict[str, Any] = {
         "title": title,
         "family": model.schema.family,
@@ -43,8 +52,8 @@ def payload(model: Model, title: str, data: Any = None, groups: Any = None) -> d
         "names": list(tree.names),
         "parent": packed(tree.parent, "<i4"),
         "length": packed(tree.length, "<f8"),
-        "strengths": packed(edge_strengths(model), "<f8"),
-        "signs": packed(orientation(model), "i1"),
+        "strengths": packed(strength, "<f8"),
+        "signs": packed(sign, "i1"),
         "groups": _groups(grouping),
         "picture": picture(tree, grouping),
     }
@@ -56,6 +65,9 @@ def payload(model: Model, title: str, data: Any = None, groups: Any = None) -> d
         content["states"] = packed(model.n_states, "<i4")
         content["theta"] = packed(model.theta, "<f8")
         content["labels"] = _labels(model)
+    if isinstance(model, MixedTreeModel):
+        content["kinds"] = list(model.schema.kinds)
+        content["emissions"] = _emissions(model)
     if data is not None:
         content["data"] = {
             key: packed(value, "<f8") if isinstance(value, np.ndarray) else value
@@ -64,7 +76,7 @@ def payload(model: Model, title: str, data: Any = None, groups: Any = None) -> d
     return content
 
 
-def _labels(model: DiscreteTreeModel) -> dict[str, Any]:
+def _labels(model: DiscreteTreeModel | MixedTreeModel) -> dict[str, Any]:
     """Labels of the states as JSON texts: each distinct set once, and which a variable has.
 
     As texts, because a browser would make 1.0 and 1 the same and round integers above 2⁵³.
@@ -82,6 +94,33 @@ def _literal(label: Hashable) -> str:
     if not isinstance(value, str | int | float | bool | None):
         value = str(value)
     return json.dumps(value, ensure_ascii=False)
+
+
+def _emissions(model: MixedTreeModel) -> dict[str, str]:
+    """Reals and counts in the order of their nodes: parameters of all states, end to end.
+
+    ``spread`` is the standard deviation of a real, the size of a count; ``resolution`` is 1 for
+    counts. ``cells`` are tables of P(interval | state) with 32 intervals, row by row.
+    """
+    found = [(node, each) for node, each in enumerate(model.emissions) if each is not None]
+    spread = [each.size if isinstance(each, CountEmission) else each.sd for _, each in found]
+    steps = [1.0 if isinstance(each, CountEmission) else each.resolution for _, each in found]
+    cells = [_few_cells(model, node, each).ravel() for node, each in found]
+    return {
+        "mean": packed(np.concatenate([np.empty(0), *(each.mean for _, each in found)]), "<f8"),
+        "spread": packed(np.concatenate([np.empty(0), *spread]), "<f8"),
+        "resolution": packed(steps, "<f8"),
+        "cells": packed(np.concatenate([np.empty(0), *cells]), "<f4"),
+    }
+
+
+def _few_cells(model: MixedTreeModel, node: int, emission: Emission) -> FloatArray:
+    """Probabilities of 32 neighboring intervals, a row a state, about equally likely in all."""
+    alone = model.tree.parent[node] < 0
+    above, table = (np.ones(1), emission.cells()) if alone else model.edge_cells(node)
+    middle = np.cumsum(above @ table) - 0.5 * (above @ table)
+    place = np.minimum((CELLS * middle).astype(np.int64), CELLS - 1)
+    return np.stack([np.bincount(place, row, minlength=CELLS) for row in table])
 
 
 def _groups(grouping: VariableGroups) -> dict[str, Any]:

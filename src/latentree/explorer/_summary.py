@@ -16,20 +16,27 @@ BINS = 24
 def summary(table: Table) -> dict[str, Any]:
     """Return the number of rows and, for every column, how often its values occur.
 
-    Gaussian columns: ``mean``, ``deviation``, ``low``, ``high`` and ``counts`` in 24 equal bins
-    from low to high. Discrete columns: ``counts`` of the states, end to end. Weighted, and without
-    missing cells, whose number is ``missing``. The arrays are floats.
+    ``counts`` holds the counts of all columns end to end: of the states of a column with states,
+    and of 24 equal bins from ``low`` to ``high`` of a column of numbers, which has a ``mean`` and
+    a ``deviation`` too. Weighted, and without missing cells, whose number is ``missing``. The
+    arrays are floats.
     """
     weights = table.weight_array()
-    columns = range(table.n_columns)
     out: dict[str, Any] = {"rows": table.n_rows, "missing": table.missing_counts.astype(float)}
-    if table.family != "gaussian":
-        counts = [_state_counts(table, j, weights) for j in columns]
-        return {**out, "counts": np.concatenate(counts)}
-    parts = [_histogram(np.asarray(table.column(j)), weights) for j in columns]
-    for place, key in enumerate(("mean", "deviation", "low", "high")):
-        out[key] = np.array([part[0][place] for part in parts])
-    return {**out, "counts": np.concatenate([part[1] for part in parts]), "bins": BINS}
+    is_number = [kind in ("real", "count") for kind in table.schema.kinds]
+    moments = np.zeros((table.n_columns, 4))
+    counts = []
+    for j in range(table.n_columns):
+        if is_number[j]:
+            whole = table.schema.kinds[j] == "count"
+            moments[j], own = _histogram(np.asarray(table.column(j)), weights, whole)
+        else:
+            own = _state_counts(table, j, weights)
+        counts.append(own)
+    if any(is_number):
+        out |= dict(zip(("mean", "deviation", "low", "high"), moments.T, strict=True))
+        out["bins"] = BINS
+    return {**out, "counts": np.concatenate(counts)}
 
 
 def _state_counts(table: Table, j: int, weights: FloatArray) -> FloatArray:
@@ -40,13 +47,15 @@ def _state_counts(table: Table, j: int, weights: FloatArray) -> FloatArray:
 
 
 def _histogram(
-    column: FloatArray, weights: FloatArray
+    column: FloatArray, weights: FloatArray, whole: bool
 ) -> tuple[tuple[float, float, float, float], FloatArray]:
     known = ~np.isnan(column) & (weights > 0)
     values, weight = column[known], weights[known]
     if not values.size:
         return (0.0, 0.0, 0.0, 0.0), np.zeros(BINS)
     low, high = float(values.min()), float(values.max())
+    if whole:  # every bar holds as many counts as any other
+        low, high = low - 0.5, low - 0.5 + BINS * np.ceil((high - low + 1) / BINS)
     mean = float(np.average(values, weights=weight))
     deviation = float(np.sqrt(np.average((values - mean) ** 2, weights=weight)))
     if not high > low:

@@ -9,7 +9,7 @@ from latentree._disk import write_bytes
 from latentree.errors import ModelError
 from latentree.explorer._bundle import page
 from latentree.explorer._payload import payload
-from latentree.models import DiscreteTreeModel, GaussianTreeModel
+from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel
 from latentree.typing import PathLike
 
 Groups = Mapping[str, Hashable] | Sequence[Hashable]
@@ -29,7 +29,7 @@ def write_explorer(
 
     Parameters
     ----------
-    model : GaussianTreeModel, DiscreteTreeModel or fitted LatentTree
+    model : GaussianTreeModel, DiscreteTreeModel, MixedTreeModel or fitted LatentTree
     path : path of the HTML file
     data : table, optional
         Rows of the observed variables in any form that the model takes: the page then shows how
@@ -63,7 +63,7 @@ def write_explorer(
     '<!doctype html>'
     """
     model = getattr(model, "model_", model)
-    if not isinstance(model, GaussianTreeModel | DiscreteTreeModel):
+    if not isinstance(model, GaussianTreeModel | DiscreteTreeModel | MixedTreeModel):
         raise ModelError(
             f"expected a tree model, got {type(model).__name__}: "
             "fit_parameters(tree, X) makes one of a tree"

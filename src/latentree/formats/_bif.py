@@ -6,11 +6,16 @@ from collections.abc import Hashable, Iterable
 
 from latentree._plain import check_text
 from latentree.errors import FileError
-from latentree.models import DiscreteTreeModel
+from latentree.models import DiscreteTreeModel, MixedTreeModel
+
+NUMBERS = ("real", "count")
+"""Kinds of variables without states."""
+
+StateModel = DiscreteTreeModel | MixedTreeModel
 
 
-def to_bif(model: DiscreteTreeModel) -> str:
-    """Write a discrete model in the Interchange Format for Bayesian networks.
+def to_bif(model: StateModel) -> str:
+    """Write a model of states in the Interchange Format for Bayesian networks.
 
     In the dialect that pgmpy, HLTA and others read: names in double quotes, one row a state of the
     parent, states of hidden nodes called ``s0``, ``s1``, …. Characters of names and labels other
@@ -20,7 +25,7 @@ def to_bif(model: DiscreteTreeModel) -> str:
 
     Parameters
     ----------
-    model : DiscreteTreeModel
+    model : DiscreteTreeModel, or MixedTreeModel without reals and counts
 
     Returns
     -------
@@ -45,8 +50,9 @@ def to_bif(model: DiscreteTreeModel) -> str:
     }
     <BLANKLINE>
     """
-    if not isinstance(model, DiscreteTreeModel):
+    if not isinstance(model, StateModel):
         raise FileError(f"BIF holds discrete models, not a {type(model).__name__}")
+    refuse_numbers(model, "BIF")
     tree = model.tree
     names = _distinct_identifiers(tree.names)
     states = [_state_identifiers(labels) for labels in state_names(model)]
@@ -65,7 +71,18 @@ def to_bif(model: DiscreteTreeModel) -> str:
     return "\n".join(lines) + "\n"
 
 
-def state_names(model: DiscreteTreeModel) -> list[list[Hashable]]:
+def refuse_numbers(model: StateModel, what: str) -> None:
+    """Raise an error that names the first variable that holds numbers instead of states."""
+    kinds = model.schema.kinds
+    numbers = [name for name, k in zip(model.schema.names, kinds, strict=True) if k in NUMBERS]
+    if numbers:
+        raise FileError(
+            f"{what} holds states only, but {numbers[0]!r} is a number ({len(numbers):,} such "
+            "variables): export the tree (.graphml, .nwk), or save the model file (.json)"
+        )
+
+
+def state_names(model: StateModel) -> list[list[Hashable]]:
     """Labels of the states of every node; s0, s1, … for hidden ones, as HLTA calls them."""
     hidden = model.n_states[model.tree.n_observed :].tolist()
     states: list[list[Hashable]] = [list(labels) for labels in model.schema.labels]

@@ -13,7 +13,7 @@ from typing import Any
 
 from latentree._plain import check_text
 from latentree.errors import FileError
-from latentree.models import DiscreteTreeModel, GaussianTreeModel, Model
+from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel, Model
 from latentree.tree import Tree
 
 # XML 1.0 has no way to write these, not even escaped.
@@ -38,8 +38,10 @@ def tree_of(item: Model | Tree) -> Tree:
 def _node_data(item: Model | Tree, node: int) -> dict[str, Any]:
     tree = tree_of(item)
     data: dict[str, Any] = {"name": tree.names[node], "observed": node < tree.n_observed}
-    if isinstance(item, DiscreteTreeModel):
+    if isinstance(item, DiscreteTreeModel | MixedTreeModel) and item.n_states[node]:
         data["n_states"] = int(item.n_states[node])
+    if isinstance(item, MixedTreeModel) and node < tree.n_observed:
+        data["kind"] = item.schema.kinds[node]
     return data
 
 
@@ -87,12 +89,12 @@ def _check_xml(tree: Tree, kind: str) -> None:
 def to_graphml(item: Model | Tree) -> str:
     """Write a tree as GraphML: ``name`` and ``observed`` of nodes, ``length`` of edges.
 
-    Models add ``correlation`` or ``n_states``. Control characters in names are refused, because
-    XML has none.
+    Models add ``correlation`` or ``n_states``, mixed ones the ``kind`` of a variable. Control
+    characters in names are refused, because XML has none.
 
     Parameters
     ----------
-    item : Tree, GaussianTreeModel or DiscreteTreeModel
+    item : Tree or model
 
     Returns
     -------
@@ -119,7 +121,7 @@ def to_gexf(item: Model | Tree) -> str:
 
     Parameters
     ----------
-    item : Tree, GaussianTreeModel or DiscreteTreeModel
+    item : Tree or model
 
     Returns
     -------
@@ -153,7 +155,7 @@ def to_dot(item: Model | Tree) -> str:
 
     Parameters
     ----------
-    item : Tree, GaussianTreeModel or DiscreteTreeModel
+    item : Tree or model
 
     Returns
     -------
@@ -200,7 +202,7 @@ def to_cytoscape(item: Model | Tree) -> str:
 
     Parameters
     ----------
-    item : Tree, GaussianTreeModel or DiscreteTreeModel
+    item : Tree or model
 
     Returns
     -------
@@ -231,7 +233,7 @@ def to_node_link(item: Model | Tree) -> str:
 
     Parameters
     ----------
-    item : Tree, GaussianTreeModel or DiscreteTreeModel
+    item : Tree or model
 
     Returns
     -------

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from latentree.errors import FileError, MissingExtraError
-from latentree.formats._bif import state_names
-from latentree.models import DiscreteTreeModel, GaussianTreeModel, Model
+from latentree.formats._bif import StateModel, refuse_numbers, state_names
+from latentree.models import GaussianTreeModel, Model
 
 
 def to_pgmpy(model: Model) -> Any:
@@ -23,7 +23,7 @@ def to_pgmpy(model: Model) -> Any:
 
     Parameters
     ----------
-    model : GaussianTreeModel or DiscreteTreeModel
+    model : GaussianTreeModel or DiscreteTreeModel, or MixedTreeModel without reals and counts
 
     Returns
     -------
@@ -41,12 +41,14 @@ def to_pgmpy(model: Model) -> Any:
     >>> sorted(to_pgmpy(model).edges())
     [('a', 'b')]
     """
-    if not isinstance(model, DiscreteTreeModel | GaussianTreeModel):
+    if not isinstance(model, StateModel | GaussianTreeModel):
         raise FileError(f"expected a model, got a {type(model).__name__}")
+    if isinstance(model, StateModel):
+        refuse_numbers(model, "a discrete network of pgmpy")
     tree, models = model.tree, _pgmpy("models")
     edges = [(tree.names[above], tree.names[below]) for above, below in tree.edges]
     latents = set(tree.names[tree.n_observed :])
-    if isinstance(model, DiscreteTreeModel):
+    if isinstance(model, StateModel):
         network = models.DiscreteBayesianNetwork(edges, latents=latents)
         parts = _tables(model, _pgmpy("factors.discrete"))
     else:
@@ -68,7 +70,7 @@ def _pgmpy(module: str) -> ModuleType:
         ) from error
 
 
-def _tables(model: DiscreteTreeModel, discrete: ModuleType) -> list[Any]:
+def _tables(model: StateModel, discrete: ModuleType) -> list[Any]:
     tree, states = model.tree, state_names(model)
     out = []
     for node, name in enumerate(tree.names):

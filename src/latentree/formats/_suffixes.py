@@ -62,7 +62,7 @@ def export(item: Model | Tree, path: PathLike) -> None:
 
     Parameters
     ----------
-    item : Tree, GaussianTreeModel or DiscreteTreeModel
+    item : Tree or model
     path : path of the file
 
     Raises

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +14,7 @@ from latentree import _memory as memory
 from latentree.data import Schema, Table, as_table
 from latentree.errors import ModelError
 from latentree.inference import (
+    Emission,
     Layout,
     RowMessages,
     child_of_edge,
@@ -105,6 +107,52 @@ class StateTreeModel(Savable):
         array([0.75, 0.25])
         """
         return self._probabilities(node_number(self.tree, node))
+
+    def states(self, node: Node) -> dict[str | int, list[Any]]:
+        """Return what the states of a node mean: their sizes, and the variables in each.
+
+        Parameters
+        ----------
+        node : int or str
+            A node with states, by number or name: a hidden variable, or an observed category.
+
+        Returns
+        -------
+        dict
+            Columns of equal length, as pandas and polars take them for a frame: "variable",
+            "value", and one column for every state 0, 1, …. The first row holds the sizes
+            (probabilities) of the states. Then come the other observed variables of the same
+            component: a row for every label with its probability in each state, or two rows for a
+            real or count with its mean and standard deviation.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> star = lt.Tree([3, 3, 3, -1], n_observed=3, names=["age", "visits", "insured"])
+        >>> age = lt.GaussianEmission([30.0, 60.0], [10.0, 10.0], resolution=1.0)
+        >>> visits, insured = lt.CountEmission([1.0, 4.0]), [[0.5, 0.5], [0.1, 0.9]]
+        >>> model = lt.MixedTreeModel(star, [age, visits, insured, [0.7, 0.3]])
+        >>> for column, cells in model.states("h1").items():
+        ...     print(column, cells)
+        variable ['h1', 'age', 'age', 'visits', 'visits', 'insured', 'insured']
+        value ['size', 'mean', 'sd', 'mean', 'sd', 0, 1]
+        0 [0.7, 30.0, 10.0, 1.0, 1.0, 0.5, 0.5]
+        1 [0.3, 60.0, 10.0, 4.0, 2.0, 0.1, 0.9]
+        """
+        number = node_number(self.tree, node)
+        if self.layout.emits[number]:
+            raise ModelError(f"{self.tree.names[number]!r} is a number: it has no states")
+        names: list[Any] = [self.tree.names[number]]
+        values: list[Any] = ["size"]
+        rows = [self._probabilities(number)]
+        for variable, given in self._given_states_of(number):
+            labels = ("mean", "sd") if self.layout.emits[variable] else self.schema.labels[variable]
+            names += [self.tree.names[variable]] * len(labels)
+            values += labels
+            rows += [*given.T]
+        columns = np.array(rows).T
+        found: dict[str | int, list[Any]] = {"variable": names, "value": values}
+        return found | {state: column.tolist() for state, column in enumerate(columns)}
 
     def log_likelihood(self, X: TableLike) -> FloatArray:
         """Return the log-probability of every row; missing cells are summed out.
@@ -263,6 +311,31 @@ class StateTreeModel(Savable):
         starts = self.layout.state_starts
         return self.layout.marginals(self.theta)[starts[node] : starts[node + 1]]
 
+    def _given_states_of(self, node: int) -> Iterator[tuple[int, FloatArray]]:
+        """Observed variables of a node's component, each with a row for every state of the node.
+
+        A row holds the probabilities of the variable's states, or mean and standard deviation.
+        """
+        tree = self.tree.rerooted(node)
+        layout = Layout(tree, self.n_states)
+        theta = self.layout.reoriented(self.theta, layout)
+        # P(v | node) = Σ_k P(parent = k | node)·P(v | parent = k), from the node outward.
+        given = {node: np.eye(int(self.n_states[node]))}
+        for v in tree.order.tolist():
+            above = given.get(int(tree.parent[v]))
+            if above is None:
+                continue
+            if layout.emits[v]:
+                given[v] = _mixture_moments(above, self._emission(v))
+            else:
+                given[v] = above @ layout.table(theta, v)
+        for variable in range(tree.n_observed):
+            if variable != node and variable in given:
+                yield variable, given[variable]
+
+    def _emission(self, node: int) -> Emission:
+        raise NotImplementedError  # of models with reals or counts only
+
     def _joint(self, first: int, second: int) -> FloatArray:
         """Joint probabilities of the states of two nodes."""
         marginal = self._probabilities(first)
@@ -313,6 +386,13 @@ def _ranges(starts: IntArray, sizes: IntArray) -> IntArray:
     return np.concatenate(
         [np.arange(start, start + size) for start, size in zip(starts, sizes, strict=True)]
     )
+
+
+def _mixture_moments(weights: FloatArray, emission: Emission) -> FloatArray:
+    """Mean and standard deviation of an emission for every row of weights of its states."""
+    mean = weights @ emission.mean
+    second = weights @ (emission.variance + emission.mean**2)
+    return np.stack([mean, np.sqrt(np.maximum(second - mean**2, 0.0))], axis=1)
 
 
 def refuse_impossible(messages: RowMessages, rows: slice) -> None:

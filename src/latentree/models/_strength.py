@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from latentree.errors import ModelError
+from latentree.inference import Emission
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._encode import Model
 from latentree.models._gaussian import GaussianTreeModel
+from latentree.models._mixed import MixedTreeModel
 from latentree.tree import Tree
 from latentree.typing import FloatArray
 
@@ -22,7 +24,7 @@ def tree_of(model: Scored) -> Tree:
 
     Parameters
     ----------
-    model : Tree, GaussianTreeModel, DiscreteTreeModel or fitted LatentTree
+    model : Tree, model or fitted LatentTree
 
     Returns
     -------
@@ -37,7 +39,7 @@ def tree_of(model: Scored) -> Tree:
     model = getattr(model, "model_", model)
     if isinstance(model, Tree):
         return model
-    if isinstance(model, GaussianTreeModel | DiscreteTreeModel):
+    if isinstance(model, GaussianTreeModel | DiscreteTreeModel | MixedTreeModel):
         return model.tree
     raise ModelError(f"expected a tree or a tree model, got {type(model).__name__}")
 
@@ -45,13 +47,15 @@ def tree_of(model: Scored) -> Tree:
 def edge_strengths(model: Scored) -> FloatArray:
     """Strength of the edge above every node, from −1 to 1.
 
-    Trees: exp(−length). Gaussian models: the correlation ρ. Discrete models: Cramér's V, negative
-    for two-state ends whose table has a negative determinant. The sign of a hidden variable is a
-    matter of convention: signs are those of :func:`orientation`.
+    Trees: exp(−length). Gaussian models: the correlation ρ. Two nodes with states: Cramér's V,
+    negative for two-state ends whose table has a negative determinant. A real or count and its
+    neighbor: the correlation ratio, negative if the neighbor has two states and the second has the
+    lower mean. The sign of a hidden variable is a matter of convention: signs are those of
+    :func:`orientation`.
 
     Parameters
     ----------
-    model : Tree, GaussianTreeModel, DiscreteTreeModel or fitted LatentTree
+    model : Tree, model or fitted LatentTree
 
     Returns
     -------
@@ -60,7 +64,8 @@ def edge_strengths(model: Scored) -> FloatArray:
 
     References
     ----------
-    H. Cramér, "Mathematical Methods of Statistics", Princeton University Press (1946), p. 282.
+    H. Cramér, "Mathematical Methods of Statistics", Princeton University Press (1946), pp. 280
+    (correlation ratio) and 282.
 
     Examples
     --------
@@ -82,7 +87,7 @@ def orientation(model: Scored) -> FloatArray:
 
     Parameters
     ----------
-    model : Tree, GaussianTreeModel, DiscreteTreeModel or fitted LatentTree
+    model : Tree, model or fitted LatentTree
 
     Returns
     -------
@@ -99,7 +104,7 @@ def orientation(model: Scored) -> FloatArray:
     model = getattr(model, "model_", model)
     tree = tree_of(model)
     may_turn = np.arange(tree.n_nodes) >= tree.n_observed
-    if isinstance(model, DiscreteTreeModel):
+    if isinstance(model, DiscreteTreeModel | MixedTreeModel):
         may_turn &= model.n_states == 2
     return _fewest_negative(tree, _signed(model), may_turn)
 
@@ -108,11 +113,12 @@ def loadings(model: Scored) -> FloatArray:
     """Strength of every hidden variable with every observed one, from −1 to 1.
 
     The product of :func:`edge_strengths` along the path between them: for Gaussian models their
-    correlation, for discrete ones a product of Cramér's V.
+    correlation, for others a product of Cramér's V and correlation ratios. The signs of hidden
+    variables are those of :func:`orientation`.
 
     Parameters
     ----------
-    model : Tree, GaussianTreeModel, DiscreteTreeModel or fitted LatentTree
+    model : Tree, model or fitted LatentTree
 
     Returns
     -------
@@ -145,22 +151,35 @@ def _signed(model: Scored) -> FloatArray:
     model = getattr(model, "model_", model)
     if isinstance(model, GaussianTreeModel):
         return np.where(model.tree.parent < 0, 0.0, model.correlations)
-    if isinstance(model, DiscreteTreeModel):
+    if isinstance(model, DiscreteTreeModel | MixedTreeModel):
         return _associations(model)
     tree = tree_of(model)
     return np.where(tree.parent < 0, 0.0, np.exp(-tree.length))
 
 
-def _associations(model: DiscreteTreeModel) -> FloatArray:
-    """Cramér's V of every node and its parent, signed when both have two states."""
+def _associations(model: DiscreteTreeModel | MixedTreeModel) -> FloatArray:
+    """Cramér's V, or the correlation ratio of a number, of every node and its parent."""
     layout, tree = model.layout, model.tree
+    emissions = model.emissions if isinstance(model, MixedTreeModel) else ()
     marginals = np.split(layout.marginals(model.theta), layout.state_starts[1:-1])
-    return np.array(
-        [
-            0.0 if above < 0 else _cramer(marginals[above], layout.table(model.theta, node))
-            for node, above in enumerate(tree.parent.tolist())
-        ]
-    )
+    out = np.zeros(tree.n_nodes)
+    for node in np.flatnonzero(tree.parent >= 0).tolist():
+        above = marginals[tree.parent[node]]
+        emission = emissions[node] if node < len(emissions) else None
+        if emission is None:
+            out[node] = _cramer(above, layout.table(model.theta, node))
+        else:
+            out[node] = _correlation_ratio(above, emission)
+    return out
+
+
+def _correlation_ratio(p: FloatArray, emission: Emission) -> float:
+    """η = √(Var E[x | k] / Var x), signed when there are two states."""
+    means = emission.mean
+    between = float(p @ (means - p @ means) ** 2)
+    total = between + float(p @ emission.variance)
+    eta = float(np.sqrt(between / total)) if total > 0 else 0.0
+    return -eta if means.size == 2 and means[1] < means[0] else eta
 
 
 def _cramer(p: FloatArray, table: FloatArray) -> float:

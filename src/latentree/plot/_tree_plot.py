@@ -91,9 +91,8 @@ def plot_tree(
 
     Parameters
     ----------
-    model : Tree, GaussianTreeModel, DiscreteTreeModel or fitted LatentTree
-        Strengths are exp(−length) for a tree, |ρ| for a Gaussian model and Cramér's V for a
-        discrete one; only models have signs.
+    model : Tree, model or fitted LatentTree
+        Strengths are those of :func:`latentree.models.edge_strengths`; only models have signs.
     ax : matplotlib Axes, optional
         Where to draw: the picture and its legend fill it. A new figure of fitting size when left
         out. Label sizes suit the size that the axes have now.

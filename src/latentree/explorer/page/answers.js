@@ -2,6 +2,7 @@
 
 import { shareBar } from "./charts.js";
 import { byId, element, nameOf } from "./dom.js";
+import { directionOf, greatness, highState } from "./inference.js";
 import { formatNumber, formatPercent, formatSigned } from "./numbers.js";
 import { goButton } from "./panel.js";
 import { clearEvidence, on, setEvidence } from "./state.js";
@@ -20,13 +21,15 @@ export function createAnswers(state, view) {
   show();
 }
 
-/** A value of a node in words: "+2.00 σ (0.153)" or a label. */
+/** A value of a node in words: "+2.00 σ (0.153)", in mixed models "52 (+1.31 σ)", or a label. */
 export function evidenceText(state, v) {
   const { model, prior, evidence } = state;
   const value = evidence.get(v);
-  if (!model.isGaussian) return model.labels(v)[value];
+  if (!model.numeric[v]) return model.labels(v)[value];
   const sigma = (value - prior.mean[v]) / Math.sqrt(prior.variance[v]);
-  return `${formatSigned(sigma)} σ (${formatNumber(value)})`;
+  return model.isGaussian
+    ? `${formatSigned(sigma)} σ (${formatNumber(value)})`
+    : `${formatNumber(value, 5)} (${formatSigned(sigma)} σ)`;
 }
 
 function answers(state, view) {
@@ -74,7 +77,8 @@ export function ranking(state) {
   for (let v = 0; v < model.size; v++) {
     if (!evidence.has(v) && Math.abs(change[v]) > 1e-9) nodes.push(v);
   }
-  return nodes.sort((a, b) => Math.abs(change[b]) - Math.abs(change[a]) || a - b);
+  const power = (v) => greatness(model, change, v);
+  return nodes.sort((a, b) => power(b) - power(a) || a - b);
 }
 
 function mostChanged(state, view) {
@@ -89,9 +93,8 @@ function mostChanged(state, view) {
 
 function changeRow(state, view, v) {
   const { model, change } = state;
-  const full = model.isGaussian ? 3 : 1;
-  const signed = model.isGaussian || model.states[v] === 2;
-  const way = !signed ? "moved" : change[v] < 0 ? "down" : "up";
+  const full = model.numeric[v] ? 3 : 1;
+  const way = { 1: "up", [-1]: "down", 0: "moved" }[directionOf(model, change, v)];
   return element(
     "li",
     {},
@@ -101,21 +104,24 @@ function changeRow(state, view, v) {
   );
 }
 
-/** "+1.32 σ", or the state that gained most: "yes 4 % → 61 %". */
+/** "+1.32 σ", means "38 → 52", or the state that gained most: "yes 4 % → 61 %". */
 function changeText(state, v) {
   const { model, change, prior, posterior } = state;
   if (model.isGaussian) return `${formatSigned(change[v])} σ`;
+  if (model.numeric[v]) {
+    return `${formatNumber(prior.mean[v])} → ${formatNumber(posterior.mean[v])}`;
+  }
   const k = mostMoved(state, v);
   const i = model.stateStart[v] + k;
   const [before, after] = [prior.probability[i], posterior.probability[i]].map(formatPercent);
   return [nameOf(model.labels(v)[k]), `: ${before} → ${after}`];
 }
 
-/** The last state when there are two, else the one whose probability changed most. */
+/** The state that counts as more when there are two, else the one whose probability changed most. */
 function mostMoved({ model, prior, posterior }, v) {
   const from = model.stateStart[v];
   const count = model.states[v];
-  if (count === 2) return 1;
+  if (count === 2) return highState(model, v);
   let best = 0;
   const moved = (k) => Math.abs(posterior.probability[from + k] - prior.probability[from + k]);
   for (let k = 1; k < count; k++) if (moved(k) > moved(best)) best = k;

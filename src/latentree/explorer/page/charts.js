@@ -1,6 +1,8 @@
 // Small pictures in the panel: a bell curve, bars.
 
 import { element, svgElement } from "./dom.js";
+import { mixtureDensity } from "./emissions.js";
+import { isCount } from "./model.js";
 import { formatNumber } from "./numbers.js";
 
 const WIDTH = 300;
@@ -14,8 +16,11 @@ export function bellChart(state, v) {
   const after = { mean: posterior.mean[v], deviation: Math.sqrt(posterior.variance[v]) };
   const range = rangeOf(model, v, before, after);
   const toX = (value) => ((value - range.low) / (range.high - range.low)) * WIDTH;
-  const peak = 1 / Math.min(before.deviation, after.deviation || before.deviation);
-  const tallest = Math.min(peak, 3 / before.deviation) * 0.42;
+  const [usual, now] = [densityOf(state, v, prior), densityOf(state, v, posterior)];
+  const curves = [pointsOf(model, v, usual, range)];
+  if (evidence.size > 0 && !evidence.has(v)) curves.push(pointsOf(model, v, now, range));
+  const peak = Math.max(...curves.flat().map(([, density]) => density));
+  const tallest = Math.min(peak, 1.26 / before.deviation) * 1.05;
   const toY = (density) => BASE - Math.min(density / tallest, 1.02) * (BASE - 6);
   const chart = svgElement("svg", {
     viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
@@ -25,7 +30,7 @@ export function bellChart(state, v) {
   chart.append(svgElement("title", {}, bellText(before, after, evidence.size > 0)));
   if (model.data && v < model.observed) chart.append(...histogram(model, v, toX, toY));
   chart.append(svgElement("line", { x1: 0, x2: WIDTH, y1: BASE, y2: BASE, class: "axis" }));
-  chart.append(curve(before, range, toX, toY, "prior"));
+  chart.append(curve(curves[0], toX, toY, "prior"));
   if (evidence.has(v)) {
     chart.append(
       svgElement("line", {
@@ -36,8 +41,8 @@ export function bellChart(state, v) {
         class: "given",
       }),
     );
-  } else if (evidence.size > 0) {
-    chart.append(curve(after, range, toX, toY, "posterior"));
+  } else if (curves.length > 1) {
+    chart.append(curve(curves[1], toX, toY, "posterior"));
   }
   for (const sigma of [-2, 0, 2]) {
     const value = before.mean + sigma * before.deviation;
@@ -64,23 +69,40 @@ function rangeOf(model, v, before, after) {
     low = Math.min(low, Math.max(model.data.low[v], before.mean - 5 * before.deviation));
     high = Math.max(high, Math.min(model.data.high[v], before.mean + 5 * before.deviation));
   }
-  return { low, high };
+  return isCount(model, v) ? { low: -0.5, high: Math.max(high, 3) } : { low, high };
 }
 
-function curve({ mean, deviation }, range, toX, toY, kind) {
-  const points = [];
-  for (let i = 0; i <= 120; i++) {
-    const value = range.low + ((range.high - range.low) * i) / 120;
-    const z = (value - mean) / deviation;
-    const density = Math.exp(-0.5 * z * z) / (deviation * Math.sqrt(2 * Math.PI));
-    points.push(`${toX(value).toFixed(1)},${toY(density).toFixed(1)}`);
+/** Density of a number as a function, in the distribution before or after the evidence. */
+function densityOf({ model }, v, { mean, variance, probability }) {
+  if (model.isGaussian) {
+    const one = { isCount: false, mean: mean.subarray(v, v + 1), spread: [Math.sqrt(variance[v])] };
+    return mixtureDensity(one, [1]);
   }
-  return svgElement("polyline", { points: points.join(" "), class: kind });
+  const above = model.parent[v];
+  const states = probability.subarray(model.stateStart[above], model.stateStart[above + 1]);
+  return mixtureDensity(model.emissions[v], above < 0 ? [1] : states);
+}
+
+/** Points of a density within a range: of a count at whole numbers only, with flat tops. */
+function pointsOf(model, v, density, { low, high }) {
+  const count = isCount(model, v) && high - low < 80;
+  const number = count ? Math.ceil(high - low) : 120;
+  const at = (i) => low + ((high - low) * i) / number;
+  if (!count) return Array.from({ length: number + 1 }, (_, i) => [at(i), density(at(i))]);
+  return Array.from({ length: number }, (_, k) => k).flatMap((k) => [
+    [k - 0.5, density(k)],
+    [k + 0.5, density(k)],
+  ]);
+}
+
+function curve(points, toX, toY, kind) {
+  const text = points.map(([x, density]) => `${toX(x).toFixed(1)},${toY(density).toFixed(1)}`);
+  return svgElement("polyline", { points: text.join(" "), class: kind });
 }
 
 function histogram(model, v, toX, toY) {
-  const { low, high, counts, bins } = model.data;
-  const own = counts.subarray(v * bins, (v + 1) * bins);
+  const { low, high, counts, bins, countStart } = model.data;
+  const own = counts.subarray(countStart[v], countStart[v + 1]);
   const total = own.reduce((a, b) => a + b, 0);
   const step = (high[v] - low[v]) / bins;
   if (!(total > 0) || !(step > 0)) return [];

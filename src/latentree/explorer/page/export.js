@@ -26,6 +26,7 @@ export function createExports(state, view, source) {
     "save-csv": () => download(toCsv(state), `${name}-posterior.csv`, "text/csv"),
     "save-page": () => download(toPage(state.model, source), `${name}.html`, "text/html"),
   };
+  byId("save-json").hidden = state.model.family === "mixed";
   for (const [id, action] of Object.entries(actions)) {
     byId(id).addEventListener("click", () => {
       byId("take").open = false;
@@ -155,21 +156,23 @@ export function toCsv(state) {
   const lines = [];
   const kind = (v) => (isHidden(model, v) ? "hidden" : "observed");
   const given = (v) => (evidence.has(v) ? "yes" : "no");
-  if (model.isGaussian) {
-    lines.push("node,kind,given,prior_mean,prior_sd,posterior_mean,posterior_sd");
-    for (let v = 0; v < model.size; v++) {
-      const numbers = [prior, posterior].flatMap((d) => [d.mean[v], Math.sqrt(d.variance[v])]);
-      lines.push([cell(model.names[v]), kind(v), given(v), ...numbers].join(","));
+  const moments = "prior_mean,prior_sd,posterior_mean,posterior_sd";
+  const states = "state,prior,posterior";
+  const numbers = model.numeric.filter((numeric) => numeric).length;
+  const mixed = numbers > 0 && numbers < model.size;
+  lines.push(`node,kind,given,${mixed ? `${states},${moments}` : numbers > 0 ? moments : states}`);
+  for (let v = 0; v < model.size; v++) {
+    const front = [cell(model.names[v]), kind(v), given(v)];
+    if (model.numeric[v]) {
+      const parts = [prior, posterior].flatMap((d) => [d.mean[v], Math.sqrt(d.variance[v])]);
+      lines.push([...front, ...(mixed ? ["", "", ""] : []), ...parts].join(","));
+      continue;
     }
-  } else {
-    lines.push("node,kind,given,state,prior,posterior");
-    for (let v = 0; v < model.size; v++) {
-      model.labels(v).forEach((label, k) => {
-        const i = model.stateStart[v] + k;
-        const numbers = [prior.probability[i], posterior.probability[i]];
-        lines.push([cell(model.names[v]), kind(v), given(v), cell(label), ...numbers].join(","));
-      });
-    }
+    model.labels(v).forEach((label, k) => {
+      const i = model.stateStart[v] + k;
+      const parts = [cell(label), prior.probability[i], posterior.probability[i]];
+      lines.push([...front, ...parts, ...(mixed ? ["", "", "", ""] : [])].join(","));
+    });
   }
   return `${lines.join("\r\n")}\r\n`;
 }

@@ -1,10 +1,12 @@
 // Exact inference on the tree: messages from the leaves to the roots, then distributions from the
-// roots to the leaves. Evidence is a Map from nodes to values: for Gaussian models in the units of
-// the data, for discrete ones the number of a state. Any node may be given, hidden ones included.
+// roots to the leaves. Evidence is a Map from nodes to values: for numbers in the units of the data,
+// for others the number of a state. Any node may be given, hidden ones included.
+
+import { emissionLogs, emissionVariance } from "./emissions.js";
 
 /** Distributions of all nodes given evidence. */
 export function infer(model, evidence) {
-  return model.isGaussian ? inferGaussian(model, evidence) : inferDiscrete(model, evidence);
+  return model.isGaussian ? inferGaussian(model, evidence) : inferStates(model, evidence);
 }
 
 // Gaussian: in standard units, x_v given x_p is N(ρ x_p, q) with q = 1 − ρ². What lies below a node
@@ -54,7 +56,7 @@ function inferGaussian(model, evidence) {
   return { possible: true, mean: m, variance };
 }
 
-// Discrete: all in logarithms, so that thousands of children, probabilities near 0 and exact zeros
+// States: all in logarithms, so that thousands of children, probabilities near 0 and exact zeros
 // are safe.
 
 /** log Σ exp of the entries of an array; −∞ for nothing. */
@@ -73,7 +75,7 @@ function logTables(model) {
   return model.logTheta;
 }
 
-function inferDiscrete(model, evidence) {
+function inferStates(model, evidence) {
   const { size, order, parent, stateStart } = model;
   const messages = collect(model, evidence);
   let logLikelihood = 0;
@@ -87,7 +89,31 @@ function inferDiscrete(model, evidence) {
   } else {
     probability.fill(Number.NaN);
   }
-  return { possible, logLikelihood, probability };
+  return { possible, logLikelihood, probability, ...numberMoments(model, evidence, probability) };
+}
+
+/** Mean and variance of the nodes that hold numbers: those of mixtures over their neighbor's states. */
+function numberMoments(model, evidence, probability) {
+  const { size, parent, stateStart } = model;
+  const mean = new Float64Array(size).fill(Number.NaN);
+  const variance = new Float64Array(size).fill(Number.NaN);
+  model.emissions.forEach((emission, v) => {
+    if (evidence.has(v)) {
+      mean[v] = evidence.get(v);
+      variance[v] = 0;
+      return;
+    }
+    const weight = (k) => (parent[v] < 0 ? 1 : probability[stateStart[parent[v]] + k]);
+    let first = 0;
+    let second = 0;
+    emission.mean.forEach((mu, k) => {
+      first += weight(k) * mu;
+      second += weight(k) * (emissionVariance(emission, k) + mu * mu);
+    });
+    mean[v] = first;
+    variance[v] = second - first * first < 0 ? 0 : second - first * first;
+  });
+  return { mean, variance };
 }
 
 /**
@@ -99,6 +125,7 @@ function collect(model, evidence) {
   const logTheta = logTables(model);
   const below = new Float64Array(stateStart[size]);
   for (const [v, state] of evidence) {
+    if (model.numeric[v]) continue;
     for (let j = 0; j < states[v]; j++) {
       if (j !== state) below[stateStart[v] + j] = Number.NEGATIVE_INFINITY;
     }
@@ -110,6 +137,14 @@ function collect(model, evidence) {
     const v = order[i];
     const K = states[v];
     const rows = rowStart[v + 1] - rowStart[v];
+    if (model.numeric[v]) {
+      // A given number says how likely it is in each state of the parent; others say nothing.
+      if (!evidence.has(v)) continue;
+      const logs = emissionLogs(model.emissions[v], evidence.get(v));
+      toParent.set(logs, rowStart[v]);
+      for (let k = 0; parent[v] >= 0 && k < rows; k++) below[stateStart[parent[v]] + k] += logs[k];
+      continue;
+    }
     for (let k = 0; k < rows; k++) {
       const at = tableStart[v] + k * K;
       for (let j = 0; j < K; j++) terms[j] = logTheta[at + j] + below[stateStart[v] + j];
@@ -151,15 +186,15 @@ function rowStarts(model) {
 }
 
 /**
- * How far every node has moved from `before` to `after`: for Gaussian models the change of the mean
- * in standard deviations; for discrete ones the largest total change of probability, signed by the
- * last state when there are two.
+ * How far every node has moved from `before` to `after`: for numbers the change of the mean in
+ * standard deviations; for states the total change of probability, signed by the last state when
+ * there are two.
  */
 export function changes(model, before, after) {
   const out = new Float64Array(model.size);
   if (!after.possible) return out;
   for (let v = 0; v < model.size; v++) {
-    out[v] = model.isGaussian
+    out[v] = model.numeric[v]
       ? (after.mean[v] - before.mean[v]) / Math.sqrt(before.variance[v])
       : totalChange(model, v, before.probability, after.probability);
   }
@@ -173,4 +208,25 @@ function totalChange(model, v, before, after) {
   let sum = 0;
   for (let i = from; i < to; i++) sum += Math.abs(after[i] - before[i]);
   return sum / 2;
+}
+
+/** A change from 0 to 1 and beyond, to compare nodes of all kinds: 1 is a great change. */
+export function greatness(model, change, v) {
+  return Math.abs(change[v]) / (model.numeric[v] ? 2 : 0.6);
+}
+
+/** Whether a node can have more or less: numbers, and variables with two states. */
+export function hasDirection(model, v) {
+  return model.numeric[v] === 1 || model.states[v] === 2;
+}
+
+/** The state of two that counts as more: the second, or the first if the node is drawn turned. */
+export function highState(model, v) {
+  return model.strengths.turned[v] < 0 ? 0 : 1;
+}
+
+/** What a change of a node means in words and colors: more (1), less (−1), or other states (0). */
+export function directionOf(model, change, v) {
+  if (!hasDirection(model, v)) return 0;
+  return Math.sign(change[v]) * (model.numeric[v] || highState(model, v) === 1 ? 1 : -1);
 }

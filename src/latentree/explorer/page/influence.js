@@ -1,15 +1,17 @@
 // What one node tells about every other: correlations or tables multiplied along the paths from
 // it, outward, each edge once.
 
+import { emissionVariance } from "./emissions.js";
 import { infer } from "./inference.js";
 import { neighbors } from "./model.js";
 
 /**
- * Information in bits between a node and every other, and, for Gaussian models, their correlation;
- * for discrete ones Cramér's V.
+ * Information in bits between a node and every other, and the strength of their dependence: the
+ * correlation of two numbers, Cramér's V of two nodes with states, the correlation ratio of a
+ * number and a node with states.
  */
 export function influence(model, node) {
-  return model.isGaussian ? gaussianInfluence(model, node) : discreteInfluence(model, node);
+  return model.isGaussian ? gaussianInfluence(model, node) : statesInfluence(model, node);
 }
 
 /** Visit every node of the component of `start` but itself, nearer ones first, with the way to it. */
@@ -37,24 +39,140 @@ function gaussianInfluence(model, node) {
   return { strength, bits };
 }
 
-function discreteInfluence(model, node) {
-  const { size, states, stateStart } = model;
-  const rows = states[node];
-  const marginal = marginals(model);
-  const prior = marginal.subarray(stateStart[node], stateStart[node + 1]);
+// A number enters as the interval that it lies in, so that its information with others is that of
+// two nodes with states; its strength follows from means.
+
+function statesInfluence(model, node) {
+  const { size, numeric } = model;
+  const rows = cellCount(model, node);
+  const prior = cellProbabilities(model, node);
   const strength = new Float64Array(size);
   const bits = new Float64Array(size);
-  // given[v]: rows × K table of P(v | node).
+  // given[v]: rows × cells table of P(v | node).
   const given = new Array(size);
   given[node] = identity(rows);
-  strength[node] = 1;
   walkFrom(model, node, (v, from) => {
-    given[v] = product(given[from], edgeTable(model, from, v), rows, states[from], states[v]);
-    const own = marginal.subarray(stateStart[v], stateStart[v + 1]);
+    const table = cellTable(model, from, v);
+    given[v] = product(given[from], table, rows, cellCount(model, from), cellCount(model, v));
+    const own = cellProbabilities(model, v);
     bits[v] = mutualInformation(prior, given[v], own);
-    strength[v] = cramer(prior, given[v], own);
+    if (numeric[node]) return;
+    strength[v] = numeric[v]
+      ? correlationRatio(model, v, prior, meansGiven(model, v, given[from], rows))
+      : cramer(prior, given[v], own);
   });
+  if (numeric[node]) numberStrengths(model, node, strength);
+  strength[node] = 1;
   return { strength, bits };
+}
+
+/** Strengths of a number with all others, by way of its neighbor's states i. */
+function numberStrengths(model, node, strength) {
+  const { numeric, parent, states } = model;
+  const start = parent[node];
+  if (start < 0) return;
+  const rows = states[start];
+  const prior = cellProbabilities(model, start);
+  const own = model.emissions[node].mean; // E[node | i]
+  const given = new Array(model.size); // P(v | i) of nodes with states
+  given[start] = identity(rows);
+  const measure = (v) => {
+    if (numeric[v]) {
+      const means = meansGiven(model, v, given[parent[v]], rows);
+      const scale = Math.sqrt(varianceOf(model, node) * varianceOf(model, v));
+      strength[v] = covariance(prior, own, means) / scale;
+    } else {
+      const means = meansBackward(prior, given[v], own, states[v]);
+      strength[v] = correlationRatio(model, node, cellProbabilities(model, v), means);
+    }
+  };
+  measure(start);
+  walkFrom(model, start, (v, from) => {
+    if (v === node) return;
+    if (!numeric[v]) {
+      given[v] = product(given[from], edgeTable(model, from, v), rows, states[from], states[v]);
+    }
+    measure(v);
+  });
+}
+
+/** E[v | i] of a number, where a table has P(neighbor of v | i) in its rows. */
+function meansGiven(model, v, table, rows) {
+  const { mean } = model.emissions[v];
+  return product(table, mean, rows, mean.length, 1);
+}
+
+/** E[x | j] = Σ_i P(i | j) E[x | i], with P(i | j) from P(i) and a table of P(j | i). */
+function meansBackward(prior, table, means, columns) {
+  return Float64Array.from({ length: columns }, (_, j) => {
+    let weight = 0;
+    let sum = 0;
+    for (let i = 0; i < prior.length; i++) {
+      weight += prior[i] * table[i * columns + j];
+      sum += prior[i] * table[i * columns + j] * means[i];
+    }
+    return weight > 0 ? sum / weight : 0;
+  });
+}
+
+/** η = √(Var E[v | i] / Var v), negative when there are two i and the second has the lower mean. */
+function correlationRatio(model, v, prior, means) {
+  const total = varianceOf(model, v);
+  if (!(total > 0)) return 0;
+  const eta = Math.sqrt(Math.min(Math.max(covariance(prior, means, means), 0) / total, 1));
+  return means.length === 2 && means[1] < means[0] ? -eta : eta;
+}
+
+function covariance(weights, a, b) {
+  const mean = (values) => weights.reduce((sum, w, i) => sum + w * values[i], 0);
+  const [centerA, centerB] = [mean(a), mean(b)];
+  return weights.reduce((sum, w, i) => sum + w * (a[i] - centerA) * (b[i] - centerB), 0);
+}
+
+/** Variance of a number without evidence. */
+function varianceOf(model, v) {
+  const emission = model.emissions[v];
+  const { mean } = emission;
+  const above = model.parent[v];
+  const weights = above < 0 ? Float64Array.of(1) : cellProbabilities(model, above);
+  const within = weights.reduce((sum, w, k) => sum + w * emissionVariance(emission, k), 0);
+  return within + covariance(weights, mean, mean);
+}
+
+// Cells: the states of a node, or the intervals of a number.
+
+function cellCount(model, v) {
+  return model.numeric[v] ? model.emissions[v].width : model.states[v];
+}
+
+function cellProbabilities(model, v) {
+  const { numeric, parent, stateStart } = model;
+  if (!numeric[v]) return marginals(model).subarray(stateStart[v], stateStart[v + 1]);
+  const { cells, width } = model.emissions[v];
+  const above = parent[v];
+  const weights = above < 0 ? Float64Array.of(1) : cellProbabilities(model, above);
+  return product(weights, cells, 1, weights.length, width);
+}
+
+/** P(to | from) of two neighbors, numbers in intervals. */
+function cellTable(model, from, to) {
+  const { numeric } = model;
+  if (numeric[to]) return model.emissions[to].cells;
+  if (!numeric[from]) return edgeTable(model, from, to);
+  const { cells, width } = model.emissions[from];
+  return reversed(cells, cellProbabilities(model, to), cellProbabilities(model, from), width);
+}
+
+/** P(to | from), row by row, from P(to), P(from) and a table of P(from | to), by Bayes' rule. */
+function reversed(table, to, from, rows) {
+  const out = new Float64Array(rows * to.length);
+  for (let i = 0; i < rows; i++) {
+    for (let j = 0; j < to.length; j++) {
+      out[i * to.length + j] =
+        from[i] > 0 ? (to[j] * table[j * rows + i]) / from[i] : 1 / to.length;
+    }
+  }
+  return out;
 }
 
 function identity(size) {
@@ -80,22 +198,13 @@ function marginals(model) {
   return model.marginal;
 }
 
-/** P(to | from) of two neighbors, row by row; turned round by Bayes' rule where need be. */
+/** P(to | from) of two neighbors with states, row by row; by Bayes' rule where need be. */
 export function edgeTable(model, from, to) {
-  const { parent, states, tableStart, theta, stateStart } = model;
+  const { parent, states, tableStart, theta } = model;
   if (parent[to] === from) return theta.subarray(tableStart[to], tableStart[to + 1]);
-  const marginal = marginals(model);
-  const rows = states[from];
-  const columns = states[to];
-  const out = new Float64Array(rows * columns);
-  for (let i = 0; i < rows; i++) {
-    const total = marginal[stateStart[from] + i];
-    for (let j = 0; j < columns; j++) {
-      const joint = marginal[stateStart[to] + j] * theta[tableStart[from] + j * rows + i];
-      out[i * columns + j] = total > 0 ? joint / total : 1 / columns;
-    }
-  }
-  return out;
+  const table = theta.subarray(tableStart[from], tableStart[from + 1]);
+  const [outer, inner] = [cellProbabilities(model, to), cellProbabilities(model, from)];
+  return reversed(table, outer, inner, states[from]);
 }
 
 /** Σ P(i) P(j | i) log₂ (P(j | i) / P(j)). */

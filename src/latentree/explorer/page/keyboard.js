@@ -36,6 +36,7 @@ function isForOthers(event) {
   const { target, key } = event;
   if (event.ctrlKey || event.metaKey || event.altKey) return true;
   if (key === "Escape") return false;
+  if (target.matches("input[type=range]")) return key !== "/";
   if (target.matches("input, textarea, select")) return true;
   if (key === "Enter") return target.matches("button, summary, a");
   return key in DIRECTIONS && target.closest("aside, header, #outline-box") !== null;

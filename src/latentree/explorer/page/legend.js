@@ -1,6 +1,7 @@
 // What colors and lines mean.
 
 import { byId, element, nameOf } from "./dom.js";
+import { hasDirection } from "./inference.js";
 import { groupColor, traceMarker } from "./scene.js";
 import { on } from "./state.js";
 
@@ -25,10 +26,10 @@ function nodeEntries({ model, strengths }) {
 function evidenceEntries({ model, evidence }) {
   if (evidence.size === 0) return [];
   const entries = [["given", "supposed"]];
-  if (model.isGaussian || model.states.includes(2)) entries.push(["up", "more"], ["down", "less"]);
-  if (!model.isGaussian && model.states.some((count) => count > 2)) {
-    entries.push(["moved", "changed"]);
-  }
+  const nodes = Array.from(model.numeric.keys());
+  const directed = nodes.filter((v) => hasDirection(model, v)).length;
+  if (directed > 0) entries.push(["up", "more"], ["down", "less"]);
+  if (directed < nodes.length) entries.push(["moved", "changed"]);
   return entries;
 }
 

@@ -16,8 +16,10 @@ export function readModel(payload) {
     title: payload.title,
     family: payload.family,
     isGaussian: payload.family === "gaussian",
+    numeric: new Uint8Array(parent.length), // 1 for nodes that hold numbers instead of states
     size: parent.length,
     observed: payload.observed,
+    kinds: payload.kinds ?? null,
     names: payload.names.slice(),
     parent,
     length: unpack(payload.length, Float64Array),
@@ -27,7 +29,8 @@ export function readModel(payload) {
   if (model.isGaussian) {
     readGaussian(model, payload);
   } else {
-    readDiscrete(model, payload);
+    readStates(model, payload);
+    readEmissions(model, payload);
   }
   readGroups(model, payload);
   readStrengths(model, payload);
@@ -37,6 +40,7 @@ export function readModel(payload) {
 
 function readGaussian(model, payload) {
   const hidden = model.size - model.observed;
+  model.numeric.fill(1);
   model.rho = unpack(payload.correlations, Float64Array);
   model.mean = withTail(unpack(payload.means, Float64Array), hidden, 0);
   model.scale = withTail(unpack(payload.scales, Float64Array), hidden, 1);
@@ -48,7 +52,7 @@ function withTail(values, count, filler) {
   return out;
 }
 
-function readDiscrete(model, payload) {
+function readStates(model, payload) {
   const { size, parent } = model;
   model.states = unpack(payload.states, Int32Array);
   model.theta = unpack(payload.theta, Float64Array);
@@ -66,6 +70,54 @@ function readDiscrete(model, payload) {
     v < model.observed
       ? shown[which[v]]
       : Array.from({ length: model.states[v] }, (_, k) => `${k}`);
+}
+
+/**
+ * Leaves that emit numbers: `model.emissions[v]` has a mean and a spread (the standard deviation of
+ * a real, the size of a count) for every state of v's neighbor, and the resolution of its values.
+ */
+function readEmissions(model, payload) {
+  model.emissions = [];
+  if (!payload.emissions) return;
+  const [mean, spread, resolution] = ["mean", "spread", "resolution"].map((key) =>
+    unpack(payload.emissions[key], Float64Array),
+  );
+  const cells = unpack(payload.emissions.cells, Float32Array);
+  const width = mean.length === 0 ? 0 : cells.length / mean.length;
+  let at = 0;
+  let place = 0;
+  payload.kinds.forEach((kind, v) => {
+    if (kind !== "real" && kind !== "count") return;
+    const end = at + (model.parent[v] < 0 ? 1 : model.states[model.parent[v]]);
+    model.numeric[v] = 1;
+    model.emissions[v] = {
+      isCount: kind === "count",
+      mean: mean.subarray(at, end),
+      spread: spread.subarray(at, end),
+      resolution: resolution[place++],
+      cells: cells.subarray(at * width, end * width), // P(interval | state), row by row
+      width,
+    };
+    at = end;
+  });
+}
+
+/** Whether the values of a node are counts 0, 1, 2, …. */
+export function isCount(model, v) {
+  return model.emissions?.[v]?.isCount ?? false;
+}
+
+/** Whether a node that holds numbers can have a value. */
+export function isPossible(model, v, value) {
+  return Number.isFinite(value) && (!isCount(model, v) || (Number.isInteger(value) && value >= 0));
+}
+
+/** The value nearest to a number that the data could hold: a count, or as precise as recorded. */
+export function nearestValue(model, v, value) {
+  const emission = model.emissions?.[v];
+  if (!emission) return value;
+  const rounded = Math.round(value / emission.resolution) * emission.resolution;
+  return emission.isCount ? Math.max(rounded, 0) : rounded;
 }
 
 /** A label comes as JSON, so that 1 and 1.0 and "1" stay apart; strings are shown bare. */
@@ -103,6 +155,12 @@ function readData(model, payload) {
   model.data = {};
   for (const [key, value] of Object.entries(payload.data)) {
     model.data[key] = typeof value === "string" ? unpack(value, Float64Array) : value;
+  }
+  // Counts of the columns end to end: of bins for numbers, of states for others.
+  const width = (v) => (model.numeric[v] ? model.data.bins : model.states[v]);
+  model.data.countStart = new Int32Array(model.observed + 1);
+  for (let v = 0; v < model.observed; v++) {
+    model.data.countStart[v + 1] = model.data.countStart[v] + width(v);
   }
 }
 

@@ -3,16 +3,24 @@
 import { bellChart, shareBar } from "./charts.js";
 import { byId, element, nameOf } from "./dom.js";
 import { edgeTable, influence } from "./influence.js";
-import { groupText, isHidden, neighbors } from "./model.js";
+import { emissionVariance } from "./emissions.js";
+import {
+  groupText,
+  isCount,
+  isHidden,
+  isPossible,
+  nearestValue,
+  neighbors,
+} from "./model.js";
 import { formatBits, formatNumber, formatPercent, formatSigned, parseNumber } from "./numbers.js";
 import { modelEdge } from "./scene.js";
 import { on, rename, select, setEvidence, toggleFold } from "./state.js";
 
 const LISTED = 12;
 const TURNED =
-  "The picture draws this variable turned round, high for low: which end of a hidden variable " +
-  "counts as high is a matter of convention, and so fewer edges are negative. All numbers are " +
-  "those of the model.";
+  "The picture takes state 0 of this variable as the high one: which of two hidden states counts " +
+  "as high is a matter of convention, and so fewer edges are negative.";
+const KINDS = { real: "real number", count: "count", ordered: "ordered", category: "category" };
 
 export function createPanel(state, view) {
   const body = byId("details");
@@ -147,7 +155,7 @@ function nodeParts(state, view, v) {
     element(
       "p",
       { class: "kind" },
-      hidden ? "Hidden variable" : `Variable${groupText(model, v, " · ")}`,
+      hidden ? "Hidden variable" : `Variable${kindText(model, v)}${groupText(model, v, " · ")}`,
     ),
     hidden ? nameField(state, v) : element("h2", {}, nameOf(model.names[v])),
     state.strengths.turned[v] < 0 ? element("p", { class: "quiet" }, TURNED) : null,
@@ -156,6 +164,10 @@ function nodeParts(state, view, v) {
     ...relatives(state, view, v),
     section("Neighbors", neighborList(state, view, v)),
   ];
+}
+
+function kindText({ kinds }, v) {
+  return kinds ? ` · ${KINDS[kinds[v]]}` : "";
 }
 
 function nameField(state, v) {
@@ -207,13 +219,9 @@ function buttons(state, view, v) {
 }
 
 function distribution(state, v) {
-  return state.model.isGaussian
-    ? gaussianParts(state, v)
+  return state.model.numeric[v]
+    ? [bellChart(state, v), summaryOf(state, v), numberControl(state, v), dataNote(state, v)]
     : [stateRows(state, v), dataNote(state, v)];
-}
-
-function gaussianParts(state, v) {
-  return [bellChart(state, v), summaryOf(state, v), sigmaControl(state, v), dataNote(state, v)];
 }
 
 function summaryOf(state, v) {
@@ -233,24 +241,31 @@ function summaryOf(state, v) {
   return element("p", { class: "summary figures" }, text);
 }
 
-/** A slider in standard deviations and a field in the units of the data. */
-function sigmaControl(state, v) {
-  const { prior, evidence } = state;
+/** A slider in standard deviations, of counts in counts, and a field in the units of the data. */
+function numberControl(state, v) {
+  const { model, prior, evidence } = state;
   const mean = prior.mean[v];
   const deviation = Math.sqrt(prior.variance[v]);
   const given = evidence.get(v);
   const set = (value) => setEvidence(state, v, value);
+  const beyond = (sigma) => nearestValue(model, v, mean + sigma * deviation);
+  const scale = isCount(model, v)
+    ? { min: 0, max: Math.ceil(mean + 4 * deviation), step: 1, label: "Value" }
+    : { min: -4, max: 4, step: 0.05, label: "Value in standard deviations" };
+  const toValue = (at) => (isCount(model, v) ? at : beyond(at));
+  const fromValue = (value) => (isCount(model, v) ? value : (value - mean) / deviation);
   const slider = element("input", {
     type: "range",
-    min: -4,
-    max: 4,
-    step: 0.05,
-    value: given === undefined ? 0 : (given - mean) / deviation,
-    "aria-label": "Value in standard deviations",
+    min: scale.min,
+    max: scale.max,
+    step: scale.step,
+    value: fromValue(given === undefined ? mean : given),
+    "aria-label": scale.label,
     "data-key": "slider",
     input: () => {
-      field.value = formatNumber(mean + Number(slider.value) * deviation, 5);
-      set(mean + Number(slider.value) * deviation);
+      const value = toValue(Number(slider.value));
+      field.value = formatNumber(value, 5);
+      set(value);
     },
   });
   const field = element("input", {
@@ -266,14 +281,14 @@ function sigmaControl(state, v) {
     change: () => {
       const value = parseNumber(field.value);
       if (field.value.trim() === "") set(undefined);
-      else if (Number.isNaN(value)) field.setAttribute("aria-invalid", "true");
+      else if (!isPossible(model, v, value)) field.setAttribute("aria-invalid", "true");
       else set(value);
     },
   });
   const quick = [-2, -1, 1, 2].map((sigma) =>
     element(
       "button",
-      { type: "button", "data-key": `sigma${sigma}`, click: () => set(mean + sigma * deviation) },
+      { type: "button", "data-key": `sigma${sigma}`, click: () => set(beyond(sigma)) },
       `${formatSigned(sigma, 0)} σ`,
     ),
   );
@@ -335,12 +350,11 @@ function dataNote(state, v) {
   const missing = data.missing[v];
   const gaps = missing > 0 ? `, ${missing.toLocaleString("en")} missing` : "";
   const rows = `${data.rows.toLocaleString("en")} rows${gaps}`;
-  if (model.isGaussian) {
+  if (model.numeric[v]) {
     const spread = `mean ${formatNumber(data.mean[v])}, deviation ${formatNumber(data.deviation[v])}`;
     return element("p", { class: "quiet" }, `Data: ${rows}; ${spread}.`);
   }
-  const from = model.stateStart[v];
-  const counts = data.counts.subarray(from, model.stateStart[v + 1]);
+  const counts = data.counts.subarray(data.countStart[v], data.countStart[v + 1]);
   const total = counts.reduce((a, b) => a + b, 0) || 1;
   const parts = model
     .labels(v)
@@ -369,13 +383,14 @@ function relatives(state, view, v) {
       shareBar(found.bits[u] / most, null, found.strength[u] < 0 ? "negative" : ""),
       element(
         "span",
-        { class: "figures", title: strengthTitle(model) },
+        { class: "figures", title: strengthName(model, v, u) },
         formatSigned(found.strength[u]),
       ),
       element("span", { class: "figures quiet" }, formatBits(found.bits[u])),
     );
   const title = isHidden(model, v) ? "Tied to" : "Nearest relatives";
-  const what = model.isGaussian ? "correlation" : "association (Cramér’s V)";
+  const kinds = new Set(nodes.map((u) => strengthName(model, v, u)));
+  const what = kinds.size === 1 ? [...kinds][0] : "strength";
   return [
     section(
       title,
@@ -385,8 +400,10 @@ function relatives(state, view, v) {
   ];
 }
 
-function strengthTitle(model) {
-  return model.isGaussian ? "correlation" : "Cramér’s V";
+/** What the strength of two nodes is: by whether they hold numbers or states. */
+function strengthName({ numeric }, a, b) {
+  const numbers = numeric[a] + numeric[b];
+  return ["association (Cramér’s V)", "correlation ratio", "correlation"][numbers];
 }
 
 function neighborList(state, view, v) {
@@ -420,7 +437,7 @@ function edgeParts(state, view, v) {
   const strength = strengths.signed[modelEdge(state, v)];
   const facts = model.isGaussian
     ? correlationFacts(model, above, v, strength)
-    : tables(state, above, v);
+    : stateFacts(state, above, v);
   const drawn = strengths.drawn[modelEdge(state, v)];
   const turned =
     Math.sign(drawn) !== Math.sign(strength) && strength !== 0
@@ -465,21 +482,41 @@ function correlationFacts(model, a, b, rho) {
   ];
 }
 
-function tables(state, a, b) {
+function stateFacts(state, a, b) {
   const { model } = state;
   const found = influence(model, a);
+  const name = strengthName(model, a, b);
+  const tables = model.numeric[a] + model.numeric[b]
+    ? [momentTable(model, ...(model.numeric[b] ? [a, b] : [b, a]))]
+    : [conditionalTable(model, a, b), conditionalTable(model, b, a)];
   return [
     element(
       "dl",
       { class: "facts" },
-      element("dt", {}, "Association (Cramér’s V)"),
+      element("dt", {}, name[0].toUpperCase() + name.slice(1)),
       element("dd", { class: "figures" }, formatSigned(found.strength[b], 4)),
       element("dt", {}, "Information"),
       element("dd", { class: "figures" }, formatBits(found.bits[b])),
     ),
-    conditionalTable(model, a, b),
-    conditionalTable(model, b, a),
+    ...tables,
   ];
+}
+
+/** Mean and standard deviation of a number for every state of its neighbor. */
+function momentTable(model, from, to) {
+  const emission = model.emissions[to];
+  const cells = (values) =>
+    values.map((value) => element("td", { class: "figures" }, formatNumber(value)));
+  const rows = model.labels(from).map((label, k) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, nameOf(label)),
+      cells([emission.mean[k], Math.sqrt(emissionVariance(emission, k))]),
+    ),
+  );
+  const head = ["mean", "deviation"].map((text) => element("th", { scope: "col" }, text));
+  return tableFigure(model, from, to, element("tr", {}, element("td", {}), head), rows);
 }
 
 /** The table of P(to | from), one row a state of `from`. */
@@ -505,6 +542,10 @@ function conditionalTable(model, from, to) {
       }),
     ),
   );
+  return tableFigure(model, from, to, head, rows);
+}
+
+function tableFigure(model, from, to, head, rows) {
   return element(
     "figure",
     {},

@@ -2,6 +2,7 @@
 // plane is seen: the point in its middle, and the pixels of one unit.
 
 import { shownName } from "./dom.js";
+import { directionOf, greatness } from "./inference.js";
 import { edgeMeets } from "./layout.js";
 import { isHidden } from "./model.js";
 import { clamp } from "./numbers.js";
@@ -150,9 +151,7 @@ function haloReach(scale) {
 /** Discs behind the nodes that evidence has moved: the farther, the larger. */
 function drawHalos(ctx, state, frame, colors) {
   if (state.evidence.size === 0) return;
-  const { layout, change, model, strengths } = state;
-  const signed = (v) => (model.isGaussian || model.states[v] === 2 ? 1 : 0);
-  const full = model.isGaussian ? 2 : 0.6;
+  const { layout, change, model } = state;
   for (const [sign, color] of [
     [1, colors.up],
     [-1, colors.down],
@@ -161,9 +160,8 @@ function drawHalos(ctx, state, frame, colors) {
     ctx.fillStyle = color;
     ctx.beginPath();
     for (const v of frame.nodes) {
-      const power = Math.min(Math.abs(change[v]) / full, 1);
-      const direction = signed(v) * Math.sign(change[v] * strengths.turned[v]);
-      if (power < 0.015 || direction !== sign || state.evidence.has(v)) continue;
+      const power = Math.min(greatness(model, change, v), 1);
+      if (power < 0.015 || directionOf(model, change, v) !== sign || state.evidence.has(v)) continue;
       const x = layout.x[v] * frame.scale + frame.dx;
       const y = layout.y[v] * frame.scale + frame.dy;
       const radius = frame.dot * 0.8 + Math.sqrt(power) * haloReach(frame.scale);

@@ -1,7 +1,7 @@
 // The search field: completes names, flies to them, and reads "name = value" as evidence.
 
 import { byId, element, nameOf } from "./dom.js";
-import { isHidden } from "./model.js";
+import { isHidden, isPossible, nearestValue } from "./model.js";
 import { parseNumber } from "./numbers.js";
 import { select, setEvidence } from "./state.js";
 
@@ -93,7 +93,7 @@ export function complete(state, query) {
   const wanted = query.slice(equals + 1).trim();
   const node = matches(state.model.names, name)[0];
   if (node === undefined) return [];
-  return state.model.isGaussian
+  return state.model.numeric[node]
     ? numberOptions(state, node, wanted)
     : stateOptions(state, node, wanted);
 }
@@ -124,12 +124,13 @@ function stateOptions(state, node, wanted) {
 
 /** "+2 σ" (or "2 sd", "2s") counts in standard deviations, a bare number in units of the data. */
 function numberOptions(state, node, wanted) {
-  const { prior } = state;
+  const { model, prior } = state;
   const sigma = /\s*(σ|sd|s|sigma)$/i;
   const number = parseNumber(wanted.replace(sigma, ""));
   if (Number.isNaN(number)) return [];
   const value = sigma.test(wanted)
-    ? prior.mean[node] + number * Math.sqrt(prior.variance[node])
+    ? nearestValue(model, node, prior.mean[node] + number * Math.sqrt(prior.variance[node]))
     : number;
+  if (!isPossible(model, node, value)) return [];
   return [{ node, value, text: wanted }];
 }
