@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import data_folder, show
 
 import latentree as lt
+from common import data_folder, show
 from latentree.data import Schema, Table
 
 CLASSES = (2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20)
@@ -229,7 +229,7 @@ def groups() -> None:
     lines = []
     for name, key, count in (("bfi", 1, 5), ("ability", None, 4)):
         frame = frames()[name]
-        items = [c for c in frame.columns if name != "bfi" or c[0] in "ACENO" and c[1:].isdigit()]
+        items = [c for c in frame.columns if name != "bfi" or (c[0] in "ACENO" and c[1:].isdigit())]
         for method in ("clrg", "clnj", "rg", "nj"):
             fitted = lt.LatentTree(method, random_state=0).fit(frame[items])
             cut = fitted.tree_.cut(count)
