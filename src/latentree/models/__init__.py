@@ -8,6 +8,7 @@ from latentree.models._encode import Model, encode
 from latentree.models._file import load, load_report, save
 from latentree.models._gaussian import GaussianTreeModel, Normal, NormalPair, in_order
 from latentree.models._protocol import TreeModel
+from latentree.models._saving import with_schema
 from latentree.models._strength import Scored, edge_strengths, loadings, orientation, tree_of
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "orientation",
     "save",
     "tree_of",
+    "with_schema",
 ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from latentree import _plain as plain
+from latentree.data import SetAside
 from latentree.errors import FileError
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel
@@ -52,6 +54,10 @@ def encode(model: Model, report: Mapping[str, Any] | None = None) -> bytes:
         fields |= _gaussian_fields(model)
     else:
         fields |= _discrete_fields(model)
+    if model.schema.family == "mixed":
+        fields["kinds"] = _line(list(model.schema.kinds))
+    if model.schema.aside:
+        fields["aside"] = _list(map(_line, _aside(model.schema.aside)), indent="  ")
     if report is not None:
         fields["report"] = _report(report)
     return (_object(fields) + "\n").encode()
@@ -76,6 +82,18 @@ def _discrete_fields(model: DiscreteTreeModel) -> dict[str, str]:
         "parameters": _object({"tables": tables}, indent="  "),
         "labels": _list(map(_line, labels), indent="  "),
     }
+
+
+def _aside(columns: Iterable[SetAside]) -> Iterator[dict[str, Any]]:
+    """Columns that were set aside; the value of a constant that no file can hold is left out."""
+    for column in columns:
+        plain.check_text(column.name, "aside")
+        fields: dict[str, Any] = {"name": column.name, "place": column.place, "why": column.why}
+        value = plain.plain_scalar(column.value)
+        with contextlib.suppress(FileError):
+            plain.check_scalars([value], "value")
+            fields |= {} if value is None else {"value": value}
+        yield fields
 
 
 def check_labels(states: list[Any], part: str) -> None:
