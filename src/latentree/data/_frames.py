@@ -130,14 +130,13 @@ def frame_of(like: FrameType | None, schema: Schema, values: NDArray[Any]) -> An
     columns = whole_columns(schema, values)
     if like is None:
         return _stacked(columns)
-    native = {"" if name is None else str(name): name for name in like.names}
+    native = tuple("" if name is None else str(name) for name in like.names)
     place = dict(zip(schema.whole_names, columns, strict=True))
-    chosen = {native[name]: place[name].tolist() for name in native}
-    if like.backend == "pandas":
-        import pandas as pd
-
-        return pd.DataFrame(chosen)
-    return nw.from_dict(chosen, backend=like.backend).to_native()  # type: ignore[arg-type]
+    chosen = {name: place[name].tolist() for name in native}
+    frame = nw.from_dict(chosen, backend=like.backend).to_native()  # type: ignore[arg-type]
+    if tuple(native) != like.names:  # pandas alone has names that are no strings
+        frame.columns = list(like.names)
+    return frame
 
 
 def _stacked(columns: list[NDArray[Any]]) -> NDArray[Any]:
