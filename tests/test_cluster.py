@@ -76,8 +76,9 @@ def parameters(model) -> np.ndarray:
     return np.concatenate([model.correlations, model.means, model.scales])
 
 
-def learn(X, **options):
-    return lt.LatentTree("clrg", random_state=0, n_starts=1, max_steps=12).fit(X, **options)
+def learn(X, family="auto", **options):
+    learner = lt.LatentTree("clrg", family, random_state=0, n_starts=1, max_steps=12)
+    return learner.fit(X, **options)
 
 
 def same(ours, theirs) -> None:
@@ -96,8 +97,9 @@ def write(X, path) -> None:
 @pytest.mark.parametrize("data", [real, coded])
 def test_files_on_workers_give_the_local_model(data, client, tmp_path):
     write(data(), tmp_path / "data.parquet")
-    local = learn(tmp_path / "data.parquet")
-    same(learn(tmp_path / "data.parquet", client=client), local)
+    family = "discrete" if data is coded else "gaussian"
+    local = learn(tmp_path / "data.parquet", family)
+    same(learn(tmp_path / "data.parquet", family, client=client), local)
     if data is coded:
         return
     client.cluster.scale(4)
@@ -110,12 +112,12 @@ def test_files_on_workers_give_the_local_model(data, client, tmp_path):
 def test_dask_collections_give_the_model_of_the_file_in_any_partition(client, tmp_path):
     X = coded()
     write(X, tmp_path / "data.parquet")
-    local = learn(tmp_path / "data.parquet")
+    local = learn(tmp_path / "data.parquet", "discrete")
     frame = pd.DataFrame(X, columns=NAMES)
     for n in (1, 5):
-        same(learn(dd.from_pandas(frame, npartitions=n), client=client), local)
-    same(learn(dd.from_pandas(frame, npartitions=3)), local)  # without a cluster
-    arrays = learn(da.from_array(X, chunks=(500, 5)), client=client)
+        same(learn(dd.from_pandas(frame, npartitions=n), "discrete", client=client), local)
+    same(learn(dd.from_pandas(frame, npartitions=3), "discrete"), local)  # without a cluster
+    arrays = learn(da.from_array(X, chunks=(500, 5)), "discrete", client=client)
     np.testing.assert_allclose(parameters(arrays.model_), parameters(local.model_), atol=1e-10)
 
 

@@ -18,21 +18,13 @@ import latentree as lt
 from latentree import simulate
 from latentree.errors import DataError, ModelError
 
-CODES = "integers are codes, and these columns differ in their number of states"
-SPARSE = "sparse input is 0/1 data, and the check draws real numbers"
-EXPECTED_FAILURES = {
-    "check_estimators_dtypes": CODES,
-    "check_sample_weights_shape": CODES,
-    "check_estimator_sparse_tag": SPARSE,
-    "check_estimator_sparse_array": SPARSE,
-    "check_estimator_sparse_matrix": SPARSE,
-}
-
 
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
-    [lt.LatentTree(random_state=0), lt.LatentTree(method="nj", refit=False)],
-    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
+    [
+        lt.LatentTree(family="gaussian", random_state=0),
+        lt.LatentTree(method="nj", family="gaussian", refit=False),
+    ],
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, DensityMixin, TransformerMixin
@@ -16,7 +15,20 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from latentree.data import Parts, Table, as_parts, as_table, cut_table, is_parted
+from latentree.data import (
+    FrameType,
+    Parts,
+    Schema,
+    Table,
+    as_parts,
+    as_table,
+    column_names,
+    cut_table,
+    filled_like,
+    frame_of,
+    frame_type,
+    is_parted,
+)
 from latentree.distances import Sample, Statistics, as_sample
 from latentree.errors import DataError
 from latentree.inference import (
@@ -44,7 +56,7 @@ except ImportError:
         return method
 
 
-_LEARNED = ("model_", "report_", "tree_", "n_hidden_")
+_LEARNED = ("model_", "report_", "tree_", "n_hidden_", "columns_")
 
 
 def _is_discrete(estimator: Any) -> bool:
@@ -61,8 +73,11 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     ----------
     method : str
         How the tree is learned: {methods}. See ``docs/which-method.md``.
-    family : {"auto", "gaussian", "discrete", "symmetric"}
-        What the columns are. "auto" goes by their types.
+    family : {"auto", "gaussian", "discrete", "symmetric", "mixed"}
+        How the columns are modeled. "auto" goes by their kinds; see :func:`latentree.as_table`.
+    kinds : mapping from names to kinds, optional
+        What columns hold, where the rule takes them otherwise: ``real``, ``count``, ``ordered``,
+        ``category``, or ``ignore``.
     {options}
     random_state : int, RandomState or Generator, optional
         For random starts.
@@ -83,6 +98,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         Number of columns.
     feature_names_in_ : array of str
         Names of the columns, only if they have names.
+    columns_ : tuple of ColumnKind
+        Name, kind and reason of every column, of those set aside too.
     statistics_ : Statistics
         Sums over the rows so far, only after :meth:`partial_fit`.
 
@@ -103,6 +120,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         method: str = "clrg",
         family: str = "auto",
         *,
+        kinds: Mapping[Any, str] | None = None,
         refit: bool = True,
         n_states: int | None = None,
         n_hidden: int | None = None,
@@ -121,6 +139,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     ) -> None:
         self.method = method
         self.family = family
+        self.kinds = kinds
         self.refit = refit
         self.n_states = n_states
         self.n_hidden = n_hidden
@@ -179,11 +198,12 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         options = self._options()
         self.__dict__.pop("statistics_", None)
         if client is not None or is_parted(X):
-            parts = as_parts(X, self.family, weights=sample_weight, client=client)
+            parts = as_parts(X, self.family, weights=sample_weight, client=client, kinds=self.kinds)
             self._note_columns(parts)
         else:
-            X = self._checked(X, reset=True)
-            parts = cut_table(as_table(X, self.family, weights=_weights(sample_weight, X)))
+            self._check(X, reset=True)
+            weights = _weights(sample_weight, X)
+            parts = cut_table(as_table(X, self.family, weights=weights, kinds=self.kinds))
             if parts.n_rows < 2:
                 raise DataError("there is 1 sample (n_samples=1), but learning needs at least 2")
         return self._learn(as_sample(parts), options)
@@ -213,13 +233,13 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         """
         self._options()
         known: Statistics | None = getattr(self, "statistics_", None)
-        X = self._checked(X, reset=known is None)
-        table = as_table(
-            X,
-            self.family if known is None else "auto",
-            weights=_weights(sample_weight, X),
-            schema=None if known is None else known.schema,
-        )
+        weights = _weights(sample_weight, X)
+        if known is None:
+            self._check(X, reset=True)
+            table = as_table(X, self.family, weights=weights, kinds=self.kinds)
+        else:
+            self._check(X, reset=False, schema=known.schema)
+            table = as_table(X, weights=weights, schema=known.schema)
         for name in _LEARNED:
             self.__dict__.pop(name, None)
         added = Statistics.of(table, like=known)
@@ -252,6 +272,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         self.model_, self.report_ = fitted
         self.tree_: Tree = self.model_.tree
         self.n_hidden_ = self.tree_.n_hidden
+        self.columns_ = sample.schema.columns
         return self
 
     def _options(self) -> dict[str, Any]:
@@ -260,10 +281,12 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
 
     def _note_columns(self, parts: Parts) -> None:
         """Remember the columns as scikit-learn does."""
-        self.n_features_in_ = parts.n_columns
+        names = parts.schema.whole_names
+        self.n_features_in_ = len(names)
+        self._learned_from: FrameType | None = None
         self.__dict__.pop("feature_names_in_", None)
-        if parts.names != tuple(f"x{j}" for j in range(parts.n_columns)):
-            self.feature_names_in_ = np.array(parts.names, object)
+        if names != tuple(f"x{j}" for j in range(len(names))):
+            self.feature_names_in_ = np.array(names, object)
 
     def _reporter(self) -> Callable[[int, float], None] | None:
         """Return what EM calls at each step: scikit-learn's callbacks, or a line if verbose."""
@@ -292,21 +315,32 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
 
     # Using it -------------------------------------------------------------------------------
 
-    def _checked(self, X: Any, reset: bool) -> Any:
+    def _check(self, X: Any, reset: bool, schema: Schema | None = None) -> None:
         """Let scikit-learn check shapes and names; columns are looked at by the table itself."""
-        if isinstance(X, np.ndarray | list):
-            return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        return X
+        if reset:
+            self._learned_from = frame_type(X)
+        elif schema is not None and _fits(X, schema):
+            return
+        if isinstance(X, np.ndarray | list) and not isinstance(X, np.ma.MaskedArray):
+            # What it returns is not used: words and NaN would have become words alone.
+            validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
+        else:
+            validate_data(self, X, reset=reset, skip_check_array=True)
 
-    def _parts(self, X: Any, sample_weight: ArrayLike | None = None) -> Parts:
+    def _parts(
+        self,
+        X: Any,
+        sample_weight: ArrayLike | None = None,
+        unseen: Literal["error", "missing"] = "error",
+    ) -> Parts:
         """Return data of the model's columns in parts: as it comes, or the table that it is."""
         check_is_fitted(self)
+        schema = self.model_.schema
         if is_parted(X):
-            return as_parts(X, schema=self.model_.schema, weights=sample_weight)
-        X = self._checked(X, reset=False)
+            return as_parts(X, schema=schema, weights=sample_weight, unseen=unseen)
+        self._check(X, reset=False, schema=schema)
         weights = _weights(sample_weight, X)
-        return cut_table(as_table(X, schema=self.model_.schema, weights=weights))
+        return cut_table(as_table(X, schema=schema, weights=weights, unseen=unseen))
 
     def _blocks(self, X: Any, function: Callable[..., Any]) -> NDArray[Any]:
         """Put together what a function says of every part of the rows."""
@@ -427,7 +461,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         total, _ = self._total(X)
         return float(2.0 * self.model_.n_parameters - 2.0 * total)
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> NDArray[Any]:
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
         """Draw new rows from the model.
 
         Parameters
@@ -439,10 +473,13 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
 
         Returns
         -------
-        array of shape (n_samples, n_features_in_)
-            Values of real columns, labels of discrete ones.
+        table
+            Of the kind that was learned from: a frame with the same columns, or an array. Values
+            of numbers, labels of categories, the value of constant columns; cells of other columns
+            that were set aside are missing.
         """
-        return np.asarray(self._model().sample(n_samples, _generator(random_state)))
+        drawn = np.asarray(self._model().sample(n_samples, _generator(random_state)))
+        return frame_of(self._learned_from, self.model_.schema, drawn)
 
     def impute(self, X: Any) -> Any:
         """Fill in missing cells.
@@ -457,10 +494,11 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         Returns
         -------
         table
-            Of the same kind as ``X``: a frame, or an array.
+            Of the same kind as ``X``, with its index, columns and types: a frame, or an array.
+            Constant columns are filled in too.
         """
         filled = self._blocks(X, impute_part)
-        return filled if is_parted(X) else _like(X, filled, self.model_.schema.names)
+        return filled if is_parted(X) else filled_like(X, filled, self.model_.schema)
 
     @available_if(_is_discrete)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, variable: Node) -> FloatArray:
@@ -532,11 +570,10 @@ def _generator(random_state: Any) -> Any:
     return random_state
 
 
-def _like(X: Any, values: NDArray[Any], names: tuple[str, ...]) -> Any:
-    """Return values as the kind of table that X is: a frame, or an array."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        return values
-    columns = {name: values[:, place] for place, name in enumerate(names)}
-    ordered = {name: columns[name].tolist() for name in frame.columns}
-    return nw.from_dict(ordered, backend=nw.get_native_namespace(frame)).to_native()
+def _fits(X: Any, schema: Schema) -> bool:
+    """Whether data has the columns of a schema, with or without those that were set aside."""
+    names = column_names(X)
+    if names is None:
+        width = X.shape[1] if getattr(X, "ndim", 0) == 2 else -1
+        return bool(schema.aside) and width == schema.n_columns
+    return bool(schema.aside) and set(schema.names) <= set(names) <= set(schema.whole_names)

@@ -337,6 +337,7 @@ def learn_model(
     """
     from latentree.distances import as_sample
     from latentree.em import Budget, Fitted
+    from latentree.models import with_schema
 
     clock = time.perf_counter()
     entry, chosen = method_named(method), chosen_options(method, options)
@@ -354,6 +355,7 @@ def learn_model(
         chosen.pop("time_limit", None)
     learn = _from_distances if entry.from_distances else _by_scores
     model, report = learn(entry, sample, **chosen, **common)
+    model = with_schema(model, sample.schema)
     return Fitted(model, report.timed(time.perf_counter() - clock))
 
 

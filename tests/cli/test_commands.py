@@ -54,11 +54,13 @@ def test_learn_for_machines(run, made, tmp_path):
     assert code == 0
     assert err == ""
     found = json.loads(out)
+    kinds = [{"name": name, "kind": "category", "why": "2 labels"} for name in "fbcde"]
     assert found["data"] == {
         "source": str(made / "words.csv"),
         "rows": 400,
         "columns": 5,
         "family": "discrete",
+        "kinds": kinds,
         "missing": 0,
     }
     assert found["method"] == "chow_liu"
@@ -247,7 +249,7 @@ def test_tables_are_described(tmp_path):
     write_table(tmp_path / "t.csv", ["a", "b"], np.array([[1, 1], [2, None], [3, 2]], object))
     assert (
         described(data_of(tmp_path / "t.csv"))
-        == "3 rows × 2 columns, discrete: 2 to 3 states a column, 1 cells missing (0.17 of all)"
+        == "3 rows × 2 columns, mixed: 1 ordered, 1 category, 1 cells missing (0.17 of all)"
     )
 
 

@@ -149,21 +149,22 @@ def mistakes(made: Path, folder: Path):
     yield ["learn", folder / "empty.csv"], "empty.csv: is empty"
     yield ["learn", folder / "ragged.csv"], "line 3: 1 cells"
     yield ["learn", folder / "numbers.csv"], "say --no-header if it is data"
-    yield ["learn", folder / "mixed.csv"], "--family gaussian"
-    yield ["learn", folder / "mixed.csv"], "(--columns, --drop)"
-    yield ["learn", folder / "constant.csv", "--family", "gaussian"], "column 'a' is constant"
+    yield ["learn", folder / "constant.csv", "--columns", "a"], "'a' (always 1)"
+    yield ["learn", folder / "mixed.csv", "--kind", "id=real"], "--kind: column 'id' cannot be real"
+    yield ["learn", folder / "mixed.csv", "--kind", "z=real"], "--kind: there is no column 'z'"
     yield (
         ["learn", folder / "words.csv", "--family", "gaussian"],
-        "column 'id' holds words ('u', …)",
+        "column 'id' holds labels ('u', …)",
     )
     odd = "column 'b' holds numbers, but '12 kg' in row 1 (counted from 0)"
     for several in ([], [folder / "odd.csv"]):
-        yield ["learn", folder / "odd.csv", *several], odd
         yield ["learn", folder / "odd.csv", *several, "--family", "gaussian"], odd
-    yield ["learn", folder / "odd.csv"], "(missing), drop column 'b' (--drop 'b'), or use --family"
+    yield (
+        ["learn", folder / "odd.csv", "--family", "gaussian"],
+        "(missing), drop column 'b' (--drop 'b'), or use --family",
+    )
     yield ["learn", folder / "code.csv", "--family", "gaussian"], "numbers, but '?' in row 3"
     yield ["learn", folder / "code.csv"], "('b' holds numbers, but also '?': leave such cells empty"
-    yield ["learn", folder / "ids.csv"], "an identifier: drop column 'id' (--drop 'id')"
     yield (
         ["learn", folder / "latin.csv"],
         "latin.csv: byte 2 of the file is not text in UTF-8: save",

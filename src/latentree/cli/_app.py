@@ -10,7 +10,7 @@ from latentree import __version__
 from latentree import methods as registry
 from latentree.cli._options import option
 
-FAMILIES = ("auto", "gaussian", "discrete", "symmetric")
+FAMILIES = ("auto", "gaussian", "discrete", "symmetric", "mixed")
 METHODS = ", ".join(registry.METHODS)
 
 app = typer.Typer(
@@ -30,13 +30,19 @@ def _family(name: str) -> str:
     return name
 
 
+def _unseen(what: str) -> str:
+    if what not in ("error", "missing"):
+        raise typer.BadParameter(f"--unseen {what}: use error or missing")
+    return what
+
+
 Family = Annotated[
     str,
     typer.Option(
         "--family",
         metavar="NAME",
         callback=_family,
-        help=f"One of {', '.join(FAMILIES)}; auto goes by the types of the columns.",
+        help=f"One of {', '.join(FAMILIES)}; auto goes by the kinds of the columns.",
     ),
 ]
 Data = Annotated[
@@ -71,6 +77,23 @@ Columns = Annotated[
 ]
 Drop = Annotated[
     str | None, typer.Option("--drop", metavar="A,B,…", help="Leave these columns out.")
+]
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kind",
+        metavar="NAME=KIND",
+        help="Take a column as real, count, ordered, category or ignore; may be repeated.",
+    ),
+]
+Unseen = Annotated[
+    str,
+    typer.Option(
+        "--unseen",
+        metavar="WHAT",
+        callback=_unseen,
+        help="Labels that the model does not know: error, or missing to take them as missing.",
+    ),
 ]
 Header = Annotated[
     bool | None,
@@ -142,6 +165,7 @@ def learn(
     seed: Seed = 0,
     columns: Columns = None,
     drop: Drop = None,
+    kind: Kinds = None,
     header: Header = None,
     start: Annotated[str | None, option("start", "A,B,…")] = None,
     criterion: Annotated[str | None, option("criterion", "NAME", "--score")] = None,
@@ -163,7 +187,7 @@ def learn(
     learning.learn(
         Screen(quiet, json),
         data,
-        Choice(family, _names(columns), _names(drop) or (), header),
+        Choice(family, _names(columns), _names(drop) or (), header, _kinds(kind)),
         method,
         learning.Targets(out, html, plot),
         test_fraction,
@@ -192,6 +216,7 @@ def compare(
     seed: Seed = 0,
     columns: Columns = None,
     drop: Drop = None,
+    kind: Kinds = None,
     header: Header = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -201,7 +226,7 @@ def compare(
     from latentree.cli._data import Choice
     from latentree.cli._screen import Screen
 
-    choice = Choice(family, _names(columns), _names(drop) or (), header)
+    choice = Choice(family, _names(columns), _names(drop) or (), header, _kinds(kind))
     learning.compare(Screen(quiet, json), data, choice, _names(methods) or (), test_fraction, seed)
 
 
@@ -211,6 +236,7 @@ def infer(
     data: AllData,
     out: Out = "-",
     header: Header = None,
+    unseen: Unseen = "error",
     scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
@@ -218,7 +244,7 @@ def infer(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    using.infer(Screen(quiet), model, data, out, header, scheduler)
+    using.infer(Screen(quiet), model, data, out, header, unseen, scheduler)
 
 
 @app.command()
@@ -227,6 +253,7 @@ def impute(
     data: AllData,
     out: Out = "-",
     header: Header = None,
+    unseen: Unseen = "error",
     scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
@@ -234,7 +261,7 @@ def impute(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    using.impute(Screen(quiet), model, data, out, header, scheduler)
+    using.impute(Screen(quiet), model, data, out, header, unseen, scheduler)
 
 
 @app.command()
@@ -243,6 +270,7 @@ def score(
     data: AllData,
     out: Out = "-",
     header: Header = None,
+    unseen: Unseen = "error",
     scheduler: Scheduler = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -251,7 +279,7 @@ def score(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    using.score(Screen(quiet, json), model, data, out, header, scheduler)
+    using.score(Screen(quiet, json), model, data, out, header, unseen, scheduler)
 
 
 @app.command()
@@ -337,6 +365,15 @@ def demo(
     from latentree.cli._screen import Screen
 
     run(Screen(quiet), folder, seed)
+
+
+def _kinds(given: list[str] | None) -> dict[str, str]:
+    """Return kinds by the names of columns; a name may hold the sign = itself."""
+    pairs = [text.rpartition("=") for text in given or ()]
+    for text, (name, sign, _) in zip(given or (), pairs, strict=True):
+        if not (name and sign):
+            raise typer.BadParameter(f"--kind {text}: say NAME=KIND, as in --kind age=real")
+    return {name: kind for name, _, kind in pairs}
 
 
 def _names(text: str | None) -> list[str] | None:

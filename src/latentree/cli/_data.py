@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from latentree.cli._screen import Screen
-from latentree.data import Parts, Schema, Table, cut_table, open_table, path_name
+from latentree.data import KINDS, Parts, Schema, Table, cut_table, open_table, path_name
 from latentree.errors import DataError, FileError, import_extra
 from latentree.models import TreeModel
 
@@ -21,6 +22,7 @@ class Choice(NamedTuple):
     columns: Sequence[str] | None = None
     drop: Sequence[str] = ()
     header: bool | None = None
+    kinds: Mapping[str, str] | None = None
 
 
 @contextlib.contextmanager
@@ -44,17 +46,22 @@ def open_data(
     """Open data to learn from, and say what it holds: a table, or parts if it is large."""
     data = open_table(
         list(paths), choice.family, columns=choice.columns, drop=choice.drop,
-        header=choice.header, client=client,
+        header=choice.header, client=client, kinds=choice.kinds,
     )  # fmt: skip
     screen.tell(f"{path_name(paths)}: {described(data)}")
     return data
 
 
 def open_for(
-    screen: Screen, model: TreeModel, paths: Sequence[str], header: bool | None, client: Any = None
+    screen: Screen,
+    model: TreeModel,
+    paths: Sequence[str],
+    header: bool | None,
+    unseen: Any = "error",
+    client: Any = None,
 ) -> Parts:
     """Open the columns of a model; what else is in the files is left alone."""
-    data = open_table(list(paths), schema=model.schema, header=header, client=client)
+    data = open_table(list(paths), schema=model.schema, header=header, client=client, unseen=unseen)
     screen.tell(f"{path_name(paths)}: {described(data)}")
     return cut_table(data, path_name(paths)) if isinstance(data, Table) else data
 
@@ -76,9 +83,39 @@ def described(table: Table | Parts) -> str:
 def _types(schema: Schema) -> str:
     if schema.family == "gaussian":
         return "real numbers"
+    if schema.family == "mixed":
+        counts: Counter[str] = Counter(schema.kinds)
+        return ", ".join(f"{counts[kind]:,} {kind}" for kind in KINDS if counts[kind])
     low, high = int(schema.cardinalities.min()), int(schema.cardinalities.max())
     states = f"{low}" if low == high else f"{low} to {high}"
     return f"{states} states a column"
+
+
+def show_columns(screen: Screen, schema: Schema) -> None:
+    """Print how the columns were taken, unless all are used and of one kind."""
+    if schema.family == "mixed" or schema.aside:
+        screen.table(["Columns", "Kind", "Names (why)"], column_rows(schema))
+        screen.text()
+
+
+def column_rows(schema: Schema) -> list[list[str]]:
+    """Return a row for all columns of one kind that share a reason."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for column in schema.columns:
+        groups.setdefault((column.kind, column.why), []).append(column.name)
+    order = (*KINDS, "ignore")
+    rows = sorted(groups.items(), key=lambda item: order.index(item[0][0]))
+    return [
+        [f"{len(names):,}", kind, f"{_span(names)}{f' ({why})' if why else ''}"]
+        for (kind, why), names in rows
+    ]
+
+
+def _span(names: Sequence[str]) -> str:
+    """Name columns: all of them if they are few, or else the first ones and the last."""
+    if len(names) <= 4:
+        return ", ".join(names)
+    return f"{', '.join(names[:3])} … {names[-1]}"
 
 
 def facts(paths: Sequence[str], table: Table | Parts) -> dict[str, Any]:
@@ -89,6 +126,7 @@ def facts(paths: Sequence[str], table: Table | Parts) -> dict[str, Any]:
         "rows": table.n_rows,
         "columns": table.n_columns,
         "family": table.schema.family,
+        "kinds": [column._asdict() for column in table.schema.columns],
         "missing": None if isinstance(table, Parts) else int(table.missing_counts.sum()),
     }
 

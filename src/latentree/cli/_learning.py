@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import typer
 
 from latentree.cli import _outputs as outputs
-from latentree.cli._data import Choice, connected, facts, open_data, split
+from latentree.cli._data import Choice, connected, facts, open_data, show_columns, split
 from latentree.cli._hidden import HiddenSummary, hidden_summaries
 from latentree.cli._options import method_options
 from latentree.cli._running import first_interrupt_keeps, raise_if_interrupted
@@ -116,6 +116,7 @@ def learn(
         about = {"data": facts(paths, table), **result.facts()}
         screen.json({**about, "hidden": found, "files": files})
     else:
+        show_columns(screen, table.schema)
         show_results(screen, [result])
         show_changes(screen, result.fitted.report)
         show_hidden(screen, hidden_summaries(result.fitted.model), result.fitted.model.tree)

@@ -19,11 +19,11 @@ DONE, MISTAKE, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
 _IN_OPTIONS = (  # what messages of the library say in Python, as the command line says it
     (re.compile(r"family='(\w+)'"), r"--family \1"),
+    (re.compile(r"unseen='missing'"), "--unseen missing"),
+    (re.compile(r"\bkinds: "), "--kind: "),
     (re.compile(r"header=False"), "--no-header"),
     (re.compile(r"header=True"), "--header"),
-    (re.compile(r"select columns of one kind$"), r"\g<0> (--columns, --drop)"),
     (re.compile(r"drop (such columns|it|them)\b"), r"drop \1 (--drop)"),
-    (re.compile(r"drop '' if"), "say --drop '' if"),
     (re.compile(r"drop column ('[^']*')"), r"\g<0> (--drop \1)"),
 )
 

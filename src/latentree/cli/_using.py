@@ -45,6 +45,7 @@ def infer(
     data: Sequence[str],
     out: str,
     header: bool | None,
+    unseen: str = "error",
     scheduler: str | None = None,
 ) -> None:
     """Write the hidden variables of each row: posterior means, or probabilities of the states."""
@@ -53,7 +54,7 @@ def infer(
     if model.tree.n_hidden == 0:
         raise ModelError(f"{model_path}: the model has no hidden variables, nothing to infer")
     with connected(scheduler) as client:
-        parts = open_for(screen, model, data, header, client)
+        parts = open_for(screen, model, data, header, unseen, client)
         _tell_written(screen, out, write_posteriors(model, parts, out))
 
 
@@ -63,13 +64,14 @@ def impute(
     data: Sequence[str],
     out: str,
     header: bool | None,
+    unseen: str = "error",
     scheduler: str | None = None,
 ) -> None:
     """Write the model's columns with missing cells filled in."""
     _check_out(out)
     model = load(model_path)
     with connected(scheduler) as client:
-        parts = open_for(screen, model, data, header, client)
+        parts = open_for(screen, model, data, header, unseen, client)
         written = write_imputed(model, parts, out)
     _tell_written(screen, out, written)
     screen.tell(f"filled in {int(written.total):,} cells")
@@ -81,13 +83,14 @@ def score(
     data: Sequence[str],
     out: str,
     header: bool | None,
+    unseen: str = "error",
     scheduler: str | None = None,
 ) -> None:
     """Write the log-likelihood of each row, and say what they come to."""
     _check_out(out)
     model = load(model_path)
     with connected(scheduler) as client:
-        parts = open_for(screen, model, data, header, client)
+        parts = open_for(screen, model, data, header, unseen, client)
         if screen.as_json and out == STANDARD:
             total = sum(part for _, part in blocks_of(parts, score_part, model))
         else:

@@ -15,19 +15,30 @@ from latentree.data._checks import (
 from latentree.data._convert import as_table
 from latentree.data._files._paths import STANDARD, path_name
 from latentree.data._files._writers import check_writable, table_writer, write_table
+from latentree.data._frames import (
+    FrameType,
+    column_names,
+    filled_like,
+    frame_of,
+    frame_type,
+    whole_columns,
+)
 from latentree.data._opening import as_parts, is_parted, open_table
 from latentree.data._parts import Parts, cut_table, part_rows
 from latentree.data._pieces import LocalPieces, Pieces, add_up
-from latentree.data._table import FAMILIES, KINDS, Schema, Table, WithSchema
+from latentree.data._table import FAMILIES, KINDS, ColumnKind, Schema, SetAside, Table, WithSchema
 
 __all__ = [
     "FAMILIES",
     "KINDS",
     "STANDARD",
+    "ColumnKind",
+    "FrameType",
     "LocalPieces",
     "Parts",
     "Pieces",
     "Schema",
+    "SetAside",
     "Table",
     "WithSchema",
     "add_up",
@@ -35,8 +46,12 @@ __all__ = [
     "as_table",
     "check_distinct",
     "check_writable",
+    "column_names",
     "cut_table",
     "duplicate_columns",
+    "filled_like",
+    "frame_of",
+    "frame_type",
     "is_number",
     "is_parted",
     "listing",
@@ -46,5 +61,6 @@ __all__ = [
     "refuse_columns",
     "row_chunks",
     "table_writer",
+    "whole_columns",
     "write_table",
 ]

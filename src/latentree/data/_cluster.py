@@ -18,7 +18,6 @@ from latentree.data._coding import smallest_type
 from latentree.data._convert import as_table
 from latentree.data._parts import Parts, part_rows
 from latentree.data._pieces import GROUP, LocalPieces, Pieces, add_up
-from latentree.data._sources import Kind
 from latentree.data._table import Schema, Table
 from latentree.errors import DataError, import_extra
 
@@ -142,10 +141,10 @@ def is_dask(X: Any) -> bool:
 
 def from_dask(
     X: Any,
-    family: str,
     schema: Schema | None,
     client: Any,
-    find_schema: Callable[[Sequence[str], Sequence[Kind], Pieces[Any], str], Schema],
+    find_schema: Callable[[Sequence[str], bool, Pieces[Any]], Schema],
+    unseen: str = "error",
 ) -> Parts:
     """Cut a dask array or dataframe into parts of the fixed number of rows."""
     da, delayed = import_extra("dask.array", "dask"), import_extra("dask", "dask").delayed
@@ -156,13 +155,12 @@ def from_dask(
     sizes = list(raw.each(len))
     filled = [number for number, size in enumerate(sizes) if size]
     if schema is None:
-        names, kinds = _agreed(list(raw.each(_described)))
         raw = _computed([partitions[number] for number in filled], client)
-        schema = find_schema(names, kinds, raw, family)
-    dtype = np.float64 if schema.family == "gaussian" else smallest_type(max(schema.cardinalities))
+        schema = find_schema(*raw.one(0, _names), raw)
+    dtype = smallest_type(max(schema.cardinalities)) if schema.is_coded else np.float64
     coded = [
         da.from_delayed(
-            delayed(_codes)(partitions[number], schema, dtype),
+            delayed(_codes)(partitions[number], schema, dtype, unseen),
             (sizes[number], schema.n_columns),
             dtype,
         )
@@ -193,24 +191,11 @@ def _computed(delayed: Sequence[Any], client: Any) -> Pieces[Any]:
     return LocalPieces(read, len(delayed))
 
 
-def _described(partition: Any) -> tuple[tuple[str, ...], list[Kind]]:
-    """Names and kinds of the columns of a partition."""
+def _names(partition: Any) -> tuple[tuple[str, ...], bool]:
+    """Names of the columns of a partition, and whether they came with it."""
     source = sources.read(partition)
-    return source.names, source.kinds
+    return source.names, source.named
 
 
-def _agreed(described: Sequence[tuple[tuple[str, ...], list[Kind]]]) -> tuple[Any, list[Kind]]:
-    """Names and kinds of all partitions, of which columns without a value say nothing."""
-    names, kinds = described[0][0], list(described[0][1])
-    for _, others in described[1:]:
-        for j, other in enumerate(others):
-            if kinds[j] not in (other, "empty") and other != "empty":
-                raise DataError(
-                    f"column {names[j]!r} is {kinds[j]} in one partition and {other} in another"
-                )
-            kinds[j] = other if kinds[j] == "empty" else kinds[j]
-    return names, kinds
-
-
-def _codes(partition: Any, schema: Schema, dtype: Any) -> Any:
-    return as_table(partition, schema=schema).values.astype(dtype, copy=False)
+def _codes(partition: Any, schema: Schema, dtype: Any, unseen: Any) -> Any:
+    return as_table(partition, schema=schema, unseen=unseen).values.astype(dtype, copy=False)

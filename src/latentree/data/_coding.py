@@ -29,12 +29,11 @@ def smallest_type(n_states: int) -> np.dtype[Any]:
     return np.min_scalar_type(-max(2, n_states))
 
 
-def code(column: Column, whole: bool = True) -> Coded:
+def code(column: Column) -> Coded:
     """Code a column by its own distinct values, in the order declared or else sorted.
 
     Declared categories that do not occur get no code: nothing could be learned about them, and a
-    state without a row makes every determinant of its column zero. ``whole`` demands that floats
-    are whole numbers and gives them integer labels.
+    state without a row makes every determinant of its column zero.
     """
     if column.kind == "empty" or (column.missing is not None and column.missing.all()):
         return Coded(np.full(column.values.size, -1, np.int8), ())
@@ -42,8 +41,7 @@ def code(column: Column, whole: bool = True) -> Coded:
         raise date_error(column.name)
     if column.kind == "label":
         return _code_objects(column)
-    values = _whole_numbers(column) if column.kind == "real" and whole else column.values
-    return _code_numbers(values, column.missing)
+    return _code_numbers(column.values, column.missing)
 
 
 def date_error(name: str) -> DataError:
@@ -51,18 +49,6 @@ def date_error(name: str) -> DataError:
     return DataError(
         f"column {name!r} holds dates or times: convert it to numbers or categories, or drop it"
     )
-
-
-def _whole_numbers(column: Column) -> NDArray[Any]:
-    values = column.values if column.missing is None else np.where(column.missing, 0, column.values)
-    with np.errstate(invalid="ignore"):
-        bad = np.flatnonzero((values != np.rint(values)) | (np.abs(values) >= 2.0**63))
-    if bad.size:
-        raise DataError(
-            f"column {column.name!r} holds {float(values[bad[0]])!r} in row {bad[0]}, which is no "
-            "whole number: bin the values for a discrete table, or use family='gaussian'"
-        )
-    return values.astype(np.int64)
 
 
 def _code_numbers(values: NDArray[Any], missing: NDArray[np.bool_] | None) -> Coded:
@@ -128,16 +114,20 @@ def union(all_labels: Sequence[Labels]) -> Labels:
     return distinct.pop() if len(distinct) == 1 else sort_labels(set().union(*distinct))
 
 
-def recode(coded: Coded, name: str, number: Mapping[Hashable, int]) -> NDArray[Any]:
+def recode(
+    coded: Coded, name: str, number: Mapping[Hashable, int], unseen: str = "error"
+) -> NDArray[Any]:
     """Code by given labels instead of the column's own; labels are matched by equality."""
     unknown = [label for label in coded.labels if label not in number]
-    if unknown:
+    if unknown and unseen == "error":
         raise DataError(
             f"column {name!r} holds {listing(unknown)}, but its known labels are "
-            f"{listing(list(number))}"
+            f"{listing(list(number))}: correct it, or say unseen='missing' to take unknown labels "
+            "as missing"
         )
     # The last entry serves the missing code −1.
-    new = np.array([number[label] for label in coded.labels] + [-1], smallest_type(len(number)))
+    codes = [number.get(label, -1) for label in coded.labels]
+    new = np.array([*codes, -1], smallest_type(len(number)))
     recoded: NDArray[Any] = new[coded.codes]
     return recoded
 

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from latentree.data import _checks as checks
 from latentree.data import _coding as coding
+from latentree.data import _kinds as rule
 from latentree.data import _sources as sources
 from latentree.data._checks import listing
 from latentree.data._coding import Coded, Labels
-from latentree.data._sources import Column, Kind, Source
-from latentree.data._table import FAMILIES, Schema, Table
+from latentree.data._kinds import Decision, Facts
+from latentree.data._sources import Column, Source
+from latentree.data._table import FAMILIES, KINDS, Schema, SetAside, Table
 from latentree.errors import DataError, DataWarning
-from latentree.typing import Family
-
-MANY_STATES = 100
-"""More distinct values than this in an integer column are hardly categories."""
-
-_FEW_WHOLE = 20
-"""Whole-number floats within so small a range look like codes."""
+from latentree.typing import Family, Kind
 
 
 def as_table(
@@ -35,6 +31,8 @@ def as_table(
     names: Sequence[str] | None = None,
     weights: ArrayLike | None = None,
     schema: Schema | None = None,
+    kinds: Mapping[Any, str] | None = None,
+    unseen: Literal["error", "missing"] = "error",
 ) -> Table:
     """Check and code data.
 
@@ -44,44 +42,69 @@ def as_table(
         pandas, polars, pyarrow and other eager frames; numpy arrays of numbers, booleans, strings
         or objects; sparse matrices of 0 and 1, which are never made dense. Missing cells are NaN,
         None, null or masked.
-    family : {"auto", "gaussian", "discrete", "symmetric"}
-        ``auto`` takes real columns as Gaussian and booleans, strings, categories and integers as
-        discrete, and refuses a mixture. ``gaussian`` takes all numbers as real, ``discrete`` takes
-        whole numbers as codes, and ``symmetric`` gives all columns one common set of labels.
+    family : {"auto", "gaussian", "discrete", "symmetric", "mixed"}
+        ``auto`` is Gaussian if all columns are real, discrete if all are categories, and mixed
+        otherwise. ``gaussian`` takes all numbers as real, ``discrete`` takes whole numbers as
+        codes, and ``symmetric`` gives all columns one common set of labels.
     names : sequence of str, optional
         Names of the columns, instead of the frame's own or ``x0``, ``x1``, ….
     weights : array-like of shape (n,), optional
         How much each row counts, ≥ 0; 2 is the same as the row twice.
     schema : Schema, optional
         Code the data as that of a model. Named columns are found by name, others by position.
+        Columns that were set aside may be there or not.
+    kinds : mapping from names to kinds, optional
+        What columns hold, where the rule takes them otherwise: ``real``, ``count``, ``ordered``,
+        ``category``, or ``ignore`` for a column that is not to be used.
+    unseen : {"error", "missing"}
+        What becomes of labels that the schema does not have.
 
     Returns
     -------
     Table
         Labels are the values that occur, sorted or in the order that a categorical declares. A
-        table passes through unchanged when nothing contradicts it.
+        table passes through unchanged when nothing contradicts it. ``table.schema.columns`` lists
+        how every column was taken, and why.
+
+    Warns
+    -----
+    DataWarning
+        Lists the columns that are set aside: constant ones, identifiers, dates, columns without
+        any value.
 
     Examples
     --------
     >>> table = as_table([[0, 1], [1, 1], [0, 0]], names=["rain", "clouds"])
     >>> table
     Table(3 rows × 2 columns, discrete)
+    >>> people = {"age": [31, 45, 62, 27], "weight": [71.5, 80, 66.1, 58], "smokes": list("nyny")}
+    >>> as_table(people).schema.kinds
+    ('real', 'real', 'category')
     >>> as_table([["no", "yes"]], schema=as_table([["no", "no"], ["yes", "yes"]]).schema).values
     array([[0, 1]], dtype=int8)
     """
     if family not in ("auto", *FAMILIES):
         raise DataError(
-            f"family is {family!r}, but must be 'auto', 'gaussian', 'discrete' or 'symmetric'"
+            f"family is {family!r}, but must be one of {', '.join(('auto', *FAMILIES))}"
         )
     if schema is not None and family not in ("auto", schema.family):
         raise DataError(f"family {family!r} contradicts the model's {schema.family!r}")
+    if unseen not in ("error", "missing"):
+        raise DataError(f"unseen is {unseen!r}, but must be 'error' or 'missing'")
+    if schema is not None and kinds:
+        raise DataError("kinds are for data without a schema: the schema has kinds already")
     wanted = schema.family if schema is not None else family
     if isinstance(X, Table):
-        table = _from_table(X, wanted, names, schema)
+        if kinds:
+            raise DataError("the table is coded already: give the kinds to the data itself")
+        table = _from_table(X, wanted, names, schema, unseen)
     elif hasattr(X, "tocsr"):
-        table = _from_sparse(X, wanted, names, schema)
+        table = _from_sparse(X, wanted, names, schema, kinds)
     else:
-        table = _from_source(_rename(sources.read(X), names), wanted, schema)
+        source = _rename(sources.read(X), names)
+        if schema is None:
+            schema = _own_schema(source, family, kinds)
+        table = _coded_by(schema, _select(source, schema), unseen)
     return table if weights is None else _with_weights(table, weights)
 
 
@@ -125,124 +148,115 @@ def checked_weights(weights: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     return w
 
 
-# From columns -----------------------------------------------------------------------------------
+# The schema of data -----------------------------------------------------------------------------
 
 
-def _from_source(source: Source, wanted: str, schema: Schema | None) -> Table:
-    if schema is not None:
-        source = _select(source, schema)
-    family = cast(Family, _choose_family(source) if wanted == "auto" else wanted)
-    if family == "gaussian":
-        values = _real_values(source)
-        if wanted == "auto":
-            _warn_of_codes(values)
-        return Table(values, schema or Schema.gaussian(source.names))
-    if schema is not None:
-        return _coded_by(schema, source)
-    # Integers from a short range are coded at once; the symmetric family needs equal labels.
-    quick = None if source.matrix is None else coding.code_matrix(source.matrix)
-    if quick is not None and (family == "discrete" or len(set(quick[1])) == 1):
-        return Table(quick[0], Schema(source.names, family, quick[1]))
-    coded = [coding.code(column) for column in source.as_columns()]
-    if wanted == "auto":
-        refuse_many_states(source.names, source.kinds, [len(each.labels) for each in coded])
-    return _assemble(source.names, family, coded)
+def _own_schema(source: Source, family: str, kinds: Mapping[Any, str] | None) -> Schema:
+    schema = schema_of(
+        source.names, source.named, rule.facts_of(source), family, kinds,
+        lambda: _odd_columns(source),
+    )  # fmt: skip
+    warn_of_aside(schema)
+    return schema
 
 
-def _assemble(names: tuple[str, ...], family: Family, coded: Sequence[Coded]) -> Table:
-    """Put coded columns together; in the symmetric family they share one set of labels."""
-    codes = [column.codes for column in coded]
-    labels = tuple(column.labels for column in coded)
-    if family == "symmetric":
-        common = coding.union([own for own in labels if own])
-        number = coding.numbering(common)
-        codes = [
-            coding.recode(column, name, number) for column, name in zip(coded, names, strict=True)
-        ]
-        labels = (common,) * len(names)
-    n_states = max(len(own) for own in labels)
-    return Table(coding.stack(codes, n_states), Schema(names, family, labels))
-
-
-def _coded_by(schema: Schema, source: Source) -> Table:
-    quick = None if source.matrix is None else coding.code_matrix(source.matrix)
-    if quick is not None:
-        return _recoded(quick[0], quick[1], schema)
-    codes = []
-    for column, labels in zip(source.as_columns(), schema.labels, strict=True):
-        coded = coding.code(column, whole=False)  # labels of the schema decide, not the type
-        codes.append(coding.recode(coded, column.name, coding.numbering(labels)))
-    return Table(coding.stack(codes, int(schema.cardinalities.max())), schema)
-
-
-def _real_values(source: Source) -> NDArray[np.float64]:
-    if source.matrix is not None:
-        values = np.ascontiguousarray(source.matrix, np.float64)
-    else:
-        _refuse_labels(source)
-        values = np.empty((source.n_rows, len(source.names)))
-        for j, column in enumerate(source.columns):
-            values[:, j] = column.values
-            if column.missing is not None:
-                values[column.missing, j] = np.nan
-    infinite = checks.find_infinite(values)
-    if infinite is not None:
-        row, j = infinite
-        raise DataError(
-            f"column {source.names[j]!r} holds {values[row, j]} in row {row}: replace infinite "
-            "values, or set them to NaN if they are missing"
-        )
-    return values
-
-
-def _refuse_labels(source: Source) -> None:
-    for column in source.columns:
-        if column.kind == "date":
-            raise coding.date_error(column.name)
-        if column.kind == "label":
-            odd = _odd_cell(column)
-            if odd is not None:
-                raise DataError(checks.odd_message(column.name, odd))
-            raise DataError(
-                f"column {column.name!r} holds labels, not numbers, so family='gaussian' cannot "
-                "use it: drop it, convert it, or use family='discrete'"
-            )
-
-
-# Choosing the family ----------------------------------------------------------------------------
-
-
-def _choose_family(source: Source) -> Family:
-    return choose_family(source.names, _telling_kinds(source), lambda: _odd_columns(source))
-
-
-def choose_family(
-    names: Sequence[str], kinds: Sequence[Kind], odd: Callable[[], str] = lambda: ""
-) -> Family:
-    """Return the family of columns of these kinds, or raise when they do not go together.
+def schema_of(
+    names: Sequence[str],
+    named: bool,
+    facts: Sequence[Facts],
+    family: str,
+    kinds: Mapping[Any, str] | None = None,
+    odd: Callable[[], str] = lambda: "",
+) -> Schema:
+    """Decide how the columns of a table are taken.
 
     ``odd`` looks for single cells that make text of a column of numbers, and says so.
     """
-    groups: dict[str, list[str]] = {}
-    for name, kind in zip(names, kinds, strict=True):
-        groups.setdefault(kind, []).append(name)
-    if "date" in groups:
-        raise coding.date_error(groups["date"][0])
-    groups.pop("empty", None)
-    if set(groups) == {"real"}:
-        return "gaussian"
-    if "real" not in groups:
-        return "discrete"
-    nouns = {"real": "real", "integer": "integer", "boolean": "boolean", "label": "categories"}
-    what = "; ".join(f"{nouns[kind]}: {listing(names)}" for kind, names in groups.items())
-    raise DataError(
-        f"the table mixes kinds of columns ({what}): "
-        + (
-            (odd() if "label" in groups else "")
-            or "choose family='gaussian' to treat all numbers as real, family='discrete' to treat "
-            "whole numbers as codes, or select columns of one kind"
-        )
+    taken = list(rule.decisions(names, named, facts, family, kinds))
+    kept = [j for j, decision in enumerate(taken) if decision.kind is not None]
+    aside = tuple(
+        SetAside(names[j], j, taken[j].why, facts[j].constant)
+        for j in range(len(names))
+        if taken[j].kind is None
     )
+    if family == "gaussian":
+        _refuse_labels(names, facts, taken, odd)
+    elif family in ("discrete", "symmetric"):
+        _refuse_fractions([(names[j], facts[j]) for j in kept])
+    if not kept:
+        raise DataError(f"no column is left, for all are set aside: {aside_listing(aside)}")
+    found = tuple(cast(Kind, taken[j].kind) for j in kept)
+    chosen = _family_of(family, [names[j] for j in kept], found)
+    labels = tuple(
+        rule.labels_of(facts[j]) if kind in ("category", "ordered") else ()
+        for j, kind in zip(kept, found, strict=True)
+    )
+    if chosen == "symmetric":
+        labels = (coding.union(labels),) * len(kept)
+    reasons = tuple(taken[j].why for j in kept)
+    return Schema(tuple(names[j] for j in kept), chosen, labels, found, aside, reasons)
+
+
+def _family_of(family: str, names: Sequence[str], kinds: Sequence[Kind]) -> Family:
+    fitting: dict[str, set[str]] = {
+        "gaussian": {"real"}, "discrete": {"category"}, "symmetric": {"category"},
+        "mixed": set(KINDS),
+    }  # fmt: skip
+    if family == "auto":
+        return cast(Family, next(own for own in FAMILIES if set(kinds) <= fitting[own]))
+    for name, kind in zip(names, kinds, strict=True):
+        if kind not in fitting[family]:
+            raise DataError(f"column {name!r} is {kind}, which family={family!r} does not have")
+    return cast(Family, family)
+
+
+def _refuse_labels(
+    names: Sequence[str], facts: Sequence[Facts], taken: Sequence[Decision], odd: Callable[[], str]
+) -> None:
+    for name, own, decision in zip(names, facts, taken, strict=True):
+        if own.type != "label" or decision.why in (rule.ROW_LABELS, rule.ASKED_FOR):
+            continue
+        message = odd()
+        if message:
+            raise DataError(message)
+        if decision.kind is not None:
+            example = repr(min(own.values, key=str)) if own.values else "text"
+            raise DataError(
+                f"column {name!r} holds labels ({example}, …), not numbers, so family='gaussian' "
+                "cannot use it: drop it, convert it, or use family='mixed'"
+            )
+
+
+def _refuse_fractions(columns: Sequence[tuple[str, Facts]]) -> None:
+    for name, facts in columns:
+        if facts.fraction is not None:
+            row, value = facts.fraction
+            raise DataError(
+                f"column {name!r} holds {value!r} in row {row}, which is no whole number: bin the "
+                "values for a discrete table, or use family='gaussian'"
+            )
+        if facts.values is None:
+            raise DataError(
+                f"column {name!r} has more than {rule.TRACKED:,} different values, too many for "
+                "categories: bin the values, or use family='gaussian'"
+            )
+
+
+def warn_of_aside(schema: Schema) -> None:
+    """List the columns that are set aside, unless nobody wonders."""
+    quiet = (rule.ROW_LABELS, rule.ASKED_FOR)
+    told = [column for column in schema.aside if column.why not in quiet]
+    if told:
+        what = "column is" if len(told) == 1 else "columns are"
+        warnings.warn(f"{len(told)} {what} set aside: {aside_listing(told)}", DataWarning, 5)
+
+
+def aside_listing(aside: Sequence[SetAside]) -> str:
+    """List columns that are set aside, those with one reason together."""
+    groups: dict[str, list[str]] = {}
+    for column in aside:
+        groups.setdefault(column.why, []).append(column.name)
+    return "; ".join(f"{listing(names)} ({why})" for why, names in groups.items())
 
 
 def _odd_columns(source: Source) -> str:
@@ -255,55 +269,102 @@ def _odd_columns(source: Source) -> str:
 
 
 def _odd_cell(column: Column) -> tuple[int, Any] | None:
-    if column.kind != "label" or column.order is not None:  # declared categories are meant so
+    if column.kind != "label" or column.declared:  # declared categories are meant so
         return None
-    cells = column.values.copy()
+    cells = column.values.astype(object)
+    if column.coded:
+        assert column.order is not None
+        words = sources.object_array([*column.order, None])  # the last serves missing codes
+        cells = words[column.values]
     if column.missing is not None:
         cells[column.missing] = None
     return checks.odd_cell(cells.tolist())
 
 
-def _telling_kinds(source: Source) -> list[Kind]:
-    """Return the kinds of columns, where a float column without any value tells nothing."""
-    kinds = source.kinds
-    for j, column in enumerate(source.columns):
-        if column.kind == "real" and column.missing is not None and column.missing.all():
-            kinds[j] = "empty"
-    return kinds
+# Values by a schema -----------------------------------------------------------------------------
 
 
-def refuse_many_states(
-    names: Sequence[str], kinds: Sequence[Kind], cardinalities: Sequence[int]
-) -> None:
-    """Raise for a column with so many distinct values that it is hardly one of categories."""
-    for name, kind, n_states in zip(names, kinds, cardinalities, strict=True):
-        if n_states > MANY_STATES:
-            advice = "drop it if it identifies rows" if kind == "label" else "use family='gaussian'"
+def _coded_by(schema: Schema, source: Source, unseen: str = "error") -> Table:
+    if schema.family == "gaussian":
+        return Table(_real_values(source), schema)
+    if schema.family == "mixed":
+        columns = zip(source.as_columns(), schema.kinds, schema.labels, strict=True)
+        values = np.empty((source.n_rows, schema.n_columns))
+        for j, (column, kind, labels) in enumerate(columns):
+            values[:, j] = _mixed_values(column, kind, labels, unseen)
+        return Table(values, schema)
+    quick = None if source.matrix is None else coding.code_matrix(source.matrix)
+    if quick is not None:
+        return _recoded(quick[0], quick[1], schema, unseen)
+    codes = [
+        _codes(column, labels, unseen)
+        for column, labels in zip(source.as_columns(), schema.labels, strict=True)
+    ]
+    return Table(coding.stack(codes, int(schema.cardinalities.max())), schema)
+
+
+def _codes(column: Column, labels: Labels, unseen: str) -> NDArray[Any]:
+    coded = coding.code(column)
+    return coding.recode(coded, column.name, coding.numbering(labels), unseen)
+
+
+def _mixed_values(column: Column, kind: Kind, labels: Labels, unseen: str) -> NDArray[np.float64]:
+    """Return a column of a mixed table: numbers, or codes as floats; NaN where missing."""
+    if kind in ("category", "ordered"):
+        codes = _codes(column, labels, unseen)
+        return np.where(codes < 0, np.nan, codes)
+    values = _real_column(column)
+    _refuse_infinite((column.name,), values[:, None])
+    if kind == "count":
+        with np.errstate(invalid="ignore"):
+            bad = np.flatnonzero((values < 0) | (values != np.rint(values)) & ~np.isnan(values))
+        if bad.size:
             raise DataError(
-                f"column {name!r} has {n_states} distinct values, which is a lot for categories: "
-                f"{advice}, bin the values, or insist with family='discrete'"
+                f"column {column.name!r} holds {values[bad[0]]:g} in row {bad[0]}, but counts are "
+                "0, 1, 2, …"
             )
+    return values
 
 
-def _warn_of_codes(values: NDArray[np.float64]) -> None:
-    # A single fraction or a wide range is enough: then the values are no codes.
-    first = values[0]
-    if (np.isfinite(first) & (first != np.rint(first))).any():  # settles the usual case
-        return
-    with np.errstate(over="ignore"):
-        spread = np.fmax.reduce(values, axis=0) - np.fmin.reduce(values, axis=0)
-    if (spread > _FEW_WHOLE).any():
-        return
-    for start, stop in checks.row_chunks(values):
-        chunk = values[start:stop]
-        if (np.isfinite(chunk) & (chunk != np.rint(chunk))).any():
-            return
-    warnings.warn(
-        "all values are whole numbers in a small range, taken as real because of their type: "
-        "choose family='discrete' if they are codes, or family='gaussian' to say so",
-        DataWarning,
-        stacklevel=4,
-    )
+def _real_values(source: Source) -> NDArray[np.float64]:
+    if source.matrix is not None:
+        values = np.ascontiguousarray(source.matrix, np.float64)
+    else:
+        values = np.empty((source.n_rows, len(source.names)))
+        for j, column in enumerate(source.columns):
+            values[:, j] = _real_column(column)
+    _refuse_infinite(source.names, values)
+    return values
+
+
+def _real_column(column: Column) -> NDArray[np.float64]:
+    if column.kind == "date":
+        raise coding.date_error(column.name)
+    if column.kind == "label" and not _all_numbers(column):
+        odd = _odd_cell(column)
+        if odd is not None:
+            raise DataError(checks.odd_message(column.name, odd))
+        raise DataError(f"column {column.name!r} holds labels, but numbers are needed")
+    values: NDArray[np.float64] = np.full(column.values.size, np.nan)
+    there = slice(None) if column.missing is None else ~column.missing
+    values[there] = column.values[there]
+    return values
+
+
+def _all_numbers(column: Column) -> bool:
+    """Whether labels are Python numbers, as integers of more than 64 bits are."""
+    present = column.values if column.missing is None else column.values[~column.missing]
+    return not column.coded and all(isinstance(value, int) for value in present.tolist())
+
+
+def _refuse_infinite(names: Sequence[str], values: NDArray[np.float64]) -> None:
+    infinite = checks.find_infinite(values)
+    if infinite is not None:
+        row, j = infinite
+        raise DataError(
+            f"column {names[j]!r} holds {values[row, j]} in row {row}: replace infinite "
+            "values, or set them to NaN if they are missing"
+        )
 
 
 # Against a schema -------------------------------------------------------------------------------
@@ -322,18 +383,26 @@ def _column_index(names: Sequence[str], named: bool, schema: Schema) -> list[int
     """Where the schema's columns are; None when they are in place."""
     if tuple(names) == schema.names:
         return None
+    whole = schema.whole_names
     if not named:
-        if len(names) != schema.n_columns:
+        if len(names) == len(whole) > schema.n_columns:
+            names = whole
+        elif len(names) != schema.n_columns:
             raise DataError(
                 f"the data has {len(names)} columns, but the model has {schema.n_columns}"
             )
-        return None
+        else:
+            return None
     place = {name: j for j, name in enumerate(names)}
     lacking = [name for name in schema.names if name not in place]
     if lacking:
         raise DataError(f"the model's columns {listing(lacking)} are not in the data")
-    known = set(schema.names)
-    extra = [name for name in names if name not in known]
+    known = set(whole)
+    extra = [
+        name
+        for j, name in enumerate(names)
+        if name not in known and not (j == 0 and rule.is_unnamed(name))
+    ]
     if extra:
         raise DataError(f"columns {listing(extra)} are unknown to the model: drop them")
     return [place[name] for name in schema.names]
@@ -342,10 +411,16 @@ def _column_index(names: Sequence[str], named: bool, schema: Schema) -> list[int
 # From sparse matrices ---------------------------------------------------------------------------
 
 
-def _from_sparse(X: Any, wanted: str, names: Sequence[str] | None, schema: Schema | None) -> Table:
+def _from_sparse(
+    X: Any,
+    wanted: str,
+    names: Sequence[str] | None,
+    schema: Schema | None,
+    kinds: Mapping[Any, str] | None,
+) -> Table:
     from scipy import sparse
 
-    if wanted == "gaussian":
+    if wanted in ("gaussian", "mixed"):
         raise DataError(
             "a sparse matrix is discrete 0/1 data: pass X.toarray() to treat it as real"
         )
@@ -370,25 +445,45 @@ def _from_sparse(X: Any, wanted: str, names: Sequence[str] | None, schema: Schem
     m = values.shape[1]
     given = tuple(f"x{j}" for j in range(m)) if names is None else _given_names(names, m)
     own = Schema.discrete(given, 2, "symmetric" if wanted == "symmetric" else "discrete")
-    return Table(values, own) if schema is None else _match(Table(values, own), names, schema)
+    if schema is not None:
+        return _match(Table(values, own), names, schema)
+    facts = _sparse_facts(values)
+    schema = schema_of(given, names is not None, facts, own.family, kinds)
+    warn_of_aside(schema)
+    # A single row shows one state of every column, but 0/1 data has two.
+    schema = replace(schema, labels=((0, 1),) * schema.n_columns)
+    return _match(Table(values, own), given, schema)
+
+
+def _sparse_facts(values: Any) -> list[Facts]:
+    """Return the facts of 0/1 columns."""
+    n = values.shape[0]
+    ones = np.bincount(values.indices, minlength=values.shape[1]).tolist()
+    both = (np.array([n - one, one]) for one in ones)
+    return [
+        rule.whole_facts(n, np.flatnonzero(counts).astype(np.float64), counts[counts > 0])
+        for counts in both
+    ]
 
 
 # From tables ------------------------------------------------------------------------------------
 
 
 def _from_table(
-    table: Table, wanted: str, names: Sequence[str] | None, schema: Schema | None
+    table: Table, wanted: str, names: Sequence[str] | None, schema: Schema | None, unseen: str
 ) -> Table:
     if names is not None:
         given = _given_names(names, table.n_columns)
         table = replace(table, schema=replace(table.schema, names=given))
     if wanted not in ("auto", table.family):
         table = _with_family(table, cast(Family, wanted))
-    return table if schema is None else _match(table, table.names, schema)
+    return table if schema is None else _match(table, table.names, schema, unseen)
 
 
 def _with_family(table: Table, family: Family) -> Table:
-    if "gaussian" in (family, table.family):
+    if family == "mixed":
+        return _as_mixed(table)
+    if "mixed" in (family, table.family) or "gaussian" in (family, table.family):
         raise DataError(f"the table is {table.family}, but family={family!r} was asked for")
     if table.is_sparse or family == "discrete":
         return replace(table, schema=replace(table.schema, family=family))
@@ -396,7 +491,24 @@ def _with_family(table: Table, family: Family) -> Table:
     return replace(_assemble(table.names, family, coded), weights=table.weights)
 
 
-def _match(table: Table, names: Sequence[str] | None, schema: Schema) -> Table:
+def _assemble(names: tuple[str, ...], family: Family, coded: Sequence[Coded]) -> Table:
+    """Put coded columns together under one set of labels."""
+    common = coding.union([column.labels for column in coded if column.labels])
+    number = coding.numbering(common)
+    codes = [coding.recode(column, name, number) for column, name in zip(coded, names, strict=True)]
+    return Table(coding.stack(codes, len(common)), Schema(names, family, (common,) * len(names)))
+
+
+def _as_mixed(table: Table) -> Table:
+    values = table.values.toarray() if table.is_sparse else table.values
+    if table.schema.is_coded:
+        values = np.where(values < 0, np.nan, values.astype(np.float64))
+    return replace(table, values=values, schema=replace(table.schema, family="mixed"))
+
+
+def _match(
+    table: Table, names: Sequence[str] | None, schema: Schema, unseen: str = "error"
+) -> Table:
     """Bring a table into the columns and codes of a schema."""
     if table.schema == schema:
         return table
@@ -407,9 +519,26 @@ def _match(table: Table, names: Sequence[str] | None, schema: Schema) -> Table:
         _check_two_states(schema)
     elif table.family == "gaussian":
         values = np.ascontiguousarray(values)
+    elif table.family == "mixed":
+        values = _remixed(values, labels, schema, unseen)
     else:
-        values = _recoded(values, labels, schema).values
+        values = _recoded(values, labels, schema, unseen).values
     return Table(values, schema, table.weights)
+
+
+def _remixed(
+    values: NDArray[np.float64], labels: Sequence[Labels], schema: Schema, unseen: str
+) -> NDArray[np.float64]:
+    values = np.array(values)
+    for j, (own, wanted) in enumerate(zip(labels, schema.labels, strict=True)):
+        if bool(own) != bool(wanted):
+            raise DataError(f"column {schema.names[j]!r} is not {schema.kinds[j]} in the table")
+        if own != wanted:
+            codes = np.where(np.isnan(values[:, j]), -1, values[:, j]).astype(np.int64)
+            number = coding.numbering(wanted)
+            recoded = coding.recode(Coded(codes, own), schema.names[j], number, unseen)
+            values[:, j] = np.where(recoded < 0, np.nan, recoded)
+    return values
 
 
 def _check_two_states(schema: Schema) -> None:
@@ -421,7 +550,9 @@ def _check_two_states(schema: Schema) -> None:
             )
 
 
-def _recoded(codes: NDArray[Any], labels: Sequence[Labels], schema: Schema) -> Table:
+def _recoded(
+    codes: NDArray[Any], labels: Sequence[Labels], schema: Schema, unseen: str = "error"
+) -> Table:
     """Code by the schema's labels instead of each column's own."""
     dtype = coding.smallest_type(int(schema.cardinalities.max()))
     same = all(map(operator.eq, labels, schema.labels))  # then nothing is written below
@@ -429,5 +560,6 @@ def _recoded(codes: NDArray[Any], labels: Sequence[Labels], schema: Schema) -> T
     for j, (own, wanted) in enumerate(zip(labels, schema.labels, strict=True)):
         if own != wanted:
             coded = Coded(codes[:, j], own)
-            values[:, j] = coding.recode(coded, schema.names[j], coding.numbering(wanted))
+            number = coding.numbering(wanted)
+            values[:, j] = coding.recode(coded, schema.names[j], number, unseen)
     return Table(values, schema)

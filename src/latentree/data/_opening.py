@@ -6,30 +6,28 @@ import contextlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from latentree.data import _cluster as cluster
 from latentree.data._checks import odd_cell, odd_message
-from latentree.data._coding import Labels, date_error, sort_labels
-from latentree.data._convert import _telling_kinds, as_table, choose_family, refuse_many_states
+from latentree.data._convert import as_table, schema_of, warn_of_aside
 from latentree.data._files._arrow import source_of
 from latentree.data._files._matrices import MATRICES, read_matrix
 from latentree.data._files._paths import STANDARD, Wanted, is_path, path_name, suffix_of
 from latentree.data._files._rows import FileRows, open_files
+from latentree.data._kinds import Facts, facts_of
 from latentree.data._parts import Parts, cut_table, part_rows
 from latentree.data._pieces import LocalPieces, Pieces
-from latentree.data._sources import Kind, read
+from latentree.data._sources import read
 from latentree.data._table import Schema, Table
 from latentree.errors import DataError, FileError
-from latentree.typing import BoolArray
 
 _HELD_PARTS = 6
 """Files of at most so many parts of real columns (200 MB) are read once and held as a table."""
@@ -69,6 +67,8 @@ def as_parts(
     header: bool | None = None,
     weights: ArrayLike | None = None,
     client: Any = None,
+    kinds: Mapping[Any, str] | None = None,
+    unseen: Literal["error", "missing"] = "error",
 ) -> Parts:
     """Open data of any size, to be read part by part as often as it is needed.
 
@@ -79,8 +79,9 @@ def as_parts(
         packed), and hold the same columns; a folder is all such files in it. One file may also be
         a matrix (``.npz``, ``.mtx``), and ``-`` is text from standard input. Tables are whatever
         :func:`latentree.as_table` takes.
-    family : {"auto", "gaussian", "discrete", "symmetric"}
-        As for :func:`latentree.as_table`. Discrete data is read once to find the labels.
+    family : {"auto", "gaussian", "discrete", "symmetric", "mixed"}
+        As for :func:`latentree.as_table`. Data is read once to find kinds and labels, unless its
+        first part shows that all columns are real.
     schema : Schema, optional
         Code the data as that of a model.
     columns, drop : sequences of str
@@ -93,6 +94,8 @@ def as_parts(
     client : dask.distributed.Client, optional
         The cluster that reads and computes; its workers must see the files. Without it everything
         happens in this process. Results are the same.
+    kinds, unseen
+        As for :func:`latentree.as_table`.
 
     Returns
     -------
@@ -112,8 +115,9 @@ def as_parts(
     Parts(100000 rows × 50 columns, gaussian, 2 parts)
     """
     data = open_table(
-        X, family, schema=schema, columns=columns, drop=drop, header=header, client=client
-    )
+        X, family, schema=schema, columns=columns, drop=drop, header=header, client=client,
+        kinds=kinds, unseen=unseen,
+    )  # fmt: skip
     if isinstance(data, Table):
         data = cut_table(data, path_name(X) if is_path(X) else "the data")
         data = data if client is None else cluster.scattered(data, client)
@@ -129,12 +133,14 @@ def open_table(
     drop: Sequence[str] = (),
     header: bool | None = None,
     client: Any = None,
+    kinds: Mapping[Any, str] | None = None,
+    unseen: Literal["error", "missing"] = "error",
 ) -> Table | Parts:
     r"""Open data as a table if it is in memory or small, and in parts if it is large.
 
     Parameters
     ----------
-    X, family, schema, columns, drop, header, client
+    X, family, schema, columns, drop, header, client, kinds, unseen
         As for :func:`latentree.as_parts`.
 
     Returns
@@ -153,23 +159,26 @@ def open_table(
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "data.csv"
-    ...     _ = path.write_text("rain,clouds\nno,2\nyes,\n")
+    ...     _ = path.write_text("rain,clouds\nno,2\nyes,\nyes,1\n")
     ...     open_table(path)
-    Table(2 rows × 2 columns, discrete, 1 missing)
+    Table(3 rows × 2 columns, discrete, 1 missing)
     """
     if isinstance(X, Parts):
-        if schema is not None and X.schema != schema:
+        if schema is not None and not X.schema.same_columns(schema):
             raise DataError("the parts have other columns or labels: open them with this schema")
         return X
     if cluster.is_dask(X):
-        return cluster.from_dask(X, family, schema, client, _find_schema)
+        find = partial(_find_schema, family=family, kinds=kinds)
+        return cluster.from_dask(X, schema, client, find, unseen)
     if not is_path(X):
-        return as_table(X, family, schema=schema)
+        return as_table(X, family, schema=schema, kinds=kinds, unseen=unseen)
     paths = list(X) if isinstance(X, list | tuple) else [X]
     if len(paths) == 1 and suffix_of(paths[0]) in MATRICES:
         matrix = read_matrix(paths[0], Wanted(columns, tuple(drop)))
         with _naming(path_name(X)):
-            return as_table(matrix.values, family, names=matrix.names, schema=schema)
+            return as_table(
+                matrix.values, family, names=matrix.names, schema=schema, kinds=kinds, unseen=unseen
+            )
     if schema is not None and header is not False:
         columns = schema.names
     with _readable(paths) as readable:
@@ -177,7 +186,8 @@ def open_table(
         client = None if is_copy else client
         held_cells = _HELD_CELLS if client is None else 0
         rows = open_files(readable, Wanted(columns, tuple(drop)), header, held_cells=held_cells)
-        return of_files(rows, family, schema, client, is_held=is_copy)
+        rows = replace(rows, unseen=unseen)
+        return of_files(rows, family, schema, client, is_held=is_copy, kinds=kinds)
 
 
 @contextlib.contextmanager
@@ -211,24 +221,28 @@ def _naming(name: str) -> Iterator[None]:
 
 
 def of_files(
-    rows: FileRows, family: str, schema: Schema | None, client: Any = None, is_held: bool = False
+    rows: FileRows,
+    family: str,
+    schema: Schema | None,
+    client: Any = None,
+    is_held: bool = False,
+    kinds: Mapping[Any, str] | None = None,
 ) -> Table | Parts:
     """Read files into a table if they are small or ``is_held``, or else open them in parts."""
     size = part_rows(Schema.gaussian(rows.names))
     if client is None and (is_held or rows.n_pieces(size) <= _HELD_PARTS):
         with _naming(rows.name):
-            return _held(rows, family, schema)
+            source = source_of(rows.piece(rows.n_rows, 0), rows.named)
+            return as_table(source, family, schema=schema, kinds=kinds, unseen=rows.unseen)
     raw: Pieces[Any]
     if client is None:
         raw = LocalPieces(partial(rows.pieces, size), rows.n_pieces(size))
     else:
         raw = cluster.loaded(client, partial(rows.piece, size), rows.n_pieces(size), keep=False)
-    with _naming(rows.name):
-        kinds = list(rows.kinds.values())
-        if schema is None:
-            schema = _find_schema(rows.names, kinds, raw, family)
-        else:
-            _check_kinds(rows.names, kinds, schema.family, raw)
+    if schema is None:
+        with _naming(rows.name):
+            schema = _find_schema(rows.names, rows.named, raw, family, kinds)
+        rows = replace(rows, kinds={name: rows.kinds[name] for name in schema.names})
     n_parts = rows.n_pieces(part_rows(schema))
     tables: Pieces[Table]
     if client is None:
@@ -238,88 +252,57 @@ def of_files(
     return Parts(schema, rows.n_rows, tables, rows.name)
 
 
-def _held(rows: FileRows, family: str, schema: Schema | None) -> Table:
-    """Read all rows at once, and code them as those of a frame."""
-    source = source_of(rows.piece(rows.n_rows, 0), rows.named)
-    kinds = _telling_kinds(source)
-    raw = LocalPieces(partial(rows.pieces, rows.n_rows), 1)  # read again to explain an error only
-    wanted = family if schema is None else schema.family
-    _check_kinds(source.names, kinds, wanted, raw)
-    return as_table(source, family, schema=schema)
-
-
 # The schema -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class LabelSets:
-    """The labels of every column; adds up over parts."""
+class AllFacts:
+    """The facts of every column; adds up over parts."""
 
-    labels: tuple[frozenset[Any], ...]
+    names: tuple[str, ...]
+    facts: tuple[Facts, ...]
 
-    def __add__(self, other: LabelSets) -> LabelSets:
-        return LabelSets(tuple(a | b for a, b in zip(self.labels, other.labels, strict=True)))
-
-
-def _readable_piece(piece: Any) -> Any:
-    """Return a piece as :func:`as_table` takes it: a pyarrow table, a frame or an array."""
-    return source_of(piece) if hasattr(piece, "combine_chunks") else piece
+    def __add__(self, other: AllFacts) -> AllFacts:
+        if self.names != other.names:
+            raise DataError(f"parts have different columns: {self.names} and {other.names}")
+        return AllFacts(self.names, tuple(map(_added, self.names, self.facts, other.facts)))
 
 
-def _labels_of(piece: Any) -> LabelSets:
-    table = as_table(_readable_piece(piece), "discrete")
-    return LabelSets(tuple(map(frozenset, table.schema.labels)))
+def _added(name: str, some: Facts, more: Facts) -> Facts:
+    try:
+        return some + more
+    except DataError as error:
+        raise DataError(f"column {name!r}: {error}") from None
 
 
-def _with_values(piece: Any) -> BoolArray:
-    """Return which columns have a value; sums of these are true where any piece has one."""
-    kinds = _telling_kinds(read(_readable_piece(piece)))
-    return np.array([kind != "empty" for kind in kinds])
+def _facts_of(piece: Any) -> AllFacts:
+    source = read(source_of(piece) if hasattr(piece, "combine_chunks") else piece)
+    return AllFacts(source.names, tuple(facts_of(source)))
 
 
 def _find_schema(
-    names: Sequence[str], kinds: Sequence[Kind], pieces: Pieces[Any], family: str
+    names: Sequence[str],
+    named: bool,
+    pieces: Pieces[Any],
+    family: str,
+    kinds: Mapping[Any, str] | None,
 ) -> Schema:
-    """Choose the family as for tables; discrete data is read once for its labels."""
-    if family == "auto" and {"real"} < set(kinds) - {"empty"}:
-        # Real columns without a value may go with any others; to know them takes a pass.
-        there = pieces.total(_with_values)
-        kinds = [kind if has else "empty" for kind, has in zip(kinds, there, strict=True)]
-    chosen = _check_kinds(names, kinds, family, pieces)
-    if chosen == "gaussian":
-        return Schema.gaussian(names)
-    labels: tuple[Labels, ...] = tuple(map(sort_labels, pieces.total(_labels_of).labels))
-    if family == "auto":
-        refuse_many_states(names, kinds, [len(own) for own in labels])
-    if chosen == "symmetric":
-        labels = (sort_labels(set().union(*labels)),) * len(names)
-    return Schema(tuple(names), cast(Any, chosen), labels)
+    """Decide on the columns as for tables: by the first part if it settles all, or by all rows."""
+    found = pieces.one(0, _facts_of)
+    if not all(facts.is_settled for facts in found.facts):
+        found = pieces.total(_facts_of)
+    schema = schema_of(
+        names, named, found.facts, family, kinds, partial(_odd_columns, names, found.facts, pieces)
+    )
+    warn_of_aside(schema)
+    return schema
 
 
-def _check_kinds(
-    names: Sequence[str], kinds: Sequence[Kind], family: str, pieces: Pieces[Any]
-) -> str:
-    """Return the family of columns of these kinds, or raise if they do not go with it."""
-    odd = partial(_odd_columns, names, kinds, pieces)
-    if family == "auto":
-        return choose_family(names, kinds, odd)
-    for name, kind in zip(names, kinds, strict=True):
-        if family == "gaussian" and kind == "date":
-            raise date_error(name)
-        if family == "gaussian" and kind == "label":
-            raise DataError(
-                odd()
-                or f"column {name!r} holds words ({pieces.one(0, _first_cell, name)!r}, …), so "
-                "family='gaussian' cannot use it: drop it, convert it, or use family='discrete'"
-            )
-    return family
-
-
-def _odd_columns(names: Sequence[str], kinds: Sequence[Kind], pieces: Pieces[Any]) -> str:
+def _odd_columns(names: Sequence[str], facts: Sequence[Facts], pieces: Pieces[Any]) -> str:
     """Say which cell, not too far down, makes text of a column of numbers, if one does."""
     if not isinstance(pieces, LocalPieces):
         return ""
-    for name in (name for name, kind in zip(names, kinds, strict=True) if kind == "label"):
+    for name in (name for name, own in zip(names, facts, strict=True) if own.type == "label"):
         cells = chain.from_iterable(pieces.each(_cells, name))
         odd = odd_cell(islice(cells, _LOOKED_AT))
         if odd is not None:
@@ -335,7 +318,3 @@ def _cells(piece: Any, name: str) -> list[Any]:
     elif hasattr(piece, "columns"):
         cells = piece[name].astype(object).where(piece[name].notna(), None).tolist()
     return cells
-
-
-def _first_cell(piece: Any, name: str) -> Any:
-    return next((cell for cell in _cells(piece, name) if cell is not None), None)

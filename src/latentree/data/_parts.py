@@ -28,7 +28,7 @@ VARIABLE = "LATENTREE_PART_CELLS"
 
 def part_rows(schema: Schema) -> int:
     """Return the rows of a part. They depend on what the columns are, never on files or batches."""
-    usual = REAL_CELLS if schema.family == "gaussian" else STATE_CELLS
+    usual = STATE_CELLS if schema.is_coded else REAL_CELLS
     cells = os.environ.get(VARIABLE, "").strip() or str(usual)
     if not cells.isdigit() or int(cells) == 0:
         raise DataError(f"{VARIABLE} is {cells!r}, but must be a number of cells")
@@ -147,7 +147,7 @@ class Parts(WithSchema):
         """
         if self.whole is not None:
             return self.whole
-        width = 8 if self.schema.family == "gaussian" else 1
+        width = 1 if self.schema.is_coded else 8
         memory.require(
             2.0 * width * self.n_rows * self.n_columns, f"{self.name} as a whole",
             "use a method that needs distances only, such as clrg",

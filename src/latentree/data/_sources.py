@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import numbers
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal
@@ -24,9 +24,11 @@ _KIND_OF_DTYPE: dict[str, Kind] = {"f": "real", "i": "integer", "u": "integer", 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its values, which of them are missing, and the declared order of categories.
+    """One column: its values, which of them are missing, and the order of its labels.
 
-    ``coded`` says that the values are places in ``order``, not labels themselves.
+    ``coded`` says that the values are places in ``order``, not labels themselves; ``declared`` that
+    the order comes with the data, and ``is_ordered`` that it means something. Of dates only the
+    number of values counts.
     """
 
     name: str
@@ -35,6 +37,8 @@ class Column:
     missing: NDArray[np.bool_] | None = None
     order: tuple[Hashable, ...] | None = None
     coded: bool = False
+    declared: bool = False
+    is_ordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,12 +84,14 @@ def read(X: Any) -> Source:
     """Read anything but a sparse matrix; say what to do about what cannot be read."""
     if isinstance(X, Source):
         return X
+    if isinstance(X, Mapping):
+        return _from_dict(X)
     frame = _as_frame(X)
     if frame is not None:
         return _from_frame(frame)
     if isinstance(X, (str, bytes)) or hasattr(X, "__fspath__"):
         raise DataError(f"got the path or text {X!r}: read the file first, e.g. pandas.read_csv")
-    if X is None or isinstance(X, (dict, set)) or np.isscalar(X):
+    if X is None or isinstance(X, set) or np.isscalar(X):
         raise DataError(
             f"cannot read a table from {type(X).__name__}: pass a data frame, a two-dimensional "
             "array or a scipy.sparse matrix of 0 and 1"
@@ -112,7 +118,7 @@ def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
 
 
 def _from_frame(frame: nw.DataFrame[Any]) -> Source:
-    names = tuple(str(name) for name in frame.columns)
+    names = tuple("" if name is None else str(name) for name in frame.columns)
     kinds = {_frame_kind(dtype) for dtype in frame.schema.dtypes()}
     n_rows = frame.shape[0]
     if len(kinds) == 1 and kinds <= {"real", "integer", "boolean"}:
@@ -149,11 +155,11 @@ def _frame_column(name: str, series: nw.Series[Any]) -> Column:
         if values.dtype.kind in "iub":
             return Column(name, kind, values, missing)
     if kind == "date":
-        return Column(name, kind, np.empty(0), missing)
+        return Column(name, kind, np.zeros(len(series), np.int8), missing)
     if series.dtype in (nw.Categorical, nw.Enum):
         return _category_column(name, series, missing)
     if series.dtype == nw.String:
-        return Column(name, "label", _object_array(series.to_list()), missing)
+        return Column(name, "label", object_array(series.to_list()), missing)
     return _object_column(name, series.to_list(), missing)
 
 
@@ -164,10 +170,13 @@ def _category_column(
     native: Any = getattr(series.to_native(), "cat", None)
     if hasattr(native, "codes") and hasattr(native, "categories"):  # pandas and its kin
         order = tuple(native.categories.tolist())
-        return Column(name, "label", native.codes.to_numpy(), missing, order, coded=True)
+        codes, is_ordered = native.codes.to_numpy(), bool(getattr(native, "ordered", False))
+        return Column(name, "label", codes, missing, order, True, True, is_ordered)
     declared = getattr(series.dtype, "categories", None) if series.dtype == nw.Enum else None
-    values = _object_array(series.to_list())
-    return Column(name, "label", values, missing, None if declared is None else tuple(declared))
+    values = object_array(series.to_list())
+    if declared is None:
+        return Column(name, "label", values, missing)
+    return Column(name, "label", values, missing, tuple(declared), declared=True)
 
 
 # Arrays and lists -------------------------------------------------------------------------------
@@ -205,9 +214,40 @@ def _from_array(array: NDArray[Any]) -> Source:
     return Source(names, False, n, None, columns)
 
 
+def _from_dict(columns: Mapping[Any, Any]) -> Source:
+    """Read columns by their names, each an array or a list."""
+    names = tuple("" if name is None else str(name) for name in columns)
+    arrays = [_one_column(name, cells) for name, cells in zip(names, columns.values(), strict=True)]
+    if len({len(array) for array in arrays}) > 1:
+        raise DataError(
+            "the columns have different lengths: "
+            + ", ".join(f"{name!r} {len(a)}" for name, a in zip(names[:5], arrays, strict=False))
+        )
+    columns_ = tuple(
+        _array_column(
+            name,
+            np.asarray(array),
+            np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None,
+        )
+        for name, array in zip(names, arrays, strict=True)
+    )
+    return Source(names, True, len(arrays[0]) if arrays else 0, None, columns_)
+
+
+def _one_column(name: str, cells: Any) -> NDArray[Any]:
+    if isinstance(cells, (str, bytes)) or not hasattr(cells, "__len__"):
+        raise DataError(f"column {name!r} is {type(cells).__name__}, not a list of values")
+    array: NDArray[Any] = np.asanyarray(cells) if hasattr(cells, "dtype") else np.empty(0)
+    if not hasattr(cells, "dtype") or array.dtype.kind not in "fiubMm":
+        array = object_array(list(cells))
+    if array.ndim != 1:
+        raise DataError(f"column {name!r} has {array.ndim} dimensions, but a column has one")
+    return array
+
+
 def _array_column(name: str, values: NDArray[Any], mask: NDArray[np.bool_] | None) -> Column:
     if values.dtype.kind in "Mm":
-        return Column(name, "date", np.empty(0))
+        return Column(name, "date", np.zeros(values.size, np.int8), np.isnat(values))
     if values.dtype.kind not in _KIND_OF_DTYPE:
         return _object_column(name, values.tolist(), mask)
     kind = _KIND_OF_DTYPE[values.dtype.kind]
@@ -231,7 +271,8 @@ def _nan_mask(values: NDArray[Any], kind: Kind) -> NDArray[np.bool_] | None:
 # Python objects ---------------------------------------------------------------------------------
 
 
-def _object_array(values: list[Any]) -> NDArray[Any]:
+def object_array(values: list[Any]) -> NDArray[Any]:
+    """Return an array of objects, whatever they are."""
     array = np.empty(len(values), object)
     array[:] = values
     return array
@@ -248,9 +289,9 @@ def _object_column(name: str, values: list[Any], missing: NDArray[np.bool_] | No
     kind = _kind_of_objects(present)
     if kind == "label":
         _check_hashable(name, present)
-        array = _object_array(values)
+        array = object_array(values)
     elif kind == "date":
-        return Column(name, kind, np.empty(0))
+        return Column(name, kind, np.zeros(len(values), np.int8), mask)
     else:
         dtype = {"real": np.float64, "boolean": np.bool_, "integer": None}[kind]
         array = np.zeros(len(values), np.asarray(present, dtype).dtype)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,55 @@ from latentree.typing import Family, IntArray, Kind
 
 FAMILIES: tuple[str, ...] = get_args(Family)
 KINDS: tuple[str, ...] = get_args(Kind)
+
+
+class SetAside(NamedTuple):
+    """A column that no model uses, but whole tables have.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    place : int
+        Its place among all columns of the whole table.
+    why : str
+        Why it is set aside.
+    value : hashable, optional
+        The value of a constant column; None for others.
+
+    Examples
+    --------
+    >>> SetAside("unit", 2, "always 'cm'", "cm").value
+    'cm'
+    """
+
+    name: str
+    place: int
+    why: str
+    value: Hashable | None = None
+
+
+class ColumnKind(NamedTuple):
+    """How a column is taken.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    kind : {"real", "count", "ordered", "category", "ignore"}
+        What it holds.
+    why : str
+        The reason.
+
+    Examples
+    --------
+    >>> ColumnKind("age", "real", "whole numbers from 18 to 90").kind
+    'real'
+    """
+
+    name: str
+    kind: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -33,6 +82,10 @@ class Schema:
     kinds : tuple of {"real", "count", "ordered", "category"}, optional
         What every column holds. When left out, all columns are real in the Gaussian family and
         categories in the discrete ones; the mixed family needs them.
+    aside : tuple of SetAside
+        Columns of the whole table that are not used, in the order of their places.
+    reasons : tuple of str
+        Why every column is of its kind, where that is known; schemas are compared without it.
 
     Examples
     --------
@@ -47,13 +100,15 @@ class Schema:
     family: Family
     labels: tuple[tuple[Hashable, ...], ...]
     kinds: tuple[Kind, ...] = ()
+    aside: tuple[SetAside, ...] = ()
+    reasons: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:
             raise DataError(f"family is {self.family!r}, but must be one of {', '.join(FAMILIES)}")
         if len(self.labels) != len(self.names):
             raise DataError(f"{len(self.names)} names, but labels of {len(self.labels)} columns")
-        checks.check_distinct(self.names)
+        checks.check_distinct((*self.names, *(column.name for column in self.aside)))
         if not self.kinds and self.family != "mixed":
             usual: Kind = "real" if self.family == "gaussian" else "category"
             object.__setattr__(self, "kinds", (usual,) * len(self.names))
@@ -128,11 +183,48 @@ class Schema:
         Returns
         -------
         Schema
+            Columns that were set aside stay if all others do.
         """
         chosen = [int(column) for column in columns]
         labels = tuple(self.labels[column] for column in chosen)
         kinds = tuple(self.kinds[column] for column in chosen)
-        return Schema(names or tuple(self.names[c] for c in chosen), self.family, labels, kinds)
+        reasons = tuple(self.reasons[column] for column in chosen) if self.reasons else ()
+        names = names or tuple(self.names[c] for c in chosen)
+        aside = self.aside if set(names) == set(self.names) else ()
+        return Schema(names, self.family, labels, kinds, aside, reasons)
+
+    def same_columns(self, other: Schema) -> bool:
+        """Return whether two schemas say the same of the columns that are used.
+
+        Parameters
+        ----------
+        other : Schema
+            The one to compare with.
+
+        Returns
+        -------
+        bool
+            Whatever the columns are that were set aside.
+        """
+        mine = (self.names, self.family, self.labels, self.kinds)
+        return mine == (other.names, other.family, other.labels, other.kinds)
+
+    @cached_property
+    def whole_names(self) -> tuple[str, ...]:
+        """Names of all columns of the whole table, those set aside too, in their order."""
+        names = list(self.names)
+        for column in self.aside:
+            names.insert(column.place, column.name)
+        return tuple(names)
+
+    @property
+    def columns(self) -> tuple[ColumnKind, ...]:
+        """How every column of the whole table is taken, and why."""
+        reasons = self.reasons or ("",) * self.n_columns
+        found = list(map(ColumnKind, self.names, self.kinds, reasons))
+        for column in self.aside:
+            found.insert(column.place, ColumnKind(column.name, "ignore", column.why))
+        return tuple(found)
 
     @cached_property
     def cardinalities(self) -> NDArray[np.int64]:

@@ -26,7 +26,13 @@ from latentree.em._report import FitReport
 from latentree.em._stepwise import stepwise_starts
 from latentree.errors import DataError, ModelError
 from latentree.inference import node_number
-from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel, Model
+from latentree.models import (
+    DiscreteTreeModel,
+    GaussianTreeModel,
+    MixedTreeModel,
+    Model,
+    with_schema,
+)
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray, Node, PathLike, Progress
 
@@ -140,7 +146,8 @@ def fit_parameters(
         model, report = maximize(problem, points, budget, progress, keeper)
     else:
         raise ModelError(f"method is {method!r}, but must be 'ml', 'stepwise' or 'distances'")
-    return Fitted(model, report.timed(time.perf_counter() - clock))
+    known = with_schema(model, sample.schema)
+    return Fitted(known, report.timed(time.perf_counter() - clock))
 
 
 def maximize(

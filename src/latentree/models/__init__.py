@@ -9,6 +9,7 @@ from latentree.models._file import load, load_report, save
 from latentree.models._gaussian import GaussianTreeModel, Normal, NormalPair, in_order
 from latentree.models._mixed import MixedTreeModel
 from latentree.models._protocol import TreeModel
+from latentree.models._saving import with_schema
 from latentree.models._states import DiscretePosterior
 from latentree.models._strength import Scored, edge_strengths, loadings, orientation, tree_of
 
@@ -31,4 +32,5 @@ __all__ = [
     "orientation",
     "save",
     "tree_of",
+    "with_schema",
 ]

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from latentree import _plain as plain
-from latentree.data import FAMILIES
+from latentree.data import FAMILIES, KINDS, Schema, SetAside
 from latentree.errors import FileError, LatentTreeError
 from latentree.inference import CountEmission, Emission, GaussianEmission, Layout
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._encode import FORMAT, VERSION, Model, check_labels
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel, mixed_schema
+from latentree.models._saving import with_schema
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
@@ -52,10 +54,11 @@ def decode(data: bytes) -> Document:
         known = ", ".join(FAMILIES)
         raise FileError(f"family is {plain.shown(family)}, but must be one of {known}")
     own_keys = ("parameters",) if family == "gaussian" else ("parameters", "labels")
-    _check_keys(fields, "the file", (*_TREE_KEYS, *own_keys), optional=("report", "kinds"))
+    _check_keys(fields, "the file", (*_TREE_KEYS, *own_keys), optional=("report", "kinds", "aside"))
     try:
         tree = _tree(fields)
         model = _READERS[family](tree, fields)
+        model = with_schema(model, _schema(model.schema, fields))
     except FileError:
         raise
     except LatentTreeError as error:  # what the constructors check: cycles, ranges, distinct names
@@ -333,6 +336,31 @@ def _labels(value: Any, n_states: IntArray) -> list[list[Any]]:
         _list(states, f"labels[{node}]", int(n_states[node]))
         check_labels(states, f"labels[{node}]")
     return labels
+
+
+def _schema(schema: Schema, fields: dict[str, Any]) -> Schema:
+    """Return the schema of a model with the kinds and the columns set aside of its file."""
+    kinds = _list(fields.get("kinds", list(schema.kinds)), "kinds", schema.n_columns)
+    for name, kind, usual in zip(schema.names, kinds, schema.kinds, strict=True):
+        if kind not in KINDS or (schema.family != "mixed" and kind != usual):
+            raise FileError(f"the kind of {plain.shown(name)} is {plain.shown(kind)}")
+    aside = _aside(fields.get("aside", []))
+    return replace(schema, kinds=tuple(kinds), aside=aside)
+
+
+def _aside(value: Any) -> tuple[SetAside, ...]:
+    columns = _list(value, "aside")
+    found = []
+    for index, column in enumerate(columns):
+        part = f"aside[{index}]"
+        _check_keys(_dict(column, part), part, ("name", "place", "why"), optional=("value",))
+        plain.check_texts([column["name"], column["why"]], part)
+        plain.check_scalars([column.get("value")], f"{part}.value")
+        place = column["place"]
+        if type(place) is not int or not 0 <= place < MAX_LISTS:
+            raise FileError(f"{part}.place is {plain.shown(place)}, but must be a number ≥ 0")
+        found.append(SetAside(column["name"], place, column["why"], column.get("value")))
+    return tuple(found)
 
 
 def _report(fields: dict[str, Any]) -> dict[str, Any] | None:

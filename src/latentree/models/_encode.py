@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from latentree import _plain as plain
-from latentree.data import Schema
+from latentree.data import Schema, SetAside
 from latentree.errors import FileError
 from latentree.inference import CountEmission, GaussianEmission
 from latentree.models._discrete import DiscreteTreeModel
@@ -55,9 +56,13 @@ def encode(model: Model, report: Mapping[str, Any] | None = None) -> bytes:
     if isinstance(model, GaussianTreeModel):
         fields |= _gaussian_fields(model)
     elif isinstance(model, MixedTreeModel):
-        fields |= _mixed_fields(model) | {"kinds": _line(list(model.schema.kinds))}
+        fields |= _mixed_fields(model)
     else:
         fields |= _discrete_fields(model)
+    if model.schema.family == "mixed":
+        fields["kinds"] = _line(list(model.schema.kinds))
+    if model.schema.aside:
+        fields["aside"] = _list(map(_line, _aside(model.schema.aside)), indent="  ")
     if report is not None:
         fields["report"] = _report(report)
     return (_object(fields) + "\n").encode()
@@ -100,6 +105,18 @@ def _table_fields(schema: Schema, tables: Iterable[Any]) -> dict[str, str]:
         "parameters": _object({"tables": _list(map(_line, tables), indent="    ")}, indent="  "),
         "labels": _list(map(_line, labels), indent="  "),
     }
+
+
+def _aside(columns: Iterable[SetAside]) -> Iterator[dict[str, Any]]:
+    """Columns that were set aside; the value of a constant that no file can hold is left out."""
+    for column in columns:
+        plain.check_text(column.name, "aside")
+        fields: dict[str, Any] = {"name": column.name, "place": column.place, "why": column.why}
+        value = plain.plain_scalar(column.value)
+        with contextlib.suppress(FileError):
+            plain.check_scalars([value], "value")
+            fields |= {} if value is None else {"value": value}
+        yield fields
 
 
 def check_labels(states: list[Any], part: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -179,6 +179,8 @@ class GaussianTreeModel(Savable):
     @property
     def schema(self) -> Schema:
         """The columns that data for this model has: their names, all real."""
+        if "_schema" in self.__dict__:
+            return cast(Schema, self.__dict__["_schema"])
         return Schema.gaussian(self.tree.names[: self.tree.n_observed])
 
     @property

@@ -1,11 +1,48 @@
-"""``model.save(path)`` for every model."""
+"""What every model can: be saved, and know the whole table that it was learned from."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
+from latentree.data import Schema
+from latentree.errors import ModelError
 from latentree.typing import PathLike
+
+AnyModel = TypeVar("AnyModel")
+
+
+def with_schema(model: AnyModel, schema: Schema) -> AnyModel:
+    """Return a model that knows the whole table: reasons, and columns that were set aside.
+
+    Parameters
+    ----------
+    model : GaussianTreeModel or DiscreteTreeModel
+    schema : Schema
+        Says the same as the model's of the columns that are used, in any order.
+
+    Returns
+    -------
+    model of the same type
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> table = lt.as_table({"a": [0.5, 1.5, 2.5], "b": [1.5, 0.5, 0.1]}, kinds={"b": "ignore"})
+    >>> model = lt.GaussianTreeModel(lt.Tree([-1], names=["a"]), [0])
+    >>> with_schema(model, table.schema).schema.aside
+    (SetAside(name='b', place=1, why='as asked for', value=None),)
+    """
+    own: Schema = model.schema  # type: ignore[attr-defined]
+    if sorted(own.names) != sorted(schema.names):
+        raise ModelError("the schema has other columns than the model")
+    place = {name: j for j, name in enumerate(schema.names)}
+    ordered = schema.select([place[name] for name in own.names])
+    known = copy.copy(model)
+    is_property = isinstance(getattr(type(model), "schema", None), property)
+    object.__setattr__(known, "_schema" if is_property else "schema", ordered)
+    return known
 
 
 class Savable:

@@ -62,7 +62,7 @@ def _column(name: str, cells: Any) -> Column:
     if missing is not None and missing.all():
         return Column(name, "empty", np.zeros(len(cells), np.int8), missing)
     if kind == "date":
-        return Column(name, kind, np.empty(0), missing)
+        return Column(name, kind, np.zeros(len(cells), np.int8), missing)
     if kind == "real":
         values = _real(cells.cast(pa.float64()))
         mask = np.isnan(values)

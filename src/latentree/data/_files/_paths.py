@@ -114,11 +114,6 @@ class Wanted(NamedTuple):
         kept = [name for name in chosen if name not in left_out]
         if not kept:
             raise FileError("no column is left")
-        if "" in kept:
-            raise FileError(
-                f"column {list(names).index('') + 1} has no name: drop '' if it numbers the rows, "
-                "or name it"
-            )
         return kept
 
 

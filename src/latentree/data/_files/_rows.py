@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -51,6 +51,8 @@ class FileRows:
     """Of the columns that are read, in the order of the first file."""
     named: bool = True
     """Whether the names of the columns come from the files."""
+    unseen: Literal["error", "missing"] = "error"
+    """What becomes of labels that a schema does not have."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -127,7 +129,7 @@ class FileRows:
 
     def _coded(self, piece: Any, schema: Schema, number: int) -> Table:
         try:
-            return as_table(source_of(piece, self.named), schema=schema)
+            return as_table(source_of(piece, self.named), schema=schema, unseen=self.unseen)
         except DataError as error:
             start = number * part_rows(schema)
             at = f"rows {start:,} to {start + piece.num_rows - 1:,}"
@@ -254,8 +256,7 @@ def _agree(kinds: dict[str, Kind], first: Reader, other: Reader) -> None:
         mine = kinds[name]
         if mine == theirs or theirs == "empty":
             continue
-        # Text does not say whether 1 is whole or real; files with types do.
-        numbers = {mine, theirs} == {"integer", "real"} and not other.is_typed
+        numbers = {mine, theirs} == {"integer", "real"}
         if not numbers and mine != "empty":
             raise FileError(
                 f"{other.path}: column {shown(name)} is {_NOUNS.get(theirs, theirs)}, but in "

@@ -214,7 +214,9 @@ def _layout(block: bytes, delimiter: str, header: bool | None) -> tuple[Layout, 
     if header is False:
         return Layout(tuple(f"x{j}" for j in range(len(cells))), delimiter, decimal, 0), block
     n_lines = block[: len(block) - len(rest)].count(b"\n")
-    return Layout(tuple(cell.strip() for cell in cells), delimiter, decimal, n_lines), rest
+    # Columns without a name are called as pandas calls them.
+    names = tuple(cell.strip() or f"Unnamed: {j}" for j, cell in enumerate(cells))
+    return Layout(names, delimiter, decimal, n_lines), rest
 
 
 def _first_line(block: bytes) -> tuple[str, bytes]:

@@ -1,0 +1,235 @@
+"""Tables given back as they came: whole, with their index, order, labels and types."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from latentree.data._sources import object_array
+from latentree.data._table import Schema
+
+
+class FrameType(NamedTuple):
+    """The library of a frame and the names of its columns, as they are there."""
+
+    backend: str
+    names: tuple[Hashable, ...]
+
+
+def _frame(X: Any) -> nw.DataFrame[Any] | None:
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns of a frame or a dict as text; None for arrays.
+
+    Parameters
+    ----------
+    X : table
+
+    Returns
+    -------
+    tuple of str or None
+
+    Examples
+    --------
+    >>> column_names({"a": [1, 2]}), column_names([[1, 2]])
+    (('a',), None)
+    """
+    if isinstance(X, dict):
+        return tuple(map(str, X))
+    frame = _frame(X)
+    return None if frame is None else tuple(map(str, frame.columns))
+
+
+def frame_type(X: Any) -> FrameType | None:
+    """Return what it takes to make a frame like this one; None for arrays.
+
+    Parameters
+    ----------
+    X : table
+
+    Returns
+    -------
+    FrameType or None
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame_type(pd.DataFrame({"a": [1]}))
+    FrameType(backend='pandas', names=('a',))
+    """
+    frame = _frame(X)
+    if frame is None:
+        return None
+    return FrameType(frame.implementation.value, tuple(frame.columns))
+
+
+def whole_columns(schema: Schema, values: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return the columns of the whole table: those given, constants, and missing cells.
+
+    Parameters
+    ----------
+    schema : Schema
+        What the columns are.
+    values : array of shape (n, m)
+        Values or labels of the columns that are used.
+
+    Returns
+    -------
+    list of arrays
+        In the order of ``schema.whole_names``.
+
+    Examples
+    --------
+    >>> from latentree.data import as_table
+    >>> schema = as_table({"a": [0.5, 1.5, 2.5], "b": [1, 1, 1]}).schema
+    >>> whole_columns(schema, np.array([[0.25]]))
+    [array([0.25]), array([1])]
+    """
+    columns = [values[:, j] for j in range(schema.n_columns)]
+    for column in schema.aside:
+        cells = object_array([column.value] * len(values))
+        if isinstance(column.value, int | float):
+            cells = np.array(cells.tolist())
+        columns.insert(column.place, cells)
+    return columns
+
+
+def frame_of(like: FrameType | None, schema: Schema, values: NDArray[Any]) -> Any:
+    """Return rows of a model as the kind of whole table that it was learned from.
+
+    Parameters
+    ----------
+    like : FrameType or None
+        The kind of frame; None for an array.
+    schema : Schema
+        What the columns are.
+    values : array of shape (n, m)
+        Values or labels of the columns that are used.
+
+    Returns
+    -------
+    frame or array
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [0.5, 1.5, 2.5], "b": [1.5, 0.5, 0.1]})
+    >>> from latentree.data import as_table
+    >>> frame_of(frame_type(frame), as_table(frame).schema, np.array([[0.25, 0.75]])).shape
+    (1, 2)
+    """
+    if like is None and not schema.aside:
+        return values
+    columns = whole_columns(schema, values)
+    if like is None:
+        return _stacked(columns)
+    native = tuple("" if name is None else str(name) for name in like.names)
+    place = dict(zip(schema.whole_names, columns, strict=True))
+    chosen = {name: place[name].tolist() for name in native}
+    frame = nw.from_dict(chosen, backend=like.backend).to_native()  # type: ignore[arg-type]
+    if tuple(native) != like.names:  # pandas alone has names that are no strings
+        frame.columns = list(like.names)
+    return frame
+
+
+def _stacked(columns: list[NDArray[Any]]) -> NDArray[Any]:
+    numbers = all(column.dtype.kind in "fiub" for column in columns)
+    if numbers:
+        return np.column_stack(columns)
+    if all(column.dtype.kind in "fiub" or not column.any() for column in columns):
+        # Of columns that were set aside only missing cells are left.
+        return np.column_stack([np.array(column, np.float64) for column in columns])
+    out = np.empty((len(columns[0]), len(columns)), object)
+    for j, column in enumerate(columns):
+        out[:, j] = column
+    return out
+
+
+def filled_like(X: Any, filled: NDArray[Any], schema: Schema) -> Any:
+    """Return a table with its missing cells filled in, and everything else as it is.
+
+    Parameters
+    ----------
+    X : table
+        Frame, dict of columns, or array.
+    filled : array of shape (n, m)
+        The columns that are used, without gaps.
+    schema : Schema
+        What the columns are.
+
+    Returns
+    -------
+    table
+        Of the kind of ``X``: frames keep index, order of columns and types.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [0.5, None], "b": [1.5, 0.5]}, index=[7, 3])
+    >>> filled_like(frame, np.array([[0.5, 1.5], [0.25, 0.5]]), Schema.gaussian("ab"))
+          a    b
+    7  0.50  1.5
+    3  0.25  0.5
+    """
+    columns = {name: filled[:, j].tolist() for j, name in enumerate(schema.names)}
+    constants = {column.name: column.value for column in schema.aside if column.value is not None}
+    columns |= {name: [value] * len(filled) for name, value in constants.items()}
+    if isinstance(X, dict):
+        return {name: columns.get(str(name), cells) for name, cells in X.items()}
+    frame = _frame(X)
+    if frame is None:
+        return _filled_array(X, columns, filled, schema)
+    if frame.implementation.is_pandas():
+        return _filled_pandas(X, columns)
+    new = [
+        _series(frame[name], columns[str(name)])
+        for name in frame.columns
+        if str(name) in columns and (frame[name].null_count() or frame[name].dtype.is_float())
+    ]
+    return frame.with_columns(*new).to_native() if new else X
+
+
+def _series(old: nw.Series[Any], cells: list[Any]) -> nw.Series[Any]:
+    """Return cells as a series of the same type, or of their own if they do not fit."""
+    backend = old.implementation
+    try:
+        return nw.new_series(old.name, cells, old.dtype, backend=backend)
+    except Exception:  # every library has errors of its own for a cell of another type
+        return nw.new_series(old.name, cells, backend=backend)
+
+
+def _filled_pandas(X: Any, columns: dict[str, list[Any]]) -> Any:
+    out = X.copy()
+    for place, name in enumerate(X.columns):
+        old = X.iloc[:, place]
+        cells = columns.get("" if name is None else str(name))
+        if cells is None or not old.isna().any():
+            continue
+        try:
+            new = type(old)(cells, index=X.index, dtype=old.dtype)
+        except (TypeError, ValueError):
+            new = type(old)(cells, index=X.index)
+        out.isetitem(place, new)
+    return out
+
+
+def _filled_array(
+    X: Any, columns: dict[str, list[Any]], filled: NDArray[Any], schema: Schema
+) -> NDArray[Any]:
+    whole = schema.whole_names
+    array = np.ma.asanyarray(X) if isinstance(X, np.ma.MaskedArray) else X
+    width = len(array[0]) if isinstance(array, list) else array.shape[1]
+    if width == schema.n_columns:
+        return filled
+    kept = np.array(array, object) if isinstance(array, list) else np.asarray(array)
+    cells = [
+        np.array(columns[name]) if name in columns else kept[:, j] for j, name in enumerate(whole)
+    ]
+    return _stacked(cells)
