@@ -437,14 +437,6 @@ def test_a_large_mean_costs_no_digits() -> None:
     assert np.allclose(from_sums(as_table(holes, "gaussian")), short, atol=1e-9)
 
 
-def test_the_symmetric_family_refuses_different_cardinalities() -> None:
-    table = as_table(np.array([[0, 0], [1, 1], [0, 2]]), "symmetric", names=["two", "three"])
-    with pytest.raises(DataError, match=r"'two' has 2 states, but 'three' has 3.*merge states"):
-        provider(table)
-    with pytest.raises(DataError, match="'two' has 2 states"):
-        from_sums(table)
-
-
 def test_mutual_information_tree_of_the_newsgroups(paper_data: pathlib.Path) -> None:
     """The paper's Chow-Liu tree: its published log-likelihood, to the digit."""
     from scipy.sparse.csgraph import minimum_spanning_tree

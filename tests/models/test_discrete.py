@@ -16,7 +16,13 @@ from latentree.errors import ModelError
 from latentree.inference import chunks
 from latentree.inference._patterns import compile_patterns
 from latentree.models import DiscreteTreeModel
-from latentree.simulate import double_star, hidden_markov, latent_class, random_latent_tree
+from latentree.simulate import (
+    double_star,
+    hidden_markov,
+    latent_class,
+    random_discrete_model,
+    random_latent_tree,
+)
 from strategies import trees
 
 seeds = st.integers(0, 2**32 - 1)
@@ -315,9 +321,6 @@ def test_other_mistakes_are_named():
         model.marginal(7)
     with pytest.raises(ModelError, match="no edge between 'x0' and 'x0'"):
         model.edge_posterior([[0, 0]], 0, 0)
-    mixed = DiscreteTreeModel(tree, [np.full((3, 2), 0.5), np.full(3, 1 / 3)])
-    with pytest.raises(ModelError, match="same number of states"):
-        mixed.information_distances()
     flat = DiscreteTreeModel(tree, [np.full((2, 2), 0.5), [0.5, 0.5]])
     with pytest.raises(ModelError, match="above 'x0' has determinant 0"):
         flat.distance_tree()
@@ -328,3 +331,24 @@ def test_schema_of_a_model_reads_its_own_samples():
     model = random_discrete(random_latent_tree(5, rng), rng)
     assert model.schema == Schema.discrete(model.tree.names[:5], model.n_states[:5])
     assert np.isfinite(model.log_likelihood(model.sample(10, rng))).all()
+
+
+def test_lengths_of_uneven_states_are_maximal_correlations() -> None:
+    """Against the second singular value of every pair's joint table."""
+    rng = np.random.default_rng(0)
+    shape = random_latent_tree(6, rng)
+    parent = np.where(shape.parent < 0, -1, shape.parent + 1)
+    tree = Tree([-1, *parent], n_observed=7)  # the first node is a component of its own
+    model = random_discrete_model(tree, rng.integers(2, 5, tree.n_nodes), rng)
+    distances = model.information_distances()
+    for a in range(tree.n_nodes):
+        for b in range(a):
+            joint = model.joint(a, b)
+            scale = np.sqrt(np.outer(joint.sum(axis=1), joint.sum(axis=0)))
+            strength = np.linalg.svd(joint / scale, compute_uv=False)[1]
+            if tree.components[a] == tree.components[b]:
+                assert np.isclose(distances.dense()[a, b], -np.log(strength))
+            else:
+                assert distances.independent()[a, b]
+            if tree.parent[a] == b:
+                assert np.isclose(model.distance_tree().length[a], -np.log(strength))

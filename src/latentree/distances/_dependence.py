@@ -40,17 +40,15 @@ import numpy as np
 
 from latentree._kernels.distances import canonical
 from latentree._kernels.distances import pairs as kernels
-from latentree.data import Schema, is_number
+from latentree.data import Schema
 from latentree.distances._counting import in_parts, ranges
 from latentree.distances._mixed_sums import WEAKEST_OF_MANY, MixedSums, join_rare
 from latentree.distances._scores import n_functions
 from latentree.distances._statistics import Statistics
 from latentree.distances._sums import RealSums, StateCounts, state_widths
-from latentree.errors import DataError
 from latentree.typing import FloatArray, Index, IntArray
 
 _BLOCK_CELLS = 1 << 24  # of joint tables that are spread out at the same time
-_IDENTIFIES, _MANY = 0.9, 10  # a column is an identifier if so many of its cells differ
 
 
 class Scale(NamedTuple):
@@ -97,48 +95,21 @@ def null_variance(p: IntArray, q: IntArray) -> FloatArray:
     return np.asarray(1.0 + 0.43 * (x + y) + 2.0 * both - 1.95 * both**0.6)
 
 
-def scale_of(schema: Schema, n_rows: int) -> Scale:
-    """Return the scale of a family; raise an error where a symmetric family has uneven states."""
+def scale_of(schema: Schema) -> Scale:
+    """Return the scale of a family."""
     if schema.family == "gaussian":
         return Scale()
     if schema.family == "mixed":
         return Scale(functions=n_functions(schema))
     if schema.family == "discrete" and has_uneven_states(schema):
         return Scale(functions=state_widths(schema) - 1)
-    k = common_cardinality(schema, n_rows)
+    k = int(schema.cardinalities[0])
     return Scale(k - 1.0, k - 1.0 if schema.family == "symmetric" else 1.0)
 
 
 def has_uneven_states(schema: Schema) -> bool:
     """Whether the numbers of states of coded columns differ."""
     return bool(schema.cardinalities.min() < schema.cardinalities.max())
-
-
-def common_cardinality(schema: Schema, n_rows: int) -> int:
-    """Return the number of states that all columns have; raise an error when they differ."""
-    k = schema.cardinalities
-    if k.min() == k.max():
-        return int(k[0])
-    a, b = int(k.argmin()), int(k.argmax())
-    raise DataError(
-        f"column {schema.names[a]!r} has {k[a]} states, but {schema.names[b]!r} has {k[b]}: "
-        f"the symmetric family needs the same number in every column{_advice(schema, b, n_rows)}"
-    )
-
-
-def _advice(schema: Schema, column: int, n_rows: int) -> str:
-    """Say what to do about a column with more states than others, and whether it is an accident."""
-    name, labels = schema.names[column], schema.labels[column]
-    if len(labels) >= max(_MANY, _IDENTIFIES * n_rows):
-        return (
-            f". Nearly every row has its own {name!r}, which looks like an identifier: "
-            f"drop column {name!r}"
-        )
-    odd = [label for label in labels if not is_number(label)]
-    hint = ""
-    if len(odd) == 1 and len(labels) > 2:
-        hint = f" ({name!r} holds numbers, but also {odd[0]!r}: leave such cells empty if missing)"
-    return f", so merge states, drop columns, or take the family discrete{hint}"
 
 
 def dependence(statistics: Statistics, centered: bool = True) -> FloatArray:
@@ -153,7 +124,7 @@ def dependence(statistics: Statistics, centered: bool = True) -> FloatArray:
         return sums.correlations()
     if statistics.family == "discrete" and has_uneven_states(statistics.schema):
         return _canonical(sums)
-    k = common_cardinality(statistics.schema, statistics.n_rows)
+    k = int(statistics.cardinalities[0])
     if statistics.family == "symmetric":
         return _agreements(sums, k)
     if k == 2 and not sums.all_held:

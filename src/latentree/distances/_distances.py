@@ -348,7 +348,7 @@ class Distances:
 
 def distances_from_sums(statistics: Statistics, centered: bool = True) -> Distances:
     """Return the distances of all pairs, from the sums of all pairs; warn of duplicate columns."""
-    scale = scale_of(statistics.schema, statistics.n_rows)
+    scale = scale_of(statistics.schema)
     r = dependence(statistics, centered)
     if np.count_nonzero(np.abs(r) >= 1.0 - statistics.rounding) > len(r):
         warn_of_duplicates(statistics.names, statistics.sums.duplicates(r, statistics.rounding))

@@ -56,7 +56,7 @@ class OnDemand(ABC):
         self.statistics = statistics
         self.n_variables = table.n_columns
         self.rounding = statistics.rounding
-        self.scale = scale_of(table.schema, table.n_rows)
+        self.scale = scale_of(table.schema)
         self.exponent = self.scale.exponent
 
     @abstractmethod

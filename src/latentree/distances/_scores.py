@@ -40,10 +40,10 @@ Curve = tuple[FloatArray, FloatArray]
 def n_functions(schema: Schema) -> IntArray:
     """Return the number of functions of every column."""
     states = np.clip(schema.cardinalities, 2, MOST_STATES) - 1
-    return np.where(is_number(schema), N_SCORES, states)
+    return np.where(holds_numbers(schema), N_SCORES, states)
 
 
-def is_number(schema: Schema) -> BoolArray:
+def holds_numbers(schema: Schema) -> BoolArray:
     """Whether each column is of kind real or count."""
     return np.array([kind in ("real", "count") for kind in schema.kinds])
 
@@ -73,7 +73,7 @@ class Scores:
     @classmethod
     def of(cls, table: Table) -> Scores:
         """Fix the functions by the first rows of the data."""
-        numbers = is_number(table.schema)
+        numbers = holds_numbers(table.schema)
         real, coded = np.flatnonzero(numbers), np.flatnonzero(~numbers)
         weights = table.weight_array()
         curves = threads.run(lambda j: _normal_curve(table.values[:, j], weights), real)
@@ -108,7 +108,7 @@ class Scores:
     @cached_property
     def numbers(self) -> BoolArray:
         """Whether each column holds numbers."""
-        return is_number(self.schema)
+        return holds_numbers(self.schema)
 
     @cached_property
     def place(self) -> IntArray:
@@ -177,14 +177,14 @@ class Scores:
 
 def number_table(table: Table) -> Table:
     """Return the columns of numbers of a mixed table as a Gaussian one."""
-    columns = np.flatnonzero(is_number(table.schema))
+    columns = np.flatnonzero(holds_numbers(table.schema))
     names = [table.names[j] for j in columns]
     return Table(table.values[:, columns], Schema.gaussian(names), table.weights)
 
 
 def state_table(table: Table) -> Table:
     """Return the columns of states of a mixed table as a discrete one."""
-    columns = np.flatnonzero(~is_number(table.schema))
+    columns = np.flatnonzero(~holds_numbers(table.schema))
     names, labels = zip(*((table.names[j], table.schema.labels[j]) for j in columns), strict=True)
     values = table.values[:, columns]
     codes = np.where(np.isnan(values), -1.0, values).astype(np.int32)

@@ -13,7 +13,7 @@ from latentree import _memory as memory
 from latentree._kernels import tree as tree_kernels
 from latentree._kernels.inference import tables as kernels
 from latentree.data import Schema, Table, as_table
-from latentree.distances import Distances
+from latentree.distances import WEAKEST, Distances
 from latentree.errors import ModelError
 from latentree.inference import (
     Expectation,
@@ -31,6 +31,11 @@ from latentree.typing import AnyArray, Family, FloatArray, IntArray, Node, Rando
 
 MAX_STRENGTH = 1.0 - 1e-12
 """Symmetric tables taken from distances keep a trace of noise: 1 − K·θ stays below this."""
+
+
+def _to_length(whitened: FloatArray) -> float:
+    """Return −log of the first singular value, which is taken as at least 1e-8."""
+    return float(-np.log(np.clip(np.linalg.norm(whitened, 2), WEAKEST, 1.0)) + 0.0)
 
 
 class Fit(NamedTuple):
@@ -325,8 +330,9 @@ class DiscreteTreeModel(StateTreeModel):
         """Return the exact information distances between all nodes, with their signs.
 
         The distance of two nodes is −log(|det J| / √(det M_a · det M_b)) for their joint table J
-        and the diagonal matrices M of their marginals; its sign is that of det J. All nodes need
-        the same number of states.
+        and the diagonal matrices M of their marginals; its sign is that of det J. Where numbers of
+        states differ it is −log of their maximal correlation, the second singular value of
+        M_a^(−½)·J·M_b^(−½), which takes O(N²·K³) for N nodes.
 
         Returns
         -------
@@ -345,6 +351,8 @@ class DiscreteTreeModel(StateTreeModel):
         >>> model.information_distances()
         Distances(4 variables, exact, dense)
         """
+        if self._is_uneven:
+            return Distances.from_matrix(self._maximal_distances(), self.tree.names)
         log_strength, sign = self._edge_strengths()
         nodes = np.arange(self.tree.n_nodes)
         matrix = self.tree._path_matrix(nodes, nodes, -log_strength)
@@ -355,6 +363,9 @@ class DiscreteTreeModel(StateTreeModel):
     def distance_tree(self) -> Tree:
         """Return the tree with the information distance of every edge as its length.
 
+        Where numbers of states differ the length of an edge is −log of the maximal correlation of
+        its ends, at most 18.4.
+
         Returns
         -------
         Tree
@@ -362,7 +373,8 @@ class DiscreteTreeModel(StateTreeModel):
         Raises
         ------
         ModelError
-            When an edge has determinant 0, an infinite length, or the numbers of states differ.
+            When all nodes have the same number of states and an edge has determinant 0, an
+            infinite length.
 
         Examples
         --------
@@ -371,6 +383,8 @@ class DiscreteTreeModel(StateTreeModel):
         >>> model.distance_tree().length.round(3)  # −log(1 − 2·θ)
         array([0.   , 0.693])
         """
+        if self._is_uneven:
+            return self.tree.with_lengths(self._maximal_lengths())
         log_strength, _ = self._edge_strengths()
         wrong = np.flatnonzero(np.isinf(log_strength))
         if wrong.size:
@@ -382,11 +396,6 @@ class DiscreteTreeModel(StateTreeModel):
 
     def _edge_strengths(self) -> tuple[FloatArray, FloatArray]:
         """Logarithm and sign of det J / sqrt(det M_parent · det M) of the edge above every node."""
-        if np.unique(self.n_states).size > 1:
-            raise ModelError(
-                "information distances need the same number of states in all nodes, "
-                f"got from {self.n_states.min()} to {self.n_states.max()}"
-            )
         layout = self.layout
         marginals = layout.marginals(self.theta).reshape(self.tree.n_nodes, -1)
         with np.errstate(divide="ignore"):
@@ -398,6 +407,53 @@ class DiscreteTreeModel(StateTreeModel):
             above = log_diagonal[self.tree.parent[node]]
             log_strength[node] = log_det + 0.5 * (above - log_diagonal[node])
         return log_strength, sign
+
+    @property
+    def _is_uneven(self) -> bool:
+        """Whether numbers of states differ."""
+        return bool(self.n_states.min() < self.n_states.max())
+
+    def _whitened(self) -> list[FloatArray]:
+        """Return J/√(p·q) − √(p·q) of every node and its parent; an empty array at roots.
+
+        Along a path these tables multiply, and their first singular values are the maximal
+        correlations.
+        """
+        layout, tree = self.layout, self.tree
+        roots = np.sqrt(layout.marginals(self.theta))
+        own = np.split(roots, layout.state_starts[1:-1])
+        tables = []
+        for node, above in enumerate(tree.parent.tolist()):
+            if above < 0:
+                tables.append(np.empty((0, 0)))
+                continue
+            p, q = own[above], own[node]
+            inverse = np.divide(1.0, q, out=np.zeros_like(q), where=q > 0)
+            tables.append(p[:, None] * layout.table(self.theta, node) * inverse - np.outer(p, q))
+        return tables
+
+    def _maximal_lengths(self) -> FloatArray:
+        """−log of the maximal correlation of every node and its parent; 0 at roots."""
+        return np.array(
+            [0.0 if table.size == 0 else _to_length(table) for table in self._whitened()]
+        )
+
+    def _maximal_distances(self) -> FloatArray:
+        """−log of the maximal correlation of all pairs of nodes; infinite between components."""
+        parent, tables = self.tree.parent.tolist(), self._whitened()
+        out = np.full((len(parent), len(parent)), np.inf)
+        np.fill_diagonal(out, 0.0)
+        to: list[dict[int, FloatArray]] = [{} for _ in parent]  # from the nodes placed so far
+        for node in self.tree.order.tolist():
+            above = parent[node]
+            if above < 0:
+                continue
+            to[node] = {other: table @ tables[node] for other, table in to[above].items()}
+            to[node][above] = tables[node]
+            for other, table in to[node].items():
+                to[other][node] = table.T
+                out[node, other] = out[other, node] = _to_length(table)
+        return out
 
     # Inference ------------------------------------------------------------------------------
 

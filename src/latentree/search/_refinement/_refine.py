@@ -198,7 +198,7 @@ def _with_lengths(model: Any) -> Any:
     """Return a model whose tree has information distances for lengths, where these exist."""
     try:
         tree = model.distance_tree()
-    except ModelError:  # numbers of states differ, or an edge carries nothing
+    except ModelError:  # an edge carries nothing
         return model
     if isinstance(model, GaussianTreeModel):
         return GaussianTreeModel(tree, model.correlations, model.means, model.scales)
