@@ -82,6 +82,12 @@ class GaussianEmission:
         -------
         array of shape (n_states, values.size)
             0 where missing.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> GaussianEmission([0.0], [1.0], 0.1).log_likelihood(np.array([0.0, np.nan])).round(2)
+        array([[-3.22,  0.  ]])
         """
         out = np.empty((self.n_states, values.size))
         kernels.normal_logs(values, self.mean, self.sd, self.resolution, out)
@@ -98,12 +104,29 @@ class GaussianEmission:
         Returns
         -------
         array of float
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> emission = GaussianEmission([0.0, 50.0], [1.0, 1.0], resolution=0.5)
+        >>> emission.sample(np.array([0, 1]), np.random.default_rng(0))
+        array([ 0., 50.])
         """
         drawn = rng.normal(self.mean[states], self.sd[states])
         return np.asarray(np.rint(drawn / self.resolution) * self.resolution)
 
     def cells(self) -> FloatArray:
-        """Probabilities of intervals that cover the line, a row a state: a table to measure by."""
+        """Return probabilities of intervals that cover the line: a table to measure by.
+
+        Returns
+        -------
+        array of float, a row a state
+
+        Examples
+        --------
+        >>> GaussianEmission([0.0], [1.0], 0.1).cells().shape
+        (1, 64)
+        """
         levels = stats.norm.ppf(np.linspace(0.0, 1.0, _N_QUANTILES + 1)[1:-1])
         edges = np.unique(self.mean[:, None] + self.sd[:, None] * levels)
         below = stats.norm.cdf((edges - self.mean[:, None]) / self.sd[:, None])
@@ -169,6 +192,12 @@ class CountEmission:
         -------
         array of shape (n_states, values.size)
             0 where missing.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> CountEmission([2.0]).log_likelihood(np.array([0.0, np.nan]))
+        array([[-2.,  0.]])
         """
         out = np.empty((self.n_states, values.size))
         kernels.count_logs(values, self.mean, self.size, out)
@@ -185,6 +214,12 @@ class CountEmission:
         Returns
         -------
         array of float
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> CountEmission([5.0]).sample(np.zeros(3, int), np.random.default_rng(0))
+        array([4., 3., 3.])
         """
         mean, size = self.mean[states], self.size[states]
         finite = np.where(np.isinf(size), 1.0, size)
@@ -192,7 +227,17 @@ class CountEmission:
         return rng.poisson(rate).astype(np.float64)
 
     def cells(self) -> FloatArray:
-        """Probabilities of counts up to a high quantile, a row a state: a table to measure by."""
+        """Return probabilities of intervals of counts: a table to measure by.
+
+        Returns
+        -------
+        array of float, a row a state
+
+        Examples
+        --------
+        >>> CountEmission([1.0, 3.0]).cells().sum(axis=1).round(6)
+        array([1., 1.])
+        """
         top = float((self.mean + 8.0 * np.sqrt(self.variance)).max()) + 8.0
         edges = np.unique(np.geomspace(1.0, top + 1.0, 200).astype(np.int64))
         values = np.arange(edges[-1], dtype=np.float64)

@@ -192,6 +192,14 @@ class MixedTreeModel(StateTreeModel):
         Returns
         -------
         MixedTreeModel
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> age = lt.GaussianEmission([30.0, 60.0], [10.0, 10.0], resolution=1.0)
+        >>> model = lt.MixedTreeModel(lt.Tree([1, -1]), [age, [0.7, 0.3]])
+        >>> model.rerooted("x1").tree.roots
+        array([1])
         """
         number = node_number(self.tree, node)
         if self.layout.emits[number] and self.tree.degrees[number]:
@@ -238,6 +246,15 @@ class MixedTreeModel(StateTreeModel):
         Returns
         -------
         array of float of shape (K_a, K_b)
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> age = lt.GaussianEmission([30.0, 60.0], [10.0, 10.0], resolution=1.0)
+        >>> model = lt.MixedTreeModel(lt.Tree([1, -1]), [age, [0.7, 0.3]])
+        >>> model.joint("x1", "x1")
+        array([[0.7, 0. ],
+               [0. , 0.3]])
         """
         first, second = node_number(self.tree, a), node_number(self.tree, b)
         for node in (first, second):
@@ -256,6 +273,15 @@ class MixedTreeModel(StateTreeModel):
         Returns
         -------
         tuple of arrays
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> age = lt.GaussianEmission([30.0, 60.0], [10.0, 10.0], resolution=1.0)
+        >>> model = lt.MixedTreeModel(lt.Tree([1, -1]), [age, [0.7, 0.3]])
+        >>> above, table = model.edge_cells(0)
+        >>> above, table.sum(axis=1).round(6)
+        (array([0.7, 0.3]), array([1., 1.]))
         """
         above = self._probabilities(int(self.tree.parent[node]))
         emits = self.layout.emits[node]
@@ -275,6 +301,14 @@ class MixedTreeModel(StateTreeModel):
         array of float of shape (n_rows, n_nodes)
             States 0, 1, …; reals and counts are those of the row, or the mean of their neighbor's
             state where missing.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> age = lt.GaussianEmission([30.0, 60.0], [10.0, 10.0], resolution=1.0)
+        >>> model = lt.MixedTreeModel(lt.Tree([1, -1]), [age, [0.7, 0.3]])
+        >>> model.complete([[60.0, None]])
+        array([[60.,  1.]])
         """
         table = self._table(X)
         out = np.empty((table.n_rows, self.tree.n_nodes))
@@ -325,6 +359,15 @@ class MixedTreeModel(StateTreeModel):
         spread : array of shape (n_rows, n_observed)
             0 for known cells; the standard deviation of a missing number, and the probability
             that a missing label is another one.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> age = lt.GaussianEmission([30.0, 60.0], [10.0, 10.0], resolution=1.0)
+        >>> model = lt.MixedTreeModel(lt.Tree([1, -1]), [age, [0.7, 0.3]])
+        >>> values, spread = model.imputed([[None, 1]])
+        >>> values, spread
+        (array([[60.,  1.]]), array([[10.,  0.]]))
         """
         table = self._table(X)
         values = np.array(table.values, np.float64)
@@ -472,6 +515,14 @@ class MixedTreeModel(StateTreeModel):
         Distances
             They are −log of the maximal correlation where hidden variables have two states, and
             an upper bound where they have more.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> age = lt.GaussianEmission([30.0, 60.0], [10.0, 10.0], resolution=1.0)
+        >>> model = lt.MixedTreeModel(lt.Tree([1, -1]), [age, [0.7, 0.3]])
+        >>> model.information_distances()
+        Distances(2 variables, exact, dense)
         """
         lengths = self.distance_tree()
         nodes = np.arange(self.tree.n_nodes)
