@@ -13,9 +13,11 @@ from numpy.typing import ArrayLike
 from latentree.data import Table, as_table
 from latentree.errors import ModelError, TreeError
 from latentree.inference import chunks
-from latentree.models import DiscreteTreeModel, GaussianTreeModel, TreeModel
+from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel, TreeModel
 from latentree.tree import Tree
-from latentree.typing import FloatArray, IntArray, RandomState, TableLike
+from latentree.typing import AnyArray, FloatArray, IntArray, RandomState, TableLike
+
+StateModel = DiscreteTreeModel | MixedTreeModel
 
 EXACT_STATES = 1 << 16
 """Up to so many joint states of the observed variables a discrete divergence is a sum over them."""
@@ -196,7 +198,7 @@ def kl_divergence(
 
     Gaussian: the closed form, without any matrix of all pairs, in O(nodes of p × nodes of q).
     Discrete: the sum over all joint states when there are at most ``max_states``, else the mean of
-    log p(x) − log q(x) over ``n_samples`` draws x from p, with its standard error.
+    log p(x) − log q(x) over ``n_samples`` draws x from p, with its standard error. Mixed: draws.
 
     Parameters
     ----------
@@ -230,6 +232,9 @@ def kl_divergence(
     _check_names(p.schema.names, q.schema.names, ModelError)
     if isinstance(p, GaussianTreeModel) and isinstance(q, GaussianTreeModel):
         return Divergence(_gaussian_divergence(p, q))
+    if isinstance(p, MixedTreeModel) and isinstance(q, MixedTreeModel):
+        _check_labels(p, q)
+        return _sampled_divergence(p, q, n_samples, random_state)
     if not (isinstance(p, DiscreteTreeModel) and isinstance(q, DiscreteTreeModel)):
         raise ModelError(
             f"a {p.schema.family} and a {q.schema.family} model have no divergence: "
@@ -282,7 +287,7 @@ def _innovation_columns(model: GaussianTreeModel) -> Iterator[FloatArray]:
         yield flow[: tree.n_observed].T * model.scales
 
 
-def _check_labels(p: DiscreteTreeModel, q: DiscreteTreeModel) -> None:
+def _check_labels(p: StateModel, q: StateModel) -> None:
     known = dict(zip(q.schema.names, q.schema.labels, strict=True))
     for name, labels in zip(p.schema.names, p.schema.labels, strict=True):
         lacking = [label for label in labels if label not in known[name]]
@@ -300,7 +305,7 @@ def _enumerated_divergence(p: DiscreteTreeModel, q: DiscreteTreeModel) -> float:
 
 
 def _sampled_divergence(
-    p: DiscreteTreeModel, q: DiscreteTreeModel, n_samples: int, random_state: RandomState
+    p: StateModel, q: StateModel, n_samples: int, random_state: RandomState
 ) -> Divergence:
     if n_samples < 2:
         raise ModelError(f"n_samples is {n_samples}, but a standard error needs at least 2")
@@ -314,7 +319,7 @@ def _sampled_divergence(
 
 
 def _log_probabilities(
-    p: DiscreteTreeModel, q: DiscreteTreeModel, codes: IntArray
+    p: StateModel, q: StateModel, codes: AnyArray
 ) -> tuple[FloatArray, FloatArray]:
     table = Table(codes, p.schema)
     return p.log_likelihood(table), q.log_likelihood(table)

@@ -146,7 +146,8 @@ class MixedProblem:
         cells = self.layout.parent_states * n_states
         self.prior = np.repeat(self.weight / np.maximum(cells, 1), cells)
         self.centers, self.scales = sums.moments()
-        self.resolutions = sums.resolutions
+        # Differences of decimals are not exact: 0.3 − 0.2 stands for 0.1.
+        self.resolutions = np.array([float(f"{step:.6g}") for step in sums.resolutions])
 
     # Points ---------------------------------------------------------------------------------
 

@@ -113,7 +113,8 @@ class GaussianEmission:
         array([ 0., 50.])
         """
         drawn = rng.normal(self.mean[states], self.sd[states])
-        return np.asarray(np.rint(drawn / self.resolution) * self.resolution)
+        decimals = int(np.ceil(-np.log10(self.resolution))) + 3
+        return np.round(np.rint(drawn / self.resolution) * self.resolution, decimals)
 
     def cells(self) -> FloatArray:
         """Return probabilities of intervals that cover the line: a table to measure by.

@@ -205,11 +205,11 @@ def _arrow_column(column: NDArray[Any], labels: Sequence[Hashable] | None) -> An
     if column.dtype != object:
         return pa.array(column, from_pandas=True)  # NaN is missing
     cells = column.tolist()
-    possible = cells if labels is None else labels
+    possible = labels or cells  # numbers have no labels
     if len({type(cell) for cell in possible if cell is not None}) > 1:
         cells = [None if cell is None else str(cell) for cell in cells]
         return pa.array(cells, pa.string())
-    return pa.array(cells, None if labels is None else pa.array(labels).type)
+    return pa.array(cells, pa.array(labels).type if labels else None)
 
 
 WRITERS: dict[str, Callable[..., AbstractContextManager[Write]]] = {
