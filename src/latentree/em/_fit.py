@@ -306,7 +306,7 @@ def start_points(
     if start is not None:
         return [problem.point(start)]
     if sample.family == "mixed":
-        return [_binned_start(problem, n_starts, rng)]
+        return _binned_starts(problem, n_starts, rng)
     if sample.family == "discrete":
         first = starts.surrogate_start(problem, rng)
     else:
@@ -315,19 +315,21 @@ def start_points(
     return [first, *(draw(problem, rng) for _ in range(n_starts - 1))]
 
 
-def _binned_start(problem: MixedProblem, n_starts: int, rng: np.random.Generator) -> FloatArray:
-    """Fit the binned columns from several starts, and return the point that the best leads to."""
+def _binned_starts(
+    problem: MixedProblem, n_starts: int, rng: np.random.Generator
+) -> list[FloatArray]:
+    """Fit the binned columns a little from several starts, and return where each leads to."""
     sample, binning = starts.binned_sample(problem)
-    states = np.where(problem.n_states > 0, problem.n_states, 0)
+    states = problem.n_states.copy()
     states[: problem.tree.n_observed] = sample.cardinalities
     discrete = DiscreteProblem(problem.tree, states, sample, problem.weight)
     points = [starts.surrogate_start(discrete, rng)]
     points += [starts.random_discrete_start(discrete, rng) for _ in range(n_starts - 1)]
-    model = maximize(discrete, points, _SHORT).model
-    return starts.binned_start(problem, model, binning)
+    models = [maximize(discrete, [point], _SHORT).model for point in points]
+    return [starts.binned_start(problem, model, binning) for model in models]
 
 
-_SHORT = Budget(tolerance=1e-5, max_steps=90, short_steps=15)
+_SHORT = Budget(tolerance=1e-4, max_steps=30)
 """When the fit of binned columns stops, from which that of mixed columns starts."""
 
 _RANDOM_STARTS: dict[str, Callable[[Any, np.random.Generator], FloatArray]] = {

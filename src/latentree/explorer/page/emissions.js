@@ -5,9 +5,7 @@ const FINE = 0.04; // standard deviations below which a cell is taken at its mid
 const HALF_LOG_2PI = 0.5 * Math.log(2 * Math.PI);
 
 // Gauss-Legendre quadrature with nine nodes: one side of the nodes, and their weights.
-const NODES = [
-  0, 0.3242534234038089, 0.6133714327005904, 0.8360311073266358, 0.9681602395076261,
-];
+const NODES = [0, 0.3242534234038089, 0.6133714327005904, 0.8360311073266358, 0.9681602395076261];
 const WEIGHTS = [
   0.3302393550012598, 0.31234707704000286, 0.26061069640293544, 0.1806481606948574,
   0.08127438836157441,

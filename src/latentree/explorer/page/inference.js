@@ -111,7 +111,7 @@ function numberMoments(model, evidence, probability) {
       second += weight(k) * (emissionVariance(emission, k) + mu * mu);
     });
     mean[v] = first;
-    variance[v] = second - first * first < 0 ? 0 : second - first * first;
+    variance[v] = Math.max(second - first * first, 0);
   });
   return { mean, variance };
 }
@@ -121,8 +121,30 @@ function numberMoments(model, evidence, probability) {
  * the subtree of v when v is in state j; `toParent[v, k]` the same when v's parent is in state k.
  */
 function collect(model, evidence) {
-  const { size, order, parent, states, stateStart, tableStart } = model;
-  const logTheta = logTables(model);
+  const { size, order, parent, states, stateStart } = model;
+  const rowStart = rowStarts(model);
+  const messages = {
+    logTheta: logTables(model),
+    below: statesRuledOut(model, evidence),
+    toParent: new Float64Array(rowStart[size]),
+    rowStart,
+  };
+  const terms = new Float64Array(states.reduce((a, b) => Math.max(a, b), 1));
+  for (let i = size - 1; i >= 0; i--) {
+    const v = order[i];
+    if (model.numeric[v]) emitted(model, v, evidence, messages);
+    else summed(model, v, messages, terms);
+    if (parent[v] < 0) continue;
+    const rows = rowStart[v + 1] - rowStart[v];
+    for (let k = 0; k < rows; k++)
+      messages.below[stateStart[parent[v]] + k] += messages.toParent[rowStart[v] + k];
+  }
+  return messages;
+}
+
+/** 0 for the states that the evidence allows, −∞ for those that it rules out. */
+function statesRuledOut(model, evidence) {
+  const { size, states, stateStart } = model;
   const below = new Float64Array(stateStart[size]);
   for (const [v, state] of evidence) {
     if (model.numeric[v]) continue;
@@ -130,30 +152,25 @@ function collect(model, evidence) {
       if (j !== state) below[stateStart[v] + j] = Number.NEGATIVE_INFINITY;
     }
   }
-  const rowStart = rowStarts(model);
-  const toParent = new Float64Array(rowStart[size]);
-  const terms = new Float64Array(states.reduce((a, b) => Math.max(a, b), 1));
-  for (let i = size - 1; i >= 0; i--) {
-    const v = order[i];
-    const K = states[v];
-    const rows = rowStart[v + 1] - rowStart[v];
-    if (model.numeric[v]) {
-      // A given number says how likely it is in each state of the parent; others say nothing.
-      if (!evidence.has(v)) continue;
-      const logs = emissionLogs(model.emissions[v], evidence.get(v));
-      toParent.set(logs, rowStart[v]);
-      for (let k = 0; parent[v] >= 0 && k < rows; k++) below[stateStart[parent[v]] + k] += logs[k];
-      continue;
-    }
-    for (let k = 0; k < rows; k++) {
-      const at = tableStart[v] + k * K;
-      for (let j = 0; j < K; j++) terms[j] = logTheta[at + j] + below[stateStart[v] + j];
-      const sum = logSum(terms, 0, K);
-      toParent[rowStart[v] + k] = sum;
-      if (parent[v] >= 0) below[stateStart[parent[v]] + k] += sum;
-    }
+  return below;
+}
+
+/** A given number says how likely it is in each state of the parent; others say nothing. */
+function emitted(model, v, evidence, { toParent, rowStart }) {
+  if (!evidence.has(v)) return;
+  toParent.set(emissionLogs(model.emissions[v], evidence.get(v)), rowStart[v]);
+}
+
+/** toParent[v, k] = log Σ_j P(v = j | k) · exp below[v, j] */
+function summed(model, v, { logTheta, below, toParent, rowStart }, terms) {
+  const { states, stateStart, tableStart } = model;
+  const K = states[v];
+  const rows = rowStart[v + 1] - rowStart[v];
+  for (let k = 0; k < rows; k++) {
+    const at = tableStart[v] + k * K;
+    for (let j = 0; j < K; j++) terms[j] = logTheta[at + j] + below[stateStart[v] + j];
+    toParent[rowStart[v] + k] = logSum(terms, 0, K);
   }
-  return { logTheta, below, toParent, rowStart };
 }
 
 /** P(v) = Σ_k P(parent = k) · P(v | parent = k, evidence below v). */

@@ -2,16 +2,9 @@
 
 import { bellChart, shareBar } from "./charts.js";
 import { byId, element, nameOf } from "./dom.js";
-import { edgeTable, influence } from "./influence.js";
 import { emissionVariance } from "./emissions.js";
-import {
-  groupText,
-  isCount,
-  isHidden,
-  isPossible,
-  nearestValue,
-  neighbors,
-} from "./model.js";
+import { edgeTable, influence } from "./influence.js";
+import { groupText, isCount, isHidden, isPossible, nearestValue, neighbors } from "./model.js";
 import { formatBits, formatNumber, formatPercent, formatSigned, parseNumber } from "./numbers.js";
 import { modelEdge } from "./scene.js";
 import { on, rename, select, setEvidence, toggleFold } from "./state.js";
@@ -486,9 +479,10 @@ function stateFacts(state, a, b) {
   const { model } = state;
   const found = influence(model, a);
   const name = strengthName(model, a, b);
-  const tables = model.numeric[a] + model.numeric[b]
-    ? [momentTable(model, ...(model.numeric[b] ? [a, b] : [b, a]))]
-    : [conditionalTable(model, a, b), conditionalTable(model, b, a)];
+  const tables =
+    model.numeric[a] + model.numeric[b]
+      ? [momentTable(model, ...(model.numeric[b] ? [a, b] : [b, a]))]
+      : [conditionalTable(model, a, b), conditionalTable(model, b, a)];
   return [
     element(
       "dl",
@@ -507,14 +501,16 @@ function momentTable(model, from, to) {
   const emission = model.emissions[to];
   const cells = (values) =>
     values.map((value) => element("td", { class: "figures" }, formatNumber(value)));
-  const rows = model.labels(from).map((label, k) =>
-    element(
-      "tr",
-      {},
-      element("th", { scope: "row" }, nameOf(label)),
-      cells([emission.mean[k], Math.sqrt(emissionVariance(emission, k))]),
-    ),
-  );
+  const rows = model
+    .labels(from)
+    .map((label, k) =>
+      element(
+        "tr",
+        {},
+        element("th", { scope: "row" }, nameOf(label)),
+        cells([emission.mean[k], Math.sqrt(emissionVariance(emission, k))]),
+      ),
+    );
   const head = ["mean", "deviation"].map((text) => element("th", { scope: "col" }, text));
   return tableFigure(model, from, to, element("tr", {}, element("td", {}), head), rows);
 }

@@ -161,7 +161,8 @@ function drawHalos(ctx, state, frame, colors) {
     ctx.beginPath();
     for (const v of frame.nodes) {
       const power = Math.min(greatness(model, change, v), 1);
-      if (power < 0.015 || directionOf(model, change, v) !== sign || state.evidence.has(v)) continue;
+      if (power < 0.015 || directionOf(model, change, v) !== sign || state.evidence.has(v))
+        continue;
       const x = layout.x[v] * frame.scale + frame.dx;
       const y = layout.y[v] * frame.scale + frame.dy;
       const radius = frame.dot * 0.8 + Math.sqrt(power) * haloReach(frame.scale);
