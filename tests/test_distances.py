@@ -92,7 +92,7 @@ def test_two_states_follow_the_determinant() -> None:
 def test_more_states_follow_the_determinant(k: int) -> None:
     cuts = np.quantile(factor_data(2, 2000), np.arange(1, k) / k)
     x = np.digitize(factor_data(2, 2000), cuts)
-    d = information_distances(x)
+    d = information_distances(x, "discrete")
     marginal = [np.bincount(x[:, j], minlength=k) / len(x) for j in range(6)]
     for i in range(6):
         for j in range(6):
@@ -399,11 +399,11 @@ def test_strength_is_the_z_score_of_a_correlation() -> None:
     assert np.allclose(d.strength_block(ALL, ALL), 10 * np.abs(np.corrcoef(x.T)))
 
 
-def test_unlearnable_tables_are_refused() -> None:
+def test_constant_columns_are_set_aside_and_single_rows_refused() -> None:
     x = factor_data(0)
     x[:, 2] = 1.0
-    with pytest.raises(DataError, match="column 'x2' is constant"):
-        information_distances(x)
+    with pytest.warns(DataWarning, match=r"'x2' \(always 1\)"):
+        assert information_distances(x).n_variables == 5
     with pytest.raises(DataError, match=r"1 row\(s\)"):
         information_distances(factor_data(0)[:1])
 

@@ -419,7 +419,7 @@ def test_hidden_variables_are_tied_with_signs():
 
 def test_show_measures_trees_without_information_distances(run, tmp_path):
     tree = Tree([-1, 0], n_observed=2, names=["a", "b"])
-    model = DiscreteTreeModel(tree, [[0.5, 0.5], [[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]]])
+    model = DiscreteTreeModel(tree, [[0.5, 0.5], [[0.25, 0.75], [0.25, 0.75]]])
     model.save(tmp_path / "m.json")
     code, out, _ = run("show", tmp_path / "m.json")
     assert code == 0
