@@ -84,13 +84,6 @@ def whole_columns(schema: Schema, values: NDArray[Any]) -> list[NDArray[Any]]:
     -------
     list of arrays
         In the order of ``schema.whole_names``.
-
-    Examples
-    --------
-    >>> from latentree.data import as_table
-    >>> schema = as_table({"a": [0.5, 1.5, 2.5], "b": [1, 1, 1]}).schema
-    >>> whole_columns(schema, np.array([[0.25]]))
-    [array([0.25]), array([1])]
     """
     columns = [values[:, j] for j in range(schema.n_columns)]
     for column in schema.aside:

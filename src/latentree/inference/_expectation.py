@@ -21,7 +21,7 @@ from latentree.typing import FloatArray, IntArray
 BY_ROW_SHARE = 2
 """Slots with at least 1/BY_ROW_SHARE of their component's rows as patterns run row by row."""
 
-_FEW_ROWS = 128
+_FEW_ROWS = 1_000  # below, blocks of rows save less than it takes to compile them (some seconds)
 _WORK_PER_PART = 160_000
 _MOST_PARTS = 16
 _TINY = 2_000  # Σ patterns × K² of a pass that runs uncompiled: it takes some milliseconds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,9 @@ def refined(
     """
     sample = as_sample(X, family, weights)
     names = _names(start, sample)
-    with tiny(sample.is_summed and sample.n_columns <= TINY):
+    is_tiny = sample.is_summed and sample.n_columns <= TINY
+    # Elsewhere what is around the search decides by its own sizes; the search is compiled.
+    with tiny(True) if is_tiny else nullcontext():
         starts: list[Any] = [learn_tree(sample, name) for name in names]
         if start is None:
             starts = _best_starts(starts, sample)[: 2 if sample.is_summed else 1]

@@ -39,7 +39,7 @@ def _rehashed(hashes, count, size):
     return places
 
 
-@kernel()
+@kernel(small=20_000)  # as plain Python that many cells take some 50 ms, compiling takes 2 s
 def number_rows(codes, columns, most):
     """Number the distinct rows in the order in which they appear.
 
