@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         search,
         simulate,
         structure,
+        support,
     )
     from latentree.data import Schema, Table, as_parts, as_table
     from latentree.distances import Distances, information_distances
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from latentree.inference import CountEmission, GaussianEmission
     from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel, load
     from latentree.plot import plot_tree
+    from latentree.support import bootstrap_support
     from latentree.tree import Tree
 
 __version__ = "0.1.0"
@@ -50,6 +52,7 @@ _HOME = {
     "Tree": "latentree.tree",
     "as_parts": "latentree.data",
     "as_table": "latentree.data",
+    "bootstrap_support": "latentree.support",
     "fit_parameters": "latentree.em",
     "information_distances": "latentree.distances",
     "load": "latentree.models",
@@ -71,6 +74,7 @@ _MODULES = (
     "search",
     "simulate",
     "structure",
+    "support",
 )
 
 __all__ = [
@@ -86,6 +90,7 @@ __all__ = [
     "Tree",
     "as_parts",
     "as_table",
+    "bootstrap_support",
     "data",
     "datasets",
     "distances",
@@ -104,6 +109,7 @@ __all__ = [
     "search",
     "simulate",
     "structure",
+    "support",
     "write_explorer",
 ]
 

@@ -7,9 +7,10 @@ that sums over parts are the same on every machine.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import Context, ContextVar, copy_context
 from functools import cache
 from itertools import pairwise
 from typing import TypeVar
@@ -18,6 +19,8 @@ from latentree._kernels import compiling
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+_is_worker: ContextVar[bool] = ContextVar("latentree_worker", default=False)
 
 
 def n_threads() -> int:
@@ -41,17 +44,48 @@ def run(function: Callable[[Item], Result], parts: Iterable[Item]) -> list[Resul
     """Apply ``function`` to every part, on the pool when there is more than one; in order.
 
     Kernels run as they do in the calling thread. Where they are not compiled, threads would only
-    wait for each other.
+    wait for each other. Within a part nothing is spread again: all threads have a part already.
     """
     parts = list(parts)
     threads = n_threads()
-    if threads == 1 or len(parts) < 2 or compiling.is_interpreted():
+    if threads == 1 or len(parts) < 2 or compiling.is_interpreted() or _is_worker.get():
         return [function(part) for part in parts]
     pool = _pool(threads, os.getpid())
     return [
         future.result()
-        for future in [pool.submit(copy_context().run, function, part) for part in parts]
+        for future in [pool.submit(_worker_context().run, function, part) for part in parts]
     ]
+
+
+def each(function: Callable[[Item], Result], parts: Iterable[Item]) -> Iterator[Result]:
+    """Yield the results of all parts in order, as they are done; few parts are begun ahead.
+
+    What is not begun when the caller stops is never begun.
+    """
+    threads = n_threads()
+    if threads == 1 or _is_worker.get():
+        yield from map(function, parts)
+        return
+    pool = _pool(threads, os.getpid())
+    waiting: deque[Future[Result]] = deque()
+    remaining = iter(parts)
+    try:
+        for part in remaining:
+            waiting.append(pool.submit(_worker_context().run, function, part))
+            if len(waiting) > 2 * threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _worker_context() -> Context:
+    """Return a copy of this context, in which nothing is spread over threads."""
+    context = copy_context()
+    context.run(_is_worker.set, True)
+    return context
 
 
 def split(n_items: int, n_parts: int) -> list[tuple[int, int]]:

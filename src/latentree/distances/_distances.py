@@ -64,6 +64,9 @@ class Distances:
         Family of the data, when known.
     source : matrix or provider of blocks
         How the distances are held; both ways above supply it.
+    components : array of int, optional
+        Which variables belong to one tree, by a number for each, where that is known; by default
+        learners test it.
 
     References
     ----------
@@ -83,6 +86,7 @@ class Distances:
     n_samples: float | None
     family: Family | None
     source: _Dense | _OnDemand = field(repr=False)
+    components: IntArray | None = field(default=None, repr=False)
 
     # Making ---------------------------------------------------------------------------------
 
@@ -325,7 +329,8 @@ class Distances:
         """
         index = np.arange(self.n_variables)[_as_index(variables)]
         names = tuple(self.names[j] for j in index.tolist())
-        return Distances(names, self.n_samples, self.family, self._held.subset(index))
+        components = None if self.components is None else self.components[index]
+        return Distances(names, self.n_samples, self.family, self._held.subset(index), components)
 
     @cached_property
     def _matrix(self) -> _Dense:

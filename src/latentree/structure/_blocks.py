@@ -151,6 +151,8 @@ def learn_by_blocks(
 
 
 def _learn_forest(distances: Distances, learn: Callable[[Block], Tree], is_private: bool) -> Tree:
+    if distances.components is not None and np.ptp(distances.components) > 0:
+        return _learn_known(distances, distances.components, learn)
     spanning = spanning_edges(distances)
     groups = _connected_groups(distances, spanning)
     if len(groups) == 1:
@@ -165,6 +167,16 @@ def _learn_forest(distances: Distances, learn: Callable[[Block], Tree], is_priva
         stacklevel=4,
     )
     trees = [_learn_group(distances, spanning, group, learn) for group in groups]
+    return _join_trees(distances, groups, trees)
+
+
+def _learn_known(
+    distances: Distances, components: IntArray, learn: Callable[[Block], Tree]
+) -> Tree:
+    """Learn a tree for each of the components that are known."""
+    groups = [np.flatnonzero(components == c) for c in np.unique(components)]
+    parts = [distances.subset(group) for group in groups]
+    trees = [_learn_block(Block(part, spanning_edges(part)), learn) for part in parts]
     return _join_trees(distances, groups, trees)
 
 
@@ -188,11 +200,12 @@ def _connected_groups(distances: Distances, spanning: IntArray) -> list[IntArray
     """Cut the spanning tree at pairs that look independent: the variables of each component.
 
     Independent pairs have the longest distances, so that an edge of the spanning tree between
-    such a pair means that no pair across the same cut looks dependent.
+    such a pair means that no pair across the same cut looks dependent. Nothing is tested where it
+    is known that the variables hang together.
     """
     kept = spanning[~distances.independent_pairs(spanning)]
     m = distances.n_variables
-    if len(kept) == m - 1:
+    if len(kept) == m - 1 or distances.components is not None:
         return [np.arange(m)]
     component = Tree.from_edges(kept, m).components
     return [np.flatnonzero(component == c) for c in range(component.max() + 1)]

@@ -1,0 +1,173 @@
+"""Support by the bootstrap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from latentree.data import Parts, as_parts, as_table, cut_table, is_parted
+from latentree.distances import Sample, Statistics, as_sample
+from latentree.errors import DataError, ModelError
+from latentree.models import TreeModel
+from latentree.search import (
+    binary_tree,
+    learned_in_bins,
+    refined,
+    regularized_cl_grouping,
+    star,
+)
+from latentree.structure import METHODS
+from latentree.support._replicates import (
+    Learner,
+    Progress,
+    by_distances,
+    draws_of,
+    replicate_trees,
+)
+from latentree.support._support import Support, support_from
+from latentree.tree import Tree
+from latentree.typing import RandomState
+
+QUICK = ("nj", "rg", "clnj")
+"""Learners whose replicates the method ``consensus`` puts together."""
+
+_SEARCHES: dict[str, Callable[..., Any]] = {
+    "reg_clnj": partial(regularized_cl_grouping, subroutine="nj"),
+    "reg_clrg": partial(regularized_cl_grouping, subroutine="rg"),
+    "bin": binary_tree,
+    "refined": refined,
+}
+
+
+def bootstrap_support(
+    model: TreeModel | Tree,
+    X: Any,
+    method: str | Sequence[str] = "clrg",
+    n_replicates: int = 100,
+    *,
+    random_state: RandomState = None,
+    block_length: int | None = None,
+    weights: ArrayLike | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Support:
+    """Measure how sure a tree is: learn it again from rows drawn with replacement.
+
+    Every replicate has as many rows as the data, drawn with replacement; a row's weight is how
+    often it was drawn, so that no data is copied. Its tree is compared with the given one, edge
+    by edge.
+
+    Parameters
+    ----------
+    model : model or Tree
+        What was learned.
+    X : table-like, path, dask collection, Parts, Statistics or Sample
+        The rows that it was learned from.
+    method : str or sequence of str
+        How the replicates are learned: the method that learned the tree. Of several, each learns
+        from the same rows, and all trees count alike. ``consensus`` stands for the quick ones,
+        ``nj``, ``rg`` and ``clnj``. Methods that search (``refined``, ``reg_clnj``, ``reg_clrg``,
+        ``bin``) search again in every replicate: set a time limit.
+    n_replicates : int
+        Number of trees, over all methods.
+    random_state : int or Generator, optional
+        For the draws.
+    block_length : int, optional
+        Rows that are drawn together, for time series: about as many as a row depends on.
+    weights : array-like, optional
+        How much each row counts; a row of weight 2 is drawn like two equal rows.
+    time_limit : float, optional
+        Seconds after which no replicate begins.
+    progress : callable, optional
+        Called as ``progress(done, total, message)`` after every replicate.
+    **options
+        Options of a method that searches.
+
+    Returns
+    -------
+    Support
+        Of fewer replicates after a keyboard interrupt or at the end of the time.
+
+    Notes
+    -----
+    Variables that are independent in the given tree stay apart in the replicates. The same
+    ``random_state`` gives the same replicates on any number of threads, and from data in memory
+    and in files.
+
+    References
+    ----------
+    Felsenstein, Confidence limits on phylogenies: an approach using the bootstrap, Evolution 39,
+    1985.
+
+    Lemoine et al., Renewing Felsenstein's phylogenetic bootstrap in the era of big data, Nature
+    556, 2018.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> truth = lt.simulate.random_gaussian_model(lt.simulate.double_star(8), 0, (0.6, 0.8))
+    >>> X = truth.sample(500, 1)
+    >>> support = bootstrap_support(truth, X, "rg", n_replicates=20, random_state=0)
+    >>> support.hidden["share"]
+    [1.0, 1.0]
+    """
+    if n_replicates < 1:
+        raise DataError(f"n_replicates is {n_replicates}, but must be at least 1")
+    tree = model if isinstance(model, Tree) else model.tree
+    sample = _sample(model, X, weights)
+    names = method_names(method)
+    learners = [_learner(name, tree, sample, options) for name in names]
+    seed = int(np.random.default_rng(random_state).integers(2**63))
+    rounds = -(-n_replicates // len(names))
+    found = replicate_trees(
+        sample, learners, rounds, draws_of(sample, seed, block_length), time_limit, progress
+    )
+    trees = [each for trees in found for each in trees]
+    note = "" if len(found) == rounds else f"stopped after {len(trees)} of {n_replicates}"
+    return support_from(tree, trees, names, note)
+
+
+def method_names(method: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the learners that a method, or several, stands for."""
+    names = [method] if isinstance(method, str) else list(method)
+    names = [each for name in names for each in (QUICK if name == "consensus" else (name,))]
+    known = (*METHODS, *_SEARCHES, "lcm", "consensus")
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        raise ModelError(f"method is {method!r}, but must be one or more of {', '.join(known)}")
+    return tuple(dict.fromkeys(names))
+
+
+def _learner(name: str, tree: Tree, sample: Sample, options: dict[str, Any]) -> Learner:
+    if name in METHODS:
+        return by_distances(name, tree.components[: tree.n_observed])
+    if name == "lcm":
+        return star
+    search = partial(_SEARCHES[name], **options)
+    if sample.family == "mixed":
+        search = partial(learned_in_bins, search)
+    return lambda replicate: search(replicate, random_state=0).model.tree
+
+
+def _sample(model: TreeModel | Tree, X: Any, weights: ArrayLike | None) -> Sample:
+    """Return the rows with the columns of a model or tree, in its order."""
+    tree, schema = (model, None) if isinstance(model, Tree) else (model.tree, model.schema)
+    if not isinstance(X, Sample | Statistics):
+        read = as_parts if is_parted(X) else as_table
+        X = read(X, schema=schema, weights=weights)
+    sample = as_sample(X if isinstance(X, Sample | Statistics | Parts) else cut_table(X))
+    wanted = tree.names[: tree.n_observed]
+    if sample.names == wanted:
+        return sample
+    apart = set(sample.names) ^ set(wanted)
+    if apart:
+        name = sorted(apart)[0]
+        where = "the data" if name in sample.names else "the tree"
+        raise DataError(f"tree and data must share their variables: {name!r} is in {where} only")
+    place = {name: column for column, name in enumerate(sample.names)}
+    return sample.renamed(np.array([place[name] for name in wanted]), wanted)
