@@ -111,7 +111,7 @@ def bootstrap_support(
     --------
     >>> import latentree as lt
     >>> truth = lt.simulate.random_gaussian_model(lt.simulate.double_star(8), 0, (0.6, 0.8))
-    >>> X = truth.sample(500, 1)
+    >>> X = truth.sample(5_000, 1)
     >>> support = bootstrap_support(truth, X, "rg", n_replicates=20, random_state=0)
     >>> support.hidden["share"]
     [1.0, 1.0]
