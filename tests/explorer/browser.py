@@ -11,7 +11,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +159,22 @@ class Browser:
             width,
         )
         self.settle()
+
+    @contextlib.contextmanager
+    def screen(self, width: int, height: int, *, phone: bool = False) -> Iterator[None]:
+        """Show pages on a screen of so many pixels for a while; a phone has fingers."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone}
+        self._devtools("Emulation.setDeviceMetricsOverride", **metrics)
+        self._devtools("Emulation.setTouchEmulationEnabled", enabled=phone)
+        try:
+            yield
+        finally:
+            self._devtools("Emulation.setTouchEmulationEnabled", enabled=False)
+            self._devtools("Emulation.clearDeviceMetricsOverride")
+
+    def _devtools(self, command: str, **parameters: Any) -> Any:
+        body = {"cmd": command, "params": parameters}
+        return self._call("POST", f"{self.session}/goog/cdp/execute", body)
 
     def pointer(self, *actions: dict[str, Any], kind: str = "mouse") -> None:
         source = {

@@ -3,8 +3,8 @@
 import { shareBar } from "./charts.js";
 import { byId, element, nameOf } from "./dom.js";
 import { directionOf, greatness, highState } from "./inference.js";
+import { goButton } from "./lists.js";
 import { formatNumber, formatPercent, formatSigned } from "./numbers.js";
-import { goButton } from "./panel.js";
 import { clearEvidence, on, setEvidence } from "./state.js";
 
 const MOST_ANSWERS = 10;
@@ -62,7 +62,7 @@ function chip(state, view, v) {
     {
       type: "button",
       class: "remove",
-      "aria-label": "Forget this",
+      "aria-label": `Forget ${state.model.names[v]} = ${evidenceText(state, v)}`,
       click: () => setEvidence(state, v, undefined),
     },
     "×",
@@ -86,7 +86,7 @@ function mostChanged(state, view) {
   if (nodes.length === 0) return element("p", { class: "quiet" }, "Nothing else changes.");
   return element(
     "ol",
-    { class: state.model.isGaussian ? "list" : "list wide" },
+    { class: "list changes" },
     nodes.map((v) => changeRow(state, view, v)),
   );
 }
@@ -128,12 +128,19 @@ function mostMoved({ model, prior, posterior }, v) {
   return best;
 }
 
+function plainText(parts) {
+  return [parts]
+    .flat()
+    .map((part) => part.textContent ?? part)
+    .join("");
+}
+
 /** The same for those who listen. */
 function spoken(state) {
   const { model, evidence } = state;
   const given = Array.from(evidence.keys(), (v) => `${model.names[v]} = ${evidenceText(state, v)}`);
   if (!state.posterior.possible) return `Impossible: ${given.join(", ")}`;
   const first = ranking(state).slice(0, 3);
-  const moved = first.map((v) => `${model.names[v]} ${formatSigned(state.change[v])}`);
+  const moved = first.map((v) => `${model.names[v]} ${plainText(changeText(state, v))}`);
   return `Suppose ${given.join(", ")}. Most changed: ${moved.join(", ")}.`;
 }

@@ -13,7 +13,7 @@ const DIRECTIONS = {
 export function createKeyboard(state, view) {
   const keys = {
     "/": () => byId("search").focus(),
-    Escape: () => clear(state),
+    Escape: () => clear(state, view),
     f: () => selectedNode(state) >= 0 && toggleFold(state, selectedNode(state)),
     l: () => setKind(state, state.kind === "radial" ? "layered" : "radial"),
     "+": () => view.zoom(1.3),
@@ -42,14 +42,24 @@ function isForOthers(event) {
   return key in DIRECTIONS && target.closest("aside, header, #outline-box") !== null;
 }
 
-/** First the selection goes, then the evidence. */
-function clear(state) {
-  byId("take").open = false;
-  if (byId("outline-box").classList.contains("open")) {
-    byId("list").click();
+/** What is typed is taken back, an open menu or list closed; then the selection goes, then evidence. */
+function clear(state, view) {
+  const field = document.activeElement;
+  if (field?.matches("input:not([type=range])")) {
+    field.value = field.defaultValue;
+    view.canvas.focus({ preventScroll: true });
     return;
   }
-  if (document.activeElement?.matches("input")) document.activeElement.blur();
+  if (byId("take").open) {
+    byId("take").open = false;
+    byId("take").querySelector("summary").focus();
+    return;
+  }
+  if (byId("outline-box").classList.contains("open")) {
+    byId("list").click();
+    byId("list").focus();
+    return;
+  }
   if (state.selection !== null) select(state, null);
   else if (state.evidence.size > 0) clearEvidence(state);
 }

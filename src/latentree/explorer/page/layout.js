@@ -109,13 +109,30 @@ export function edgeMeets({ boxes }, v, { left, right, top, bottom }) {
   return !(beside || boxes[i + 3] < top || boxes[i + 1] > bottom);
 }
 
-function boundsOf({ shown, x, y }) {
+/** Borders of all nodes and curves that are shown. */
+function boundsOf({ shown, x, y, starts, points }) {
   const bounds = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
+  const include = (px, py) => {
+    bounds.left = Math.min(bounds.left, px);
+    bounds.right = Math.max(bounds.right, px);
+    bounds.top = Math.min(bounds.top, py);
+    bounds.bottom = Math.max(bounds.bottom, py);
+  };
   for (const v of shown) {
-    bounds.left = Math.min(bounds.left, x[v]);
-    bounds.right = Math.max(bounds.right, x[v]);
-    bounds.top = Math.min(bounds.top, y[v]);
-    bounds.bottom = Math.max(bounds.bottom, y[v]);
+    include(x[v], y[v]);
+    for (let i = 2 * starts[v]; i + 5 < 2 * starts[v + 1]; i += 4) {
+      include(farthest(points, i), farthest(points, i + 1));
+    }
   }
   return bounds;
+}
+
+/**
+ * The coordinate at which a parabola turns: a(1 − t)² + 2c·t(1 − t) + b·t² does at
+ * t = (a − c)/(a − 2c + b); its start if it does not turn on the way.
+ */
+function farthest(points, i) {
+  const [a, c, b] = [points[i], points[i + 2], points[i + 4]];
+  const t = (a - c) / (a - 2 * c + b);
+  return t > 0 && t < 1 ? a + t * (c - a) : a;
 }

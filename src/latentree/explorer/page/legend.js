@@ -11,8 +11,11 @@ export function createLegend(state, view) {
     const entries = [...nodeEntries(state), ...evidenceEntries(state)];
     box.replaceChildren(...entries.map(([what, text]) => legendItem(view, what, text)));
     view.inset = box.offsetHeight;
+    // What scrolls must be reached by keys.
+    box.toggleAttribute("tabindex", false);
+    if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
   };
-  for (const event of ["evidence", "layout", "theme"]) on(state, event, show);
+  for (const event of ["evidence", "layout", "theme", "resize"]) on(state, event, show);
   show();
 }
 

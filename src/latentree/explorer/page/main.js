@@ -17,6 +17,7 @@ import { createMinimap } from "./minimap.js";
 import { isHidden } from "./model.js";
 import { createOutline } from "./outline.js";
 import { createPanel } from "./panel.js";
+import { createPrinting } from "./printing.js";
 import { createSearch } from "./search.js";
 import { createState, emit, on, setKind, unfoldAll } from "./state.js";
 import { readColors, View } from "./view.js";
@@ -37,6 +38,8 @@ function main() {
   createLegend(state, view);
   createOutline(state, view);
   createTips(state, view);
+  createPrinting(view, (dark) => setTheme(state, view, dark));
+  createSkipLink();
   preferred.addEventListener("change", () => setTheme(state, view, preferred.matches));
   view.resize();
   exposeForTests(state, view, source);
@@ -69,10 +72,13 @@ function createToolbar(state, view) {
   byId("theme").addEventListener("click", () => {
     setTheme(state, view, document.documentElement.dataset.theme !== "dark");
   });
-  byId("list").addEventListener("click", () => {
-    const box = byId("outline-box");
-    const open = box.classList.toggle("open");
-    byId("list").setAttribute("aria-pressed", String(open));
+}
+
+/** From the top of the page straight to the panel; the address stays as it is. */
+function createSkipLink() {
+  byId("skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    byId("panel").focus();
   });
 }
 

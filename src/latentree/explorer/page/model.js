@@ -1,6 +1,8 @@
 // The model as arrays, read from the page's data. A node is an integer, as in Python: the first
 // `observed` ones are variables, the rest hidden. Nothing here recurses: chains are deep.
 
+const FARTHEST = 1e100; // squares of values beyond it would not be finite
+
 /** Undo base64 into an array of little-endian numbers. */
 export function unpack(text, Type) {
   const binary = atob(text);
@@ -109,7 +111,8 @@ export function isCount(model, v) {
 
 /** Whether a node that holds numbers can have a value. */
 export function isPossible(model, v, value) {
-  return Number.isFinite(value) && (!isCount(model, v) || (Number.isInteger(value) && value >= 0));
+  const sensible = Math.abs(value) <= FARTHEST;
+  return sensible && (!isCount(model, v) || (Number.isInteger(value) && value >= 0));
 }
 
 /** The value nearest to a number that the data could hold: a count, or as precise as recorded. */

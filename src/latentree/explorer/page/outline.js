@@ -16,6 +16,10 @@ export function createOutline(state, view) {
     box.replaceChildren(branch(state, view, roots, model.size <= OPEN));
   };
   on(state, "names", build);
+  byId("list").addEventListener("click", () => {
+    const opened = byId("outline-box").classList.toggle("open");
+    byId("list").setAttribute("aria-pressed", String(opened));
+  });
   // After the picture, so that it does not wait for the list.
   setTimeout(build, 0);
 }

@@ -1,17 +1,15 @@
 // Drawing the tree on anything that has the methods of a canvas. A view says which part of the
 // plane is seen: the point in its middle, and the pixels of one unit.
 
-import { shownName } from "./dom.js";
 import { directionOf, greatness } from "./inference.js";
+import { drawLabels, haloReach } from "./labels.js";
 import { edgeMeets } from "./layout.js";
 import { isHidden } from "./model.js";
 import { clamp } from "./numbers.js";
 
 const LEVELS = 6; // of strength, each drawn at once
-const MOST_LABELS = 320;
-const CROWD = 1500; // nodes in sight beyond which few labels are better than many
-const LONGEST = 30; // characters of a label
-const ROOMY = 9.2; // pixels a row at which all labels fit by construction
+const MOST_DASHED = 60000; // pixels of dashed lines: far more take seconds and are a haze anyway
+const STROKED = 400; // edges a stroke: browsers draw one path of thousands very slowly
 
 /** Edges by sign and strength, so that each kind is one stroke. */
 export function edgeBuckets(state) {
@@ -78,6 +76,7 @@ function frameOf(state, view) {
 
 function drawEdges(ctx, state, frame, colors) {
   const weight = clamp(frame.dot / 3.4, 0.35, 1.4);
+  const dashed = negativeLength(state, frame) < MOST_DASHED;
   ctx.lineCap = "round";
   state.buckets.forEach((edges, bucket) => {
     if (edges.length === 0) return;
@@ -85,12 +84,28 @@ function drawEdges(ctx, state, frame, colors) {
     const power = ((bucket % LEVELS) + 0.5) / LEVELS;
     ctx.strokeStyle = (negative ? colors.negative : colors.edge)[bucket % LEVELS];
     ctx.lineWidth = weight * (0.55 + 2.4 * power);
-    ctx.setLineDash(negative ? [4.5 * weight + 1, 3 * weight + 1.5] : []);
-    ctx.beginPath();
-    for (let i = 0; i < edges.length; i++) traceEdge(ctx, state.layout, frame, edges[i]);
-    ctx.stroke();
+    ctx.setLineDash(negative && dashed ? [4.5 * weight + 1, 3 * weight + 1.5] : []);
+    for (let from = 0; from < edges.length; from += STROKED) {
+      const to = Math.min(from + STROKED, edges.length);
+      ctx.beginPath();
+      for (let i = from; i < to; i++) traceEdge(ctx, state.layout, frame, edges[i]);
+      ctx.stroke();
+    }
   });
   ctx.setLineDash([]);
+}
+
+/** Pixels that the negative edges in sight are long, about. */
+function negativeLength({ layout, buckets }, frame) {
+  let sum = 0;
+  for (const v of buckets.slice(LEVELS).flatMap((edges) => Array.from(edges))) {
+    if (!edgeMeets(layout, v, frame)) continue;
+    const [left, top, right, bottom] = layout.boxes.subarray(4 * v, 4 * v + 4);
+    const wide = Math.min(right, frame.right) - Math.max(left, frame.left);
+    const tall = Math.min(bottom, frame.bottom) - Math.max(top, frame.top);
+    sum += Math.hypot(wide, tall) * frame.scale;
+  }
+  return sum;
 }
 
 function traceEdge(ctx, layout, frame, v) {
@@ -102,17 +117,37 @@ function traceEdge(ctx, layout, frame, v) {
   const last = 2 * starts[v + 1] - 2;
   let i = 2 * starts[v];
   ctx.moveTo(points[i] * scale + dx, points[i + 1] * scale + dy);
-  if (wide + tall < 9 || Math.min(wide, tall) < 1) {
+  if (wide + tall < 9 || (Math.min(wide, tall) < 1 && wide + tall < 4000)) {
     ctx.lineTo(points[last] * scale + dx, points[last + 1] * scale + dy); // no bend is seen
     return;
   }
+  const reach = frame.width + frame.height;
   for (i += 2; i < last; i += 4) {
-    ctx.quadraticCurveTo(
-      points[i] * scale + dx,
-      points[i + 1] * scale + dy,
-      points[i + 2] * scale + dx,
-      points[i + 3] * scale + dy,
-    );
+    const [bx, by] = [points[i + 2] * scale + dx, points[i + 3] * scale + dy];
+    const [cx, cy] = [points[i] * scale + dx, points[i + 1] * scale + dy];
+    if (wide + tall < 2 * reach) {
+      ctx.quadraticCurveTo(cx, cy, bx, by);
+    } else {
+      const [ax, ay] = [points[i - 2] * scale + dx, points[i - 1] * scale + dy];
+      traceSeen(ctx, frame, [ax, ay, cx, cy, bx, by], 7);
+    }
+  }
+}
+
+/** Trace what is in sight of a parabola that goes far beyond the picture, by halving it. */
+function traceSeen(ctx, frame, [ax, ay, cx, cy, bx, by], depth) {
+  const { width, height } = frame;
+  const [low, high] = [Math.min(ax, cx, bx), Math.max(ax, cx, bx)];
+  const [top, bottom] = [Math.min(ay, cy, by), Math.max(ay, cy, by)];
+  if (high < -40 || low > width + 40 || bottom < -40 || top > height + 40) {
+    ctx.moveTo(bx, by);
+  } else if (depth === 0 || high - low + bottom - top < width + height) {
+    ctx.quadraticCurveTo(cx, cy, bx, by);
+  } else {
+    const [px, py, qx, qy] = [(ax + cx) / 2, (ay + cy) / 2, (cx + bx) / 2, (cy + by) / 2];
+    const [mx, my] = [(px + qx) / 2, (py + qy) / 2];
+    traceSeen(ctx, frame, [ax, ay, px, py, mx, my], depth - 1);
+    traceSeen(ctx, frame, [mx, my, qx, qy, bx, by], depth - 1);
   }
 }
 
@@ -141,11 +176,6 @@ function seen(state, frame) {
     if (x >= frame.left && x <= frame.right && y >= frame.top && y <= frame.bottom) out.push(v);
   }
   return out;
-}
-
-/** How far in pixels the largest disc reaches beyond its node. */
-function haloReach(scale) {
-  return clamp(0.55 * scale, 3, 9);
 }
 
 /** Discs behind the nodes that evidence has moved: the farther, the larger. */
@@ -247,187 +277,4 @@ function drawMarks(ctx, state, frame, colors) {
   for (const v of evidence.keys()) ring(v, dot + 2.5, 2.4, colors.accent);
   if (hover && "node" in hover) ring(hover.node, dot + 3, 1, colors.ink);
   if (selection && "node" in selection) ring(selection.node, dot + 4, 1.6, colors.ink);
-}
-
-// Labels --------------------------------------------------------------------------------------
-
-export const FONT = 'system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif';
-
-/** Size in pixels of a label's letters. */
-export function fontSize(scale) {
-  return clamp(scale * 0.74, 9, scale > 26 ? 14.5 : 13);
-}
-
-/** A name as it is drawn: cut to a length, line breaks as blanks. */
-export function labelOf(name) {
-  const letters = Array.from(shownName(name.replace(/\s+/gu, " ")));
-  return letters.length > LONGEST ? `${letters.slice(0, LONGEST - 1).join("")}…` : letters.join("");
-}
-
-/** Width of a node's label, in units of the font's size; measured once. */
-export function labelWidth(ctx, state, v) {
-  state.widths ??= new Map();
-  const text = labelOf(state.model.names[v]);
-  let width = state.widths.get(text);
-  if (width === undefined) {
-    ctx.font = `100px ${FONT}`;
-    width = ctx.measureText(text).width / 100;
-    state.widths.set(text, width);
-  }
-  return width;
-}
-
-/** Write the labels that have room, the most important first. */
-function drawLabels(ctx, state, frame, colors) {
-  const size = fontSize(frame.scale);
-  const roomy = frame.scale >= ROOMY;
-  const crowded = frame.nodes.length > CROWD;
-  const most = roomy ? MOST_LABELS : crowded ? 60 : 160;
-  const grid = new Occupancy(frame.width, frame.height, size * 0.5);
-  if (!crowded) grid.addNodes(state.layout, frame);
-  ctx.textBaseline = "middle";
-  ctx.lineJoin = "round";
-  let written = 0;
-  for (const { v, urgent } of labelQueue(state, frame.nodes, frame)) {
-    if (written >= most) break;
-    const hidden = isHidden(state.model, v);
-    const font = urgent ? Math.max(size, 12) : hidden ? size * 0.86 : size;
-    const spot = spotFor(state, frame, v, labelWidth(ctx, state, v) * font, font);
-    const certain = urgent || (roomy && hasStrip(state, v));
-    if (!certain && !grid.isFree(spot)) continue;
-    grid.fill(spot);
-    write(ctx, state, v, spot, hidden, urgent, colors);
-    written++;
-  }
-}
-
-/** Nodes in the order in which labels find their places; the urgent ones always have one. */
-function labelQueue(state, nodes, frame) {
-  const { model, selection, hover, evidence, originalNames, folded } = state;
-  const urgent = new Set();
-  for (const one of [selection, hover]) {
-    if (one && "node" in one) urgent.add(one.node);
-    if (one && "edge" in one) urgent.add(one.edge).add(state.tree.parent[one.edge]);
-  }
-  const among = new Set(nodes);
-  const front = [...urgent].filter((v) => among.has(v)).map((v) => ({ v, urgent: true }));
-  const showHidden = frame.scale >= 13;
-  const importance = labelImportance(state);
-  const wanted = nodes.filter(
-    (v) =>
-      !urgent.has(v) &&
-      (!isHidden(model, v) || showHidden || folded[v] || model.names[v] !== originalNames[v]),
-  );
-  const early = (v) => importance[v] + (evidence.has(v) ? 1e6 : 0);
-  const ranked = wanted.map((v) => ({ v, urgent: false, rank: early(v) }));
-  ranked.sort((a, b) => b.rank - a.rank);
-  return front.concat(ranked.slice(0, 3 * MOST_LABELS));
-}
-
-/** Renamed hidden nodes, then inner variables, then those with the strongest edges. */
-function labelImportance(state) {
-  if (state.importance) return state.importance;
-  const { model, strengths } = state;
-  const out = new Float64Array(model.size);
-  for (let v = 0; v < model.size; v++) {
-    const degree = model.childStart[v + 1] - model.childStart[v] + (model.parent[v] >= 0 ? 1 : 0);
-    out[v] += Math.abs(strengths.signed[v]) + 2 * Math.min(degree - 1, 50);
-    if (isHidden(model, v)) out[v] -= 1000;
-  }
-  state.importance = out;
-  return out;
-}
-
-/** Whether a node's label has a strip of its own, in the direction of its angle. */
-export function hasStrip({ layout, folded }, v) {
-  return layout.slot[v] === 1 || folded[v] === 1;
-}
-
-/** Where a label goes: along its strip, or else above and right of its node. */
-function spotFor(state, frame, v, width, font) {
-  const { layout } = state;
-  const x = layout.x[v] * frame.scale + frame.dx;
-  const y = layout.y[v] * frame.scale + frame.dy;
-  const gap =
-    frame.dot + 0.32 * font + (state.evidence.size > 0 ? haloReach(frame.scale) * 0.5 : 0);
-  if (!hasStrip(state, v)) {
-    return { x: x + 0.5 * gap, y: y - gap - 0.4 * font, angle: 0, flipped: false, width, font };
-  }
-  let angle = layout.angle[v];
-  const flipped = Math.cos(angle) < -1e-9;
-  const start = { x: x + gap * Math.cos(angle), y: y + gap * Math.sin(angle) };
-  if (flipped) angle += Math.PI;
-  return { ...start, angle, flipped, width, font };
-}
-
-function write(ctx, state, v, spot, hidden, urgent, colors) {
-  const more = state.folded[v] ? ` +${state.tree.size[v] - 1}` : "";
-  const text = labelOf(state.model.names[v]) + more;
-  ctx.save();
-  ctx.translate(spot.x, spot.y);
-  ctx.rotate(spot.angle);
-  ctx.direction = "ltr";
-  ctx.textAlign = spot.flipped ? "right" : "left";
-  ctx.font = `${hidden ? "italic " : ""}${urgent ? "600 " : ""}${spot.font.toFixed(1)}px ${FONT}`;
-  if (urgent || !hasStrip(state, v)) {
-    ctx.lineWidth = 3; // a rim, where edges may run below the text
-    ctx.strokeStyle = colors.paper;
-    ctx.strokeText(text, 0, 0);
-  }
-  ctx.fillStyle = hidden ? colors.hiddenInk : colors.ink;
-  ctx.fillText(text, 0, 0);
-  ctx.restore();
-}
-
-/** Cells of the picture that hold a label or a node already. */
-class Occupancy {
-  constructor(width, height, cell) {
-    this.cell = cell;
-    this.columns = Math.ceil(width / cell) + 1;
-    this.rows = Math.ceil(height / cell) + 1;
-    this.taken = new Uint8Array(this.columns * this.rows);
-  }
-
-  index(x, y) {
-    const column = Math.floor(x / this.cell);
-    const row = Math.floor(y / this.cell);
-    const inside = column >= 0 && row >= 0 && column < this.columns && row < this.rows;
-    return inside ? row * this.columns + column : -1;
-  }
-
-  addNodes(layout, { nodes, scale, dx, dy }) {
-    for (const v of nodes) {
-      const i = this.index(layout.x[v] * scale + dx, layout.y[v] * scale + dy);
-      if (i >= 0) this.taken[i] = 1;
-    }
-  }
-
-  isFree(spot) {
-    return !this.some(spot, (i) => this.taken[i] === 1);
-  }
-
-  fill(spot) {
-    this.some(spot, (i) => {
-      this.taken[i] = 1;
-      return false;
-    });
-  }
-
-  /** Whether a test holds for a cell under the spot's three lines of points. */
-  some(spot, test) {
-    const { x, y, angle, width, font } = spot;
-    const cos = Math.cos(angle);
-    const sin = Math.sin(angle);
-    const sign = spot.flipped ? -1 : 1;
-    for (let along = 0; along <= width; along += this.cell * 0.8) {
-      for (const across of [-0.45 * font, 0, 0.45 * font]) {
-        const i = this.index(
-          x + sign * along * cos - across * sin,
-          y + sign * along * sin + across * cos,
-        );
-        if (i >= 0 && test(i)) return true;
-      }
-    }
-    return false;
-  }
 }

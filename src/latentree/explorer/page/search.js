@@ -1,7 +1,7 @@
 // The search field: completes names, flies to them, and reads "name = value" as evidence.
 
 import { byId, element, nameOf } from "./dom.js";
-import { isHidden, isPossible, nearestValue } from "./model.js";
+import { isCount, isHidden, isPossible, nearestValue } from "./model.js";
 import { parseNumber } from "./numbers.js";
 import { select, setEvidence } from "./state.js";
 
@@ -25,8 +25,12 @@ export function createSearch(state, view) {
     field.value = "";
     close();
     select(state, { node: option.node });
-    if ("value" in option) setEvidence(state, option.node, option.value);
-    view.flyToNode(option.node);
+    if ("value" in option) {
+      setEvidence(state, option.node, option.value);
+      view.bringIntoSight(option.node); // no closer: the effect is all around
+    } else {
+      view.flyToNode(option.node);
+    }
     view.canvas.focus({ preventScroll: true });
   };
 
@@ -42,7 +46,8 @@ export function createSearch(state, view) {
     close();
     const query = field.value.trim();
     if (query === "") return;
-    search.options = complete(state, query);
+    const { options, hint } = complete(state, query);
+    search.options = options;
     const items = search.options.map((option, i) =>
       element(
         "li",
@@ -58,7 +63,9 @@ export function createSearch(state, view) {
       ),
     );
     if (items.length === 0) {
-      items.push(element("li", { class: "quiet none" }, "No node is called so"));
+      items.push(
+        element("li", { class: "quiet none", role: "option", "aria-disabled": "true" }, hint),
+      );
     }
     list.replaceChildren(...items);
     list.hidden = false;
@@ -84,18 +91,35 @@ export function createSearch(state, view) {
   });
 }
 
-/** What a query may mean: nodes whose names hold it, or a node and a value of it. */
+/** What a query may mean: nodes whose names hold it, or a node and a value; a hint if nothing. */
 export function complete(state, query) {
+  const unknown = { options: [], hint: "No node is called so" };
   const found = matches(state.model.names, query);
   const equals = query.lastIndexOf("=");
-  if (equals < 1 || found.length > 0) return found.slice(0, MOST_OPTIONS).map((node) => ({ node }));
+  if (equals < 1 || found.length > 0) {
+    return { ...unknown, options: found.slice(0, MOST_OPTIONS).map((node) => ({ node })) };
+  }
   const name = query.slice(0, equals).trim();
   const wanted = query.slice(equals + 1).trim();
   const node = matches(state.model.names, name)[0];
-  if (node === undefined) return [];
-  return state.model.numeric[node]
-    ? numberOptions(state, node, wanted)
-    : stateOptions(state, node, wanted);
+  if (node === undefined) return unknown;
+  return {
+    options: state.model.numeric[node]
+      ? numberOptions(state, node, wanted)
+      : stateOptions(state, node, wanted),
+    hint: valueHint(state.model, node),
+  };
+}
+
+/** What can be said of a node, for those who said something else. */
+function valueHint(model, v) {
+  if (model.numeric[v]) {
+    const example = isCount(model, v) ? "a count, such as 3" : "a number, such as 0.5 or +2 σ";
+    return `${model.names[v]} takes ${example}`;
+  }
+  const labels = model.labels(v);
+  const more = labels.length > MOST_OPTIONS ? ", …" : "";
+  return `${model.names[v]} is one of: ${labels.slice(0, MOST_OPTIONS).join(", ")}${more}`;
 }
 
 /** Nodes by name: the name itself, then names that begin with the query, then that hold it. */

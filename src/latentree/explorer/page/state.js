@@ -63,6 +63,14 @@ export function selectedNode(state) {
   return state.selection && "node" in state.selection ? state.selection.node : -1;
 }
 
+/** Point at a node, an edge or nothing, as the pointer or the focus does. */
+export function setHover(state, hover) {
+  const key = (one) => (one ? ("node" in one ? `n${one.node}` : `e${one.edge}`) : "");
+  if (key(hover) === key(state.hover)) return;
+  state.hover = hover;
+  emit(state, "hover");
+}
+
 /** Set what is known of a node; undefined forgets it. */
 export function setEvidence(state, node, value) {
   if (value === undefined) {

@@ -1,16 +1,21 @@
 // The canvas: which part of the tree is seen, and how pointer and wheel change that.
 
+import { fontSize, hasStrip, labelWidth } from "./labels.js";
 import { edgeMeets } from "./layout.js";
 import { isHidden } from "./model.js";
 import { clamp } from "./numbers.js";
-import { drawScene, fontSize, hasStrip, labelWidth } from "./scene.js";
-import { emit, on, relayOut, select, toggleFold } from "./state.js";
+import { drawScene } from "./scene.js";
+import { emit, on, relayOut, select, setHover, toggleFold } from "./state.js";
 
 const LARGEST = 90; // pixels a unit
+const READABLE = 4; // pixels a unit below which nodes are specks
 const LARGEST_WHOLE = 56; // the same when all is shown
 const MARGIN = 22;
 const MEASURED = 600; // nodes up to which labels count for the size of the whole
+const LEAST_SHARE = 0.55; // of the window that the tree keeps when labels want more
 const CHORDS = 6; // of a parabola, when its distance is measured
+const HEAVY = 700; // nodes beyond which moving shows the last picture, and a sharp one at rest
+const REST = 120; // milliseconds without movement that are rest
 const CLICK = 5; // pixels that a click may move
 
 /** Colors as the style sheet has them for the theme in use. */
@@ -71,14 +76,11 @@ export class View {
 
   resize() {
     const box = this.canvas.getBoundingClientRect();
-    if (box.width < 2 || box.height < 2) return;
+    if (this.printing || box.width < 2 || box.height < 2) return;
     const first = this.width === 1;
-    const ratio = Math.min(window.devicePixelRatio || 1, 3);
     this.width = box.width;
     this.height = box.height;
-    this.canvas.width = Math.round(box.width * ratio);
-    this.canvas.height = Math.round(box.height * ratio);
-    this.ratio = ratio;
+    this.setRatio(Math.min(window.devicePixelRatio || 1, 3));
     if (first || this.fitted) {
       this.state.aspect = this.width / this.height;
       relayOut(this.state);
@@ -86,6 +88,13 @@ export class View {
       this.fit(false);
     }
     this.draw();
+  }
+
+  /** So many pixels of the canvas a pixel of the page. */
+  setRatio(ratio) {
+    this.canvas.width = Math.round(this.width * ratio);
+    this.canvas.height = Math.round(this.height * ratio);
+    this.ratio = ratio;
   }
 
   invalidate() {
@@ -97,8 +106,56 @@ export class View {
   }
 
   draw() {
+    clearTimeout(this.rest);
     this.ctx.setTransform(this.ratio ?? 1, 0, 0, this.ratio ?? 1, 0, 0);
     drawScene(this.ctx, this.state, this, this.colors);
+    if (this.isHeavy()) this.keepPicture();
+    emit(this.state, "view");
+  }
+
+  isHeavy() {
+    return this.state.layout.shown.length > HEAVY;
+  }
+
+  /** Keep what was drawn, to be shown while moving. */
+  keepPicture() {
+    this.picture ??= document.createElement("canvas");
+    this.picture.width = this.canvas.width;
+    this.picture.height = this.canvas.height;
+    this.picture.getContext("2d", { alpha: false }).drawImage(this.canvas, 0, 0);
+    this.pictured = { x: this.x, y: this.y, scale: this.scale };
+  }
+
+  /** Draw after a movement: of large trees the picture that there is, and the tree at rest. */
+  move() {
+    if (!this.isHeavy() || !this.pictured) {
+      this.invalidate();
+      return;
+    }
+    clearTimeout(this.rest);
+    this.rest = setTimeout(() => this.invalidate(), REST);
+    if (this.moving) return;
+    this.moving = requestAnimationFrame(() => {
+      this.moving = 0;
+      this.drawMoved();
+    });
+  }
+
+  drawMoved() {
+    const { ctx, canvas, pictured, ratio } = this;
+    const factor = this.scale / pictured.scale;
+    const shift = (from, to, size) => (from - to) * this.scale * ratio + ((1 - factor) * size) / 2;
+    ctx.setTransform(1, 0, 0, 1, 0, 0);
+    ctx.fillStyle = this.colors.paper;
+    ctx.fillRect(0, 0, canvas.width, canvas.height);
+    ctx.imageSmoothingEnabled = false;
+    ctx.drawImage(
+      this.picture,
+      shift(pictured.x, this.x, canvas.width),
+      shift(pictured.y, this.y, canvas.height),
+      canvas.width * factor,
+      canvas.height * factor,
+    );
     emit(this.state, "view");
   }
 
@@ -127,27 +184,40 @@ export class View {
     };
   }
 
-  /** The view that shows everything, labels too, as large as it can. */
+  /**
+   * The view that shows everything, labels too, as large as it can. Where labels would take more
+   * than the tree they are left to their luck: in small windows the tree itself is what counts.
+   */
   whole() {
-    const wide = this.width - 2 * MARGIN;
-    const tall = this.height - this.inset - 2 * MARGIN;
-    let [low, high] = [0.001, LARGEST_WHOLE];
-    for (let i = 0; i < 40 && high / low > 1.002; i++) {
-      const scale = Math.sqrt(low * high);
-      const box = this.extent(scale);
-      if (box.right - box.left <= wide && box.bottom - box.top <= tall) low = scale;
-      else high = scale;
-    }
-    const box = this.extent(low);
+    const bare = this.largest(false);
+    const named = this.largest(true);
+    const labeled = named > LEAST_SHARE * bare;
+    const scale = labeled ? named : LEAST_SHARE * bare;
+    const box = this.extent(scale, labeled);
     return {
-      x: (box.left + box.right) / 2 / low,
-      y: ((box.top + box.bottom) / 2 + this.inset / 2) / low,
-      scale: low,
+      x: (box.left + box.right) / 2 / scale,
+      y: ((box.top + box.bottom) / 2 + this.inset / 2) / scale,
+      scale,
     };
   }
 
+  /** The largest scale at which all edges, or all labels too, are inside. */
+  largest(labeled) {
+    const margin = Math.min(MARGIN, 0.05 * Math.min(this.width, this.height));
+    const wide = this.width - 2 * margin;
+    const tall = this.height - this.inset - 2 * margin;
+    let [low, high] = [0.001, LARGEST_WHOLE];
+    for (let i = 0; i < 40 && high / low > 1.002; i++) {
+      const scale = Math.sqrt(low * high);
+      const box = this.extent(scale, labeled);
+      if (box.right - box.left <= wide && box.bottom - box.top <= tall) low = scale;
+      else high = scale;
+    }
+    return low;
+  }
+
   /** Borders in pixels, around the origin, of all that is drawn at a scale. */
-  extent(scale) {
+  extent(scale, labeled) {
     const { layout } = this.state;
     const { bounds, shown } = layout;
     const box = {
@@ -156,7 +226,7 @@ export class View {
       top: bounds.top * scale,
       bottom: bounds.bottom * scale,
     };
-    if (shown.length > MEASURED) return box;
+    if (!labeled || shown.length > MEASURED) return box;
     const font = fontSize(scale);
     for (const v of shown) {
       if (!hasStrip(this.state, v)) continue;
@@ -183,13 +253,14 @@ export class View {
     this.flyTo({ x: x[v], y: y[v], scale: Math.max(this.scale, 13) });
   }
 
-  /** Move so that a node is seen, no more than needed. */
+  /** Move so that a node is seen, no more than needed; closer only where nodes are specks. */
   bringIntoSight(v) {
     const at = this.toScreen(v);
     const margin = 60;
     const inside =
       at.x > margin && at.y > margin && at.x < this.width - margin && at.y < this.height - margin;
-    if (!inside) {
+    if (this.scale < READABLE) this.flyToNode(v);
+    else if (!inside) {
       const { x, y } = this.state.layout;
       this.flyTo({ x: x[v], y: y[v], scale: this.scale });
     }
@@ -216,7 +287,8 @@ export class View {
       this.x = from.x + (target.x - from.x) * share;
       this.y = from.y + (target.y - from.y) * share;
       this.scale = scale;
-      this.draw();
+      if (t === 1 || !this.isHeavy()) this.draw();
+      else this.drawMoved();
       if (t < 1) this.flight = requestAnimationFrame(step);
     };
     this.flight = requestAnimationFrame(step);
@@ -231,7 +303,7 @@ export class View {
     const after = this.toWorld(x, y);
     this.x += before.x - after.x;
     this.y += before.y - after.y;
-    this.invalidate();
+    this.move();
   }
 
   pan(dx, dy) {
@@ -239,7 +311,7 @@ export class View {
     this.fitted = false;
     this.x -= dx / this.scale;
     this.y -= dy / this.scale;
-    this.invalidate();
+    this.move();
   }
 
   // What is under a point ---------------------------------------------------------------------
@@ -361,12 +433,8 @@ export class View {
   }
 
   setHover(hover) {
-    const { state } = this;
-    const key = (one) => (one ? ("node" in one ? `n${one.node}` : `e${one.edge}`) : "");
-    if (key(hover) === key(state.hover)) return;
-    state.hover = hover;
     this.canvas.classList.toggle("pointing", hover !== null);
-    emit(state, "hover");
+    setHover(this.state, hover);
   }
 }
 

@@ -1,0 +1,156 @@
+// The distribution of a node, and asking: supposing a value of it.
+
+import { bellChart, shareBar } from "./charts.js";
+import { element, nameOf } from "./dom.js";
+import { counted } from "./lists.js";
+import { isCount, isPossible, nearestValue } from "./model.js";
+import { formatNumber, formatPercent, formatSigned, parseNumber } from "./numbers.js";
+import { setEvidence } from "./state.js";
+
+export function distribution(state, v) {
+  return state.model.numeric[v]
+    ? [bellChart(state, v), summaryOf(state, v), numberControl(state, v), dataNote(state, v)]
+    : [stateRows(state, v), dataNote(state, v)];
+}
+
+export function summaryOf(state, v) {
+  const { prior, posterior, evidence } = state;
+  const say = (from) =>
+    `${formatNumber(from.mean[v], 4)} ± ${formatNumber(Math.sqrt(from.variance[v]))}`;
+  const moved = formatSigned(state.change[v]);
+  if (evidence.has(v)) {
+    return element(
+      "p",
+      { class: "summary figures" },
+      `Supposed: ${formatNumber(posterior.mean[v], 5)} (${moved} σ)`,
+    );
+  }
+  const text =
+    evidence.size === 0 ? say(prior) : `${say(prior)}  →  ${say(posterior)}  (${moved} σ)`;
+  return element("p", { class: "summary figures" }, text);
+}
+
+/** A slider in standard deviations, of counts in counts, and a field in the units of the data. */
+function numberControl(state, v) {
+  const { model, prior, evidence } = state;
+  const mean = prior.mean[v];
+  const deviation = Math.sqrt(prior.variance[v]);
+  const given = evidence.get(v);
+  const set = (value) => setEvidence(state, v, value);
+  const beyond = (sigma) => nearestValue(model, v, mean + sigma * deviation);
+  const scale = isCount(model, v)
+    ? { min: 0, max: Math.ceil(mean + 4 * deviation), step: 1, label: "Value" }
+    : { min: -4, max: 4, step: 0.05, label: "Value in standard deviations" };
+  const toValue = (at) => (isCount(model, v) ? at : beyond(at));
+  const fromValue = (value) => (isCount(model, v) ? value : (value - mean) / deviation);
+  const slider = element("input", {
+    type: "range",
+    min: scale.min,
+    max: scale.max,
+    step: scale.step,
+    value: fromValue(given === undefined ? mean : given),
+    "aria-label": scale.label,
+    "data-key": "slider",
+    input: () => {
+      const value = toValue(Number(slider.value));
+      field.value = formatNumber(value, 5);
+      set(value);
+    },
+  });
+  const field = element("input", {
+    class: "value",
+    inputmode: "decimal",
+    placeholder: "value",
+    "aria-label": "Value in the units of the data",
+    "data-key": "value",
+    value: given === undefined ? "" : formatNumber(given, 6),
+    keydown: (event) => {
+      if (event.key === "Enter") field.blur();
+    },
+    change: () => {
+      const value = parseNumber(field.value);
+      if (field.value.trim() === "") set(undefined);
+      else if (!isPossible(model, v, value)) field.setAttribute("aria-invalid", "true");
+      else set(value);
+    },
+  });
+  const quick = [-2, -1, 1, 2].map((sigma) =>
+    element(
+      "button",
+      { type: "button", "data-key": `sigma${sigma}`, click: () => set(beyond(sigma)) },
+      `${formatSigned(sigma, 0)} σ`,
+    ),
+  );
+  const clear = element(
+    "button",
+    {
+      type: "button",
+      "data-key": "clear",
+      hidden: given === undefined,
+      click: () => set(undefined),
+    },
+    "Clear",
+  );
+  return element(
+    "div",
+    { class: "ask" },
+    element("div", { class: "row" }, element("span", { class: "quiet" }, "Suppose it is"), field),
+    slider,
+    element("div", { class: "buttons" }, quick, clear),
+  );
+}
+
+/** One row a state: its probability, before and now; pressing a row supposes that state. */
+function stateRows(state, v) {
+  const { model, prior, posterior, evidence } = state;
+  const at = model.stateStart[v];
+  const rows = model.labels(v).map((label, k) => {
+    const now = posterior.probability[at + k];
+    const before = prior.probability[at + k];
+    const given = evidence.get(v) === k;
+    return element(
+      "button",
+      {
+        class: "state",
+        type: "button",
+        "aria-pressed": String(given),
+        "data-key": `state${k}`,
+        title: given ? "Forget this" : "Suppose this",
+        click: () => setEvidence(state, v, given ? undefined : k),
+      },
+      nameOf(label),
+      shareBar(now, evidence.size > 0 ? before : null),
+      element("span", { class: "figures" }, formatPercent(now)),
+    );
+  });
+  return element(
+    "div",
+    { class: "states", role: "group", "aria-label": "States" },
+    rows,
+    element("p", { class: "quiet" }, "Press a state to suppose it."),
+  );
+}
+
+/** What the data says, where it came with the page. */
+function dataNote(state, v) {
+  const { model } = state;
+  const { data } = model;
+  if (!data || v >= model.observed) return null;
+  const missing = data.missing[v];
+  const gaps = missing > 0 ? `, ${missing.toLocaleString("en")} missing` : "";
+  const rows = `${counted(data.rows, "row")}${gaps}`;
+  if (model.numeric[v]) {
+    const spread = `mean ${formatNumber(data.mean[v])}, deviation ${formatNumber(data.deviation[v])}`;
+    return element("p", { class: "quiet" }, `Data: ${rows}; ${spread}.`);
+  }
+  const counts = data.counts.subarray(data.countStart[v], data.countStart[v + 1]);
+  const total = counts.reduce((a, b) => a + b, 0) || 1;
+  const parts = model
+    .labels(v)
+    .flatMap((label, k) => [
+      k > 0 ? ", " : "",
+      nameOf(label),
+      ` ${formatPercent(counts[k] / total)}`,
+    ]);
+  return element("p", { class: "quiet" }, `Data: ${rows}; `, ...parts.slice(0, 36), ".");
+}

@@ -1,0 +1,139 @@
+// The panel of an edge: how strong it is, and its tables.
+
+import { element, nameOf } from "./dom.js";
+import { emissionVariance } from "./emissions.js";
+import { edgeTable, influence } from "./influence.js";
+import { goButton } from "./lists.js";
+import { strengthName } from "./nodes.js";
+import { formatBits, formatNumber, formatPercent, formatSigned } from "./numbers.js";
+import { modelEdge } from "./scene.js";
+
+export function edgeParts(state, view, v) {
+  const { model, tree, strengths } = state;
+  const above = tree.parent[v];
+  const strength = strengths.signed[modelEdge(state, v)];
+  const facts = model.isGaussian
+    ? correlationFacts(model, above, v, strength)
+    : stateFacts(state, above, v);
+  const drawn = strengths.drawn[modelEdge(state, v)];
+  const turned =
+    Math.sign(drawn) !== Math.sign(strength) && strength !== 0
+      ? element(
+          "p",
+          { class: "quiet" },
+          "Drawn with the other sign: which end of a hidden variable counts as high is a matter of convention, and the picture takes the one with the fewest negative edges.",
+        )
+      : null;
+  return [
+    element("p", { class: "kind" }, "Edge"),
+    element("h2", {}, goButton(state, view, above), " — ", goButton(state, view, v)),
+    ...facts,
+    turned,
+  ];
+}
+
+function correlationFacts(model, a, b, rho) {
+  const bits = -0.5 * Math.log2((1 - rho) * (1 + rho));
+  const row = (what, value) => [
+    element("dt", {}, what),
+    element("dd", { class: "figures" }, value),
+  ];
+  const way = rho < 0 ? "lower" : "higher";
+  return [
+    element(
+      "dl",
+      { class: "facts" },
+      row("Correlation", formatSigned(rho, 4)),
+      row("Shared variance", formatPercent(rho * rho)),
+      row("Information", formatBits(bits)),
+    ),
+    element(
+      "p",
+      {},
+      "When ",
+      nameOf(model.names[a]),
+      " is 1 σ higher, ",
+      nameOf(model.names[b]),
+      ` is on average ${formatNumber(Math.abs(rho))} σ ${way}.`,
+    ),
+  ];
+}
+
+function stateFacts(state, a, b) {
+  const { model } = state;
+  const found = influence(model, a);
+  const name = strengthName(model, a, b);
+  const tables =
+    model.numeric[a] + model.numeric[b]
+      ? [momentTable(model, ...(model.numeric[b] ? [a, b] : [b, a]))]
+      : [conditionalTable(model, a, b), conditionalTable(model, b, a)];
+  return [
+    element(
+      "dl",
+      { class: "facts" },
+      element("dt", {}, name[0].toUpperCase() + name.slice(1)),
+      element("dd", { class: "figures" }, formatSigned(found.strength[b], 4)),
+      element("dt", {}, "Information"),
+      element("dd", { class: "figures" }, formatBits(found.bits[b])),
+    ),
+    ...tables,
+  ];
+}
+
+/** Mean and standard deviation of a number for every state of its neighbor. */
+function momentTable(model, from, to) {
+  const emission = model.emissions[to];
+  const cells = (values) =>
+    values.map((value) => element("td", { class: "figures" }, formatNumber(value)));
+  const rows = model
+    .labels(from)
+    .map((label, k) =>
+      element(
+        "tr",
+        {},
+        element("th", { scope: "row" }, nameOf(label)),
+        cells([emission.mean[k], Math.sqrt(emissionVariance(emission, k))]),
+      ),
+    );
+  const head = ["mean", "deviation"].map((text) => element("th", { scope: "col" }, text));
+  return tableFigure(model, from, to, element("tr", {}, element("td", {}), head), rows);
+}
+
+/** The table of P(to | from), one row a state of `from`. */
+function conditionalTable(model, from, to) {
+  const table = edgeTable(model, from, to);
+  const columns = model.labels(to);
+  const head = element(
+    "tr",
+    {},
+    element("td", {}),
+    columns.map((label) => element("th", { scope: "col" }, nameOf(label))),
+  );
+  const rows = model.labels(from).map((label, i) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, nameOf(label)),
+      columns.map((_, j) => {
+        const p = table[i * columns.length + j];
+        const cell = element("td", { class: "figures" }, formatPercent(p));
+        cell.style.setProperty("--share", p.toFixed(4));
+        return cell;
+      }),
+    ),
+  );
+  return tableFigure(model, from, to, head, rows);
+}
+
+function tableFigure(model, from, to, head, rows) {
+  return element(
+    "figure",
+    {},
+    element("figcaption", {}, nameOf(model.names[to]), " given ", nameOf(model.names[from])),
+    element(
+      "div",
+      { class: "scroll" },
+      element("table", {}, element("thead", {}, head), element("tbody", {}, rows)),
+    ),
+  );
+}

@@ -1,0 +1,196 @@
+// Names beside the nodes: which are written, and where.
+
+import { shownName } from "./dom.js";
+import { isHidden } from "./model.js";
+import { clamp } from "./numbers.js";
+
+const MOST_LABELS = 320;
+const CROWD = 1500; // nodes in sight beyond which few labels are better than many
+const LONGEST = 30; // characters of a label
+const ROOMY = 9.2; // pixels a row at which all labels fit by construction
+
+/** How far in pixels the largest disc reaches beyond its node. */
+export function haloReach(scale) {
+  return clamp(0.55 * scale, 3, 9);
+}
+
+export const FONT = 'system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif';
+
+/** Size in pixels of a label's letters. */
+export function fontSize(scale) {
+  return clamp(scale * 0.74, 9, scale > 26 ? 14.5 : 13);
+}
+
+/** A name as it is drawn: cut to a length, line breaks as blanks. */
+export function labelOf(name) {
+  const letters = Array.from(shownName(name.replace(/\s+/gu, " ")));
+  return letters.length > LONGEST ? `${letters.slice(0, LONGEST - 1).join("")}…` : letters.join("");
+}
+
+/** Width of a node's label, in units of the font's size; measured once. */
+export function labelWidth(ctx, state, v) {
+  state.widths ??= new Map();
+  const text = labelOf(state.model.names[v]);
+  let width = state.widths.get(text);
+  if (width === undefined) {
+    ctx.font = `100px ${FONT}`;
+    width = ctx.measureText(text).width / 100;
+    state.widths.set(text, width);
+  }
+  return width;
+}
+
+/** Write the labels that have room, the most important first. */
+export function drawLabels(ctx, state, frame, colors) {
+  const size = fontSize(frame.scale);
+  const roomy = frame.scale >= ROOMY;
+  const crowded = frame.nodes.length > CROWD;
+  const most = roomy ? MOST_LABELS : crowded ? 60 : 160;
+  const grid = new Occupancy(frame.width, frame.height, size * 0.5);
+  if (!crowded) grid.addNodes(state.layout, frame);
+  ctx.textBaseline = "middle";
+  ctx.lineJoin = "round";
+  let written = 0;
+  for (const { v, urgent } of labelQueue(state, frame.nodes, frame)) {
+    if (written >= most) break;
+    const hidden = isHidden(state.model, v);
+    const font = urgent ? Math.max(size, 12) : hidden ? size * 0.86 : size;
+    const spot = spotFor(state, frame, v, labelWidth(ctx, state, v) * font, font);
+    const certain = urgent || (roomy && hasStrip(state, v));
+    if (!certain && !grid.isFree(spot)) continue;
+    grid.fill(spot);
+    write(ctx, state, v, spot, hidden, urgent, colors);
+    written++;
+  }
+}
+
+/** Nodes in the order in which labels find their places; the urgent ones always have one. */
+function labelQueue(state, nodes, frame) {
+  const { model, selection, hover, evidence, originalNames, folded } = state;
+  const urgent = new Set();
+  for (const one of [selection, hover]) {
+    if (one && "node" in one) urgent.add(one.node);
+    if (one && "edge" in one) urgent.add(one.edge).add(state.tree.parent[one.edge]);
+  }
+  const among = new Set(nodes);
+  const front = [...urgent].filter((v) => among.has(v)).map((v) => ({ v, urgent: true }));
+  const showHidden = frame.scale >= 13;
+  const importance = labelImportance(state);
+  const wanted = nodes.filter(
+    (v) =>
+      !urgent.has(v) &&
+      (!isHidden(model, v) || showHidden || folded[v] || model.names[v] !== originalNames[v]),
+  );
+  const early = (v) => importance[v] + (evidence.has(v) ? 1e6 : 0);
+  const ranked = wanted.map((v) => ({ v, urgent: false, rank: early(v) }));
+  ranked.sort((a, b) => b.rank - a.rank);
+  return front.concat(ranked.slice(0, 3 * MOST_LABELS));
+}
+
+/** Renamed hidden nodes, then inner variables, then those with the strongest edges. */
+function labelImportance(state) {
+  if (state.importance) return state.importance;
+  const { model, strengths } = state;
+  const out = new Float64Array(model.size);
+  for (let v = 0; v < model.size; v++) {
+    const degree = model.childStart[v + 1] - model.childStart[v] + (model.parent[v] >= 0 ? 1 : 0);
+    out[v] += Math.abs(strengths.signed[v]) + 2 * Math.min(degree - 1, 50);
+    if (isHidden(model, v)) out[v] -= 1000;
+  }
+  state.importance = out;
+  return out;
+}
+
+/** Whether a node's label has a strip of its own, in the direction of its angle. */
+export function hasStrip({ layout, folded }, v) {
+  return layout.slot[v] === 1 || folded[v] === 1;
+}
+
+/** Where a label goes: along its strip, or else above and right of its node. */
+function spotFor(state, frame, v, width, font) {
+  const { layout } = state;
+  const x = layout.x[v] * frame.scale + frame.dx;
+  const y = layout.y[v] * frame.scale + frame.dy;
+  const gap =
+    frame.dot + 0.32 * font + (state.evidence.size > 0 ? haloReach(frame.scale) * 0.5 : 0);
+  if (!hasStrip(state, v)) {
+    return { x: x + 0.5 * gap, y: y - gap - 0.4 * font, angle: 0, flipped: false, width, font };
+  }
+  let angle = layout.angle[v];
+  const flipped = Math.cos(angle) < -1e-9;
+  const start = { x: x + gap * Math.cos(angle), y: y + gap * Math.sin(angle) };
+  if (flipped) angle += Math.PI;
+  return { ...start, angle, flipped, width, font };
+}
+
+function write(ctx, state, v, spot, hidden, urgent, colors) {
+  const more = state.folded[v] ? ` +${state.tree.size[v] - 1}` : "";
+  const text = labelOf(state.model.names[v]) + more;
+  ctx.save();
+  ctx.translate(spot.x, spot.y);
+  ctx.rotate(spot.angle);
+  ctx.direction = "ltr";
+  ctx.textAlign = spot.flipped ? "right" : "left";
+  ctx.font = `${hidden ? "italic " : ""}${urgent ? "600 " : ""}${spot.font.toFixed(1)}px ${FONT}`;
+  if (urgent || !hasStrip(state, v)) {
+    ctx.lineWidth = 3; // a rim, where edges may run below the text
+    ctx.strokeStyle = colors.paper;
+    ctx.strokeText(text, 0, 0);
+  }
+  ctx.fillStyle = hidden ? colors.hiddenInk : colors.ink;
+  ctx.fillText(text, 0, 0);
+  ctx.restore();
+}
+
+/** Cells of the picture that hold a label or a node already. */
+class Occupancy {
+  constructor(width, height, cell) {
+    this.cell = cell;
+    this.columns = Math.ceil(width / cell) + 1;
+    this.rows = Math.ceil(height / cell) + 1;
+    this.taken = new Uint8Array(this.columns * this.rows);
+  }
+
+  index(x, y) {
+    const column = Math.floor(x / this.cell);
+    const row = Math.floor(y / this.cell);
+    const inside = column >= 0 && row >= 0 && column < this.columns && row < this.rows;
+    return inside ? row * this.columns + column : -1;
+  }
+
+  addNodes(layout, { nodes, scale, dx, dy }) {
+    for (const v of nodes) {
+      const i = this.index(layout.x[v] * scale + dx, layout.y[v] * scale + dy);
+      if (i >= 0) this.taken[i] = 1;
+    }
+  }
+
+  isFree(spot) {
+    return !this.some(spot, (i) => this.taken[i] === 1);
+  }
+
+  fill(spot) {
+    this.some(spot, (i) => {
+      this.taken[i] = 1;
+      return false;
+    });
+  }
+
+  /** Whether a test holds for a cell under the spot's three lines of points. */
+  some(spot, test) {
+    const { x, y, angle, width, font } = spot;
+    const cos = Math.cos(angle);
+    const sin = Math.sin(angle);
+    const sign = spot.flipped ? -1 : 1;
+    for (let along = 0; along <= width; along += this.cell * 0.8) {
+      for (const across of [-0.45 * font, 0, 0.45 * font]) {
+        const i = this.index(
+          x + sign * along * cos - across * sin,
+          y + sign * along * sin + across * cos,
+        );
+        if (i >= 0 && test(i)) return true;
+      }
+    }
+    return false;
+  }
+}

@@ -1,0 +1,63 @@
+// Lists and headings of the panel, and buttons that lead to nodes.
+
+import { element, nameOf } from "./dom.js";
+import { isHidden } from "./model.js";
+import { select, setHover } from "./state.js";
+
+const LISTED = 12;
+
+export function section(title, ...children) {
+  return element("section", {}, element("h3", {}, title), ...children);
+}
+
+/** A list that shows its first entries, and the rest on demand. */
+export function cutList(items, make, count = LISTED) {
+  const list = element("ol", { class: "list" }, items.slice(0, count).map(make));
+  if (items.length > count) {
+    let shown = count;
+    const more = element("button", { class: "more", type: "button" });
+    const say = () => {
+      more.textContent = `Show more (${(items.length - shown).toLocaleString("en")})`;
+    };
+    more.addEventListener("click", () => {
+      last.before(...items.slice(shown, shown + 200).map(make));
+      shown = Math.min(shown + 200, items.length);
+      if (shown === items.length) last.remove();
+      else say();
+    });
+    say();
+    const last = element("li", { class: "last" }, more);
+    list.append(last);
+  }
+  return list;
+}
+
+/** A button with a node's name that selects it and brings it into sight; hovering shows it. */
+export function goButton(state, view, v) {
+  const kind = isHidden(state.model, v) ? "go hidden" : "go";
+  const press = () => {
+    setHover(state, null);
+    select(state, { node: v });
+    view.bringIntoSight(v);
+  };
+  const leave = () => setHover(state, null);
+  const enter = () => setHover(state, { node: v });
+  return element(
+    "button",
+    {
+      class: kind,
+      type: "button",
+      click: press,
+      mouseenter: enter,
+      mouseleave: leave,
+      focus: enter,
+      blur: leave,
+    },
+    nameOf(state.model.names[v]),
+  );
+}
+
+/** "1 variable", "2 variables". */
+export function counted(count, what) {
+  return `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+}

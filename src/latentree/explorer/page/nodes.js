@@ -1,0 +1,150 @@
+// The panel of a node: its name, distribution, relatives and neighbors.
+
+import { distribution } from "./asking.js";
+import { shareBar } from "./charts.js";
+import { element, nameOf } from "./dom.js";
+import { influence } from "./influence.js";
+import { cutList, goButton, section } from "./lists.js";
+import { groupText, isHidden } from "./model.js";
+import { formatBits, formatSigned } from "./numbers.js";
+import { modelEdge } from "./scene.js";
+import { rename, select, toggleFold } from "./state.js";
+
+const TURNED =
+  "The picture takes state 0 of this variable as the high one: which of two hidden states counts " +
+  "as high is a matter of convention, and so fewer edges are negative.";
+const KINDS = { real: "real number", count: "count", ordered: "ordered", category: "category" };
+
+export function nodeParts(state, view, v) {
+  const { model } = state;
+  const hidden = isHidden(model, v);
+  return [
+    element(
+      "p",
+      { class: "kind" },
+      hidden ? "Hidden variable" : `Variable${kindText(model, v)}${groupText(model, v, " · ")}`,
+    ),
+    hidden ? nameField(state, v) : element("h2", {}, nameOf(model.names[v])),
+    state.strengths.turned[v] < 0 ? element("p", { class: "quiet" }, TURNED) : null,
+    buttons(state, view, v),
+    section("Distribution", ...distribution(state, v)),
+    ...relatives(state, view, v),
+    section("Neighbors", neighborList(state, view, v)),
+  ];
+}
+
+function kindText({ kinds }, v) {
+  return kinds ? ` · ${KINDS[kinds[v]]}` : "";
+}
+
+function nameField(state, v) {
+  const { model } = state;
+  const note = element("p", { class: "quiet", role: "status" });
+  const said = () => {
+    const changed = model.names.some((name, u) => name !== state.originalNames[u]);
+    return changed ? "Names are kept when you save this page (Take away ▸ This page)." : "";
+  };
+  note.textContent = said();
+  const keep = () => {
+    if (field.value === model.names[v]) return;
+    if (!rename(state, v, field.value)) {
+      field.value = model.names[v];
+      note.textContent = "That name is empty or taken.";
+    }
+  };
+  const field = element("input", {
+    class: "rename",
+    value: model.names[v],
+    dir: "auto",
+    spellcheck: "false",
+    "aria-label": "Name of this hidden variable",
+    "data-key": "rename",
+    change: keep,
+    keydown: (event) => {
+      if (event.key === "Enter") keep();
+    },
+  });
+  return element("div", {}, field, note);
+}
+
+function buttons(state, view, v) {
+  const { tree, folded } = state;
+  const inner = tree.childStart[v + 1] > tree.childStart[v];
+  const count = (tree.size[v] - 1).toLocaleString("en");
+  const fold = folded[v] ? `Unfold branch (${count})` : `Fold branch (${count})`;
+  return element(
+    "p",
+    { class: "buttons" },
+    element("button", { type: "button", click: () => view.flyToNode(v) }, "Go there"),
+    inner
+      ? element(
+          "button",
+          { type: "button", "data-key": "fold", click: () => toggleFold(state, v) },
+          fold,
+        )
+      : null,
+  );
+}
+
+/** Other variables by what they tell about this one. */
+function relatives(state, view, v) {
+  const { model } = state;
+  const found = influence(model, v);
+  const nodes = Array.from({ length: model.observed }, (_, u) => u).filter(
+    (u) => u !== v && found.bits[u] > 1e-6,
+  );
+  nodes.sort((a, b) => found.bits[b] - found.bits[a] || a - b);
+  const most = nodes.length > 0 ? found.bits[nodes[0]] : 1;
+  const row = (u) =>
+    element(
+      "li",
+      {},
+      goButton(state, view, u),
+      shareBar(found.bits[u] / most, null, found.strength[u] < 0 ? "negative" : ""),
+      element(
+        "span",
+        { class: "figures", title: strengthName(model, v, u) },
+        formatSigned(found.strength[u]),
+      ),
+      element("span", { class: "figures quiet" }, formatBits(found.bits[u])),
+    );
+  const title = isHidden(model, v) ? "Tied to" : "Nearest relatives";
+  const kinds = new Set(nodes.map((u) => strengthName(model, v, u)));
+  const what = kinds.size === 1 ? [...kinds][0] : "strength";
+  return [
+    section(
+      title,
+      element("p", { class: "quiet" }, `By ${what}, and the information each gives about it.`),
+      cutList(nodes, row),
+    ),
+  ];
+}
+
+/** What the strength of two nodes is: by whether they hold numbers or states. */
+export function strengthName({ numeric }, a, b) {
+  const numbers = numeric[a] + numeric[b];
+  return ["association (Cramér’s V)", "correlation ratio", "correlation"][numbers];
+}
+
+function neighborList(state, view, v) {
+  const { tree, strengths } = state;
+  const around = Array.from(tree.child.subarray(tree.childStart[v], tree.childStart[v + 1]));
+  if (tree.parent[v] >= 0) around.push(tree.parent[v]);
+  const outer = (u) => (tree.parent[u] === v ? u : v);
+  const strength = (u) => strengths.signed[modelEdge(state, outer(u))];
+  around.sort((a, b) => Math.abs(strength(b)) - Math.abs(strength(a)));
+  return cutList(around, (u) =>
+    element(
+      "li",
+      {},
+      goButton(state, view, u),
+      shareBar(Math.abs(strength(u)), null, strength(u) < 0 ? "negative" : ""),
+      element("span", { class: "figures" }, formatSigned(strength(u))),
+      element(
+        "button",
+        { class: "edge", type: "button", click: () => select(state, { edge: outer(u) }) },
+        "edge",
+      ),
+    ),
+  );
+}

@@ -1,0 +1,113 @@
+"""Models to show, and what tests ask of a page that shows them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+from tests.explorer.browser import patiently
+
+from latentree import (
+    CountEmission,
+    DiscreteTreeModel,
+    GaussianEmission,
+    GaussianTreeModel,
+    MixedTreeModel,
+    Tree,
+    simulate,
+)
+from latentree.explorer import write_explorer
+
+
+def gaussian(seed: int = 0, m: int = 24) -> GaussianTreeModel:
+    rng = np.random.default_rng(seed)
+    tree = simulate.random_latent_tree(m, rng, inner_share=0.3)
+    tree = tree.rerooted(int(rng.integers(tree.n_nodes)))
+    rho = rng.uniform(0.3, 0.95, tree.n_nodes) * rng.choice([-1, 1], tree.n_nodes, p=[0.2, 0.8])
+    return GaussianTreeModel(tree, rho, rng.normal(scale=10, size=m), rng.uniform(0.1, 5, m))
+
+
+def discrete(seed: int = 0, m: int = 24) -> DiscreteTreeModel:
+    rng = np.random.default_rng(seed)
+    tree = simulate.random_latent_tree(m, rng, inner_share=0.3)
+    tree = tree.rerooted(int(rng.integers(tree.n_nodes)))
+    states = rng.integers(2, 5, tree.n_nodes)
+    drawn = simulate.random_discrete_model(tree, states, rng)
+    labels = [[f"s{k}" for k in range(count)] for count in states[:m]]
+    return DiscreteTreeModel(tree, drawn.tables, labels)
+
+
+def mixed() -> MixedTreeModel:
+    star = Tree([4] * 4 + [-1], n_observed=4, names=["age", "visits", "health", "smokes"])
+    parameters = [
+        GaussianEmission([30.0, 60.0], [10.0, 5.0], resolution=1.0),
+        CountEmission([1.0, 7.0], [2.0, np.inf]),
+        [[0.1, 0.4, 0.5], [0.5, 0.3, 0.2]],
+        [[0.7, 0.3], [0.6, 0.4]],
+        [0.7, 0.3],
+    ]
+    labels = [(), (), ("poor", "fair", "good"), (0, 1)]
+    return MixedTreeModel(star, parameters, labels, ["real", "count", "ordered", "category"])
+
+
+def show(browser, tmp_path, model, **options) -> Path:
+    path = tmp_path / "tree.html"
+    write_explorer(model, path, **options)
+    browser.open(path)
+    return path
+
+
+def spot(browser, node: int) -> tuple[float, float]:
+    """Where a node is in the window."""
+    x, y = browser.run(
+        """
+        const { view } = window.latentreeExplorer;
+        const at = view.toScreen(arguments[0]);
+        const box = view.canvas.getBoundingClientRect();
+        return [at.x + box.left, at.y + box.top];
+        """,
+        node,
+    )
+    return x, y
+
+
+def edge_spot(browser, node: int) -> tuple[float, float]:
+    """Where in the window the edge from a node toward the middle is halfway."""
+    x, y = browser.run(
+        """
+        const { state, view } = window.latentreeExplorer;
+        const { points, starts } = state.layout;
+        const [start, end] = starts.subarray(arguments[0]);
+        const piece = start + 2 * Math.floor((end - start) / 4); // the middle one of its parabolas
+        const [ax, ay, cx, cy, bx, by] = points.subarray(2 * piece);
+        const box = view.canvas.getBoundingClientRect();
+        return [
+          ((ax + 2 * cx + bx) / 4 - view.x) * view.scale + view.width / 2 + box.left,
+          ((ay + 2 * cy + by) / 4 - view.y) * view.scale + view.height / 2 + box.top,
+        ];
+        """,
+        node,
+    )
+    return x, y
+
+
+def selected(browser) -> int:
+    return browser.run("return window.latentreeExplorer.state.selection?.node ?? -1")
+
+
+def hidden_of(model) -> int:
+    return int(model.tree.n_observed)
+
+
+def table_of(browser) -> list[dict[str, str]]:
+    text = browser.run("return window.latentreeExplorer.toCsv()")
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def downloaded(browser, pattern: str) -> Path:
+    def found() -> list[Path]:
+        return [path for path in browser.downloads.glob(pattern) if path.stat().st_size]
+
+    return patiently(found, f"download of {pattern}")[0]
