@@ -35,7 +35,7 @@ TREES = {
     "complete5": simulate.complete_tree(5, 3),
 }
 SIZES = (1_000, 2_000, 10_000, 100_000)
-METHODS = {"RG": "rg", "NJ": "nj", "CLRG": "clrg", "CLNJ": "clnj"}
+METHODS = {"RG": "rg", "NJ": "nj", "CLRG": "clrg", "CLNJ": "clnj", "SNJ": "snj"}
 
 
 def draw_instance(tree, n_samples, rng):
@@ -118,7 +118,9 @@ def line(shape, n, name, ours, theirs):
 def best_of(results, reference, shape, n):
     """Whether the best of our methods is at most the best of theirs."""
     best = min(ours[1] for ours in results.values())
-    theirs = [float(reference[shape, n, name]["rf"]) for name in METHODS if reference]
+    theirs = [
+        float(reference[shape, n, name]["rf"]) for name in METHODS if (shape, n, name) in reference
+    ]
     beside = f" ({min(theirs):.2f})" if theirs else ""
     met = "" if not theirs else "met" if best <= min(theirs) else "RF missed"
     return [shape, f"{n:,}", "best", "", f"{best:.2f}{beside}", "", "", "", met]

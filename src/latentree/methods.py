@@ -183,6 +183,7 @@ METHODS: Mapping[str, Method] = {
     for method in (
         _structure("chow_liu", "the best tree without hidden variables", "chow_liu"),
         _structure("nj", "neighbor joining", "neighbor_joining"),
+        _structure("snj", "spectral neighbor joining", "spectral_neighbor_joining"),
         _structure("rg", "recursive grouping", "recursive_grouping"),
         _structure("cl_blind", "a blind transformation of the Chow-Liu tree", "cl_blind"),
         _structure(

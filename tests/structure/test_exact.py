@@ -19,6 +19,7 @@ from latentree.tree import Tree
 EXACT = {
     "rg": lambda d: structure.recursive_grouping(d, exact=True),
     "nj": lambda d: structure.neighbor_joining(d, exact=True),
+    "snj": lambda d: structure.spectral_neighbor_joining(d, exact=True),
     "clrg": lambda d: structure.cl_grouping(d, "rg", exact=True),
     "clnj": lambda d: structure.cl_grouping(d, "nj", exact=True),
 }
@@ -26,6 +27,7 @@ EXACT = {
 RELAXED = {
     "rg": lambda d: structure.recursive_grouping(d, threshold=0.0),
     "nj": lambda d: structure.neighbor_joining(d, threshold=0.0),
+    "snj": lambda d: structure.spectral_neighbor_joining(d, threshold=0.0),
     "clrg": lambda d: structure.cl_grouping(d, "rg", threshold=0.0),
     "clnj": lambda d: structure.cl_grouping(d, "nj", threshold=0.0),
 }
@@ -45,7 +47,7 @@ def test_relaxed_learners_do_so_too_when_nothing_is_said_about_samples(method, t
     assert RELAXED[method](tree.path_lengths()).equals(tree, 1e-8)
 
 
-@pytest.mark.parametrize("method", ["rg", "nj", "clrg", "clnj"])
+@pytest.mark.parametrize("method", ["rg", "nj", "snj", "clrg", "clnj"])
 @given(tree=latent_trees(shortest=0.2))
 @settings(max_examples=25, deadline=None)
 def test_the_default_threshold_leaves_longer_edges_alone(method, tree):

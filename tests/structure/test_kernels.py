@@ -13,6 +13,7 @@ from latentree._kernels.structure import branches, fitting, grouping
 from latentree._kernels.structure.joining import join_neighbors
 from latentree._kernels.structure.ranges import FAR, max_difference, max_difference_small
 from latentree._kernels.structure.spanning import minimum_spanning_tree
+from latentree._kernels.structure.spectral import join_spectrally, second_singular_value
 from latentree.structure._lengths import QUICK, _near_pairs
 
 
@@ -72,6 +73,51 @@ def test_neighbor_joining_lengths(tree):
     ends, lengths = join_neighbors(tree.path_lengths())
     assert lengths.sum() == pytest.approx(tree.length.sum())
     assert ends.max() == 2 * tree.n_observed - 3
+
+
+@given(rows=st.integers(2, 30), more=st.integers(0, 30), seed=st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_the_second_singular_value_is_exact_however_small_it_is(rows, more, seed):
+    rng = np.random.default_rng(seed)
+    block = np.outer(rng.normal(size=rows), rng.normal(size=rows + more))
+    block += 10.0 ** -rng.integers(0, 17) * rng.normal(size=block.shape)
+    values = np.linalg.svd(block, compute_uv=False)
+    assert second_singular_value(block) == pytest.approx(values[1], abs=1e-14 * values[0])
+
+
+def _spectral_excess(affinity, ends):
+    """Replay joins by the definition: by how much any joined pair missed the smallest σ₂."""
+    m = len(affinity)
+    cluster = {v: [v] for v in range(m)}
+    worst = 0.0
+
+    def criterion(a, b):
+        inside = cluster[a] + cluster[b]
+        outside = np.setdiff1d(np.arange(m), inside)
+        return np.linalg.svd(affinity[np.ix_(inside, outside)], compute_uv=False)[1]
+
+    for step in range(m - 3):
+        smallest = min(criterion(a, b) for a in cluster for b in cluster if a < b)
+        a, b = ends[2 * step, 0], ends[2 * step + 1, 0]
+        worst = max(worst, criterion(a, b) - smallest)
+        cluster[m + step] = cluster.pop(a) + cluster.pop(b)
+    return worst
+
+
+@pytest.mark.parametrize("kind", ["noise", "factor", "tree", "constant"])
+def test_spectral_joining_joins_what_its_definition_joins(kind):
+    rng = np.random.default_rng(4)
+    for m in (4, 5, 9, 26):
+        r = {
+            "noise": lambda m=m: np.corrcoef(rng.normal(size=(m, 30))),
+            "factor": lambda m=m: np.corrcoef(rng.normal(size=(m, 99)) + rng.normal(size=99)),
+            "tree": lambda m=m: np.exp(-simulate.hidden_markov(m).path_lengths()),
+            "constant": lambda m=m: np.full((m, m), 0.5),
+        }[kind]()
+        d = -np.log(np.clip(np.abs(r), 1e-8, 1.0))
+        ends, lengths = np.empty((2 * m - 3, 2), int), np.empty(2 * m - 3)
+        join_spectrally(r, d, ends, lengths)
+        assert _spectral_excess(r, ends) <= 1e-13 * m
 
 
 @pytest.mark.parametrize("m", [1, 2, 5, 64, 130])

@@ -31,7 +31,7 @@ from latentree.structure._spanning import spanning_edges
 from latentree.tree import Tree
 
 METHODS = list(structure.METHODS)
-LATENT = ["rg", "nj", "clrg", "clnj"]
+LATENT = ["rg", "nj", "snj", "clrg", "clnj"]
 
 
 def _paper_tree(tree, rng):
@@ -65,7 +65,9 @@ def test_many_states_are_as_easy_as_two(family, n_states):
         assert lengths == pytest.approx(true, rel=0.1)
 
 
-@pytest.mark.parametrize(("method", "limit"), [("rg", 1), ("nj", 4), ("clrg", 6), ("clnj", 6)])
+@pytest.mark.parametrize(
+    ("method", "limit"), [("rg", 1), ("nj", 4), ("snj", 2), ("clrg", 6), ("clnj", 6)]
+)
 def test_the_complete_tree_from_ten_thousand_samples(method, limit):
     rng = np.random.default_rng(12)
     distances = []

@@ -14,11 +14,13 @@ from latentree.structure._cl_blind import cl_blind
 from latentree.structure._cl_grouping import cl_grouping
 from latentree.structure._neighbor_joining import neighbor_joining
 from latentree.structure._recursive_grouping import recursive_grouping
+from latentree.structure._spectral import spectral_neighbor_joining
 from latentree.tree import Tree
 
 METHODS: dict[str, Callable[..., Tree]] = {
     "chow_liu": chow_liu,
     "nj": neighbor_joining,
+    "snj": spectral_neighbor_joining,
     "rg": recursive_grouping,
     "cl_blind": cl_blind,
     "clnj": partial(cl_grouping, subroutine="nj"),
@@ -38,7 +40,7 @@ def learn_structure(
     ----------
     distances : Distances or square array
         Information distances.
-    method : {"clrg", "clnj", "rg", "nj", "cl_blind", "chow_liu"}
+    method : {"clrg", "clnj", "rg", "nj", "snj", "cl_blind", "chow_liu"}
         The learner.
     progress : callable, optional
         Called as ``progress(done, total, message)`` from time to time, and with done = total at
