@@ -138,7 +138,7 @@ import sys
 import numpy as np
 import latentree as lt
 x = np.random.default_rng(0).normal(size=(200, 1)) + np.random.default_rng(1).normal(size=(200, 7))
-for method in ("clrg", "clnj", "rg", "nj", "cl_blind", "chow_liu"):
+for method in ("clrg", "clnj", "rg", "nj", "cl_blind", "chow_liu", "hclt"):
     lt.structure.learn_structure(lt.information_distances(x), method)
 print("numba" in sys.modules)
 """

@@ -339,7 +339,7 @@ def test_constant_columns_are_refused() -> None:
         as_sample(Table(values, table.schema))
 
 
-@pytest.mark.parametrize("method", ["clrg", "clnj", "rg", "nj", "cl_blind", "chow_liu"])
+@pytest.mark.parametrize("method", ["clrg", "clnj", "rg", "nj", "cl_blind", "chow_liu", "hclt"])
 def test_all_learners_find_a_star(method: str) -> None:
     rng = np.random.default_rng(0)
     hidden = rng.standard_normal(4_000)
@@ -355,4 +355,4 @@ def test_all_learners_find_a_star(method: str) -> None:
     for dense in (True, False):
         d = information_distances(table, dense=dense)
         tree = lt.structure.learn_structure(d, method)
-        assert tree.n_hidden == {"chow_liu": 0, "cl_blind": 3}.get(method, 1)
+        assert tree.n_hidden == {"chow_liu": 0, "cl_blind": 3, "hclt": 3}.get(method, 1)

@@ -185,7 +185,8 @@ LatentTree.fit LatentTree.partial_fit LatentTree.score LatentTree.transform Late
 LatentTree.sample LatentTree.impute LatentTree.predict_proba information_distances fit_parameters
 plot_tree load write_explorer structure.chow_liu structure.neighbor_joining
 structure.recursive_grouping
-structure.cl_blind structure.cl_grouping search.regularized_cl_grouping search.latent_class
+structure.cl_blind structure.cl_grouping structure.hidden_chow_liu
+search.regularized_cl_grouping search.latent_class
 search.binary_tree search.refine metrics.robinson_foulds metrics.same_structure
 metrics.kl_divergence metrics.bic_score simulate.double_star simulate.hidden_markov
 simulate.complete_tree simulate.random_latent_tree simulate.random_gaussian_model

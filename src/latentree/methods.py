@@ -194,6 +194,10 @@ METHODS: Mapping[str, Method] = {
             "clrg", "recursive grouping in the neighborhoods of the Chow-Liu tree", "cl_grouping",
             subroutine="rg",
         ),
+        _structure(
+            "hclt", "the Chow-Liu tree with a hidden variable for each inner one, for prediction",
+            "hidden_chow_liu",
+        ),
         _search(
             "reg_clnj", "clnj, where hidden variables enter only if they raise the BIC",
             "regularized_cl_grouping", "n_hidden", subroutine="nj",

@@ -104,7 +104,7 @@ def test_wrong_usage_is_one_line_and_2(run, arguments):
         (["--criterion", "aic"], "reg_clrg", "refined"),
         (["--max-states", "3"], "lcm", "refined"),
         (["--start", "nj"], "bin", "refined"),
-        (["--stepwise"], "bin", "chow_liu, nj, rg, cl_blind, clnj or clrg"),
+        (["--stepwise"], "bin", "chow_liu, nj, snj, rg, cl_blind, clnj, clrg or hclt"),
     ],
 )
 def test_options_of_other_methods_are_refused_with_those_that_take_them(

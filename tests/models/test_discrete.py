@@ -97,6 +97,23 @@ def test_fast_and_robust_counts_agree(tree, seed, missing, n_rows):
     np.testing.assert_allclose(fast.counts, robust.counts, atol=1e-10)
 
 
+@pytest.mark.parametrize("n_rows", [70, 1_500])
+@pytest.mark.parametrize("n_hidden", [4, 5, 7, 16])
+def test_many_states_are_counted_in_tiles(n_hidden, n_rows):
+    """Tables of all remainders by 4 and by 2, on patterns and row by row."""
+    rng = np.random.default_rng(n_hidden)
+    tree = random_latent_tree(12, rng, inner_share=0.2)
+    n_states = np.append(rng.integers(2, 4, 12), n_hidden + np.arange(tree.n_hidden) % 3)
+    model = random_discrete_model(tree, n_states, rng)
+    patterns = compile_patterns(tree, n_states, random_table(model, rng, n_rows, missing=0.1))
+    theta = model.layout.reoriented(model.theta, patterns.layout)
+    fast = expectation.Expectation(patterns)._run(theta)
+    robust = expectation.robust_counts(patterns, theta)
+    assert fast is not None
+    np.testing.assert_allclose(fast.log_likelihood, robust.log_likelihood, rtol=1e-12)
+    np.testing.assert_allclose(fast.counts, robust.counts, atol=1e-10)
+
+
 @given(small_trees.filter(lambda tree: tree.n_edges > 0), seeds)
 @settings(max_examples=60, deadline=None)
 def test_edge_posterior_conditional_and_joint_equal_enumeration(tree, seed):

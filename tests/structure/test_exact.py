@@ -113,6 +113,26 @@ def test_cl_blind_is_right_on_its_class_and_never_adds_too_many(tree):
         assert learned.equals(tree, 1e-8)
 
 
+@given(m=st.integers(1, 30), seed=st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_hidden_chow_liu_trees_are_the_chow_liu_tree_with_inner_variables_doubled(m, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (200, m))
+    X[0], X[1] = 0, 1  # no column is constant
+    for j in range(1, m):  # a noisy copy of an earlier column
+        X[2:, j] = np.where(rng.random(198) < 0.8, X[2:, rng.integers(j)], X[2:, j])
+    flat, tree = structure.mutual_information_tree(X), structure.hidden_mutual_information_tree(X)
+    inner = np.flatnonzero(flat.degrees > 1)
+    assert tree.n_hidden == inner.size
+    assert tree.degrees[:m].max(initial=0) <= 1
+    assert tree.degrees[m:].min(initial=3) >= 3
+    place = np.arange(m)
+    for v in inner:  # a hidden node hangs at distance 0 above the variable that it replaces
+        place[v] = next(h for h in tree.neighbors(v) if h >= m)
+    edges = {frozenset(place[list(edge)]) for edge in flat.edges}
+    assert edges <= {frozenset(edge) for edge in tree.edges.tolist()}
+
+
 @given(m=st.integers(4, 60), leaves=st.integers(1, 3), seed=st.integers(0, 10**6))
 @settings(max_examples=40, deadline=None)
 def test_cl_blind_gives_blind_trees_back(m, leaves, seed):

@@ -14,7 +14,7 @@ from latentree.distances import Distances
 from latentree.errors import MemoryBudgetError
 from latentree.structure._spanning import BlockSizes, spanning_edges
 
-METHODS = ["chow_liu", "cl_blind", "clnj", "clrg"]
+METHODS = ["chow_liu", "cl_blind", "clnj", "clrg", "hclt"]
 KINDS = [
     "gaussian",
     "copies",

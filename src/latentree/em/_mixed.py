@@ -36,7 +36,7 @@ from latentree.inference import (
     values_of,
 )
 from latentree.models import MixedTreeModel
-from latentree.tree import Tree
+from latentree.tree import Tree, hung_as_leaves
 from latentree.typing import FloatArray, IntArray
 
 FLOOR = 1e-5
@@ -311,18 +311,12 @@ def as_leaves(tree: Tree, emits: NDArray[np.bool_]) -> Tree:
         The same one where nothing has to change.
     """
     numbers = np.flatnonzero(emits)
-    inner = numbers[tree.degrees[numbers] > 1]
-    place = np.arange(tree.n_nodes)
-    place[inner] = tree.n_nodes + np.arange(inner.size)
-    parent = np.concatenate([tree.parent, tree.parent[inner]])
-    length = np.concatenate([tree.length, tree.length[inner]])
-    parent = np.where(parent >= 0, place[parent], -1)
-    parent[inner], length[inner] = place[inner], 0.0
-    leaf = np.zeros(parent.size, bool)
+    tree = hung_as_leaves(tree, numbers)
+    leaf = np.zeros(tree.n_nodes, bool)
     leaf[numbers] = True
-    alone = leaf & (parent >= 0) & leaf[parent]
-    parent[alone], length[alone] = -1, 0.0
-    if inner.size or alone.any():
+    alone = leaf & (tree.parent >= 0) & leaf[tree.parent]
+    if alone.any():
+        parent, length = np.where(alone, -1, tree.parent), np.where(alone, 0.0, tree.length)
         tree = Tree(parent, length, tree.n_observed, tree.names[: tree.n_observed])
     for root in tree.roots[leaf[tree.roots]].tolist():
         if tree.degrees[root]:

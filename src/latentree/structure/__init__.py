@@ -14,6 +14,7 @@ minimal :class:`~latentree.tree.Tree`:
                                   each neighborhood: near m² for m variables, best for large and
                                   long trees
 :func:`cl_blind`                  a Chow-Liu tree, then a hidden variable beside each inner node
+:func:`hidden_chow_liu`           the same tree, made for prediction with many states
 ================================= ===============================================================
 
 By default they are *relaxed*: made for estimated distances. With ``exact=True`` they expect the
@@ -33,6 +34,7 @@ from latentree.structure._chow_liu import chow_liu, mutual_information_tree
 from latentree.structure._cl_blind import cl_blind
 from latentree.structure._cl_grouping import TreeBuilder, cl_grouping
 from latentree.structure._contraction import contract_short
+from latentree.structure._hidden_chow_liu import hidden_chow_liu, hidden_mutual_information_tree
 from latentree.structure._learn import METHODS, learn_structure, learn_tree
 from latentree.structure._neighbor_joining import STRONG, neighbor_joining
 from latentree.structure._recursive_grouping import recursive_grouping
@@ -50,6 +52,8 @@ __all__ = [
     "cl_blind",
     "cl_grouping",
     "contract_short",
+    "hidden_chow_liu",
+    "hidden_mutual_information_tree",
     "learn_by_blocks",
     "learn_structure",
     "learn_tree",

@@ -12,6 +12,7 @@ from latentree.structure._blocks import Progress, report
 from latentree.structure._chow_liu import chow_liu, mutual_information_tree
 from latentree.structure._cl_blind import cl_blind
 from latentree.structure._cl_grouping import cl_grouping
+from latentree.structure._hidden_chow_liu import hidden_chow_liu, hidden_mutual_information_tree
 from latentree.structure._neighbor_joining import neighbor_joining
 from latentree.structure._recursive_grouping import recursive_grouping
 from latentree.structure._spectral import spectral_neighbor_joining
@@ -25,9 +26,11 @@ METHODS: dict[str, Callable[..., Tree]] = {
     "cl_blind": cl_blind,
     "clnj": partial(cl_grouping, subroutine="nj"),
     "clrg": partial(cl_grouping, subroutine="rg"),
+    "hclt": hidden_chow_liu,
 }
 """Learners that need nothing but distances, by the names of their methods."""
 
+_BY_INFORMATION = {"chow_liu": mutual_information_tree, "hclt": hidden_mutual_information_tree}
 _REPORTS_STEPS = ("rg", "clnj", "clrg")
 
 
@@ -40,7 +43,7 @@ def learn_structure(
     ----------
     distances : Distances or square array
         Information distances.
-    method : {"clrg", "clnj", "rg", "nj", "snj", "cl_blind", "chow_liu"}
+    method : {"clrg", "clnj", "rg", "nj", "snj", "cl_blind", "chow_liu", "hclt"}
         The learner.
     progress : callable, optional
         Called as ``progress(done, total, message)`` from time to time, and with done = total at
@@ -75,6 +78,6 @@ def learn_tree(sample: Sample, method: str) -> Tree:
     The Chow-Liu tree of discrete columns is that of their mutual information, the most likely tree
     without hidden nodes; as a start for others the spanning tree of the distances is used.
     """
-    if method == "chow_liu" and sample.family == "discrete":
-        return mutual_information_tree(sample)
+    if method in _BY_INFORMATION and sample.family == "discrete":
+        return _BY_INFORMATION[method](sample)
     return learn_structure(sample.distances, method)

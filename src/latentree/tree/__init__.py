@@ -3,6 +3,7 @@
 from latentree.tree._build import Rooted, minimal_forest, root_edge_list, traversal
 from latentree.tree._cut import TreeCut
 from latentree.tree._groups import groups_by_node
+from latentree.tree._leaves import hung_as_leaves
 from latentree.tree._tree import Tree
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "Tree",
     "TreeCut",
     "groups_by_node",
+    "hung_as_leaves",
     "minimal_forest",
     "root_edge_list",
     "traversal",

@@ -91,19 +91,106 @@ def relative_likelihoods(n_states, sizes, starts, logs, out):
 
 
 @kernel(fastmath=True)
+def _product(
+    table, n_rows, n_columns, row_step, column_step, source, source_stride, out, stride, width
+):
+    """Matrix product: out(i) = Σ_j T[i, j]·source(j); T[i, j] is at i·row_step + j·column_step.
+
+    Tiles of 4 × 2 entries of the table stay in registers: of each number that is loaded or stored,
+    more than one product is made, so that the products set the pace, as in BLAS.
+    """
+    tiled = n_rows - n_rows % 4
+    paired = n_columns - n_columns % 2
+    for i in range(0, tiled, 4):
+        out_0 = out[i * stride : i * stride + width]
+        out_1 = out[(i + 1) * stride : (i + 1) * stride + width]
+        out_2 = out[(i + 2) * stride : (i + 2) * stride + width]
+        out_3 = out[(i + 3) * stride : (i + 3) * stride + width]
+        for p in range(width):
+            out_0[p] = out_1[p] = out_2[p] = out_3[p] = 0.0
+        for j in range(0, paired, 2):
+            at = i * row_step + j * column_step
+            t_00, t_01 = table[at], table[at + column_step]
+            t_10, t_11 = table[at + row_step], table[at + row_step + column_step]
+            t_20, t_21 = table[at + 2 * row_step], table[at + 2 * row_step + column_step]
+            t_30, t_31 = table[at + 3 * row_step], table[at + 3 * row_step + column_step]
+            below_0 = source[j * source_stride : j * source_stride + width]
+            below_1 = source[(j + 1) * source_stride : (j + 1) * source_stride + width]
+            for p in range(width):
+                x, y = below_0[p], below_1[p]
+                out_0[p] += t_00 * x + t_01 * y
+                out_1[p] += t_10 * x + t_11 * y
+                out_2[p] += t_20 * x + t_21 * y
+                out_3[p] += t_30 * x + t_31 * y
+        for j in range(paired, n_columns):
+            at = i * row_step + j * column_step
+            t_00, t_10 = table[at], table[at + row_step]
+            t_20, t_30 = table[at + 2 * row_step], table[at + 3 * row_step]
+            below_0 = source[j * source_stride : j * source_stride + width]
+            for p in range(width):
+                x = below_0[p]
+                out_0[p] += t_00 * x
+                out_1[p] += t_10 * x
+                out_2[p] += t_20 * x
+                out_3[p] += t_30 * x
+    for i in range(tiled, n_rows):
+        target = out[i * stride : i * stride + width]
+        t = table[i * row_step]
+        below_0 = source[:width]
+        for p in range(width):
+            target[p] = t * below_0[p]
+        for j in range(1, n_columns):
+            t = table[i * row_step + j * column_step]
+            below_0 = source[j * source_stride : j * source_stride + width]
+            for p in range(width):
+                target[p] += t * below_0[p]
+
+
+@kernel(fastmath=True)
+def _add_products(a, n_rows, b, n_columns, stride, width, sums):
+    """Add Σ_p a(i, p)·b(j, p) to the sums, in the tiles of ``_product``; a has no gaps."""
+    tiled = n_rows - n_rows % 4
+    paired = n_columns - n_columns % 2
+    for i in range(0, tiled, 4):
+        a_0, a_1 = a[i * width : (i + 1) * width], a[(i + 1) * width : (i + 2) * width]
+        a_2, a_3 = a[(i + 2) * width : (i + 3) * width], a[(i + 3) * width : (i + 4) * width]
+        for j in range(0, paired, 2):
+            b_0 = b[j * stride : j * stride + width]
+            b_1 = b[(j + 1) * stride : (j + 1) * stride + width]
+            s_00, s_01, s_10, s_11 = 0.0, 0.0, 0.0, 0.0
+            s_20, s_21, s_30, s_31 = 0.0, 0.0, 0.0, 0.0
+            for p in range(width):
+                x, y = b_0[p], b_1[p]
+                s_00 += a_0[p] * x
+                s_01 += a_0[p] * y
+                s_10 += a_1[p] * x
+                s_11 += a_1[p] * y
+                s_20 += a_2[p] * x
+                s_21 += a_2[p] * y
+                s_30 += a_3[p] * x
+                s_31 += a_3[p] * y
+            at = i * n_columns + j
+            sums[at] += s_00
+            sums[at + 1] += s_01
+            sums[at + n_columns] += s_10
+            sums[at + n_columns + 1] += s_11
+            sums[at + 2 * n_columns] += s_20
+            sums[at + 2 * n_columns + 1] += s_21
+            sums[at + 3 * n_columns] += s_30
+            sums[at + 3 * n_columns + 1] += s_31
+    for i in range(n_rows):
+        for j in range(paired if i < tiled else 0, n_columns):
+            row, column = a[i * width : (i + 1) * width], b[j * stride : j * stride + width]
+            total = 0.0
+            for p in range(width):
+                total += row[p] * column[p]
+            sums[i * n_columns + j] += total
+
+
+@kernel(fastmath=True)
 def _edge_up(table, n_parent, n_child, source, source_stride, out, stride, width):
     """μ(i) = Σ_j T[i, j]·λ(j)."""
-    for i in range(n_parent):
-        target = out[i * stride : i * stride + width]
-        t = table[i * n_child]
-        below = source[:width]
-        for p in range(width):
-            target[p] = t * below[p]
-        for j in range(1, n_child):
-            t = table[i * n_child + j]
-            below = source[j * source_stride : j * source_stride + width]
-            for p in range(width):
-                target[p] += t * below[p]
+    _product(table, n_parent, n_child, n_child, 1, source, source_stride, out, stride, width)
 
 
 @kernel(fastmath=True)
@@ -130,19 +217,11 @@ def _edge_down(
         target = ratio[i * width : i * width + width]
         for p in range(width):
             target[p] = r[p] / m[p] if m[p] > TINY else 0.0
+    _add_products(ratio, n_parent, source, n_child, child_stride, width, counts)
+    _product(table, n_child, n_parent, 1, n_child, ratio, width, handed, child_stride, width)
     for j in range(n_child):
         below = source[j * child_stride : j * child_stride + width]
         out = handed[j * child_stride : j * child_stride + width]
-        for p in range(width):
-            out[p] = 0.0
-        for i in range(n_parent):
-            weight = ratio[i * width : i * width + width]
-            t = table[i * n_child + j]
-            total = 0.0
-            for p in range(width):
-                total += weight[p] * below[p]
-                out[p] += t * weight[p]
-            counts[i * n_child + j] += total
         for p in range(width):
             out[p] *= below[p]
 
@@ -259,16 +338,17 @@ def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled):
                 out[i] = given[i]
         elif slot["kind"] == EDGE:
             a = slots[slot["a"]]
-            _edge_up(
-                theta[slot["table"] :],
-                slot["n_states"],
-                a["n_states"],
-                values[a["value"] :],
-                width,
-                out,
-                width,
-                width,
-            )
+            for start in range(0, width, BLOCK):
+                _edge_up(
+                    theta[slot["table"] :],
+                    slot["n_states"],
+                    a["n_states"],
+                    values[a["value"] + start :],
+                    width,
+                    out[start:],
+                    width,
+                    min(BLOCK, width - start),
+                )
         else:
             a, b = slots[slot["a"]], slots[slot["b"]]
             # Blocks of patterns are looked up, multiplied and checked while they are in the cache.
@@ -351,28 +431,29 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received
     correction = 0.0
     largest = 1
     for s in listed:
-        largest = max(largest, slots[s]["n_states"] * slots[s]["n_patterns"])
-    ratio = np.empty(largest)
+        largest = max(largest, slots[s]["n_states"])
+    ratio = np.empty(largest * BLOCK)
     for position in range(listed.size - 1, -1, -1):
         slot = slots[listed[position]]
         width = slot["n_patterns"]
         mine = received[slot["value"] :]
         a = slots[slot["a"]]
         if slot["kind"] == EDGE:
-            _edge_down(
-                theta[slot["table"] :],
-                slot["n_states"],
-                a["n_states"],
-                mine,
-                values[slot["value"] :],
-                width,
-                values[a["value"] :],
-                received[a["value"] :],
-                width,
-                width,
-                counts[slot["table"] :],
-                ratio,
-            )
+            for start in range(0, width, BLOCK):
+                _edge_down(
+                    theta[slot["table"] :],
+                    slot["n_states"],
+                    a["n_states"],
+                    mine[start:],
+                    values[slot["value"] + start :],
+                    width,
+                    values[a["value"] + start :],
+                    received[a["value"] + start :],
+                    width,
+                    min(BLOCK, width - start),
+                    counts[slot["table"] :],
+                    ratio,
+                )
         elif slot["kind"] == JOIN:
             b = slots[slot["b"]]
             for part, index in ((a, slot["index_a"]), (b, slot["index_b"])):

@@ -1,0 +1,37 @@
+"""Observed inner nodes made leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from latentree.tree._tree import Tree
+from latentree.typing import IntArray
+
+
+def hung_as_leaves(tree: Tree, nodes: IntArray) -> Tree:
+    """Return a tree in which these observed nodes are leaves.
+
+    An inner one hangs, at distance 0, from a new hidden node that takes over its neighbors, which
+    with it are three or more.
+
+    Parameters
+    ----------
+    tree : Tree
+    nodes : array of int
+        Observed nodes.
+
+    Returns
+    -------
+    Tree
+        The same one where nothing has to change.
+    """
+    inner = nodes[tree.degrees[nodes] > 1]
+    if not inner.size:
+        return tree
+    place = np.arange(tree.n_nodes)
+    place[inner] = tree.n_nodes + np.arange(inner.size)
+    parent = np.concatenate([tree.parent, tree.parent[inner]])
+    length = np.concatenate([tree.length, tree.length[inner]])
+    parent = np.where(parent >= 0, place[parent], -1)
+    parent[inner], length[inner] = place[inner], 0.0
+    return Tree(parent, length, tree.n_observed, tree.names[: tree.n_observed])
