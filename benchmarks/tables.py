@@ -6,14 +6,15 @@
     python benchmarks/tables.py step       seconds of an EM step
     python benchmarks/tables.py groups     questionnaires: groups of items against their key
 
-A third of the rows is held out (30 %). StepMix gets normal densities for numbers and tables for the
-rest, with 2 to 20 classes of which the best on the held-out rows counts; its classes are scored by
+30 % of the rows are held out. StepMix gets normal densities for numbers and tables for the
+rest, with 2 to 20 classes (--classes) of which the best on the held-out rows counts; its classes are scored by
 the same probabilities of cells as latentree's. latentree chooses everything on the training rows.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 import time
 import warnings
@@ -100,37 +101,59 @@ def halves(table: Table, seed: int) -> tuple[Table, Table]:
     return table.take(np.sort(order[:cut])), table.take(np.sort(order[cut:]))
 
 
-def held_out(names: list[str], seed: int) -> None:
+def held_out(
+    names: list[str], seed: int, classes: list[int], keep: Path | None, methods: list[str]
+) -> None:
     """Log-likelihood a held-out row of latentree's methods and of StepMix."""
-    lines = []
     for name in names:
+        lines = []
         train, test = halves(mixed_table(name), seed)
-        best, classes, seconds = stepmix_best(train, test)
-        lines.append([name, "StepMix", f"{classes} classes", f"{best:.3f}", f"{seconds:.0f}"])
+        kept = None if keep is None else keep / f"stepmix-{name}-{seed}.json"
+        best, count, seconds = stepmix_best(train, test, classes, kept)
+        lines.append([name, "StepMix", f"{count} classes", f"{best:.3f}", f"{seconds:.0f}"])
         for method, criterion in METHODS:
+            if methods and method not in methods:
+                continue
             clock = time.perf_counter()
             model, _ = lt.methods.learn_model(train, method, criterion=criterion, random_state=0)
             score = model.total_log_likelihood(test) / test.n_rows
             states = f"{model.tree.n_hidden} hidden, {int(model.n_states.sum())} states"
             took = f"{time.perf_counter() - clock:.0f}"
             lines.append([name, f"{method}, {criterion}", states, f"{score:.3f}", took])
-    show(["table", "method", "size", "LL a row", "seconds"], lines)
+        show(["table", "method", "size", "LL a row", "seconds"], lines)
 
 
-def stepmix_best(train: Table, test: Table) -> tuple[float, int, float]:
+def stepmix_best(
+    train: Table, test: Table, classes: list[int], kept: Path | None
+) -> tuple[float, int, float]:
     """Best log-likelihood a held-out row, its number of classes, and seconds for all."""
+    if kept is not None and kept.exists():
+        return tuple(json.loads(kept.read_text()))
     clock = time.perf_counter()
     scores = {}
-    for count in CLASSES:
-        model = as_mixed(fit_stepmix(train, count), train)
+    for count in classes:
+        try:
+            model = as_mixed(fit_stepmix(train, count), train)
+        except lt.errors.ModelError:  # StepMix ended in NaN
+            continue
         scores[count] = model.total_log_likelihood(as_reals(test)) / test.n_rows
     best = max(scores, key=scores.__getitem__)
-    return scores[best], best, time.perf_counter() - clock
+    found = scores[best], best, time.perf_counter() - clock
+    if kept is not None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps(found))
+    return found
 
 
 def _split(table: Table) -> tuple[list[int], list[int]]:
     labelled = table.cardinalities > 0
     return np.flatnonzero(labelled).tolist(), np.flatnonzero(~labelled).tolist()
+
+
+def _units(table: Table) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of numbers: StepMix's EM fails on columns in large units."""
+    numbers = table.values[:, _split(table)[1]]
+    return np.nanmean(numbers, axis=0), np.nanstd(numbers, axis=0)
 
 
 def fit_stepmix(table: Table, n_classes: int, max_iter: int = 500, n_init: int = 3) -> Any:
@@ -140,7 +163,10 @@ def fit_stepmix(table: Table, n_classes: int, max_iter: int = 500, n_init: int =
 
     states, numbers = _split(table)
     order = states + numbers
-    frame = pd.DataFrame(table.values[:, order], columns=[table.names[j] for j in order])
+    values = np.array(table.values[:, order])
+    center, scale = _units(table)
+    values[:, len(states) :] = (values[:, len(states) :] - center) / scale
+    frame = pd.DataFrame(values, columns=[table.names[j] for j in order])
     suffix = "_nan" if table.has_missing else ""
     measurement = {}
     if states:
@@ -171,9 +197,11 @@ def as_mixed(peer: Any, table: Table) -> lt.MixedTreeModel:
     steps = np.array([_step(table.values[:, j]) for j in range(m)])
     if numbers:
         own = found["measurement"]["numbers"]
+        center, scale = _units(table)
         for place, j in enumerate(numbers):
-            sd = np.sqrt(own["covariances"][:, place])
-            parts[j] = lt.GaussianEmission(own["means"][:, place], sd, steps[j])
+            mean = center[place] + scale[place] * own["means"][:, place]
+            sd = scale[place] * np.sqrt(own["covariances"][:, place])
+            parts[j] = lt.GaussianEmission(mean, sd, steps[j])
     if states:
         own = found["measurement"]["states"]
         width = int(own["max_n_outcomes"])
@@ -246,11 +274,14 @@ def main() -> None:
     parser.add_argument("part", nargs="?", default="all")
     parser.add_argument("--tables", nargs="*", default=["OFP", "HI", "Wages", "Males"])
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--methods", nargs="*", default=[], help="of held-out; default: all")
+    parser.add_argument("--classes", nargs="*", type=int, default=CLASSES, help="of StepMix")
+    parser.add_argument("--keep", type=Path, help="folder that keeps StepMix's scores")
     args = parser.parse_args()
     if args.part in ("all", "defaults"):
         defaults()
     if args.part in ("all", "held-out"):
-        held_out(args.tables, args.seed)
+        held_out(args.tables, args.seed, args.classes, args.keep, args.methods)
     if args.part in ("all", "step"):
         for name in args.tables:
             steps(name)

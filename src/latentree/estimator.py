@@ -56,7 +56,7 @@ except ImportError:
         return method
 
 
-_LEARNED = ("model_", "report_", "tree_", "n_hidden_", "columns_")
+_LEARNED = ("model_", "report_", "tree_", "n_hidden_")
 
 
 def _is_discrete(estimator: Any) -> bool:
@@ -78,6 +78,9 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     kinds : mapping from names to kinds, optional
         What columns hold, where the rule takes them otherwise: ``real``, ``count``, ``ordered``,
         ``category``, or ``ignore``.
+    unseen : {"error", "missing"}
+        What a label is, in rows after learning, that the model has not seen: an error that names
+        it, or a missing cell.
     {options}
     random_state : int, RandomState or Generator, optional
         For random starts.
@@ -88,18 +91,17 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     ----------
     tree_ : Tree
         The tree that was learned.
-    model_ : GaussianTreeModel or DiscreteTreeModel
+    model_ : GaussianTreeModel, DiscreteTreeModel or MixedTreeModel
         The tree with its parameters.
     report_ : FitReport
-        What learning did; a :class:`latentree.search.RefineReport` for ``refined``.
+        What learning did; a :class:`latentree.search.RefineReport` for ``refined``. Its
+        ``columns`` say how every column was taken: name, kind and reason.
     n_hidden_ : int
         Number of hidden variables.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of str
         Names of the columns, only if they have names.
-    columns_ : tuple of ColumnKind
-        Name, kind and reason of every column, of those set aside too.
     statistics_ : Statistics
         Sums over the rows so far, only after :meth:`partial_fit`.
 
@@ -121,6 +123,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         family: str = "auto",
         *,
         kinds: Mapping[Any, str] | None = None,
+        unseen: Literal["error", "missing"] = "error",
         refit: bool = True,
         n_states: int | None = None,
         n_hidden: int | None = None,
@@ -140,6 +143,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         self.method = method
         self.family = family
         self.kinds = kinds
+        self.unseen = unseen
         self.refit = refit
         self.n_states = n_states
         self.n_hidden = n_hidden
@@ -272,7 +276,6 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         self.model_, self.report_ = fitted
         self.tree_: Tree = self.model_.tree
         self.n_hidden_ = self.tree_.n_hidden
-        self.columns_ = sample.schema.columns
         return self
 
     def _options(self) -> dict[str, Any]:
@@ -327,20 +330,15 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         else:
             validate_data(self, X, reset=reset, skip_check_array=True)
 
-    def _parts(
-        self,
-        X: Any,
-        sample_weight: ArrayLike | None = None,
-        unseen: Literal["error", "missing"] = "error",
-    ) -> Parts:
+    def _parts(self, X: Any, sample_weight: ArrayLike | None = None) -> Parts:
         """Return data of the model's columns in parts: as it comes, or the table that it is."""
         check_is_fitted(self)
         schema = self.model_.schema
         if is_parted(X):
-            return as_parts(X, schema=schema, weights=sample_weight, unseen=unseen)
+            return as_parts(X, schema=schema, weights=sample_weight, unseen=self.unseen)
         self._check(X, reset=False, schema=schema)
         weights = _weights(sample_weight, X)
-        return cut_table(as_table(X, schema=schema, weights=weights, unseen=unseen))
+        return cut_table(as_table(X, schema=schema, weights=weights, unseen=self.unseen))
 
     def _blocks(self, X: Any, function: Callable[..., Any]) -> NDArray[Any]:
         """Put together what a function says of every part of the rows."""

@@ -12,7 +12,7 @@ import math
 import textwrap
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -61,8 +61,8 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "n_states": Option(
         "int", None,
-        "number of states of every hidden variable of a discrete model; for lcm the number of "
-        "classes, by default the one with the highest BIC",
+        "number of states of every hidden variable of a discrete or mixed model. By default that "
+        "of most columns; for lcm and mixed data the one with the highest BIC, see criterion",
     ),
     "n_hidden": Option(
         "int", None,
@@ -77,7 +77,8 @@ OPTIONS: Mapping[str, Option] = {
     "criterion": Option(
         '"bic", "ebic", "aic", "cv" or float', "bic",
         "what is maximized: bic, ebic, aic, cv (chosen by held-out rows), or a multiple of BIC's "
-        "penalty, such as 0.5",
+        "penalty, such as 0.5. Beside refined it is for mixed data: bic, aic or cv chooses the "
+        "number of states of hidden variables",
         "--criterion",
     ),
     "max_states": Option(
@@ -113,7 +114,10 @@ OPTIONS: Mapping[str, Option] = {
 """Every option by its name."""
 
 _EM = ("max_steps", "time_limit")
-_FROM_DISTANCES = ("refit", "n_states", "n_starts", "prior_weight", *_EM, "stepwise", "checkpoint")
+_MIXED = ("criterion", "max_states")  # choose numbers of states of mixed data
+_FROM_DISTANCES = (
+    "refit", "n_states", *_MIXED, "n_starts", "prior_weight", *_EM, "stepwise", "checkpoint",
+)  # fmt: skip
 _REFINED = ("start", "criterion", "n_hidden", "max_states", "caution", "prior_weight")
 _ALL = ("gaussian", "discrete", "symmetric", "mixed")
 
@@ -207,7 +211,7 @@ METHODS: Mapping[str, Method] = {
             "regularized_cl_grouping", "n_hidden", subroutine="rg",
         ),
         _search("lcm", "one hidden variable: a latent class or one-factor model", "latent_class",
-                "n_states"),
+                "n_states", *_MIXED),
         _search("bin", "a binary tree, joined greedily from the bottom up", "binary_tree"),
         _search("refined", "a tree from distances, improved by local changes", "refined",
         *_REFINED),
@@ -314,8 +318,8 @@ def learn_model(
         Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`).
     method : str
         One of ``METHODS``.
-    family : {"auto", "gaussian", "discrete", "symmetric"}
-        What the columns are; "auto" goes by their types.
+    family : {"auto", "gaussian", "discrete", "symmetric", "mixed"}
+        How the columns are modeled; "auto" goes by their kinds.
     weights : array, optional
         How much each row counts.
     budget : Budget, optional
@@ -349,6 +353,12 @@ def learn_model(
     sample = as_sample(X, family, weights)
     if sample.family not in entry.families:
         raise ModelError(f"{method} learns from {' and '.join(entry.families)} data only")
+    if sample.family != "mixed" and method != "refined":
+        for name in set(_MIXED) & set(chosen):
+            raise ModelError(
+                f"{name}={chosen[name]!r} chooses numbers of states, of mixed data only: give "
+                f"n_states, or use refined"
+            )
     limit = chosen.get("time_limit", math.inf)
     steps = chosen.pop("max_steps", OPTIONS["max_steps"].default)
     common = {
@@ -361,6 +371,7 @@ def learn_model(
     learn = _from_distances if entry.from_distances else _by_scores
     model, report = learn(entry, sample, **chosen, **common)
     model = with_schema(model, sample.schema)
+    report = replace(report, columns=sample.schema.columns)
     return Fitted(model, report.timed(time.perf_counter() - clock))
 
 

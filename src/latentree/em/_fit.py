@@ -71,14 +71,14 @@ def fit_parameters(
     X : table or Parts
         Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`);
         cells may be missing.
-    family : {"auto", "gaussian", "discrete", "symmetric"}
-        How to take the columns of a table; "auto" goes by their types.
+    family : {"auto", "gaussian", "discrete", "symmetric", "mixed"}
+        How to take the columns of a table; "auto" goes by their kinds.
     method : {"ml", "stepwise", "distances"}
         Maximum likelihood, by EM where something is hidden or missing; the same, begun by
         stepwise passes over parts of very many rows; or straight from the lengths of the tree, for
         the Gaussian and the symmetric family.
     n_states : int, sequence or mapping, optional
-        Discrete families: numbers of states of the hidden nodes. By default the most common
+        Discrete and mixed families: numbers of states of the hidden nodes. By default the most common
         number among the variables, or those of ``start``.
     start : model, optional
         Start from this model only, for instance to go on with a fit.

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from latentree.data import ColumnKind
+
 
 @dataclass(frozen=True)
 class FitReport:
@@ -34,6 +36,8 @@ class FitReport:
         Time that learning took.
     notes : tuple of str
         What deserves a look, for instance why EM stopped before it converged.
+    columns : tuple of ColumnKind
+        How every column of the table was taken: name, kind and reason, of those set aside too.
 
     Examples
     --------
@@ -54,6 +58,7 @@ class FitReport:
     starts: tuple[float, ...] = ()
     seconds: float = 0.0
     notes: tuple[str, ...] = field(default=())
+    columns: tuple[ColumnKind, ...] = ()
 
     @property
     def bic_score(self) -> float:
@@ -88,4 +93,5 @@ class FitReport:
             "n_steps": self.n_steps,
             "seconds": self.seconds,
             "notes": list(self.notes),
+            "columns": [column._asdict() for column in self.columns],
         }

@@ -1,0 +1,174 @@
+"""The rule that gives every column a kind, what it sets aside, and whole tables through a model."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import latentree as lt
+from latentree.data import as_parts, as_table, cut_table
+from latentree.errors import DataError, DataWarning, ModelError
+
+N = 60
+RNG = np.random.default_rng(0)
+SKEWED = np.resize([0] * 6 + [1] * 5 + [2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15], N)
+
+COLUMNS = {
+    "fractions": (RNG.normal(size=N), "real", "numbers with a fraction"),
+    "money": (RNG.integers(10_000, 90_000, N), "real", "whole numbers from"),
+    "years": (np.resize(np.arange(1980, 1988), N), "real", "whole numbers from 1980 to 1987"),
+    "age": (np.resize(np.arange(18, 60), N), "real", "whole numbers from 18 to 59"),
+    "visits": (SKEWED, "count", "whole numbers from 0, skewed as counts are"),
+    "answers": (np.resize([1, 2, 3, 4, 5, 6], N), "ordered", "6 consecutive whole numbers"),
+    "gaps": (np.resize([1.0, 2, 3, np.nan], N), "ordered", "3 consecutive whole numbers"),
+    "school": (np.resize([8, 9, 11, 16], N), "ordered", "4 different whole numbers"),
+    "sex": (np.resize([1, 2], N), "category", "2 different numbers"),
+    "halves": (np.resize([0.5, 1.5], N), "category", "2 different numbers"),
+    "flag": (np.resize([True, False], N), "category", "true or false"),
+    "color": (np.resize(["red", "green", "blue"], N), "category", "3 labels"),
+    "mood": (
+        pd.Categorical(np.resize(["low", "high"], N), ["low", "mid", "high"], ordered=True),
+        "ordered", "2 ordered categories",
+    ),
+    "constant": (np.full(N, 7), "ignore", "always 7"),
+    "unit": (np.full(N, "cm"), "ignore", "always 'cm'"),
+    "empty": (np.full(N, np.nan), "ignore", "no value at all"),
+    "name": ([f"person {i}" for i in range(N)], "ignore", "text that differs in 100 % of rows"),
+    "number": (np.arange(1000, 1000 + N), "ignore", "as identifiers have"),
+    "long": (2**60 + np.arange(N), "ignore", "more than 15 digits"),
+    "day": (pd.date_range("2024-01-01", periods=N), "ignore", "dates or times"),
+    "written": ([f"2024-01-{1 + i % 28:02d}" for i in range(N)], "ignore", "dates or times as"),
+}  # fmt: skip
+
+
+def messy() -> pd.DataFrame:
+    return pd.DataFrame({name: values for name, (values, _, _) in COLUMNS.items()})
+
+
+def quiet(function, *args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        return function(*args, **options)
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_the_rule(name: str) -> None:
+    values, kind, why = COLUMNS[name]
+    frame = pd.DataFrame({"other": COLUMNS["fractions"][0], name: values})
+    found = quiet(as_table, frame).schema.columns[1]
+    assert found.kind == kind
+    assert why in found.why
+
+
+def test_frames_arrays_files_and_parts_agree(tmp_path) -> None:
+    frame = messy().drop(columns=["mood", "long"])  # files know no declared order
+    expected = quiet(as_table, frame).schema
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    frame.to_parquet(tmp_path / "table.parquet")
+    for given in (pl.from_pandas(frame), tmp_path / "table.csv", tmp_path / "table.parquet"):
+        is_path = not isinstance(given, pl.DataFrame)
+        schema = quiet(as_parts if is_path else as_table, given).schema
+        kinds = [(column.name, column.kind) for column in schema.columns]
+        assert kinds == [(column.name, column.kind) for column in expected.columns]
+    numbers = frame.select_dtypes("number")
+    alone, array = (quiet(as_table, each).schema for each in (numbers, numbers.to_numpy(float)))
+    assert [c.kind for c in alone.columns] == [c.kind for c in array.columns]
+
+
+def test_one_warning_says_what_is_set_aside() -> None:
+    with pytest.warns(DataWarning, match="8 columns are set aside: 'constant'") as found:
+        as_table(messy())
+    assert len(found) == 1
+
+
+def test_kinds_can_be_given() -> None:
+    kinds = {"years": "ordered", "answers": "real", "color": "ignore"}
+    schema = quiet(as_table, messy(), kinds=kinds).schema
+    given = {column.name: column for column in schema.columns}
+    assert {name: given[name].kind for name in kinds} == kinds
+    assert {given[name].why for name in kinds} == {"as asked for"}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "message"),
+    [
+        ({"color": "real"}, "'color' cannot be real: it holds 'blue', which is no number"),
+        ({"fractions": "count"}, "'fractions' cannot be count: it holds"),
+        ({"color": "ordered"}, "declare the order of its labels"),
+        ({"nobody": "real"}, "there is no column 'nobody'"),
+        ({"sex": "number"}, "'sex' is to be 'number', but kinds are"),
+        ({"day": "category"}, "convert it to numbers or labels"),
+    ],
+)
+def test_kinds_that_cannot_be_are_refused(kinds: dict[str, str], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        quiet(as_table, messy(), kinds=kinds)
+
+
+# Whole tables through a model -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def learned() -> lt.LatentTree:
+    return quiet(lt.LatentTree(n_states=2, n_starts=1, random_state=0).fit, messy())
+
+
+def test_the_report_lists_every_column(learned: lt.LatentTree) -> None:
+    found = {column.name: column.kind for column in learned.report_.columns}
+    assert found == {name: kind for name, (_, kind, _) in COLUMNS.items()}
+    assert learned.report_.as_dict()["columns"][0]["kind"] == "real"
+
+
+def test_whole_tables_come_and_go(learned: lt.LatentTree) -> None:
+    frame = messy()
+    holes = frame.copy()
+    holes.loc[3, ["fractions", "visits", "answers", "color", "unit", "constant"]] = None
+    assert np.isfinite(learned.score(holes))
+    assert learned.transform(holes).shape[0] == N
+    filled = learned.impute(holes)
+    assert list(filled.columns) == list(frame.columns)
+    assert filled.loc[3, "unit"] == "cm"
+    assert filled.loc[3, "constant"] == 7
+    assert filled.loc[3, "color"] in ("red", "green", "blue")
+    assert filled.drop(index=3)["name"].equals(frame.drop(index=3)["name"])
+    used = frame[list(learned.model_.schema.names)]
+    assert learned.score(used) == learned.score(frame)
+
+
+def test_rows_without_a_value(learned: lt.LatentTree) -> None:
+    empty = messy().head(1)
+    empty = empty.mask(np.ones(empty.shape, bool))
+    assert learned.score_samples(empty) == pytest.approx(0.0, abs=1e-9)
+    filled = learned.impute(empty)
+    assert filled["color"].notna().all()
+    assert filled["fractions"].notna().all()
+
+
+def test_labels_that_were_not_seen() -> None:
+    frame = messy()
+    learned = quiet(lt.LatentTree(n_states=2, n_starts=1, random_state=0).fit, frame)
+    odd = frame.assign(color="pink")
+    with pytest.raises(DataError, match="column 'color' holds 'pink'"):
+        learned.score(odd)
+    learned.set_params(unseen="missing")
+    assert learned.score(odd) == pytest.approx(learned.score(frame.assign(color=None)))
+
+
+def test_constant_columns_do_not_stop_discrete_data() -> None:
+    rng = np.random.default_rng(0)
+    X = (rng.random((300, 1)) < 0.5) ^ (rng.random((300, 5)) < 0.2)
+    X[:, 2] = False
+    with pytest.warns(DataWarning, match="'x2'"):
+        learned = lt.LatentTree(random_state=0).fit(X.astype(np.int8))
+    assert learned.model_.schema.family == "discrete"
+    assert learned.score(X.astype(np.int8)) < 0
+
+
+def test_states_are_chosen_for_mixed_data_only() -> None:
+    table = cut_table(as_table(np.random.default_rng(0).normal(size=(50, 3))))
+    with pytest.raises(ModelError, match="criterion='cv' chooses numbers of states"):
+        lt.methods.learn_model(table, "clrg", criterion="cv")
