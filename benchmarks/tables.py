@@ -6,9 +6,10 @@
     python benchmarks/tables.py step       seconds of an EM step
     python benchmarks/tables.py groups     questionnaires: groups of items against their key
 
-30 % of the rows are held out. StepMix gets normal densities for numbers and tables for the
-rest, with 2 to 20 classes (--classes) of which the best on the held-out rows counts; its classes are scored by
-the same probabilities of cells as latentree's. latentree chooses everything on the training rows.
+30 % of the rows are held out. StepMix gets normal densities for numbers and tables for the rest,
+with 2 to 20 classes (--classes) of which the best on the held-out rows counts; its classes are
+scored by the same probabilities of cells as latentree's. latentree chooses everything on the
+training rows.
 """
 
 from __future__ import annotations

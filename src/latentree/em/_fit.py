@@ -78,8 +78,8 @@ def fit_parameters(
         stepwise passes over parts of very many rows; or straight from the lengths of the tree, for
         the Gaussian and the symmetric family.
     n_states : int, sequence or mapping, optional
-        Discrete and mixed families: numbers of states of the hidden nodes. By default the most common
-        number among the variables, or those of ``start``.
+        Discrete and mixed families: numbers of states of the hidden nodes. By default the most
+        common number among the variables, or those of ``start``.
     start : model, optional
         Start from this model only, for instance to go on with a fit.
     n_starts : int
