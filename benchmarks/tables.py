@@ -5,11 +5,19 @@
     python benchmarks/tables.py held-out   OFP, HI, Wages, Males: log-likelihood of held-out rows
     python benchmarks/tables.py step       seconds of an EM step
     python benchmarks/tables.py groups     questionnaires: groups of items against their key
+    python benchmarks/tables.py trees      simulated trees: Robinson-Foulds distances
+    python benchmarks/tables.py distances  seconds for the distances of 2,000 columns
 
 30 % of the rows are held out. StepMix gets normal densities for numbers and tables for the rest,
 with 2 to 20 classes (--classes) of which the best on the held-out rows counts; its classes are
 scored by the same probabilities of cells as latentree's. latentree chooses everything on the
 training rows.
+
+Simulated trees have 10,000 rows of columns a third each real, ordered (5 levels) and category (2 to
+6 labels). Behind them are the paper's Gaussians, cut into levels and labels, or hidden variables of
+3 states (random tables): then real and ordered columns are normal around the center of a state,
+−1.22, 0 or 1.22 times the correlation. Correlations are uniform on [0.2, 0.8]. Random trees of 40
+columns have 4 states each, or 2 to 6, and hidden variables of 2 or of 4 states.
 """
 
 from __future__ import annotations
@@ -269,12 +277,130 @@ def groups() -> None:
     show(["table", "method", "adjusted Rand", "hidden"], lines)
 
 
+# Simulated trees ------------------------------------------------------------------------------
+
+
+LEARNERS = ("rg", "nj", "clrg", "clnj")
+N_ROWS = 10_000
+
+
+def trees(instances: int, seed: int) -> None:
+    """Robinson-Foulds distances of mixed columns, and of the Gaussians behind them."""
+    from latentree import simulate
+
+    shapes = {
+        "double star": simulate.double_star(80),
+        "5-complete": simulate.complete_tree(5, 3),
+        "HMM": simulate.hidden_markov(80),
+    }
+    lines = []
+    for shape, tree in shapes.items():
+        found: dict[str, list[list[float]]] = {}
+        for instance in range(instances):
+            rng = np.random.default_rng([seed, instance])
+            gaussian, mixed = cut_gaussians(tree, rng)
+            made = {"Gaussian": gaussian, "mixed, of Gaussians": mixed}
+            made["mixed, of 3 states"] = columns_of_states(tree, rng)
+            for what, table in made.items():
+                found.setdefault(what, []).append(distances_to(tree, table))
+        lines += [[shape, what, *_means(rows)] for what, rows in found.items()]
+    for instance in range(instances):
+        rng = np.random.default_rng([seed, instance])
+        tree = simulate.random_latent_tree(40, rng)
+        for hidden in (2, 4):
+            for what, states in (("4 states", 4), ("2 to 6 states", rng.integers(2, 7, 40))):
+                counts = np.full(tree.n_nodes, hidden)
+                counts[:40] = states
+                rows = simulate.random_discrete_model(tree, counts, rng).sample(N_ROWS, rng)
+                table = lt.as_table(rows, "discrete")
+                found.setdefault(f"{what}, {hidden} hidden", []).append(distances_to(tree, table))
+    lines += [["random, m = 40", what, *_means(found[what])] for what in found if "hidden" in what]
+    show(["tree", "columns", *LEARNERS], lines)
+
+
+def _means(rows: list[list[float]]) -> list[str]:
+    return [f"{mean:.1f}" for mean in np.mean(rows, axis=0)]
+
+
+def distances_to(tree: lt.Tree, table: Table) -> list[float]:
+    """Robinson-Foulds distance of every learner's tree."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        distances = lt.information_distances(table)
+    learned = [lt.structure.learn_structure(distances, method) for method in LEARNERS]
+    return [lt.metrics.robinson_foulds(each, tree) for each in learned]
+
+
+def random_kinds(m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Kinds of columns in random order, and their numbers of states."""
+    kinds = np.resize(["real", "ordered", "category"], m)
+    rng.shuffle(kinds)
+    labels = np.where(kinds == "category", rng.integers(2, 7, m), 0)
+    return kinds, np.where(kinds == "ordered", 5, labels)
+
+
+def in_levels(x: np.ndarray, n_levels: int, rng: np.random.Generator) -> np.ndarray:
+    """Cut numbers into levels; each has at least 1/(2K) of the rows, the rest at random."""
+    shares = 0.5 / n_levels + 0.5 * rng.dirichlet(np.ones(n_levels))
+    return np.searchsorted(np.quantile(x, np.cumsum(shares)[:-1]), x).astype(float)
+
+
+def as_columns(values: np.ndarray, kinds: np.ndarray, states: np.ndarray) -> Table:
+    names = tuple(f"x{j}" for j in range(len(kinds)))
+    labels = tuple(tuple(range(count)) for count in states.tolist())
+    return Table(values, Schema(names, "mixed", labels, tuple(kinds.tolist())))
+
+
+def cut_gaussians(tree: lt.Tree, rng: np.random.Generator) -> tuple[Table, Table]:
+    """Rows of a random Gaussian model, and the same with columns cut into levels and labels."""
+    rows = lt.simulate.random_gaussian_model(tree, rng).sample(N_ROWS, rng)
+    kinds, states = random_kinds(tree.n_observed, rng)
+    values = rows.copy()
+    for j in np.flatnonzero(states).tolist():
+        values[:, j] = in_levels(rows[:, j], states[j], rng)
+        if kinds[j] == "category":
+            values[:, j] = rng.permutation(states[j])[values[:, j].astype(int)]
+    return lt.as_table(rows), as_columns(values, kinds, states)
+
+
+def columns_of_states(tree: lt.Tree, rng: np.random.Generator) -> Table:
+    """Rows of a random model with 3 hidden states; centers of states are in random order."""
+    m = tree.n_observed
+    kinds, states = random_kinds(m, rng)
+    counts = np.full(tree.n_nodes, 3)
+    counts[:m] = np.where(kinds == "category", states, 3)
+    rows = lt.simulate.random_discrete_model(tree, counts, rng).sample(N_ROWS, rng, hidden=True)
+    values = rows[:, :m].astype(float)
+    for j in np.flatnonzero(kinds != "category").tolist():
+        center = rng.permutation([-(1.5**0.5), 0.0, 1.5**0.5])[rows[:, tree.parent[j]].astype(int)]
+        rho = rng.uniform(0.2, 0.8)
+        values[:, j] = rho * center + np.sqrt(1 - rho**2) * rng.standard_normal(N_ROWS)
+        if kinds[j] == "ordered":
+            values[:, j] = in_levels(values[:, j], 5, rng)
+    return as_columns(values, kinds, states)
+
+
+def distance_seconds(m: int = 2_000) -> None:
+    """Seconds of processor time for all distances of mixed columns and of Gaussian ones."""
+    rng = np.random.default_rng(0)
+    tables = cut_gaussians(lt.simulate.double_star(m), rng)
+    lines = []
+    for what, table in zip(("Gaussian", "mixed"), tables, strict=True):
+        lt.information_distances(table.take(np.arange(100)))  # compiles
+        clock, processor = time.perf_counter(), time.process_time()
+        lt.information_distances(table).dense()
+        took = time.perf_counter() - clock, time.process_time() - processor
+        lines.append([what, *(f"{seconds:.2f}" for seconds in took)])
+    show([f"{m:,} columns", "seconds", "of processor time"], lines)
+
+
 def main() -> None:
     """Run the parts that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", nargs="?", default="all")
     parser.add_argument("--tables", nargs="*", default=["OFP", "HI", "Wages", "Males"])
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--instances", type=int, default=10, help="of simulated trees")
     parser.add_argument("--methods", nargs="*", default=[], help="of held-out; default: all")
     parser.add_argument("--classes", nargs="*", type=int, default=CLASSES, help="of StepMix")
     parser.add_argument("--keep", type=Path, help="folder that keeps StepMix's scores")
@@ -288,6 +414,10 @@ def main() -> None:
             steps(name)
     if args.part in ("all", "groups"):
         groups()
+    if args.part in ("all", "trees"):
+        trees(args.instances, args.seed)
+    if args.part in ("all", "distances"):
+        distance_seconds()
 
 
 if __name__ == "__main__":
