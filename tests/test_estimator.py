@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -22,8 +23,8 @@ from latentree.errors import DataError, ModelError
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
     [
-        lt.LatentTree(family="gaussian", random_state=0),
-        lt.LatentTree(method="nj", family="gaussian", refit=False),
+        lt.LatentTree(family="gaussian", output="hidden+observed", random_state=0),
+        lt.LatentTree("nj", "gaussian", output="hidden+observed", refit=False),
     ],
 )
 def test_scikit_learn_checks(estimator, check):
@@ -217,7 +218,8 @@ def test_a_path_is_fitted_like_the_table(kind, method, real, coded, tmp_path):
     assert ours.bic(path) == pytest.approx(theirs.bic(frame))
     assert ours.aic(path) == pytest.approx(theirs.aic(frame))
     np.testing.assert_allclose(ours.score_samples(path), ours.score_samples(frame))
-    np.testing.assert_allclose(ours.transform(path), ours.transform(frame))
+    if ours.n_hidden_:
+        np.testing.assert_allclose(ours.transform(path), ours.transform(frame))
     np.testing.assert_allclose(ours.impute(path), ours.model_.impute(frame))
 
 
@@ -280,3 +282,78 @@ def test_stepwise_and_checkpoint_are_options(coded, tmp_path):
     learned = lt.LatentTree(random_state=0, stepwise=True, checkpoint=checkpoint).fit(path)
     assert checkpoint.exists()
     assert learned.score(path) == pytest.approx(plain.score(path), rel=1e-4)
+
+
+# What new users run into ------------------------------------------------------------------------
+
+
+def test_transform_always_gives_a_pipeline_features():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(200, 3)), columns=list("abc"))
+    frame["b"] += frame["a"]
+    frame.iloc[0, 0] = np.nan
+    frame["color"] = rng.choice(["red", "green", "blue"], 200)
+    plain = lt.LatentTree("chow_liu", "gaussian").fit(frame[["a", "b"]])
+    with pytest.raises(ModelError, match=r"without hidden variables.*output='hidden\+observed'"):
+        plain.transform(frame[["a", "b"]])
+    learned = lt.LatentTree("lcm", n_states=2, output="hidden+observed").fit(frame)
+    out = learned.transform(frame)
+    names = learned.get_feature_names_out().tolist()
+    hidden = ["h1=0", "h1=1"]
+    assert names == [*hidden, "a", "b", "c", "color=blue", "color=green", "color=red"]
+    assert np.isfinite(out).all()
+    assert np.array_equal(out[1:, 3], frame["b"][1:])
+    assert np.array_equal(out[:, 7] == 1.0, frame["color"] == "red")
+    with pytest.raises(ModelError, match="output is 'all'"):
+        lt.LatentTree(output="all").fit(frame)
+
+
+@pytest.mark.parametrize("method", ["clrg", "nj", "lcm", "bin"])
+def test_options_that_a_method_does_not_take_are_errors(method, real):
+    with pytest.raises(ModelError, match="n_hidden"):
+        lt.LatentTree(method, n_hidden=2).fit(real)
+
+
+def test_predictions_leave_the_column_itself_aside(real):
+    frame = pd.DataFrame(real, columns=[f"v{j}" for j in range(real.shape[1])])
+    learned = lt.LatentTree("nj").fit(frame)
+    masked = frame.assign(v2=np.nan)
+    expected = learned.impute(masked)["v2"]
+    for given in (frame, masked, frame.drop(columns="v2")):
+        assert np.allclose(learned.predict(given, "v2"), expected)
+    assert learned.predict(frame).shape == (len(frame), learned.n_hidden_)
+    assert np.allclose(learned.predict(frame, "h1"), learned.predict(frame)[:, 0])
+    with pytest.raises(AttributeError, match="discrete and mixed"):
+        learned.predict_proba(frame, "v2")
+
+
+def test_predictions_of_mixed_tables():
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, 300)
+    frame = pd.DataFrame(rng.normal(group[:, None] * 3.0, 1.0, (300, 3)), columns=list("abc"))
+    frame["word"] = np.where(rng.random(300) < 0.9, group, 1 - group).astype(str)
+    learned = lt.LatentTree("lcm", n_states=2).fit(frame)
+    shares = learned.predict_proba(frame.drop(columns="word"), "word")
+    assert np.allclose(shares.sum(axis=1), 1.0)
+    labels = np.array(learned.model_.schema.labels[3])
+    predicted = learned.predict(frame.drop(columns="word"), "word")
+    assert predicted.tolist() == labels[shares.argmax(axis=1)].tolist()
+    assert (predicted == frame["word"]).mean() > 0.8
+    with pytest.raises(ModelError, match="'a' holds numbers"):
+        learned.predict_proba(frame, "a")
+    with pytest.raises(DataError, match="'b' are not in the data"):
+        learned.predict(frame.drop(columns="b"), "a")
+
+
+def test_reports_are_one_line(real):
+    for method in ("nj", "refined"):
+        text = repr(lt.LatentTree(method).fit(real).report_)
+        assert "\n" not in text
+        assert len(text) < 200
+        assert "log-likelihood" in text
+
+
+def test_fit_keeps_its_signature():
+    import typing
+
+    assert typing.get_type_hints(lt.LatentTree.fit)["return"] is lt.LatentTree

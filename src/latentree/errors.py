@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from types import ModuleType
 
 
@@ -36,6 +37,13 @@ class TreeError(LatentTreeError, ValueError):
 class DataError(LatentTreeError, ValueError):
     """A table cannot be used as it is; the message says which column and what to do.
 
+    Parameters
+    ----------
+    message : str
+        What is wrong.
+    columns : sequence of str
+        All columns that have to be dropped, or mended, where the message names some of them.
+
     Examples
     --------
     >>> import latentree as lt
@@ -45,6 +53,10 @@ class DataError(LatentTreeError, ValueError):
     ...     print("x1" in str(error))
     True
     """
+
+    def __init__(self, message: str = "", columns: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.columns = tuple(columns)
 
 
 class DistanceError(LatentTreeError, ValueError):

@@ -6,7 +6,7 @@ import importlib
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,17 +30,27 @@ from latentree.data import (
     is_parted,
 )
 from latentree.distances import Sample, Statistics, as_sample
-from latentree.errors import DataError
+from latentree.errors import DataError, ModelError
 from latentree.inference import (
     blocks_of,
     impute_part,
     infer_part,
     node_number,
     posterior_names,
+    predict_part,
+    probability_part,
     score_part,
+    state_names,
 )
-from latentree.methods import METHODS, OPTIONS, chosen_options, describe_options, learn_model
-from latentree.models import DiscreteTreeModel, TreeModel
+from latentree.methods import (
+    METHODS,
+    OPTIONS,
+    ProgressText,
+    chosen_options,
+    describe_options,
+    learn_model,
+)
+from latentree.models import DiscreteTreeModel, MixedTreeModel, TreeModel
 from latentree.tree import Tree
 from latentree.typing import FloatArray, Node, PathLike
 
@@ -56,14 +66,28 @@ except ImportError:
         return method
 
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _typed_callbacks(method: _Method) -> _Method:
+    """Return ``with_callbacks(method)`` with the method's own type, for editors and checkers."""
+    return cast(_Method, with_callbacks(method))
+
+
 _LEARNED = ("model_", "report_", "tree_", "n_hidden_")
 
 
-def _is_discrete(estimator: Any) -> bool:
+OUTPUTS = ("hidden", "hidden+observed")
+"""What :meth:`LatentTree.transform` can return."""
+
+
+def _has_states(estimator: Any) -> bool:
     """Whether there are probabilities to predict; else say what to use."""
-    if isinstance(getattr(estimator, "model_", None), DiscreteTreeModel):
+    if isinstance(getattr(estimator, "model_", None), DiscreteTreeModel | MixedTreeModel):
         return True
-    raise AttributeError("predict_proba is for fitted discrete models: see model_.posterior")
+    raise AttributeError(
+        "predict_proba is for fitted discrete and mixed models: see predict and model_.posterior"
+    )
 
 
 class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -81,6 +105,9 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     unseen : {"error", "missing"}
         What a label is, in rows after learning, that the model has not seen: an error that names
         it, or a missing cell.
+    output : {"hidden", "hidden+observed"}
+        What :meth:`transform` returns: the hidden variables, or these and the columns themselves,
+        so that a pipeline has features even where no variable is hidden.
     {options}
     random_state : int, RandomState or Generator, optional
         For random starts.
@@ -124,6 +151,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         *,
         kinds: Mapping[Any, str] | None = None,
         unseen: Literal["error", "missing"] = "error",
+        output: str = "hidden",
         refit: bool = True,
         n_states: int | None = None,
         n_hidden: int | None = None,
@@ -144,6 +172,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         self.family = family
         self.kinds = kinds
         self.unseen = unseen
+        self.output = output
         self.refit = refit
         self.n_states = n_states
         self.n_hidden = n_hidden
@@ -170,7 +199,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
 
     # Learning -------------------------------------------------------------------------------
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @_typed_callbacks
     def fit(
         self,
         X: Any,
@@ -280,6 +309,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
 
     def _options(self) -> dict[str, Any]:
         """Options that were set; raises an error for one that the method does not take."""
+        if self.output not in OUTPUTS:
+            raise ModelError(f"output is {self.output!r}, but must be one of {', '.join(OUTPUTS)}")
         return chosen_options(self.method, {name: getattr(self, name) for name in OPTIONS})
 
     def _note_columns(self, parts: Parts) -> None:
@@ -300,8 +331,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         if context is None and not self.verbose:
             return None
 
-        searching = self.method == "refined"
-        unit, value = ("change", "score") if searching else ("step", "log-likelihood")
+        searching, text = self.method == "refined", ProgressText(self.method)
 
         def report(steps: int, log_likelihood: float) -> None:
             if context is not None:
@@ -311,8 +341,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
                     estimator=self, metadata={"log_likelihood": log_likelihood}
                 )
             if self.verbose and (searching or steps % 10 == 0):
-                message = f"latentree: {unit} {steps}, {value} {log_likelihood:,.2f}"
-                sys.stderr.write(message + "\n")
+                sys.stderr.write(f"latentree: {text(steps, log_likelihood)}\n")
 
         return report
 
@@ -330,19 +359,32 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         else:
             validate_data(self, X, reset=reset, skip_check_array=True)
 
-    def _parts(self, X: Any, sample_weight: ArrayLike | None = None) -> Parts:
+    def _parts(
+        self,
+        X: Any,
+        sample_weight: ArrayLike | None = None,
+        may_lack: tuple[str, ...] = (),
+    ) -> Parts:
         """Return data of the model's columns in parts: as it comes, or the table that it is."""
         check_is_fitted(self)
         schema = self.model_.schema
         if is_parted(X):
-            return as_parts(X, schema=schema, weights=sample_weight, unseen=self.unseen)
-        self._check(X, reset=False, schema=schema)
+            return as_parts(
+                X, schema=schema, weights=sample_weight, unseen=self.unseen, may_lack=may_lack
+            )
+        names = column_names(X)
+        if names is None or not set(may_lack) - set(names):
+            self._check(X, reset=False, schema=schema)
         weights = _weights(sample_weight, X)
-        return cut_table(as_table(X, schema=schema, weights=weights, unseen=self.unseen))
+        return cut_table(
+            as_table(X, schema=schema, weights=weights, unseen=self.unseen, may_lack=may_lack)
+        )
 
-    def _blocks(self, X: Any, function: Callable[..., Any]) -> NDArray[Any]:
+    def _blocks(
+        self, X: Any, function: Callable[..., Any], may_lack: tuple[str, ...] = ()
+    ) -> NDArray[Any]:
         """Put together what a function says of every part of the rows."""
-        parts = self._parts(X)
+        parts = self._parts(X, may_lack=may_lack)
         return np.concatenate([block for block, _ in blocks_of(parts, function, self.model_)])
 
     def transform(self, X: Any) -> FloatArray:
@@ -358,10 +400,24 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         Returns
         -------
         array of shape (n_rows, n_outputs)
-            Gaussian: the posterior mean of each hidden variable. Discrete: the probability of each
-            of its states, one column a state.
+            Gaussian: the posterior mean of each hidden variable. Discrete and mixed: the
+            probability of each of its states, one column a state. With
+            ``output="hidden+observed"`` the columns of the table follow, as numbers and without
+            gaps; see :meth:`get_feature_names_out`.
+
+        Raises
+        ------
+        ModelError
+            If there is no hidden variable and ``output="hidden"``.
         """
-        return self._blocks(X, infer_part)
+        check_is_fitted(self)
+        if not self.n_hidden_ and self.output == "hidden":
+            raise ModelError(
+                "the columns are explained without hidden variables, so that transform has nothing "
+                "to return: use output='hidden+observed' to pass the columns on, or a method that "
+                "always has a hidden variable, such as lcm"
+            )
+        return self._blocks(X, infer_part if self.output == "hidden" else _features_part)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the columns of :meth:`transform`.
@@ -374,10 +430,15 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         Returns
         -------
         array of str
-            ``h1``, or ``h1=0``, ``h1=1``, … for discrete models.
+            ``h1``, or ``h1=0``, ``h1=1``, … for discrete models. With
+            ``output="hidden+observed"`` the names of columns follow; those of more than two labels
+            without an order have one column a label, ``color=red``, ….
         """
         check_is_fitted(self)
-        return np.array(posterior_names(self.model_), object)
+        names = posterior_names(self.model_)
+        if self.output != "hidden":
+            names += _feature_names(self.model_.schema)
+        return np.array(names, object)
 
     def score_samples(self, X: Any) -> FloatArray:
         """Return the log-likelihood of each row.
@@ -498,16 +559,51 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         filled = self._blocks(X, impute_part)
         return filled if is_parted(X) else filled_like(X, filled, self.model_.schema)
 
-    @available_if(_is_discrete)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any, variable: Node) -> FloatArray:
-        """Predict one discrete variable from the other cells of each row.
+    def predict(self, X: Any, variable: Node | None = None) -> NDArray[Any]:
+        """Predict one variable from the other cells of each row.
 
         Parameters
         ----------
         X : table, path, dask collection or Parts
             As in :meth:`fit`; columns are matched to those of the model by name if both have names.
+            The column of the variable may be there or not; its cells are not used.
+        variable : str or int, optional
+            Name or number of the variable, observed or hidden. When left out, all hidden
+            variables, such as the classes of a latent class model.
+
+        Returns
+        -------
+        array of shape (n_rows,), or (n_rows, n_hidden) without a variable
+            Most probable labels, or means of numbers; most probable states of hidden variables, or
+            their means in Gaussian models.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> rows = [["rain", "wet"], ["rain", "wet"], ["sun", "dry"], ["sun", "wet"]] * 50
+        >>> learned = lt.LatentTree().fit(lt.as_table(rows, names=["sky", "ground"]))
+        >>> learned.predict({"sky": ["rain", "sun"]}, "ground").tolist()
+        ['wet', 'dry']
+        """
+        check_is_fitted(self)
+        if variable is not None:
+            number = node_number(self.tree_, variable)
+            part = partial(predict_part, number=number)
+            return self._blocks(X, part, self.tree_.names[number : number + 1])[:, 0]
+        parts = [partial(predict_part, number=h) for h in self.tree_.hidden.tolist()]
+        return self._blocks(X, partial(_side_by_side, parts=parts))
+
+    @available_if(_has_states)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, variable: Node) -> FloatArray:
+        """Predict the probabilities of a variable's values from the other cells of each row.
+
+        Parameters
+        ----------
+        X : table, path, dask collection or Parts
+            As in :meth:`fit`; columns are matched to those of the model by name if both have names.
+            The column of the variable may be there or not; its cells are not used.
         variable : str or int
-            Name or number of the variable, observed or hidden.
+            Name or number of the variable, observed or hidden: one with labels or states.
 
         Returns
         -------
@@ -517,7 +613,9 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         """
         check_is_fitted(self)
         number = node_number(self.tree_, variable)
-        return self._blocks(X, partial(_predict_part, number=number))
+        state_names(self.model_, number)  # raises for numbers
+        part = partial(probability_part, number=number)
+        return self._blocks(X, part, self.tree_.names[number : number + 1])
 
     def _model(self) -> Any:
         check_is_fitted(self)
@@ -540,13 +638,31 @@ LatentTree.__doc__ = LatentTree.__doc__.replace("{options}", describe_options())
 )
 
 
-def _predict_part(table: Table, model: DiscreteTreeModel, number: int) -> tuple[FloatArray, float]:
-    """Probabilities of a variable in each row of a part, as if its cells were missing."""
-    if number < table.n_columns:
-        values = table.values.toarray() if table.is_sparse else np.array(table.values)
-        values[:, number] = -1
-        table = Table(values, table.schema)
-    return np.asarray(model.posterior(table, [number])[number]), 0.0
+def _side_by_side(table: Table, model: Any, parts: list[Any]) -> tuple[NDArray[Any], float]:
+    """Columns of several functions of a part."""
+    found = [part(table, model)[0] for part in parts]
+    return np.hstack(found) if found else np.empty((table.n_rows, 0)), 0.0
+
+
+def _features_part(table: Table, model: Any) -> tuple[FloatArray, float]:
+    """Hidden variables of each row of a part, and its columns as numbers without gaps."""
+    schema = table.schema
+    filled = as_table(model.impute(table), schema=schema)
+    columns = []
+    for j, (kind, labels) in enumerate(zip(schema.kinds, schema.labels, strict=True)):
+        values = filled.column(j).astype(np.float64)
+        one_hot = kind == "category" and len(labels) > 2
+        columns.append(values[:, None] == np.arange(len(labels)) if one_hot else values[:, None])
+    hidden = [infer_part(table, model)[0]] if model.tree.n_hidden else []
+    return np.hstack([*hidden, *columns]).astype(np.float64), 0.0
+
+
+def _feature_names(schema: Schema) -> list[str]:
+    names: list[str] = []
+    for name, kind, labels in zip(schema.names, schema.kinds, schema.labels, strict=True):
+        many = kind == "category" and len(labels) > 2
+        names += [f"{name}={label}" for label in labels] if many else [name]
+    return names
 
 
 def _likelihood_and_weight(table: Table, model: TreeModel) -> FloatArray:

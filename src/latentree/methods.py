@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from latentree._kernels import compiling
 from latentree.errors import ModelError
 
 if TYPE_CHECKING:  # the help of the command line reads the registry, and nothing heavy
@@ -63,6 +64,7 @@ OPTIONS: Mapping[str, Option] = {
         "int", None,
         "number of states of every hidden variable of a discrete or mixed model. By default that "
         "of most columns; for lcm and mixed data the one with the highest BIC, see criterion",
+        "--states",
     ),
     "n_hidden": Option(
         "int", None,
@@ -299,6 +301,35 @@ def chosen_options(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return chosen
 
 
+class ProgressText:
+    """Says how far learning by a method is: steps, and the best value so far, which never falls.
+
+    Starts of EM and of searches begin anew from lower values, which nobody need wonder about.
+
+    Parameters
+    ----------
+    method : str
+        Name of the method.
+
+    Examples
+    --------
+    >>> progress = ProgressText("refined")
+    >>> progress(1, -20.0), progress(2, -30.0)
+    ('change 1, best score -20.0', 'change 2, best score -20.0')
+    """
+
+    def __init__(self, method: str) -> None:
+        searching = method == "refined"
+        self.unit, self.value = ("change", "score") if searching else ("step", "log-likelihood")
+        self.best = -math.inf
+
+    def __call__(self, steps: int, reached: float) -> str:
+        """Return the text."""
+        self.best = max(self.best, reached)
+        known = f", best {self.value} {self.best:,.1f}" if math.isfinite(self.best) else ""
+        return f"{self.unit} {steps:,}{known}"
+
+
 def learn_model(
     X: Any,
     method: str = "clrg",
@@ -346,9 +377,9 @@ def learn_model(
     """
     from latentree.distances import as_sample
     from latentree.em import Budget, Fitted
-    from latentree.models import with_schema
+    from latentree.models import with_fitted_lengths, with_schema
 
-    clock = time.perf_counter()
+    clock, compiled = time.perf_counter(), compiling.seconds()
     entry, chosen = method_named(method), chosen_options(method, options)
     sample = as_sample(X, family, weights)
     if sample.family not in entry.families:
@@ -370,9 +401,10 @@ def learn_model(
         chosen.pop("time_limit", None)
     learn = _from_distances if entry.from_distances else _by_scores
     model, report = learn(entry, sample, **chosen, **common)
-    model = with_schema(model, sample.schema)
+    model = with_fitted_lengths(with_schema(model, sample.schema))
     report = replace(report, columns=sample.schema.columns)
-    return Fitted(model, report.timed(time.perf_counter() - clock))
+    seconds = time.perf_counter() - clock - (compiling.seconds() - compiled)
+    return Fitted(model, report.timed(seconds))
 
 
 def _by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:

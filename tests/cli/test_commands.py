@@ -13,6 +13,7 @@ from latentree.cli import _demo as demo
 from latentree.cli import _hidden as hidden
 from latentree.cli import _outputs as outputs
 from latentree.cli._data import described
+from latentree.cli._screen import plural
 from latentree.data import open_table
 from latentree.data._files._writers import write_table
 from latentree.datasets import load_holzinger
@@ -216,7 +217,7 @@ def test_learn_says_what_a_refinement_did(run, made):
     assert code == 0
     found = json.loads(run(*refined, "chow_liu", "--json")[1])
     total = sum(change["count"] for change in found["changes"].values())
-    assert f"\nRefined by {total} changes, by kind with their gains: " in out
+    assert f"\nRefined by {plural(total, 'change')}, by kind with their gains: " in out
     words = " ".join(out.split())
     for kind, change in found["changes"].items():
         assert f"{kind} {change['count']} ({change['gain']:+,.1f})" in words
@@ -365,7 +366,7 @@ def test_show_draws_the_tree(run, made):
     assert code == 0
     model = models.load(made / "real.json")
     assert model.distance_tree().draw() in out
-    assert "\nNumbers are information distances to the node above: " in out
+    assert "\nNumbers are fitted lengths to the node above: " in out
     assert out.splitlines()[0] == (
         "gaussian model: 6 observed, 2 hidden, 7 parameters, learned by clrg"
     )
@@ -423,7 +424,7 @@ def test_show_measures_trees_without_information_distances(run, tmp_path):
     model.save(tmp_path / "m.json")
     code, out, _ = run("show", tmp_path / "m.json")
     assert code == 0
-    assert "\nNumbers are −log strengths to the node above: " in out
+    assert "\nNumbers are fitted lengths to the node above: " in out
     single = GaussianTreeModel(Tree([-1], n_observed=1), [0.0])
     single.save(tmp_path / "one.json")
     assert "Numbers" not in run("show", tmp_path / "one.json")[1]

@@ -17,7 +17,7 @@ app = typer.Typer(
     name="latentree",
     help="Find the hidden variables that tie your variables together.",
     epilog="Start with: latentree learn data.csv",
-    add_completion=False,
+    add_completion=True,
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -49,7 +49,7 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A table: .csv, .tsv (also .gz), .parquet, .arrow, .feather, .npz, .mtx; "
+        help="A table: .csv, .tsv, .txt (also .gz), .xlsx, .parquet, .arrow, .feather, .npz, .mtx; "
         "- for CSV from standard input.",
     ),
 ]
@@ -57,7 +57,7 @@ AllData = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA...",
-        help="A table: .csv, .tsv (also .gz), .parquet, .arrow, .feather, .npz, .mtx; "
+        help="A table: .csv, .tsv, .txt (also .gz), .xlsx, .parquet, .arrow, .feather, .npz, .mtx; "
         "- for CSV from standard input. Several files, a folder and very large files are read "
         "in parts.",
     ),
@@ -93,6 +93,15 @@ Unseen = Annotated[
         metavar="WHAT",
         callback=_unseen,
         help="Labels that the model does not know: error, or missing to take them as missing.",
+    ),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--na",
+        metavar="VALUE",
+        help="A text or number that stands for missing cells, beside NA, N/A, ., ?, - and empty "
+        "ones; may be repeated.",
     ),
 ]
 Header = Annotated[
@@ -166,9 +175,11 @@ def learn(
     columns: Columns = None,
     drop: Drop = None,
     kind: Kinds = None,
+    na: Missing = None,
     header: Header = None,
     start: Annotated[str | None, option("start", "A,B,…")] = None,
     criterion: Annotated[str | None, option("criterion", "NAME", "--score")] = None,
+    n_states: Annotated[int | None, option("n_states", "K", min=2)] = None,
     max_states: Annotated[int | None, option("max_states", "K", min=2)] = None,
     caution: Annotated[float | None, option("caution", "C", min=0.0)] = None,
     time_limit: Annotated[float | None, option("time_limit", "SECONDS", min=0.0)] = None,
@@ -187,7 +198,7 @@ def learn(
     learning.learn(
         Screen(quiet, json),
         data,
-        Choice(family, _names(columns), _names(drop) or (), header, _kinds(kind)),
+        Choice(family, _names(columns), _names(drop) or (), header, _kinds(kind), na or ()),
         method,
         learning.Targets(out, html, plot),
         test_fraction,
@@ -197,6 +208,7 @@ def learn(
         checkpoint=checkpoint,
         start=_names(start),
         criterion=criterion,
+        n_states=n_states,
         max_states=max_states,
         caution=caution,
         time_limit=time_limit,
@@ -217,6 +229,7 @@ def compare(
     columns: Columns = None,
     drop: Drop = None,
     kind: Kinds = None,
+    na: Missing = None,
     header: Header = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -226,7 +239,7 @@ def compare(
     from latentree.cli._data import Choice
     from latentree.cli._screen import Screen
 
-    choice = Choice(family, _names(columns), _names(drop) or (), header, _kinds(kind))
+    choice = Choice(family, _names(columns), _names(drop) or (), header, _kinds(kind), na or ())
     learning.compare(Screen(quiet, json), data, choice, _names(methods) or (), test_fraction, seed)
 
 
@@ -237,6 +250,7 @@ def infer(
     out: Out = "-",
     header: Header = None,
     unseen: Unseen = "error",
+    na: Missing = None,
     scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
@@ -244,7 +258,8 @@ def infer(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    using.infer(Screen(quiet), model, data, out, header, unseen, scheduler)
+    given = using.Given(data, header, unseen, na or (), scheduler)
+    using.infer(Screen(quiet), model, given, out)
 
 
 @app.command()
@@ -254,14 +269,47 @@ def impute(
     out: Out = "-",
     header: Header = None,
     unseen: Unseen = "error",
+    na: Missing = None,
     scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
-    """Fill in the missing cells of a table."""
+    """Fill in the missing cells of a table, and columns that it lacks."""
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    using.impute(Screen(quiet), model, data, out, header, unseen, scheduler)
+    given = using.Given(data, header, unseen, na or (), scheduler)
+    using.impute(Screen(quiet), model, given, out)
+
+
+@app.command()
+def predict(
+    model: Model,
+    data: AllData,
+    column: Annotated[
+        str,
+        typer.Option(
+            "--column",
+            "-c",
+            metavar="NAME",
+            help="The variable to predict, observed or hidden; the data may lack its column.",
+        ),
+    ],
+    probabilities: Annotated[
+        bool, typer.Option("--proba", help="Probabilities of its values, not the most probable.")
+    ] = False,
+    out: Out = "-",
+    header: Header = None,
+    unseen: Unseen = "error",
+    na: Missing = None,
+    scheduler: Scheduler = None,
+    quiet: Quiet = False,
+) -> None:
+    """Predict a variable from the other cells of each row."""
+    from latentree.cli import _using as using
+    from latentree.cli._screen import Screen
+
+    given = using.Given(data, header, unseen, na or (), scheduler)
+    using.predict(Screen(quiet), model, given, out, column, probabilities)
 
 
 @app.command()
@@ -271,6 +319,7 @@ def score(
     out: Out = "-",
     header: Header = None,
     unseen: Unseen = "error",
+    na: Missing = None,
     scheduler: Scheduler = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -279,7 +328,8 @@ def score(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    using.score(Screen(quiet, json), model, data, out, header, unseen, scheduler)
+    given = using.Given(data, header, unseen, na or (), scheduler)
+    using.score(Screen(quiet, json), model, given, out)
 
 
 @app.command()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latentree.cli._screen import Screen
+from latentree.cli._screen import Screen, plural
 from latentree.data import KINDS, Parts, Schema, Table, cut_table, open_table, path_name
 from latentree.errors import DataError, FileError, import_extra
 from latentree.models import TreeModel
@@ -23,6 +23,7 @@ class Choice(NamedTuple):
     drop: Sequence[str] = ()
     header: bool | None = None
     kinds: Mapping[str, str] | None = None
+    na: Sequence[str] = ()
 
 
 @contextlib.contextmanager
@@ -46,7 +47,7 @@ def open_data(
     """Open data to learn from, and say what it holds: a table, or parts if it is large."""
     data = open_table(
         list(paths), choice.family, columns=choice.columns, drop=choice.drop,
-        header=choice.header, client=client, kinds=choice.kinds,
+        header=choice.header, client=client, kinds=choice.kinds, na=choice.na,
     )  # fmt: skip
     screen.tell(f"{path_name(paths)}: {described(data)}")
     return data
@@ -59,16 +60,22 @@ def open_for(
     header: bool | None,
     unseen: Any = "error",
     client: Any = None,
+    na: Sequence[str] = (),
+    may_lack: Sequence[str] = (),
 ) -> Parts:
     """Open the columns of a model; what else is in the files is left alone."""
-    data = open_table(list(paths), schema=model.schema, header=header, client=client, unseen=unseen)
+    data = open_table(
+        list(paths), schema=model.schema, header=header, client=client, unseen=unseen, na=na,
+        may_lack=may_lack,
+    )  # fmt: skip
     screen.tell(f"{path_name(paths)}: {described(data)}")
     return cut_table(data, path_name(paths)) if isinstance(data, Table) else data
 
 
 def described(table: Table | Parts) -> str:
     """Say in a line how large a table is, of which family and types, and what is missing."""
-    size = f"{table.n_rows:,} rows × {table.n_columns:,} columns, {table.schema.family}"
+    shape = f"{plural(table.n_rows, 'row')} × {plural(table.n_columns, 'column')}"
+    size = f"{shape}, {table.schema.family}"
     if isinstance(table, Parts):
         return f"{size}: {_types(table.schema)}, in {table.n_parts:,} parts"
     missing = int(table.missing_counts.sum())
@@ -77,7 +84,8 @@ def described(table: Table | Parts) -> str:
         share = missing / (table.n_rows * table.n_columns)
         gaps = f"{missing:,} cells missing ({share:.2g} of all)"
     sparse = ", sparse" if table.is_sparse else ""
-    return f"{size}: {_types(table.schema)}{sparse}, {gaps}"
+    labeled = "" if table.row_labels is None else ", with row labels"
+    return f"{size}: {_types(table.schema)}{sparse}, {gaps}{labeled}"
 
 
 def _types(schema: Schema) -> str:

@@ -6,12 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latentree.errors import ModelError
-from latentree.models import GaussianTreeModel, Model, edge_strengths, loadings, orientation
+from latentree.models import GaussianTreeModel, Model, loadings, orientation
 from latentree.tree import Tree
 
 _FROM_AFAR = 3
-_WEAKEST = 1e-300
 
 
 class HiddenSummary(NamedTuple):
@@ -124,21 +122,4 @@ def _figure(value: float, digits: int) -> str:
 
 def percent(share: float) -> str:
     """A probability in percent."""
-    return f"{100.0 * share:.3g} %"
-
-
-def measured(model: Model) -> tuple[Tree, str]:
-    """Return the tree with lengths that follow from the model, and what these are.
-
-    The lengths of a model's own tree are those that it was learned with, or 1 where none were.
-    """
-    try:
-        return model.distance_tree(), "information distances"
-    except ModelError:  # different numbers of states, or an edge without dependence
-        return _by_strength(model), "−log strengths"
-
-
-def _by_strength(model: Model) -> Tree:
-    tree: Tree = model.tree
-    strength = np.maximum(np.abs(edge_strengths(model)), _WEAKEST)
-    return tree.with_lengths(np.where(tree.parent < 0, 0.0, -np.log(np.minimum(strength, 1.0))))
+    return f"{100.0 * share:.1f} %"

@@ -11,21 +11,29 @@ import typer
 
 from latentree.cli import _outputs as outputs
 from latentree.cli._data import Choice, connected, facts, open_data, show_columns, split
-from latentree.cli._hidden import HiddenSummary, hidden_summaries
+from latentree.cli._hidden import (
+    HiddenSummary,
+    StateSummary,
+    hidden_summaries,
+    percent,
+    state_summaries,
+)
 from latentree.cli._options import method_options
 from latentree.cli._running import first_interrupt_keeps, raise_if_interrupted
-from latentree.cli._screen import Screen
+from latentree.cli._screen import Screen, plural
 from latentree.data import Parts, Table
-from latentree.em import FitReport, Fitted
+from latentree.em import FitReport, Fitted, fit_parameters
 from latentree.errors import LatentTreeError, ModelError
-from latentree.methods import METHODS, learn_model
+from latentree.methods import METHODS, ProgressText, learn_model
 from latentree.metrics import held_out_score
+from latentree.models import GaussianTreeModel, Model
 from latentree.tree import Tree
 
 if TYPE_CHECKING:  # imported by the method that needs it
     from latentree.search import RefineReport
 
 _LONGEST = 28  # characters of a name in a list
+_STATES_OF = 3  # hidden variables, or fewer, whose states are listed
 _SHOWN = 6  # variables named for a hidden one; the others are counted
 
 
@@ -111,15 +119,20 @@ def learn(
         result = learn_one(screen, method, kept, held_out, seed, **fitting)
     assert result.fitted is not None
     if screen.as_json:
-        found = [hidden_facts(summary) for summary in hidden_summaries(result.fitted.model)]
+        states = hidden_states(result.fitted.model, hidden_summaries(result.fitted.model))
         files = {kind: path for kind, path in targets._asdict().items() if path is not None}
         about = {"data": facts(paths, table), **result.facts()}
-        screen.json({**about, "hidden": found, "files": files})
+        screen.json({**about, "hidden": states, "files": files})
     else:
         show_columns(screen, table.schema)
         show_results(screen, [result])
         show_changes(screen, result.fitted.report)
-        show_hidden(screen, hidden_summaries(result.fitted.model), result.fitted.model.tree)
+        found = hidden_summaries(result.fitted.model)
+        show_hidden(screen, found, result.fitted.model.tree)
+        if not found:
+            _show_gain(screen, result.fitted, kept)
+        if len(found) <= _STATES_OF:
+            show_states(screen, state_summaries(result.fitted.model, found, None))
     _tell_notes(screen, [result])
     targets.write(screen, result, kept)
 
@@ -167,10 +180,9 @@ def learn_one(
     **fitting: Any,
 ) -> Result:
     """Learn by one method, with progress; Ctrl-C ends a search with the best so far."""
-    searching = method == "refined"
-    units = ("change", "score") if searching else ("step", "log-likelihood")
+    searching, text = method == "refined", ProgressText(method)
     keeping = first_interrupt_keeps() if searching else nullcontext()
-    with keeping, screen.progress(f"learning by {method}", *units) as progress:
+    with keeping, screen.progress(f"learning by {method}", text) as progress:
         fitted = learn_model(table, method, random_state=seed, progress=progress, **fitting)
         score = None if held_out is None else held_out_score(fitted.model, held_out)
     raise_if_interrupted()
@@ -262,7 +274,7 @@ def show_changes(screen: Screen, report: FitReport) -> None:
     gains = sorted(refined.gains().items(), key=lambda item: -item[1][1])
     done = ", ".join(f"{kind}\u00a0{count:,}\u00a0({gain:+,.1f})" for kind, (count, gain) in gains)
     screen.prose(
-        f"\nRefined by {len(refined.moves):,} changes, by kind with their gains: {done}."
+        f"\nRefined by {plural(len(refined.moves), 'change')}, by kind with their gains: {done}."
         if gains
         else "\nRefined: no change of the tree that it started from was better."
     )
@@ -293,6 +305,20 @@ def show_hidden(screen: Screen, found: Sequence[HiddenSummary], tree: Tree) -> N
     )
 
 
+def _show_gain(screen: Screen, fitted: Fitted, table: Table | Parts) -> None:
+    """Say how much better than independent variables a tree without hidden ones is."""
+    model, report = fitted
+    if model.tree.n_edges:
+        apart = Tree([-1] * model.tree.n_nodes, names=model.tree.names)
+        alone = fit_parameters(apart, table, random_state=0).report
+        screen.prose(
+            f"The data is explained without any: {plural(model.tree.n_edges, 'edge')} between "
+            f"variables raise{'s' * (model.tree.n_edges == 1)} the log-likelihood by "
+            f"{report.log_likelihood - alone.log_likelihood:,.1f} and the BIC score by "
+            f"{report.bic_score - alone.bic_score:,.1f} over independent variables."
+        )
+
+
 def _without_hidden(tree: Tree) -> str:
     """Say how variables depend on each other where none is hidden."""
     groups = len(tree.roots)
@@ -317,6 +343,28 @@ def _members(summary: HiddenSummary) -> str:
 
 def _short(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+
+
+def show_states(screen: Screen, found: Sequence[StateSummary]) -> None:
+    """Print a table for every hidden variable: its states and what its members are in each."""
+    for summary in found:
+        sizes = [f"{k}: {percent(size)}" for k, size in enumerate(summary.sizes)]
+        screen.text()
+        screen.table([f"States of {summary.name}", "", *sizes], summary.rows)
+
+
+def hidden_states(model: Model, hidden: list[HiddenSummary]) -> list[dict[str, Any]]:
+    """Hidden variables for machines; those with states with the columns of ``model.states``."""
+    facts = [hidden_facts(summary) for summary in hidden]
+    if not isinstance(model, GaussianTreeModel):
+        for fact, summary in zip(facts, hidden, strict=True):
+            table = model.states(summary.name)
+            keep = {summary.name, *summary.members}
+            rows = [row for row, name in enumerate(table["variable"]) if name in keep]
+            fact["states"] = {
+                str(key): [cells[row] for row in rows] for key, cells in table.items()
+            }
+    return facts
 
 
 def hidden_facts(summary: HiddenSummary) -> dict[str, Any]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import os
 import re
+import shlex
 import signal
 import sys
 import threading
@@ -17,14 +20,16 @@ from latentree.errors import DataWarning, LatentTreeError, import_extra
 
 DONE, MISTAKE, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
+_COMPLETING = "_LATENTREE_COMPLETE"
+"""Environment variable by which shells ask for completions."""
+
 _IN_OPTIONS = (  # what messages of the library say in Python, as the command line says it
     (re.compile(r"family='(\w+)'"), r"--family \1"),
+    (re.compile(r"set it to NaN \(na=\['(\S+)'\] when a file is read\)"), r"say --na \1"),
     (re.compile(r"unseen='missing'"), "--unseen missing"),
     (re.compile(r"\bkinds: "), "--kind: "),
     (re.compile(r"header=False"), "--no-header"),
     (re.compile(r"header=True"), "--header"),
-    (re.compile(r"drop (such columns|it|them)\b"), r"drop \1 (--drop)"),
-    (re.compile(r"drop column ('[^']*')"), r"\g<0> (--drop \1)"),
 )
 
 
@@ -59,7 +64,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         say("error: there is not enough memory: take fewer rows or columns (--columns)")
         return MISTAKE
     except LatentTreeError as error:
-        say(f"error: {in_options(str(error))}")
+        say(f"error: {in_options(str(error))}{_drop(error)}")
         return MISTAKE
     except OSError as error:
         say(f"error: {_os_message(error)}")
@@ -73,6 +78,8 @@ def _invoke(argv: list[str]) -> int:
 
     command = typer.main.get_command(app)
     usage_error = typer.BadParameter.__base__  # typer carries its own click, or takes click's
+    if _COMPLETING in os.environ:  # the shell asks what can be typed next
+        command.main(argv, prog_name="latentree")
     try:
         # Not app(argv): typer would handle pipes and interrupts in its own way.
         with command.make_context("latentree", argv) as context:
@@ -114,6 +121,18 @@ def in_options(message: str) -> str:
     for pattern, option in _IN_OPTIONS:
         message = pattern.sub(option, message)
     return message
+
+
+def _drop(error: BaseException | None) -> str:
+    """Return the option that drops the columns which an error is about, to be pasted."""
+    while error is not None:
+        columns = getattr(error, "columns", ())
+        if columns:
+            line = io.StringIO()
+            csv.writer(line, lineterminator="").writerow(columns)
+            return f" (--drop {shlex.quote(line.getvalue())})"
+        error = error.__cause__
+    return ""
 
 
 def _os_message(error: OSError) -> str:

@@ -64,9 +64,9 @@ class Screen:
 
     @contextlib.contextmanager
     def progress(
-        self, what: str, unit: str = "step", value: str = "log-likelihood"
+        self, what: str, text: Callable[[int, float], str]
     ) -> Iterator[Callable[[int, float], None]]:
-        """Show that something is under way; gives the callback for EM's steps."""
+        """Show that something is under way; gives the callback for steps."""
         if self.quiet or not self._err.is_terminal:
             yield lambda steps, reached: None
             return
@@ -76,9 +76,9 @@ class Screen:
             last = [0.0]
 
             def step(steps: int, reached: float) -> None:
+                at = f"{what}: {text(steps, reached)}"
                 if time.monotonic() - last[0] > _EVERY:
                     last[0] = time.monotonic()
-                    at = f"{what}: {unit} {steps}, {value} {reached:,.1f}"
                     bar.update(task, description=at)
 
             yield step
@@ -114,8 +114,17 @@ class Screen:
         self._out.print(table)
 
 
+def plural(count: int, noun: str) -> str:
+    """Count something: 1 row, 2 rows.
+
+    >>> plural(1, "row"), plural(1_000, "cell")
+    ('1 row', '1,000 cells')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def _is_number(cell: str) -> bool:
-    return not cell.strip("0123456789.,-+*∞ ") or cell in ("–", "failed", "")
+    return not cell.strip("0123456789.,-+*∞ %") or cell in ("–", "failed", "")
 
 
 def _finite(value: Any) -> Any:

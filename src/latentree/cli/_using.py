@@ -1,36 +1,33 @@
-"""What is done with a model file: infer, impute, score, sample, plot, export, show."""
+"""What is done with a model file: infer, impute, predict, score, sample, plot, export, show."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from latentree.cli import _outputs as outputs
 from latentree.cli._data import connected, facts, open_for
-from latentree.cli._hidden import (
-    HiddenSummary,
-    StateSummary,
-    hidden_summaries,
-    measured,
-    percent,
-    state_summaries,
-)
-from latentree.cli._learning import hidden_facts, show_hidden
-from latentree.cli._screen import Screen
-from latentree.data import STANDARD, check_writable, write_table
+from latentree.cli._hidden import hidden_summaries, state_summaries
+from latentree.cli._learning import hidden_states, show_hidden, show_states
+from latentree.cli._screen import Screen, plural
+from latentree.data import STANDARD, Parts, check_writable, listing, write_table
 from latentree.errors import FileError, ModelError
 from latentree.formats import export as export_file
 from latentree.inference import (
     Written,
     blocks_of,
+    node_number,
     score_part,
+    state_names,
     write_imputed,
     write_posteriors,
+    write_predictions,
     write_scores,
 )
-from latentree.models import GaussianTreeModel, Model, load, load_report
+from latentree.models import Model, fitted_tree, load, load_report
 
 _MOST_HIDDEN = 20
 """Hidden variables whose states ``show`` lists without ``--all``."""
@@ -39,58 +36,72 @@ _MOST_MEMBERS = 6
 """Variables that it lists of each."""
 
 
-def infer(
-    screen: Screen,
-    model_path: str,
-    data: Sequence[str],
-    out: str,
-    header: bool | None,
-    unseen: str = "error",
-    scheduler: str | None = None,
-) -> None:
+class Given(NamedTuple):
+    """Data that a model is asked about, and how it is read."""
+
+    paths: Sequence[str]
+    header: bool | None = None
+    unseen: str = "error"
+    na: Sequence[str] = ()
+    scheduler: str | None = None
+
+    @contextlib.contextmanager
+    def opened(self, screen: Screen, model: Model, may_lack: Sequence[str] = ()) -> Iterator[Parts]:
+        """Open the model's columns."""
+        with connected(self.scheduler) as client:
+            yield open_for(
+                screen, model, self.paths, self.header, self.unseen, client, self.na, may_lack
+            )
+
+
+def infer(screen: Screen, model_path: str, given: Given, out: str) -> None:
     """Write the hidden variables of each row: posterior means, or probabilities of the states."""
     _check_out(out)
     model = load(model_path)
     if model.tree.n_hidden == 0:
         raise ModelError(f"{model_path}: the model has no hidden variables, nothing to infer")
-    with connected(scheduler) as client:
-        parts = open_for(screen, model, data, header, unseen, client)
+    with given.opened(screen, model) as parts:
         _tell_written(screen, out, write_posteriors(model, parts, out))
 
 
-def impute(
-    screen: Screen,
-    model_path: str,
-    data: Sequence[str],
-    out: str,
-    header: bool | None,
-    unseen: str = "error",
-    scheduler: str | None = None,
-) -> None:
-    """Write the model's columns with missing cells filled in."""
+def impute(screen: Screen, model_path: str, given: Given, out: str) -> None:
+    """Write the model's columns with missing cells filled in, columns that are lacking too."""
     _check_out(out)
     model = load(model_path)
-    with connected(scheduler) as client:
-        parts = open_for(screen, model, data, header, unseen, client)
+    with given.opened(screen, model, model.schema.names) as parts:
+        _tell_lacking(screen, parts)
         written = write_imputed(model, parts, out)
     _tell_written(screen, out, written)
-    screen.tell(f"filled in {int(written.total):,} cells")
+    screen.tell(f"filled in {plural(int(written.total), 'cell')}")
 
 
-def score(
-    screen: Screen,
-    model_path: str,
-    data: Sequence[str],
-    out: str,
-    header: bool | None,
-    unseen: str = "error",
-    scheduler: str | None = None,
+def _tell_lacking(screen: Screen, parts: Parts) -> None:
+    """Say which columns have no value at all: a wrong name may be the reason."""
+    if parts.whole is not None:
+        empty = np.flatnonzero(parts.whole.missing_counts == parts.n_rows).tolist()
+        if empty:
+            screen.tell(f"no value to start from: {listing([parts.names[j] for j in empty])}")
+
+
+def predict(
+    screen: Screen, model_path: str, given: Given, out: str, variable: str, probabilities: bool
 ) -> None:
+    """Write what a variable is predicted to be from the other cells of each row."""
+    _check_out(out)
+    model = load(model_path)
+    number = node_number(model.tree, variable)
+    if probabilities:
+        state_names(model, number)  # raises for numbers, better before the data is read
+    with given.opened(screen, model, [variable]) as parts:
+        written = write_predictions(model, parts, out, number, probabilities)
+    _tell_written(screen, out, written)
+
+
+def score(screen: Screen, model_path: str, given: Given, out: str) -> None:
     """Write the log-likelihood of each row, and say what they come to."""
     _check_out(out)
     model = load(model_path)
-    with connected(scheduler) as client:
-        parts = open_for(screen, model, data, header, unseen, client)
+    with given.opened(screen, model) as parts:
         if screen.as_json and out == STANDARD:
             total = sum(part for _, part in blocks_of(parts, score_part, model))
         else:
@@ -99,7 +110,7 @@ def score(
             total = written.total
     if screen.as_json:
         summary = {"log_likelihood": total, "mean_log_likelihood": total / parts.n_rows}
-        screen.json({"data": facts(data, parts), **summary})
+        screen.json({"data": facts(given.paths, parts), **summary})
     screen.tell(f"log-likelihood {total:,.1f} in all, {total / parts.n_rows:,.3f} a row")
 
 
@@ -126,7 +137,8 @@ def _write(screen: Screen, out: str, names: Any, data: np.ndarray) -> None:
 
 def _tell_written(screen: Screen, out: str, written: Written) -> None:
     if out != STANDARD:
-        screen.tell(f"wrote {out}: {written.n_rows:,} rows × {written.n_columns:,} columns")
+        shape = f"{plural(written.n_rows, 'row')} × {plural(written.n_columns, 'column')}"
+        screen.tell(f"wrote {out}: {shape}")
 
 
 # Looking ----------------------------------------------------------------------------------------
@@ -165,7 +177,7 @@ def _same_file(first: str, second: str) -> bool:
 def show(screen: Screen, model_path: str, all_nodes: bool) -> None:
     """Draw the tree in characters, and list what the hidden variables are tied to."""
     model, report = load(model_path), load_report(model_path)
-    tree, what = measured(model)
+    tree = fitted_tree(model)
     hidden = hidden_summaries(model)
     if screen.as_json:
         screen.json(
@@ -179,7 +191,7 @@ def show(screen: Screen, model_path: str, all_nodes: bool) -> None:
                     {"from": tree.names[a], "to": tree.names[b], "length": float(tree.length[b])}
                     for a, b in tree.edges.tolist()
                 ],
-                "hidden": _hidden_states(model, hidden),
+                "hidden": hidden_states(model, hidden),
                 "report": report,
             }
         )
@@ -189,31 +201,9 @@ def show(screen: Screen, model_path: str, all_nodes: bool) -> None:
     screen.text(f"{kind}, {model.n_parameters:,} parameters{learned}\n")
     screen.text(tree.draw(tree.n_nodes if all_nodes else 200))
     if tree.n_edges:
-        screen.text(f"\nNumbers are {what} to the node above: 0 if equal, more if weaker.")
+        screen.text("\nNumbers are fitted lengths to the node above: 0 if equal, more if weaker.")
     show_hidden(screen, hidden, tree)
     most_hidden, most_members = (None, None) if all_nodes else (_MOST_HIDDEN, _MOST_MEMBERS)
-    _show_states(screen, state_summaries(model, hidden[:most_hidden], most_members))
+    show_states(screen, state_summaries(model, hidden[:most_hidden], most_members))
     if most_hidden is not None and len(hidden) > most_hidden and model.schema.family != "gaussian":
         screen.text(f"\n{len(hidden) - most_hidden} hidden variables more: --all shows all.")
-
-
-def _show_states(screen: Screen, found: Sequence[StateSummary]) -> None:
-    """Print a table for every hidden variable: its states and what its members are in each."""
-    for summary in found:
-        sizes = [f"{k}: {percent(size)}" for k, size in enumerate(summary.sizes)]
-        screen.text()
-        screen.table([f"States of {summary.name}", "", *sizes], summary.rows)
-
-
-def _hidden_states(model: Model, hidden: list[HiddenSummary]) -> list[dict[str, Any]]:
-    """Hidden variables for machines; those with states with the columns of ``model.states``."""
-    facts = [hidden_facts(summary) for summary in hidden]
-    if not isinstance(model, GaussianTreeModel):
-        for fact, summary in zip(facts, hidden, strict=True):
-            table = model.states(summary.name)
-            keep = {summary.name, *summary.members}
-            rows = [row for row, name in enumerate(table["variable"]) if name in keep]
-            fact["states"] = {
-                str(key): [cells[row] for row in rows] for key, cells in table.items()
-            }
-    return facts

@@ -78,13 +78,14 @@ def is_number(cell: Any) -> bool:
     return True
 
 
-def odd_message(name: str, odd: tuple[int, Any]) -> str:
+def odd_error(name: str, odd: tuple[int, Any]) -> DataError:
     """Say which cell makes a column of numbers one of text, and what to do about it."""
     row, value = odd
-    return (
+    return DataError(
         f"column {name!r} holds numbers, but {value!r} in row {row} (counted from 0): correct such "
         f"cells, leave them empty (missing), drop column {name!r}, or use family='discrete' if "
-        "numbers are codes"
+        "numbers are codes",
+        [name],
     )
 
 
@@ -101,6 +102,43 @@ def find_infinite(values: NDArray[np.float64]) -> tuple[int, int] | None:
     return None
 
 
+_CODES = tuple(float(sign * (10**digits - 1)) for digits in (2, 3, 4, 5) for sign in (-1, 1))
+"""±99, ±999, ±9999 and ±99999, with which people write missing values."""
+
+
+def missing_codes(
+    names: Sequence[str], values: Any, labels: Sequence[Sequence[Any]]
+) -> Iterator[tuple[str, float]]:
+    """Yield columns with a number that looks like a code for missing values.
+
+    It is one of ±99, ±999, … at an end of the column, and either the only negative number or
+    farther from the next number than all others are from each other.
+    """
+    if not isinstance(values, np.ndarray):  # sparse 0/1
+        return
+    for j, (name, own) in enumerate(zip(names, labels, strict=True)):
+        numbers = [float(label) for label in own if is_number(label) and not isinstance(label, str)]
+        if own and len(numbers) < len(own):
+            continue
+        ends = numbers if own else (np.fmin.reduce(values[:, j]), np.fmax.reduce(values[:, j]))
+        if len(ends) and (min(ends) in _CODES or max(ends) in _CODES):
+            code = _outlying(np.unique(numbers if own else values[:, j]))
+            if code is not None:
+                yield name, code
+
+
+def _outlying(found: NDArray[np.float64]) -> float | None:
+    """Return a code at an end of sorted numbers that is far from all others."""
+    found = found[~np.isnan(found)]
+    for code, others in ((found[0], found[1:]), (found[-1], found[:-1])):
+        if code in _CODES and others.size > 1:
+            gap = float(np.abs(others - code).min())
+            alone = code < 0 and others[0] >= 0
+            if alone or gap > others[-1] - others[0]:
+                return float(code)
+    return None
+
+
 # Learning ---------------------------------------------------------------------------------------
 
 
@@ -111,7 +149,8 @@ def refuse_columns(names: Sequence[str], bad: NDArray[np.bool_], one: str, many:
         subject = "column" if len(which) == 1 else "columns"
         raise DataError(
             f"{subject} {listing(which)} {one if len(which) == 1 else many}, so nothing can be "
-            "learned about it: drop such columns"
+            "learned about it: drop such columns",
+            which,
         )
 
 

@@ -47,7 +47,8 @@ def code(column: Column) -> Coded:
 def date_error(name: str) -> DataError:
     """Return the error for dates and times."""
     return DataError(
-        f"column {name!r} holds dates or times: convert it to numbers or categories, or drop it"
+        f"column {name!r} holds dates or times: convert it to numbers or categories, or drop it",
+        [name],
     )
 
 

@@ -33,6 +33,7 @@ def as_table(
     schema: Schema | None = None,
     kinds: Mapping[Any, str] | None = None,
     unseen: Literal["error", "missing"] = "error",
+    may_lack: Sequence[str] = (),
 ) -> Table:
     """Check and code data.
 
@@ -58,6 +59,8 @@ def as_table(
         ``category``, or ``ignore`` for a column that is not to be used.
     unseen : {"error", "missing"}
         What becomes of labels that the schema does not have.
+    may_lack : sequence of str
+        Columns of the schema that are taken as missing where the data lacks them.
 
     Returns
     -------
@@ -102,9 +105,14 @@ def as_table(
         table = _from_sparse(X, wanted, names, schema, kinds)
     else:
         source = _rename(sources.read(X), names)
+        is_new = schema is None
         if schema is None:
             schema = _own_schema(source, family, kinds)
+        else:
+            source = _with_missing(source, [name for name in schema.names if name in may_lack])
         table = _coded_by(schema, _select(source, schema), unseen)
+        if is_new:
+            warn_of_codes(table)
     return table if weights is None else _with_weights(table, weights)
 
 
@@ -166,7 +174,7 @@ def schema_of(
     facts: Sequence[Facts],
     family: str,
     kinds: Mapping[Any, str] | None = None,
-    odd: Callable[[], str] = lambda: "",
+    odd: Callable[[], DataError | None] = lambda: None,
 ) -> Schema:
     """Decide how the columns of a table are taken.
 
@@ -211,20 +219,31 @@ def _family_of(family: str, names: Sequence[str], kinds: Sequence[Kind]) -> Fami
 
 
 def _refuse_labels(
-    names: Sequence[str], facts: Sequence[Facts], taken: Sequence[Decision], odd: Callable[[], str]
+    names: Sequence[str],
+    facts: Sequence[Facts],
+    taken: Sequence[Decision],
+    odd: Callable[[], DataError | None],
 ) -> None:
-    for name, own, decision in zip(names, facts, taken, strict=True):
-        if own.type != "label" or decision.why in (rule.ROW_LABELS, rule.ASKED_FOR):
-            continue
-        message = odd()
-        if message:
-            raise DataError(message)
-        if decision.kind is not None:
-            example = repr(min(own.values, key=str)) if own.values else "text"
-            raise DataError(
-                f"column {name!r} holds labels ({example}, …), not numbers, so family='gaussian' "
-                "cannot use it: drop it, convert it, or use family='mixed'"
-            )
+    meant = (rule.ROW_LABELS, rule.ASKED_FOR)
+    labeled = [
+        (name, own, decision.kind)
+        for name, own, decision in zip(names, facts, taken, strict=True)
+        if own.type == "label" and decision.why not in meant
+    ]
+    fault = odd() if labeled else None
+    if fault is not None:
+        raise fault
+    used = {name: own.values for name, own, kind in labeled if kind is not None}
+    if used:
+        values = next(iter(used.values()))
+        example = repr(min(values, key=str)) if values else "text"
+        what, it = ("columns", "them") if len(used) > 1 else ("column", "it")
+        raise DataError(
+            f"{what} {listing(list(used))} hold{'s' * (len(used) == 1)} labels ({example}, …), "
+            f"not numbers, so family='gaussian' cannot use {it}: drop {it}, convert {it}, or use "
+            "family='mixed'",
+            list(used),
+        )
 
 
 def _refuse_fractions(columns: Sequence[tuple[str, Facts]]) -> None:
@@ -251,6 +270,22 @@ def warn_of_aside(schema: Schema) -> None:
         warnings.warn(f"{len(told)} {what} set aside: {aside_listing(told)}", DataWarning, 5)
 
 
+def warn_of_codes(table: Table) -> None:
+    """Point out numbers such as −999 that look as if they stood for missing cells."""
+    found: dict[float, list[str]] = {}
+    for name, code in checks.missing_codes(table.names, table.values, table.schema.labels):
+        found.setdefault(code, []).append(name)
+    for code, columns in found.items():
+        what = "column" if len(columns) == 1 else "columns"
+        warnings.warn(
+            f"{what} {listing(columns)} {'holds' if len(columns) == 1 else 'hold'} {code:g}, far "
+            "from all other values: if it stands for a missing value, set it to NaN "
+            f"(na=['{code:g}'] when a file is read)",
+            DataWarning,
+            5,
+        )
+
+
 def aside_listing(aside: Sequence[SetAside]) -> str:
     """List columns that are set aside, those with one reason together."""
     groups: dict[str, list[str]] = {}
@@ -259,13 +294,13 @@ def aside_listing(aside: Sequence[SetAside]) -> str:
     return "; ".join(f"{listing(names)} ({why})" for why, names in groups.items())
 
 
-def _odd_columns(source: Source) -> str:
-    """Say which cell makes text of a column of numbers, if one does."""
+def _odd_columns(source: Source) -> DataError | None:
+    """Return what is wrong with a cell that makes text of a column of numbers, if one does."""
     for column in source.columns:
         odd = _odd_cell(column)
         if odd is not None:
-            return checks.odd_message(column.name, odd)
-    return ""
+            return checks.odd_error(column.name, odd)
+    return None
 
 
 def _odd_cell(column: Column) -> tuple[int, Any] | None:
@@ -343,7 +378,7 @@ def _real_column(column: Column) -> NDArray[np.float64]:
     if column.kind == "label" and not _all_numbers(column):
         odd = _odd_cell(column)
         if odd is not None:
-            raise DataError(checks.odd_message(column.name, odd))
+            raise checks.odd_error(column.name, odd)
         raise DataError(f"column {column.name!r} holds labels, but numbers are needed")
     values: NDArray[np.float64] = np.full(column.values.size, np.nan)
     there = slice(None) if column.missing is None else ~column.missing
@@ -379,6 +414,17 @@ def _select(source: Source, schema: Schema) -> Source:
     return replace(source, names=schema.names, matrix=matrix, columns=columns)
 
 
+def _with_missing(source: Source, names: Sequence[str]) -> Source:
+    """Add columns that the data lacks, without any value."""
+    lacking = [name for name in names if name not in source.names] if source.named else []
+    if not lacking:
+        return source
+    empty, missing = np.zeros(source.n_rows, np.int8), np.ones(source.n_rows, bool)
+    added = (Column(name, "empty", empty, missing) for name in lacking)
+    columns = (*source.as_columns(), *added)
+    return replace(source, names=(*source.names, *lacking), matrix=None, columns=columns)
+
+
 def _column_index(names: Sequence[str], named: bool, schema: Schema) -> list[int] | None:
     """Where the schema's columns are; None when they are in place."""
     if tuple(names) == schema.names:
@@ -397,14 +443,10 @@ def _column_index(names: Sequence[str], named: bool, schema: Schema) -> list[int
     lacking = [name for name in schema.names if name not in place]
     if lacking:
         raise DataError(f"the model's columns {listing(lacking)} are not in the data")
-    known = set(whole)
-    extra = [
-        name
-        for j, name in enumerate(names)
-        if name not in known and not (j == 0 and rule.is_unnamed(name))
-    ]
+    known, unnamed = set(whole), rule.unnamed_place(names)
+    extra = [name for j, name in enumerate(names) if name not in known and j != unnamed]
     if extra:
-        raise DataError(f"columns {listing(extra)} are unknown to the model: drop them")
+        raise DataError(f"columns {listing(extra)} are unknown to the model: drop them", extra)
     return [place[name] for name in schema.names]
 
 

@@ -46,6 +46,9 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\
 _UNNAMED = ("", "Unnamed: 0")
 """What frames and files call a first column without a name."""
 
+_INDEX = "__index_level_0__"
+"""What pandas calls an index without a name in Parquet and Arrow files."""
+
 
 class Decision(NamedTuple):
     """How a column is taken: its kind, or None if it is set aside, and why."""
@@ -453,25 +456,23 @@ def _some_label(facts: Facts) -> Any:
     return min((label for label in labels if not is_number(label)), key=str, default=min(labels))
 
 
-def row_labels(names: Sequence[str], named: bool, facts: Sequence[Facts]) -> bool:
-    """Whether the first column has no name and another value in every row."""
-    first = facts[0]
+def unnamed_place(names: Sequence[str]) -> int | None:
+    """Return where the column without a name is that may label the rows."""
+    if names and names[0] in _UNNAMED:
+        return 0
+    return list(names).index(_INDEX) if _INDEX in names else None
+
+
+def are_row_labels(facts: Facts) -> bool:
+    """Whether a column without a name labels the rows: dates, or another value in every row."""
+    if not facts.n_rows == facts.n_present > 1 or facts.has_fraction:
+        return False
+    many_labels = facts.type == "label" and facts.values is None
     return (
-        named
-        and len(names) > 1
-        and names[0] in _UNNAMED
-        and first.n_rows == first.n_present > 1
-        and not first.has_fraction
-        and first.type in ("number", "label")
-        and (
-            first.n_different == first.n_present or (first.type == "label" and first.values is None)
-        )
+        facts.type == "date"
+        or many_labels
+        or (facts.type in ("number", "label") and facts.n_different == facts.n_present)
     )
-
-
-def is_unnamed(name: str) -> bool:
-    """Whether a name is what frames and files call a first column without one."""
-    return name in _UNNAMED
 
 
 def labels_of(facts: Facts) -> tuple[Hashable, ...]:
@@ -492,11 +493,11 @@ def decisions(
 ) -> Iterator[Decision]:
     """Yield how every column is taken."""
     wanted = check_wanted(kinds, names)
-    labels = row_labels(names, named, facts)
+    unnamed = unnamed_place(names) if named and len(names) > 1 else None
     for place, (name, own) in enumerate(zip(names, facts, strict=True)):
         if name in wanted:
             yield forced(name, wanted[name], own)
-        elif place == 0 and labels:
+        elif place == unnamed and are_row_labels(own):
             yield Decision(None, ROW_LABELS)
         else:
             yield decide(own, family)
@@ -505,5 +506,5 @@ def decisions(
 ASKED_FOR = "as asked for"
 """Why a column is of the kind that was given."""
 
-ROW_LABELS = "row labels: the first column, without a name"
+ROW_LABELS = "row labels: a column without a name"
 """Why a column that labels the rows is set aside."""

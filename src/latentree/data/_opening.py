@@ -16,8 +16,8 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from latentree.data import _cluster as cluster
-from latentree.data._checks import odd_cell, odd_message
-from latentree.data._convert import as_table, schema_of, warn_of_aside
+from latentree.data._checks import odd_cell, odd_error
+from latentree.data._convert import as_table, schema_of, warn_of_aside, warn_of_codes
 from latentree.data._files._arrow import source_of
 from latentree.data._files._matrices import MATRICES, read_matrix
 from latentree.data._files._paths import STANDARD, Wanted, is_path, path_name, suffix_of
@@ -69,14 +69,17 @@ def as_parts(
     client: Any = None,
     kinds: Mapping[Any, str] | None = None,
     unseen: Literal["error", "missing"] = "error",
+    na: Sequence[str] = (),
+    may_lack: Sequence[str] = (),
 ) -> Parts:
     """Open data of any size, to be read part by part as often as it is needed.
 
     Parameters
     ----------
     X : path, paths, folder, dask array, dask dataframe, table or Parts
-        Files are Parquet, Arrow (``.arrow``, ``.feather``) or text (``.csv``, ``.tsv``, also
-        packed), and hold the same columns; a folder is all such files in it. One file may also be
+        Files are Parquet, Arrow (``.arrow``, ``.feather``), text (``.csv``, ``.tsv``, ``.txt``,
+        also packed) or Excel (``.xlsx``), and hold the same columns; a folder is all such files in
+        it. One file may also be
         a matrix (``.npz``, ``.mtx``), and ``-`` is text from standard input. Tables are whatever
         :func:`latentree.as_table` takes.
     family : {"auto", "gaussian", "discrete", "symmetric", "mixed"}
@@ -94,8 +97,11 @@ def as_parts(
     client : dask.distributed.Client, optional
         The cluster that reads and computes; its workers must see the files. Without it everything
         happens in this process. Results are the same.
-    kinds, unseen
+    kinds, unseen, may_lack
         As for :func:`latentree.as_table`.
+    na : sequence of str
+        Texts and numbers in files that stand for missing cells, such as "-999"; empty cells, NA,
+        N/A, NaN, NULL, ``.``, ``?`` and ``-`` always do.
 
     Returns
     -------
@@ -116,7 +122,7 @@ def as_parts(
     """
     data = open_table(
         X, family, schema=schema, columns=columns, drop=drop, header=header, client=client,
-        kinds=kinds, unseen=unseen,
+        kinds=kinds, unseen=unseen, na=na, may_lack=may_lack,
     )  # fmt: skip
     if isinstance(data, Table):
         data = cut_table(data, path_name(X) if is_path(X) else "the data")
@@ -135,12 +141,14 @@ def open_table(
     client: Any = None,
     kinds: Mapping[Any, str] | None = None,
     unseen: Literal["error", "missing"] = "error",
+    na: Sequence[str] = (),
+    may_lack: Sequence[str] = (),
 ) -> Table | Parts:
     r"""Open data as a table if it is in memory or small, and in parts if it is large.
 
     Parameters
     ----------
-    X, family, schema, columns, drop, header, client, kinds, unseen
+    X, family, schema, columns, drop, header, client, kinds, unseen, na, may_lack
         As for :func:`latentree.as_parts`.
 
     Returns
@@ -171,7 +179,7 @@ def open_table(
         find = partial(_find_schema, family=family, kinds=kinds)
         return cluster.from_dask(X, schema, client, find, unseen)
     if not is_path(X):
-        return as_table(X, family, schema=schema, kinds=kinds, unseen=unseen)
+        return as_table(X, family, schema=schema, kinds=kinds, unseen=unseen, may_lack=may_lack)
     paths = list(X) if isinstance(X, list | tuple) else [X]
     if len(paths) == 1 and suffix_of(paths[0]) in MATRICES:
         matrix = read_matrix(paths[0], Wanted(columns, tuple(drop)))
@@ -179,13 +187,19 @@ def open_table(
             return as_table(
                 matrix.values, family, names=matrix.names, schema=schema, kinds=kinds, unseen=unseen
             )
-    if schema is not None and header is not False:
-        columns = schema.names
+    by_name = schema is not None and header is not False
+    wanted = Wanted(
+        schema.names if schema is not None and by_name else columns,
+        tuple(drop),
+        by_name,
+        tuple(map(str, na)),
+        may_lack,
+    )
     with _readable(paths) as readable:
         is_copy = readable is not paths  # which goes away, so all of it is read now
         client = None if is_copy else client
         held_cells = _HELD_CELLS if client is None else 0
-        rows = open_files(readable, Wanted(columns, tuple(drop)), header, held_cells=held_cells)
+        rows = open_files(readable, wanted, header, held_cells=held_cells)
         rows = replace(rows, unseen=unseen)
         return of_files(rows, family, schema, client, is_held=is_copy, kinds=kinds)
 
@@ -232,13 +246,13 @@ def of_files(
     size = part_rows(Schema.gaussian(rows.names))
     if client is None and (is_held or rows.n_pieces(size) <= _HELD_PARTS):
         with _naming(rows.name):
-            source = source_of(rows.piece(rows.n_rows, 0), rows.named)
-            return as_table(source, family, schema=schema, kinds=kinds, unseen=rows.unseen)
+            return rows.coded(rows.piece(rows.n_rows, 0), schema, family=family, kinds=kinds)
     raw: Pieces[Any]
     if client is None:
         raw = LocalPieces(partial(rows.pieces, size), rows.n_pieces(size))
     else:
         raw = cluster.loaded(client, partial(rows.piece, size), rows.n_pieces(size), keep=False)
+    is_new = schema is None
     if schema is None:
         with _naming(rows.name):
             schema = _find_schema(rows.names, rows.named, raw, family, kinds)
@@ -249,7 +263,13 @@ def of_files(
         tables = LocalPieces(partial(rows.tables, schema), n_parts)
     else:
         tables = cluster.loaded(client, partial(rows.table, schema), n_parts)
+    if is_new:
+        warn_of_codes(tables.one(0, _as_it_is))
     return Parts(schema, rows.n_rows, tables, rows.name)
+
+
+def _as_it_is(table: Table) -> Table:
+    return table
 
 
 # The schema -------------------------------------------------------------------------------------
@@ -298,16 +318,18 @@ def _find_schema(
     return schema
 
 
-def _odd_columns(names: Sequence[str], facts: Sequence[Facts], pieces: Pieces[Any]) -> str:
+def _odd_columns(
+    names: Sequence[str], facts: Sequence[Facts], pieces: Pieces[Any]
+) -> DataError | None:
     """Say which cell, not too far down, makes text of a column of numbers, if one does."""
     if not isinstance(pieces, LocalPieces):
-        return ""
+        return None
     for name in (name for name, own in zip(names, facts, strict=True) if own.type == "label"):
         cells = chain.from_iterable(pieces.each(_cells, name))
         odd = odd_cell(islice(cells, _LOOKED_AT))
         if odd is not None:
-            return odd_message(name, odd)
-    return ""
+            return odd_error(name, odd)
+    return None
 
 
 def _cells(piece: Any, name: str) -> list[Any]:

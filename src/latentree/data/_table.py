@@ -277,6 +277,8 @@ class Table(WithSchema):
         Names, family and labels of the columns.
     weights : array of shape (n,), optional
         How much each row counts; all 1 when left out.
+    row_labels : pyarrow array, optional
+        What a file calls the rows, for the results of each row.
 
     Examples
     --------
@@ -295,6 +297,7 @@ class Table(WithSchema):
     values: Any
     schema: Schema
     weights: NDArray[np.float64] | None = None
+    row_labels: Any = None
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[1] != self.schema.n_columns:
@@ -466,7 +469,8 @@ class Table(WithSchema):
             A view where the values are dense.
         """
         weights = None if self.weights is None else self.weights[start:stop]
-        return Table(self.values[start:stop], self.schema, weights)
+        labels = None if self.row_labels is None else self.row_labels[start:stop]
+        return Table(self.values[start:stop], self.schema, weights, labels)
 
     def __repr__(self) -> str:
         extras: list[str] = [self.family]

@@ -70,6 +70,14 @@ class FitReport:
         """LL − κ: higher is better."""
         return self.log_likelihood - self.n_parameters
 
+    def __repr__(self) -> str:
+        steps = f"{self.n_steps} steps, {'' if self.converged else 'not '}converged, "
+        return (
+            f"{type(self).__name__}({self.method}: log-likelihood {self.log_likelihood:,.1f}, "
+            f"BIC score {self.bic_score:,.1f}, {self.n_parameters} parameters, "
+            f"{steps if self.n_steps else ''}{self.seconds:.2g} s)"
+        )
+
     def timed(self, seconds: float) -> FitReport:
         """Return the same report with the time that it took."""
         return replace(self, seconds=seconds)

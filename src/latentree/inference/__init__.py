@@ -1,7 +1,8 @@
 """Inference on trees: patterns of rows, messages, expected counts, and results row by row.
 
 Arrays in, arrays out: what a model asks about data is computed here. :func:`write_scores`,
-:func:`write_posteriors` and :func:`write_imputed` write what a model says of data of any size.
+:func:`write_posteriors`, :func:`write_imputed` and :func:`write_predictions` write what a model
+says of data of any size.
 """
 
 from latentree.inference._emissions import (
@@ -36,9 +37,13 @@ from latentree.inference._results import (
     impute_part,
     infer_part,
     posterior_names,
+    predict_part,
+    probability_part,
     score_part,
+    state_names,
     write_imputed,
     write_posteriors,
+    write_predictions,
     write_scores,
 )
 
@@ -68,10 +73,14 @@ __all__ = [
     "node_numbers",
     "numbered_evidence",
     "posterior_names",
+    "predict_part",
+    "probability_part",
     "score_part",
+    "state_names",
     "values_of",
     "weighted_total",
     "write_imputed",
     "write_posteriors",
+    "write_predictions",
     "write_scores",
 ]

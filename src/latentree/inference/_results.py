@@ -6,15 +6,18 @@ The file appears complete at the end, or not at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from latentree.data import Parts, Schema, Table, as_parts, table_writer
-from latentree.errors import FileError, LatentTreeError
+from latentree.errors import FileError, LatentTreeError, ModelError
+from latentree.inference._evidence import node_number
 from latentree.tree import Tree
-from latentree.typing import AnyArray, FloatArray, PathLike
+from latentree.typing import AnyArray, FloatArray, Node, PathLike
 
 
 class Written(NamedTuple):
@@ -43,7 +46,7 @@ class RowModel(Protocol):
         """Log-likelihood of each row."""
         ...
 
-    def posterior(self, X: Any) -> Any:
+    def posterior(self, X: Any, nodes: Any = None) -> Any:
         """Distributions of the hidden nodes given each row."""
         ...
 
@@ -152,6 +155,58 @@ def write_imputed(model: RowModel, X: Any, path: PathLike, *, client: Any = None
     return _write(model, X, path, schema.names, impute_part, labels, client=client)
 
 
+def write_predictions(
+    model: RowModel,
+    X: Any,
+    path: PathLike,
+    variable: Node,
+    probabilities: bool = False,
+    *,
+    client: Any = None,
+) -> Written:
+    """Write what one variable is predicted to be from the other cells of each row.
+
+    Parameters
+    ----------
+    model : GaussianTreeModel, DiscreteTreeModel or MixedTreeModel
+        The model that is asked.
+    X : table, path, dask collection or Parts
+        Anything :func:`latentree.as_parts` takes; the variable's own column may be there or not.
+    path : path
+        The file to write, in the format of its suffix; ``-`` is standard output.
+    variable : str or int
+        Name or number of the variable, observed or hidden.
+    probabilities : bool
+        Whether the probabilities of its values are written, in place of the most probable one.
+    client : dask.distributed.Client, optional
+        The cluster that reads and computes. Without it everything happens in this process.
+
+    Returns
+    -------
+    Written
+        Number of rows and of columns.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import latentree as lt
+    >>> model = lt.simulate.random_gaussian_model(lt.simulate.latent_class(4), 0)
+    >>> with TemporaryDirectory() as folder:
+    ...     written = write_predictions(model, model.sample(9, 1), f"{folder}/new.csv", "x1")
+    >>> written.n_rows, written.n_columns
+    (9, 1)
+    """
+    number = node_number(model.tree, variable)
+    may_lack = model.tree.names[number : number + 1]
+    parts = as_parts(X, schema=model.schema, client=client, may_lack=may_lack)
+    if probabilities:
+        names = state_names(model, number)
+        return _write(model, parts, path, names, partial(probability_part, number=number))
+    is_label = number < model.tree.n_observed and model.schema.labels[number]
+    labels = [model.schema.labels[number]] if is_label else None
+    return _write(model, parts, path, may_lack, partial(predict_part, number=number), labels)
+
+
 def posterior_names(model: RowModel) -> list[str]:
     """Names of the columns of posteriors: ``h1``, or ``h1=0``, ``h1=1``, …."""
     hidden = [model.tree.names[h] for h in model.tree.hidden]
@@ -184,12 +239,52 @@ def impute_part(table: Table, model: RowModel) -> Block:
     return model.impute(table), float(table.missing_counts.sum())
 
 
+def predict_part(table: Table, model: RowModel, number: int) -> Block:
+    """Most probable label, or mean, of a node in each row of a part, its own cells left aside."""
+    if number < table.n_columns:
+        labels = model.schema.labels[number]
+        if not labels:
+            return model.impute(_without(table, number))[:, [number]], 0.0
+        types = set(map(type, labels))
+        values = np.array(labels, None if len(types) == 1 else object)
+        return values[probability_part(table, model, number)[0].argmax(axis=1)][:, None], 0.0
+    posterior = model.posterior(table, [number])
+    if model.schema.family == "gaussian":
+        return np.asarray(posterior.mean), 0.0
+    return np.asarray(posterior[number]).argmax(axis=1)[:, None], 0.0
+
+
+def probability_part(table: Table, model: RowModel, number: int) -> Block:
+    """Probabilities of the states of a node in each row of a part, its own cells left aside."""
+    if number < table.n_columns:
+        table = _without(table, number)
+    return np.asarray(model.posterior(table, [number])[number]), 0.0
+
+
+def _without(table: Table, number: int) -> Table:
+    """Return a table in which a column is missing."""
+    values = table.values.toarray() if table.is_sparse else np.array(table.values)
+    values[:, number] = -1 if table.schema.is_coded else np.nan
+    return Table(values, table.schema)
+
+
+def state_names(model: RowModel, number: int) -> list[str]:
+    """Names of the columns of probabilities: ``rain=no``, ``rain=yes``, or ``h1=0``, …."""
+    name = model.tree.names[number]
+    if number < model.tree.n_observed:
+        labels: Any = model.schema.labels[number]
+    else:
+        family = model.schema.family
+        labels = range(0 if family == "gaussian" else model.n_states[number])  # type: ignore[attr-defined]
+    if not len(labels):
+        raise ModelError(f"{name!r} holds numbers, so there are no probabilities of its values")
+    return [f"{name}={label}" for label in labels]
+
+
 # All parts --------------------------------------------------------------------------------------
 
 
-def blocks_of(
-    parts: Parts, function: Callable[[Table, RowModel], Block], model: RowModel
-) -> Iterator[Block]:
+def blocks_of(parts: Parts, function: Callable[..., Any], model: RowModel) -> Iterator[Any]:
     """Yield what a function says of every part; errors tell the rows."""
     results = parts.tables.each(function, model)
     step = parts.step
@@ -203,6 +298,14 @@ def blocks_of(
             raise type(error)(f"{parts.name}, rows {first:,} to {last:,}: {error}") from error
 
 
+def _labeled(
+    table: Table, model: RowModel, function: Callable[[Table, RowModel], Block]
+) -> tuple[tuple[NDArray[Any], Any], float]:
+    """Return what a function says of a part with the labels of its rows."""
+    block, total = function(table, model)
+    return (block, table.row_labels), total
+
+
 def _write(
     model: RowModel,
     X: Any,
@@ -213,9 +316,11 @@ def _write(
     client: Any = None,
 ) -> Written:
     parts = as_parts(X, schema=model.schema, client=client)
+    blocks = blocks_of(parts, partial(_labeled, function=function), model)
     total = 0.0
-    with table_writer(path, names, labels) as write:
-        for block, part_total in blocks_of(parts, function, model):
-            write(block)
+    first = next(blocks)  # tells whether the rows have labels
+    with table_writer(path, names, labels, first[0][1] is not None) as write:
+        for block, part_total in chain([first], blocks):
+            write(*block)
             total += part_total
     return Written(parts.n_rows, len(names), total)

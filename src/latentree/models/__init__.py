@@ -11,7 +11,15 @@ from latentree.models._mixed import MixedTreeModel
 from latentree.models._protocol import TreeModel
 from latentree.models._saving import with_schema
 from latentree.models._states import DiscretePosterior
-from latentree.models._strength import Scored, edge_strengths, loadings, orientation, tree_of
+from latentree.models._strength import (
+    Scored,
+    edge_strengths,
+    fitted_tree,
+    loadings,
+    orientation,
+    tree_of,
+    with_fitted_lengths,
+)
 
 __all__ = [
     "DiscretePosterior",
@@ -25,6 +33,7 @@ __all__ = [
     "TreeModel",
     "edge_strengths",
     "encode",
+    "fitted_tree",
     "in_order",
     "load",
     "load_report",
@@ -32,5 +41,6 @@ __all__ = [
     "orientation",
     "save",
     "tree_of",
+    "with_fitted_lengths",
     "with_schema",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 
 from latentree.errors import ModelError
@@ -107,6 +109,57 @@ def orientation(model: Scored) -> FloatArray:
     if isinstance(model, DiscreteTreeModel | MixedTreeModel):
         may_turn &= model.n_states == 2
     return _fewest_negative(tree, _signed(model), may_turn)
+
+
+def fitted_tree(model: Model) -> Tree:
+    """Return the tree of a model with lengths that follow from its parameters.
+
+    Parameters
+    ----------
+    model : GaussianTreeModel, DiscreteTreeModel or MixedTreeModel
+
+    Returns
+    -------
+    Tree
+        Lengths are information distances; where these do not exist (an edge that carries nothing),
+        −log of the absolute :func:`edge_strengths`.
+
+    Examples
+    --------
+    >>> from latentree import GaussianTreeModel, Tree
+    >>> fitted_tree(GaussianTreeModel(Tree([-1, 0]), [0, 0.5])).length.round(3).tolist()
+    [0.0, 0.693]
+    """
+    try:
+        return model.distance_tree()
+    except ModelError:
+        strength = np.clip(np.abs(edge_strengths(model)), _WEAKEST, 1.0)
+        tree: Tree = model.tree
+        return tree.with_lengths(np.where(tree.parent < 0, 0.0, -np.log(strength)))
+
+
+def with_fitted_lengths(model: Model) -> Model:
+    """Return a model whose tree has the lengths that follow from its parameters.
+
+    Parameters
+    ----------
+    model : GaussianTreeModel, DiscreteTreeModel or MixedTreeModel
+
+    Returns
+    -------
+    model of the same type
+        Its edges have the same numbers in drawings, files and pages; see :func:`fitted_tree`.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> model = with_fitted_lengths(lt.GaussianTreeModel(lt.Tree([-1, 0]), [0, 0.5]))
+    >>> model.tree.length.round(3).tolist()
+    [0.0, 0.693]
+    """
+    fitted = copy.copy(model)
+    object.__setattr__(fitted, "tree", fitted_tree(model))
+    return fitted
 
 
 def loadings(model: Scored) -> FloatArray:

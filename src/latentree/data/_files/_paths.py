@@ -2,6 +2,8 @@
 
 ======================== =====================================================================
 ``.csv``, ``.tsv``       text in UTF-8, also packed (``.csv.gz``, ``.tsv.gz``)
+``.txt``                 text (read only), also packed; the first lines show what separates cells
+``.xlsx``                the first sheet of a workbook (read only)
 ``.parquet``             Apache Parquet
 ``.arrow``, ``.feather`` Arrow's own format, with an index at the end or as a stream
 ``.npz``                 one matrix of numpy, with ``names`` if there are any; or a sparse matrix
@@ -22,6 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from latentree._plain import shown
+from latentree.data._kinds import unnamed_place
 from latentree.errors import FileError
 from latentree.typing import PathLike
 
@@ -95,10 +98,16 @@ def naming(path: PathLike) -> Iterator[None]:
 
 
 class Wanted(NamedTuple):
-    """Which columns are to be read."""
+    """What is to be read: some columns, row labels beside them, what stands for missing cells."""
 
     columns: Sequence[str] | None = None
     drop: Sequence[str] = ()
+    row_labels: bool = False
+    """Whether a column without a name is read first, whatever columns are chosen."""
+    na: tuple[str, ...] = ()
+    """Texts and numbers that stand for missing cells, beside the usual ones."""
+    may_lack: Sequence[str] = ()
+    """Columns that need not be there."""
 
     def __call__(self, names: Sequence[str]) -> list[str]:
         """Choose among the names of a file's columns, which must differ."""
@@ -106,14 +115,18 @@ class Wanted(NamedTuple):
         if len(counts) < len(names):
             twice = next(name for name, count in counts.items() if count > 1)
             raise FileError(f"the column name {shown(twice)} occurs twice: rename one")
+        optional = set(self.may_lack)
         for name in (*(self.columns or ()), *self.drop):
-            if name not in counts:
+            if name not in counts and name not in optional:
                 raise FileError(f"there is no column {shown(name)}: it has {_listed(names)}")
-        left_out = set(self.drop)
+        left_out = {*self.drop, *(optional - set(names))}
         chosen = names if self.columns is None else self.columns
         kept = [name for name in chosen if name not in left_out]
         if not kept:
             raise FileError("no column is left")
+        unnamed = unnamed_place(names) if self.row_labels else None
+        if unnamed is not None and names[unnamed] not in kept:
+            return [names[unnamed], *kept]
         return kept
 
 

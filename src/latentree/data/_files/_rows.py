@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -12,12 +12,15 @@ from typing import Any, Literal
 import numpy as np
 
 from latentree._plain import shown
+from latentree.data._checks import is_number
 from latentree.data._convert import as_table
 from latentree.data._files._arrow import source_of
 from latentree.data._files._columnar import ArrowReader, ParquetReader
 from latentree.data._files._matrices import MATRICES
 from latentree.data._files._paths import ALL_COLUMNS, Wanted, chosen_format, naming, suffix_of
+from latentree.data._files._sheet import SheetReader
 from latentree.data._files._text import TextReader
+from latentree.data._kinds import unnamed_place
 from latentree.data._parts import part_rows
 from latentree.data._sources import Kind
 from latentree.data._table import Schema, Table
@@ -30,13 +33,17 @@ BATCH_CELLS = 1 << 21
 BLOCK_BYTES = 1 << 23
 """Bytes of text that are parsed at a time."""
 
-DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
-SUFFIXES = (".parquet", ".arrow", ".feather", *DELIMITERS)
+DELIMITERS = {
+    ".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t", ".txt": "", ".txt.gz": "",
+}  # fmt: skip
+"""What separates the cells of text; nothing where the first lines show it."""
+
+SUFFIXES = (".parquet", ".arrow", ".feather", *DELIMITERS, ".xlsx")
 """Suffixes of the files that can be read in pieces."""
 
 _NOUNS = {"label": "text", "date": "a date or time"}
 
-Reader = ParquetReader | ArrowReader | TextReader
+Reader = ParquetReader | ArrowReader | TextReader | SheetReader
 """Knows the kinds of a file's columns and the rows of its segments, and yields these."""
 
 
@@ -53,6 +60,10 @@ class FileRows:
     """Whether the names of the columns come from the files."""
     unseen: Literal["error", "missing"] = "error"
     """What becomes of labels that a schema does not have."""
+    na: tuple[str, ...] = ()
+    """Numbers and texts that stand for missing cells."""
+    may_lack: tuple[str, ...] = ()
+    """Columns of a schema that are taken as missing where the files lack them."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -114,7 +125,7 @@ class FileRows:
                     kept = batch.slice(min(skip, batch.num_rows))
                     skip -= batch.num_rows - kept.num_rows
                     if kept.num_rows:
-                        yield _plain(kept)
+                        yield without_codes(_plain(kept), self.na)
                 _check_unchanged(file.path, stamp)
             segment = 0
 
@@ -127,9 +138,25 @@ class FileRows:
         """Return one piece coded by a schema."""
         return next(self.tables(schema, number))
 
+    def coded(self, piece: Any, schema: Schema | None, **choices: Any) -> Table:
+        """Return a piece as a table; for a schema with what the files call the rows, if they do."""
+        labels = None
+        if schema is not None and self.named:
+            place = unnamed_place(piece.column_names)
+            if place is not None and piece.column_names[place] not in schema.names:
+                labels, piece = piece.column(place), piece.remove_column(place)
+        table = as_table(
+            source_of(piece, self.named),
+            schema=schema,
+            unseen=self.unseen,
+            may_lack=self.may_lack,
+            **choices,
+        )
+        return table if labels is None else replace(table, row_labels=labels)
+
     def _coded(self, piece: Any, schema: Schema, number: int) -> Table:
         try:
-            return as_table(source_of(piece, self.named), schema=schema, unseen=self.unseen)
+            return self.coded(piece, schema)
         except DataError as error:
             start = number * part_rows(schema)
             at = f"rows {start:,} to {start + piece.num_rows - 1:,}"
@@ -152,6 +179,18 @@ def _plain(batch: Any) -> Any:
         for column in batch.columns
     ]
     return pa.table(columns, names=batch.schema.names)
+
+
+def without_codes(batch: Any, na: Sequence[str]) -> Any:
+    """Return a table without the numbers that stand for missing cells."""
+    pa, compute = import_extra("pyarrow", "cli"), import_extra("pyarrow.compute", "cli")
+    numbers = [float(text) for text in na if is_number(text)]
+    for j, column in enumerate(batch.columns if numbers else ()):
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+            stands = compute.is_in(column.cast(pa.float64(), safe=False), pa.array(numbers))
+            kept = compute.if_else(stands, pa.scalar(None, column.type), column)
+            batch = batch.set_column(j, batch.schema.names[j], kept)
+    return batch
 
 
 def _stamp(path: str) -> tuple[int, int]:
@@ -208,6 +247,8 @@ def open_files(
             suffix = suffix_of(path)
             if suffix == ".parquet":
                 files.append(ParquetReader.open(path, wanted, batch_cells))
+            elif suffix == ".xlsx":
+                files.append(SheetReader.open(path, wanted, header))
             elif suffix in DELIMITERS:
                 files.append(
                     TextReader.open(
@@ -221,7 +262,9 @@ def open_files(
     for file in files[1:]:
         _agree(kinds, files[0], file)
     named = header is not False or files[0].is_typed
-    rows = FileRows(tuple(files), tuple(stamps), kinds, named)
+    rows = FileRows(
+        tuple(files), tuple(stamps), kinds, named, na=wanted.na, may_lack=tuple(wanted.may_lack)
+    )
     if rows.n_rows == 0:
         raise FileError(f"{rows.name}: has no rows")
     return rows

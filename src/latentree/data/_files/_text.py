@@ -28,6 +28,15 @@ from latentree.errors import FileError, import_extra
 _LONGEST_LINE = 1 << 28
 """Bytes without the end of a line, or within one pair of quotes, that are read at most."""
 
+MISSING = (
+    "", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "NaN", "nan", "-NaN", "-nan", "NULL", "null",
+    "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", ".", "?", "-",
+)  # fmt: skip
+"""Cells that stand for missing values: those of pyarrow, and ``.``, ``?`` and ``-``."""
+
+_SNIFFED = 10_000
+"""Bytes in which it is looked for what separates cells."""
+
 _NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?\s*")
 
 
@@ -38,6 +47,9 @@ class Layout(NamedTuple):
     delimiter: str
     decimal: str
     n_lines_before: int
+    is_aligned: bool = False
+    """Whether several spaces may separate two cells."""
+    missing: tuple[str, ...] = MISSING
 
 
 class _Block(NamedTuple):
@@ -98,6 +110,7 @@ class TextReader:
             blocks = _blocks(stream, block_bytes)
             whole = next(blocks, b"")
             layout, first = _layout(whole, delimiter, header)
+            layout = layout._replace(missing=(*MISSING, *wanted.na))
             kept = wanted(layout.names)
             found: list[set[Any]] = [set() for _ in kept]
             start, n_lines = len(whole) - len(first), layout.n_lines_before
@@ -197,8 +210,12 @@ def _layout(block: bytes, delimiter: str, header: bool | None) -> tuple[Layout, 
     line, rest = _first_line(block)
     if not line.strip():
         raise FileError("is empty")
-    if delimiter == "," and "," not in line:
-        delimiter = next((other for other in ";\t" if other in line), ",")
+    if delimiter not in line or not delimiter:
+        known = "\t;,| " if not delimiter else ";\t" if delimiter == "," else ""
+        delimiter = next((other for other in known if other in line), delimiter or ",")
+    is_aligned = delimiter == " " and not _is_regular(line, rest[:_SNIFFED].rpartition(b"\n")[0])
+    if is_aligned:
+        line = _squeezed(line.encode()).decode()
     try:
         cells = next(csv.reader([line], delimiter=delimiter))
     except csv.Error as error:
@@ -212,11 +229,42 @@ def _layout(block: bytes, delimiter: str, header: bool | None) -> tuple[Layout, 
             "not names: say header=False if it is data, header=True if these are the names"
         )
     if header is False:
-        return Layout(tuple(f"x{j}" for j in range(len(cells))), delimiter, decimal, 0), block
+        names = tuple(f"x{j}" for j in range(len(cells)))
+        return Layout(names, delimiter, decimal, 0, is_aligned), block
     n_lines = block[: len(block) - len(rest)].count(b"\n")
-    # Columns without a name are called as pandas calls them.
-    names = tuple(cell.strip() or f"Unnamed: {j}" for j, cell in enumerate(cells))
-    return Layout(names, delimiter, decimal, n_lines), rest
+    if delimiter in "\t ":
+        line, _ = _first_line(_squeezed(rest) if is_aligned else rest)
+        if len(_split(line, delimiter)) == len(cells) + 1:
+            cells.insert(0, "")  # as R writes tables: row labels have no place in the first line
+    return Layout(column_names(cells), delimiter, decimal, n_lines, is_aligned), rest
+
+
+def column_names(cells: Sequence[str]) -> tuple[str, ...]:
+    """Return the names in a first line; columns without one are called as pandas calls them."""
+    return tuple(cell.strip() or f"Unnamed: {j}" for j, cell in enumerate(cells))
+
+
+def _split(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return []
+
+
+def _is_regular(line: str, rest: bytes) -> bool:
+    """Whether every single space separates two cells; else spaces align them."""
+    names = _split(line, " ")
+    sizes: set[int] = set()
+    while rest.strip() and len(sizes) < 2:
+        below, rest = _first_line(rest)
+        sizes.add(len(_split(below, " ")))
+    return all(names[1:]) and sizes in ({len(names)}, {len(names) + 1}, set())
+
+
+def _squeezed(block: bytes) -> bytes:
+    """Return text with one space between cells, none at the ends of lines; quotes stay."""
+    one = re.sub(rb'("[^"]*")|[ \t]+', lambda found: found[1] or b" ", block)
+    return re.sub(rb'("[^"]*")|^ | $| (?=\r?\n)', lambda found: found[1] or b"", one, flags=re.M)
 
 
 def _first_line(block: bytes) -> tuple[str, bytes]:
@@ -248,6 +296,7 @@ def _parse(
     """Parse a block into a pyarrow table; types that are not given are inferred."""
     pa, pc = import_extra("pyarrow", "cli"), import_extra("pyarrow.csv", "cli")
     ragged: list[Any] = []
+    cells = _squeezed(block) if layout.is_aligned else block
 
     def refuse(row: Any) -> str:
         ragged.append(row)
@@ -255,10 +304,10 @@ def _parse(
 
     def parse(handler: Any) -> Any:
         return pc.read_csv(
-            pa.BufferReader(block) if block else io.BytesIO(b"\n"),
+            pa.BufferReader(cells) if block else io.BytesIO(b"\n"),
             # In one piece and thread, so that rows have numbers; blocks are short anyway.
             read_options=pc.ReadOptions(
-                column_names=list(layout.names), use_threads=False, block_size=len(block) + 1
+                column_names=list(layout.names), use_threads=False, block_size=len(cells) + 1
             ),
             parse_options=pc.ParseOptions(
                 delimiter=layout.delimiter, newlines_in_values=True, invalid_row_handler=handler
@@ -268,6 +317,7 @@ def _parse(
                 column_types=types,
                 decimal_point=layout.decimal,
                 strings_can_be_null=True,
+                null_values=list(layout.missing),
             ),
         )
 

@@ -19,8 +19,8 @@ from latentree.data._files._paths import STANDARD, chosen_format
 from latentree.errors import import_extra
 from latentree.typing import PathLike
 
-Write = Callable[[NDArray[Any]], None]
-"""Adds rows to a table."""
+Write = Callable[..., None]
+"""Adds rows to a table: an array, and the labels of the rows if the table has them."""
 
 Labels = Sequence[Sequence[Hashable]]
 """What every column may hold, so that its type does not depend on the rows at hand."""
@@ -64,7 +64,10 @@ def write_table(path: PathLike, names: Sequence[str], data: NDArray[Any]) -> Non
 
 @contextlib.contextmanager
 def table_writer(
-    path: PathLike, names: Sequence[str], labels: Labels | None = None
+    path: PathLike,
+    names: Sequence[str],
+    labels: Labels | None = None,
+    row_labels: bool = False,
 ) -> Iterator[Write]:
     r"""Open a table to be written block by block.
 
@@ -76,11 +79,14 @@ def table_writer(
         As for :func:`write_table`.
     labels : sequence of sequences, optional
         What every column may hold, so that its type does not depend on the first block.
+    row_labels : bool
+        Whether a first column without a name labels the rows; ``.npz`` leaves it out.
 
     Returns
     -------
     context manager
-        Gives the function that takes the blocks, arrays of shape (n, m).
+        Gives the function that takes the blocks, arrays of shape (n, m), each with the pyarrow
+        array of its row labels if there are any.
 
     Examples
     --------
@@ -95,6 +101,7 @@ def table_writer(
     'a\n1.5\n2.5\n'
     """
     opened: Callable[..., AbstractContextManager[Write]] = chosen_format(WRITERS, path)
+    names = ("", *names) if row_labels else tuple(names)
     if str(path) == STANDARD:
         sys.stdout.flush()
         with opened(sys.stdout.buffer, names, labels) as write:
@@ -141,10 +148,12 @@ def _text(delimiter: str, packed: bool = False) -> Callable[..., AbstractContext
             csv.writer(line, delimiter=delimiter, lineterminator="\n").writerow(names)
             stream.write(line.getvalue().encode())
 
-            def write(data: NDArray[Any]) -> None:
+            def write(data: NDArray[Any], row_labels: Any = None) -> None:
                 for start in range(0, len(data), _LINES):
+                    some = slice(start, start + _LINES)
                     buffer = io.BytesIO()
-                    rows = _to_arrow(names, data[start : start + _LINES], labels)
+                    named = None if row_labels is None else row_labels[some]
+                    rows = _to_arrow(names, data[some], labels, named)
                     pc.write_csv(rows, buffer, options)
                     stream.write(buffer.getvalue())
 
@@ -163,8 +172,8 @@ def _binary(
         with contextlib.ExitStack() as stack:
             writers: list[Any] = []
 
-            def write(data: NDArray[Any]) -> None:
-                rows = _to_arrow(names, data, labels)
+            def write(data: NDArray[Any], row_labels: Any = None) -> None:
+                rows = _to_arrow(names, data, labels, row_labels)
                 if not writers:
                     writers.append(stack.enter_context(open_writer(file, rows.schema)))
                 writers[0].write_table(rows)
@@ -187,16 +196,21 @@ def _arrow_writer(file: BinaryIO, schema: Any) -> Any:
 def _npz(file: BinaryIO, names: Sequence[str], labels: Labels | None) -> Iterator[Write]:
     """Write one matrix, which has to be whole before it is packed."""
     blocks: list[NDArray[Any]] = []
-    yield blocks.append
+    yield lambda data, row_labels=None: blocks.append(data)
     data = np.concatenate(blocks) if blocks else np.empty((0, len(names)))
+    names = names[len(names) - data.shape[1] :]
     plain = data.astype(np.str_) if data.dtype == object else data  # objects would be pickled
     np.savez_compressed(file, data=plain, names=np.array(names, np.str_))
 
 
-def _to_arrow(names: Sequence[str], data: NDArray[Any], labels: Labels | None) -> Any:
+def _to_arrow(
+    names: Sequence[str], data: NDArray[Any], labels: Labels | None, row_labels: Any = None
+) -> Any:
     pa = import_extra("pyarrow", "cli")
-    known: Sequence[Any] = [None] * len(names) if labels is None else labels
+    known: Sequence[Any] = [None] * data.shape[1] if labels is None else labels
     columns = [_arrow_column(column, own) for column, own in zip(data.T, known, strict=True)]
+    if row_labels is not None:
+        columns.insert(0, row_labels)
     return pa.Table.from_arrays(columns, names=list(names))
 
 

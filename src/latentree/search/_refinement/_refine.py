@@ -16,7 +16,7 @@ from latentree.data import Table
 from latentree.distances import Sample, as_sample
 from latentree.em import Budget, FitReport, Fitted, matched
 from latentree.errors import ModelError
-from latentree.models import DiscreteTreeModel, GaussianTreeModel, Model
+from latentree.models import Model, with_fitted_lengths
 from latentree.search._refinement._discrete_moves import DiscreteEngine
 from latentree.search._refinement._full_fit import final_fit, first_fit
 from latentree.search._refinement._gaussian_moves import GaussianEngine
@@ -41,7 +41,7 @@ FOLD = 4
 """One row in so many is held out for it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RefineReport(FitReport):
     """Report of a refinement: that of the final fit, and the changes that were accepted.
 
@@ -191,18 +191,7 @@ def refine(
         notes += (found.note,)
     final = final_fit(engine.model(found.best.draft), sample, budget, prior_weight)
     report = _report(final, found, penalty, notes, time.monotonic() - clock)
-    return Fitted(_with_lengths(final.model), report)
-
-
-def _with_lengths(model: Any) -> Any:
-    """Return a model whose tree has information distances for lengths, where these exist."""
-    try:
-        tree = model.distance_tree()
-    except ModelError:  # an edge carries nothing
-        return model
-    if isinstance(model, GaussianTreeModel):
-        return GaussianTreeModel(tree, model.correlations, model.means, model.scales)
-    return DiscreteTreeModel.from_theta(tree, model.n_states, model.theta, model.schema.labels)
+    return Fitted(with_fitted_lengths(final.model), report)
 
 
 def _cross_validated(

@@ -25,7 +25,8 @@ Edit = Callable[[Draft], int]
 """Changes edges or states of a draft in place; returns the node in the middle of the change."""
 
 Watch = Callable[[int, float], None]
-"""Called with the number of changes accepted so far and the score."""
+"""Called with the number of changes accepted so far and the score, −∞ until the number of hidden
+nodes is the one that was asked for."""
 
 INTERRUPTED = "interrupted"
 """The note of a search that Ctrl-C ended."""
@@ -76,6 +77,14 @@ class Penalty:
         each takes over a part of what others explained.
         """
         return Penalty(share * self.per_parameter, self.per_inner, self.n_hidden)
+
+
+NO_PENALTY = Penalty(0.0)
+
+
+def _allowed(gain: float) -> float:
+    """Return a gain without what leaving a forbidden number of hidden nodes was worth."""
+    return gain - FORBIDDEN * round(gain / FORBIDDEN)
 
 
 class Star(NamedTuple):
@@ -199,11 +208,14 @@ class Search:
     accepted: list[AcceptedMove] = field(default_factory=list)
     last: Scored | None = field(default=None, init=False)
     """The last draft that was accepted."""
+    whole: Penalty = field(default=NO_PENALTY, init=False)
+    """The penalty that was asked for."""
     _retry_at: dict[Key, float] = field(default_factory=dict)
     """The score at which a change is looked at again; one that was tried in vain never is."""
 
     def run(self, draft: Draft, penalty: Penalty) -> Found:
         """Search with a part of the penalty first, then with all of it."""
+        self.whole = penalty
         found = Found(self.score(draft, penalty), ())
         here, end = found.best, self.deadline
         try:
@@ -314,10 +326,11 @@ class Search:
         return self.score(draft, penalty, is_start=False)
 
     def _accept(self, new: Scored, proposals: list[Proposal]) -> Scored:
-        self.accepted += [AcceptedMove(p.key[0], p.key[1:], p.gain) for p in proposals]
+        self.accepted += [AcceptedMove(p.key[0], p.key[1:], _allowed(p.gain)) for p in proposals]
         self.last = new
-        if self.watch is not None:
-            self.watch(len(self.accepted), new.score)
+        if self.watch is not None:  # by the whole penalty, whatever part of it is used now
+            is_allowed = self.whole.of(0, 0, new.draft.n_hidden) == 0.0
+            self.watch(len(self.accepted), new.under(self.whole).score if is_allowed else -math.inf)
         return new
 
 

@@ -1,0 +1,76 @@
+"""The first sheet of an Excel workbook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from latentree.data._files._arrow import kind_of
+from latentree.data._files._paths import Wanted
+from latentree.data._files._text import MISSING, column_names
+from latentree.data._sources import Kind
+from latentree.errors import FileError, import_extra
+
+
+@dataclass(frozen=True)
+class SheetReader:
+    """A workbook: its only segment is the first sheet."""
+
+    path: str
+    kinds: dict[str, Kind]
+    n_rows: tuple[int, ...]
+    held: Any = field(repr=False)
+    """The sheet as a pyarrow table: one of a million rows, the most there can be, fits."""
+    is_typed = True
+
+    @classmethod
+    def open(cls, path: str, wanted: Wanted, header: bool | None) -> SheetReader:
+        """Read the first sheet; its first row holds the names, unless ``header`` is False."""
+        pa = import_extra("pyarrow", "cli")
+        rows = _cells(path)
+        while rows and all(cell is None for cell in rows[-1]):
+            rows.pop()  # formatted cells without a value
+        if not rows:
+            raise FileError("the first sheet is empty")
+        if header is False:
+            names = tuple(f"x{j}" for j in range(len(rows[0])))
+        else:
+            first = rows.pop(0)
+            names = column_names(["" if cell is None else str(cell) for cell in first])
+        missing = {*MISSING, *wanted.na}
+        kept = wanted(names)
+        place = {name: j for j, name in enumerate(names)}
+        columns = [_column([row[place[name]] for row in rows], missing) for name in kept]
+        table = pa.table(columns, names=kept)
+        kinds = {name: kind_of(column.type) for name, column in zip(kept, columns, strict=True)}
+        return cls(path, kinds, (table.num_rows,), table)
+
+    def batches(self, first: int, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the sheet."""
+        yield self.held.select(columns)
+
+
+def _cells(path: str) -> list[tuple[Any, ...]]:
+    """Return the cells of the first sheet, row by row; formulas are the values last computed."""
+    openpyxl = import_extra("openpyxl", "excel")
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    except Exception as error:  # of zip, of XML, or of the library
+        raise FileError(f"is no Excel workbook, or is damaged: {error}") from None
+    try:
+        return list(book.worksheets[0].iter_rows(values_only=True)) if book.worksheets else []
+    finally:
+        book.close()
+
+
+def _column(cells: list[Any], missing: set[str]) -> Any:
+    """Return cells of one type; of several types all are text."""
+    pa = import_extra("pyarrow", "cli")
+    there = [None if isinstance(cell, str) and cell.strip() in missing else cell for cell in cells]
+    types = {type(cell) for cell in there if cell is not None}
+    if len(types) > 1 and not types <= {int, float}:
+        there = [None if cell is None else str(cell) for cell in there]
+    elif types == {int, float}:
+        there = [None if cell is None else float(cell) for cell in there]
+    return pa.array(there)
