@@ -386,7 +386,7 @@ def test_show_lists_the_states_of_hidden_variables(run, made):
     for name in model.tree.names[model.tree.n_observed :]:
         table = model.states(name)
         line = next(line for line in out.splitlines() if line.startswith(f"States of {name} "))
-        assert f"0: {100 * table[0][0]:.3g} %" in line
+        assert f"0: {100 * table[0][0]:.1f} %" in line
     [fact, *_] = json.loads(run("show", made / "words.json", "--json")[1])["hidden"]
     assert fact["states"]["variable"][0] == fact["name"]
     assert set(fact["states"]["variable"][1:]) == {one["name"] for one in fact["tied_to"]}
@@ -403,12 +403,12 @@ def test_states_of_mixed_models_are_summarized():
     assert found.sizes == (0.6, 0.4)
     assert found.rows == (
         ("income", "mean ± sd", "41000 ± 15000", "23000 ± 90"),
-        ("health", "poor", "50 %", "10 %"),
-        ("", "fair", "30 %", "30 %"),
-        ("", "good", "20 %", "60 %"),
+        ("health", "poor", "50.0 %", "10.0 %"),
+        ("", "fair", "30.0 %", "30.0 %"),
+        ("", "good", "20.0 %", "60.0 %"),
     )
     [found] = hidden.state_summaries(model, hidden.hidden_summaries(model), most=None)
-    assert found.rows[-1] == ("insured", "yes", "70 %", "95 %")
+    assert found.rows[-1] == ("insured", "yes", "70.0 %", "95.0 %")
 
 
 def test_hidden_variables_are_tied_with_signs():
