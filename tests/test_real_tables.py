@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,8 @@ from sklearn import datasets as bundled
 
 import latentree as lt
 from latentree.cli import main
-from latentree.errors import DataWarning
+
+pytestmark = pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")
 
 ROWS, COLUMNS = 40, 6
 SKLEARN = ("iris", "wine", "breast_cancer", "diabetes", "linnerud")
@@ -29,9 +29,7 @@ def tables_of_data() -> list[Path]:
 def check(frame: pd.DataFrame, path: Path, capsys) -> None:
     """A table that pandas writes with its defaults is learned, and its rows keep their names."""
     frame.to_csv(path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        table, read = lt.as_table(frame), lt.as_parts(path)
+    table, read = lt.as_table(frame), lt.as_parts(path)
     assert read.schema.names == table.names
     assert read.schema.kinds == table.schema.kinds
     last = frame.columns[-COLUMNS:]  # labels, where there are some, are among the last columns
@@ -73,9 +71,7 @@ def test_tables_of_statsmodels_are_read(tmp_path):
         frame = module.load_pandas().data
         frame = frame.reset_index() if frame.index.name else frame
         frame.to_csv(tmp_path / f"{name}.csv")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)
-            read, held = lt.as_parts(tmp_path / f"{name}.csv"), lt.as_table(frame)
+        read, held = lt.as_parts(tmp_path / f"{name}.csv"), lt.as_table(frame)
         assert read.schema.names == held.schema.names, name
         assert read.schema.kinds == held.schema.kinds, name
         n_read += 1
