@@ -6,9 +6,11 @@ Nothing heavy is imported until it is used: names below are looked up on first a
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # that of typing, whose import takes longer than all that is here
 if TYPE_CHECKING:
+    from typing import Any
+
     from latentree import (
         data,
         datasets,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -55,18 +55,25 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
         return
     temporary = target.with_name(f".latentree-{secrets.token_hex(8)}.tmp")
     try:
-        with temporary.open("xb") as file:
+        with _created(temporary, target) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
         raise
     _flush_folder(target.parent)
+
+
+def _created(path: Path, target: Path) -> BinaryIO:
+    """Create a file that never has more permissions than the one whose place it will take."""
+    if not target.exists():
+        return path.open("xb")
+    file = open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115
+    os.chmod(path, stat.S_IMODE(target.stat().st_mode))  # whatever the mask of the process
+    return file
 
 
 def _flush_folder(folder: Path) -> None:

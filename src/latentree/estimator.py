@@ -28,6 +28,7 @@ from latentree.data import (
     frame_of,
     frame_type,
     is_parted,
+    weighted,
 )
 from latentree.distances import Sample, Statistics, as_sample
 from latentree.errors import DataError, ModelError
@@ -269,10 +270,12 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         weights = _weights(sample_weight, X)
         if known is None:
             self._check(X, reset=True)
-            table = as_table(X, self.family, weights=weights, kinds=self.kinds)
+            table = as_table(X, self.family, kinds=self.kinds)
         else:
             self._check(X, reset=False, schema=known.schema)
-            table = as_table(X, weights=weights, schema=known.schema)
+            table = as_table(X, schema=known.schema)
+        if weights is not None:
+            table = weighted(table, weights, some_count=False)
         for name in _LEARNED:
             self.__dict__.pop(name, None)
         added = Statistics.of(table, like=known)
@@ -354,8 +357,9 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         elif schema is not None and _fits(X, schema):
             return
         if isinstance(X, np.ndarray | list) and not isinstance(X, np.ma.MaskedArray):
-            # What it returns is not used: words and NaN would have become words alone.
-            validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
+            # What it returns is not used: words and NaN would have become words alone. The table
+            # refuses infinite values by the name of their column.
+            validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
         else:
             validate_data(self, X, reset=reset, skip_check_array=True)
 

@@ -63,7 +63,8 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path):
 
 def test_awkward_floats_survive(tmp_path):
     numbers = [5e-324, 1.7976931348623157e308, 0.1 + 0.2]
-    model = GaussianTreeModel(STAR, [1 - 2**-53, -1 + 2**-53, 5e-324, 0], numbers, numbers)
+    scales = [1e-150, 1e150, 0.1 + 0.2]
+    model = GaussianTreeModel(STAR, [1 - 2**-53, -1 + 2**-53, 5e-324, 0], numbers, scales)
     models.save(model, tmp_path / "m.json")
     assert identical(model, models.load(tmp_path / "m.json"))
 

@@ -19,6 +19,7 @@ otherwise in compiled code, and the same input must give the same result.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 import time
@@ -149,10 +150,10 @@ class Kernel:
                 "fastmath": self._fastmath,
                 "no_cfunc_wrapper": True,
             }
-            try:
-                return numba.njit(cache=True, **options)(self.py_func)
-            except RuntimeError:  # no folder in which the cache could be written
-                return numba.njit(**options)(self.py_func)
+            dispatcher = numba.njit(**options)(self.py_func)
+            with contextlib.suppress(RuntimeError):  # no folder in which a cache could be written
+                dispatcher._cache = _cache()(self.py_func)
+            return dispatcher
 
     @property
     def _numba_type_(self) -> Any:
@@ -163,6 +164,25 @@ class Kernel:
 def _largest(arguments: tuple[Any, ...]) -> int:
     """Size of the largest array."""
     return max((array.size for array in arguments if isinstance(array, np.ndarray)), default=0)
+
+
+@functools.cache
+def _cache() -> Any:
+    """Return the compiler's cache of functions; with a full or damaged disk nothing is cached."""
+    from numba.core.caching import FunctionCache
+
+    class Cache(FunctionCache):
+        # What is in the files may be anything, and reading it raise anything.
+        def save_overload(self, signature: Any, data: Any) -> None:
+            with contextlib.suppress(Exception):
+                super().save_overload(signature, data)
+
+        def load_overload(self, signature: Any, target_context: Any) -> Any:
+            with contextlib.suppress(Exception):
+                return super().load_overload(signature, target_context)
+            return None
+
+    return Cache
 
 
 @functools.cache

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,12 +35,29 @@ def connected(scheduler: str | None) -> Iterator[Any]:
         yield None
         return
     distributed = import_extra("distributed", "dask")
+    lost = CancelledError, distributed.comm.CommClosedError, distributed.KilledWorker
+    with _silent_logs():
+        try:
+            client = distributed.Client(scheduler, timeout=10)
+        except (OSError, ValueError) as error:
+            raise FileError(f"--scheduler {scheduler}: no dask scheduler answers there") from error
+        with client:
+            try:
+                yield client
+            except lost as error:
+                reason = str(error).splitlines()[0]
+                raise FileError(f"--scheduler {scheduler}: the cluster is lost: {reason}") from None
+
+
+@contextlib.contextmanager
+def _silent_logs() -> Iterator[None]:
+    """Keep what dask logs of lost connections from the screen: one line of ours says it."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
     try:
-        client = distributed.Client(scheduler, timeout=10)
-    except (OSError, ValueError) as error:
-        raise FileError(f"--scheduler {scheduler}: no dask scheduler answers there") from error
-    with client:
-        yield client
+        yield
+    finally:
+        logging.disable(before)
 
 
 def open_data(

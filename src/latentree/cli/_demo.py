@@ -52,17 +52,17 @@ def _run(screen: Screen, example: Example, folder: Path, seed: int) -> None:
     screen.tell(f"{example.name}: {described(table)}")
     result = learning.learn_one(screen, METHOD, table, None, seed)
     assert result.fitted is not None
-    found = hidden_summaries(result.fitted.model)
-    screen.text()
-    learning.show_results(screen, [result])
-    learning.show_hidden(screen, found, result.fitted.model.tree)
-    screen.prose(f"\n{sentence(example, dataset, found)}\n")
     stem = folder / example.name
     write_table(f"{stem}.csv", dataset.names, dataset.data)
     screen.tell(f"wrote {stem}.csv")
     page = f"{stem}.html" if outputs.has_explorer() else None
     targets = learning.Targets(f"{stem}.json", page, f"{stem}.png")
     targets.write(screen, result, table, dict(dataset.groups))
+    found = hidden_summaries(result.fitted.model)
+    screen.text()
+    learning.show_results(screen, [result])
+    learning.show_hidden(screen, found, result.fitted.model.tree)
+    screen.prose(f"\n{sentence(example, dataset, found)}\n")
 
 
 def sentence(example: Example, dataset: Dataset, found: Sequence[HiddenSummary]) -> str:

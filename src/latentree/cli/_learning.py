@@ -71,9 +71,10 @@ class Targets(NamedTuple):
     page: str | None = None
     picture: str | None = None
 
-    def check(self) -> None:
-        """Raise for what could not be written: better before learning than after."""
-        for path in filter(None, self):
+    def check(self, data: Sequence[str], checkpoint: str | None = None) -> None:
+        """Raise for what could not or must not be written: better before learning than after."""
+        outputs.check_apart((*self, checkpoint), data)
+        for path in filter(None, (*self, checkpoint)):
             outputs.check_folder(path)
         if self.page is not None:
             outputs.explorer()
@@ -112,11 +113,21 @@ def learn(
     """Learn a model from files and show it."""
     check_method(method)
     fitting = method_options(method, fitting)
-    targets.check()
+    targets.check(paths, fitting.get("checkpoint"))
     with connected(scheduler) as client:
         table = open_data(screen, paths, choice, client)
         kept, held_out = split(table, test_fraction, seed)
         result = learn_one(screen, method, kept, held_out, seed, **fitting)
+    try:  # files first: whoever reads what is printed may not read to the end
+        targets.write(screen, result, kept)
+    finally:
+        _show(screen, paths, table, targets, result)
+
+
+def _show(
+    screen: Screen, paths: Sequence[str], table: Table | Parts, targets: Targets, result: Result
+) -> None:
+    """Print what was learned."""
     assert result.fitted is not None
     if screen.as_json:
         states = hidden_states(result.fitted.model, hidden_summaries(result.fitted.model))
@@ -134,7 +145,6 @@ def learn(
         if len(found) <= _STATES_OF:
             show_states(screen, state_summaries(result.fitted.model, found, None))
     _tell_notes(screen, [result])
-    targets.write(screen, result, kept)
 
 
 def compare(

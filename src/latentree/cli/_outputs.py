@@ -6,11 +6,12 @@ import importlib
 import importlib.util
 import io
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from latentree import _disk as disk
+from latentree.data import STANDARD, list_files
 from latentree.errors import FileError, MissingExtraError, import_extra
 from latentree.models import Model
 
@@ -25,6 +26,35 @@ def check_folder(path: str) -> None:
         raise FileError(f"{path}: there is no folder {str(folder)!r}: make it first")
     if Path(path).is_dir():
         raise FileError(f"{path}: is a folder, not a file")
+
+
+def check_apart(written: Iterable[str | None], read: Sequence[str]) -> None:
+    """Raise when a file is to be written that is read as well, or that is to be written twice."""
+    taken = {_identity(path): "is read, and would be lost" for path in _files(read)}
+    for path in written:
+        if path is None or path == STANDARD or _is_device(path):
+            continue
+        reason = taken.get(_identity(path))
+        if reason is not None:
+            raise FileError(f"{path}: {reason}: write to another file")
+        taken[_identity(path)] = "is to be written twice"
+
+
+def _files(paths: Sequence[str]) -> list[str]:
+    """Return the files behind paths, those in folders too."""
+    return [file for path in paths if Path(path).exists() for file in list_files(path)]
+
+
+def _is_device(path: str) -> bool:
+    return Path(path).exists() and not Path(path).is_file()
+
+
+def _identity(path: str) -> object:
+    """Return what two paths of one file have in common."""
+    if Path(path).is_file():
+        found = Path(path).stat()
+        return found.st_dev, found.st_ino
+    return Path(path).resolve()
 
 
 def check_picture(path: str) -> None:

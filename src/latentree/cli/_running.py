@@ -18,7 +18,7 @@ from typing import Any
 
 from latentree.errors import DataWarning, LatentTreeError, import_extra
 
-DONE, MISTAKE, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
+DONE, MISTAKE, USAGE, BROKEN_PIPE = 0, 1, 2, 141
 
 _COMPLETING = "_LATENTREE_COMPLETE"
 """Environment variable by which shells ask for completions."""
@@ -33,32 +33,54 @@ _IN_OPTIONS = (  # what messages of the library say in Python, as the command li
 )
 
 
+_ENDING = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
+"""Signals that end a command: Ctrl-C, a request of the system, the end of the terminal."""
+
+
 class Interrupted(BaseException):
-    """Ctrl-C. No KeyboardInterrupt: EM would take that as a wish to keep what it has so far."""
+    """A signal asks for the end, so that temporary files are removed on the way out.
+
+    No KeyboardInterrupt: EM would take that as a wish to keep what it has so far.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+    @property
+    def code(self) -> int:
+        """Exit code, as shells count them."""
+        return 128 + self.number
+
+    def __str__(self) -> str:
+        return "interrupted" if self.number == signal.SIGINT else "terminated"
 
 
-_pending = threading.Event()
+_pending: list[int] = []
 
 
 def raise_if_interrupted() -> None:
-    """Raise for a Ctrl-C that came where exceptions are dropped, as in callbacks of compilers."""
-    if _pending.is_set():
-        raise Interrupted
+    """Raise for a signal that came where exceptions are dropped, as in callbacks of compilers."""
+    if _pending:
+        raise Interrupted(_pending[0])
 
 
 def run(argv: Sequence[str] | None = None) -> int:
     """Run a command and return the exit code; mistakes become one line on standard error."""
-    _encode_anything()
     try:
-        with _interruptible(), _short_warnings():
+        with _interruptible(), _open_streams(), _short_warnings():
             code = _invoke(list(sys.argv[1:] if argv is None else argv))
             sys.stdout.flush()
             return code
-    except (Interrupted, KeyboardInterrupt):
+    except Interrupted as signaled:
+        say(str(signaled))
+        return signaled.code
+    except KeyboardInterrupt:
         say("interrupted")
-        return INTERRUPTED
+        return 128 + signal.SIGINT
     except BrokenPipeError:
-        _drop_output()
         return BROKEN_PIPE
     except MemoryError:
         say("error: there is not enough memory: take fewer rows or columns (--columns)")
@@ -145,11 +167,29 @@ def _os_message(error: OSError) -> str:
 # The surroundings -------------------------------------------------------------------------------
 
 
-def _encode_anything() -> None:
-    """Let no character that the terminal lacks end a command."""
+@contextlib.contextmanager
+def _open_streams() -> Iterator[None]:
+    """Let no stream that is closed, full or lacks a character end a command with a traceback."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # as Python has it where the shell says >&-
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    try:
+        yield
+    finally:
+        _drop_what_cannot_be_written()
+
+
+def _drop_what_cannot_be_written() -> None:
+    """Send what a stream still holds nowhere if nobody takes it: the end of Python is silent."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextlib.contextmanager
@@ -161,7 +201,7 @@ def first_interrupt_keeps() -> Iterator[None]:
     outside = signal.getsignal(signal.SIGINT)
 
     def once(number: int, frame: FrameType | None) -> None:
-        if _again_later(frame):
+        if _again_later(number, frame):
             return
         signal.signal(signal.SIGINT, outside)
         raise KeyboardInterrupt
@@ -175,50 +215,59 @@ def first_interrupt_keeps() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """Make Ctrl-C end the command at once, unless someone else listens to it."""
+    """Make signals end the command at once, unless someone else listens to them."""
     _pending.clear()
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        _pending.set()
-        if not _again_later(frame):
-            raise Interrupted
-
-    ours = (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )
-    if ours:
-        signal.signal(signal.SIGINT, interrupt)
+    outside: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        usual = (signal.SIG_DFL, signal.default_int_handler)
+        found = {number: signal.getsignal(number) for number in _ENDING}
+        outside = {number: handler for number, handler in found.items() if handler in usual}
+    for number in outside:
+        signal.signal(number, _interrupt)
+    hook, sys.unraisablehook = sys.unraisablehook, _unraisable
     try:
         yield
     finally:
-        if ours:
-            while _postponed:
-                timer = _postponed.pop()
-                timer.cancel()
-                timer.join()
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        while _postponed:
+            timer = _postponed.pop()
+            timer.cancel()
+            timer.join()
+        for number, handler in outside.items():
+            signal.signal(number, handler)
+        sys.unraisablehook = hook
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    _pending.append(number)
+    if not _again_later(number, frame):
+        raise Interrupted(number)
+
+
+def _unraisable(unraisable: Any) -> None:
+    """Say nothing of a signal or a closed stream that came where exceptions are dropped."""
+    if not isinstance(unraisable.exc_value, Interrupted | KeyboardInterrupt | OSError):
+        sys.__unraisablehook__(unraisable)
 
 
 _postponed: list[threading.Timer] = []
 
 
-def _interrupt_main() -> None:
-    """Send Ctrl-C to the main thread, which may be asleep."""
+def _signal_main(number: int) -> None:
+    """Send a signal to the main thread, which may be asleep."""
     if hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
     else:
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(number)
 
 
-def _again_later(frame: FrameType | None) -> bool:
-    """Send a Ctrl-C again in a moment if it came while LLVM is at work on a kernel.
+def _again_later(number: int, frame: FrameType | None) -> bool:
+    """Send a signal again in a moment if it came while LLVM is at work on a kernel.
 
     There an exception would pass through callbacks, which lose it or end the process.
     """
     while frame is not None:
         if frame.f_globals.get("__name__", "").startswith("llvmlite.binding"):
-            timer = threading.Timer(0.05, _interrupt_main)
+            timer = threading.Timer(0.05, _signal_main, (number,))
             timer.start()
             _postponed.append(timer)
             return True
@@ -228,7 +277,10 @@ def _again_later(frame: FrameType | None) -> bool:
 
 @contextlib.contextmanager
 def _short_warnings() -> Iterator[None]:
-    """Show each warning about the data once, as one line without the place in the code."""
+    """Show each warning about the data once, as one line without the place in the code.
+
+    Those of numpy's arithmetic are for us, not for users.
+    """
     said = set()
 
     def show(message: Any, *_: Any, **__: Any) -> None:
@@ -238,12 +290,7 @@ def _short_warnings() -> Iterator[None]:
             say(f"warning: {text}")
 
     with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
         warnings.simplefilter("always", DataWarning)
         warnings.showwarning = show
         yield
-
-
-def _drop_output() -> None:
-    """Send what is still to be written nowhere, so that the end of Python is silent too."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -14,7 +14,7 @@ from latentree.cli._hidden import hidden_summaries, state_summaries
 from latentree.cli._learning import hidden_states, show_hidden, show_states
 from latentree.cli._screen import Screen, plural
 from latentree.data import STANDARD, Parts, check_writable, listing, write_table
-from latentree.errors import FileError, ModelError
+from latentree.errors import ModelError
 from latentree.formats import export as export_file
 from latentree.inference import (
     Written,
@@ -56,7 +56,7 @@ class Given(NamedTuple):
 
 def infer(screen: Screen, model_path: str, given: Given, out: str) -> None:
     """Write the hidden variables of each row: posterior means, or probabilities of the states."""
-    _check_out(out)
+    _check_out(out, model_path, *given.paths)
     model = load(model_path)
     if model.tree.n_hidden == 0:
         raise ModelError(f"{model_path}: the model has no hidden variables, nothing to infer")
@@ -66,7 +66,7 @@ def infer(screen: Screen, model_path: str, given: Given, out: str) -> None:
 
 def impute(screen: Screen, model_path: str, given: Given, out: str) -> None:
     """Write the model's columns with missing cells filled in, columns that are lacking too."""
-    _check_out(out)
+    _check_out(out, model_path, *given.paths)
     model = load(model_path)
     with given.opened(screen, model, model.schema.names) as parts:
         _tell_lacking(screen, parts)
@@ -87,7 +87,7 @@ def predict(
     screen: Screen, model_path: str, given: Given, out: str, variable: str, probabilities: bool
 ) -> None:
     """Write what a variable is predicted to be from the other cells of each row."""
-    _check_out(out)
+    _check_out(out, model_path, *given.paths)
     model = load(model_path)
     number = node_number(model.tree, variable)
     if probabilities:
@@ -99,7 +99,7 @@ def predict(
 
 def score(screen: Screen, model_path: str, given: Given, out: str) -> None:
     """Write the log-likelihood of each row, and say what they come to."""
-    _check_out(out)
+    _check_out(out, model_path, *given.paths)
     model = load(model_path)
     with given.opened(screen, model) as parts:
         if screen.as_json and out == STANDARD:
@@ -118,14 +118,15 @@ def sample(
     screen: Screen, model_path: str, n_rows: int, seed: int | None, hidden: bool, out: str
 ) -> None:
     """Write rows drawn from the model."""
-    _check_out(out)
+    _check_out(out, model_path)
     model = load(model_path)
     names = model.tree.names if hidden else model.schema.names
     _write(screen, out, names, model.sample(n_rows, seed, hidden=hidden))
 
 
-def _check_out(out: str) -> None:
+def _check_out(out: str, *read: str) -> None:
     check_writable(out)
+    outputs.check_apart([out], read)
     if out != STANDARD:
         outputs.check_folder(out)
 
@@ -146,6 +147,7 @@ def _tell_written(screen: Screen, out: str, written: Written) -> None:
 
 def plot(screen: Screen, model_path: str, out: str) -> None:
     """Draw a model into a picture."""
+    outputs.check_apart([out], [model_path])
     outputs.check_folder(out)
     outputs.check_picture(out)
     outputs.write_picture(load(model_path), out)
@@ -157,21 +159,11 @@ def export(screen: Screen, model_path: str, out: str) -> None:
 
     JSON is that of nodes and edges: a model file there is already.
     """
+    outputs.check_apart([out], [model_path])
     outputs.check_folder(out)
     model = load(model_path)
-    if out.lower().endswith(".json"):
-        if _same_file(model_path, out):
-            raise FileError(f"{out}: is the model file itself: export to another name")
-        export_file(model.tree, out)
-    else:
-        export_file(model, out)
+    export_file(model.tree if out.lower().endswith(".json") else model, out)
     screen.tell(f"wrote {out}")
-
-
-def _same_file(first: str, second: str) -> bool:
-    from pathlib import Path
-
-    return Path(first).resolve() == Path(second).resolve()
 
 
 def show(screen: Screen, model_path: str, all_nodes: bool) -> None:

@@ -12,8 +12,9 @@ from latentree.data._checks import (
     refuse_columns,
     row_chunks,
 )
-from latentree.data._convert import as_table
+from latentree.data._convert import as_table, weighted
 from latentree.data._files._paths import STANDARD, path_name
+from latentree.data._files._rows import list_files
 from latentree.data._files._writers import check_writable, table_writer, write_table
 from latentree.data._frames import (
     FrameType,
@@ -54,6 +55,7 @@ __all__ = [
     "frame_type",
     "is_number",
     "is_parted",
+    "list_files",
     "listing",
     "open_table",
     "part_rows",
@@ -61,6 +63,7 @@ __all__ = [
     "refuse_columns",
     "row_chunks",
     "table_writer",
+    "weighted",
     "whole_columns",
     "write_table",
 ]

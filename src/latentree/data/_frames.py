@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from latentree.data._sources import object_array
+from latentree.data._sources import as_frame, object_array
 from latentree.data._table import Schema
 
 
@@ -18,11 +18,6 @@ class FrameType(NamedTuple):
 
     backend: str
     names: tuple[Hashable, ...]
-
-
-def _frame(X: Any) -> nw.DataFrame[Any] | None:
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
@@ -43,7 +38,7 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     """
     if isinstance(X, dict):
         return tuple(map(str, X))
-    frame = _frame(X)
+    frame = as_frame(X)
     return None if frame is None else tuple(map(str, frame.columns))
 
 
@@ -64,7 +59,7 @@ def frame_type(X: Any) -> FrameType | None:
     >>> frame_type(pd.DataFrame({"a": [1]}))
     FrameType(backend='pandas', names=('a',))
     """
-    frame = _frame(X)
+    frame = as_frame(X)
     if frame is None:
         return None
     return FrameType(frame.implementation.value, tuple(frame.columns))
@@ -176,7 +171,7 @@ def filled_like(X: Any, filled: NDArray[Any], schema: Schema) -> Any:
     columns |= {name: [value] * len(filled) for name, value in constants.items()}
     if isinstance(X, dict):
         return {name: columns.get(str(name), cells) for name, cells in X.items()}
-    frame = _frame(X)
+    frame = as_frame(X)
     if frame is None:
         return _filled_array(X, columns, filled, schema)
     if frame.implementation.is_pandas():

@@ -216,7 +216,7 @@ def _short_range_facts(matrix: NDArray[Any]) -> list[Facts] | None:
     numbers = matrix.view(np.int8) if matrix.dtype.kind == "b" else matrix
     n_rows = len(matrix)
     low, high = int(numbers.min()), int(numbers.max())
-    if high - low >= 8:
+    if high - low >= 8 or max(-low, high) > LONG:
         return None
     states = np.arange(low, high + 1)
     counts = np.array([(numbers == state).sum(axis=0) for state in states])

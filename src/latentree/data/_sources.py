@@ -86,7 +86,7 @@ def read(X: Any) -> Source:
         return X
     if isinstance(X, Mapping):
         return _from_dict(X)
-    frame = _as_frame(X)
+    frame = as_frame(X)
     if frame is not None:
         return _from_frame(frame)
     if isinstance(X, (str, bytes)) or hasattr(X, "__fspath__"):
@@ -102,7 +102,8 @@ def read(X: Any) -> Source:
 # Frames -----------------------------------------------------------------------------------------
 
 
-def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
+def as_frame(X: Any) -> nw.DataFrame[Any] | None:
+    """Return what narwhals makes of a frame; None for anything else."""
     try:
         frame: Any = nw.from_native(X, pass_through=True, allow_series=True)
     except DuplicateError as error:
@@ -135,8 +136,8 @@ def _frame_kind(dtype: Any) -> Kind:
         return "boolean"
     if dtype.is_float() or dtype == nw.Decimal:
         return "real"
-    if dtype.is_integer():
-        return "integer"
+    if dtype.is_integer():  # numpy has none of 128 bits: those are looked at as objects
+        return "label" if dtype in (nw.Int128, nw.UInt128) else "integer"
     return "date" if dtype.is_temporal() else "label"
 
 
@@ -323,7 +324,8 @@ def _kind_of_objects(present: Sequence[Any]) -> Kind:
     if all(issubclass(kind, (numbers.Real, Decimal)) for kind in types):
         return "real"
     dates = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
-    return "date" if all(issubclass(kind, dates) for kind in types) else "label"
+    is_date = all(issubclass(kind, dates) or kind.__name__ == "Period" for kind in types)
+    return "date" if is_date else "label"
 
 
 def _check_hashable(name: str, present: Sequence[Any]) -> None:

@@ -11,9 +11,10 @@ from latentree.distances._mixed_sums import MixedSums
 from latentree.distances._on_demand import OnDemand
 from latentree.distances._sample import Sample, as_sample, information_distances
 from latentree.distances._statistics import Statistics, gather, part_statistics, plan_of
-from latentree.distances._sums import DistinctRows, RealSums, StateCounts, Units
+from latentree.distances._sums import SCALES, DistinctRows, RealSums, StateCounts, Units
 
 __all__ = [
+    "SCALES",
     "WEAKEST",
     "Distances",
     "DistinctRows",

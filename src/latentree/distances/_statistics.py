@@ -214,7 +214,10 @@ class Statistics(WithSchema):
         too_large = np.flatnonzero(~self.sums.is_finite())
         if too_large.size:
             name = self.names[int(too_large[0])]
-            raise DataError(f"the values of column {name!r} are too large to be summed: rescale it")
+            raise DataError(
+                f"the values of column {name!r} are too large or too small for their variance to "
+                "be a number: rescale it"
+            )
         constant = ~empty & self.sums.is_constant()
         refuse_columns(self.names, constant, "is constant", "are constant")
 

@@ -23,6 +23,9 @@ from latentree.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 _EPS = float(np.finfo(np.float64).eps)
 
+SCALES = (1e-150, 1e150)
+"""Standard deviations of columns: squares of others come near the limits of numbers, 1e±308."""
+
 VANISHING = 1e-12
 """A variance below this share of the mean square is rounding: the column is constant."""
 
@@ -253,8 +256,12 @@ class RealSums:
         return np.asarray(self.high - self.low <= noise)
 
     def is_finite(self) -> BoolArray:
-        """Whether the squares of each column could be summed."""
-        return np.isfinite(self._of_columns(self.squares))
+        """Whether the squares of each column could be summed, and its variance is a number."""
+        summed = np.isfinite(self._of_columns(self.squares))
+        with np.errstate(all="ignore"):
+            spread = self.moments()[1]
+        within = (spread <= SCALES[1]) & ((spread >= SCALES[0]) | (spread == 0.0))
+        return np.asarray(summed & within)
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Means and standard deviations of the columns, over their present cells."""

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import struct
 import time
+import warnings
 import zipfile
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -18,11 +21,12 @@ from typing import Any
 import numpy as np
 
 from latentree._disk import replacing
+from latentree._plain import shown
 from latentree.distances import Statistics
 from latentree.em._driver import DriverState, Run
-from latentree.errors import FileError
+from latentree.errors import DataWarning, FileError
 from latentree.tree import Tree
-from latentree.typing import PathLike
+from latentree.typing import FloatArray, PathLike
 
 FORMAT = "latentree checkpoint 1"
 
@@ -33,11 +37,19 @@ Identity = Mapping[str, Any]
 class Checkpoint:
     """Saves the state of a driver, at most once in ``every`` seconds, and reads it again."""
 
-    def __init__(self, path: PathLike, identity: Identity, every: float = 10.0) -> None:
+    def __init__(
+        self,
+        path: PathLike,
+        identity: Identity,
+        is_point: Callable[[FloatArray], bool],
+        every: float = 10.0,
+    ) -> None:
         self.path = Path(path)
+        self.is_point = is_point
         self.identity = json.loads(json.dumps(dict(identity)))
         self.every = every
         self._saved = time.monotonic()
+        self._has_warned = False
 
     def exists(self) -> bool:
         """Whether there is something to go on from."""
@@ -53,48 +65,57 @@ class Checkpoint:
         """
         if not self.exists():
             return None
-        arrays, about = self._read()
+        try:
+            arrays, about = self._read()
+            if about["format"] != FORMAT:
+                raise FileError(f"is of the format {shown(about['format'])}, not {FORMAT!r}")
+            self._refuse_other(about["identity"])
+            runs = [_run(arrays, i, entry) for i, entry in enumerate(about["runs"])]
+            final = _whole(about["final"], -1, len(runs) - 1)
+            if not runs or not all(self.is_point(run.point) for run in runs):
+                raise ValueError("its points are none of this model")
+            return DriverState(runs, _whole(about["n_steps"]), final)
+        except FileError as error:
+            raise FileError(f"{self.path}: {error}") from None
+        except _DAMAGE as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise FileError(f"{self.path}: is no checkpoint, or is damaged: {reason}") from None
+
+    def _refuse_other(self, identity: dict[str, Any]) -> None:
         for name, mine in self.identity.items():
-            theirs = about["identity"].get(name)
+            theirs = identity.get(name)
             if theirs != mine:
-                what = _difference(name, theirs, mine)
                 raise FileError(
-                    f"{self.path}: is the checkpoint of another fit ({what}): name another file, "
-                    "or remove it to begin anew"
+                    f"is the checkpoint of another fit ({_difference(name, theirs, mine)}): name "
+                    "another file, or remove it to begin anew"
                 )
-        runs = [
-            Run(
-                arrays[f"point{i}"],
-                arrays[f"trace{i}"].tolist(),
-                float.fromhex(entry["objective"]),
-                entry["n_steps"],
-                entry["converged"],
-                float.fromhex(entry["longest_jump"]),
-                entry["calm"],
-            )
-            for i, entry in enumerate(about["runs"])
-        ]
-        return DriverState(runs, about["n_steps"], about["final"])
 
     def _read(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        try:
-            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
-            about = json.loads(str(arrays.pop("about")))
-            if about["format"] != FORMAT:
-                raise FileError(
-                    f"{self.path}: is of the format {about['format']!r}, not {FORMAT!r}"
-                )
-        except (zipfile.BadZipFile, ValueError, KeyError, EOFError, TypeError) as error:
-            if isinstance(error, FileError):
-                raise
-            raise FileError(f"{self.path}: is no checkpoint, or is damaged: {error}") from None
-        return arrays, about
+        with self.path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        return arrays, json.loads(str(arrays.pop("about")))
 
     def save(self, state: DriverState, now: bool = False) -> None:
-        """Write the state, all or nothing; if it is time, or at once."""
+        """Write the state, all or nothing; if it is time, or at once.
+
+        A disk that does not take it costs the checkpoint, not the fit.
+        """
         if not now and time.monotonic() - self._saved < self.every:
             return
+        try:
+            self._write(state)
+        except OSError as error:
+            if not self._has_warned:
+                self._has_warned = True
+                reason = error.strerror or error
+                warnings.warn(
+                    f"{self.path}: the checkpoint cannot be written ({reason}); the fit goes on",
+                    DataWarning,
+                    stacklevel=2,
+                )
+        self._saved = time.monotonic()
+
+    def _write(self, state: DriverState) -> None:
         about = {
             "format": FORMAT,
             "identity": self.identity,
@@ -115,13 +136,63 @@ class Checkpoint:
         arrays |= {f"trace{i}": np.array(run.trace) for i, run in enumerate(state.runs)}
         with replacing(self.path) as file:
             np.savez(file, about=np.array(json.dumps(about)), **arrays)  # type: ignore[arg-type]
-        self._saved = time.monotonic()
 
 
 def _difference(name: str, theirs: Any, mine: Any) -> str:
     if name in ("data", "tree", "start"):
         return f"its {name} differs"
-    return f"its {name} is {theirs}, here it is {mine}"
+    return f"its {name} is {shown(theirs)}, here it is {mine}"
+
+
+# What a file may hold ---------------------------------------------------------------------------
+
+_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, ValueError, LookupError, EOFError, TypeError, AttributeError,
+    OverflowError, NotImplementedError, RecursionError, struct.error, RuntimeError,
+)  # fmt: skip
+"""What reading a damaged file raises."""
+
+
+def _run(arrays: Mapping[str, Any], number: int, entry: Mapping[str, Any]) -> Run:
+    """Return a run as it was saved; what could not have been saved raises."""
+    trace = _vector(arrays[f"trace{number}"], "trace")
+    jump = float.fromhex(entry["longest_jump"])
+    if not (0.0 < jump < np.inf):
+        raise ValueError(f"longest_jump is {jump}")
+    return Run(
+        _vector(arrays[f"point{number}"], "point"),
+        trace.tolist(),
+        _objective(entry["objective"]),
+        _whole(entry["n_steps"], trace.size),
+        _truth(entry["converged"]),
+        jump,
+        _whole(entry["calm"]),
+    )
+
+
+def _vector(array: Any, name: str) -> FloatArray:
+    if array.dtype != np.float64 or array.ndim != 1 or not np.isfinite(array).all():
+        raise ValueError(f"a {name} is no vector of finite numbers")
+    return np.ascontiguousarray(array)
+
+
+def _objective(text: str) -> float:
+    value = float.fromhex(text)
+    if np.isnan(value) or value == np.inf:
+        raise ValueError(f"an objective is {value}")
+    return value
+
+
+def _whole(value: Any, lowest: int = 0, highest: int = 2**53) -> int:
+    if type(value) is not int or not lowest <= value <= highest:
+        raise ValueError(f"{shown(value)} is not from {lowest} to {highest}")
+    return value
+
+
+def _truth(value: Any) -> bool:
+    if type(value) is not bool:
+        raise ValueError(f"{shown(value)} is not true or false")
+    return value
 
 
 # What identifies a fit --------------------------------------------------------------------------

@@ -59,6 +59,8 @@ class DiscreteProblem:
         own = self.layout.joint(point)  # expected counts of a single row
         root = int(self.layout.tree.roots[0])
         weight = found[self.layout.starts[root] : self.layout.starts[root + 1]].sum()
+        if weight == 0:  # no row of these parts counts
+            return point
         blend = (1.0 - share) * own + (share / weight) * found
         return self._maximize(self.total_weight * blend + self.prior)
 
@@ -68,6 +70,10 @@ class DiscreteProblem:
     def admissible(self, point: FloatArray, near: FloatArray) -> FloatArray:
         """Keep every probability above a tenth of that at ``near``, and every row's sum at 1."""
         return self.layout.normalized(np.maximum(point, 0.1 * near))
+
+    def is_point(self, point: FloatArray) -> bool:
+        """Whether numbers are tables: probabilities whose rows sum to 1."""
+        return self.layout.are_tables(point)
 
     def point(self, model: DiscreteTreeModel) -> FloatArray:
         """Tables of a model on the same tree, kept away from zero."""

@@ -45,6 +45,9 @@ class Problem(Protocol):
     def admissible(self, point: FloatArray, near: FloatArray) -> FloatArray:
         """Return a point that is a model, close to ``point``; ``near`` is one."""
 
+    def is_point(self, point: FloatArray) -> bool:
+        """Whether finite numbers from elsewhere are a point of this problem."""
+
     def point(self, model: Any) -> FloatArray:
         """Return the point of a model on the same tree."""
 

@@ -194,7 +194,7 @@ def _keeper(
         "short_steps": budget.short_steps,
         "accelerate": budget.accelerate,
     }
-    return Checkpoint(path, identity)
+    return Checkpoint(path, identity, problem.is_point)
 
 
 def _report(model: Model, sample: Sample) -> FitReport:

@@ -188,8 +188,10 @@ class MixedProblem:
 
     @cached_property
     def first_rows(self) -> Table:
-        """The first part of the rows, on which a fit starts."""
-        return self.sample.parts.tables.one(0, _itself)
+        """The first part of the rows of which some count, on which a fit starts."""
+        tables = self.sample.parts.tables
+        parts = (tables.one(number, _itself) for number in range(len(tables)))
+        return next(part for part in parts if part.total_weight > 0)
 
     def coordinates(self, column: int, emission: Emission) -> tuple[FloatArray, FloatArray]:
         """Return the coordinates of an emission."""
@@ -206,6 +208,14 @@ class MixedProblem:
             assert emission is not None
             parts += self.coordinates(leaf.column, emission)
         return np.concatenate(parts)
+
+    def is_point(self, point: FloatArray) -> bool:
+        """Whether numbers are tables, and coordinates of emissions within their limits."""
+        size = self.layout.size
+        if point.shape != (size + sum(2 * leaf.n_states for leaf in self.leaves),):
+            return False
+        near = np.allclose(self.admissible(point, point)[size:], point[size:])
+        return near and self.layout.are_tables(point[:size])
 
     def point(self, model: MixedTreeModel) -> FloatArray:
         """Return the point of a model on the same tree, tables kept away from zero."""

@@ -139,7 +139,8 @@ def random_discrete_start(problem: DiscreteProblem, rng: np.random.Generator) ->
 def random_symmetric_start(problem: SymmetricProblem, rng: np.random.Generator) -> FloatArray:
     """Crossovers of random size."""
     k = int(problem.n_states[0])
-    return problem.layout.symmetric(rng.uniform(0.05, 0.9 / k, problem.tree.n_nodes))
+    # Independent of its neighbor is a node whose crossover is 1/K.
+    return problem.layout.symmetric(rng.uniform(0.1, 0.9, problem.tree.n_nodes) / k)
 
 
 def binned_start(problem: MixedProblem, model: DiscreteTreeModel, binning: Binning) -> FloatArray:

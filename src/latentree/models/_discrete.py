@@ -198,6 +198,8 @@ class DiscreteTreeModel(StateTreeModel):
                [0.1, 0.8, 0.1],
                [0.1, 0.1, 0.8]])
         """
+        if not (n_states >= 2 and n_states == int(n_states)):
+            raise ModelError(f"a symmetric model has at least 2 states, not {n_states!r}")
         theta = np.broadcast_to(np.asarray(crossover, np.float64), tree.n_nodes)
         wrong = np.flatnonzero(~((theta >= 0) & (theta * (n_states - 1) <= 1)) & (tree.parent >= 0))
         if wrong.size:
@@ -662,7 +664,10 @@ class DiscreteTreeModel(StateTreeModel):
 
 
 def _all_integers(labels: Iterable[Iterable[Hashable]]) -> bool:
-    return all(type(label) is int for names in labels for label in names)
+    """Whether all labels are integers that numpy has a type for."""
+    return all(
+        type(label) is int and -(2**63) <= label < 2**63 for names in labels for label in names
+    )
 
 
 def check_table(tree: Tree, layout: Layout, node: int, table: FloatArray) -> None:

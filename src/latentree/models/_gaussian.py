@@ -13,7 +13,7 @@ from latentree._kernels import threads
 from latentree._kernels import tree as tree_kernels
 from latentree._kernels.inference import gaussian as kernels
 from latentree.data import Schema, Table, as_table
-from latentree.distances import Distances
+from latentree.distances import SCALES, Distances
 from latentree.errors import ModelError
 from latentree.inference import (
     child_of_edge,
@@ -129,6 +129,9 @@ class GaussianTreeModel(Savable):
         spread = _numbers("scales", scales, tree.n_observed, 1.0)
         _refuse(np.isfinite(center), center, tree, "mean", "finite")
         _refuse((spread > 0) & np.isfinite(spread), spread, tree, "scale", "positive and finite")
+        low, high = SCALES
+        within = (spread >= low) & (spread <= high)
+        _refuse(within, spread, tree, "scale", f"from {low:g} to {high:g}: rescale the column")
         for name, value in (
             ("tree", tree),
             ("correlations", rho),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import zipfile
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from latentree import _memory as memory
+from latentree.data._files._matrix_market import read_matrix_market
 from latentree.data._files._paths import ALL_COLUMNS, Wanted, chosen_format, naming
 from latentree.errors import FileError
 from latentree.typing import PathLike
@@ -40,6 +41,9 @@ def _read_npz(path: PathLike) -> Matrix:
     if Path(path).is_file() and not zipfile.is_zipfile(path):
         raise FileError("is no .npz file")
     try:
+        with zipfile.ZipFile(path) as packed:
+            need = 2.0 * sum(info.file_size for info in packed.infolist())
+        memory.require(need, f"the matrix in {path}", "read fewer rows at a time")
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             if {"format", "shape"} <= set(arrays.files):
                 return Matrix(sparse.csr_array(sparse.load_npz(path)), None)
@@ -69,19 +73,7 @@ def _only_matrix(arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
 
 
 def _read_mtx(path: PathLike) -> Matrix:
-    from scipy import io as scipy_io
-    from scipy import sparse
-
-    opened: Any = gzip.open if str(path).lower().endswith(".gz") else open
-    stream: BinaryIO
-    with opened(path, "rb") as stream:
-        if not stream.read(14).lower() == b"%%matrixmarket":
-            raise FileError("is no Matrix Market file: it does not begin with %%MatrixMarket")
-    try:
-        matrix = scipy_io.mmread(path)  # not of the stream: errors in there end the process
-    except (ValueError, OverflowError, StopIteration) as error:
-        raise FileError(f"cannot be read as Matrix Market: {error}") from None
-    return Matrix(sparse.csr_array(matrix) if sparse.issparse(matrix) else matrix, None)
+    return Matrix(read_matrix_market(path), None)
 
 
 MATRICES = {".npz": _read_npz, ".mtx": _read_mtx, ".mtx.gz": _read_mtx}

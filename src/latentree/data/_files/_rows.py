@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -52,8 +52,8 @@ class FileRows:
     """The rows of some files, in order; small, so that it can be sent to where they are read."""
 
     files: tuple[Reader, ...]
-    stamps: tuple[tuple[int, int], ...]
-    """Size and time of every file when it was opened."""
+    stamps: tuple[Stamp, ...]
+    """What every file was when it was opened."""
     kinds: dict[str, Kind]
     """Of the columns that are read, in the order of the first file."""
     named: bool = True
@@ -120,13 +120,12 @@ class FileRows:
                 segment -= len(file.n_rows)
                 continue
             with naming(file.path):
-                _check_unchanged(file.path, stamp)
-                for batch in file.batches(segment, list(self.names)):
+                stamp.check(file.path)
+                for batch in _unchanged(file, stamp, segment, list(self.names)):
                     kept = batch.slice(min(skip, batch.num_rows))
                     skip -= batch.num_rows - kept.num_rows
                     if kept.num_rows:
                         yield without_codes(_plain(kept), self.na)
-                _check_unchanged(file.path, stamp)
             segment = 0
 
     def tables(self, schema: Schema, first: int = 0) -> Iterator[Table]:
@@ -193,14 +192,40 @@ def without_codes(batch: Any, na: Sequence[str]) -> Any:
     return batch
 
 
-def _stamp(path: str) -> tuple[int, int]:
-    found = os.stat(path)
-    return found.st_size, found.st_mtime_ns
+class Stamp(NamedTuple):
+    """What tells that a file is still the same: another one may have its size and its time."""
+
+    size: int
+    time: int
+    number: int
+    """Of the file in its file system; 0 on other computers, which may number files differently."""
+
+    def __reduce__(self) -> Any:
+        return Stamp, (self.size, self.time, 0)
+
+    @classmethod
+    def of(cls, path: str) -> Stamp:
+        """Look at a file."""
+        found = os.stat(path)
+        return cls(found.st_size, found.st_mtime_ns, found.st_ino)
+
+    def check(self, path: str) -> None:
+        """Raise if a file is not the same any more."""
+        now = Stamp.of(path)
+        if self[:2] != now[:2] or self.number not in (0, now.number):
+            raise FileError("has changed since it was opened")
 
 
-def _check_unchanged(path: str, stamp: tuple[int, int]) -> None:
-    if stamp != _stamp(path):
-        raise FileError("has changed since it was opened")
+def _unchanged(file: Reader, stamp: Stamp, first: int, columns: list[str]) -> Iterator[Any]:
+    """Yield the batches of a file, each when it is certain that it is one of the same file."""
+    try:
+        for batch in file.batches(first, columns):
+            stamp.check(file.path)
+            yield batch
+    except Exception:
+        stamp.check(file.path)  # the better reason for what went wrong
+        raise
+    stamp.check(file.path)
 
 
 # Opening ----------------------------------------------------------------------------------------
@@ -234,15 +259,15 @@ def open_files(
         With the name of the file that is damaged, lacks a column or has one of another type.
     """
     paths = list_files(X)
-    stamps: list[tuple[int, int]] = []
+    stamps: list[Stamp] = []
     files: list[Reader] = []
     for path in paths:
         chosen_format(dict.fromkeys((*SUFFIXES, *MATRICES)), path)
         with naming(path):
             if suffix_of(path) in MATRICES:
                 raise FileError("a matrix is read by itself, not together with other files")
-            stamps.append(_stamp(path))
-            if stamps[-1][0] == 0:
+            stamps.append(Stamp.of(path))
+            if stamps[-1].size == 0:
                 raise FileError("is empty: 0 bytes")
             suffix = suffix_of(path)
             if suffix == ".parquet":
@@ -271,7 +296,26 @@ def open_files(
 
 
 def list_files(X: Any) -> list[str]:
-    """Return the files that are meant by a path, a folder or several of them, in order."""
+    """Return the files that are meant by a path, a folder or several of them, in order.
+
+    Parameters
+    ----------
+    X : path, or sequence of paths
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    FileError
+        When a folder holds no table.
+
+    Examples
+    --------
+    >>> list_files(["a.csv", "b.csv"])
+    ['a.csv', 'b.csv']
+    """
     if not isinstance(X, str | os.PathLike):
         return [path for each in X for path in list_files(each)]
     path = Path(X)

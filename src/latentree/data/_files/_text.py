@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import gzip
-import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -106,7 +105,7 @@ class TextReader:
         n_rows: list[int] = []
         listed: list[_Block] = []
         parts: list[Any] | None = []
-        with _opened(path) as stream:
+        with opened(path) as stream:
             blocks = _blocks(stream, block_bytes)
             whole = next(blocks, b"")
             layout, first = _layout(whole, delimiter, header)
@@ -137,14 +136,15 @@ class TextReader:
             yield from (part.select(columns) for part in self.held[first:])
             return
         types = {name: self.types[name] for name in columns}
-        with _opened(self.path) as stream:
+        with opened(self.path) as stream:
             for block in self.blocks[first:]:
                 stream.seek(block.start)
                 data = stream.read(block.n_bytes)
                 yield _parse(data, self.layout, columns, types, block.n_lines_before)
 
 
-def _opened(path: str) -> BinaryIO:
+def opened(path: str) -> BinaryIO:
+    """Open a file, unpacked if it is packed."""
     if path.lower().endswith(".gz"):
         return gzip.open(path, "rb")  # type: ignore[return-value]
     return Path(path).open("rb")
@@ -295,6 +295,8 @@ def _parse(
 ) -> Any:
     """Parse a block into a pyarrow table; types that are not given are inferred."""
     pa, pc = import_extra("pyarrow", "cli"), import_extra("pyarrow.csv", "cli")
+    if not block:
+        return pa.table({name: pa.array([], types.get(name, pa.null())) for name in kept})
     ragged: list[Any] = []
     cells = _squeezed(block) if layout.is_aligned else block
 
@@ -304,13 +306,17 @@ def _parse(
 
     def parse(handler: Any) -> Any:
         return pc.read_csv(
-            pa.BufferReader(cells) if block else io.BytesIO(b"\n"),
+            pa.BufferReader(cells),
             # In one piece and thread, so that rows have numbers; blocks are short anyway.
             read_options=pc.ReadOptions(
                 column_names=list(layout.names), use_threads=False, block_size=len(cells) + 1
             ),
             parse_options=pc.ParseOptions(
-                delimiter=layout.delimiter, newlines_in_values=True, invalid_row_handler=handler
+                delimiter=layout.delimiter,
+                newlines_in_values=True,
+                # In a single column an empty line is a missing cell, as it is written.
+                ignore_empty_lines=len(layout.names) > 1,
+                invalid_row_handler=handler,
             ),
             convert_options=pc.ConvertOptions(
                 include_columns=list(kept),
