@@ -1,19 +1,24 @@
-# make test, lint, demo, bench, paper, docs: each installs what it needs into .venv first.
+# make test, fuzz, lint, demo, bench, paper, docs: each installs what it needs into .venv first.
 # PYTHON chooses the interpreter for that, BENCH what the benchmarks are told, PAPER what the
-# experiments are.
+# experiments are, SECONDS how long the fuzzers run.
 
 PYTHON ?= python3
 BENCH ?= --quick
 PAPER ?=
+SECONDS ?= 600
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 BIOME := npx --yes @biomejs/biome@2.6.6
 
 .DELETE_ON_ERROR:
-.PHONY: install demo test lint bench paper docs clean
+.PHONY: install demo test fuzz lint bench paper docs clean
 
 test: lint
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# Random damage to files, frames and checkpoints, for SECONDS.
+fuzz: $(INSTALLED)
+	$(BIN)/python tests/fuzz/run.py $(SECONDS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check .

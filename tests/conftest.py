@@ -9,6 +9,7 @@ from hypothesis import settings
 # The first example of a test may compile kernels, so a deadline an example makes no sense.
 # Continuous integration tries the same examples every time: what passed once passes again.
 settings.register_profile("latentree", deadline=None, derandomize="CI" in os.environ)
+settings.register_profile("fuzz", deadline=None, max_examples=2_000, print_blob=True)  # make fuzz
 settings.load_profile("latentree")
 
 

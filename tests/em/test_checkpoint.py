@@ -32,8 +32,8 @@ def example(kind: str, seed: int = 1):
 def _save_every_cycle(monkeypatch):
     first = Checkpoint.__init__
 
-    def eager(self, path, identity, every=0.0):
-        first(self, path, identity, 0.0)
+    def eager(self, path, identity, is_point, every=0.0):
+        first(self, path, identity, is_point, every)
 
     monkeypatch.setattr(Checkpoint, "__init__", eager)
 
@@ -141,7 +141,7 @@ import latentree as lt
 from latentree.em._checkpoint import Checkpoint
 
 first = Checkpoint.__init__
-Checkpoint.__init__ = lambda self, path, identity: first(self, path, identity, 0.0)
+Checkpoint.__init__ = lambda self, *arguments: first(self, *arguments, 0.0)
 tree = lt.simulate.double_star(8)
 X = lt.simulate.random_discrete_model(tree, 2, 0).sample(400, 1)
 

@@ -72,7 +72,8 @@ class Checkpoint:
             self._refuse_other(about["identity"])
             runs = [_run(arrays, i, entry) for i, entry in enumerate(about["runs"])]
             final = _whole(about["final"], -1, len(runs) - 1)
-            if not runs or not all(self.is_point(run.point) for run in runs):
+            points = [point for run in runs for point in (run.point, run.top) if point is not None]
+            if not runs or not all(map(self.is_point, points)):
                 raise ValueError("its points are none of this model")
             return DriverState(runs, _whole(about["n_steps"]), final)
         except FileError as error:
@@ -134,6 +135,8 @@ class Checkpoint:
         }
         arrays = {f"point{i}": run.point for i, run in enumerate(state.runs)}
         arrays |= {f"trace{i}": np.array(run.trace) for i, run in enumerate(state.runs)}
+        tops = {f"top{i}": run.top for i, run in enumerate(state.runs) if run.top is not None}
+        arrays |= tops
         with replacing(self.path) as file:
             np.savez(file, about=np.array(json.dumps(about)), **arrays)  # type: ignore[arg-type]
 
@@ -148,7 +151,7 @@ def _difference(name: str, theirs: Any, mine: Any) -> str:
 
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, ValueError, LookupError, EOFError, TypeError, AttributeError,
-    OverflowError, NotImplementedError, RecursionError, struct.error, RuntimeError,
+    OverflowError, NotImplementedError, MemoryError, RecursionError, struct.error, RuntimeError,
 )  # fmt: skip
 """What reading a damaged file raises."""
 
@@ -167,6 +170,7 @@ def _run(arrays: Mapping[str, Any], number: int, entry: Mapping[str, Any]) -> Ru
         _truth(entry["converged"]),
         jump,
         _whole(entry["calm"]),
+        _vector(arrays[f"top{number}"], "point") if f"top{number}" in arrays else None,
     )
 
 

@@ -107,6 +107,8 @@ class Run:
     """Largest α of the next jump."""
     calm: int = 0
     """Cycles in a row that gained too little."""
+    top: FloatArray | None = None
+    """The point that ``objective`` belongs to."""
 
 
 @dataclass
@@ -137,6 +139,10 @@ class Outcome(NamedTuple):
     n_steps: int
     interrupted: str
     """Why it stopped early, or an empty string."""
+
+
+_HALVINGS = 3
+"""So often a step that falls is halved: an eighth of a step that still falls leads nowhere."""
 
 
 class _Stop(Exception):
@@ -229,9 +235,22 @@ class Driver:
             run.longest_jump *= 4.0
 
     def _step(self, run: Run, point: FloatArray) -> Step:
-        """Take a step of EM, which never lowers the objective."""
+        """Take a step of EM, which never lowers the objective.
+
+        Where parameters are at a limit, as correlations of columns that are copies of each other,
+        it may; then shorter steps are tried, and without one that does not the run has converged.
+        """
         step = self._evaluate(run, point)
-        self._accept(run, point, step)
+        noise = self.budget.tolerance * (1.0 + abs(step.objective))
+        for _ in range(_HALVINGS):
+            if run.top is None or not step.objective < run.objective - noise:
+                break
+            point = 0.5 * (run.top + point)
+            step = self._evaluate(run, point)
+        if run.top is not None and step.objective < run.objective - noise:
+            run.point, run.converged = run.top, True
+        else:
+            self._accept(run, point, step)
         return step
 
     def _try(self, run: Run, point: FloatArray) -> Step | None:
@@ -253,6 +272,7 @@ class Driver:
         # The objective is that of the point stepped from: one step behind ``point``.
         run.trace.append(step.log_likelihood)
         run.objective = step.objective
+        run.top = point
         run.point = step.next_point
         moved = float(np.abs(step.next_point - point).max(initial=0.0))
         run.converged = moved <= self.budget.point_tolerance

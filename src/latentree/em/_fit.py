@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from latentree.em._checkpoint import (
 )
 from latentree.em._discrete import DiscreteProblem, SymmetricProblem
 from latentree.em._driver import Budget, Driver, Problem, StateKeeper
-from latentree.em._gaussian import RowProblem, gaussian_problem
+from latentree.em._gaussian import LARGEST_Z, RowProblem, gaussian_problem
 from latentree.em._mixed import MixedProblem, as_leaves
 from latentree.em._report import FitReport
 from latentree.em._stepwise import stepwise_starts
@@ -147,7 +148,23 @@ def fit_parameters(
     else:
         raise ModelError(f"method is {method!r}, but must be 'ml', 'stepwise' or 'distances'")
     known = with_schema(model, sample.schema)
+    if isinstance(model, GaussianTreeModel):
+        report = replace(report, notes=report.notes + _limit_notes(model))
     return Fitted(known, report.timed(time.perf_counter() - clock))
+
+
+def _limit_notes(model: GaussianTreeModel) -> tuple[str, ...]:
+    """Say which correlations ended at the limit, if any did."""
+    tree = model.tree
+    child = np.flatnonzero(np.abs(model.correlations) >= (1.0 - 1e-12) * np.tanh(LARGEST_Z))
+    if not child.size:
+        return ()
+    pairs = [f"{tree.names[v]!r} and {tree.names[tree.parent[v]]!r}" for v in child[:3].tolist()]
+    more = f" and {child.size - 3} more" if child.size > 3 else ""
+    return (
+        f"correlations of {', '.join(pairs)}{more} are at the limit of 1 − 2e-7: these are nearly "
+        "copies of each other, and the likelihood is highest beyond the limit",
+    )
 
 
 def maximize(
@@ -159,14 +176,18 @@ def maximize(
 ) -> Fitted:
     """Run EM from the given points."""
     outcome = Driver(problem, budget or Budget(), progress, keeper).maximize(points)
-    model = problem.model(outcome.best.point)
+    best, point = outcome.best, outcome.best.point
+    last = problem.step(point)
+    if best.top is not None and last.objective < best.objective:  # by rounding, or at a limit
+        point, last = best.top, problem.step(best.top)
+    model = problem.model(point)
     report = FitReport(
         method="closed form" if problem.is_closed_form else "em",
-        log_likelihood=problem.step(outcome.best.point).log_likelihood,
+        log_likelihood=last.log_likelihood,
         n_parameters=model.n_parameters,
         n_samples=problem.total_weight,
-        converged=outcome.best.converged,
-        log_likelihoods=tuple(outcome.best.trace),
+        converged=best.converged,
+        log_likelihoods=tuple(best.trace),
         n_steps=outcome.n_steps,
         starts=outcome.starts,
         notes=(outcome.interrupted,) if outcome.interrupted else (),

@@ -1,0 +1,460 @@
+"""Fuzzers of model files, tables in files, frames and checkpoints: errors of ours, no others.
+
+An example is a batch of random cases by a seed, which a failure names. ``make fuzz SECONDS=600``
+runs all of them with new seeds for that long; a case that ends the process is found there too.
+"""
+
+import contextlib
+import datetime
+import gzip
+import io
+import json
+import math
+import os
+import random
+import time
+import tracemalloc
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import io as scipy_io
+from scipy import sparse
+
+from latentree import DiscreteTreeModel, GaussianTreeModel, LatentTree, Tree, as_table, models
+from latentree.data import open_table
+from latentree.em import Budget, fit_parameters
+from latentree.errors import DataWarning, FileError, LatentTreeError
+from latentree.models._decode import decode
+from latentree.models._encode import encode
+
+seeds = st.integers(0, 2**32)
+IS_LONG = settings.default.max_examples > 100  # the profile of long runs
+END = time.monotonic() + float(os.environ.get("LATENTREE_FUZZ_SECONDS", "inf"))
+
+
+def examples(number: int) -> settings:
+    """Return how many batches are tried: as many as time allows in long runs."""
+    return settings() if IS_LONG else settings(max_examples=number)
+
+
+def batch(number: int) -> range:
+    """Return so many numbers of cases, none when the time of a long run is over."""
+    return range(number if time.monotonic() < END else 0)
+
+
+N_FILES = 1_000
+N_TRACED = 20  # the last ones, with memory measured: this makes them slower
+
+ODD = [
+    None, True, False, 0, 1, -1, 3, 0.5, -0.0, 1e308, 5e-324, 2**31, 2**63, 2**64, -(2**63) - 1,
+    10**25, 10**350, "", "a", "0.5", "\ud800", "NaN", [], {}, [[]], [None], [[0.5, 0.5], [1]],
+    {"": 0}, {"__class__": "os.system"}, [0] * 50,
+]  # fmt: skip
+TOKENS = [
+    b"NaN", b"-Infinity", b"1e999", b"-", b"null", b"true", b"[", b"]", b"{", b"}", b",", b":",
+    b'"', b"\\", b"\\ud800", b"\\u0000", b"\0", b"\xff", b"\xed\xa0\x80", b"9" * 30, b"9" * 5000,
+    b"[" * 3000, b'{"a":' * 3000, b'"names": [],', b"\xef\xbb\xbf", b"//", b"1e", b"00", b"'",
+]  # fmt: skip
+
+
+def _models() -> list:
+    tree = Tree([5, 5, 6, 6, 2, -1, 5], [1, 2, 0.5, 4, 0.25, 0, 1], 5, ["a", "b'", "c\n", "d", "é"])
+    rng = np.random.default_rng(0)
+    n_states = rng.integers(1, 4, tree.n_nodes)
+    tables = [
+        rng.dirichlet(np.ones(n_states[v]), None if above < 0 else n_states[above])
+        for v, above in enumerate(tree.parent.tolist())
+    ]
+    labels = [["x", None, 1.5][:k] for k in n_states[:5]]
+    return [
+        GaussianTreeModel(tree, rng.uniform(-1, 1, 7), rng.normal(size=5), rng.exponential(size=5)),
+        DiscreteTreeModel(tree, tables, labels),
+        DiscreteTreeModel.symmetric(tree, 3, rng.uniform(0, 0.3, 7)),
+    ]
+
+
+def _paths(value, path=()):
+    """All places in a JSON value."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, each in items:
+        if isinstance(each, dict | list):
+            yield from _paths(each, (*path, key))
+        else:
+            yield (*path, key)
+
+
+def _mutated_json(original: bytes, rng: random.Random) -> bytes:
+    """Replace, delete, add, copy or swap parts of the JSON value."""
+    value = json.loads(original)
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        path = rng.choice(list(_paths(value))[1:])
+        above = value
+        for key in path[:-1]:
+            above = above[key]
+        key = path[-1]
+        kind = rng.randrange(5)
+        if kind == 0:
+            above[key] = rng.choice(ODD)
+        elif kind == 1:
+            del above[key]
+        elif kind == 2 and isinstance(above, list):
+            above.insert(rng.randrange(len(above) + 1), rng.choice([rng.choice(ODD), above[key]]))
+        elif kind == 2:
+            above[rng.choice(["", "code", "labels", "tables", "means"])] = rng.choice(ODD)
+        elif kind == 3:
+            above[key] = [above[key]]
+        elif isinstance(above, list):
+            other = rng.randrange(len(above))
+            above[key], above[other] = above[other], above[key]
+        else:
+            above[key] = str(above[key])
+        if not isinstance(value, dict) or not value:
+            break
+    return json.dumps(value).encode()
+
+
+def _mutated_bytes(original: bytes, rng: random.Random) -> bytes:
+    """Flip, cut, repeat, insert or overwrite bytes."""
+    data = bytearray(original)
+    for _ in range(rng.choice([1, 1, 2, 5])):
+        place = rng.randrange(len(data) + 1)
+        end = min(len(data), place + rng.choice([1, 1, 2, 10, 100]))
+        kind = rng.randrange(6)
+        if kind == 0 and place < len(data):
+            data[place] ^= 1 << rng.randrange(8)
+        elif kind == 1:
+            del data[place:end]
+        elif kind == 2:
+            data[place:place] = data[place:end]
+        elif kind == 3:
+            data[place:place] = rng.choice(TOKENS)
+        elif kind == 4:
+            data[place:end] = rng.choice(TOKENS)
+        else:
+            del data[place:]
+    return bytes(data)
+
+
+@given(seeds)
+@examples(20)
+def test_mutated_models(tmp_path_factory, seed):
+    rng = random.Random(seed)
+    folder = tmp_path_factory.mktemp("models")
+    originals = [encode(model, {"method": "clrg", "steps": [1, 2.5]}) for model in _models()]
+    loaded = 0
+    for number in batch(N_FILES):
+        mutate = _mutated_json if number % 2 else _mutated_bytes
+        data = mutate(originals[number % 3], rng)
+        path = folder / f"{number}.json"  # a new one: some disks are slow to overwrite
+        path.write_bytes(data)
+        if number == N_FILES - N_TRACED:
+            tracemalloc.start()
+        loaded += _loads(path, data)
+        path.unlink()
+    if not tracemalloc.is_tracing():  # the time was over
+        return
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # Some mutations do no harm (another name, another number), most do.
+    assert 0.02 * N_FILES < loaded < 0.5 * N_FILES
+    assert peak < 10 * 2**20
+
+
+def _check_message(error: LatentTreeError, path) -> None:
+    """Errors are short and name the file."""
+    assert len(str(error)) < 500
+    assert str(error).startswith(f"{path}: ") or not isinstance(error, FileError)
+
+
+def _loads(path, data: bytes) -> bool:
+    """Whether the file is a model; a broken one must say so in latentree's own words."""
+    try:
+        model = models.load(path)
+    except FileError as error:
+        _check_message(error, path)
+        return False
+    except BaseException as error:
+        pytest.fail(f"{type(error).__name__}: {error} from {data!r}")
+    # What is accepted is a whole model: it can be saved and loaded again.
+    assert decode(encode(model)).model.tree == model.tree
+    return True
+
+
+# Tables in files --------------------------------------------------------------------------------
+
+N_TABLES = 20
+FRAME = pa.table(
+    {
+        "count": [1, 2, None] * 20,
+        "word": ["x", "größer", None] * 20,
+        "kind": pa.array(["p", "q", "r"] * 20).dictionary_encode(),
+        "size": [0.5, math.nan, -1e9] * 20,
+        "flag": [True, None, False] * 20,
+        "day": [datetime.date(2020, 1, day) for day in (1, 2, 3)] * 20,
+    }
+)
+MATRIX = np.arange(60).reshape(20, 3) % 4
+
+
+def _written(suffix: str) -> bytes:
+    """Return the bytes of a sound file."""
+    file = io.BytesIO()
+    if suffix.startswith((".csv", ".tsv")):
+        options = pyarrow.csv.WriteOptions(delimiter="," if suffix[1] == "c" else "\t")
+        pyarrow.csv.write_csv(FRAME, file, options)
+    elif suffix == ".parquet":
+        pyarrow.parquet.write_table(FRAME, file, row_group_size=25)
+    elif suffix == ".feather":
+        pyarrow.feather.write_feather(FRAME, file, chunksize=25, compression="uncompressed")
+    elif suffix == ".packed.feather":
+        pyarrow.feather.write_feather(FRAME, file, chunksize=25, compression="lz4")
+    elif suffix == ".arrow":
+        with pa.ipc.new_stream(file, FRAME.schema) as stream:
+            stream.write_table(FRAME, max_chunksize=25)
+    elif suffix == ".npz":
+        np.savez(file, data=MATRIX, names=np.array(["a", "b", "c"]))
+    elif suffix == ".sparse.npz":
+        sparse.save_npz(file, sparse.csr_array(MATRIX == 1))
+    else:
+        scipy_io.mmwrite(file, sparse.coo_array((MATRIX == 1).astype(np.int8)))
+    return gzip.compress(file.getvalue()) if suffix.endswith(".gz") else file.getvalue()
+
+
+def _opens(path) -> bool:
+    try:
+        open_table(path, "discrete", header=True, drop=("size", "day") if "w" in path.name else ())
+    except LatentTreeError as error:
+        _check_message(error, path)
+        return False
+    except BaseException as error:
+        pytest.fail(f"{type(error).__name__}: {error} from {path.name}: {path.read_bytes()!r}")
+    return True
+
+
+SUFFIXES = [
+    ".csv", ".tsv", ".csv.gz", ".parquet", ".feather", ".packed.feather", ".arrow", ".npz",
+    ".sparse.npz", ".mtx", ".mtx.gz",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@given(seeds)
+@examples(12)
+def test_mutated_tables(tmp_path_factory, suffix, seed):
+    rng = random.Random(seed)
+    folder = tmp_path_factory.mktemp("tables")
+    original = _written(suffix)
+    is_matrix = suffix.endswith((".npz", ".mtx", ".mtx.gz"))
+    sound = folder / f"{'' if is_matrix else 'w'}sound{suffix}"
+    sound.write_bytes(original)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        assert _opens(sound)
+        for number in batch(N_TABLES):
+            path = folder / f"{'' if is_matrix else 'w'}{number}{suffix}"
+            path.write_bytes(_mutated_bytes(original, rng))
+            _opens(path)
+            path.unlink()
+
+
+# Frames -----------------------------------------------------------------------------------------
+
+N_FRAMES = 10
+CELLS = [
+    lambda rng: rng.gauss(0, 1), lambda rng: rng.gauss(0, 1) * 10.0 ** rng.randint(-320, 308),
+    lambda rng: rng.randrange(3), lambda rng: rng.choice([2**63, 2**64 - 1, -(2**63), 2**100, 7]),
+    lambda rng: rng.random() < 0.5, lambda rng: rng.choice(["a", "b", "", "nan", "\0", "é"]),
+    lambda rng: None, lambda rng: math.nan, lambda rng: rng.choice([math.inf, -math.inf, 1.5]),
+    lambda rng: datetime.date(2020, 1, rng.randint(1, 9)),
+    lambda rng: pd.Period(2020 + rng.randrange(3)),
+    lambda rng: pd.NaT, lambda rng: pd.NA, lambda rng: [rng.randrange(2)], lambda rng: {"x": 1},
+    lambda rng: bytes([rng.randrange(256)]), lambda rng: Decimal(rng.randrange(9)) / 7,
+    lambda rng: 1j, lambda rng: np.float32(rng.random()), lambda rng: np.datetime64("2020"),
+    lambda rng: (1, 2), lambda rng: pd.Interval(0, rng.randint(1, 3)), lambda rng: object,
+]  # fmt: skip
+NAMES = ["a", "b", "", None, 0, 1, "1", ("a", 1), "x0", "é\n", 1.5]
+
+
+def _cells(rng: random.Random, n: int) -> list:
+    """Cells of one kind mostly; of a few kinds rarely."""
+    kinds = rng.choices(CELLS, k=rng.choice([1, 1, 1, 2, 3]))
+    gap = rng.choice([0.0, 0.0, 0.2])
+    return [None if rng.random() < gap else rng.choice(kinds)(rng) for _ in range(n)]
+
+
+def _frame(rng: random.Random):
+    """Return a table of a random kind, or None if its library refuses the cells itself."""
+    n, m = rng.choice([0, 1, 2, 5, 12]), rng.choice([0, 1, 2, 3, 5])
+    names = rng.choices(NAMES, k=m) if rng.random() < 0.3 else list("abcde")[:m]
+    columns = [_cells(rng, n) for _ in range(m)]
+    kind = rng.randrange(8)
+    with contextlib.suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if kind == 0:
+            frame = pd.DataFrame(dict(enumerate(columns)), index=rng.sample(range(99), n))
+            frame.columns = names
+            return frame
+        if kind == 1:
+            categories = {f"c{j}": pd.Categorical(cells) for j, cells in enumerate(columns)}
+            return pd.DataFrame(categories)
+        if kind == 2:
+            return pl.DataFrame(
+                {str(name): cells for name, cells in zip(names, columns, strict=True)}
+            )
+        if kind == 3:
+            return pa.table([pa.array(cells) for cells in columns], names=list(map(str, names)))
+        rows = [list(row) for row in zip(*columns, strict=True)]
+        if kind == 4:
+            return rows
+        if kind == 5:
+            return np.array(rows, object)
+        if kind == 6:
+            values = np.array(rows, np.float64)
+            return np.ma.array(values, mask=np.isnan(values) | (values > 1))
+        return dict(zip(names, columns, strict=True))
+    return None
+
+
+def _tries(frame, rng: random.Random) -> None:
+    """Learn from a table and use the model; only errors of ours and of scikit-learn's checks."""
+    family = rng.choice(["auto", "auto", "gaussian", "discrete", "symmetric", "mixed"])
+    with contextlib.suppress(LatentTreeError):
+        table = as_table(frame, family)
+        assert table.values.shape == (table.n_rows, table.n_columns)
+        if table.family == "gaussian":
+            assert not np.isinf(table.values).any()
+        elif table.schema.is_coded and not table.is_sparse:
+            assert (table.values < table.schema.cardinalities).all()
+    estimator = LatentTree(family=family, max_steps=20, random_state=0)
+    try:
+        estimator.fit(frame)
+    except LatentTreeError:
+        return
+    except (TypeError, ValueError) as error:
+        if type(error) is TypeError and "Feature names" in str(error):
+            return
+        if type(error) is ValueError and any(w in str(error) for w in SCIKIT_LEARN):
+            return
+        raise
+    assert np.isfinite(estimator.score(frame))
+    assert len(estimator.transform(frame)) == len(
+        frame if not isinstance(frame, dict) else next(iter(frame.values()))
+    )
+    filled = estimator.impute(frame)
+    assert type(filled) is type(frame) or isinstance(frame, list | np.ndarray)
+    if isinstance(frame, pd.DataFrame):
+        assert filled.index.equals(frame.index)
+        assert filled.columns.equals(frame.columns)
+
+
+SCIKIT_LEARN = (
+    "Expected 2D array",
+    "Found array with",
+    "Complex data",
+    "inhomogeneous",
+    "minimum of",
+)
+"""What scikit-learn's own checks say."""
+
+
+@given(seeds)
+@examples(40)
+def test_frames(seed):
+    rng = random.Random(seed)
+    for _ in batch(N_FRAMES):
+        frame = _frame(rng)
+        if frame is None:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            try:
+                _tries(frame, rng)
+            except Exception as error:
+                pytest.fail(f"{type(error).__name__}: {error} from {type(frame)} {frame!r}")
+
+
+# Checkpoints ------------------------------------------------------------------------------------
+
+N_CHECKPOINTS = 10
+TREE = Tree([4, 4, 4, 4, -1], [1.0, 1.0, 1.0, 1.0, 0.0], 4)
+BUDGET = Budget(max_steps=6, short_steps=2)
+
+
+def _table_of(family: str):
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=(30, 1))
+    values = hidden + rng.normal(size=(30, 4))
+    if family == "missing":
+        values[0, 0] = np.nan
+    return as_table(values) if family in ("gaussian", "missing") else as_table((values > 0) * 1)
+
+
+def _mutated_checkpoint(original: bytes, rng: random.Random) -> bytes:
+    """Change an array, the JSON text or bytes."""
+    kind = rng.randrange(3)
+    if kind == 0:
+        return _mutated_bytes(original, rng)
+    with np.load(io.BytesIO(original)) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    if kind == 1:
+        text = _mutated_json(str(arrays["about"]).encode(), rng)
+        arrays["about"] = np.array(text.decode(errors="replace"))
+    else:
+        name = rng.choice(sorted(arrays))
+        odd = [math.nan, math.inf, 1e300, -1.0, 50.0, 0.0]
+        changed = np.array(arrays[name]) if name != "about" else np.zeros(3)
+        flat = changed.reshape(-1)
+        if flat.size and rng.random() < 0.6:
+            flat[rng.randrange(flat.size)] = rng.choice(odd)
+        changed = rng.choice(
+            [
+                changed,
+                changed[:-1],
+                np.append(changed, 0.5),
+                changed[None],
+                changed * 1j,
+                changed.astype(str),
+            ]
+        )
+        arrays[name] = changed
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("family", ["gaussian", "missing", "discrete"])
+@given(seeds)
+@examples(10)
+def test_mutated_checkpoints(tmp_path_factory, family, seed):
+    rng = random.Random(seed)
+    folder = tmp_path_factory.mktemp("checkpoints")
+    table = _table_of(family)
+    sound = folder / "sound.npz"
+    fit_parameters(TREE, table, budget=BUDGET, random_state=0, n_starts=2, checkpoint=sound)
+    original = sound.read_bytes()
+    for number in batch(N_CHECKPOINTS):
+        path = folder / f"{number}.npz"
+        path.write_bytes(_mutated_checkpoint(original, rng))
+        try:
+            model, report = fit_parameters(
+                TREE, table, budget=BUDGET, random_state=0, n_starts=2, checkpoint=path
+            )
+        except FileError as error:
+            _check_message(error, path)
+        except BaseException as error:
+            pytest.fail(f"{type(error).__name__}: {error} from seed {seed}, number {number}")
+        else:
+            assert np.isfinite(report.log_likelihood)
+            assert decode(encode(model)).model.tree == model.tree
+        path.unlink()
