@@ -2,7 +2,8 @@
 
 Commands are thin: they read files, call the library and show what it returns. Results go to
 standard output, progress and messages to standard error. Exit codes: 0 done, 1 something is wrong
-with the data or a file, 2 wrong usage, 130 interrupted.
+with the data or a file, 2 wrong usage, 130 interrupted, 141 nobody reads the output, 143 ended by
+SIGTERM.
 """
 
 from __future__ import annotations
