@@ -121,13 +121,18 @@ def learn(
     try:  # files first: whoever reads what is printed may not read to the end
         targets.write(screen, result, kept)
     finally:
-        _show(screen, paths, table, targets, result)
+        _show(screen, paths, table, kept, targets, result)
 
 
 def _show(
-    screen: Screen, paths: Sequence[str], table: Table | Parts, targets: Targets, result: Result
+    screen: Screen,
+    paths: Sequence[str],
+    table: Table | Parts,
+    kept: Table | Parts,
+    targets: Targets,
+    result: Result,
 ) -> None:
-    """Print what was learned."""
+    """Print what was learned from the rows that were kept for it."""
     assert result.fitted is not None
     if screen.as_json:
         states = hidden_states(result.fitted.model, hidden_summaries(result.fitted.model))
