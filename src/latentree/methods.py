@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # the help of the command line reads the registry, and nothin
 
     from latentree.distances import Sample
     from latentree.em import Budget, Fitted
+    from latentree.tree import Tree
     from latentree.typing import Progress
 
 
@@ -212,6 +213,7 @@ METHODS: Mapping[str, Method] = {
             "reg_clrg", "clrg, where hidden variables enter only if they raise the BIC",
             "regularized_cl_grouping", "n_hidden", subroutine="rg",
         ),
+        _search("independent", "no edges: what any other model has to beat", "independent"),
         _search("lcm", "one hidden variable: a latent class or one-factor model", "latent_class",
                 "n_states", *_MIXED),
         _search("bin", "a binary tree, joined greedily from the bottom up", "binary_tree"),
@@ -400,11 +402,52 @@ def learn_model(
     if method != "refined":  # whose search has a limit of its own
         chosen.pop("time_limit", None)
     learn = _from_distances if entry.from_distances else _by_scores
-    model, report = learn(entry, sample, **chosen, **common)
+    if method == "independent" or _is_asked_for(method, chosen):
+        model, report = learn(entry, sample, **chosen, **common)
+    else:
+        model, report = _beside_independence(learn, entry, sample, chosen, common)
     model = with_fitted_lengths(with_schema(model, sample.schema))
     report = replace(report, columns=sample.schema.columns)
     seconds = time.perf_counter() - clock - (compiling.seconds() - compiled)
     return Fitted(model, report.timed(seconds))
+
+
+def _is_asked_for(method: str, chosen: Mapping[str, Any]) -> bool:
+    """Whether hidden variables were asked for by their number, or another criterion than BIC."""
+    asked = {"refined": ("n_hidden", "criterion"), "lcm": ("n_states",)}
+    return any(name in chosen for name in asked.get(method, ()))
+
+
+def _beside_independence(
+    learn: Callable[..., Fitted],
+    entry: Method,
+    sample: Sample,
+    chosen: Mapping[str, Any],
+    common: Mapping[str, Any],
+) -> Fitted:
+    """Learn a model that is no worse, by BIC, than that of independent variables.
+
+    Where the test of independence finds nothing, nothing is learned.
+    """
+    from latentree.em import fit_parameters
+    from latentree.search import NOTHING, fit_mixed, independent, noted, without_losses
+    from latentree.structure import independent_groups
+
+    alone = independent(sample, **common)
+    groups = independent_groups(sample.distances)
+    if len(set(groups.tolist())) == sample.n_columns > 1:
+        return noted(alone, NOTHING)
+    way = "ml" if chosen.get("refit", True) else "distances"
+
+    def fit(tree: Tree) -> Fitted:
+        if sample.family == "mixed":
+            return fit_mixed(tree, sample, n_starts=1, **common)
+        return fit_parameters(tree, sample, method=way, n_starts=1, **common)
+
+    fitted = learn(entry, sample, **chosen, **common)
+    if entry.name == "hclt" or {"n_states", "criterion"} & set(chosen):
+        return fitted  # states for prediction, or as they were asked for, need not pay by BIC
+    return without_losses(fitted, alone, fit)
 
 
 def _by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
@@ -417,6 +460,9 @@ def _by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
 def _mixed_by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
     from latentree.search import fit_mixed, learned_in_bins, star
 
+    if entry.name == "independent":
+        alone: Fitted = entry.function()(sample, **options)
+        return alone
     if entry.name == "lcm":
         return fit_mixed(star(sample), sample, **options)
     return learned_in_bins(entry.function(), sample, **options)

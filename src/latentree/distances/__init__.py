@@ -7,6 +7,7 @@ together, each computed once; :func:`information_distances` is the public way to
 
 from latentree.distances._counting import in_parts
 from latentree.distances._distances import WEAKEST, Distances, as_distances
+from latentree.distances._evidence import Evidence
 from latentree.distances._mixed_sums import MixedSums
 from latentree.distances._on_demand import OnDemand
 from latentree.distances._sample import Sample, as_sample, information_distances
@@ -18,6 +19,7 @@ __all__ = [
     "WEAKEST",
     "Distances",
     "DistinctRows",
+    "Evidence",
     "MixedSums",
     "OnDemand",
     "RealSums",

@@ -9,22 +9,24 @@ kinds or numbers of states differ.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import erfc
 
 from latentree import _memory as memory
 from latentree._kernels import threads
-from latentree.data import Table, duplicate_columns, listing
+from latentree.data import Table, cut_table, duplicate_columns, listing
 from latentree.distances._counting import in_parts
 from latentree.distances._dependence import dependence, scale_of
+from latentree.distances._evidence import Evidence, evidence_of_correlations, pair_evidence
 from latentree.distances._matrices import checked_matrix, checked_names, checked_signs, frozen
 from latentree.distances._on_demand import OnDemand, on_demand
-from latentree.distances._statistics import Statistics
+from latentree.distances._statistics import Statistics, gather
 from latentree.errors import DataWarning, DistanceError
 from latentree.typing import Family, FloatArray, Index, IntArray
 
@@ -49,9 +51,8 @@ class Distances:
 
     Pairs that look independent are marked: those whose |r| is below the standard error that an
     independent pair would have, 1/√n for correlations. Two of three independent pairs are that
-    weak; so the mark says that a pair tells nothing about the tree, and errs toward not being
-    set, because weak but real dependence must hold the data together. :meth:`strength_block`
-    gives |r| in standard errors for sharper tests.
+    weak; so the mark says that a pair tells nothing about the tree. :meth:`evidence` is for tests
+    of independence.
 
     Parameters
     ----------
@@ -246,6 +247,42 @@ class Distances:
         """
         return self._held.signs_of(pairs[:, 0], pairs[:, 1])
 
+    def evidence(self) -> Evidence:
+        """Return the evidence against the independence of all pairs, which is computed once.
+
+        Returns
+        -------
+        Evidence
+            A statistic for every pair that is χ² for an independent one, and its degrees of
+            freedom. Of distances given as a matrix, it is that of correlations e^(−d).
+        """
+        return self._evidence
+
+    @cached_property
+    def _evidence(self) -> Evidence:
+        if self.source.evidence is not None:
+            return self.source.evidence()
+        whole = self._whole
+        assert self.n_effective is not None
+        n: float | FloatArray = self.n_effective if whole.precision is None else whole.precision
+        return evidence_of_correlations(np.exp(-whole.matrix / whole.exponent), n)
+
+    def p_values_of(self, pairs: NDArray[np.int64]) -> FloatArray:
+        """Return p-values of the independence of pairs, from their strengths.
+
+        Parameters
+        ----------
+        pairs : array of int of shape (p, 2)
+            Numbers of the variables of each pair.
+
+        Returns
+        -------
+        array of shape (p,)
+            2·Φ(−|r| / standard error); 0 for distances that came as a matrix.
+        """
+        strength = self._held.strengths_of(pairs[:, 0], pairs[:, 1])
+        return np.asarray(erfc(strength / np.sqrt(2.0)))
+
     def independent_pairs(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Find the pairs that look independent.
 
@@ -359,7 +396,9 @@ def distances_from_sums(statistics: Statistics, centered: bool = True) -> Distan
         warn_of_duplicates(statistics.names, statistics.sums.duplicates(r, statistics.rounding))
     known = _known(statistics.sums.pair_weights() * scale.precisions(_EVERY, _EVERY))
     signs = _finish(r, scale.exponent, statistics.rounding)
-    source = _Dense(frozen(r), frozen(signs), known, scale.exponent)
+    # Of real columns r says it all; of others it does not.
+    evidence = None if statistics.family == "gaussian" else partial(pair_evidence, statistics)
+    source = _Dense(frozen(r), frozen(signs), known, scale.exponent, evidence=evidence)
     return Distances(statistics.names, statistics.mean_pair_weight, statistics.family, source)
 
 
@@ -402,6 +441,8 @@ class _Dense:
     """1 / variance of r for an independent pair; None for distances without a statistic."""
     exponent: float
     marked: NDArray[np.bool_] | None = None
+    evidence: Callable[[], Evidence] | None = None
+    """Evidence against independence, where it is more than that of a correlation r."""
     span = _SPAN
 
     @cached_property
@@ -458,6 +499,7 @@ class _Dense:
             cut(self.precision),
             self.exponent,
             cut(self.marked),
+            None if self.evidence is None else partial(_selected, self.evidence, index),
         )
 
 
@@ -543,6 +585,17 @@ class _OnDemand:
     def subset(self, index: NDArray[np.int64]) -> _OnDemand:
         return _OnDemand(self.statistic, np.asarray(self._of(index)))
 
+    @property
+    def evidence(self) -> Callable[[], Evidence] | None:
+        """Evidence against independence, where r does not say it all, from sums of all pairs."""
+        if self.statistic.table.family == "gaussian":
+            return None
+        return self._gathered_evidence
+
+    def _gathered_evidence(self) -> Evidence:
+        evidence = pair_evidence(gather(cut_table(self.statistic.table), pairs=True))
+        return evidence if self.chosen is None else evidence.select(self.chosen)
+
     def dense_size(self) -> float:
         """Bytes of the whole matrix: distances, signs, and counts if they differ."""
         first = np.zeros(1, np.int64)
@@ -564,6 +617,10 @@ class _OnDemand:
         precision = _known(statistic.precisions(every, every))
         signs = _finish(d, statistic.exponent, statistic.rounding)
         return _Dense(frozen(d), frozen(signs), precision, statistic.exponent)
+
+
+def _selected(evidence: Callable[[], Evidence], variables: IntArray) -> Evidence:
+    return evidence().select(variables)
 
 
 def _known(precision: float | FloatArray) -> float | FloatArray:

@@ -6,12 +6,14 @@
 :func:`binary_tree`                 a binary tree joined greedily; the baseline BIN
 :func:`refine`                      local changes of any tree, judged by a penalized likelihood
 :func:`refined`                     a tree from distances, refined
+:func:`independent`                 no edges: what any other model has to beat
 =================================== ==========================================================
 
 Each returns a model and the report of its fit.
 """
 
 from latentree.search._binary_tree import binary_tree
+from latentree.search._independent import NOTHING, independent, noted, without_losses
 from latentree.search._latent_class import latent_class, star
 from latentree.search._mixed import fit_mixed, learned_in_bins
 from latentree.search._refined import refined
@@ -19,14 +21,18 @@ from latentree.search._refinement import RefineOptions, RefineReport, refine
 from latentree.search._regularized import regularized_cl_grouping
 
 __all__ = [
+    "NOTHING",
     "RefineOptions",
     "RefineReport",
     "binary_tree",
     "fit_mixed",
+    "independent",
     "latent_class",
     "learned_in_bins",
+    "noted",
     "refine",
     "refined",
     "regularized_cl_grouping",
     "star",
+    "without_losses",
 ]

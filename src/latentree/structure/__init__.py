@@ -35,6 +35,7 @@ from latentree.structure._cl_blind import cl_blind
 from latentree.structure._cl_grouping import TreeBuilder, cl_grouping
 from latentree.structure._contraction import contract_short
 from latentree.structure._hidden_chow_liu import hidden_chow_liu, hidden_mutual_information_tree
+from latentree.structure._independence import independent_groups
 from latentree.structure._learn import METHODS, learn_structure, learn_tree
 from latentree.structure._neighbor_joining import STRONG, neighbor_joining
 from latentree.structure._recursive_grouping import recursive_grouping
@@ -54,6 +55,7 @@ __all__ = [
     "contract_short",
     "hidden_chow_liu",
     "hidden_mutual_information_tree",
+    "independent_groups",
     "learn_by_blocks",
     "learn_structure",
     "learn_tree",

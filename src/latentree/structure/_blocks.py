@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from latentree._kernels.compiling import tiny
 from latentree.distances import Distances, as_distances
 from latentree.errors import DataWarning
-from latentree.structure._spanning import edges_within, spanning_edges
+from latentree.structure._independence import connected_groups
+from latentree.structure._spanning import spanning_edges
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
@@ -152,39 +153,45 @@ def learn_by_blocks(
 
 def _learn_forest(distances: Distances, learn: Callable[[Block], Tree], is_private: bool) -> Tree:
     if distances.components is not None and np.ptp(distances.components) > 0:
-        return _learn_known(distances, distances.components, learn)
+        return _learn_groups(distances, groups_of(distances.components), learn)
     spanning = spanning_edges(distances)
-    groups = _connected_groups(distances, spanning)
+    groups = groups_of(connected_groups(distances, spanning))
     if len(groups) == 1:
         block = Block(distances, spanning, is_private=is_private)
         return _learn_block(block, learn).renamed(distances.names)
+    warnings.warn(_apart(distances, groups), DataWarning, stacklevel=4)
+    return _learn_groups(distances, groups, learn)
+
+
+def groups_of(label: IntArray) -> list[IntArray]:
+    """Return the variables of each label."""
+    return [np.flatnonzero(label == c) for c in np.unique(label)]
+
+
+def _learn_groups(
+    distances: Distances, groups: list[IntArray], learn: Callable[[Block], Tree]
+) -> Tree:
+    """Learn a tree for each of several groups."""
+    parts = [distances.subset(group) for group in groups]
+    trees = [
+        _learn_block(Block(part, spanning_edges(part), group), learn)
+        for part, group in zip(parts, groups, strict=True)
+    ]
+    return _join_trees(distances, groups, trees)
+
+
+def _apart(distances: Distances, groups: list[IntArray]) -> str:
+    if len(groups) == distances.n_variables:
+        return (
+            f"nothing was found: the {len(groups)} variables look independent of each other, and "
+            "the tree has no edges"
+        )
     smallest = min(groups, key=lambda group: group.size)
-    warnings.warn(
+    return (
         f"the variables fall apart into {len(groups)} blocks that look independent of each "
         f"other (the smallest: {_some_names(distances, smallest)}); each block gets "
-        "a tree of its own",
-        DataWarning,
-        stacklevel=4,
+        "a tree of its own"
     )
-    trees = [_learn_group(distances, spanning, group, learn) for group in groups]
-    return _join_trees(distances, groups, trees)
-
-
-def _learn_known(
-    distances: Distances, components: IntArray, learn: Callable[[Block], Tree]
-) -> Tree:
-    """Learn a tree for each of the components that are known."""
-    groups = [np.flatnonzero(components == c) for c in np.unique(components)]
-    parts = [distances.subset(group) for group in groups]
-    trees = [_learn_block(Block(part, spanning_edges(part)), learn) for part in parts]
-    return _join_trees(distances, groups, trees)
-
-
-def _learn_group(
-    distances: Distances, spanning: IntArray, group: IntArray, learn: Callable[[Block], Tree]
-) -> Tree:
-    inside = edges_within(spanning, distances, group)
-    return _learn_block(Block(distances.subset(group), inside, group), learn)
 
 
 def _learn_block(block: Block, learn: Callable[[Block], Tree]) -> Tree:
@@ -194,21 +201,6 @@ def _learn_block(block: Block, learn: Callable[[Block], Tree]) -> Tree:
         return Tree([-1, 0][:m], block.distances.block([0], range(m))[0])
     tree = learn(block)
     return tree if block.scale == 1.0 else tree.with_lengths(tree.length * block.scale)
-
-
-def _connected_groups(distances: Distances, spanning: IntArray) -> list[IntArray]:
-    """Cut the spanning tree at pairs that look independent: the variables of each component.
-
-    Independent pairs have the longest distances, so that an edge of the spanning tree between
-    such a pair means that no pair across the same cut looks dependent. Nothing is tested where it
-    is known that the variables hang together.
-    """
-    kept = spanning[~distances.independent_pairs(spanning)]
-    m = distances.n_variables
-    if len(kept) == m - 1 or distances.components is not None:
-        return [np.arange(m)]
-    component = Tree.from_edges(kept, m).components
-    return [np.flatnonzero(component == c) for c in range(component.max() + 1)]
 
 
 def _some_names(distances: Distances, group: IntArray) -> str:

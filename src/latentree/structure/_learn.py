@@ -13,6 +13,7 @@ from latentree.structure._chow_liu import chow_liu, mutual_information_tree
 from latentree.structure._cl_blind import cl_blind
 from latentree.structure._cl_grouping import cl_grouping
 from latentree.structure._hidden_chow_liu import hidden_chow_liu, hidden_mutual_information_tree
+from latentree.structure._independence import independent_groups
 from latentree.structure._neighbor_joining import neighbor_joining
 from latentree.structure._recursive_grouping import recursive_grouping
 from latentree.structure._spectral import spectral_neighbor_joining
@@ -78,6 +79,17 @@ def learn_tree(sample: Sample, method: str) -> Tree:
     The Chow-Liu tree of discrete columns is that of their mutual information, the most likely tree
     without hidden nodes; as a start for others the spanning tree of the distances is used.
     """
+    if method == "chow_liu" and sample.family == "discrete":
+        return _within_groups(mutual_information_tree(sample), sample)
     if method in _BY_INFORMATION and sample.family == "discrete":
         return _BY_INFORMATION[method](sample)
     return learn_structure(sample.distances, method)
+
+
+def _within_groups(tree: Tree, sample: Sample) -> Tree:
+    """Cut a tree without hidden nodes where variables look independent of each other."""
+    group = independent_groups(sample.distances)
+    above, below = tree.edges.T
+    kept = group[above] == group[below]
+    lengths = tree.length[below[kept]]
+    return Tree.from_edges(tree.edges[kept], tree.n_observed, lengths, tree.names)

@@ -59,15 +59,6 @@ def _shifts(m: int, longest: float) -> FloatArray:
     return np.asarray(np.arange(m) * (_TIE * longest))
 
 
-def edges_within(edges: IntArray, distances: Distances, block: IntArray) -> IntArray:
-    """Return the edges of a spanning tree that lie within a connected block, numbered anew."""
-    number = np.full(distances.n_variables, -1)
-    number[block] = np.arange(block.size)
-    inside = edges[(number[edges] >= 0).all(axis=1)]
-    shift = inside.sum(axis=1) * (_TIE * distances.longest)
-    return _in_prims_order(block.size, number[inside], distances.of_pairs(inside) + shift)
-
-
 def _in_prims_order(m: int, edges: IntArray, keys: FloatArray) -> IntArray:
     low, high = edges.min(axis=1), edges.max(axis=1)
     order = np.lexsort([high, low, keys])

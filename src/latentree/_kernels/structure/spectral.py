@@ -251,6 +251,8 @@ def join_spectrally(affinity, distance, ends, lengths):
     edge = 0
     for new in range(m, 2 * m - 3):
         a, b = _best_pair(affinity, member, score, known, room)
+        if new == 2 * m - 4:
+            a, b = _nearer_half(distance, is_open, a, b)
         ends[edge, 0], ends[edge, 1] = node[a], new
         ends[edge + 1, 0], ends[edge + 1, 1] = node[b], new
         lengths[edge], lengths[edge + 1] = _join_distances(distance, is_open, a, b)
@@ -267,6 +269,17 @@ def join_spectrally(affinity, distance, ends, lengths):
                 score[max(b, k), min(b, k)] = _bound(reduced, norms, b, k)
                 known[max(b, k), min(b, k)] = False
     _join_last_three(distance, is_open, node, 2 * m - 3, ends[edge:], lengths[edge:])
+
+
+@kernel()
+def _nearer_half(distance, is_open, a, b):
+    """Of the last four clusters, choose the two that are nearer: the other two tie with them."""
+    c = -1
+    d = -1
+    for k in range(is_open.shape[0]):
+        if is_open[k] and k != a and k != b:
+            d, c = c, k
+    return (a, b) if distance[a, b] <= distance[c, d] else (c, d)
 
 
 @kernel()

@@ -1,0 +1,132 @@
+"""What the default should be: methods side by side on all tables, and on simulated trees.
+
+For every table the mean log-likelihood of a held-out row, the BIC score of the training rows per
+row, the number of hidden variables and processor seconds of each method; 30 % of the rows are held
+out, and at most ``--rows`` rows are used. Held-out and BIC are differences to independence. Then
+Robinson-Foulds distances on simulated trees. Tables with an even place in the alphabet were used to
+choose, the others (marked *) to report.
+
+    python benchmarks/default.py [tables] [trees] [--rows 1000] [--methods clrg,clnj,snj,refined]
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import time
+import warnings
+
+import numpy as np
+
+from common import data_folder, newsgroups, show, stocks
+from latentree import simulate
+from latentree.data import as_table
+from latentree.methods import learn_model
+from latentree.metrics import robinson_foulds
+
+TREES = {
+    "double star": simulate.double_star(80),
+    "HMM": simulate.hidden_markov(80),
+    "5-complete": simulate.complete_tree(5, 3),
+}
+
+
+def tables():
+    """All tables that are found, by name: frames, arrays and 0/1 codes."""
+    import pandas as pd
+    from sklearn import datasets
+
+    found = {}
+    for name in ("iris", "wine", "breast_cancer", "diabetes"):
+        found[name] = getattr(datasets, f"load_{name}")(as_frame=True).data
+    folder = data_folder()
+    if folder is not None:
+        for path in (folder / "tables").glob("*.csv.gz"):
+            found[path.name.removesuffix(".csv.gz")] = pd.read_csv(path)
+        for path in (folder / "density").glob("*.train.txt.gz"):
+            with gzip.open(path, "rt") as file:
+                lines = [list(line.strip().replace(",", "")) for line in file]
+                found[path.name.split(".")[0]] = np.array(lines).astype(np.int8)
+        found["newsgroups"] = newsgroups()
+        found["stocks"] = stocks()
+    return dict(sorted(found.items()))
+
+
+def frame_parts(X, n_rows):
+    """Rows to learn from, and rows that are held out, without columns of one value."""
+    import pandas as pd
+
+    frame = pd.DataFrame(X).rename(columns=str)
+    rng = np.random.default_rng(0)
+    chosen = rng.permutation(len(frame))[:n_rows]
+    cut = int(0.7 * chosen.size)
+    train = frame.iloc[chosen[:cut]]
+    frame = frame.loc[:, train.nunique() > 1]
+    whole = as_table(frame)
+    return whole.take(chosen[:cut]), whole.take(chosen[cut:])
+
+
+def line(place, name, X, n_rows, methods):
+    train, test = frame_parts(X, n_rows)
+    alone = learn_model(train, "independent", random_state=0)
+    base = alone.model.log_likelihood(test).mean()
+    cells = []
+    for method in methods:
+        clock = time.process_time()
+        try:
+            model, report = learn_model(train, method, random_state=0)
+        except Exception as error:  # a method that fails is a line of the table
+            cells.append(type(error).__name__)
+            continue
+        seconds = time.process_time() - clock
+        held_out = model.log_likelihood(test).mean() - base
+        bic = (report.bic_score - alone.report.bic_score) / train.n_rows
+        cells.append(f"{held_out:.3f} {bic:.3f} {model.tree.n_hidden} {seconds:.1f}s")
+    size = f"{train.n_rows} x {train.n_columns}"
+    return [name + "*" * (place % 2), train.family, size, *cells]
+
+
+def compare_tables(n_rows, methods):
+    header = ["held-out, BIC, hidden, time", "family", "size", *methods]
+    print(" | ".join(header))
+    for place, (name, X) in enumerate(tables().items()):
+        print(" | ".join(line(place, name, X, n_rows, methods)), flush=True)
+
+
+def compare_trees(first, instances, methods):
+    lines = []
+    for shape, tree in TREES.items():
+        for n in (1_000, 10_000):
+            rows = []
+            for seed in range(first, first + instances):
+                model = simulate.random_gaussian_model(tree, seed, (0.2, 0.8))
+                X = model.sample(n, seed)
+                rows.append(
+                    [
+                        robinson_foulds(learn_model(X, m, random_state=0).model.tree, tree)
+                        for m in methods
+                    ]
+                )
+            lines.append([shape, f"{n:,}", *(f"{mean:.1f}" for mean in np.mean(rows, axis=0))])
+            print(lines[-1], flush=True)
+    show(["RF", "rows", *methods], lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("parts", nargs="*", default=["tables", "trees"])
+    parser.add_argument("--rows", type=int, default=1_000)
+    parser.add_argument("--instances", type=int, default=5)
+    parser.add_argument("--first", type=int, default=3_000)
+    parser.add_argument("--methods", default="clrg,clnj,snj,refined")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    methods = options.methods.split(",")
+    if "tables" in options.parts:
+        compare_tables(options.rows, methods)
+    if "trees" in options.parts:
+        compare_trees(options.first, options.instances, methods)
+
+
+if __name__ == "__main__":
+    main()

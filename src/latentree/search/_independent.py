@@ -1,0 +1,95 @@
+"""The model without edges, and what keeps others from being worse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from latentree.distances import as_sample
+from latentree.em import Fitted, fit_parameters
+from latentree.models import Model, edge_strengths
+from latentree.tree import Tree
+
+NOTHING = "nothing was found: the variables look independent of each other"
+"""The note of a report of a model without edges."""
+
+_SHARE = 0.2  # of the edges is cut at a time: twenty fits from a hundred edges down to none
+
+
+def independent(X: Any, family: str = "auto", **fitting: Any) -> Fitted:
+    """Fit the model in which all variables are independent: what any other has to beat.
+
+    Parameters
+    ----------
+    X : table or Parts
+        Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`).
+    family : {"auto", "gaussian", "discrete", "symmetric"}
+        How to take the columns; "auto" goes by their types.
+    **fitting
+        As in :func:`latentree.fit_parameters`.
+
+    Returns
+    -------
+    Fitted
+        ``model, report``.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> model, report = independent(lt.datasets.load_holzinger().data)
+    >>> model.tree
+    Tree(9 observed, 0 hidden, 0 edges, 9 components)
+    """
+    sample = as_sample(X, family)
+    tree = Tree(np.full(sample.n_columns, -1), names=sample.names)
+    return fit_parameters(tree, sample, **fitting)
+
+
+def without_losses(fitted: Fitted, alone: Fitted, fit: Callable[[Tree], Fitted]) -> Fitted:
+    """Return a fit whose BIC is at least that of independence, by cutting what does not pay.
+
+    If the BIC of a fit is lower, its weakest edges are cut, a fifth at a time, until none is left;
+    the best fit on the way is returned.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        What was learned.
+    alone : Fitted
+        The model without edges.
+    fit : callable
+        Fits the parameters of a tree.
+
+    Returns
+    -------
+    Fitted
+        ``model, report``; a note says what was done.
+    """
+    if fitted.report.bic_score >= alone.report.bic_score:
+        return fitted
+    best, current = alone, fitted
+    while current.model.tree.n_edges > 1:
+        current = fit(_without_weakest(current.model))
+        best = max(best, current, key=lambda one: one.report.bic_score)
+    n_cut = fitted.model.tree.n_edges - best.model.tree.n_edges
+    note = f"{n_cut} edges were cut that did not pay for their parameters by BIC"
+    return noted(best, NOTHING if best.model.tree.n_edges == 0 else note)
+
+
+def noted(fitted: Fitted, note: str) -> Fitted:
+    """Add a note to the report."""
+    report = replace(fitted.report, notes=(*fitted.report.notes, note))
+    return Fitted(fitted.model, report)
+
+
+def _without_weakest(model: Model) -> Tree:
+    """Cut the weakest edges of a model; hidden nodes with fewer than three neighbors go."""
+    tree = model.tree
+    below = tree.edges[:, 1]
+    order = np.argsort(np.abs(edge_strengths(model)[below]), kind="stable")
+    kept = np.sort(below[order[int(np.ceil(_SHARE * below.size)) :]])
+    edges = np.column_stack([tree.parent[kept], kept])
+    return Tree.from_edges(edges, tree.n_observed, tree.length[kept], tree.names, minimal=True)

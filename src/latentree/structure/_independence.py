@@ -1,0 +1,144 @@
+"""Which variables hang together, so far as the data can tell.
+
+Independence is the null hypothesis, tested at one level in two steps. First pair by pair, with the
+false discovery rate of Benjamini and Hochberg over all pairs: pairs that stand out make groups.
+Then the groups against each other as a whole: the evidence of all pairs across groups is added up
+and compared with what independent groups give. If it stands out, weak links tie the groups
+together, whichever they are. So it is taken to be if the groups hold a third of the links of a
+tree already: what cannot be told from noise in a table that hangs together is rather weak than
+absent, and only spanning links of less than one standard error are cut then. Otherwise each group
+is a block of its own. Of independent variables, both steps together find something with a
+probability of at most twice the level.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import chdtrc
+
+from latentree.distances import Distances, Evidence
+from latentree.structure._spanning import spanning_edges
+from latentree.tree import Tree
+from latentree.typing import FloatArray, IntArray
+
+LEVEL = 0.01
+"""Of the test of independence: the false discovery rate, and the error of the joint test."""
+
+ENOUGH = 1 / 3
+"""Share of the m − 1 links of a tree. Of hidden Markov chains with 80 variables and correlations on
+[0.2, 0.8], 1,000 rows show a third at least, and no single one of the others."""
+
+MOST = 1024
+"""With more variables only the strongest pair is tested: the evidence of all takes m² numbers."""
+
+
+def connected_groups(distances: Distances, spanning: IntArray) -> IntArray:
+    """Return the group of every variable, so that groups look independent of each other.
+
+    Exact distances fall apart only where they are infinite. Nothing is tested where it is known
+    that the variables hang together.
+    """
+    m = distances.n_variables
+    if m == 1 or distances.components is not None:
+        return np.zeros(m, np.int64)
+    label = None if distances.n_samples is None else _significant_groups(distances, spanning)
+    if label is not None:
+        return label
+    # Across an edge between two variables that look independent, no pair looks dependent.
+    kept = spanning[~distances.independent_pairs(spanning)]
+    return np.asarray(Tree.from_edges(kept, m).components)
+
+
+def independent_groups(distances: Distances) -> IntArray:
+    """Part variables into groups that look independent of each other.
+
+    All learners do this first. Pairs are tested at the false discovery rate 0.01 (Benjamini and
+    Hochberg 1995), then what is across groups as a whole, see the page "Which method when".
+
+    Parameters
+    ----------
+    distances : Distances
+        Information distances; exact ones fall apart only where they are infinite.
+
+    Returns
+    -------
+    array of int
+        The group of every variable.
+
+    References
+    ----------
+    Benjamini and Hochberg, Controlling the false discovery rate, Journal of the Royal Statistical
+    Society B 57, 1995.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentree import information_distances
+    >>> X = np.random.default_rng(0).normal(size=(100, 5))
+    >>> independent_groups(information_distances(X)).tolist()
+    [0, 1, 2, 3, 4]
+    >>> X[:, 1] += X[:, 0]
+    >>> independent_groups(information_distances(X)).tolist()
+    [0, 0, 1, 2, 3]
+    """
+    return connected_groups(distances, spanning_edges(distances))
+
+
+def _significant_groups(distances: Distances, spanning: IntArray) -> IntArray | None:
+    """Return the groups that the test finds; None where it finds that all hang together."""
+    m = distances.n_variables
+    if m > MOST:
+        return None if _has_significant_link(distances, spanning) else np.arange(m)
+    evidence = distances.evidence()
+    label = connected_components(csr_array(significant(evidence.p_values())))[1].astype(np.int64)
+    found = 1.0 - label.max() / (m - 1)
+    if found >= ENOUGH or _stands_out(evidence, label, distances):
+        return None
+    return np.asarray(label)
+
+
+def significant(p: FloatArray) -> NDArray[np.bool_]:
+    """Find the pairs that are not independent, by Benjamini and Hochberg's procedure.
+
+    The largest p₍ₖ₎ of the M sorted p-values with p₍ₖ₎ ≤ level·k/M is the last that counts.
+    """
+    ordered = np.sort(p[np.triu_indices(len(p), 1)])
+    below = np.flatnonzero(ordered <= LEVEL * np.arange(1, ordered.size + 1) / ordered.size)
+    limit = ordered[below[-1]] if below.size else -1.0
+    found: NDArray[np.bool_] = p <= limit
+    np.fill_diagonal(found, False)
+    return found
+
+
+def _stands_out(evidence: Evidence, label: IntArray, distances: Distances) -> bool:
+    """Test all groups for independence of each other, by the sum of the evidence across them.
+
+    Under independence the sum of χ² of pairs (i, j) has the mean Σ f_ij of their degrees of
+    freedom. Pairs of dependent variables are dependent: the covariance of (i, j) and (k, l) is
+    2·ρ²_ik·ρ²_jl, so that the variance across groups A and B is 2·N_A·N_B for one degree of
+    freedom each, with N_A = Σ ρ² over all pairs in A, i = k included. The sum is compared with the
+    multiple of a χ² that has the same mean and variance.
+    """
+    groups = np.equal.outer(label, np.arange(label.max() + 1)).astype(np.float64)
+    across = ~np.equal.outer(label, label)
+    total, mean = (float(array[across].sum()) / 2.0 for array in evidence)
+    sizes = groups.sum(axis=0)
+    assert distances.n_effective is not None
+    # ρ̂² is ρ² + 1/n on average.
+    squares = np.exp(-2.0 * distances.dense() / distances.exponent) - 1.0 / distances.n_effective
+    np.fill_diagonal(squares, 1.0)
+    within = np.maximum(np.einsum("ia,ij,ja->a", groups, squares, groups, optimize=True), sizes)
+    # Σ_{A<B} x_A·x_B = ((Σ x)² − Σ x²)/2, of N and of the sizes, which count the pairs.
+    both = (within.sum() ** 2 - (within**2).sum()) / (sizes.sum() ** 2 - (sizes**2).sum())
+    unit = max(both, 1.0)  # variance / (2·mean)
+    return bool(mean > 0.0 and chdtrc(mean / unit, total / unit) < LEVEL)
+
+
+def _has_significant_link(distances: Distances, spanning: IntArray) -> bool:
+    """Whether the strongest pair of all stands out; it is in the spanning tree."""
+    m = distances.n_variables
+    p = distances.p_values_of(spanning)
+    return bool(p.min() < LEVEL / (m * (m - 1) / 2))

@@ -1,0 +1,183 @@
+"""Independent variables: the test of their independence, and what every method makes of them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from latentree import simulate, structure
+from latentree.distances import Distances, as_sample, information_distances
+from latentree.errors import DataWarning
+from latentree.methods import METHODS, learn_model
+from latentree.search import NOTHING
+from latentree.structure._independence import LEVEL, significant
+
+
+def _coded(k):
+    return lambda n, m, rng: pd.DataFrame(rng.integers(0, k, (n, m))).rename(columns=str)
+
+
+def _mixed(n, m, rng):
+    frame = pd.DataFrame(rng.normal(size=(n, m))).rename(columns=str)
+    for j in range(0, m, 2):
+        frame[str(j)] = pd.Categorical([f"s{v}" for v in rng.integers(0, 2 + j % 4, n)])
+    return frame
+
+
+KINDS = {
+    "gaussian": lambda n, m, rng: rng.normal(size=(n, m)),
+    "binary": _coded(2),
+    "K = 4": _coded(4),
+    "mixed": _mixed,
+}
+
+
+# The evidence of pairs --------------------------------------------------------------------------
+
+
+@given(
+    states=st.lists(st.integers(2, 4), min_size=2, max_size=4),
+    gaps=st.booleans(),
+    seed=st.integers(0, 10**6),
+)
+@settings(max_examples=30, deadline=None)
+def test_evidence_of_tables_equals_its_definition(states, gaps, seed):
+    rng = np.random.default_rng(seed)
+    columns = {f"x{j}": rng.permutation(np.arange(60) % k) for j, k in enumerate(states)}
+    frame = pd.DataFrame(columns).astype(object)
+    if gaps:
+        frame = frame.mask(rng.random(frame.shape) < 0.1)
+    found = information_distances(frame, "discrete").evidence()
+    for i in range(len(states)):
+        for j in range(i):
+            table = pd.crosstab(frame[f"x{i}"], frame[f"x{j}"])
+            pearson, _, freedom, _ = stats.chi2_contingency(table, correction=False)
+            likelihood = stats.chi2_contingency(table, correction=False, lambda_=0)[0]
+            n = table.to_numpy().sum()
+            wanted = min(pearson * (n - 1) / n, likelihood)
+            assert found.statistic[i, j] == pytest.approx(wanted, abs=1e-9)
+            assert found.freedom[i, j] == freedom
+    np.testing.assert_allclose(found.statistic, found.statistic.T, atol=1e-9)
+
+
+def test_evidence_of_correlations_is_fishers():
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    found = information_distances(X).evidence()
+    z = np.arctanh(np.corrcoef(X.T)[0, 1]) * np.sqrt(47)
+    assert found.statistic[0, 1] == pytest.approx(z**2)
+    assert found.p_values()[0, 1] == pytest.approx(2 * stats.norm.sf(abs(z)))
+    matrix = Distances.from_matrix(information_distances(X).dense(), n_samples=50)
+    np.testing.assert_allclose(matrix.evidence().statistic, found.statistic)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_evidence_is_the_same_on_demand_and_of_a_part(kind):
+    table = KINDS[kind](200, 6, np.random.default_rng(1))
+    family = {"gaussian": "gaussian", "mixed": "mixed"}.get(kind, "discrete")
+    whole = information_distances(table, family).evidence()
+    on_demand = information_distances(table, family, dense=False)
+    order = np.array([4, 0, 2])
+    part = on_demand.subset(order).evidence()
+    for mine, other, cut in zip(whole, on_demand.evidence(), part, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(other[np.ix_(order, order)], cut)
+
+
+@given(m=st.integers(2, 12), seed=st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_significant_pairs_are_those_of_benjamini_and_hochberg(m, seed):
+    rng = np.random.default_rng(seed)
+    p = rng.random((m, m)) ** rng.choice([1, 4, 12])
+    p = np.triu(p, 1) + np.triu(p, 1).T
+    pairs = np.triu_indices(m, 1)
+    adjusted = stats.false_discovery_control(p[pairs])
+    assert np.array_equal(significant(p)[pairs], adjusted <= LEVEL)
+
+
+# What learners make of it -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_independent_columns_are_found_independent(kind):
+    # Twice the level is 2 in 100; 8 and more of them have a probability below 10⁻³.
+    found = 0
+    for seed in range(100):
+        n, m = ((100, 20), (50, 10), (300, 8))[seed % 3]
+        family = {"gaussian": "gaussian", "mixed": "mixed"}.get(kind, "discrete")
+        sample = as_sample(KINDS[kind](n, m, np.random.default_rng([seed, 5])), family)
+        found += np.unique(structure.independent_groups(sample.distances)).size < m
+    assert found < 8
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_method_finds_what_is_not_there(kind, method):
+    table = KINDS[kind](100, 8, np.random.default_rng(7))
+    family = {"gaussian": "gaussian", "mixed": "mixed"}.get(kind, "discrete")
+    model, report = learn_model(table, method, family, random_state=0)
+    assert model.tree.n_edges == 0
+    assert NOTHING in report.notes or method == "independent"
+
+
+@pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")
+@pytest.mark.parametrize("method", ["chow_liu", "nj", "snj", "rg", "clrg", "lcm", "bin", "refined"])
+def test_no_bic_is_below_that_of_independence(method):
+    for seed in range(3):  # three columns of ten are dependent, and weakly
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 10))
+        X[:, :3] += 1.2 * rng.normal(size=(60, 1))
+        alone = learn_model(X, "independent").report.bic_score
+        assert learn_model(X, method, random_state=0).report.bic_score >= alone
+
+
+def test_few_variables_among_many_strangers_are_found():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, 40))
+    X[:, :6] += rng.normal(size=(300, 1))
+    with pytest.warns(DataWarning, match="fall apart"):
+        tree = structure.recursive_grouping(information_distances(X))
+    assert (tree.degrees[:6] > 0).all()
+    assert (tree.degrees[6:40] > 0).sum() <= 2
+
+
+def test_nothing_is_said_in_so_many_words():
+    X = np.random.default_rng(2).normal(size=(80, 5))
+    with pytest.warns(DataWarning, match="nothing was found: the 5 variables look independent"):
+        assert structure.neighbor_joining(information_distances(X)).n_edges == 0
+
+
+@pytest.mark.parametrize("n", [1_000, 2_000])
+def test_weak_links_keep_a_chain_together(n):
+    tree = simulate.hidden_markov(80)
+    for seed in range(3):
+        X = simulate.random_gaussian_model(tree, seed, (0.2, 0.8)).sample(n, seed)
+        assert not structure.independent_groups(information_distances(X)).any()
+
+
+def test_many_weak_dependences_stand_out_together():
+    # One factor behind 60 columns: correlations of 0.06 and 200 rows, less than a standard error.
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(200, 60)) + 0.25 * rng.normal(size=(200, 1))
+    distances = information_distances(X)
+    assert significant(distances.evidence().p_values()).sum() < 60
+    assert not structure.independent_groups(distances).any()
+
+
+def test_exact_distances_are_not_tested():
+    d = np.full((5, 5), 20.0)
+    np.fill_diagonal(d, 0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert structure.neighbor_joining(d).roots.size == 1
+
+
+def test_what_was_asked_for_by_number_is_given():
+    X = np.random.default_rng(4).integers(0, 2, (100, 5))
+    model, _ = learn_model(X, "lcm", "discrete", n_states=2, random_state=0)
+    assert model.tree.n_hidden == 1
