@@ -1,5 +1,6 @@
 """Draw the pictures of the documentation from the bundled data, into ``docs/images``."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,10 +13,32 @@ from latentree.datasets import Dataset, load_holzinger, load_stocks
 FOLDER = Path(__file__).parent / "images"
 
 
+TRAITS = {
+    "A": "agreeableness",
+    "C": "conscientiousness",
+    "E": "extraversion",
+    "N": "neuroticism",
+    "O": "openness",
+}
+
+
 def draw(dataset: Dataset, *files: str) -> None:
     """Learn a tree with default settings and draw it, colored by the groups of the variables."""
     learned = lt.LatentTree(random_state=0).fit(dataset.table)
-    picture = lt.plot_tree(learned, groups=dataset.groups, hidden_labels=True)
+    save(lt.plot_tree(learned, groups=dataset.groups, hidden_labels=True), *files)
+
+
+def draw_big_five(folder: str, *files: str) -> None:
+    """Draw the tree of the Big Five as the page on questionnaires learns it."""
+    import pandas as pd
+
+    items = pd.read_csv(Path(folder, "tables", "bfi.csv.gz")).filter(regex="^[ACENO][1-5]$")
+    learned = lt.LatentTree("refined", "gaussian", random_state=0).fit(items)
+    save(lt.plot_tree(learned, groups=[TRAITS[name[0]] for name in items]), *files)
+
+
+def save(picture: lt.plot.TreePlot, *files: str) -> None:
+    """Write a picture."""
     for label in picture.labels.values():
         label.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
     for file in files:  # without the date and the version, the same picture has the same bytes
@@ -124,6 +147,8 @@ def main() -> None:
     draw_way("way.svg")
     draw(load_stocks(), "stocks.svg", "stocks.png")  # README.md shows the second
     draw(load_holzinger(), "holzinger.svg")
+    if os.environ.get("LATENTREE_DATA"):  # its license does not let it be bundled
+        draw_big_five(os.environ["LATENTREE_DATA"], "bfi.png")
 
 
 if __name__ == "__main__":
