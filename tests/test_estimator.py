@@ -357,3 +357,32 @@ def test_fit_keeps_its_signature():
     import typing
 
     assert typing.get_type_hints(lt.LatentTree.fit)["return"] is lt.LatentTree
+
+
+def test_a_given_number_of_hidden_variables_is_no_gain(real):
+    said = []
+    found = lt.search.refined(
+        real, start="nj", n_hidden=1, progress=lambda step, score: said.append(score)
+    )
+    assert found.model.tree.n_hidden == 1
+    scale = abs(found.report.log_likelihood)
+    assert all(abs(gain) < scale for _, gain in found.report.gains().values())
+    assert all(score == -np.inf or abs(score) < 2 * scale for score in said)
+
+
+def test_progress_never_falls(real, capsys):
+    for method in ("refined", "clrg"):
+        holes = np.where(np.random.default_rng(0).random(real.shape) < 0.1, np.nan, real)
+        lt.LatentTree(method, verbose=1, random_state=0).fit(holes)
+        said = capsys.readouterr().err.splitlines()
+        values = [float(line.split()[-1].replace(",", "")) for line in said]
+        assert values
+        assert values == sorted(values)
+
+
+def test_seconds_are_without_compiling(real, monkeypatch):
+    from latentree._kernels import compiling
+
+    passed = iter((0.0, 1e6))
+    monkeypatch.setattr(compiling, "seconds", lambda: next(passed))
+    assert lt.methods.learn_model(real, "nj").report.seconds < 0
