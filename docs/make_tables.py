@@ -56,7 +56,7 @@ def _takers(option: str) -> str:
     takers = taken_by(option)
     if len(takers) == len(METHODS):
         return "all"
-    distances = [name for name, method in METHODS.items() if method.from_distances]
+    distances = taken_by("refit")
     if set(distances) <= set(takers):
         takers = ["by distances", *takers[len(distances) :]]
     return ", ".join(name if name == "by distances" else f"`{name}`" for name in takers)

@@ -154,7 +154,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         unseen: Literal["error", "missing"] = "error",
         output: str = "hidden",
         refit: bool = True,
-        n_states: int | None = None,
+        n_states: int | Literal["auto"] | None = None,
+        validation_fraction: float | None = None,
         n_hidden: int | None = None,
         start: str | list[str] | None = None,
         criterion: str | float = "bic",
@@ -176,6 +177,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         self.output = output
         self.refit = refit
         self.n_states = n_states
+        self.validation_fraction = validation_fraction
         self.n_hidden = n_hidden
         self.start = start
         self.criterion = criterion
@@ -207,6 +209,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
+        X_valid: Any = None,
         client: Any = None,
     ) -> LatentTree:
         """Learn the tree and its parameters.
@@ -221,6 +224,10 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
             There for scikit-learn's sake.
         sample_weight : array, optional
             How much each row counts.
+        X_valid : table, optional
+            For ``hclt`` and ``n_states="auto"``: rows that decide on states, smoothing and stopping
+            in place of ``validation_fraction`` of the rows. In the end the model learns from them
+            too.
         client : dask.distributed.Client, optional
             The cluster that reads and computes. Without it everything happens in this process.
 
@@ -240,7 +247,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
             parts = cut_table(as_table(X, self.family, weights=weights, kinds=self.kinds))
             if parts.n_rows < 2:
                 raise DataError("there is 1 sample (n_samples=1), but learning needs at least 2")
-        return self._learn(as_sample(parts), options)
+        return self._learn(as_sample(parts), options, X_valid)
 
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
@@ -297,12 +304,13 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in self.__dict__
 
-    def _learn(self, sample: Sample, options: dict[str, Any]) -> LatentTree:
+    def _learn(self, sample: Sample, options: dict[str, Any], X_valid: Any = None) -> LatentTree:
         fitted = learn_model(
             sample,
             self.method,
             random_state=_generator(self.random_state),
             progress=self._reporter(),
+            X_valid=X_valid,
             **options,
         )
         self.model_, self.report_ = fitted
@@ -334,7 +342,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         if context is None and not self.verbose:
             return None
 
-        searching, text = self.method == "refined", ProgressText(self.method)
+        searching, text = self.method == "refined", ProgressText(self.method, self.n_states)
 
         def report(steps: int, log_likelihood: float) -> None:
             if context is not None:

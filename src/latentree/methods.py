@@ -62,10 +62,17 @@ OPTIONS: Mapping[str, Option] = {
         "distances (Gaussian and symmetric families)",
     ),
     "n_states": Option(
-        "int", None,
+        'int or "auto"', None,
         "number of states of every hidden variable of a discrete or mixed model. By default that "
-        "of most columns; for lcm and mixed data the one with the highest BIC, see criterion",
+        "of most columns; for lcm and mixed data the one with the highest BIC, see criterion. "
+        "auto, which is hclt's default: as many as predict held-out rows best",
         "--states",
+    ),
+    "validation_fraction": Option(
+        "float", None,
+        "share of the rows that is held out, where these decide on states, smoothing and stopping; "
+        "by default a tenth, of fewer than 5,000 rows up to a quarter",
+        "--validation-fraction",
     ),
     "n_hidden": Option(
         "int", None,
@@ -119,9 +126,11 @@ OPTIONS: Mapping[str, Option] = {
 _EM = ("max_steps", "time_limit")
 _MIXED = ("criterion", "max_states")  # choose numbers of states of mixed data
 _FROM_DISTANCES = (
-    "refit", "n_states", *_MIXED, "n_starts", "prior_weight", *_EM, "stepwise", "checkpoint",
+    "refit", "n_states", "validation_fraction", *_MIXED, "n_starts", "prior_weight", *_EM,
+    "stepwise", "checkpoint",
 )  # fmt: skip
 _REFINED = ("start", "criterion", "n_hidden", "max_states", "caution", "prior_weight")
+_HELD_OUT = ("validation_fraction", "X_valid")
 _ALL = ("gaussian", "discrete", "symmetric", "mixed")
 
 
@@ -201,9 +210,10 @@ METHODS: Mapping[str, Method] = {
             "clrg", "recursive grouping in the neighborhoods of the Chow-Liu tree", "cl_grouping",
             subroutine="rg",
         ),
-        _structure(
+        Method(
             "hclt", "the Chow-Liu tree with a hidden variable for each inner one, for prediction",
-            "hidden_chow_liu",
+            "latentree.structure:hidden_chow_liu", ("n_states", "validation_fraction", *_EM),
+            from_distances=True,
         ),
         _search(
             "reg_clnj", "clnj, where hidden variables enter only if they raise the BIC",
@@ -312,6 +322,8 @@ class ProgressText:
     ----------
     method : str
         Name of the method.
+    n_states : int or "auto", optional
+        Its option.
 
     Examples
     --------
@@ -320,15 +332,20 @@ class ProgressText:
     ('change 1, best score -20.0', 'change 2, best score -20.0')
     """
 
-    def __init__(self, method: str) -> None:
+    def __init__(self, method: str, n_states: Any = None) -> None:
         searching = method == "refined"
         self.unit, self.value = ("change", "score") if searching else ("step", "log-likelihood")
+        self.digits = 1
+        if method == "hclt" or n_states == "auto":
+            self.unit, self.value, self.digits = "pass", "held-out log-likelihood a row", 4
         self.best = -math.inf
 
     def __call__(self, steps: int, reached: float) -> str:
         """Return the text."""
         self.best = max(self.best, reached)
-        known = f", best {self.value} {self.best:,.1f}" if math.isfinite(self.best) else ""
+        known = (
+            f", best {self.value} {self.best:,.{self.digits}f}" if math.isfinite(self.best) else ""
+        )
         return f"{self.unit} {steps:,}{known}"
 
 
@@ -341,6 +358,7 @@ def learn_model(
     budget: Budget | None = None,
     random_state: Any = None,
     progress: Progress | None = None,
+    X_valid: Any = None,
     **options: Any,
 ) -> Fitted:
     """Learn a tree by the method of that name, and its parameters by maximum likelihood.
@@ -361,6 +379,9 @@ def learn_model(
         For random starts.
     progress : callable, optional
         Called with the number of steps so far and the log-likelihood.
+    X_valid : table, optional
+        Rows that decide on states, smoothing and stopping, for hclt and for ``n_states="auto"``;
+        by default ``validation_fraction`` of the rows.
     **options
         Options of the method, see ``OPTIONS``; one that it does not take is refused.
 
@@ -401,6 +422,10 @@ def learn_model(
     }
     if method != "refined":  # whose search has a limit of its own
         chosen.pop("time_limit", None)
+    if X_valid is not None:
+        if not entry.from_distances:
+            raise ModelError(f"X_valid was given, but {method} does not hold out rows")
+        common["X_valid"] = X_valid
     learn = _from_distances if entry.from_distances else _by_scores
     if method == "independent" or _is_asked_for(method, chosen):
         model, report = learn(entry, sample, **chosen, **common)
@@ -479,7 +504,21 @@ def _from_distances(
     tree = learn_tree(sample, entry.name)
     if not refit:
         return fit_parameters(tree, sample, method="distances")
+    held_out = _pop_held_out(entry, sample, options)
+    if held_out is not None and sample.family == "discrete":
+        return fit_parameters(tree, sample, method="held_out", **options, **held_out)
     return fit_parameters(tree, sample, method="stepwise" if stepwise else "ml", **options)
+
+
+def _pop_held_out(entry: Method, sample: Sample, options: dict[str, Any]) -> dict[str, Any] | None:
+    """Take what is about held-out rows out of the options; None if these decide nothing."""
+    held_out = {name: options.pop(name) for name in _HELD_OUT if name in options}
+    decide = entry.name == "hclt" or options.get("n_states") == "auto"
+    if options.get("n_states") == "auto":
+        del options["n_states"]
+    if "X_valid" in held_out and not (decide and sample.family == "discrete"):
+        raise ModelError('X_valid is for hclt and n_states="auto" with discrete columns')
+    return held_out if decide else None
 
 
 def _mixed_from_distances(
@@ -496,6 +535,8 @@ def _mixed_from_distances(
             "chow_liu has no hidden variables, but columns of numbers hang from states: use "
             "another method, or family='gaussian' or 'discrete'"
         )
+    if _pop_held_out(entry, sample, options) is not None:
+        options["criterion"] = "cv"
     return fit_mixed(learn_tree(sample, entry.name), sample, **options)
 
 
@@ -522,7 +563,7 @@ def describe_options(indent: str = "    ") -> str:
 
 
 def _listed(methods: list[str]) -> str:
-    distances = [name for name, method in METHODS.items() if method.from_distances]
+    distances = taken_by("refit")
     if methods == distances:
         return "methods that learn the tree from distances"
     if methods[: len(distances)] == distances:

@@ -97,14 +97,17 @@ def test_wrong_usage_is_one_line_and_2(run, arguments):
     assert err.count("\n") == 1
 
 
+BY_DISTANCES = "chow_liu, nj, snj, rg, cl_blind, clnj"
+
+
 @pytest.mark.parametrize(
     ("option", "method", "takers"),
     [
         (["--hidden", "2"], "clrg", "reg_clnj, reg_clrg or refined"),
-        (["--criterion", "aic"], "reg_clrg", "refined"),
-        (["--max-states", "3"], "lcm", "refined"),
+        (["--criterion", "aic"], "reg_clrg", f"{BY_DISTANCES}, clrg, lcm or refined"),
+        (["--max-states", "3"], "bin", f"{BY_DISTANCES}, clrg, lcm or refined"),
         (["--start", "nj"], "bin", "refined"),
-        (["--stepwise"], "bin", "chow_liu, nj, snj, rg, cl_blind, clnj, clrg or hclt"),
+        (["--stepwise"], "bin", f"{BY_DISTANCES} or clrg"),
     ],
 )
 def test_options_of_other_methods_are_refused_with_those_that_take_them(

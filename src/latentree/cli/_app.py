@@ -184,6 +184,9 @@ def learn(
     caution: Annotated[float | None, option("caution", "C", min=0.0)] = None,
     time_limit: Annotated[float | None, option("time_limit", "SECONDS", min=0.0)] = None,
     n_hidden: Annotated[int | None, option("n_hidden", "N", min=0)] = None,
+    validation_fraction: Annotated[
+        float | None, option("validation_fraction", "SHARE", min=0.0, max=1.0)
+    ] = None,
     stepwise: Annotated[bool, option("stepwise")] = False,
     checkpoint: Annotated[str | None, option("checkpoint", "FILE.npz")] = None,
     scheduler: Scheduler = None,
@@ -204,6 +207,7 @@ def learn(
         test_fraction,
         seed,
         scheduler,
+        validation_fraction=validation_fraction,
         stepwise=stepwise,
         checkpoint=checkpoint,
         start=_names(start),

@@ -25,7 +25,7 @@ def option(name: str, metavar: str | None = None, *also: str, **limits: Any) -> 
 
 
 def _shown(methods: list[str]) -> str:
-    if methods == [name for name, method in METHODS.items() if method.from_distances]:
+    if methods == taken_by("refit"):
         return "Methods that go by distances"
     return ", ".join(methods)
 

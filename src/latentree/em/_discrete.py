@@ -35,7 +35,7 @@ class DiscreteProblem:
         self.sample = sample
         self.total_weight = sample.total_weight
         self.is_closed_form = tree.n_hidden == 0 and not sample.has_missing
-        entropies = _entropies(sample.statistics)
+        entropies = column_entropies(sample.statistics)
         self.layout = Layout(cheapest_rooting(tree, entropies), n_states)
         self.counts = PartedCounts(Skeleton.of(self.layout, entropies), sample.rows)
         self.n_parts = sample.rows.n_parts
@@ -90,7 +90,7 @@ class DiscreteProblem:
         )
 
 
-def _entropies(statistics: Statistics) -> ColumnEntropies:
+def column_entropies(statistics: Statistics) -> ColumnEntropies:
     """Entropy of every column, missing cells being a state of their own."""
     sums = statistics.sums
     assert isinstance(sums, StateCounts)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latentree.data import Table
+from latentree.data import Table, as_table
 from latentree.distances import Sample, as_sample
 from latentree.em import _starts as starts
 from latentree.em._checkpoint import (
@@ -22,6 +22,7 @@ from latentree.em._checkpoint import (
 from latentree.em._discrete import DiscreteProblem, SymmetricProblem
 from latentree.em._driver import Budget, Driver, Problem, StateKeeper
 from latentree.em._gaussian import LARGEST_Z, RowProblem, gaussian_problem
+from latentree.em._held_out import HeldOutFit, held_out_split
 from latentree.em._mixed import MixedProblem, as_leaves
 from latentree.em._report import FitReport
 from latentree.em._stepwise import stepwise_starts
@@ -61,6 +62,8 @@ def fit_parameters(
     budget: Budget | None = None,
     random_state: Any = None,
     progress: Progress | None = None,
+    validation_fraction: float | None = None,
+    X_valid: Any = None,
     checkpoint: PathLike | None = None,
 ) -> Fitted:
     """Fit the parameters of a tree to data.
@@ -74,10 +77,12 @@ def fit_parameters(
         cells may be missing.
     family : {"auto", "gaussian", "discrete", "symmetric", "mixed"}
         How to take the columns of a table; "auto" goes by their kinds.
-    method : {"ml", "stepwise", "distances"}
+    method : {"ml", "stepwise", "held_out", "distances"}
         Maximum likelihood, by EM where something is hidden or missing; the same, begun by
-        stepwise passes over parts of very many rows; or straight from the lengths of the tree, for
-        the Gaussian and the symmetric family.
+        stepwise passes over parts of very many rows; for prediction, where rows that are held out
+        decide on smoothing, on when EM stops, and on the number of states if it is left out
+        (family "discrete"); or straight from the lengths of the tree, for the Gaussian and the
+        symmetric family.
     n_states : int, sequence or mapping, optional
         Discrete and mixed families: numbers of states of the hidden nodes. By default the most
         common number among the variables, or those of ``start``.
@@ -95,6 +100,11 @@ def fit_parameters(
         For random starts.
     progress : callable, optional
         Called with the number of steps so far and the log-likelihood.
+    validation_fraction : float, optional
+        For "held_out": the share of the rows that is held out, drawn at random; by default a tenth,
+        of fewer than 5,000 rows up to a quarter. In the end the model learns from them too.
+    X_valid : table, optional
+        Rows to take in their place.
     checkpoint : path, optional
         A file that keeps the fit while it is under way. If it exists, the fit goes on from it and
         ends as it would have without the break; that of other data or settings is refused.
@@ -120,12 +130,18 @@ def fit_parameters(
     True
     """
     clock = time.perf_counter()
-    sample = matched(tree, as_sample(X, family, weights, min_rows=1))
+    given = as_sample(X, family, weights, min_rows=1)
+    sample = matched(tree, given)
     if sample.family == "mixed":
         tree = as_leaves(tree, sample.cardinalities == 0)
     if method == "distances":
         model = _from_distances(tree, sample)
         report = _report(model, sample)
+    elif method == "held_out":
+        model, report = _fit_held_out(
+            tree, given, n_states, budget or Budget(), np.random.default_rng(random_state),
+            progress, validation_fraction, X_valid,
+        )  # fmt: skip
     elif method in ("ml", "stepwise"):
         if n_states is None and isinstance(start, DiscreteTreeModel | MixedTreeModel):
             n_states = start.n_states[tree.n_observed :]
@@ -146,7 +162,8 @@ def fit_parameters(
                 points = stepwise_starts(problem, points, rng)
         model, report = maximize(problem, points, budget, progress, keeper)
     else:
-        raise ModelError(f"method is {method!r}, but must be 'ml', 'stepwise' or 'distances'")
+        known_ways = "'ml', 'stepwise', 'held_out' or 'distances'"
+        raise ModelError(f"method is {method!r}, but must be {known_ways}")
     known = with_schema(model, sample.schema)
     if isinstance(model, GaussianTreeModel):
         report = replace(report, notes=report.notes + _limit_notes(model))
@@ -165,6 +182,37 @@ def _limit_notes(model: GaussianTreeModel) -> tuple[str, ...]:
         f"correlations of {', '.join(pairs)}{more} are at the limit of 1 − 2e-7: these are nearly "
         "copies of each other, and the likelihood is highest beyond the limit",
     )
+
+
+def _fit_held_out(
+    tree: Tree,
+    given: Sample,
+    n_states: HiddenStates,
+    budget: Budget,
+    rng: np.random.Generator,
+    progress: Progress | None,
+    fraction: float | None,
+    X_valid: Any,
+) -> Fitted:
+    """Fit for prediction; ``given`` has the columns as the data has them."""
+    if given.family != "discrete":
+        raise ModelError(f"held-out rows decide for discrete columns, but these are {given.family}")
+    if n_states is not None and not isinstance(n_states, int | np.integer):
+        raise ModelError("with held-out rows every hidden node has the same number of states")
+    sample = matched(tree, given)
+    if X_valid is None:
+        training, held_out = held_out_split(sample.parts.to_table(), fraction, rng)
+    else:
+        columns = _matching(tree, given.names)
+        held_out = as_table(X_valid, schema=given.schema, unseen="missing")
+        if columns is not None:
+            held_out = held_out.select(np.array(columns), sample.names)
+        training = sample.parts.to_table()
+    fit = HeldOutFit(
+        tree, sample, training, held_out, n_states=None if n_states is None else int(n_states),
+        budget=budget, rng=rng, progress=progress,
+    )  # fmt: skip
+    return Fitted(*fit.run())
 
 
 def maximize(

@@ -30,6 +30,9 @@ class FitReport:
         At each step of the start that was continued to the end; it never goes down.
     n_steps : int
         Expectation passes over the data, all starts together.
+    held_out_log_likelihoods : tuple of float
+        Mean log-likelihood of the held-out rows whenever they were looked at, where they decide on
+        states, smoothing and stopping.
     starts : tuple of float
         Log-likelihood of each start after its short run.
     seconds : float
@@ -55,6 +58,7 @@ class FitReport:
     converged: bool = True
     log_likelihoods: tuple[float, ...] = ()
     n_steps: int = 0
+    held_out_log_likelihoods: tuple[float, ...] = ()
     starts: tuple[float, ...] = ()
     seconds: float = 0.0
     notes: tuple[str, ...] = field(default=())

@@ -78,7 +78,9 @@ def random_gaussian_start(
     return problem.point(GaussianTreeModel(problem.tree, rho, problem.center, problem.spread))
 
 
-def surrogate_start(problem: DiscreteProblem, rng: np.random.Generator) -> FloatArray:
+def surrogate_start(
+    problem: DiscreteProblem, rng: np.random.Generator, softness: float = SOFTNESS
+) -> FloatArray:
     """Take every hidden node for a noisy copy of its surrogate, the observed node nearest to it.
 
     The table of an edge is then that of the two surrogates in the data, blurred: the dependence
@@ -87,7 +89,9 @@ def surrogate_start(problem: DiscreteProblem, rng: np.random.Generator) -> Float
     """
     tree, layout = problem.layout.tree, problem.layout
     surrogate = tree.surrogates()
-    blur = [_blur(problem, node, int(surrogate[node]), rng) for node in range(tree.n_nodes)]
+    blur = [
+        _blur(problem, node, int(surrogate[node]), rng, softness) for node in range(tree.n_nodes)
+    ]
     weights = np.empty(layout.size)
     for node in range(tree.n_nodes):
         above = int(tree.parent[node])
@@ -102,16 +106,20 @@ def surrogate_start(problem: DiscreteProblem, rng: np.random.Generator) -> Float
 
 
 def _blur(
-    problem: DiscreteProblem, node: int, surrogate: int, rng: np.random.Generator
+    problem: DiscreteProblem,
+    node: int,
+    surrogate: int,
+    rng: np.random.Generator,
+    softness: float,
 ) -> FloatArray:
     """P(state of the node | value of its surrogate)."""
     n_from, n_to = int(problem.n_states[surrogate]), int(problem.n_states[node])
     if node == surrogate:
         return np.eye(n_from)
     if n_from == n_to:
-        return (1.0 - SOFTNESS) * np.eye(n_from) + SOFTNESS / n_to
+        return (1.0 - softness) * np.eye(n_from) + softness / n_to
     shares = rng.dirichlet(np.ones(n_to), n_from)
-    return (1.0 - SOFTNESS) * shares + SOFTNESS / n_to
+    return (1.0 - softness) * shares + softness / n_to
 
 
 def single(sample: Sample, column: int) -> FloatArray:

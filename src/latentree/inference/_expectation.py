@@ -71,6 +71,14 @@ class Expectation:
         return self._values, self._received, self._gather, self.patterns.weights
 
     @property
+    def work(self) -> float:
+        """Products of a pass: patterns × K_parent × K over all edges, upward or downward."""
+        slots = self._slots
+        edges = slots[slots["kind"] == EDGE]
+        below = slots["n_states"][edges["a"]]
+        return float((edges["n_patterns"] * edges["n_states"] * below).sum())
+
+    @property
     def nbytes(self) -> int:
         """Bytes that are kept between two passes."""
         return self._shifts.nbytes + sum(array.nbytes for array in self.arrays)

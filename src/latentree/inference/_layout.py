@@ -128,6 +128,13 @@ class Layout:
         return np.asarray(np.where(parent < 0, starts[-1], starts[parent] + state))
 
     @cached_property
+    def child_states(self) -> IntArray:
+        """State of the child, among all, that every entry of every table belongs to."""
+        node = np.repeat(np.arange(self.tree.n_nodes), self._n_rows)
+        first = np.repeat(self.state_starts[node] - self.row_starts, self.row_widths)
+        return np.asarray(first + np.arange(self.size))
+
+    @cached_property
     def state_starts(self) -> IntArray:
         """Where the states of each node start when all are laid end to end."""
         return np.concatenate([[0], np.cumsum(self.n_states)])

@@ -1,0 +1,391 @@
+"""Discrete fits for prediction: states, smoothing and stopping are chosen by held-out rows.
+
+A fit begins with the tree in which every hidden node is a copy of the observed node nearest to it:
+of a hidden Chow-Liu tree, that is the Chow-Liu tree. From a noisy copy EM goes on, and states are
+doubled: each becomes two that differ by noise. Between two doublings stepwise EM runs over parts of
+the training rows until the likelihood of the held-out rows stops rising; states are doubled as long
+as it rises by more than its standard error. The best tables then take a few full steps of EM on all
+rows.
+
+Tables are smoothed toward the marginal of their child: a table of K_p rows counts a/K_p rows more
+for each of them, shared out as the child's states are overall. One strength a is for tables of
+observed nodes, one for those of hidden nodes. Both follow the held-out rows: with their expected
+counts V and the expected counts N of the training rows, Σ V·log((N + a·m/K_p)/(N₊ + a/K_p)) is what
+a step of EM on the held-out rows would raise, and the strength moves to where it is largest.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from latentree.data import Table, cut_table
+from latentree.distances import Sample
+from latentree.em._discrete import DiscreteProblem, column_entropies
+from latentree.em._driver import Budget
+from latentree.em._report import FitReport
+from latentree.em._starts import SOFTNESS, surrogate_start
+from latentree.errors import DataError, ModelError
+from latentree.inference import Expectation, Layout, Skeleton, cheapest_rooting, compile_part
+from latentree.models import DiscreteTreeModel
+from latentree.tree import Tree
+from latentree.typing import FloatArray, IntArray, Progress
+
+# Constants were chosen on nltcs, plants and 1,500 rows of plants; docs/prediction.md says so.
+LEAST_SHARE, MOST_SHARE, ENOUGH_ROWS = 0.1, 0.25, 500
+"""A tenth of the rows is held out; of a small table more, as few rows choose badly."""
+NOISE = 1.0
+"""Standard deviation of the logarithm by which entries of split states differ."""
+TOLERANCE = 1e-4
+"""Gain, as a share of the held-out log-likelihood, below which passes or doublings end."""
+MOST_PASSES = 100
+"""Passes over the training rows between two doublings."""
+PASSES_A_CHECK = 5
+"""Passes between two looks at the held-out rows."""
+MOST_WORK = 2e11
+"""Products of all passes: no doubling begins that would exceed it (minutes on two cores)."""
+MOST_STATES = 256
+GROUPS = 10
+"""Groups of held-out rows, from whose gains the standard error of the gain is known."""
+FINAL_STEPS = 20
+"""Steps of EM on all rows in the end."""
+_ROWS_A_PART = 500  # a part should say something of every state
+_MOST_PARTS = 8  # more parts share fewer patterns, and tables are normalized after each
+_MEMORY = 3.0  # stepwise EM remembers about a third of a pass: η = 3/parts, 1 for up to 3 parts
+_FACTORS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])  # by which a strength moves at a check
+_WEAKEST, _STRONGEST = 1e-4, 1e4
+
+
+def held_out_split(
+    table: Table, fraction: float | None, rng: np.random.Generator
+) -> tuple[Table, Table]:
+    """Return the rows to learn from, and those that are held out, drawn at random."""
+    if table.n_rows < 2:
+        raise DataError("there is 1 row, but one to learn from and one to hold out are needed")
+    if fraction is None:
+        fraction = float(np.clip(ENOUGH_ROWS / table.n_rows, LEAST_SHARE, MOST_SHARE))
+    if not 0.0 < fraction < 1.0:
+        raise ModelError(f"validation_fraction is {fraction}, but must be between 0 and 1")
+    order = rng.permutation(table.n_rows)
+    cut = int(np.clip(round(fraction * table.n_rows), 1, table.n_rows - 1))
+    return table.take(np.sort(order[cut:])), table.take(np.sort(order[:cut]))
+
+
+class _Stop(Exception):
+    """The budget is used up."""
+
+
+class Smoothing:
+    """Tables from expected counts, each smoothed toward the marginal of its child."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        node = np.repeat(np.arange(layout.tree.n_nodes), np.diff(layout.starts))
+        self._group = (node >= layout.tree.n_observed).astype(np.int64)
+        self._share = 1.0 / layout.parent_states[node]
+        self._child_state = layout.child_states
+
+    def prior(self, theta: FloatArray, strengths: FloatArray) -> FloatArray:
+        """Counts to be added: a/K_p times the child's marginal in every row of a table."""
+        marginal = self.layout.marginals(theta)[self._child_state]
+        return np.asarray(strengths[self._group] * self._share * marginal)
+
+    def tables(self, counts: FloatArray, theta: FloatArray, strengths: FloatArray) -> FloatArray:
+        """Smoothed tables; ``theta`` are those that the counts were expected under."""
+        return self.layout.normalized(counts + self.prior(theta, strengths))
+
+    def stronger(
+        self, counts: FloatArray, held_out: FloatArray, theta: FloatArray, strengths: FloatArray
+    ) -> FloatArray:
+        """Move both strengths, by a factor of at most 4, to where held-out rows gain most."""
+        gains = []
+        for factor in _FACTORS:
+            tables = self.tables(counts, theta, factor * strengths)
+            terms = held_out * np.log(np.maximum(tables, 1e-300))
+            gains.append(np.bincount(self._group, terms, minlength=2))
+        chosen = _FACTORS[np.argmax(gains, axis=0)]
+        return np.asarray(np.clip(chosen * strengths, _WEAKEST, _STRONGEST))
+
+
+class _Stage:
+    """Training parts and held-out rows, compiled for given numbers of states."""
+
+    def __init__(self, fit: HeldOutFit, layout: Layout) -> None:
+        self.layout = layout
+        self.smoothing = Smoothing(layout)
+        skeleton = Skeleton.of(layout, fit.entropies)
+        self.parts = [Expectation(compile_part(skeleton, part)) for part in fit.parts]
+        self.held_out = [Expectation(compile_part(skeleton, group)) for group in fit.groups]
+        self.hidden_states = layout.n_states[fit.tree.n_observed :]
+        self.n_states = int(self.hidden_states.max(initial=1))
+
+    @cached_property
+    def work(self) -> float:
+        """Products of a pass over the training rows, up and down."""
+        return sum(part.work for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """Tables, with the strengths that smoothed them and what the held-out rows say of them."""
+
+    stage: _Stage
+    theta: FloatArray
+    strengths: FloatArray
+    scores: FloatArray | None = None
+    """Log-likelihood of every group of held-out rows, over the weight of all."""
+
+    @property
+    def score(self) -> float:
+        """Mean log-likelihood of the held-out rows."""
+        return -np.inf if self.scores is None else float(self.scores.sum())
+
+    def is_better_than(self, other: _Found) -> bool:
+        """Whether held-out rows gain more than a trace, and more than chance would give them."""
+        if self.scores is None or other.scores is None:
+            return other.scores is None
+        gains = self.scores - other.scores
+        error = float(np.sqrt(gains.size) * gains.std(ddof=1)) if gains.size > 1 else 0.0
+        return float(gains.sum()) > max(TOLERANCE * abs(self.score), error)
+
+
+class HeldOutFit:
+    """One fit of a discrete tree whose states, smoothing and stopping held-out rows decide.
+
+    Parameters
+    ----------
+    tree : Tree
+    sample : Sample
+        The rows that the tree was learned from: what is known of the columns.
+    training, held_out : Table
+        Rows with the columns of the sample.
+    n_states : int, optional
+        States of every hidden node; left out, the held-out rows decide.
+    budget : Budget
+        Most passes over the training rows, and seconds.
+    rng : Generator
+    progress : callable, optional
+        Called with the number of passes and the mean log-likelihood of the held-out rows.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        sample: Sample,
+        training: Table,
+        held_out: Table,
+        *,
+        n_states: int | None = None,
+        budget: Budget,
+        rng: np.random.Generator,
+        progress: Progress | None = None,
+    ) -> None:
+        self.tree, self.sample, self.held_out = tree, sample, held_out
+        if n_states is not None and n_states < 1:
+            raise ModelError(f"a hidden node cannot have {n_states} states")
+        self.n_states = n_states
+        self.budget = budget
+        self.deadline = time.monotonic() + budget.time_limit
+        self.rng, self.progress = rng, progress
+        self.training = Sample(cut_table(training))
+        self.entropies = column_entropies(self.training.statistics)
+        self.rooted = cheapest_rooting(tree, self.entropies)
+        n_parts = int(np.clip(training.n_rows // _ROWS_A_PART, 1, _MOST_PARTS))
+        order = rng.permutation(training.n_rows)
+        self.parts = [training.take(np.sort(rows)) for rows in np.array_split(order, n_parts)]
+        n_groups = min(GROUPS, held_out.n_rows)
+        numbers = np.arange(held_out.n_rows)
+        self.groups = [held_out.take(numbers[first::n_groups]) for first in range(n_groups)]
+        self.weight = training.total_weight
+        self.n_passes = 0
+        self.work = 0.0
+        self.trace: list[float] = []
+        self.tried: dict[int, float] = {}
+
+    def run(self) -> tuple[DiscreteTreeModel, FitReport]:
+        """Return the model that predicts the held-out rows best, and the report."""
+        stage = self._first_stage()
+        self.best = self.latest = self._copies(stage)
+        stopped = ""
+        try:
+            self._grow(_Found(stage, self._start(stage), np.ones(2)))
+            self._learn_from_all()
+        except KeyboardInterrupt:
+            stopped = "interrupted: the best parameters so far are kept"
+        except _Stop as reason:
+            stopped = f"{reason} came before the held-out rows decided"
+        if stopped and self.latest.score > self.best.score:
+            self.best = self.latest
+        return self._result(stopped)
+
+    def _first_stage(self) -> _Stage:
+        """Every hidden node has the states of the observed node nearest to it, if it may."""
+        observed = self.tree.n_observed
+        states = self.sample.cardinalities[self.tree.surrogates()[observed:]]
+        return _Stage(self, self._layout(np.minimum(states, self.n_states or states)))
+
+    def _copies(self, stage: _Stage) -> _Found:
+        """Return the tree whose hidden nodes are copies, with its score if they can be copies."""
+        found = _Found(stage, self._start(stage, softness=0.0), np.full(2, _WEAKEST))
+        copied = self.sample.cardinalities[self.tree.surrogates()[self.tree.n_observed :]]
+        if self.n_states is None and (stage.hidden_states == copied).all():
+            found = replace(found, scores=self._seen(stage, found.theta)[0])
+        return found
+
+    def _start(self, stage: _Stage, softness: float = SOFTNESS) -> FloatArray:
+        problem = DiscreteProblem(self.tree, stage.layout.n_states, self.training)
+        theta = surrogate_start(problem, self.rng, softness)
+        return problem.layout.reoriented(theta, stage.layout)
+
+    def _layout(self, hidden: IntArray) -> Layout:
+        return Layout(self.rooted, np.concatenate([self.sample.cardinalities, hidden]))
+
+    # Growing --------------------------------------------------------------------------------
+
+    def _grow(self, found: _Found) -> None:
+        """Split states as long as the held-out rows gain by it."""
+        target = self.n_states or MOST_STATES
+        while True:
+            work = self.work
+            found = self._climb(found)
+            self.tried[found.stage.n_states] = found.score
+            is_better = found.is_better_than(self.best)
+            if is_better or self.n_states is not None:
+                self.best = found
+            # With twice as many states a pass is four times the work. The first stage may well be
+            # no better than copies: it has no more states.
+            fits = self.work + 4.0 * (self.work - work) <= MOST_WORK
+            is_last = self.n_states is None and not (fits and (is_better or len(self.tried) < 2))
+            if is_last or (found.stage.hidden_states >= target).all():
+                return
+            found = self._split(found, np.minimum(2 * found.stage.hidden_states, target))
+
+    def _split(self, found: _Found, n_states: IntArray) -> _Found:
+        layout = self._layout(n_states)
+        theta = split_states(found.stage.layout, found.theta, layout, self.rng)
+        return _Found(_Stage(self, layout), theta, found.strengths)
+
+    def _climb(self, found: _Found) -> _Found:
+        """Run stepwise EM until the held-out rows stop gaining; returns the best on the way."""
+        stage, theta, strengths = found.stage, found.theta, found.strengths
+        highest = found
+        counts = self.weight * stage.layout.joint(theta)
+        calm = 0
+        for _ in range(MOST_PASSES // PASSES_A_CHECK):
+            for _ in range(PASSES_A_CHECK):
+                theta, counts = self._pass(stage, theta, counts, strengths)
+            scores, seen = self._seen(stage, theta)
+            score = float(scores.sum())
+            self._report(score)
+            calm = calm + 1 if score - highest.score < TOLERANCE * abs(score) else 0
+            if score > highest.score:
+                highest = self.latest = _Found(stage, theta, strengths, scores)
+            if calm == 2:
+                break
+            strengths = stage.smoothing.stronger(counts, seen, theta, strengths)
+        return highest
+
+    def _seen(self, stage: _Stage, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the scores of all groups of held-out rows, and their expected counts."""
+        found = [group.run(theta) for group in stage.held_out]
+        scores = np.array([group.log_likelihood for group in found]) / self.held_out.total_weight
+        return scores, np.sum([group.counts for group in found], axis=0)
+
+    def _pass(
+        self, stage: _Stage, theta: FloatArray, counts: FloatArray, strengths: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Step after every part of the training rows, from a running mean of expected counts."""
+        share = min(1.0, _MEMORY / len(stage.parts))
+        for number in self.rng.permutation(len(stage.parts)).tolist():
+            self._check_budget()
+            part = stage.parts[number]
+            scale = self.weight / self.parts[number].total_weight
+            counts = (1.0 - share) * counts + (share * scale) * part.run(theta).counts
+            theta = stage.smoothing.tables(counts, theta, strengths)
+        self.n_passes += 1
+        self.work += stage.work
+        return theta, counts
+
+    def _learn_from_all(self) -> None:
+        """Take full steps of EM on all rows, the held-out ones included."""
+        best = self.best
+        stage, theta = best.stage, best.theta
+        for _ in range(FINAL_STEPS):
+            self._check_budget()
+            counts = sum(part.run(theta).counts for part in (*stage.parts, *stage.held_out))
+            theta = stage.smoothing.tables(np.asarray(counts), theta, best.strengths)
+            self.best = replace(best, theta=theta)
+
+    def _check_budget(self) -> None:
+        if time.monotonic() > self.deadline:
+            raise _Stop(f"the time limit of {self.budget.time_limit:g} s")
+        if self.n_passes >= self.budget.max_steps:
+            raise _Stop(f"the limit of {self.budget.max_steps} passes")
+
+    def _report(self, score: float) -> None:
+        self.trace.append(score)
+        if self.progress is not None:
+            self.progress(self.n_passes, score)
+
+    # The result -----------------------------------------------------------------------------
+
+    def _result(self, stopped: str) -> tuple[DiscreteTreeModel, FitReport]:
+        stage, theta = self.best.stage, self.best.theta
+        layout = Layout(self.tree, stage.layout.n_states)
+        schema = self.sample.schema
+        model = DiscreteTreeModel.from_theta(
+            self.tree, layout.n_states, stage.layout.reoriented(theta, layout), schema.labels
+        )
+        passes = [*stage.parts, *stage.held_out]
+        report = FitReport(
+            method="em by held-out rows",
+            log_likelihood=sum(part.run(theta).log_likelihood for part in passes),
+            n_parameters=model.n_parameters,
+            n_samples=self.weight + self.held_out.total_weight,
+            converged=not stopped,
+            n_steps=self.n_passes,
+            held_out_log_likelihoods=tuple(self.trace),
+            notes=(*([stopped] if stopped else []), *self._states_tried()),
+        )
+        return model, report
+
+    def _states_tried(self) -> list[str]:
+        if not self.tried:
+            return []
+        tried = ", ".join(f"{states}: {score:.4f}" for states, score in self.tried.items())
+        chosen = self.best.stage.n_states
+        return [f"{chosen} states a hidden variable (held-out log-likelihood a row: {tried})"]
+
+
+def split_states(
+    layout: Layout,
+    theta: FloatArray,
+    target: Layout,
+    rng: np.random.Generator,
+    noise: float = NOISE,
+) -> FloatArray:
+    """Return tables for more states: the heaviest states become two, alike but for noise.
+
+    The new states of a pair share the weight of the old one; without noise the distribution of the
+    observed nodes would be the same.
+    """
+    marginals = layout.marginals(theta)
+    weights = np.split(marginals, layout.state_starts[1:-1])
+    origin = [_origins(mine, n) for mine, n in zip(weights, target.n_states.tolist(), strict=True)]
+    out = np.empty(target.size)
+    for node, parent in enumerate(layout.tree.parent.tolist()):
+        mine = origin[node]
+        above = np.zeros(1, np.int64) if parent < 0 else origin[parent]
+        shared = np.bincount(mine)[mine]
+        table = layout.table(theta, node)[np.ix_(above, mine)] / shared
+        target.table(out, node)[:] = table * np.exp(rng.normal(0.0, noise, table.shape))
+    return target.normalized(out)
+
+
+def _origins(weights: FloatArray, n_states: int) -> IntArray:
+    """Return the state that each of so many states comes from."""
+    heaviest = np.argsort(-weights, kind="stable")[: n_states - weights.size]
+    return np.concatenate([np.arange(weights.size), heaviest])

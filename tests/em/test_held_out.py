@@ -1,0 +1,185 @@
+"""Fits for prediction: smoothing, splitting and choice by held-out rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import latentree as lt
+from latentree import simulate
+from latentree.data import as_table
+from latentree.distances import as_sample
+from latentree.em import Budget, _held_out, fit_parameters
+from latentree.errors import ModelError
+from latentree.inference import Layout
+from latentree.models import DiscreteTreeModel
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def random_layout(rng: np.random.Generator) -> tuple[Layout, np.ndarray]:
+    tree = simulate.random_latent_tree(7, rng)
+    n_states = rng.integers(2, 4, tree.n_nodes)
+    model = simulate.random_discrete_model(tree, n_states, rng)
+    return model.layout, model.theta
+
+
+def draws(n_rows: int = 700, seed: int = 3) -> np.ndarray:
+    """Rows of a tree whose three hidden nodes have four states: no binary tree predicts as well."""
+    tree = lt.Tree([9, 9, 9, 10, 10, 10, 11, 11, 11, -1, 9, 9], n_observed=9)
+    # The three leaves of a hidden node tell its four states apart together, but no two of them.
+    shown = np.array([[0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]])
+    leaves = [np.where(shown[leaf % 3][:, None] == [0, 1], 0.95, 0.05) for leaf in range(9)]
+    edge = 0.8 * np.eye(4) + 0.05
+    model = DiscreteTreeModel(tree, [*leaves, np.full(4, 0.25), edge, edge])
+    return np.asarray(model.sample(n_rows, seed))
+
+
+@given(seeds)
+@settings(max_examples=30, deadline=None)
+def test_the_prior_is_the_marginal_of_the_child(seed):
+    rng = np.random.default_rng(seed)
+    layout, theta = random_layout(rng)
+    strengths = rng.uniform(0.5, 8.0, 2)
+    prior = _held_out.Smoothing(layout).prior(theta, strengths)
+    model = DiscreteTreeModel.from_theta(layout.tree, layout.n_states, theta)
+    for node in range(layout.tree.n_nodes):
+        strength = strengths[0 if node < layout.tree.n_observed else 1]
+        for row in layout.table(prior, node):
+            expected = strength / layout.parent_states[node] * model.marginal(node)
+            np.testing.assert_allclose(row, expected, atol=1e-12)
+
+
+@given(seeds)
+@settings(max_examples=30, deadline=None)
+def test_strengths_move_to_where_held_out_rows_gain_most(seed):
+    rng = np.random.default_rng(seed)
+    layout, theta = random_layout(rng)
+    smoothing = _held_out.Smoothing(layout)
+    counts = rng.gamma(0.5, 4.0, layout.size)
+    seen = rng.gamma(0.5, 2.0, layout.size)
+    strengths = rng.uniform(0.5, 8.0, 2)
+    moved = smoothing.stronger(counts, seen, theta, strengths)
+
+    def gain(a: float, b: float) -> float:
+        return float(seen @ np.log(smoothing.tables(counts, theta, np.array([a, b]))))
+
+    grid = [0.25, 0.5, 1.0, 2.0, 4.0]
+    best = max(gain(a * strengths[0], b * strengths[1]) for a in grid for b in grid)
+    assert gain(*moved) == pytest.approx(best, rel=1e-12)
+
+
+@given(seeds, st.integers(1, 5))
+@settings(max_examples=30, deadline=None)
+def test_split_states_without_noise_are_the_same_model(seed, more):
+    rng = np.random.default_rng(seed)
+    layout, theta = random_layout(rng)
+    tree = layout.tree
+    n_states = layout.n_states.copy()
+    n_states[tree.n_observed :] = np.minimum(
+        n_states[tree.n_observed :] + more, 2 * n_states[tree.n_observed :]
+    )
+    target = Layout(tree, n_states)
+    split = _held_out.split_states(layout, theta, target, rng, noise=0.0)
+    before = DiscreteTreeModel.from_theta(tree, layout.n_states, theta)
+    after = DiscreteTreeModel.from_theta(tree, n_states, split)
+    rows = np.asarray(before.sample(20, 0))
+    np.testing.assert_allclose(after.log_likelihood(rows), before.log_likelihood(rows), rtol=1e-10)
+    noisy = _held_out.split_states(layout, theta, target, rng)
+    assert not np.allclose(noisy, split) or tree.n_hidden == 0
+
+
+def test_held_out_rows_choose_states_that_predict():
+    X, new = draws(), draws(2_000, 4)
+    learned = lt.LatentTree("hclt", random_state=0).fit(X)
+    flat = lt.LatentTree("chow_liu").fit(X)
+    two = lt.LatentTree("hclt", n_states=2, random_state=0).fit(X)
+    assert learned.model_.n_states[9:].min() >= 4
+    assert learned.score(new) > max(two.score(new), flat.score(new))
+    report = learned.report_
+    assert report.converged
+    assert f"{learned.model_.n_states[9]} states a hidden variable" in report.notes[0]
+    assert report.log_likelihood == pytest.approx(learned.score(X) * len(X))
+    assert len(report.held_out_log_likelihoods) * _held_out.PASSES_A_CHECK == report.n_steps
+
+
+def test_the_same_seed_gives_the_same_model(monkeypatch):
+    X = draws(300)
+    models = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("LATENTREE_NUM_THREADS", threads)
+        models.append(lt.LatentTree("hclt", n_states=3, random_state=1).fit(X).model_)
+    assert (models[0].theta == models[1].theta).all()
+    assert (models[0].n_states[9:] == 3).all()
+
+
+def test_every_method_by_distances_takes_auto():
+    learned = lt.LatentTree("clrg", n_states="auto", random_state=0).fit(draws(300))
+    assert "states a hidden variable" in learned.report_.notes[0]
+
+
+def test_rows_to_decide_by_may_be_given():
+    X, valid = draws(300), draws(100, 5)
+    fitted = lt.LatentTree("hclt", n_states=2, random_state=0).fit(X, X_valid=valid)
+    assert fitted.report_.n_samples == 400
+    with pytest.raises(ModelError, match="reg_clrg does not hold out rows"):
+        lt.LatentTree("reg_clrg").fit(X, X_valid=valid)
+    with pytest.raises(ModelError, match="X_valid is for hclt and n_states"):
+        lt.LatentTree("clrg").fit(X, X_valid=valid)
+    with pytest.raises(ModelError, match=r"validation_fraction is 1\.5"):
+        lt.LatentTree("hclt", validation_fraction=1.5).fit(X)
+
+
+@pytest.mark.parametrize("stop", ["interrupt", "steps"])
+def test_what_is_best_so_far_is_kept(stop):
+    X = draws(300)
+    tree = lt.structure.hidden_mutual_information_tree(X)
+    seen = []
+
+    def progress(steps: int, score: float) -> None:
+        seen.append(score)
+        if stop == "interrupt" and len(seen) == 3:
+            raise KeyboardInterrupt
+
+    budget = Budget(max_steps=15 if stop == "steps" else 1_000)
+    model, report = fit_parameters(
+        tree, X, method="held_out", random_state=0, progress=progress, budget=budget
+    )
+    assert not report.converged
+    assert report.notes[0].startswith({"interrupt": "inter", "steps": "the limit of 15"}[stop])
+    assert report.held_out_log_likelihoods == tuple(seen)
+    assert np.isfinite(model.log_likelihood(X)).all()
+
+
+def test_other_families_are_refused_with_a_reason():
+    tree = simulate.latent_class(4)
+    X = simulate.random_gaussian_model(tree, 0).sample(100, 1)
+    with pytest.raises(ModelError, match="for discrete columns, but these are gaussian"):
+        fit_parameters(tree, X, method="held_out")
+
+
+def test_the_search_begins_at_the_chow_liu_tree():
+    training, held_out = (as_table(draws(n, n), "discrete") for n in (600, 200))
+    sample = as_sample(training)
+    tree = lt.structure.hidden_mutual_information_tree(sample)
+    fit = _held_out.HeldOutFit(
+        tree, sample, training, held_out, budget=Budget(), rng=np.random.default_rng(0)
+    )
+    found = fit._copies(fit._first_stage())
+    flat, _ = fit_parameters(lt.structure.mutual_information_tree(sample), sample)
+    assert found.score == pytest.approx(flat.log_likelihood(held_out).mean(), rel=2e-3)
+
+
+def test_gains_within_chance_are_no_gains():
+    def found(scores):
+        return _held_out._Found(None, np.empty(0), np.ones(2), np.asarray(scores))
+
+    base = found(np.full(10, -0.5))
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0.0, 0.1, 10)
+    noise -= noise.mean()
+    assert found(-0.5 + noise + 0.05).is_better_than(base)  # 0.5 in all, of standard error 0.3
+    assert not found(-0.5 + noise + 0.02).is_better_than(base)
+    assert not found(np.full(10, -0.49999)).is_better_than(base)  # sure, but a trace
