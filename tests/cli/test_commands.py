@@ -42,7 +42,8 @@ def test_learn_says_what_it_read_and_found(run, made):
     assert "\x1b" not in out + err
     found = {line.split()[0]: line for line in lines if line.startswith("h")}
     assert set(found) == {"h1", "h2"}
-    sides = [{word for word in line.split() if len(word) == 1} for line in found.values()]
+    tied = [line.rstrip().rsplit("  ", 1)[1] for line in found.values()]  # the last column
+    sides = [{word for word in line.split() if len(word) == 1} for line in tied]
     assert sorted(map(sorted, sides)) == [["a", "b", "c"], ["d", "e", "f"]]
 
 
@@ -353,6 +354,43 @@ def test_export_never_replaces_the_model(run, made):
     assert code == 1
     assert "is read, and would be lost" in err
     assert (made / "real.json").read_bytes() == before
+
+
+def test_plot_by_options(run, made, tmp_path):
+    groups, names = tmp_path / "groups.csv", tmp_path / "names.json"
+    groups.write_text("name,group\na,first\nb,first\nc,second\n", "utf-8")
+    models.Names({"h1": "mood"}).save(names)
+    out = tmp_path / "t.svg"
+    code, _, err = run(
+        "plot", made / "real.json", out, "--lengths", "--theme", "dark", "--size", "6x4",
+        "--groups", groups, "--names", names, "--hidden", "--title", "A tree",
+    )  # fmt: skip
+    assert code == 0, err
+    text = out.read_text("utf-8")
+    assert all(f">{word}<" in text for word in ("mood", "first", "no group", "A tree", "a"))
+    code, _, err = run("plot", made / "real.json", out, "--size", "wide")
+    assert code != 0
+    assert "--size 8x6" in err
+
+
+def test_explore(run, made, tmp_path):
+    page, names = tmp_path / "page.html", tmp_path / "names.json"
+    models.Names({"h1": "mood"}, {"h1": ["low", "high"]}).save(names)
+    code, _, err = run(
+        "explore", made / "words.json", page, "--data", made / "words.csv", "--title", "Words",
+        "--names", names,
+    )  # fmt: skip
+    assert code == 0, err
+    text = page.read_text("utf-8")
+    assert "<title>Words</title>" in text
+    assert '"rows":400' in text
+    assert '"mood"' in text
+    groups = tmp_path / "groups.csv"
+    groups.write_text("nobody,first\n", "utf-8")
+    code, _, err = run("explore", made / "words.json", page, "--groups", groups)
+    assert code != 0
+    assert "name,group" in err
+    assert run("show", made / "words.json", "--names", names)[1].count("high: ") == 1
 
 
 def test_plot(run, made, tmp_path):

@@ -7,6 +7,8 @@ import hashlib
 import itertools
 import json
 import re
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -302,3 +304,32 @@ def test_no_name_is_declared_twice_in_the_scripts():
 def test_no_script_writes_markup():
     forbidden = r"innerHTML|insertAdjacentHTML|document\.write|\beval\(|DOMParser|setHTML"
     assert not re.search(forbidden, joined(SCRIPTS))
+
+
+# Notebooks --------------------------------------------------------------------------------------
+
+
+def test_notebooks_show_light_pictures_that_follow_the_theme():
+    tree = simulate.random_latent_tree(100, 0)
+    model = simulate.random_gaussian_model(tree, 0, negative_share=0.2)
+    for shown in (model, tree, simulate.double_star(6).renamed(["<b>", *"abcde"])):
+        html = shown._repr_html_()
+        assert len(html) < 60_000
+        assert "currentColor" in html
+        picture = ElementTree.fromstring(html[html.index("<svg") : html.index("</svg>") + 6])
+        texts = [e.text for e in picture.iter("{http://www.w3.org/2000/svg}text")]
+        own = shown if isinstance(shown, Tree) else shown.tree
+        assert texts == list(own.names[: own.n_observed])
+    assert "<svg" not in simulate.latent_class(500)._repr_html_()
+
+
+def test_notebooks_show_the_page_in_a_frame():
+    model = simulate.random_gaussian_model(simulate.double_star(6), 0)
+    shown = model.explore(title='A "pair" & more', height=500)
+    found = {}
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attributes: found.update({tag: dict(attributes)})
+    parser.feed(shown._repr_html_())
+    assert list(found) == ["iframe"]
+    assert found["iframe"]["srcdoc"] == shown.html
+    assert "height:500px" in found["iframe"]["style"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import warnings
 
 import matplotlib as mpl
 import numpy as np
@@ -20,9 +22,9 @@ from latentree import (
     Tree,
     simulate,
 )
-from latentree.errors import DataError, MissingExtraError, ModelError
-from latentree.plot import plot_tree
-from latentree.plot._groups import PALETTE
+from latentree.errors import DataError, DataWarning, MissingExtraError, ModelError
+from latentree.plot import group_observed, plot_tree
+from latentree.plot._groups import DARK_PALETTE, PALETTE
 
 STAR = Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
 
@@ -153,12 +155,20 @@ def test_given_axes_are_kept_to(layout, size):
     figure, axes = plt.subplots(1, 2, figsize=size)
     tree = worded(simulate.random_latent_tree(40, 5))
     groups = [f"group {v % 3}" for v in range(40)]
-    plot = plot_tree(tree, axes[1], layout=layout, groups=groups)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        plot = plot_tree(tree, axes[1], layout=layout, groups=groups)
     assert plot.ax is axes[1]
+    said = " ".join(str(warning.message) for warning in caught)
+    assert ("labels" in said) == bool(plot.left_out)
+    assert ("legend" in said) == (plot.legend is None)
+    drawn = np.concatenate([plot.hidden.get_offsets(), *(g.get_offsets() for g in plot.observed)])
+    share = np.ptp(drawn, axis=0) / (axes[1].get_window_extent().size * 72 / figure.dpi)
+    assert share.max() > 0.3  # the legend leaves the tree its room
     assert collisions(plot) == []
     renderer = figure.canvas.get_renderer()
     page = axes[1].get_window_extent()
-    for artist in [*plot.labels.values(), plot.legend]:
+    for artist in [*plot.labels.values(), *filter(None, [plot.legend])]:
         box = artist.get_window_extent(renderer)
         assert box.x0 >= page.x0 - 2
         assert box.x1 <= page.x1 + 2
@@ -167,8 +177,10 @@ def test_given_axes_are_kept_to(layout, size):
 def test_impossible_labels_are_left_out_the_unimportant_first():
     tree = Tree([-1] + [0] * 600)
     _, ax = plt.subplots(figsize=(2, 2))
-    plot = plot_tree(tree, ax)
+    with pytest.warns(DataWarning, match="of 601 labels have no room"):
+        plot = plot_tree(tree, ax)
     assert 0 < len(plot.labels) < 300
+    assert len(plot.labels) + len(plot.left_out) == 601
     assert collisions(plot) == []
 
 
@@ -187,8 +199,113 @@ def test_names_of_all_kinds():
     shown = {name: text.get_text() for name, text in plot.labels.items()}
     assert shown["$x^2$"] == "$x^2$"
     assert shown["two\nlines"] == "two lines"
-    assert len(shown["n" * 80]) == 28
+    assert len(shown["n" * 80]) == 48
     assert collisions(plot) == []
+
+
+def test_names_that_begin_alike_stay_apart():
+    names = [f"I feel that the following statement describes me well: {v}" for v in range(4)]
+    texts = [
+        text.get_text() for text in plot_tree(Tree([-1, 0, 0, 0], names=names)).labels.values()
+    ]
+    assert len(set(texts)) == 4
+    assert max(map(len, texts)) <= 48
+
+
+@pytest.mark.parametrize("layout", ["radial", "layered"])
+def test_wrapped_names(layout):
+    names = [f"statement number {v} of a questionnaire with long items" for v in range(40)]
+    tree = simulate.random_latent_tree(40, 3).renamed(names)
+    plot = plot_tree(tree, layout=layout, wrap=16)
+    assert set(plot.labels) == set(names)
+    assert max(len(line) for t in plot.labels.values() for line in t.get_text().split("\n")) <= 16
+    assert collisions(plot) == []
+    assert inside(plot)
+    with pytest.raises(DataError, match="wrap is 2"):
+        plot_tree(tree, wrap=2)
+
+
+def test_hidden_variables_are_called_by_what_they_inform_about():
+    star = Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
+    model = GaussianTreeModel(star, [0.9, 0.5, 0.8, 0])
+    assert plot_tree(model, hidden_labels=True).labels["h1"].get_text() == "a · c · b"
+
+
+# Themes, lengths, files ---------------------------------------------------------------------------
+
+
+def luminance(color):
+    rgb = np.array(mpl.colors.to_rgb(color))
+    linear = np.where(rgb <= 0.03928, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return linear @ (0.2126, 0.7152, 0.0722)
+
+
+def contrast(a, b):
+    low, high = sorted((luminance(a), luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_colors_of_groups_are_seen_on_their_paper():
+    assert min(contrast(color, "white") for color in PALETTE) >= 3
+    assert min(contrast(color, "#12171D") for color in DARK_PALETTE) >= 3
+    styles = group_observed(Tree([-1] + [0] * 9), list(range(10))).styles
+    assert len({style.marker for style in styles[:5]}) == 5  # not by color alone
+
+
+@pytest.mark.parametrize("paper", ["white", "black", "#222222", "#fdf6e3"])
+def test_text_is_read_on_any_background(paper):
+    _, ax = plt.subplots(facecolor=paper)
+    model = GaussianTreeModel(STAR, [0.9, -0.5, 0.2, 0])
+    plot = plot_tree(model, ax, hidden_labels=True, groups=["u", "v", "u"])
+    for name, text in plot.labels.items():
+        assert contrast(text.get_color(), paper) >= (7 if name in "abc" else 4.5), name
+    for text in plot.legend.get_texts():
+        assert contrast(text.get_color(), paper) >= 7
+    for group in plot.observed:
+        assert contrast(group.get_facecolor()[0][:3], paper) >= 2.8
+    assert mpl.colors.to_hex(plot.hidden.get_facecolor()[0]) == mpl.colors.to_hex(paper)
+
+
+def test_a_theme_brings_its_paper():
+    dark = plot_tree(STAR, theme="dark")
+    assert luminance(dark.ax.figure.get_facecolor()[:3]) < 0.02
+    assert contrast(dark.labels["a"].get_color(), dark.ax.figure.get_facecolor()[:3]) > 7
+    with pytest.raises(DataError, match="theme is 'sepia'"):
+        plot_tree(STAR, theme="sepia")
+
+
+def test_two_nodes_make_a_straight_line():
+    plot = plot_tree(Tree([-1, 0], names=["a", "b"]))
+    [path] = plot.edges.get_segments()
+    assert np.ptp(path[:, 0]) > 50
+    assert np.all(np.diff(path[:, 0]) >= 0) or np.all(np.diff(path[:, 0]) <= 0)
+
+
+def test_edges_are_as_long_as_their_distances():
+    model = simulate.random_gaussian_model(simulate.random_latent_tree(20, 2), 2)
+    plot = plot_tree(model, lengths=True, strength_legend=True, title="By distance")
+    across = [np.abs(np.diff(path[:, 0])).sum() for path in plot.edges.get_segments()]
+    tree = model.distance_tree()
+    lengths = tree.length[tree.edges[:, 1]]
+    ratio = np.array(across) / lengths
+    # An edge through the middle has every second point of its curve.
+    assert ratio == pytest.approx(np.full(ratio.size, ratio[0]), rel=2e-3)
+    texts = [text.get_text() for text in plot.ax.texts]
+    [scale] = [text for text in texts if text.startswith("distance")]
+    bar = plot.ax.lines[0].get_xdata()
+    assert bar[1] - bar[0] == pytest.approx(float(scale.split()[1]) * ratio[0])
+    assert "By distance" in texts
+    assert legend_of(plot)[-3:] == ["strength 0.2", "strength 0.5", "strength 0.9"]
+
+
+def test_saved_text_is_text(tmp_path):
+    plot = plot_tree(STAR, groups=["u", "v", "u"])
+    for suffix in (".pdf", ".svg", ".png"):
+        plot.save(tmp_path / f"tree{suffix}")
+    pdf = (tmp_path / "tree.pdf").read_bytes()
+    assert b"/Type3" not in pdf
+    assert b"/TrueType" in pdf or b"/CIDFontType2" in pdf
+    assert re.search(r"<text[^>]*>a<", (tmp_path / "tree.svg").read_text("utf-8"))
 
 
 # Groups -----------------------------------------------------------------------------------------

@@ -125,6 +125,19 @@ Fraction = Annotated[
 Seed = Annotated[
     int, typer.Option("--seed", min=0, metavar="N", help="The same seed gives the same result.")
 ]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        "--groups", metavar="FILE.csv", help="Groups of variables: a name and a group a line."
+    ),
+]
+Names = Annotated[
+    str | None,
+    typer.Option(
+        "--names", metavar="FILE.json", help="Names of hidden variables, as the page saves them."
+    ),
+]
+Title = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="What it is called.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No messages and no progress.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Out = Annotated[
@@ -363,13 +376,60 @@ def sample(
 def plot(
     model: Model,
     out: Annotated[str, typer.Argument(metavar="PICTURE", help="A .png, .pdf, .svg, … file.")],
+    layout: Annotated[
+        str, typer.Option("--layout", metavar="NAME", help="auto, radial or layered.")
+    ] = "auto",
+    groups: Groups = None,
+    names: Names = None,
+    title: Title = None,
+    size: Annotated[
+        str | None, typer.Option("--size", metavar="WxH", help="Width and height in inches.")
+    ] = None,
+    theme: Annotated[
+        str, typer.Option("--theme", metavar="NAME", help="Colors for light or dark paper.")
+    ] = "light",
+    lengths: Annotated[
+        bool, typer.Option("--lengths", help="Draw edges as long as their distances.")
+    ] = False,
+    wrap: Annotated[
+        int | None,
+        typer.Option("--wrap", min=4, metavar="N", help="Characters of a line in labels."),
+    ] = None,
+    hidden_labels: Annotated[
+        bool, typer.Option("--hidden", help="Name hidden variables too.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Draw a model into a picture."""
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    using.plot(Screen(quiet), model, out)
+    options = {
+        "layout": layout, "theme": theme, "lengths": lengths, "wrap": wrap, "title": title,
+        "hidden_labels": hidden_labels, "strength_legend": lengths,
+    }  # fmt: skip
+    using.plot(Screen(quiet), model, out, groups, size, names, **options)
+
+
+@app.command()
+def explore(
+    model: Model,
+    out: Annotated[str, typer.Argument(metavar="PAGE", help="An .html file.")],
+    data: Annotated[
+        list[str] | None,
+        typer.Option("--data", metavar="DATA", help="A table, to show how variables are spread."),
+    ] = None,
+    groups: Groups = None,
+    names: Names = None,
+    title: Title = None,
+    header: Header = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a page to explore a model in."""
+    from latentree.cli import _using as using
+    from latentree.cli._screen import Screen
+
+    using.explore(Screen(quiet), model, out, data or (), header, groups, names, title)
 
 
 @app.command()
@@ -397,13 +457,14 @@ def show(
         bool,
         typer.Option("--all", help="Draw every node, and list the states of all hidden variables."),
     ] = False,
+    names: Names = None,
     json: Json = False,
 ) -> None:
     """Draw the tree of a model in the terminal."""
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    using.show(Screen(as_json=json), model, all_nodes)
+    using.show(Screen(as_json=json), model, all_nodes, names)
 
 
 @app.command()

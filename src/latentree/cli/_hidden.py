@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latentree.models import GaussianTreeModel, Model, loadings, orientation
+from latentree.models import GaussianTreeModel, Model, captions, loadings, orientation
 from latentree.tree import Tree
 
 _FROM_AFAR = 3
@@ -17,12 +17,14 @@ class HiddenSummary(NamedTuple):
 
     Members whose nearest hidden variable it is are its own. A hidden variable among hidden ones
     may have none of its own (``own`` is False); members are then those tied most strongly.
+    ``about`` names the variables that it informs most about.
     """
 
     name: str
     members: tuple[str, ...]
     strengths: tuple[float, ...]
     own: bool
+    about: str = ""
 
 
 def hidden_summaries(model: Model) -> list[HiddenSummary]:
@@ -33,6 +35,7 @@ def hidden_summaries(model: Model) -> list[HiddenSummary]:
     tree: Tree = model.tree
     if not tree.n_hidden:
         return []
+    called = captions(model)
     # The model's own signs, as its states, posteriors and samples have them.
     signed = loadings(model) * orientation(model)[tree.hidden][:, None]
     strength = np.abs(signed)
@@ -49,6 +52,7 @@ def hidden_summaries(model: Model) -> list[HiddenSummary]:
                 tuple(tree.names[v] for v in shown.tolist()),
                 tuple(signed[k][shown].tolist()),
                 bool(members.size),
+                called.get(tree.names[h], ""),
             )
         )
     return found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import typer
@@ -94,7 +95,7 @@ class Targets(NamedTuple):
             rows = None if isinstance(table, Parts) else table
             outputs.explorer()(model, self.page, data=rows, groups=groups)
         if self.picture is not None:
-            outputs.write_picture(model, self.picture, groups)
+            outputs.write_picture(model, self.picture, groups=groups)
         for path in filter(None, self):
             screen.tell(f"wrote {path}")
 
@@ -316,7 +317,8 @@ def show_hidden(screen: Screen, found: Sequence[HiddenSummary], tree: Tree) -> N
         screen.text(f"No hidden variable: {_without_hidden(tree)}.")
         return
     screen.table(
-        ["Hidden", "Tied to (strength)"], [[summary.name, _members(summary)] for summary in found]
+        ["Hidden", "Informs most about", "Tied to (strength)"],
+        [[summary.name, summary.about, _members(summary)] for summary in found],
     )
 
 
@@ -360,10 +362,15 @@ def _short(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
 
 
-def show_states(screen: Screen, found: Sequence[StateSummary]) -> None:
+def show_states(
+    screen: Screen,
+    found: Sequence[StateSummary],
+    labels: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> None:
     """Print a table for every hidden variable: its states and what its members are in each."""
     for summary in found:
-        sizes = [f"{k}: {percent(size)}" for k, size in enumerate(summary.sizes)]
+        own = labels.get(summary.name) or range(len(summary.sizes))
+        sizes = [f"{k}: {percent(size)}" for k, size in zip(own, summary.sizes, strict=True)]
         screen.text()
         screen.table([f"States of {summary.name}", "", *sizes], summary.rows)
 
@@ -386,6 +393,7 @@ def hidden_facts(summary: HiddenSummary) -> dict[str, Any]:
     """Return a summary for machines."""
     return {
         "name": summary.name,
+        "about": summary.about,
         "own": summary.own,
         "tied_to": [
             {"name": name, "strength": strength}

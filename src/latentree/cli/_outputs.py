@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import io
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from latentree import _disk as disk
 from latentree.data import STANDARD, list_files
 from latentree.errors import FileError, MissingExtraError, import_extra
 from latentree.models import Model
@@ -69,17 +67,50 @@ def check_picture(path: str) -> None:
     import_extra("matplotlib", "plot").use("Agg")
 
 
-def write_picture(model: Model, path: str, groups: Any = None) -> None:
-    """Draw a model into a file, which appears complete or not at all."""
+def write_picture(
+    model: Model, path: str, size: tuple[float, float] | None = None, **options: Any
+) -> None:
+    """Draw a model into a file, which appears complete or not at all; ``size`` is in inches."""
     check_picture(path)
     plt = import_extra("matplotlib.pyplot", "plot")
     from latentree.plot import plot_tree
 
-    figure: Any = plot_tree(model, groups=groups).ax.figure
-    data = io.BytesIO()
-    figure.savefig(data, format=Path(path).suffix[1:].lower(), dpi=_DPI)
-    plt.close(figure)
-    disk.write_bytes(path, data.getvalue())
+    ax = None
+    if size is not None:
+        colors = import_extra("latentree.plot._theme", "plot")
+        paper = colors.theme_of(options.get("theme", "auto"), None).paper
+        ax = plt.figure(figsize=size, facecolor=paper).add_axes((0, 0, 1, 1))
+    picture = plot_tree(model, ax, **options)
+    picture.save(path, _DPI)
+    plt.close(picture.ax.figure)
+
+
+def read_groups(path: str, model: Model) -> dict[str, str]:
+    """Return the groups of variables from a CSV file: names and groups in its first two columns."""
+    import csv
+
+    with open(path, encoding="utf-8-sig", newline="") as lines:
+        rows = [row for row in csv.reader(lines) if row]
+    known = set(model.schema.names)
+    found = {row[0]: row[1] for row in rows if len(row) > 1 and row[0] in known}
+    if not found:
+        raise FileError(
+            f"{path}: no line begins with the name of a variable: say name,group in every line"
+        )
+    return found
+
+
+def read_size(text: str | None) -> tuple[float, float] | None:
+    """Return width and height from a text such as 8x6."""
+    if text is None:
+        return None
+    try:
+        width, height = (float(part) for part in text.lower().replace("×", "x").split("x"))
+    except ValueError:
+        width = height = 0.0
+    if not (0 < width <= 100 and 0 < height <= 100):
+        raise FileError(f"--size {text}: say width and height in inches, as in --size 8x6")
+    return width, height
 
 
 def explorer() -> Callable[..., None]:

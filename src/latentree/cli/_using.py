@@ -13,8 +13,16 @@ from latentree.cli._data import connected, facts, open_for
 from latentree.cli._hidden import hidden_summaries, state_summaries
 from latentree.cli._learning import hidden_states, show_hidden, show_states
 from latentree.cli._screen import Screen, plural
-from latentree.data import STANDARD, Parts, check_writable, listing, write_table
-from latentree.errors import ModelError
+from latentree.data import (
+    STANDARD,
+    Parts,
+    Table,
+    check_writable,
+    listing,
+    open_table,
+    write_table,
+)
+from latentree.errors import FileError, ModelError
 from latentree.formats import export as export_file
 from latentree.inference import (
     Written,
@@ -27,7 +35,7 @@ from latentree.inference import (
     write_predictions,
     write_scores,
 )
-from latentree.models import Model, fitted_tree, load, load_report
+from latentree.models import Model, as_names, fitted_tree, load, load_report
 
 _MOST_HIDDEN = 20
 """Hidden variables whose states ``show`` lists without ``--all``."""
@@ -145,12 +153,48 @@ def _tell_written(screen: Screen, out: str, written: Written) -> None:
 # Looking ----------------------------------------------------------------------------------------
 
 
-def plot(screen: Screen, model_path: str, out: str) -> None:
+def plot(
+    screen: Screen,
+    model_path: str,
+    out: str,
+    groups: str | None = None,
+    size: str | None = None,
+    names: str | None = None,
+    **options: Any,
+) -> None:
     """Draw a model into a picture."""
     outputs.check_apart([out], [model_path])
     outputs.check_folder(out)
     outputs.check_picture(out)
-    outputs.write_picture(load(model_path), out)
+    model, called = load(model_path), as_names(names)
+    if groups is not None:
+        found = outputs.read_groups(groups, model)
+        options["groups"] = {called.names.get(name, name): own for name, own in found.items()}
+    outputs.write_picture(model.rename(called), out, outputs.read_size(size), **options)
+    screen.tell(f"wrote {out}")
+
+
+def explore(
+    screen: Screen,
+    model_path: str,
+    out: str,
+    data: Sequence[str],
+    header: bool | None,
+    groups: str | None,
+    names: str | None,
+    title: str | None,
+) -> None:
+    """Write a page to explore a model in."""
+    outputs.check_apart([out], [model_path, *data])
+    outputs.check_folder(out)
+    model = load(model_path)
+    grouped = None if groups is None else outputs.read_groups(groups, model)
+    rows = None
+    if data:
+        rows = open_table(list(data), schema=model.schema, header=header)
+        if not isinstance(rows, Table):
+            raise FileError("pages show tables that fit into memory: give fewer rows, or no --data")
+    outputs.explorer()(model, out, data=rows, groups=grouped, title=title, names=names)
     screen.tell(f"wrote {out}")
 
 
@@ -166,9 +210,11 @@ def export(screen: Screen, model_path: str, out: str) -> None:
     screen.tell(f"wrote {out}")
 
 
-def show(screen: Screen, model_path: str, all_nodes: bool) -> None:
+def show(screen: Screen, model_path: str, all_nodes: bool, names: str | None = None) -> None:
     """Draw the tree in characters, and list what the hidden variables are tied to."""
     model, report = load(model_path), load_report(model_path)
+    called = as_names(names)
+    model = model.rename(called)
     tree = fitted_tree(model)
     hidden = hidden_summaries(model)
     if screen.as_json:
@@ -196,6 +242,7 @@ def show(screen: Screen, model_path: str, all_nodes: bool) -> None:
         screen.text("\nNumbers are fitted lengths to the node above: 0 if equal, more if weaker.")
     show_hidden(screen, hidden, tree)
     most_hidden, most_members = (None, None) if all_nodes else (_MOST_HIDDEN, _MOST_MEMBERS)
-    show_states(screen, state_summaries(model, hidden[:most_hidden], most_members))
+    labels = {called.names.get(name, name): own for name, own in called.states.items()}
+    show_states(screen, state_summaries(model, hidden[:most_hidden], most_members), labels)
     if most_hidden is not None and len(hidden) > most_hidden and model.schema.family != "gaussian":
         screen.text(f"\n{len(hidden) - most_hidden} hidden variables more: --all shows all.")

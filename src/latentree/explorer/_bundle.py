@@ -36,8 +36,10 @@ SCRIPTS = (
     "lists.js",
     "asking.js",
     "overview.js",
+    "naming.js",
     "nodes.js",
     "edges.js",
+    "paths.js",
     "panel.js",
     "answers.js",
     "search.js",
@@ -47,6 +49,8 @@ SCRIPTS = (
     "export.js",
     "keyboard.js",
     "printing.js",
+    "divider.js",
+    "address.js",
     "main.js",
 )
 """In the order in which they are joined: each imports only from those before it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,9 @@ from latentree.models import (
     GaussianTreeModel,
     MixedTreeModel,
     Model,
+    Names,
+    captions,
+    check_names,
     edge_strengths,
     orientation,
 )
@@ -29,7 +32,9 @@ CELLS = 32
 """Intervals of a number by which the page measures what it tells about others."""
 
 
-def payload(model: Model, title: str, data: Any = None, groups: Any = None) -> dict[str, Any]:
+def payload(
+    model: Model, title: str, data: Any = None, groups: Any = None, names: Names | None = None
+) -> dict[str, Any]:
     """Return all that the page knows of a model.
 
     Parameters
@@ -40,6 +45,8 @@ def payload(model: Model, title: str, data: Any = None, groups: Any = None) -> d
         Summarized per variable, see :func:`latentree.explorer._summary.summary`.
     groups : mapping or sequence, optional
         As :func:`latentree.explorer.write_explorer` takes them.
+    names : Names, optional
+        What people call nodes and states.
     """
     tree, grouping = model.tree, group_observed(model.tree, groups)
     strength, sign = edge_strengths(model), orientation(model)
@@ -50,6 +57,8 @@ def payload(model: Model, title: str, data: Any = None, groups: Any = None) -> d
         "family": model.schema.family,
         "observed": tree.n_observed,
         "names": list(tree.names),
+        **_called(model, names or Names()),
+        "kinds": list(model.schema.kinds),
         "parent": packed(tree.parent, "<i4"),
         "length": packed(tree.length, "<f8"),
         "strengths": packed(strength, "<f8"),
@@ -66,7 +75,6 @@ def payload(model: Model, title: str, data: Any = None, groups: Any = None) -> d
         content["theta"] = packed(model.theta, "<f8")
         content["labels"] = _labels(model)
     if isinstance(model, MixedTreeModel):
-        content["kinds"] = list(model.schema.kinds)
         content["emissions"] = _emissions(model)
     if data is not None:
         content["data"] = {
@@ -74,6 +82,21 @@ def payload(model: Model, title: str, data: Any = None, groups: Any = None) -> d
             for key, value in summary(as_table(data, schema=model.schema)).items()
         }
     return content
+
+
+def _called(model: Model, names: Names) -> dict[str, Any]:
+    """Automatic names and those that people gave, by the numbers of the nodes."""
+    check_names(names, model)
+
+    def by_number(given: Mapping[str, Any]) -> dict[int, Any]:
+        return {model.tree.index(name): value for name, value in given.items()}
+
+    return {
+        "captions": by_number(captions(model)),
+        "renamed": by_number(names.names),
+        "stateNames": by_number(names.states),
+        "notes": by_number(names.notes),
+    }
 
 
 def _labels(model: DiscreteTreeModel | MixedTreeModel) -> dict[str, Any]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from latentree._disk import write_bytes
 from latentree.errors import ModelError
 from latentree.explorer._bundle import page
 from latentree.explorer._payload import payload
-from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel
+from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel, Names, as_names
 from latentree.typing import PathLike
 
 Groups = Mapping[str, Hashable] | Sequence[Hashable]
@@ -21,6 +23,7 @@ def write_explorer(
     data: Any = None,
     groups: Groups | None = None,
     title: str | None = None,
+    names: Names | Mapping[str, str] | PathLike | None = None,
 ) -> None:
     """Write a page in which a person looks at a model and asks it questions.
 
@@ -38,6 +41,9 @@ def write_explorer(
         Colors the variables and adds a legend; variables left out are gray.
     title : str, optional
         What the page is called.
+    names : Names, mapping from names of nodes to new ones, or path of a file of names, optional
+        What hidden variables, and their states, are called; the page saves such files. Others are
+        called by the variables that they inform most about.
 
     Returns
     -------
@@ -48,7 +54,7 @@ def write_explorer(
     ModelError
         If ``model`` is a tree without parameters, or no model at all.
     DataError
-        If ``data`` or ``groups`` do not fit the variables of the model.
+        If ``data``, ``groups`` or ``names`` do not fit the variables of the model.
 
     Examples
     --------
@@ -62,6 +68,17 @@ def write_explorer(
     ...     path.read_text("utf-8")[:15]
     '<!doctype html>'
     """
+    write_bytes(path, explorer_html(model, data, groups, title, names).encode())
+
+
+def explorer_html(
+    model: Any,
+    data: Any = None,
+    groups: Groups | None = None,
+    title: str | None = None,
+    names: Names | Mapping[str, str] | PathLike | None = None,
+) -> str:
+    """Return the page that :func:`write_explorer` writes, with the same parameters."""
     model = getattr(model, "model_", model)
     if not isinstance(model, GaussianTreeModel | DiscreteTreeModel | MixedTreeModel):
         raise ModelError(
@@ -69,4 +86,27 @@ def write_explorer(
             "fit_parameters(tree, X) makes one of a tree"
         )
     name = f"Latent tree of {model.tree.n_observed} variables" if title is None else title
-    write_bytes(path, page(payload(model, name, data, groups), name).encode())
+    return page(payload(model, name, data, groups, as_names(names)), name)
+
+
+@dataclass(frozen=True)
+class ExplorerPage:
+    """A page that a notebook shows in a frame of its own.
+
+    Parameters
+    ----------
+    html : str
+        The whole page.
+    height : int
+        Pixels of the frame.
+    """
+
+    html: str
+    height: int = 640
+
+    def _repr_html_(self) -> str:
+        source = escape(self.html, quote=True)
+        return (
+            f'<iframe srcdoc="{source}" title="Latent tree" '
+            f'style="width:100%;height:{self.height}px;border:0"></iframe>'
+        )

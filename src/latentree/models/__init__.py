@@ -8,6 +8,7 @@ from latentree.models._encode import Model, encode
 from latentree.models._file import load, load_report, save
 from latentree.models._gaussian import GaussianTreeModel, Normal, NormalPair, in_order
 from latentree.models._mixed import MixedTreeModel
+from latentree.models._naming import Informed, Names, as_names, captions, check_names, most_informed
 from latentree.models._protocol import TreeModel
 from latentree.models._saving import with_schema
 from latentree.models._states import DiscretePosterior
@@ -25,12 +26,17 @@ __all__ = [
     "DiscretePosterior",
     "DiscreteTreeModel",
     "GaussianTreeModel",
+    "Informed",
     "MixedTreeModel",
     "Model",
+    "Names",
     "Normal",
     "NormalPair",
     "Scored",
     "TreeModel",
+    "as_names",
+    "captions",
+    "check_names",
     "edge_strengths",
     "encode",
     "fitted_tree",
@@ -38,6 +44,7 @@ __all__ = [
     "load",
     "load_report",
     "loadings",
+    "most_informed",
     "orientation",
     "save",
     "tree_of",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import copy
+import importlib
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from latentree.data import Schema
 from latentree.errors import ModelError
 from latentree.typing import PathLike
+
+if TYPE_CHECKING:
+    from latentree.models._naming import Names
 
 AnyModel = TypeVar("AnyModel")
 
@@ -46,7 +50,69 @@ def with_schema(model: AnyModel, schema: Schema) -> AnyModel:
 
 
 class Savable:
-    """Gives models a method ``save``."""
+    """Gives models the methods ``save`` and ``rename``."""
+
+    def _repr_html_(self) -> str:
+        notebook = importlib.import_module("latentree.plot._notebook")
+        return str(notebook.tree_html(self))
+
+    def explore(self, data: Any = None, *, height: int = 640, **options: Any) -> Any:
+        """Show the explorer's page inside a notebook.
+
+        Parameters
+        ----------
+        data : table, optional
+        height : int
+            Pixels of the page.
+        **options
+            ``groups``, ``title`` and ``names``, as :func:`latentree.write_explorer` takes them.
+
+        Returns
+        -------
+        ExplorerPage
+            A notebook shows it; its attribute ``html`` is the page.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.GaussianTreeModel(lt.Tree([-1, 0]), [0, 0.5])
+        >>> model.explore(title="A pair").html[:15]
+        '<!doctype html>'
+        """
+        explorer = importlib.import_module("latentree.explorer")
+        return explorer.ExplorerPage(explorer.explorer_html(self, data, **options), height)
+
+    def rename(self, names: Names | Mapping[str, str] | PathLike | None = None) -> Self:
+        """Return the same model with other names of nodes.
+
+        Parameters
+        ----------
+        names : mapping from old to new names, Names, or path of a file of names, optional
+            Nodes that are left out keep their names. Without it every hidden variable that has no
+            name but a number is named after the variables that it informs most about
+            (:func:`latentree.models.captions`).
+
+        Returns
+        -------
+        model of the same type
+
+        Raises
+        ------
+        DataError
+            If there is no such node, or two would have the same name.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> star = lt.Tree([3, 3, 3, -1], n_observed=3)
+        >>> model = lt.GaussianTreeModel(star, [0.9, 0.5, 0.8, 0])
+        >>> model.rename().tree.names[3], model.rename({"h1": "mood"}).tree.names[3]
+        ('x0 · x2 · x1', 'mood')
+        """
+        from latentree.models import _naming  # which knows the models
+
+        chosen = _naming.captions(self) if names is None else names  # type: ignore[arg-type]
+        return _naming.renamed(self, _naming.as_names(chosen))  # type: ignore[type-var]
 
     def save(self, path: PathLike, report: Mapping[str, Any] | None = None) -> None:
         """Write the model to a JSON file, which appears complete or not at all.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
@@ -14,8 +16,11 @@ from latentree.typing import FloatArray
 
 Cell = tuple[int, int]
 
-LONGEST = 28
-"""Characters of a label; longer names end in an ellipsis."""
+LONGEST = 48
+"""Characters of a line of a label; what is left out of longer names is an ellipsis."""
+
+MOST_LINES = 4
+"""Lines of a wrapped label."""
 
 LINE = 1.22
 """Height that a label needs, in units of its font size."""
@@ -24,15 +29,40 @@ LARGEST, SMALLEST = 9.0, 3.0
 """Font sizes in points: no larger than this, and rather no label than a smaller one."""
 
 
-def shown(name: str) -> str:
-    """A name on one line and of bearable length."""
-    flat = " ".join(name.split())
-    return flat if len(flat) <= LONGEST else flat[: LONGEST - 1] + "…"
+def shown(names: Sequence[str], longest: int = LONGEST) -> list[str]:
+    """Names on one line and of bearable length; those that begin alike keep their ends too."""
+    flat = [" ".join(name.split()) for name in names]
+    cut = [text if len(text) <= longest else text[: longest - 1] + "…" for text in flat]
+    alike = {text for text, uses in Counter(cut).items() if uses > 1}
+    tail = longest // 3
+    return [
+        short if len(text) <= longest or short not in alike
+        else f"{text[: longest - tail - 1]}…{text[-tail:]}"
+        for text, short in zip(flat, cut, strict=True)
+    ]  # fmt: skip
+
+
+def wrapped(names: Sequence[str], width: int | None) -> list[str]:
+    """Names as they are written, with lines of at most so many characters."""
+    if width is None:
+        return shown(names)
+    most = MOST_LINES * width
+    return [
+        "\n".join(textwrap.wrap(name, width, max_lines=MOST_LINES, placeholder="…"))
+        for name in shown(names, most)
+    ]
+
+
+def n_lines(texts: Sequence[str]) -> int:
+    """Lines of the text that has most."""
+    return max((text.count("\n") + 1 for text in texts), default=1)
 
 
 def text_widths(texts: Sequence[str]) -> FloatArray:
-    """Widths of texts in units of the font size."""
-    return np.array([sum(map(_advance, text)) for text in texts], np.float64)
+    """Widths of texts, of their longest lines, in units of the font size."""
+    return np.array(
+        [max(sum(map(_advance, line)) for line in text.split("\n")) for text in texts], np.float64
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -47,9 +77,9 @@ def _advance(character: str) -> float:
     return max(width, 0.3) + 0.06
 
 
-def font_size(unit: float) -> float:
-    """Font size where each label has ``unit`` points across."""
-    return float(np.clip(unit / LINE, SMALLEST, LARGEST))
+def font_size(unit: float, lines: int = 1) -> float:
+    """Font size where each label, of so many lines, has ``unit`` points across."""
+    return float(np.clip(unit / (LINE * lines), SMALLEST, LARGEST))
 
 
 def fit(extent_at: Any, room: tuple[float, float]) -> float:

@@ -78,6 +78,8 @@ class TreeLayout:
     parent : array of int, shape (n_nodes,)
         The neighbor of each node on the way to the middle of the tree, −1 in the middle. Where the
         middle is on an edge, one end of it counts as the middle.
+    longest : float
+        Where edges are as long as their distances: the distance of level 1 from level 0.
 
     Examples
     --------
@@ -92,6 +94,7 @@ class TreeLayout:
     has_slot: BoolArray
     paths: FloatArray
     parent: IntArray
+    longest: float = 0.0
 
 
 class _Arrangement(NamedTuple):
@@ -168,7 +171,9 @@ def radial_layout(
     )
 
 
-def layered_layout(tree: Tree, order_by: ArrayLike | None = None) -> TreeLayout:
+def layered_layout(
+    tree: Tree, order_by: ArrayLike | None = None, lengths: bool = False
+) -> TreeLayout:
     """Lay a tree out from left to right: its middle at the left, a row for every variable.
 
     Parameters
@@ -176,6 +181,8 @@ def layered_layout(tree: Tree, order_by: ArrayLike | None = None) -> TreeLayout:
     tree : Tree
     order_by : array of shape (n_nodes,), optional
         Leaves with the same neighbor are sorted by this, then by number.
+    lengths : bool
+        Whether every edge reaches as far to the right as it is long.
 
     Returns
     -------
@@ -188,7 +195,7 @@ def layered_layout(tree: Tree, order_by: ArrayLike | None = None) -> TreeLayout:
     >>> layered_layout(simulate.latent_class(3)).position.tolist()
     [[1.0, -0.5], [1.0, -1.5], [1.0, -2.5], [0.0, -1.5]]
     """
-    placed = _arrange_in_rows(tree, order_by)
+    placed, longest = _arrange_in_rows(tree, order_by, lengths)
     top = np.cumsum(placed.width + 1.0) - placed.width - 1.0
 
     def to_plane(level: FloatArray, slot: FloatArray, component: IntArray) -> FloatArray:
@@ -202,6 +209,7 @@ def layered_layout(tree: Tree, order_by: ArrayLike | None = None) -> TreeLayout:
         placed.has_slot[:n],
         to_plane(*_edge_curves(tree, placed, None)),
         _toward_the_middle(placed.parent, n),
+        longest,
     )
 
 
@@ -228,16 +236,44 @@ class _Rooted(NamedTuple):
         return cls(parent, order, starts, children, kernels.component_numbers(order, parent))
 
 
-def _arrange_in_rows(tree: Tree, order_by: ArrayLike | None) -> _Arrangement:
-    """Deal out a row to every observed node."""
+def _arrange_in_rows(
+    tree: Tree, order_by: ArrayLike | None, lengths: bool
+) -> tuple[_Arrangement, float]:
+    """Deal out a row to every observed node; return the distance of level 1 too, if it has one."""
     hung = _Rooted.of(tree, order_by)
     parent, order = hung.parent, hung.order.tolist()
-    level = _levels(order, parent.tolist(), [1.0] * parent.size, STRETCH_IN_ROWS)
+    longest = 0.0
+    if lengths:
+        away = _distances_from_the_middle(tree, hung)
+        longest = float(away.max(initial=0.0))
+        level = away / (longest or 1.0)
+    else:
+        level = _levels(order, parent.tolist(), [1.0] * parent.size, STRETCH_IN_ROWS)
     own = (np.arange(parent.size) < tree.n_observed).astype(np.float64)
     slot, extent = _deal_slots(order, parent, hung.starts.tolist(), hung.children.tolist(), own)
     # Components are numbered in the order of their roots.
     width = extent[np.flatnonzero(parent < 0)]
-    return _Arrangement(parent, hung.component, slot, level, own > 0, width)
+    return _Arrangement(parent, hung.component, slot, level, own > 0, width), longest
+
+
+def _distances_from_the_middle(tree: Tree, hung: _Rooted) -> FloatArray:
+    """Path lengths from the middle of each component to its nodes; an edge is halved by it."""
+    above = hung.parent[: tree.n_nodes]
+    node = np.arange(tree.n_nodes)
+    halves = above >= tree.n_nodes
+    # An edge has its length at its lower end in the tree, which may be the upper one here.
+    lower = np.where(tree.parent == np.where(halves, -2, above), node, above)
+    length = tree.length[np.where(halves | (above < 0), node, lower)]
+    length = np.where(above < 0, 0.0, length)
+    for new in range(tree.n_nodes, hung.parent.size):
+        ends = np.flatnonzero(above == new)
+        child = ends[np.isin(tree.parent[ends], ends)]
+        length[ends] = tree.length[child] / 2
+    away = np.zeros(hung.parent.size)
+    for v in hung.order.tolist():
+        if hung.parent[v] >= 0:
+            away[v] = away[hung.parent[v]] + length[v]
+    return away
 
 
 def _arrange_in_discs(
@@ -338,7 +374,7 @@ def _rooted_in_the_middle(tree: Tree) -> IntArray:
     added: list[tuple[int, int]] = []
     for middle in firsts.tolist():
         kernels.flip_path(parent, length, middle)
-        if total[middle] >= 2 and largest[middle] >= HEAVY * total[middle]:
+        if total[middle] >= 3 and largest[middle] >= HEAVY * total[middle]:
             added.append((middle, _heaviest_neighbor(tree, middle, below, total)))
     if not added:
         return parent

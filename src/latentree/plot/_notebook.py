@@ -1,21 +1,21 @@
-"""What a notebook shows of a fitted estimator: a small picture and a summary table."""
+"""What a notebook shows of a tree, a model or a fitted estimator: a small picture and a table."""
 
 from __future__ import annotations
 
-import importlib.util
-import io
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-_MOST_NODES = 400  # beyond that a small picture shows nothing
+from latentree.plot._svg import svg_picture
+
+
+def tree_html(model: Any) -> str:
+    """Return a picture of a tree or a model, and what it is."""
+    return f"<div>{svg_picture(model)}<p>{escape(repr(model))}</p></div>"
 
 
 def fitted_html(estimator: Any) -> str:
-    """Return a picture (where matplotlib is installed) and a table of an estimator."""
-    return f"<div>{_picture(estimator)}{_table(estimator)}</div>"
-
-
-def _table(estimator: Any) -> str:
+    """Return a picture and a table of an estimator."""
     report = estimator.report_
     rows = {
         "method": estimator.method,
@@ -26,24 +26,11 @@ def _table(estimator: Any) -> str:
         "BIC score": f"{report.bic_score:,.1f}",
         "converged": "yes" if report.converged else "no",
     }
+    return f"<div>{svg_picture(estimator)}{_table(rows)}</div>"
+
+
+def _table(rows: Mapping[str, Any]) -> str:
     cells = "".join(
         f"<tr><th>{escape(k)}</th><td>{escape(str(v))}</td></tr>" for k, v in rows.items()
     )
     return f"<table>{cells}</table>"
-
-
-def _picture(estimator: Any) -> str:
-    if importlib.util.find_spec("matplotlib") is None or estimator.tree_.n_nodes > _MOST_NODES:
-        return ""
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    from latentree.plot._tree_plot import plot_tree
-
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    FigureCanvasSVG(figure)
-    plot_tree(estimator.model_, figure.subplots())
-    out = io.StringIO()
-    figure.savefig(out, format="svg")
-    svg = out.getvalue()
-    return svg[svg.index("<svg") :]

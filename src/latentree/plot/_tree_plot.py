@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+import io
+import warnings
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from latentree.errors import DataError, import_extra
-from latentree.models import Scored, edge_strengths, tree_of
+from latentree._disk import write_bytes
+from latentree.errors import DataError, DataWarning, import_extra
+from latentree.models import Scored, captions, edge_strengths, fitted_tree, tree_of
 from latentree.plot import _labels as text
+from latentree.plot import _legend as legends
 from latentree.plot._groups import VariableGroups, group_observed
 from latentree.plot._layout import TreeLayout, layered_layout, radial_layout
+from latentree.plot._legend import Page
+from latentree.plot._theme import DASHES, Theme, ThemeName, edge_shades, edge_width, theme_of
 from latentree.tree import Tree
-from latentree.typing import FloatArray
+from latentree.typing import FloatArray, PathLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,9 +32,14 @@ if TYPE_CHECKING:
 FEW = 30
 """Up to so many variables are drawn in layers rather than in a disc."""
 
-INK, EDGE, NEGATIVE, HIDDEN = "#2B2F36", "#566779", "#C0392B", "#7A8793"
-PAD = 6.0
-LEGEND_SIZE = 8.0
+LEAST_SHARE = 0.5
+"""Share of the room that the tree keeps when labels want more: some of them are then left out."""
+
+MANY = 2000
+"""Nodes beyond which labels are not looked a second place for: it takes seconds."""
+
+REAL_TEXT = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none"}
+"""Settings under which fonts can be edited and searched, and journals take them."""
 
 MOST_LABELS = 1500
 """More text than this is a gray haze, and takes seconds to draw."""
@@ -51,6 +63,8 @@ class TreePlot:
         The text of every labeled node, by its name.
     legend : Legend or None
         The legend of the groups, if there are any.
+    left_out : tuple of str
+        Names of the nodes whose labels had no room.
 
     Examples
     --------
@@ -70,6 +84,37 @@ class TreePlot:
     hidden: PathCollection
     labels: dict[str, Text]
     legend: Legend | None
+    left_out: tuple[str, ...] = ()
+
+    def save(self, path: PathLike, dpi: float = 200.0) -> None:
+        """Write the figure to a file, which appears complete or not at all.
+
+        Text stays text: in PDF with TrueType fonts, in SVG as it is.
+
+        Parameters
+        ----------
+        path : path of the file
+            Its suffix chooses the format: .pdf, .svg, .png, ….
+        dpi : float
+            Dots an inch of formats without lines.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import matplotlib
+        >>> matplotlib.use("Agg")
+        >>> from latentree import simulate
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     plot_tree(simulate.double_star(8)).save(Path(folder) / "tree.svg")
+        ...     ">x0<" in (Path(folder) / "tree.svg").read_text("utf-8")
+        True
+        """
+        figure: Any = self.ax.figure
+        data = io.BytesIO()
+        with import_extra("matplotlib", "plot").rc_context(REAL_TEXT):
+            figure.savefig(data, format=Path(path).suffix[1:].lower(), dpi=dpi)
+        write_bytes(path, data.getvalue())
 
 
 def plot_tree(
@@ -81,6 +126,11 @@ def plot_tree(
     labels: bool = True,
     hidden_labels: bool = False,
     legend: bool = True,
+    theme: ThemeName = "auto",
+    lengths: bool = False,
+    wrap: int | None = None,
+    strength_legend: bool = False,
+    title: str | None = None,
 ) -> TreePlot:
     """Draw a tree or a model.
 
@@ -105,17 +155,33 @@ def plot_tree(
         Whether observed variables are named. Names shrink to fit; those for which there is truly no
         room are left out, inner nodes and strong edges last.
     hidden_labels : bool
-        Whether hidden variables are named too, where there is room.
+        Whether hidden variables are named too, where there is room: those of models that have no
+        name but a number by the variables that they inform most about
+        (:func:`latentree.models.captions`).
     legend : bool
         Whether groups and negative edges are explained.
+    theme : {"auto", "light", "dark"}
+        Colors for light or dark paper; ``auto`` goes by the background of the figure. A new figure
+        has the paper of its theme.
+    lengths : bool
+        Draw every edge as long as its distance (:func:`latentree.models.fitted_tree`), in layers,
+        with a scale.
+    wrap : int, optional
+        Characters of a line, of up to four, in labels. Without it labels have one line.
+    strength_legend : bool
+        Whether the legend shows how wide edges of some strengths are.
+    title : str, optional
 
     Returns
     -------
     TreePlot
-        The axes and everything drawn on them.
+        The axes and everything drawn on them. A :class:`~latentree.errors.DataWarning` says how
+        many labels had no room, and when the legend had none.
 
     Raises
     ------
+    DataError
+        If ``layout``, ``theme``, ``wrap`` or ``groups`` make no sense.
     MissingExtraError
         If matplotlib is not installed: ``pip install 'latentree[plot]'``.
 
@@ -131,25 +197,74 @@ def plot_tree(
     >>> plot.ax.figure.savefig(io.BytesIO(), format="pdf")
     """
     plt = import_extra("matplotlib.pyplot", "plot")
+    if wrap is not None and wrap < 4:
+        raise DataError(f"wrap is {wrap}, but a line has at least 4 characters")
     tree = tree_of(model)
     strength = _of_edges(tree, edge_strengths(model))
     grouping = group_observed(tree, groups)
-    kind = _kind_of(layout, tree)
-    names = [text.shown(name) if labels else "" for name in tree.names]
-    widths = text.text_widths(names)
-    entries = _legend_entries(grouping, bool((strength < 0).any())) if legend else []
-    placed = _lay_out(tree, kind, grouping, widths, ax)
+    colors = theme_of(theme, ax)
+    kind: Literal["radial", "layered"] = "layered" if lengths else _kind_of(layout, tree)
+    names = _written_names(model, tree, labels, hidden_labels, wrap)
+    widths, lines = text.text_widths(names), text.n_lines(names[: tree.n_observed])
+    entries = legends.legend_entries(
+        grouping, bool((strength < 0).any()), colors, legend, strength_legend
+    )
+    placed = _lay_out(model, tree, kind, grouping, widths, lines, ax, lengths)
     if ax is None:
-        _, ax = plt.subplots(figsize=_figure_size(placed, widths, entries))
+        size = _figure_size(placed, widths, lines, entries)
+        _, ax = plt.subplots(figsize=size, facecolor=colors.paper)
         ax.set_position((0.0, 0.0, 1.0, 1.0))
-    page = _Page.of(ax, entries, _shape(placed))
-    drawn = _scaled(tree, placed, widths, page)
-    artists = _draw_edges(ax, drawn, strength)
-    observed, hidden = _draw_nodes(ax, tree, drawn, grouping)
-    written = _write_labels(ax, tree, drawn, names, widths, strength, labels, hidden_labels)
-    shown = _draw_legend(ax, page, entries)
+    page = Page.of(ax, entries, _shape(placed), title is not None)
+    drawn = _scaled(tree, placed, widths, lines, page)
+    artists = _draw_edges(ax, drawn, strength, colors)
+    observed, hidden = _draw_nodes(ax, tree, drawn, grouping, colors)
+    wanted = np.array([bool(name) for name in names])
+    written = _write_labels(ax, page, tree, drawn, names, widths, strength, wanted, colors)
+    shown = legends.draw_legend(ax, page, entries, colors)
+    if lengths:
+        legends.draw_scale(ax, page, placed, drawn.across, colors)
+    if title is not None:
+        legends.draw_title(ax, page, title, colors)
     _frame(ax, page)
-    return TreePlot(ax, *artists, observed, hidden, written, shown)
+    left_out = tuple(
+        name for name, want in zip(tree.names, wanted, strict=True) if want and name not in written
+    )
+    _warn(tree, left_out, bool(entries) and shown is None)
+    return TreePlot(ax, *artists, observed, hidden, written, shown, left_out)
+
+
+def _written_names(
+    model: Scored, tree: Tree, labels: bool, hidden_labels: bool, wrap: int | None
+) -> list[str]:
+    """Names of the nodes as they are written; empty for those that are not."""
+    own = list(tree.names)
+    model = getattr(model, "model_", model)
+    if hidden_labels and not isinstance(model, Tree):
+        called = captions(model)
+        own = [called.get(name, name) for name in own]
+    n = tree.n_observed
+    observed = text.wrapped(own[:n], wrap) if labels else [""] * n
+    hidden = text.wrapped(own[n:], wrap) if hidden_labels else [""] * tree.n_hidden
+    return observed + hidden
+
+
+def _warn(tree: Tree, left_out: tuple[str, ...], no_legend: bool) -> None:
+    """Say what had no room; that hidden variables have none is to be expected."""
+    observed = set(tree.names[: tree.n_observed])
+    count = sum(name in observed for name in left_out)
+    if count:
+        warnings.warn(
+            f"{count:,} of {tree.n_observed:,} labels have no room: draw on larger axes, or say "
+            "labels=False",
+            DataWarning,
+            stacklevel=3,
+        )
+    if no_legend:
+        warnings.warn(
+            "the legend has no room beside the tree: draw on larger axes, or say legend=False",
+            DataWarning,
+            stacklevel=3,
+        )
 
 
 def _kind_of(
@@ -167,13 +282,23 @@ def _of_edges(tree: Tree, by_node: FloatArray) -> FloatArray:
 
 
 def _lay_out(
-    tree: Tree, kind: str, grouping: VariableGroups, widths: FloatArray, ax: Axes | None
+    model: Scored,
+    tree: Tree,
+    kind: str,
+    grouping: VariableGroups,
+    widths: FloatArray,
+    lines: int,
+    ax: Axes | None,
+    lengths: bool,
 ) -> TreeLayout:
     order_by = np.zeros(tree.n_nodes)
     order_by[: tree.n_observed] = grouping.numbers  # neighbors of one color side by side
     if kind == "layered":
-        return layered_layout(tree, order_by)
-    reach = widths[: tree.n_observed] / text.LINE + 1.0
+        model = getattr(model, "model_", model)
+        if lengths and not isinstance(model, Tree):
+            tree = fitted_tree(model)
+        return layered_layout(tree, order_by, lengths)
+    reach = widths[: tree.n_observed] / (text.LINE * lines) + 1.0
     aspect = 1.5
     if ax is not None:
         size = ax.get_window_extent()
@@ -182,33 +307,6 @@ def _lay_out(
 
 
 # Sizes ------------------------------------------------------------------------------------------
-
-
-class _Page(NamedTuple):
-    """The axes in points, with a strip for the legend at the right or at the bottom."""
-
-    width: float
-    height: float
-    left: float
-    bottom: float
-    inner_width: float
-    inner_height: float
-    columns: int
-
-    @classmethod
-    def of(cls, ax: Axes, entries: list[Any], shape: FloatArray) -> _Page:
-        """Measure the axes; the legend goes where it leaves more room for a picture of a shape."""
-        box, dpi = ax.get_window_extent(), ax.figure.dpi
-        width, height = float(box.width) * 72 / dpi, float(box.height) * 72 / dpi
-        strip, tall = _legend_size(entries)
-        columns = max(1, min(len(entries), int((width - 2 * PAD) // max(strip, 1.0))))
-        low = -(-len(entries) // columns) * LEGEND_SIZE * 1.6 + (2 * PAD if entries else 0.0)
-        beside = min((width - strip) / shape[0], height / shape[1])
-        below = min(width / shape[0], (height - low) / shape[1])
-        if beside >= below and tall <= height:
-            return cls(width, height, PAD, PAD, width - strip - 2 * PAD, height - 2 * PAD, 1)
-        inner = width - 2 * PAD, height - low - 2 * PAD
-        return cls(width, height, PAD, low + PAD, *inner, columns)
 
 
 class _Drawn(NamedTuple):
@@ -222,6 +320,9 @@ class _Drawn(NamedTuple):
     font: float
     dot: float
     roomy: bool
+    lines: int
+    across: float
+    """Points from level 0 to level 1 in layers."""
 
 
 def _shape(placed: TreeLayout) -> FloatArray:
@@ -232,26 +333,34 @@ def _shape(placed: TreeLayout) -> FloatArray:
     return spread
 
 
-def _figure_size(placed: TreeLayout, widths: FloatArray, entries: list[Any]) -> tuple[float, float]:
+def _figure_size(
+    placed: TreeLayout, widths: FloatArray, lines: int, entries: list[Any]
+) -> tuple[float, float]:
     """Inches at which the labels are of a good size, within reason."""
-    side_width, side_height = _legend_size(entries)
+    side_width, side_height = (
+        legends.legend_size(entries, legends.LEGEND_SIZES[0]) if entries else (0.0, 0.0)
+    )
     spread = np.ptp(placed.position, axis=0)
     if placed.kind == "layered":
         rows = float(spread[1]) + 2.0
-        height = max(rows * 15.0, side_height) + 2 * PAD
-        return float(6.4 + side_width / 72), min(max(height / 72, 2.0), 40.0)
+        height = max(rows * (4.0 + 11.0 * lines), side_height) + 2 * legends.PAD
+        # A tree beside the widest name; names of up to some twenty letters fit the usual width.
+        wide = max(6.4, 4.0 + float(widths.max(initial=0.0)) * text.LARGEST / 72)
+        return float(wide + side_width / 72), min(max(height / 72, 2.0), 40.0)
 
     def side(font: float) -> FloatArray:
-        around = 2 * (font * float(widths.max()) + 8.0) + 2 * PAD
-        inches: FloatArray = (spread * font * text.LINE + around) / 72
+        around = 2 * (font * float(widths.max()) + 8.0) + 2 * legends.PAD
+        inches: FloatArray = (spread * font * text.LINE * lines + around) / 72
         return inches
 
     # Small print before a sheet that no printer takes; but print that can be read.
     size = np.clip(side(7.5), 4.0, np.clip(side(5.0), 14.0, 32.0))
-    return float(size[0] + side_width / 72), float(max(size[1], (side_height + 2 * PAD) / 72))
+    return float(size[0] + side_width / 72), float(
+        max(size[1], (side_height + 2 * legends.PAD) / 72)
+    )
 
 
-def _scaled(tree: Tree, placed: TreeLayout, widths: FloatArray, page: _Page) -> _Drawn:
+def _scaled(tree: Tree, placed: TreeLayout, widths: FloatArray, lines: int, page: Page) -> _Drawn:
     """Fill the page: the largest scale at which everything, labels too, is inside."""
     n = tree.n_observed
     at, angle, width = placed.position[:n], placed.angle[:n], widths[:n]
@@ -260,29 +369,37 @@ def _scaled(tree: Tree, placed: TreeLayout, widths: FloatArray, page: _Page) -> 
     points = np.concatenate([placed.position, placed.paths.reshape(-1, 2)])
     corners = points.min(axis=0), points.max(axis=0)
 
-    def bounds(scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def bounds(scale: FloatArray, labeled: bool = True) -> tuple[FloatArray, FloatArray]:
         unit = float(scale[1])
-        font = text.font_size(unit)
-        reach = np.where(named, width * font + _gap(unit), 0.0)
+        low, high = corners[0] * scale - _dot(unit) / 2, corners[1] * scale + _dot(unit) / 2
+        if not (labeled and named.any()):
+            return low, high
+        font = text.font_size(unit, lines)
+        reach = np.where(named, width * font + _gap(unit, lines), 0.0)
         ends = at * scale + out * reach[:, None]
-        half = (font * text.LINE if named.any() else _dot(unit)) / 2
-        low = np.minimum(corners[0] * scale - _dot(unit) / 2, ends.min(axis=0) - half)
-        high = np.maximum(corners[1] * scale + _dot(unit) / 2, ends.max(axis=0) + half)
-        return low, high
+        half = font * text.LINE * lines / 2
+        return np.minimum(low, ends.min(axis=0) - half), np.maximum(high, ends.max(axis=0) + half)
 
-    def extent(scale: FloatArray) -> tuple[float, float]:
-        low, high = bounds(scale)
+    def extent(scale: FloatArray, labeled: bool) -> tuple[float, float]:
+        low, high = bounds(scale, labeled)
         return float(high[0] - low[0]), float(high[1] - low[1])
+
+    def largest(scale_of: Callable[[float], FloatArray], side: slice) -> float:
+        """The largest scale at which labels fit too, or a share of that at which the tree does."""
+        limits = np.full(2, 1e6)  # the other side may be as long as it likes
+        limits[side] = np.array(room)[side]
+        limit = float(limits[0]), float(limits[1])
+        with_labels = text.fit(lambda s: extent(scale_of(s), True), limit)
+        return max(with_labels, LEAST_SHARE * text.fit(lambda s: extent(scale_of(s), False), limit))
 
     room = (page.inner_width, page.inner_height)
     if placed.kind == "radial":
-        unit = text.fit(lambda s: extent(np.array([s, s])), room)
+        unit = largest(lambda s: np.array([s, s]), slice(None))
         scale = np.array([unit, unit])
     else:
-        unit = text.fit(lambda s: (0.0, extent(np.array([0.0, s]))[1]), room)
-        unit = min(unit, 3.0 * text.LARGEST)
-        across = text.fit(lambda s: (extent(np.array([s, unit]))[0], 0.0), room)
-        scale = np.array([across, unit])
+        unit = largest(lambda s: np.array([0.0, s]), slice(1, 2))
+        unit = min(unit, 3.0 * text.LARGEST * lines)
+        scale = np.array([largest(lambda s: np.array([s, unit]), slice(1)), unit])
     low, high = bounds(scale)
     shift = np.array([page.left, page.bottom]) + (np.array(room) - (high - low)) / 2 - low
     return _Drawn(
@@ -291,9 +408,11 @@ def _scaled(tree: Tree, placed: TreeLayout, widths: FloatArray, page: _Page) -> 
         placed.angle,
         placed.has_slot,
         placed.paths * scale + shift,
-        text.font_size(unit),
+        text.font_size(unit, lines),
         _dot(unit),
-        unit >= text.SMALLEST * text.LINE,
+        unit >= text.SMALLEST * text.LINE * lines,
+        lines,
+        float(scale[0]),
     )
 
 
@@ -302,16 +421,16 @@ def _dot(unit: float) -> float:
     return float(np.clip(0.5 * unit, 1.5, 5.5))
 
 
-def _gap(unit: float) -> float:
+def _gap(unit: float, lines: int) -> float:
     """From the center of a node to its label."""
-    return 0.5 * _dot(unit) + 0.3 * text.font_size(unit)
+    return 0.5 * _dot(unit) + 0.3 * text.font_size(unit, lines)
 
 
 # Edges and nodes --------------------------------------------------------------------------------
 
 
 def _draw_edges(
-    ax: Axes, drawn: _Drawn, strength: FloatArray
+    ax: Axes, drawn: _Drawn, strength: FloatArray, theme: Theme
 ) -> tuple[LineCollection, LineCollection]:
     collections = import_extra("matplotlib.collections", "plot")
     thickness = np.clip(drawn.dot / 4.0, 0.4, 1.0)
@@ -320,8 +439,8 @@ def _draw_edges(
         power = np.abs(strength[which])
         drawn_lines: LineCollection = collections.LineCollection(
             list(drawn.paths[which]),
-            colors=_shades(color, power),
-            linewidths=thickness * (0.45 + 2.0 * power),
+            colors=edge_shades(color, power, theme.paper),
+            linewidths=thickness * edge_width(power),
             linestyles=style,
             capstyle="butt" if style != "solid" else "round",
             zorder=1,
@@ -330,30 +449,24 @@ def _draw_edges(
         return drawn_lines
 
     negative = strength < 0
-    return lines(~negative, EDGE, "solid"), lines(negative, NEGATIVE, (0, (2.5, 1.5)))
-
-
-def _shades(color: str, power: FloatArray) -> FloatArray:
-    """The color mixed with white, the weaker the paler; no transparency, so print is safe."""
-    to_rgb = import_extra("matplotlib.colors", "plot").to_rgb
-    full = 0.35 + 0.65 * np.clip(power, 0.0, 1.0)[:, None]
-    return 1.0 - full * (1.0 - np.array(to_rgb(color)))
+    return lines(~negative, theme.edge, "solid"), lines(negative, theme.negative, DASHES)
 
 
 def _draw_nodes(
-    ax: Axes, tree: Tree, drawn: _Drawn, grouping: VariableGroups
+    ax: Axes, tree: Tree, drawn: _Drawn, grouping: VariableGroups, theme: Theme
 ) -> tuple[list[PathCollection], PathCollection]:
     n = tree.n_observed
     numbers = np.array(grouping.numbers)
     small = 0.8 * drawn.dot
     x, y = drawn.position.T
     hidden = ax.scatter(
-        x[n:], y[n:], s=small**2, facecolors="white", edgecolors=HIDDEN,
+        x[n:], y[n:], s=small**2, facecolors=theme.paper, edgecolors=theme.hidden,
         linewidths=0.22 * small, zorder=2,
     )  # fmt: skip
     observed = [
         ax.scatter(
-            x[:n][numbers == i], y[:n][numbers == i], s=drawn.dot**2, color=style.color,
+            x[:n][numbers == i], y[:n][numbers == i], s=drawn.dot**2,
+            color=theme.of_group(style),
             marker=style.marker, linewidths=0, zorder=3,
         )
         for i, style in enumerate(grouping.styles)
@@ -376,18 +489,16 @@ class _Spot(NamedTuple):
 
 def _write_labels(
     ax: Axes,
+    page: Page,
     tree: Tree,
     drawn: _Drawn,
     names: list[str],
     widths: FloatArray,
     strength: FloatArray,
-    labels: bool,
-    hidden_labels: bool,
+    wanted: np.ndarray,
+    theme: Theme,
 ) -> dict[str, Text]:
     """Write the labels that have room, the most important first."""
-    wanted = np.zeros(tree.n_nodes, bool)
-    wanted[: tree.n_observed] = labels
-    wanted[tree.n_observed :] = hidden_labels
     if not wanted.any():
         return {}
     boxes = text.Boxes(2 * tree.n_nodes, cell=4 * drawn.font)
@@ -400,9 +511,11 @@ def _write_labels(
         if len(written) == MOST_LABELS:
             break
         for spot in _spots(tree, drawn, v, float(widths[v])):
-            if boxes.is_free(spot.center, spot.half, spot.rotation):
+            if page.holds(*spot[-2:], spot.rotation) and boxes.is_free(
+                spot.center, spot.half, spot.rotation
+            ):
                 boxes.add(spot.center, spot.half, spot.rotation)
-                written[tree.names[v]] = _write(ax, tree, drawn, v, names[v], spot)
+                written[tree.names[v]] = _write(ax, tree, drawn, v, names[v], spot, theme)
                 break
     return written
 
@@ -423,10 +536,10 @@ def _by_importance(tree: Tree, drawn: _Drawn, strength: FloatArray) -> list[int]
 
 
 def _spots(tree: Tree, drawn: _Drawn, v: int, width: float) -> Iterator[_Spot]:
-    """Places for a label: along its own slot, and for inner nodes beside the node as well."""
+    """Places for a label: along its own slot, and beside the node for want of that."""
     font = drawn.font * (1.0 if v < tree.n_observed else 0.8)
     gap = drawn.dot / 2 + 0.3 * drawn.font
-    half = np.array([width * font / 2, font * text.LINE * 0.48])
+    half = np.array([width * font / 2, font * text.LINE * drawn.lines * 0.48])
     at, angle = drawn.position[v], float(drawn.angle[v])
     if drawn.has_slot[v]:
         out = np.array([np.cos(angle), np.sin(angle)])
@@ -438,7 +551,9 @@ def _spots(tree: Tree, drawn: _Drawn, v: int, width: float) -> Iterator[_Spot]:
         sink = 0.12 * font * np.abs(out[0]) * np.array([np.sin(rotation), -np.cos(rotation)])
         start = at + gap * out + sink
         yield _Spot(start, align, rotation, start + half[0] * out, half)
-    if tree.degrees[v] <= 1 or not drawn.roomy:
+    if tree.n_nodes > MANY and (tree.degrees[v] <= 1 or not drawn.roomy):
+        return
+    if not tree.degrees[v]:
         return
     wide = _widest_gap(drawn.position[tree.neighbors(v)] - at)
     for direction in (wide, 0.0, np.pi, np.pi / 2, -np.pi / 2):
@@ -461,64 +576,27 @@ def _beside(direction: float, gap: float, half: FloatArray) -> FloatArray:
     return out * reach
 
 
-def _write(ax: Axes, tree: Tree, drawn: _Drawn, v: int, name: str, spot: _Spot) -> Text:
+def _write(
+    ax: Axes, tree: Tree, drawn: _Drawn, v: int, name: str, spot: _Spot, theme: Theme
+) -> Text:
     effects = import_extra("matplotlib.patheffects", "plot")
     hidden = v >= tree.n_observed
-    inner = tree.degrees[v] > 1
+    over_edges = tree.degrees[v] > 1 or spot.align == "center"
     return ax.text(
         float(spot.anchor[0]), float(spot.anchor[1]), name,
         fontsize=drawn.font * (0.8 if hidden else 1.0),
-        color=HIDDEN if hidden else INK, fontstyle="italic" if hidden else "normal",
+        color=theme.hidden if hidden else theme.ink, fontstyle="italic" if hidden else "normal",
         rotation=np.degrees(spot.rotation), rotation_mode="anchor",
-        ha=spot.align, va="center", parse_math=False, zorder=5,
-        path_effects=[effects.withStroke(linewidth=0.22 * drawn.font, foreground="white")]
-        if inner else None,
+        ha=spot.align, va="center", ma=spot.align, parse_math=False, zorder=5,
+        path_effects=[effects.withStroke(linewidth=0.22 * drawn.font, foreground=theme.paper)]
+        if over_edges else None, linespacing=text.LINE,
     )  # fmt: skip
 
 
-# Legend and frame -------------------------------------------------------------------------------
+# Frame -----------------------------------------------------------------------------------------
 
 
-def _legend_entries(grouping: VariableGroups, any_negative: bool) -> list[Any]:
-    lines = import_extra("matplotlib.lines", "plot")
-    entries = [
-        lines.Line2D(
-            [], [], linestyle="none", marker=style.marker, color=style.color, markersize=5,
-            markeredgewidth=0, label=text.shown(style.label),
-        )
-        for style in grouping.styles
-        if style.label is not None
-    ]  # fmt: skip
-    if any_negative:
-        entries.append(
-            lines.Line2D([], [], color=NEGATIVE, linestyle=(0, (2.5, 1.5)), label="negative")
-        )
-    return entries
-
-
-def _legend_size(entries: list[Any]) -> tuple[float, float]:
-    """Width and height in points of the entries one below the other."""
-    if not entries:
-        return 0.0, 0.0
-    widest = float(text.text_widths([entry.get_label() for entry in entries]).max())
-    return (widest + 4.0) * LEGEND_SIZE + 2 * PAD, len(entries) * LEGEND_SIZE * 1.6 + 2 * PAD
-
-
-def _draw_legend(ax: Axes, page: _Page, entries: list[Any]) -> Legend | None:
-    if not entries:
-        return None
-    start = page.left + page.inner_width + 2 * PAD
-    at_side = start < page.width
-    return ax.legend(
-        handles=entries, ncols=page.columns, fontsize=LEGEND_SIZE, frameon=False,
-        loc="center left" if at_side else "lower center", borderpad=0, borderaxespad=0,
-        bbox_to_anchor=(start / page.width, 0.5) if at_side else (0.5, PAD / page.height),
-        handlelength=1.6, handletextpad=0.5, labelspacing=0.5, columnspacing=1.2,
-        labelcolor=INK,
-    )  # fmt: skip
-
-
-def _frame(ax: Axes, page: _Page) -> None:
+def _frame(ax: Axes, page: Page) -> None:
     """One data unit is one point, as long as the axes keep their size."""
     ax.set_xlim(0.0, page.width)
     ax.set_ylim(0.0, page.height)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -692,6 +693,10 @@ class Tree:
         array([0.  , 0.25])
         """
         return Tree(self.parent, length, self.n_observed, self.names)
+
+    def _repr_html_(self) -> str:
+        notebook = importlib.import_module("latentree.plot._notebook")
+        return str(notebook.tree_html(self))
 
     def renamed(self, names: Sequence[str]) -> Tree:
         """Return the same tree with other names.

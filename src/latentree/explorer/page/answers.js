@@ -3,11 +3,12 @@
 import { shareBar } from "./charts.js";
 import { byId, element, nameOf } from "./dom.js";
 import { directionOf, greatness, highState } from "./inference.js";
-import { goButton } from "./lists.js";
+import { cutList, goButton } from "./lists.js";
+import { isHidden, titleOf } from "./model.js";
 import { formatNumber, formatPercent, formatSigned } from "./numbers.js";
 import { clearEvidence, on, setEvidence } from "./state.js";
 
-const MOST_ANSWERS = 10;
+const FILTERS = { all: "All", variables: "Variables", hidden: "Hidden" };
 
 export function createAnswers(state, view) {
   const box = byId("answers");
@@ -62,7 +63,7 @@ function chip(state, view, v) {
     {
       type: "button",
       class: "remove",
-      "aria-label": `Forget ${state.model.names[v]} = ${evidenceText(state, v)}`,
+      "aria-label": `Forget ${titleOf(state.model, v)} = ${evidenceText(state, v)}`,
       click: () => setEvidence(state, v, undefined),
     },
     "×",
@@ -82,13 +83,50 @@ export function ranking(state) {
 }
 
 function mostChanged(state, view) {
-  const nodes = ranking(state).slice(0, MOST_ANSWERS);
-  if (nodes.length === 0) return element("p", { class: "quiet" }, "Nothing else changes.");
+  const list = element("div", {});
+  const fill = () => {
+    const hidden = (v) => isHidden(state.model, v);
+    const nodes = ranking(state).filter(
+      (v) => state.filter === "all" || hidden(v) === (state.filter === "hidden"),
+    );
+    const row = (v) => changeRow(state, view, v);
+    list.replaceChildren(
+      nodes.length === 0
+        ? element("p", { class: "quiet" }, "Nothing else changes.")
+        : cutList(nodes, row, "list changes"),
+    );
+  };
+  fill();
   return element(
-    "ol",
-    { class: "list changes" },
-    nodes.map((v) => changeRow(state, view, v)),
+    "div",
+    {},
+    state.model.size > state.model.observed ? filters(state, fill) : null,
+    list,
   );
+}
+
+/** Buttons that choose whether variables, hidden ones or all are listed. */
+function filters(state, fill) {
+  const buttons = Object.entries(FILTERS).map(([key, text]) => {
+    const press = () => {
+      state.filter = key;
+      for (const other of buttons) {
+        other.setAttribute("aria-pressed", String(other.dataset.filter === key));
+      }
+      fill();
+    };
+    return element(
+      "button",
+      {
+        type: "button",
+        "data-filter": key,
+        "aria-pressed": String(state.filter === key),
+        click: press,
+      },
+      text,
+    );
+  });
+  return element("p", { class: "buttons filters", role: "group", "aria-label": "Listed" }, buttons);
 }
 
 function changeRow(state, view, v) {
@@ -138,9 +176,12 @@ function plainText(parts) {
 /** The same for those who listen. */
 function spoken(state) {
   const { model, evidence } = state;
-  const given = Array.from(evidence.keys(), (v) => `${model.names[v]} = ${evidenceText(state, v)}`);
+  const given = Array.from(
+    evidence.keys(),
+    (v) => `${titleOf(model, v)} = ${evidenceText(state, v)}`,
+  );
   if (!state.posterior.possible) return `Impossible: ${given.join(", ")}`;
   const first = ranking(state).slice(0, 3);
-  const moved = first.map((v) => `${model.names[v]} ${plainText(changeText(state, v))}`);
+  const moved = first.map((v) => `${titleOf(model, v)} ${plainText(changeText(state, v))}`);
   return `Suppose ${given.join(", ")}. Most changed: ${moved.join(", ")}.`;
 }

@@ -4,6 +4,7 @@ import { element, nameOf } from "./dom.js";
 import { emissionVariance } from "./emissions.js";
 import { edgeTable, influence } from "./influence.js";
 import { goButton } from "./lists.js";
+import { titleOf } from "./model.js";
 import { strengthName } from "./nodes.js";
 import { formatBits, formatNumber, formatPercent, formatSigned } from "./numbers.js";
 import { modelEdge } from "./scene.js";
@@ -51,9 +52,9 @@ function correlationFacts(model, a, b, rho) {
       "p",
       {},
       "When ",
-      nameOf(model.names[a]),
+      nameOf(titleOf(model, a)),
       " is 1 σ higher, ",
-      nameOf(model.names[b]),
+      nameOf(titleOf(model, b)),
       ` is on average ${formatNumber(Math.abs(rho))} σ ${way}.`,
     ),
   ];
@@ -129,10 +130,10 @@ function tableFigure(model, from, to, head, rows) {
   return element(
     "figure",
     {},
-    element("figcaption", {}, nameOf(model.names[to]), " given ", nameOf(model.names[from])),
+    element("figcaption", {}, nameOf(titleOf(model, to)), " given ", nameOf(titleOf(model, from))),
     element(
       "div",
-      { class: "scroll" },
+      { class: "scroll", tabindex: 0 },
       element("table", {}, element("thead", {}, head), element("tbody", {}, rows)),
     ),
   );

@@ -2,6 +2,7 @@
 
 import { byId, element } from "./dom.js";
 import { isHidden } from "./model.js";
+import { fromNames, toNames } from "./naming.js";
 import { drawScene } from "./scene.js";
 import { SvgContext } from "./svg.js";
 
@@ -24,8 +25,11 @@ export function createExports(state, view, source) {
     "save-newick": () => download(toNewick(state.model), `${name}.nwk`, "text/plain"),
     "save-json": () => download(toModelFile(state.model), `${name}.json`, "application/json"),
     "save-csv": () => download(toCsv(state), `${name}-posterior.csv`, "text/csv"),
+    "save-names": () => download(toNames(state.model), `${name}-names.json`, "application/json"),
     "save-page": () => download(toPage(state.model, source), `${name}.html`, "text/html"),
+    "load-names": () => byId("names-file").click(),
   };
+  createNamesLoader(state);
   byId("save-json").hidden = state.model.family === "mixed";
   for (const [id, action] of Object.entries(actions)) {
     byId(id).addEventListener("click", () => {
@@ -33,6 +37,16 @@ export function createExports(state, view, source) {
       action();
     });
   }
+}
+
+function createNamesLoader(state) {
+  const input = byId("names-file");
+  input.addEventListener("change", async () => {
+    const [file] = input.files;
+    if (!file) return;
+    byId("announce").textContent = fromNames(state, await file.text()) || "Names are taken over.";
+    input.value = "";
+  });
 }
 
 function fileName(title) {
@@ -185,7 +199,13 @@ function cell(text) {
 
 /** The page as it was written, with the names as they are now. */
 export function toPage(model, source) {
-  const payload = { ...source.payload, names: model.names };
+  const changed = model.names.flatMap((name, v) => (name === model.ownNames[v] ? [] : [[v, name]]));
+  const payload = {
+    ...source.payload,
+    renamed: Object.fromEntries(changed),
+    stateNames: model.stateNames,
+    notes: model.notes,
+  };
   const json = JSON.stringify(payload).replaceAll("<", "\\u003c");
   const place = source.html.indexOf(source.mark) + source.mark.length;
   return source.html.slice(0, place) + json + source.html.slice(place);

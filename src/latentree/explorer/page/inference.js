@@ -205,7 +205,7 @@ function rowStarts(model) {
 /**
  * How far every node has moved from `before` to `after`: for numbers the change of the mean in
  * standard deviations; for states the total change of probability, signed by the last state when
- * there are two.
+ * there are two, and by the mean place when they are ordered.
  */
 export function changes(model, before, after) {
   const out = new Float64Array(model.size);
@@ -223,8 +223,12 @@ function totalChange(model, v, before, after) {
   const to = model.stateStart[v + 1];
   if (to - from === 2) return after[to - 1] - before[to - 1];
   let sum = 0;
-  for (let i = from; i < to; i++) sum += Math.abs(after[i] - before[i]);
-  return sum / 2;
+  let rise = 0; // of the mean place among ordered states
+  for (let i = from; i < to; i++) {
+    sum += Math.abs(after[i] - before[i]);
+    rise += (i - from) * (after[i] - before[i]);
+  }
+  return (isOrdered(model, v) && rise < 0 ? -sum : sum) / 2;
 }
 
 /** A change from 0 to 1 and beyond, to compare nodes of all kinds: 1 is a great change. */
@@ -232,9 +236,13 @@ export function greatness(model, change, v) {
   return Math.abs(change[v]) / (model.numeric[v] ? 2 : 0.6);
 }
 
-/** Whether a node can have more or less: numbers, and variables with two states. */
+/** Whether a node can have more or less: numbers, two states, and states that have an order. */
 export function hasDirection(model, v) {
-  return model.numeric[v] === 1 || model.states[v] === 2;
+  return model.numeric[v] === 1 || model.states[v] === 2 || isOrdered(model, v);
+}
+
+function isOrdered(model, v) {
+  return model.kinds[v] === "ordered";
 }
 
 /** The state of two that counts as more: the second, or the first if the node is drawn turned. */
@@ -245,5 +253,6 @@ export function highState(model, v) {
 /** What a change of a node means in words and colors: more (1), less (−1), or other states (0). */
 export function directionOf(model, change, v) {
   if (!hasDirection(model, v)) return 0;
-  return Math.sign(change[v]) * (model.numeric[v] || highState(model, v) === 1 ? 1 : -1);
+  const upward = model.states?.[v] !== 2 || model.numeric[v] || highState(model, v) === 1;
+  return Math.sign(change[v]) * (upward ? 1 : -1);
 }

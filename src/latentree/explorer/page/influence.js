@@ -207,6 +207,15 @@ export function edgeTable(model, from, to) {
   return reversed(table, outer, inner, states[from]);
 }
 
+/** P(last | first) of a path of nodes with states, row by row. */
+export function pathTable(model, path) {
+  const rows = model.states[path[0]];
+  return path.slice(1).reduce((table, v, i) => {
+    const from = path[i];
+    return product(table, edgeTable(model, from, v), rows, model.states[from], model.states[v]);
+  }, identity(rows));
+}
+
 /** Σ P(i) P(j | i) log₂ (P(j | i) / P(j)). */
 function mutualInformation(prior, given, own) {
   let sum = 0;

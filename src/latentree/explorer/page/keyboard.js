@@ -45,7 +45,7 @@ function isForOthers(event) {
 /** What is typed is taken back, an open menu or list closed; then the selection goes, then evidence. */
 function clear(state, view) {
   const field = document.activeElement;
-  if (field?.matches("input:not([type=range])")) {
+  if (field?.matches("input:not([type=range]), textarea")) {
     field.value = field.defaultValue;
     view.canvas.focus({ preventScroll: true });
     return;

@@ -1,7 +1,7 @@
 // Names beside the nodes: which are written, and where.
 
 import { shownName } from "./dom.js";
-import { isHidden } from "./model.js";
+import { isHidden, titleOf } from "./model.js";
 import { clamp } from "./numbers.js";
 
 const MOST_LABELS = 320;
@@ -30,7 +30,7 @@ export function labelOf(name) {
 /** Width of a node's label, in units of the font's size; measured once. */
 export function labelWidth(ctx, state, v) {
   state.widths ??= new Map();
-  const text = labelOf(state.model.names[v]);
+  const text = labelOf(titleOf(state.model, v));
   let width = state.widths.get(text);
   if (width === undefined) {
     ctx.font = `100px ${FONT}`;
@@ -66,10 +66,11 @@ export function drawLabels(ctx, state, frame, colors) {
 
 /** Nodes in the order in which labels find their places; the urgent ones always have one. */
 function labelQueue(state, nodes, frame) {
-  const { model, selection, hover, evidence, originalNames, folded } = state;
+  const { model, selection, hover, evidence, folded } = state;
   const urgent = new Set();
   for (const one of [selection, hover]) {
     if (one && "node" in one) urgent.add(one.node);
+    if (one && "path" in one) for (const v of one.path) urgent.add(v);
     if (one && "edge" in one) urgent.add(one.edge).add(state.tree.parent[one.edge]);
   }
   const among = new Set(nodes);
@@ -79,7 +80,7 @@ function labelQueue(state, nodes, frame) {
   const wanted = nodes.filter(
     (v) =>
       !urgent.has(v) &&
-      (!isHidden(model, v) || showHidden || folded[v] || model.names[v] !== originalNames[v]),
+      (!isHidden(model, v) || showHidden || folded[v] || model.names[v] !== model.ownNames[v]),
   );
   const early = (v) => importance[v] + (evidence.has(v) ? 1e6 : 0);
   const ranked = wanted.map((v) => ({ v, urgent: false, rank: early(v) }));
@@ -114,7 +115,8 @@ function spotFor(state, frame, v, width, font) {
   const gap =
     frame.dot + 0.32 * font + (state.evidence.size > 0 ? haloReach(frame.scale) * 0.5 : 0);
   if (!hasStrip(state, v)) {
-    return { x: x + 0.5 * gap, y: y - gap - 0.4 * font, angle: 0, flipped: false, width, font };
+    const inside = Math.max(Math.min(x + 0.5 * gap, frame.width - width - 4), 4);
+    return { x: inside, y: y - gap - 0.4 * font, angle: 0, flipped: false, width, font };
   }
   let angle = layout.angle[v];
   const flipped = Math.cos(angle) < -1e-9;
@@ -125,7 +127,7 @@ function spotFor(state, frame, v, width, font) {
 
 function write(ctx, state, v, spot, hidden, urgent, colors) {
   const more = state.folded[v] ? ` +${state.tree.size[v] - 1}` : "";
-  const text = labelOf(state.model.names[v]) + more;
+  const text = labelOf(titleOf(state.model, v)) + more;
   ctx.save();
   ctx.translate(spot.x, spot.y);
   ctx.rotate(spot.angle);

@@ -136,3 +136,27 @@ function farthest(points, i) {
   const t = (a - c) / (a - 2 * c + b);
   return t > 0 && t < 1 ? a + t * (c - a) : a;
 }
+
+/** Nodes from one to another, both included; empty when they are in different components. */
+export function pathBetween({ tree }, a, b) {
+  const depthOf = (v) => {
+    let depth = 0;
+    for (let u = tree.parent[v]; u >= 0; u = tree.parent[u]) depth++;
+    return depth;
+  };
+  const [front, back] = [[a], [b]];
+  let [left, right] = [depthOf(a), depthOf(b)];
+  while (front.at(-1) !== back.at(-1)) {
+    if (left === 0 && right === 0) return [];
+    const [side, isLeft] = left >= right ? [front, true] : [back, false];
+    side.push(tree.parent[side.at(-1)]);
+    if (isLeft) left--;
+    else right--;
+  }
+  return front.concat(back.reverse().slice(1));
+}
+
+/** Edges along a path, each by its outer end. */
+export function edgesAlong({ tree }, path) {
+  return path.slice(1).map((v, i) => (tree.parent[v] === path[i] ? v : path[i]));
+}

@@ -1,8 +1,8 @@
 // Lists and headings of the panel, and buttons that lead to nodes.
 
 import { element, nameOf } from "./dom.js";
-import { isHidden } from "./model.js";
-import { select, setHover } from "./state.js";
+import { isHidden, titleOf } from "./model.js";
+import { choose, setHover } from "./state.js";
 
 const LISTED = 12;
 
@@ -11,8 +11,9 @@ export function section(title, ...children) {
 }
 
 /** A list that shows its first entries, and the rest on demand. */
-export function cutList(items, make, count = LISTED) {
-  const list = element("ol", { class: "list" }, items.slice(0, count).map(make));
+export function cutList(items, make, kind = "list") {
+  const count = LISTED;
+  const list = element("ol", { class: kind }, items.slice(0, count).map(make));
   if (items.length > count) {
     let shown = count;
     const more = element("button", { class: "more", type: "button" });
@@ -37,7 +38,7 @@ export function goButton(state, view, v) {
   const kind = isHidden(state.model, v) ? "go hidden" : "go";
   const press = () => {
     setHover(state, null);
-    select(state, { node: v });
+    choose(state, v);
     view.bringIntoSight(v);
   };
   const leave = () => setHover(state, null);
@@ -53,7 +54,7 @@ export function goButton(state, view, v) {
       focus: enter,
       blur: leave,
     },
-    nameOf(state.model.names[v]),
+    nameOf(titleOf(state.model, v)),
   );
 }
 

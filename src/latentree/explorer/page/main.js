@@ -1,6 +1,8 @@
 // Puts the parts together.
 
+import { createAddress } from "./address.js";
 import { createAnswers } from "./answers.js";
+import { createDivider } from "./divider.js";
 import { byId } from "./dom.js";
 import {
   createExports,
@@ -14,7 +16,7 @@ import {
 import { createKeyboard } from "./keyboard.js";
 import { createLegend } from "./legend.js";
 import { createMinimap } from "./minimap.js";
-import { isHidden } from "./model.js";
+import { isHidden, titleOf } from "./model.js";
 import { createOutline } from "./outline.js";
 import { createPanel } from "./panel.js";
 import { createPrinting } from "./printing.js";
@@ -40,8 +42,10 @@ function main() {
   createTips(state, view);
   createPrinting(view, (dark) => setTheme(state, view, dark));
   createSkipLink();
+  createDivider();
   preferred.addEventListener("change", () => setTheme(state, view, preferred.matches));
   view.resize();
+  createAddress(state, view, (dark) => setTheme(state, view, dark));
   exposeForTests(state, view, source);
 }
 
@@ -89,21 +93,22 @@ function createTips(state, view) {
   });
   on(state, "selection", () => {
     const { model, selection } = state;
-    const isNode = selection !== null && "node" in selection;
-    const kind = !isNode
-      ? "edge"
-      : isHidden(model, selection.node)
-        ? "hidden variable"
-        : "variable";
     const names = namesOf(state, selection).join(" to ");
-    byId("announce").textContent = selection === null ? "" : `${names}, ${kind}`;
+    byId("announce").textContent =
+      selection === null ? "" : `${names}, ${kindOf(model, selection)}`;
   });
+}
+
+function kindOf(model, selection) {
+  if ("path" in selection) return "path";
+  if ("edge" in selection) return "edge";
+  return isHidden(model, selection.node) ? "hidden variable" : "variable";
 }
 
 function namesOf({ model, tree }, what) {
   if (!what) return [];
-  const nodes = "node" in what ? [what.node] : [tree.parent[what.edge], what.edge];
-  return nodes.map((v) => model.names[v]);
+  const nodes = what.path ?? ("node" in what ? [what.node] : [tree.parent[what.edge], what.edge]);
+  return nodes.map((v) => titleOf(model, v));
 }
 
 /** A handle for tests and for the curious: reads, and never needed by the page itself. */

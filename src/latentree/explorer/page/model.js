@@ -21,12 +21,17 @@ export function readModel(payload) {
     numeric: new Uint8Array(parent.length), // 1 for nodes that hold numbers instead of states
     size: parent.length,
     observed: payload.observed,
-    kinds: payload.kinds ?? null,
-    names: payload.names.slice(),
+    kinds: payload.kinds, // real, count, ordered or category, of every variable
+    names: payload.names.slice(), // as they are now; the model's own are in `ownNames`
+    ownNames: payload.names,
+    captions: payload.captions ?? {}, // automatic names of hidden nodes, by number
+    stateNames: { ...payload.stateNames }, // what people call the states of hidden nodes
+    notes: { ...payload.notes },
     parent,
     length: unpack(payload.length, Float64Array),
     ...childLists(parent),
   };
+  for (const [v, name] of Object.entries(payload.renamed ?? {})) model.names[v] = name;
   model.order = traversal(model);
   if (model.isGaussian) {
     readGaussian(model, payload);
@@ -71,7 +76,7 @@ function readStates(model, payload) {
   model.labels = (v) =>
     v < model.observed
       ? shown[which[v]]
-      : Array.from({ length: model.states[v] }, (_, k) => `${k}`);
+      : (model.stateNames[v] ?? Array.from({ length: model.states[v] }, (_, k) => `${k}`));
 }
 
 /**
@@ -196,6 +201,12 @@ export function neighbors(model, v) {
   const around = Array.from(model.child.subarray(model.childStart[v], model.childStart[v + 1]));
   if (model.parent[v] >= 0) around.push(model.parent[v]);
   return around;
+}
+
+/** What a node is called on the page: its name, or for want of one what it informs about. */
+export function titleOf(model, v) {
+  const unnamed = model.names[v] === model.ownNames[v];
+  return (unnamed && model.captions[v]) || model.names[v];
 }
 
 export function isHidden(model, v) {

@@ -5,10 +5,12 @@ import { shareBar } from "./charts.js";
 import { element, nameOf } from "./dom.js";
 import { influence } from "./influence.js";
 import { cutList, goButton, section } from "./lists.js";
-import { groupText, isHidden } from "./model.js";
+import { groupText, isHidden, titleOf } from "./model.js";
+import { nameField, nameTools } from "./naming.js";
 import { formatBits, formatSigned } from "./numbers.js";
+import { aboutHidden } from "./overview.js";
 import { modelEdge } from "./scene.js";
-import { rename, select, toggleFold } from "./state.js";
+import { select, toggleFold } from "./state.js";
 
 const TURNED =
   "The picture takes state 0 of this variable as the high one: which of two hidden states counts " +
@@ -22,10 +24,13 @@ export function nodeParts(state, view, v) {
     element(
       "p",
       { class: "kind" },
-      hidden ? "Hidden variable" : `Variable${kindText(model, v)}${groupText(model, v, " · ")}`,
+      hidden
+        ? `Hidden variable · ${aboutHidden(state, v)}`
+        : `Variable${kindText(model, v)}${groupText(model, v, " · ")}`,
     ),
-    hidden ? nameField(state, v) : element("h2", {}, nameOf(model.names[v])),
+    hidden ? nameField(state, v) : element("h2", {}, nameOf(titleOf(model, v))),
     state.strengths.turned[v] < 0 ? element("p", { class: "quiet" }, TURNED) : null,
+    hidden ? nameTools(state, v) : null,
     buttons(state, view, v),
     section("Distribution", ...distribution(state, v)),
     ...relatives(state, view, v),
@@ -34,37 +39,7 @@ export function nodeParts(state, view, v) {
 }
 
 function kindText({ kinds }, v) {
-  return kinds ? ` · ${KINDS[kinds[v]]}` : "";
-}
-
-function nameField(state, v) {
-  const { model } = state;
-  const note = element("p", { class: "quiet", role: "status" });
-  const said = () => {
-    const changed = model.names.some((name, u) => name !== state.originalNames[u]);
-    return changed ? "Names are kept when you save this page (Take away ▸ This page)." : "";
-  };
-  note.textContent = said();
-  const keep = () => {
-    if (field.value === model.names[v]) return;
-    if (!rename(state, v, field.value)) {
-      field.value = model.names[v];
-      note.textContent = "That name is empty or taken.";
-    }
-  };
-  const field = element("input", {
-    class: "rename",
-    value: model.names[v],
-    dir: "auto",
-    spellcheck: "false",
-    "aria-label": "Name of this hidden variable",
-    "data-key": "rename",
-    change: keep,
-    keydown: (event) => {
-      if (event.key === "Enter") keep();
-    },
-  });
-  return element("div", {}, field, note);
+  return new Set(kinds).size > 1 ? ` · ${KINDS[kinds[v]]}` : "";
 }
 
 function buttons(state, view, v) {
@@ -76,6 +51,7 @@ function buttons(state, view, v) {
     "p",
     { class: "buttons" },
     element("button", { type: "button", click: () => view.flyToNode(v) }, "Go there"),
+    pathButton(state, v),
     inner
       ? element(
           "button",
@@ -84,6 +60,26 @@ function buttons(state, view, v) {
         )
       : null,
   );
+}
+
+/** Waits for the other end of a path: the next node that is chosen, by whatever means. */
+function pathButton(state, v) {
+  const button = element(
+    "button",
+    {
+      type: "button",
+      "data-key": "path",
+      "aria-pressed": String(state.pathFrom === v),
+      title: "Or click the other node with Shift",
+      click: () => {
+        state.pathFrom = state.pathFrom === v ? -1 : v;
+        button.setAttribute("aria-pressed", String(state.pathFrom === v));
+        button.textContent = state.pathFrom === v ? "Choose the other end" : "Path to…";
+      },
+    },
+    state.pathFrom === v ? "Choose the other end" : "Path to…",
+  );
+  return button;
 }
 
 /** Other variables by what they tell about this one. */

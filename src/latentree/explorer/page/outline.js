@@ -1,10 +1,10 @@
 // The tree as a list, for screen readers and for whoever likes lists better.
 
 import { byId, element, nameOf } from "./dom.js";
-import { groupText, isHidden } from "./model.js";
+import { groupText, isHidden, titleOf } from "./model.js";
 import { formatSigned } from "./numbers.js";
 import { modelEdge } from "./scene.js";
-import { on, select } from "./state.js";
+import { choose, on } from "./state.js";
 
 const OPEN = 600; // nodes up to which all branches are open from the start
 
@@ -68,13 +68,13 @@ function itemButton(state, view, v) {
   const tie =
     tree.parent[v] < 0 ? "" : `, strength ${formatSigned(strengths.signed[modelEdge(state, v)])}`;
   const press = () => {
-    select(state, { node: v });
+    choose(state, v);
     view.bringIntoSight(v);
   };
   return element(
     "button",
     { type: "button", class: "item", click: press },
-    nameOf(model.names[v]),
+    nameOf(titleOf(model, v)),
     element("span", { class: "quiet" }, `, ${kind}${groupText(model, v, ", ")}${tie}`),
   );
 }

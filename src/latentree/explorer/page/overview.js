@@ -1,8 +1,10 @@
 // The panel when nothing is selected: what the tree is, and its hidden variables.
 
-import { element, nameOf } from "./dom.js";
+import { element } from "./dom.js";
 import { counted, cutList, goButton, section } from "./lists.js";
-import { isHidden, neighbors } from "./model.js";
+import { formatPercent } from "./numbers.js";
+
+const MOST_SIZES = 4;
 
 export function overview(state, view) {
   const { model } = state;
@@ -20,7 +22,17 @@ export function overview(state, view) {
       { class: "quiet" },
       "Click a node or an edge to understand it; set a value to see what follows from it. Double-click folds a branch. Arrow keys walk the tree, / searches, Esc clears.",
     ),
-    hidden > 0 ? section("Hidden variables", hiddenList(state, view)) : null,
+    hidden > 0
+      ? section(
+          "Hidden variables",
+          element(
+            "p",
+            { class: "quiet" },
+            "Called by the variables that they tell most about, until you name them.",
+          ),
+          hiddenList(state, view),
+        )
+      : null,
   ];
 }
 
@@ -32,21 +44,18 @@ function hiddenList(state, view) {
   return cutList(nodes, (v) =>
     element(
       "li",
-      {},
+      { class: "named" },
       goButton(state, view, v),
-      element("span", { class: "quiet speaks" }, ...spokenFor(state, v)),
+      element("span", { class: "quiet about" }, aboutHidden(state, v)),
     ),
   );
 }
 
-/** The variables next to a hidden node, the strongest first, as a few words. */
-export function spokenFor(state, v) {
-  const { model, strengths } = state;
-  const edge = (u) => (model.parent[u] === v ? u : v);
-  const strength = (u) => Math.abs(strengths.signed[edge(u)]);
-  const around = neighbors(model, v).sort((a, b) => strength(b) - strength(a));
-  const variables = around.filter((u) => !isHidden(model, u));
-  const chosen = variables.length > 0 ? variables : around;
-  const words = chosen.slice(0, 4).flatMap((u, i) => [i > 0 ? ", " : "", nameOf(model.names[u])]);
-  return chosen.length > 4 ? [...words, ` +${chosen.length - 4}`] : words;
+/** Which hidden variable it is, and how large its states are: "h14 · 91 %, 9 %". */
+export function aboutHidden({ model, prior }, v) {
+  const id = model.ownNames[v];
+  if (model.numeric[v]) return id;
+  const sizes = prior.probability.subarray(model.stateStart[v], model.stateStart[v + 1]);
+  const most = Array.from(sizes.slice(0, MOST_SIZES), formatPercent).join(", ");
+  return `${id} · ${most}${sizes.length > MOST_SIZES ? ", …" : ""}`;
 }

@@ -6,6 +6,7 @@ import { byId } from "./dom.js";
 import { edgeParts } from "./edges.js";
 import { nodeParts } from "./nodes.js";
 import { overview } from "./overview.js";
+import { pathParts } from "./paths.js";
 import { on } from "./state.js";
 
 export function createPanel(state, view) {
@@ -46,6 +47,7 @@ function refresh(state, body, show) {
 }
 
 function partsOf(state, view, selection) {
+  if ("path" in selection) return pathParts(state, view, selection.path);
   return "node" in selection
     ? nodeParts(state, view, selection.node)
     : edgeParts(state, view, selection.edge);

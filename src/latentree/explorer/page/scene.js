@@ -3,7 +3,7 @@
 
 import { directionOf, greatness } from "./inference.js";
 import { drawLabels, haloReach } from "./labels.js";
-import { edgeMeets } from "./layout.js";
+import { edgeMeets, edgesAlong, pathBetween } from "./layout.js";
 import { isHidden } from "./model.js";
 import { clamp } from "./numbers.js";
 
@@ -155,13 +155,20 @@ function traceSeen(ctx, frame, [ax, ay, cx, cy, bx, by], depth) {
 function drawChosenEdges(ctx, state, frame, colors) {
   const { layout, hover, selection } = state;
   for (const one of [hover, selection]) {
-    if (!one || !("edge" in one) || !layout.visible[one.edge]) continue;
+    const edges = chosenEdges(state, one).filter((v) => layout.visible[v]);
+    if (edges.length === 0) continue;
     ctx.beginPath();
-    traceEdge(ctx, layout, frame, one.edge);
+    for (const v of edges) traceEdge(ctx, layout, frame, v);
     ctx.lineWidth = one === selection ? 5 : 4;
     ctx.strokeStyle = colors.glow;
     ctx.stroke();
   }
+}
+
+function chosenEdges(state, one) {
+  if (!one) return [];
+  if ("path" in one) return edgesAlong(state, pathBetween(state, ...one.path));
+  return "edge" in one ? [one.edge] : [];
 }
 
 // Nodes ---------------------------------------------------------------------------------------
@@ -276,5 +283,6 @@ function drawMarks(ctx, state, frame, colors) {
   for (const v of frame.nodes) if (folded[v]) ring(v, dot + 2, 2, colors.hidden);
   for (const v of evidence.keys()) ring(v, dot + 2.5, 2.4, colors.accent);
   if (hover && "node" in hover) ring(hover.node, dot + 3, 1, colors.ink);
-  if (selection && "node" in selection) ring(selection.node, dot + 4, 1.6, colors.ink);
+  const chosen = selection?.path ?? (selection && "node" in selection ? [selection.node] : []);
+  for (const v of chosen) ring(v, dot + 4, 1.6, colors.ink);
 }

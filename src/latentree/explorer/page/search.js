@@ -1,9 +1,9 @@
 // The search field: completes names, flies to them, and reads "name = value" as evidence.
 
 import { byId, element, nameOf } from "./dom.js";
-import { isCount, isHidden, isPossible, nearestValue } from "./model.js";
+import { isCount, isHidden, isPossible, nearestValue, titleOf } from "./model.js";
 import { parseNumber } from "./numbers.js";
-import { select, setEvidence } from "./state.js";
+import { choose, setEvidence } from "./state.js";
 
 const MOST_OPTIONS = 10;
 
@@ -21,10 +21,10 @@ export function createSearch(state, view) {
     field.removeAttribute("aria-activedescendant");
   };
 
-  const choose = (option) => {
+  const take = (option) => {
     field.value = "";
     close();
-    select(state, { node: option.node });
+    choose(state, option.node);
     if ("value" in option) {
       setEvidence(state, option.node, option.value);
       view.bringIntoSight(option.node); // no closer: the effect is all around
@@ -55,11 +55,15 @@ export function createSearch(state, view) {
           id: `option-${i}`,
           role: "option",
           mousedown: (event) => event.preventDefault(),
-          click: () => choose(option),
+          click: () => take(option),
         },
-        nameOf(state.model.names[option.node]),
+        nameOf(titleOf(state.model, option.node)),
         "text" in option ? [" = ", nameOf(option.text)] : null,
-        element("span", { class: "quiet" }, isHidden(state.model, option.node) ? "hidden" : ""),
+        element(
+          "span",
+          { class: "quiet" },
+          isHidden(state.model, option.node) ? `hidden ${state.model.ownNames[option.node]}` : "",
+        ),
       ),
     );
     if (items.length === 0) {
@@ -80,7 +84,7 @@ export function createSearch(state, view) {
     const count = search.options.length;
     if (event.key === "ArrowDown" && count > 0) mark((search.active + 1) % count);
     else if (event.key === "ArrowUp" && count > 0) mark((search.active + count - 1) % count);
-    else if (event.key === "Enter" && search.active >= 0) choose(search.options[search.active]);
+    else if (event.key === "Enter" && search.active >= 0) take(search.options[search.active]);
     else if (event.key === "Escape") {
       field.value = "";
       close();
@@ -94,14 +98,14 @@ export function createSearch(state, view) {
 /** What a query may mean: nodes whose names hold it, or a node and a value; a hint if nothing. */
 export function complete(state, query) {
   const unknown = { options: [], hint: "No node is called so" };
-  const found = matches(state.model.names, query);
+  const found = matches(state.model, query);
   const equals = query.lastIndexOf("=");
   if (equals < 1 || found.length > 0) {
     return { ...unknown, options: found.slice(0, MOST_OPTIONS).map((node) => ({ node })) };
   }
   const name = query.slice(0, equals).trim();
   const wanted = query.slice(equals + 1).trim();
-  const node = matches(state.model.names, name)[0];
+  const node = matches(state.model, name)[0];
   if (node === undefined) return unknown;
   return {
     options: state.model.numeric[node]
@@ -115,27 +119,33 @@ export function complete(state, query) {
 function valueHint(model, v) {
   if (model.numeric[v]) {
     const example = isCount(model, v) ? "a count, such as 3" : "a number, such as 0.5 or +2 σ";
-    return `${model.names[v]} takes ${example}`;
+    return `${titleOf(model, v)} takes ${example}`;
   }
   const labels = model.labels(v);
   const more = labels.length > MOST_OPTIONS ? ", …" : "";
-  return `${model.names[v]} is one of: ${labels.slice(0, MOST_OPTIONS).join(", ")}${more}`;
+  return `${titleOf(model, v)} is one of: ${labels.slice(0, MOST_OPTIONS).join(", ")}${more}`;
 }
 
 /** Nodes by name: the name itself, then names that begin with the query, then that hold it. */
-function matches(names, query) {
-  const wanted = query.toLowerCase();
+function matches(model, query) {
   const ranked = [];
-  names.forEach((name, v) => {
-    const at = name.toLowerCase().indexOf(wanted);
-    if (at < 0) return;
-    ranked.push({
-      v,
-      rank: name === query ? 0 : name.length === query.length ? 1 : at === 0 ? 2 : 3,
-    });
-  });
-  ranked.sort((a, b) => a.rank - b.rank || names[a.v].length - names[b.v].length || a.v - b.v);
+  for (let v = 0; v < model.size; v++) {
+    const names = isHidden(model, v)
+      ? [model.names[v], titleOf(model, v), model.ownNames[v]]
+      : [model.names[v]];
+    // Automatic names of hidden variables repeat those of variables, which come first.
+    const rank = Math.min(...names.map((name, i) => nameRank(name, query) + (i > 0 ? 0.5 : 0)));
+    if (rank < 4) ranked.push({ v, rank, length: names[0].length });
+  }
+  ranked.sort((a, b) => a.rank - b.rank || a.length - b.length || a.v - b.v);
   return ranked.map(({ v }) => v);
+}
+
+function nameRank(name, query) {
+  const at = name.toLowerCase().indexOf(query.toLowerCase());
+  if (at < 0) return Infinity;
+  if (name === query) return 0;
+  return name.length === query.length ? 1 : at === 0 ? 2 : 3;
 }
 
 function stateOptions(state, node, wanted) {

@@ -19,14 +19,15 @@ export function createState(payload) {
     folded: new Uint8Array(model.size),
     selection: null,
     hover: null,
+    pathFrom: -1, // the node from which a path is to be shown, once its other end is chosen
     drift: { x: 0, y: 0 },
     evidence: new Map(),
+    filter: "all", // of the answers: all, variables or hidden
     prior: infer(model, new Map()),
     listeners: new Map(),
   };
   state.posterior = state.prior;
   state.change = new Float64Array(model.size);
-  state.originalNames = model.names.slice();
   relayOut(state);
   return state;
 }
@@ -52,15 +53,23 @@ export function setKind(state, kind) {
   emit(state, "layout");
 }
 
-/** Select a node ({ node }), an edge ({ edge }: its lower end), or nothing (null). */
+/** Select a node ({ node }), an edge ({ edge }: its lower end), a path ({ path: ends }) or nothing. */
 export function select(state, selection) {
   if (selection && "node" in selection) reveal(state, selection.node);
+  if (selection && "path" in selection) for (const v of selection.path) reveal(state, v);
   state.selection = selection;
   emit(state, "selection");
 }
 
 export function selectedNode(state) {
   return state.selection && "node" in state.selection ? state.selection.node : -1;
+}
+
+/** Select a node, or the path to it from the node that waits for its other end. */
+export function choose(state, node, isSecond = false) {
+  const from = isSecond ? selectedNode(state) : state.pathFrom;
+  state.pathFrom = -1;
+  select(state, from >= 0 && from !== node ? { path: [from, node] } : { node });
 }
 
 /** Point at a node, an edge or nothing, as the pointer or the focus does. */
@@ -78,6 +87,11 @@ export function setEvidence(state, node, value) {
   } else {
     state.evidence.set(node, value);
   }
+  updatePosterior(state);
+}
+
+export function setAllEvidence(state, evidence) {
+  state.evidence = evidence;
   updatePosterior(state);
 }
 
@@ -133,4 +147,22 @@ export function rename(state, node, name) {
   names[node] = clean;
   emit(state, "names");
   return true;
+}
+
+/** Name the states of a hidden variable; refused when two would be alike or one empty. */
+export function renameStates(state, node, labels) {
+  const clean = labels.map((label) => label.trim());
+  if (clean.includes("") || new Set(clean).size < clean.length) return false;
+  const { stateNames } = state.model;
+  if (clean.every((label, k) => label === `${k}`)) delete stateNames[node];
+  else stateNames[node] = clean;
+  emit(state, "names");
+  return true;
+}
+
+export function setNote(state, node, text) {
+  const { notes } = state.model;
+  if (text.trim() === "") delete notes[node];
+  else notes[node] = text.trim();
+  emit(state, "names");
 }

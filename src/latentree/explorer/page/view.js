@@ -5,7 +5,7 @@ import { edgeMeets } from "./layout.js";
 import { isHidden } from "./model.js";
 import { clamp } from "./numbers.js";
 import { drawScene } from "./scene.js";
-import { emit, on, relayOut, select, setHover, toggleFold } from "./state.js";
+import { choose, emit, on, relayOut, select, setHover, toggleFold } from "./state.js";
 
 const LARGEST = 90; // pixels a unit
 const READABLE = 4; // pixels a unit below which nodes are specks
@@ -419,7 +419,9 @@ export class View {
     this.pointers.delete(event.pointerId);
     if (!alone || !this.pressed || this.pressed.moved) return;
     const slack = event.pointerType === "touch" ? 16 : 6;
-    select(this.state, this.hit(event.offsetX, event.offsetY, slack));
+    const hit = this.hit(event.offsetX, event.offsetY, slack);
+    if (hit && "node" in hit) choose(this.state, hit.node, event.shiftKey);
+    else select(this.state, hit);
   }
 
   onDouble(event) {

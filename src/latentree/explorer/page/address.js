@@ -1,0 +1,150 @@
+// The view in the address: after # stand the parts that differ from how the page opens, so that a
+// link shows others what one sees.
+//
+//   e  evidence        12:3,40:-0.25         s  selection  n12, e12 (an edge) or p12-40 (a path)
+//   l  layout          f  folded nodes       v  view       x,y,scale
+//   t  theme           n  names, states and notes as JSON
+
+import { byId } from "./dom.js";
+import { isPossible } from "./model.js";
+import { emit, on, relayOut, select, setAllEvidence } from "./state.js";
+
+const WAIT = 150; // milliseconds that changes are gathered: browsers refuse too many
+
+export function createAddress(state, view, setDark) {
+  const opened = { kind: state.kind, theme: document.documentElement.dataset.theme };
+  let timer = 0;
+  let written = "";
+  const write = () => {
+    written = encodeView(state, view, opened);
+    if (location.protocol === "about:") return; // a frame in a notebook has no address
+    const plain = location.href.split("#")[0];
+    history.replaceState(null, "", written ? `${plain}#${written}` : plain);
+  };
+  const later = () => {
+    clearTimeout(timer);
+    timer = setTimeout(write, WAIT);
+  };
+  const read = () => {
+    const text = location.hash.slice(1);
+    if (text === written || text === "") return;
+    restore(state, view, new URLSearchParams(text), setDark);
+  };
+  read();
+  for (const event of ["selection", "evidence", "layout", "fold", "view", "theme", "names"]) {
+    on(state, event, later);
+  }
+  addEventListener("hashchange", read);
+  byId("copy-link").hidden = location.protocol === "about:";
+  byId("copy-link").addEventListener("click", () => {
+    clearTimeout(timer);
+    write();
+    byId("take").open = false;
+    copy(location.href);
+  });
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    byId("announce").textContent = "The link is copied.";
+  } catch {
+    prompt("Copy this link:", text);
+  }
+}
+
+/** The address of what is seen; empty when all is as the page opens. */
+export function encodeView(state, view, opened) {
+  const { model, evidence, selection, folded } = state;
+  const parts = new URLSearchParams();
+  const put = (key, text) => text && parts.set(key, text);
+  put("e", Array.from(evidence, ([v, value]) => `${v}:${value}`).join(","));
+  put("s", selectionText(selection));
+  put("l", state.kind === opened.kind ? "" : state.kind);
+  put(
+    "f",
+    Array.from(folded.keys())
+      .filter((v) => folded[v])
+      .join(","),
+  );
+  const digits = (x) => String(Number(x.toPrecision(6)));
+  put("v", view.fitted ? "" : [view.x, view.y, view.scale].map(digits).join(","));
+  const { theme } = document.documentElement.dataset;
+  put("t", theme === opened.theme ? "" : theme);
+  put("n", namesText(model));
+  return parts.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
+}
+
+function selectionText(selection) {
+  if (!selection) return "";
+  if ("path" in selection) return `p${selection.path.join("-")}`;
+  return "node" in selection ? `n${selection.node}` : `e${selection.edge}`;
+}
+
+function namesText({ names, ownNames, stateNames, notes }) {
+  const changed = {};
+  names.forEach((name, v) => {
+    if (name !== ownNames[v]) changed[v] = name;
+  });
+  const all = [changed, stateNames, notes];
+  return all.some((part) => Object.keys(part).length > 0) ? JSON.stringify(all) : "";
+}
+
+/** Show what an address says; parts that fit no node of this model are passed over. */
+function restore(state, view, parts, setDark) {
+  const { model } = state;
+  const isNode = (v) => Number.isInteger(v) && v >= 0 && v < model.size;
+  const list = (key) => (parts.get(key) ?? "").split(",").filter(Boolean);
+  restoreNames(model, parts.get("n"), isNode);
+  if (parts.has("t")) setDark(parts.get("t") === "dark");
+  if (parts.get("l") in state.layouts) state.kind = parts.get("l");
+  state.folded.fill(0);
+  for (const v of list("f").map(Number)) if (isNode(v)) state.folded[v] = 1;
+  relayOut(state);
+  emit(state, "layout");
+  emit(state, "fold");
+  emit(state, "names");
+  const given = list("e").map((text) => text.split(":").map(Number));
+  setAllEvidence(state, new Map(given.filter(([v, x]) => isNode(v) && isValue(model, v, x))));
+  select(state, readSelection(parts.get("s") ?? "", isNode));
+  const [x, y, scale] = list("v").map(Number);
+  if ([x, y, scale].every(Number.isFinite) && scale > 0) view.flyTo({ x, y, scale }, false);
+}
+
+function isValue(model, v, value) {
+  if (model.numeric[v]) return isPossible(model, v, value);
+  return Number.isInteger(value) && value >= 0 && value < model.states[v];
+}
+
+function readSelection(text, isNode) {
+  const nodes = text.slice(1).split("-").map(Number);
+  if (text === "" || !nodes.every(isNode)) return null;
+  const [kind] = text;
+  if (kind === "p" && nodes.length === 2 && nodes[0] !== nodes[1]) return { path: nodes };
+  if (kind === "n") return { node: nodes[0] };
+  return kind === "e" ? { edge: nodes[0] } : null;
+}
+
+function restoreNames(model, text, isNode) {
+  let all;
+  try {
+    all = JSON.parse(text);
+  } catch {
+    return;
+  }
+  if (!Array.isArray(all)) return;
+  const fits = { names: isText, stateNames: isTexts, notes: isText };
+  Object.entries(fits).forEach(([key, fit], i) => {
+    for (const [v, value] of Object.entries(all[i] ?? {})) {
+      if (isNode(Number(v)) && fit(value, model, v)) model[key][v] = value;
+    }
+  });
+}
+
+function isText(value) {
+  return typeof value === "string" && value.trim() !== "";
+}
+
+function isTexts(value, model, v) {
+  return Array.isArray(value) && value.every(isText) && value.length === model.states?.[v];
+}

@@ -1,0 +1,155 @@
+"""The page of a picture: its legend, its title, a scale, and the room that they leave."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from latentree.errors import import_extra
+from latentree.plot import _labels as text
+from latentree.plot._groups import VariableGroups
+from latentree.plot._layout import TreeLayout
+from latentree.plot._theme import DASHES, Theme, edge_shades, edge_width
+from latentree.typing import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
+
+PAD = 6.0
+LEGEND_SIZES = (8.0, 7.0, 6.0, 5.0)
+"""Font sizes of the legend in points, tried in turn until it leaves room for the tree."""
+
+ROOM = 0.55
+"""Share of the axes that the tree keeps beside a legend."""
+
+STRENGTHS = (0.2, 0.5, 0.9)
+"""Strengths that the legend of strengths shows."""
+
+TITLE_SIZE = 11.0
+LEGEND_LONGEST = 28
+
+
+class Page(NamedTuple):
+    """The axes in points, with a strip for the legend at the right or at the bottom."""
+
+    width: float
+    height: float
+    left: float
+    bottom: float
+    inner_width: float
+    inner_height: float
+    columns: int
+    legend_font: float
+    """0 where a legend would leave too little room for the tree."""
+
+    @classmethod
+    def of(cls, ax: Axes, entries: list[Any], shape: FloatArray, titled: bool) -> Page:
+        """Measure the axes; the legend goes where it leaves more room for a picture of a shape."""
+        box, dpi = ax.get_window_extent(), ax.figure.dpi
+        size = float(box.width) * 72 / dpi, float(box.height) * 72 / dpi
+        top = TITLE_SIZE * 1.6 if titled else 0.0
+        for font in LEGEND_SIZES if entries else ():
+            page = cls._with_legend(*size, top, entries, shape, font)
+            if page.inner_width * page.inner_height >= ROOM * size[0] * size[1]:
+                return page
+        inner = size[0] - 2 * PAD, size[1] - top - 2 * PAD
+        return cls(*size, PAD, PAD, *inner, 1, 0.0)
+
+    @classmethod
+    def _with_legend(
+        cls,
+        width: float,
+        height: float,
+        top: float,
+        entries: list[Any],
+        shape: FloatArray,
+        font: float,
+    ) -> Page:
+        strip, tall = legend_size(entries, font)
+        free = height - top
+        columns = max(1, min(len(entries), int((width - 2 * PAD) // strip)))
+        low = -(-len(entries) // columns) * font * 1.6 + 2 * PAD
+        beside = min((width - strip) / shape[0], free / shape[1])
+        below = min(width / shape[0], (free - low) / shape[1])
+        if beside >= below and tall <= free:
+            inner = width - strip - 2 * PAD, free - 2 * PAD
+            return cls(width, height, PAD, PAD, *inner, 1, font)
+        inner = width - 2 * PAD, free - low - 2 * PAD
+        return cls(width, height, PAD, low + PAD, *inner, columns, font)
+
+    def holds(self, center: FloatArray, half: FloatArray, rotation: float) -> bool:
+        """Whether a label is inside the axes, as far as can be seen."""
+        cos, sin = abs(np.cos(rotation)), abs(np.sin(rotation))
+        reach = np.array([[cos, sin], [sin, cos]]) @ half
+        low, high = center - reach, center + reach
+        return bool((low >= -1.0).all() and (high <= (self.width + 1.0, self.height + 1.0)).all())
+
+
+def legend_entries(
+    grouping: VariableGroups, any_negative: bool, theme: Theme, legend: bool, strengths: bool
+) -> list[Any]:
+    lines = import_extra("matplotlib.lines", "plot")
+    styles = [style for style in grouping.styles if style.label is not None] if legend else []
+    names = text.shown([style.label or "" for style in styles], LEGEND_LONGEST)
+    entries = [
+        lines.Line2D(
+            [], [], linestyle="none", marker=style.marker, color=theme.of_group(style),
+            markersize=5, markeredgewidth=0, label=name,
+        )
+        for style, name in zip(styles, names, strict=True)
+    ]  # fmt: skip
+    if legend and any_negative:
+        entries.append(
+            lines.Line2D([], [], color=theme.negative, linestyle=DASHES, label="negative")
+        )
+    for power in STRENGTHS if strengths else ():
+        shade = edge_shades(theme.edge, np.array([power]), theme.paper)[0]
+        entries.append(
+            lines.Line2D(
+                [], [], color=shade, linewidth=edge_width(power), label=f"strength {power}"
+            )
+        )
+    return entries
+
+
+def legend_size(entries: list[Any], font: float) -> tuple[float, float]:
+    """Width and height in points of the entries one below the other."""
+    widest = float(text.text_widths([entry.get_label() for entry in entries]).max())
+    return (widest + 4.0) * font + 2 * PAD, len(entries) * font * 1.6 + 2 * PAD
+
+
+def draw_legend(ax: Axes, page: Page, entries: list[Any], theme: Theme) -> Legend | None:
+    if not entries or not page.legend_font:
+        return None
+    start = page.left + page.inner_width + 2 * PAD
+    at_side = start < page.width
+    return ax.legend(
+        handles=entries, ncols=page.columns, fontsize=page.legend_font, frameon=False,
+        loc="center left" if at_side else "lower center", borderpad=0, borderaxespad=0,
+        bbox_to_anchor=(start / page.width, 0.5) if at_side else (0.5, PAD / page.height),
+        handlelength=1.6, handletextpad=0.5, labelspacing=0.5, columnspacing=1.2,
+        labelcolor=theme.ink,
+    )  # fmt: skip
+
+
+def draw_scale(ax: Axes, page: Page, placed: TreeLayout, across: float, theme: Theme) -> None:
+    """A line as long as a round distance, at the lower left."""
+    if not placed.longest:
+        return
+    rough = placed.longest / 5
+    round_down = 10.0 ** np.floor(np.log10(rough))
+    size = round_down * max(step for step in (1, 2, 5) if step * round_down <= rough)
+    x, y = page.left + PAD, page.bottom + PAD
+    ax.plot([x, x + size / placed.longest * across], [y, y], color=theme.ink, linewidth=1.0)
+    ax.text(
+        x, y + 3.0, f"distance {size:g}", fontsize=LEGEND_SIZES[1], color=theme.ink, va="bottom"
+    )
+
+
+def draw_title(ax: Axes, page: Page, title: str, theme: Theme) -> None:
+    ax.text(
+        page.width / 2, page.height - PAD, title, fontsize=TITLE_SIZE, color=theme.ink,
+        ha="center", va="top", parse_math=False,
+    )  # fmt: skip
