@@ -359,7 +359,7 @@ def test_export_never_replaces_the_model(run, made):
 def test_plot_by_options(run, made, tmp_path):
     groups, names = tmp_path / "groups.csv", tmp_path / "names.json"
     groups.write_text("name,group\na,first\nb,first\nc,second\n", "utf-8")
-    models.Names({"h1": "mood"}).save(names)
+    models.Names({"a": "alpha", "h1": "mood"}).save(names)
     out = tmp_path / "t.svg"
     code, _, err = run(
         "plot", made / "real.json", out, "--lengths", "--theme", "dark", "--size", "6x4",
@@ -367,7 +367,7 @@ def test_plot_by_options(run, made, tmp_path):
     )  # fmt: skip
     assert code == 0, err
     text = out.read_text("utf-8")
-    assert all(f">{word}<" in text for word in ("mood", "first", "no group", "A tree", "a"))
+    assert all(f">{word}<" in text for word in ("alpha", "first", "no group", "A tree", "b"))
     code, _, err = run("plot", made / "real.json", out, "--size", "wide")
     assert code != 0
     assert "--size 8x6" in err
