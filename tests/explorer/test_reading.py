@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tests.explorer.pages import (
@@ -330,3 +333,35 @@ def test_long_dashed_edges_are_clipped(browser, tmp_path):
         """
     )
     assert 0 < longest <= 2
+
+
+# Accessibility ----------------------------------------------------------------------------------
+
+AXE = os.environ.get("LATENTREE_AXE", "")
+"""Path of axe-core's axe.min.js, as npm install axe-core brings it."""
+
+
+@pytest.mark.skipif(not AXE, reason="LATENTREE_AXE does not say where axe.min.js is")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844), (667, 375)])
+def test_axe_finds_no_violations(browser, tmp_path, width, height, theme):
+    model = discrete(16)
+    found = []
+    with browser.screen(width, height, phone=width < 700):
+        show(browser, tmp_path, model, groups=[f"group {v % 5}" for v in range(24)])
+        browser.run(
+            "if (document.documentElement.dataset.theme !== arguments[0])"
+            " document.getElementById('theme').click()",
+            theme,
+        )
+        browser.run(Path(AXE).read_text("utf-8"))
+        for select in ("s=n0", f"s=n{hidden_of(model)}", "s=n2&e=1:0,5:1", "s=p1-7", "s=e3"):
+            browser.run("location.hash = arguments[0]", select)
+            browser.settle()
+            script = (
+                "const done = arguments[0]; axe.run().then((found) => done("
+                "found.violations.map((one) => [one.id, one.nodes[0].html])))"
+            )
+            body = {"script": script, "args": []}
+            found += browser._call("POST", f"{browser.session}/execute/async", body)
+    assert found == []

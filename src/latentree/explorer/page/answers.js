@@ -41,10 +41,10 @@ function answers(state, view) {
     "Clear all",
   );
   return [
-    element("h3", {}, "Suppose"),
+    element("h2", { class: "head" }, "Suppose"),
     element("ul", { class: "chips" }, chips),
     element("p", { class: "buttons" }, clear),
-    element("h3", {}, "Most changed"),
+    element("h2", { class: "head" }, "Most changed"),
     state.posterior.possible ? mostChanged(state, view) : impossible(),
   ];
 }

@@ -31,7 +31,7 @@ export function nameField(state, v) {
       if (event.key === "Enter") keep();
     },
   });
-  return element("div", {}, field, note);
+  return element("div", {}, element("h2", {}, field), note);
 }
 
 /** Names of the states and a note, folded away until they are wanted. */

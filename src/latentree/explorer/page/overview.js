@@ -11,7 +11,7 @@ export function overview(state, view) {
   const hidden = model.size - model.observed;
   const counts = `${counted(model.observed, "variable")}, ${hidden.toLocaleString("en")} hidden`;
   return [
-    element("p", { class: "kind" }, "The tree"),
+    element("h2", { class: "kind" }, "The tree"),
     element(
       "p",
       {},
