@@ -50,6 +50,7 @@ from latentree.methods import (
     chosen_options,
     describe_options,
     learn_model,
+    learned_support,
 )
 from latentree.models import DiscreteTreeModel, MixedTreeModel, TreeModel
 from latentree.tree import Tree
@@ -75,7 +76,7 @@ def _typed_callbacks(method: _Method) -> _Method:
     return cast(_Method, with_callbacks(method))
 
 
-_LEARNED = ("model_", "report_", "tree_", "n_hidden_")
+_LEARNED = ("model_", "report_", "tree_", "n_hidden_", "support_")
 
 
 OUTPUTS = ("hidden", "hidden+observed")
@@ -110,8 +111,11 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         What :meth:`transform` returns: the hidden variables, or these and the columns themselves,
         so that a pipeline has features even where no variable is hidden.
     {options}
+    n_bootstrap : int
+        Number of times that the tree is learned again from resampled rows, to say how sure it is
+        (``support_``); 0 for none. 100 give shares within 0.05.
     random_state : int, RandomState or Generator, optional
-        For random starts.
+        For random starts and resampled rows.
     verbose : int
         1 or more: progress on standard error.
 
@@ -126,6 +130,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         ``columns`` say how every column was taken: name, kind and reason.
     n_hidden_ : int
         Number of hidden variables.
+    support_ : Support
+        How sure each edge, hidden variable and place is; only with ``n_bootstrap``.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of str
@@ -167,6 +173,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         time_limit: float | None = None,
         stepwise: bool = False,
         checkpoint: PathLike | None = None,
+        n_bootstrap: int = 0,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -189,6 +196,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         self.time_limit = time_limit
         self.stepwise = stepwise
         self.checkpoint = checkpoint
+        self.n_bootstrap = n_bootstrap
         self.random_state = random_state
         self.verbose = verbose
 
@@ -305,10 +313,12 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         return "model_" in self.__dict__
 
     def _learn(self, sample: Sample, options: dict[str, Any], X_valid: Any = None) -> LatentTree:
+        self.__dict__.pop("support_", None)
+        generator = _generator(self.random_state)
         fitted = learn_model(
             sample,
             self.method,
-            random_state=_generator(self.random_state),
+            random_state=generator,
             progress=self._reporter(),
             X_valid=X_valid,
             **options,
@@ -316,6 +326,15 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         self.model_, self.report_ = fitted
         self.tree_: Tree = self.model_.tree
         self.n_hidden_ = self.tree_.n_hidden
+        if self.n_bootstrap:
+            self.support_ = learned_support(
+                self.model_,
+                sample,
+                self.method,
+                self.n_bootstrap,
+                options,
+                random_state=generator,
+            )
         return self
 
     def _options(self) -> dict[str, Any]:

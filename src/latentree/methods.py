@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # the help of the command line reads the registry, and nothin
 
     from latentree.distances import Sample
     from latentree.em import Budget, Fitted
+    from latentree.models import TreeModel
+    from latentree.support import Support
     from latentree.tree import Tree
     from latentree.typing import Progress
 
@@ -229,6 +231,10 @@ METHODS: Mapping[str, Method] = {
         _search("bin", "a binary tree, joined greedily from the bottom up", "binary_tree"),
         _search("refined", "a tree from distances, improved by local changes", "refined",
         *_REFINED),
+        Method(
+            "consensus", "what nj, rg, clnj and snj agree on, over resampled rows",
+            "latentree.support:consensus", ("n_states", "n_starts", "prior_weight", *_EM),
+        ),
     )
 }  # fmt: skip
 """Every method by its name."""
@@ -490,6 +496,9 @@ def _mixed_by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
         return alone
     if entry.name == "lcm":
         return fit_mixed(star(sample), sample, **options)
+    if entry.name == "consensus":
+        fitted: Fitted = entry.function()(sample, **options)
+        return fitted
     return learned_in_bins(entry.function(), sample, **options)
 
 
@@ -538,6 +547,44 @@ def _mixed_from_distances(
     if _pop_held_out(entry, sample, options) is not None:
         options["criterion"] = "cv"
     return fit_mixed(learn_tree(sample, entry.name), sample, **options)
+
+
+def learned_support(
+    model: TreeModel, X: Any, method: str, n_replicates: int, given: Mapping[str, Any], **how: Any
+) -> Support:
+    """Measure how sure a model is that a method learned, with the same options.
+
+    Parameters
+    ----------
+    model : model
+        What was learned.
+    X : table, Parts, Statistics or Sample
+        The rows that it was learned from.
+    method : str
+        One of ``METHODS``.
+    n_replicates : int
+        Number of replicates.
+    given : mapping
+        Options of the method. Those of EM do not matter for the tree.
+    **how
+        As in :func:`latentree.bootstrap_support`.
+
+    Returns
+    -------
+    Support
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> model = lt.simulate.random_gaussian_model(lt.simulate.double_star(8), 0, (0.6, 0.8))
+    >>> learned_support(model, model.sample(2_000, 1), "rg", 5, {}, random_state=0).n_replicates
+    5
+    """
+    from latentree.support import bootstrap_support
+
+    of_search = _REFINED if method in ("refined", "reg_clnj", "reg_clrg") else ()
+    options = {name: value for name, value in given.items() if name in of_search}
+    return bootstrap_support(model, X, method, n_replicates, **how, **options)
 
 
 def describe_options(indent: str = "    ") -> str:

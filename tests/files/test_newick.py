@@ -79,7 +79,14 @@ def test_what_others_write():
         "\tGorilla:4 , 'x_y':0 )root:7 ;\n",
         observed=["Homo sapiens", "Pan 't'", "Gorilla", "x_y"],
     )
-    assert tree.names == ("Homo sapiens", "Pan 't'", "Gorilla", "x_y", "root", "0.95")
+    assert tree.names == (
+        "Homo sapiens",
+        "Pan 't'",
+        "Gorilla",
+        "x_y",
+        "root",
+        "h1",
+    )  # 0.95 is support
     assert tree.path_lengths()[0].tolist() == pytest.approx([0, 0.3, 7.1, 3.1])
 
 

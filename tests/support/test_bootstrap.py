@@ -15,7 +15,7 @@ from latentree.data import cut_table
 from latentree.distances import Sample, as_sample
 from latentree.errors import DataError, ModelError, TreeError
 from latentree.structure import learn_structure
-from latentree.support import majority_tree, support_from
+from latentree.support import agreed_tree, majority_tree, support_from
 from latentree.support._draws import STRETCH, Draws
 from latentree.support._replicates import _Source, draws_of
 from latentree.tree import Tree
@@ -133,7 +133,7 @@ def test_methods_that_search_have_support(method):
     rows = gaussian_rows(200, 6)
     tree = lt.simulate.double_star(6)
     found = lt.bootstrap_support(tree, rows, method, 3, random_state=0)
-    assert found.n_replicates == 3
+    assert found.n_replicates == (4 if method == "consensus" else 3)
 
 
 def test_components_stay_apart():
@@ -167,6 +167,8 @@ def test_bad_arguments_are_refused():
     rows, tree = gaussian_rows(50, 6), lt.simulate.double_star(6)
     with pytest.raises(ModelError, match="method is 'up'"):
         lt.bootstrap_support(tree, rows, "up")
+    with pytest.raises(DataError, match="only their sums are known"):
+        lt.bootstrap_support(tree, as_sample(rows).statistics, "nj", 3)
     with pytest.raises(DataError, match="n_replicates is 0"):
         lt.bootstrap_support(tree, rows, "nj", 0)
     with pytest.raises(TreeError, match=r"threshold is 0\.2"):
@@ -241,6 +243,18 @@ def test_majority_tree_has_the_majority_splits(seed):
         for tree in found:
             own = np.mean([lt.metrics.robinson_foulds(tree, other) for other in found])
             assert mean <= own + 1e-12
+
+
+def test_all_learners_must_agree():
+    two, star = lt.simulate.double_star(4), lt.simulate.latent_class(4)
+    cases = {
+        (((two, two), ((two, star), (two, star)))): two,
+        (((two, star), ((two, two), (two, two, star)))): two,  # the second in most replicates
+        (((two, star), ((two, two), (two, star)))): star,  # not in most
+        (((two, star), ((star, star), (two, two)))): star,  # no majority of all
+    }
+    for (own, replicates), wanted in cases.items():
+        assert agreed_tree(own, replicates).same_structure(wanted)
 
 
 def test_lengths_are_means():

@@ -183,6 +183,15 @@ def learn(
         str | None,
         typer.Option("--plot", metavar="FILE.png", help="Draw the tree: .png, .pdf, .svg, …"),
     ] = None,
+    support: Annotated[
+        int,
+        typer.Option(
+            "--support",
+            min=0,
+            metavar="N",
+            help="Learn again from so many sets of resampled rows, to say how sure the tree is.",
+        ),
+    ] = 0,
     test_fraction: Fraction = 0.0,
     seed: Seed = 0,
     columns: Columns = None,
@@ -220,6 +229,7 @@ def learn(
         test_fraction,
         seed,
         scheduler,
+        support,
         validation_fraction=validation_fraction,
         stepwise=stepwise,
         checkpoint=checkpoint,
@@ -370,6 +380,61 @@ def sample(
     from latentree.cli._screen import Screen
 
     using.sample(Screen(quiet), model, rows, seed, hidden, out)
+
+
+@app.command()
+def support(
+    model: Model,
+    data: AllData,
+    replicates: Annotated[
+        int,
+        typer.Option("--replicates", "-n", min=1, metavar="N", help="How many sets of rows."),
+    ] = 100,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method",
+            "-m",
+            metavar="NAME",
+            help="How trees are learned again; by default as the model was.",
+        ),
+    ] = None,
+    block_length: Annotated[
+        int | None,
+        typer.Option(
+            "--block-length",
+            min=1,
+            metavar="ROWS",
+            help="Time series: draw so many consecutive rows at a time.",
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            "--time-limit", min=0.0, metavar="SECONDS", help="Begin no more after this time."
+        ),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE.json",
+            help="Write the model with its support; may be the model file itself.",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    header: Header = None,
+    unseen: Unseen = "error",
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Say how sure the tree of a model is, by learning it again from resampled rows."""
+    from latentree.cli import _support as running
+    from latentree.cli._screen import Screen
+
+    how = running.How(replicates, method, block_length, time_limit, seed)
+    running.support(Screen(quiet, json), model, data, how, out, header, unseen)
 
 
 @app.command()

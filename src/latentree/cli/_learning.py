@@ -22,12 +22,14 @@ from latentree.cli._hidden import (
 from latentree.cli._options import method_options
 from latentree.cli._running import first_interrupt_keeps, raise_if_interrupted
 from latentree.cli._screen import Screen, plural
+from latentree.cli._support import How, measure, share_text, support_facts
 from latentree.data import Parts, Table
 from latentree.em import FitReport, Fitted, fit_parameters
 from latentree.errors import LatentTreeError, ModelError
 from latentree.methods import METHODS, ProgressText, learn_model
 from latentree.metrics import held_out_score
 from latentree.models import GaussianTreeModel, Model
+from latentree.support import DOUBTFUL, Support
 from latentree.tree import Tree
 
 if TYPE_CHECKING:  # imported by the method that needs it
@@ -45,6 +47,7 @@ class Result(NamedTuple):
     fitted: Fitted | None
     held_out: float | None = None
     failure: str = ""
+    support: Support | None = None
 
     def facts(self) -> dict[str, Any]:
         """Plain values, for machines."""
@@ -90,12 +93,14 @@ class Targets(NamedTuple):
         model, report = result.fitted
         if self.model is not None:
             about = {**report.as_dict(), "method": result.method, "fitted_by": report.method}
+            if result.support is not None:
+                about["support"] = result.support.as_dict()
             model.save(self.model, about)
         if self.page is not None:
             rows = None if isinstance(table, Parts) else table
-            outputs.explorer()(model, self.page, data=rows, groups=groups)
+            outputs.explorer()(model, self.page, data=rows, groups=groups, support=result.support)
         if self.picture is not None:
-            outputs.write_picture(model, self.picture, groups=groups)
+            outputs.write_picture(model, self.picture, groups=groups, support=result.support)
         for path in filter(None, self):
             screen.tell(f"wrote {path}")
 
@@ -109,6 +114,7 @@ def learn(
     test_fraction: float,
     seed: int,
     scheduler: str | None = None,
+    n_replicates: int = 0,
     **fitting: Any,
 ) -> None:
     """Learn a model from files and show it."""
@@ -119,6 +125,11 @@ def learn(
         table = open_data(screen, paths, choice, client)
         kept, held_out = split(table, test_fraction, seed)
         result = learn_one(screen, method, kept, held_out, seed, **fitting)
+    assert result.fitted is not None
+    if n_replicates:
+        how = How(n_replicates, seed=seed)
+        sure = measure(screen, result.fitted.model, kept, method, how, **fitting)
+        result = result._replace(support=sure)
     try:  # files first: whoever reads what is printed may not read to the end
         targets.write(screen, result, kept)
     finally:
@@ -139,13 +150,15 @@ def _show(
         states = hidden_states(result.fitted.model, hidden_summaries(result.fitted.model))
         files = {kind: path for kind, path in targets._asdict().items() if path is not None}
         about = {"data": facts(paths, table), **result.facts()}
+        if result.support is not None:
+            about["support"] = support_facts(result.support)
         screen.json({**about, "hidden": states, "files": files})
     else:
         show_columns(screen, table.schema)
         show_results(screen, [result])
         show_changes(screen, result.fitted.report)
         found = hidden_summaries(result.fitted.model)
-        show_hidden(screen, found, result.fitted.model.tree)
+        show_hidden(screen, found, result.fitted.model.tree, result.support)
         if not found:
             _show_gain(screen, result.fitted, kept)
         if len(found) <= _STATES_OF:
@@ -310,16 +323,26 @@ def _change_facts(report: FitReport) -> dict[str, Any]:
     return {"score": refined.score, "changes": changes}
 
 
-def show_hidden(screen: Screen, found: Sequence[HiddenSummary], tree: Tree) -> None:
-    """Print for each hidden variable those that it is tied to."""
+def show_hidden(
+    screen: Screen, found: Sequence[HiddenSummary], tree: Tree, support: Support | None = None
+) -> None:
+    """Print for each hidden variable those that it is tied to, and how sure it is."""
     screen.text()
     if not found:
         screen.text(f"No hidden variable: {_without_hidden(tree)}.")
         return
-    screen.table(
-        ["Hidden", "Informs most about", "Tied to (strength)"],
-        [[summary.name, summary.about, _members(summary)] for summary in found],
-    )
+    rows = [[summary.name, summary.about, _members(summary)] for summary in found]
+    header = ["Hidden", "Informs most about", "Tied to (strength)"]
+    if support is not None:
+        header.insert(1, "Support")
+        for row, share in zip(rows, support.hidden_share, strict=True):
+            row.insert(1, share_text(share) + (" doubtful" if share < DOUBTFUL else ""))
+    screen.table(header, rows)
+    if support is not None:
+        screen.prose(
+            f"Support: share of {support.n_replicates:,} trees, learned again from resampled "
+            "rows, that have a hidden variable for the same group."
+        )
 
 
 def _show_gain(screen: Screen, fitted: Fitted, table: Table | Parts) -> None:

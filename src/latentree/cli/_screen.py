@@ -83,6 +83,21 @@ class Screen:
 
             yield step
 
+    @contextlib.contextmanager
+    def counting(self, what: str) -> Iterator[Callable[[int, int, str], None] | None]:
+        """Show how many of a number of things are done; gives the callback for it."""
+        if self.quiet or not self._err.is_terminal:
+            yield None
+            return
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        with Progress(*columns, console=self._err, transient=True) as bar:
+            task = bar.add_task(what)
+
+            def step(done: int, total: int, message: str) -> None:
+                bar.update(task, description=f"{what}: {done:,} of {total:,}")
+
+            yield step
+
     # Results --------------------------------------------------------------------------------
 
     def text(self, text: str = "") -> None:

@@ -13,6 +13,7 @@ from latentree.cli._data import connected, facts, open_for
 from latentree.cli._hidden import hidden_summaries, state_summaries
 from latentree.cli._learning import hidden_states, show_hidden, show_states
 from latentree.cli._screen import Screen, plural
+from latentree.cli._support import support_facts
 from latentree.data import (
     STANDARD,
     Parts,
@@ -36,6 +37,7 @@ from latentree.inference import (
     write_scores,
 )
 from latentree.models import Model, as_names, fitted_tree, load, load_report
+from latentree.support import load_support
 
 _MOST_HIDDEN = 20
 """Hidden variables whose states ``show`` lists without ``--all``."""
@@ -170,6 +172,7 @@ def plot(
     if groups is not None:
         found = outputs.read_groups(groups, model)
         options["groups"] = {called.names.get(name, name): own for name, own in found.items()}
+    options["support"] = load_support(model_path)
     outputs.write_picture(model.rename(called), out, outputs.read_size(size), **options)
     screen.tell(f"wrote {out}")
 
@@ -194,7 +197,10 @@ def explore(
         rows = open_table(list(data), schema=model.schema, header=header)
         if not isinstance(rows, Table):
             raise FileError("pages show tables that fit into memory: give fewer rows, or no --data")
-    outputs.explorer()(model, out, data=rows, groups=grouped, title=title, names=names)
+    support = load_support(model_path)
+    outputs.explorer()(
+        model, out, data=rows, groups=grouped, title=title, names=names, support=support
+    )
     screen.tell(f"wrote {out}")
 
 
@@ -205,8 +211,9 @@ def export(screen: Screen, model_path: str, out: str) -> None:
     """
     outputs.check_apart([out], [model_path])
     outputs.check_folder(out)
-    model = load(model_path)
-    export_file(model.tree if out.lower().endswith(".json") else model, out)
+    model, support = load(model_path), load_support(model_path)
+    sure = None if support is None else support.edge_transfer
+    export_file(model.tree if out.lower().endswith(".json") else model, out, sure)
     screen.tell(f"wrote {out}")
 
 
@@ -216,7 +223,8 @@ def show(screen: Screen, model_path: str, all_nodes: bool, names: str | None = N
     called = as_names(names)
     model = model.rename(called)
     tree = fitted_tree(model)
-    hidden = hidden_summaries(model)
+    hidden, support = hidden_summaries(model), load_support(model_path)
+    sure = None if support is None else support.edge_transfer
     if screen.as_json:
         screen.json(
             {
@@ -231,16 +239,19 @@ def show(screen: Screen, model_path: str, all_nodes: bool, names: str | None = N
                 ],
                 "hidden": hidden_states(model, hidden),
                 "report": report,
+                "support": None if support is None else support_facts(support),
             }
         )
         return
     kind = f"{model.schema.family} model: {tree.n_observed:,} observed, {tree.n_hidden:,} hidden"
     learned = f", learned by {report['method']}" if report and "method" in report else ""
     screen.text(f"{kind}, {model.n_parameters:,} parameters{learned}\n")
-    screen.text(tree.draw(tree.n_nodes if all_nodes else 200))
+    screen.text(tree.draw(tree.n_nodes if all_nodes else 200, sure))
     if tree.n_edges:
         screen.text("\nNumbers are fitted lengths to the node above: 0 if equal, more if weaker.")
-    show_hidden(screen, hidden, tree)
+    if support is not None:
+        screen.text(f"Percent: transfer support over {support.n_replicates:,} resampled trees.")
+    show_hidden(screen, hidden, tree, support)
     most_hidden, most_members = (None, None) if all_nodes else (_MOST_HIDDEN, _MOST_MEMBERS)
     labels = {called.names.get(name, name): own for name, own in called.states.items()}
     show_states(screen, state_summaries(model, hidden[:most_hidden], most_members), labels)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,12 +28,20 @@ from latentree.models import (
 from latentree.plot import VariableGroups, group_observed
 from latentree.typing import FloatArray
 
+if TYPE_CHECKING:
+    from latentree.support import Support
+
 CELLS = 32
 """Intervals of a number by which the page measures what it tells about others."""
 
 
 def payload(
-    model: Model, title: str, data: Any = None, groups: Any = None, names: Names | None = None
+    model: Model,
+    title: str,
+    data: Any = None,
+    groups: Any = None,
+    names: Names | None = None,
+    support: Any = None,
 ) -> dict[str, Any]:
     """Return all that the page knows of a model.
 
@@ -47,6 +55,8 @@ def payload(
         As :func:`latentree.explorer.write_explorer` takes them.
     names : Names, optional
         What people call nodes and states.
+    support : Support, optional
+        Of edges, hidden variables and variables, NaN where there is none.
     """
     tree, grouping = model.tree, group_observed(model.tree, groups)
     strength, sign = edge_strengths(model), orientation(model)
@@ -76,12 +86,26 @@ def payload(
         content["labels"] = _labels(model)
     if isinstance(model, MixedTreeModel):
         content["emissions"] = _emissions(model)
+    if support is not None:
+        content["support"] = _support(support)
     if data is not None:
         content["data"] = {
             key: packed(value, "<f8") if isinstance(value, np.ndarray) else value
             for key, value in summary(as_table(data, schema=model.schema)).items()
         }
     return content
+
+
+def _support(support: Support) -> dict[str, Any]:
+    """Shares for the page: of the edge above each node, of hidden variables and of variables."""
+    return {
+        "replicates": support.n_replicates,
+        "method": list(support.method),
+        "edges": packed(support.edge_transfer, "<f4"),
+        "splits": packed(support.edge_share, "<f4"),
+        "hidden": packed(support.hidden_share, "<f4"),
+        "variables": packed(support.variable_share, "<f4"),
+    }
 
 
 def _called(model: Model, names: Names) -> dict[str, Any]:

@@ -24,6 +24,7 @@ def write_explorer(
     groups: Groups | None = None,
     title: str | None = None,
     names: Names | Mapping[str, str] | PathLike | None = None,
+    support: Any = None,
 ) -> None:
     """Write a page in which a person looks at a model and asks it questions.
 
@@ -44,6 +45,8 @@ def write_explorer(
     names : Names, mapping from names of nodes to new ones, or path of a file of names, optional
         What hidden variables, and their states, are called; the page saves such files. Others are
         called by the variables that they inform most about.
+    support : Support, optional
+        How sure the tree is; that of a fitted LatentTree with ``n_bootstrap`` when left out.
 
     Returns
     -------
@@ -68,7 +71,7 @@ def write_explorer(
     ...     path.read_text("utf-8")[:15]
     '<!doctype html>'
     """
-    write_bytes(path, explorer_html(model, data, groups, title, names).encode())
+    write_bytes(path, explorer_html(model, data, groups, title, names, support).encode())
 
 
 def explorer_html(
@@ -77,8 +80,10 @@ def explorer_html(
     groups: Groups | None = None,
     title: str | None = None,
     names: Names | Mapping[str, str] | PathLike | None = None,
+    support: Any = None,
 ) -> str:
     """Return the page that :func:`write_explorer` writes, with the same parameters."""
+    support = getattr(model, "support_", None) if support is None else support
     model = getattr(model, "model_", model)
     if not isinstance(model, GaussianTreeModel | DiscreteTreeModel | MixedTreeModel):
         raise ModelError(
@@ -86,7 +91,7 @@ def explorer_html(
             "fit_parameters(tree, X) makes one of a tree"
         )
     name = f"Latent tree of {model.tree.n_observed} variables" if title is None else title
-    return page(payload(model, name, data, groups, as_names(names)), name)
+    return page(payload(model, name, data, groups, as_names(names), support), name)
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from latentree._plain import check_text
 from latentree.errors import FileError
 from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel, Model
 from latentree.tree import Tree
+from latentree.typing import FloatArray
 
 # XML 1.0 has no way to write these, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -45,8 +49,10 @@ def _node_data(item: Model | Tree, node: int) -> dict[str, Any]:
     return data
 
 
-def _edge_data(item: Model | Tree, child: int) -> dict[str, float]:
+def _edge_data(item: Model | Tree, child: int, support: FloatArray | None) -> dict[str, float]:
     data = {"length": float(tree_of(item).length[child])}
+    if support is not None and not np.isnan(support[child]):
+        data["support"] = float(support[child])
     if isinstance(item, GaussianTreeModel):
         data["correlation"] = float(item.correlations[child])
     return data
@@ -57,22 +63,27 @@ def _nodes(item: Model | Tree) -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"n{node}", _node_data(item, node)
 
 
-def _edges(item: Model | Tree) -> Iterator[tuple[str, str, dict[str, float]]]:
-    for above, below in tree_of(item).edges.tolist():
-        yield f"n{above}", f"n{below}", _edge_data(item, below)
+def _edges(
+    item: Model | Tree, support: ArrayLike | None
+) -> Iterator[tuple[str, str, dict[str, float]]]:
+    tree, sure = tree_of(item), None if support is None else np.asarray(support, np.float64)
+    if sure is not None and sure.shape != tree.parent.shape:
+        raise FileError(f"{tree.n_nodes} nodes need as many values of support, got {sure.shape}")
+    for above, below in tree.edges.tolist():
+        yield f"n{above}", f"n{below}", _edge_data(item, below, sure)
 
 
 # XML ----------------------------------------------------------------------------------------
 
 
-def _graph(item: Model | Tree, **extra: str) -> Any:
+def _graph(item: Model | Tree, support: ArrayLike | None, **extra: str) -> Any:
     """Return a networkx graph of ``n0``, ``n1``, …; each extra attribute copies another one."""
     import networkx
 
     graph = networkx.Graph()
     for key, data in _nodes(item):
         graph.add_node(key, **data, **{new: data[old] for new, old in extra.items()})
-    graph.add_edges_from(_edges(item))
+    graph.add_edges_from(_edges(item, support))
     return graph
 
 
@@ -86,7 +97,7 @@ def _check_xml(tree: Tree, kind: str) -> None:
             )
 
 
-def to_graphml(item: Model | Tree) -> str:
+def to_graphml(item: Model | Tree, support: ArrayLike | None = None) -> str:
     """Write a tree as GraphML: ``name`` and ``observed`` of nodes, ``length`` of edges.
 
     Models add ``correlation`` or ``n_states``, mixed ones the ``kind`` of a variable. Control
@@ -95,6 +106,8 @@ def to_graphml(item: Model | Tree) -> str:
     Parameters
     ----------
     item : Tree or model
+    support : array of float, one a node, optional
+        How sure the edge above each node is, from 0 to 1: an attribute ``support`` of edges.
 
     Returns
     -------
@@ -112,16 +125,18 @@ def to_graphml(item: Model | Tree) -> str:
     _check_xml(tree_of(item), "GraphML")
     # Not by generate_graphml, which breaks names into lines. A bare carriage return in XML is read
     # as a line feed; escaped it stays.
-    text = str(GraphMLWriter(_graph(item), prettyprint=True)).replace("\r", "&#13;")
+    text = str(GraphMLWriter(_graph(item, support), prettyprint=True)).replace("\r", "&#13;")
     return f"{_XML}\n{text}"
 
 
-def to_gexf(item: Model | Tree) -> str:
+def to_gexf(item: Model | Tree, support: ArrayLike | None = None) -> str:
     """Write a tree as GEXF for Gephi, labeled by the names; otherwise like :func:`to_graphml`.
 
     Parameters
     ----------
     item : Tree or model
+    support : array of float, one a node, optional
+        How sure the edge above each node is, from 0 to 1: an attribute ``support`` of edges.
 
     Returns
     -------
@@ -142,7 +157,7 @@ def to_gexf(item: Model | Tree) -> str:
 
     _check_xml(tree_of(item), "GEXF")
     writer = GEXFWriter(prettyprint=True)
-    writer.add_graph(_graph(item, label="name"))
+    writer.add_graph(_graph(item, support, label="name"))
     text = re.sub(r' lastmodifieddate="[^"]*"', "", str(writer), count=1)  # same tree, same text
     return f"{_XML}\n{text}"
 
@@ -150,12 +165,14 @@ def to_gexf(item: Model | Tree) -> str:
 # DOT ----------------------------------------------------------------------------------------
 
 
-def to_dot(item: Model | Tree) -> str:
+def to_dot(item: Model | Tree, support: ArrayLike | None = None) -> str:
     r"""Write a tree for Graphviz: boxes are observed, ellipses hidden, ``len`` the edge's length.
 
     Parameters
     ----------
     item : Tree or model
+    support : array of float, one a node, optional
+        How sure the edge above each node is, from 0 to 1: an attribute ``support`` of edges.
 
     Returns
     -------
@@ -180,8 +197,9 @@ def to_dot(item: Model | Tree) -> str:
     for key, data in _nodes(item):
         shape = "box" if data["observed"] else "ellipse"
         lines.append(f"  {key} [label={_dot_text(data['name'])}, shape={shape}];")
-    for above, below, edge in _edges(item):
-        lines.append(f"  {above} -- {below} [len={edge['length']!r}];")
+    for above, below, edge in _edges(item, support):
+        sure = f', label="{100.0 * edge["support"]:.0f}"' if "support" in edge else ""
+        lines.append(f"  {above} -- {below} [len={edge['length']!r}{sure}];")
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -197,12 +215,14 @@ def _dot_text(name: str) -> str:
 # JSON ---------------------------------------------------------------------------------------
 
 
-def to_cytoscape(item: Model | Tree) -> str:
+def to_cytoscape(item: Model | Tree, support: ArrayLike | None = None) -> str:
     """Write a tree as Cytoscape JSON (.cyjs); ``value`` is for networkx, which reads it too.
 
     Parameters
     ----------
     item : Tree or model
+    support : array of float, one a node, optional
+        How sure the edge above each node is, from 0 to 1: an attribute ``support`` of edges.
 
     Returns
     -------
@@ -223,17 +243,19 @@ def to_cytoscape(item: Model | Tree) -> str:
     nodes = [{"data": {"id": key, "value": key, **data}} for key, data in _nodes(item)]
     edges = [
         {"data": {"id": f"{above}-{below}", "source": above, "target": below, **data}}
-        for above, below, data in _edges(item)
+        for above, below, data in _edges(item, support)
     ]
     return _json({"data": {"name": "latentree"}, "elements": {"nodes": nodes, "edges": edges}})
 
 
-def to_node_link(item: Model | Tree) -> str:
+def to_node_link(item: Model | Tree, support: ArrayLike | None = None) -> str:
     """Write a tree as node-link JSON, as networkx and D3 read it.
 
     Parameters
     ----------
     item : Tree or model
+    support : array of float, one a node, optional
+        How sure the edge above each node is, from 0 to 1: an attribute ``support`` of edges.
 
     Returns
     -------
@@ -247,7 +269,9 @@ def to_node_link(item: Model | Tree) -> str:
     [{'source': 'n0', 'target': 'n1', 'length': 1.0}]
     """
     nodes = [{"id": key, **data} for key, data in _nodes(item)]
-    edges = [{"source": above, "target": below, **data} for above, below, data in _edges(item)]
+    edges = [
+        {"source": above, "target": below, **data} for above, below, data in _edges(item, support)
+    ]
     return _json(
         {"directed": False, "multigraph": False, "graph": {}, "nodes": nodes, "edges": edges}
     )

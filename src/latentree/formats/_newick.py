@@ -9,10 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from latentree._plain import check_text, shown
 from latentree.errors import FileError, LatentTreeError
 from latentree.formats._observed import observed_first, places_of
 from latentree.tree import Tree
+from latentree.typing import FloatArray
 
 # Everything else is put in quotes: an underscore without quotes stands for a space.
 _BARE = re.compile(r"[A-Za-z0-9.+-]+")
@@ -28,11 +32,16 @@ _BRACKET = re.compile(r"[\[\]]")
 
 
 def to_newick(
-    tree: Tree, lengths: bool = True, inner_observed: Literal["name", "leaf"] = "name"
+    tree: Tree,
+    lengths: bool = True,
+    inner_observed: Literal["name", "leaf"] = "name",
+    support: ArrayLike | None = None,
 ) -> str:
     """Write a tree in Newick notation, a forest as one tree a line.
 
-    Hidden nodes have no name, so that every name is that of a variable.
+    Hidden nodes have no name, so that every name is that of a variable. With support they are
+    labeled by that of the edge above them in percent, as phylogenetic programs do; names of
+    inner nodes that could be taken for a number are in quotes.
 
     Parameters
     ----------
@@ -42,6 +51,8 @@ def to_newick(
     inner_observed : {"name", "leaf"}
         Observed nodes inside the tree: as named inner nodes, or, for programs that know variables
         at the leaves only, as leaves hung at length 0 from a hidden node in their place.
+    support : array of float, one a node, optional
+        How sure the edge above each node is, from 0 to 1; NaN for nothing.
 
     Returns
     -------
@@ -65,13 +76,16 @@ def to_newick(
     if inner_observed not in ("name", "leaf"):
         raise FileError(f"inner_observed is {inner_observed!r}, but must be 'name' or 'leaf'")
     pieces: list[str] = []
+    sure = np.full(tree.n_nodes, np.nan) if support is None else np.asarray(support, np.float64)
+    if sure.shape != tree.parent.shape:
+        raise FileError(f"{tree.n_nodes} nodes need as many values of support, got {sure.shape}")
     for root in tree.roots:
-        pieces += _pieces(tree, int(root), lengths, hang=inner_observed == "leaf")
+        pieces += _pieces(tree, int(root), lengths, inner_observed == "leaf", sure)
         pieces.append(";\n")
     return "".join(pieces).rstrip("\n")
 
 
-def _pieces(tree: Tree, root: int, lengths: bool, hang: bool) -> Iterator[str]:
+def _pieces(tree: Tree, root: int, lengths: bool, hang: bool, support: FloatArray) -> Iterator[str]:
     """Parts of one tree's text, left to right, by a stack of nodes still to be opened or closed."""
     waiting: list[tuple[int, bool, bool]] = [(root, False, True)]
     while waiting:
@@ -84,20 +98,30 @@ def _pieces(tree: Tree, root: int, lengths: bool, hang: bool) -> Iterator[str]:
             waiting.append((node, True, False))
             waiting += [(child, False, child == children[0]) for child in reversed(children)]
             continue
-        name = _quoted(tree.names[node]) if node < tree.n_observed else ""
+        name = _quoted(tree.names[node], inner=is_closing) if node < tree.n_observed else ""
         if is_closing:
             if name and hang:
                 yield f",{name}:0.0" if lengths else f",{name}"
                 name = ""
             yield ")"
+            if not name and not np.isnan(support[node]):
+                name = f"{100.0 * support[node]:.0f}"
         yield name
         if lengths and node != root:
             yield f":{float(tree.length[node])!r}"
 
 
-def _quoted(name: str) -> str:
+def _quoted(name: str, inner: bool = False) -> str:
     check_text(name, "a name")
-    return name if _BARE.fullmatch(name) else "'" + name.replace("'", "''") + "'"
+    is_plain = _BARE.fullmatch(name) and not (inner and _is_number(name))
+    return name if is_plain else "'" + name.replace("'", "''") + "'"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 # Reading ------------------------------------------------------------------------------------
@@ -107,6 +131,7 @@ class _Token(NamedTuple):
     kind: Literal["mark", "name"]
     text: str
     place: int
+    is_quoted: bool = False
 
 
 @dataclass
@@ -127,7 +152,8 @@ class _Nodes:
 def from_newick(text: str, observed: Sequence[str] | None = None) -> Tree:
     """Read a tree in Newick notation; several make a forest.
 
-    Comments in brackets are skipped; an underscore outside quotes is a space. Inner nodes with
+    Comments in brackets are skipped; an underscore outside quotes is a space. A number outside
+    quotes at an inner node is taken for its support, and skipped. Inner nodes with
     fewer than three neighbors and no variable, such as the root of a rooted binary tree, are
     suppressed. Without any lengths all are 1.
 
@@ -182,7 +208,7 @@ def _tokens(text: str) -> Iterator[_Token]:
         elif match.lastgroup == "mark":
             yield _Token("mark", match.group(), match.start())
         elif match.lastgroup == "quoted":
-            yield _Token("name", match["quoted"].replace("''", "'"), match.start())
+            yield _Token("name", match["quoted"].replace("''", "'"), match.start(), True)
         elif match.lastgroup == "bare":
             yield _Token("name", match.group().replace("_", " "), match.start())
 
@@ -202,6 +228,7 @@ def _parse(text: str) -> _Nodes:
     above: list[int] = []  # the open parentheses
     node = -1  # the node being described, −1 between trees
     may_open = False  # whether "(" may follow: at the start of a node
+    is_closed = False  # whether ")" came just before: what follows belongs to an inner node
     tokens = _tokens(text)
     for token in tokens:
         mark = token.text if token.kind == "mark" else ""
@@ -213,15 +240,19 @@ def _parse(text: str) -> _Nodes:
         elif mark == "," and above:
             node, may_open = nodes.open(above[-1]), True
         elif mark == ")" and above:
-            node, may_open = above.pop(), False
+            node, may_open, is_closed = above.pop(), False, True
+            continue
         elif mark == ":" and nodes.length[node] is None:
             nodes.length[node], may_open = _length(tokens, token.place), False
         elif mark == ";" and not above:
             node = -1
         elif token.kind == "name" and nodes.name[node] is None and nodes.length[node] is None:
-            nodes.name[node], may_open = token.text, False
+            is_support = is_closed and not token.is_quoted and _is_number(token.text)
+            nodes.name[node] = None if is_support else token.text
+            may_open = False
         else:
             raise _fault(token.place, shown(token.text))
+        is_closed = False
     if not nodes.parent:
         raise FileError("the Newick text holds no tree")
     if node >= 0:

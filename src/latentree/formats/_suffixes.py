@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from latentree import _disk as disk
 from latentree.errors import FileError
 from latentree.formats._bif import to_bif
@@ -24,15 +26,19 @@ from latentree.tree import Tree
 from latentree.typing import PathLike
 
 
-def _newick(item: Model | Tree) -> str:
-    return to_newick(tree_of(item)) + "\n"
+def _newick(item: Model | Tree, support: ArrayLike | None = None) -> str:
+    return to_newick(tree_of(item), support=support) + "\n"
 
 
-def _json(item: Model | Tree) -> str:
-    return to_node_link(item) if isinstance(item, Tree) else encode(item).decode()
+def _json(item: Model | Tree, support: ArrayLike | None = None) -> str:
+    return to_node_link(item, support) if isinstance(item, Tree) else encode(item).decode()
 
 
-WRITERS: dict[str, Callable[[Any], str]] = {
+def _bif(item: Model | Tree, support: ArrayLike | None = None) -> str:
+    return to_bif(item)  # type: ignore[arg-type]  # which says what it takes
+
+
+WRITERS: dict[str, Callable[..., str]] = {
     ".nwk": _newick,
     ".newick": _newick,
     ".graphml": to_graphml,
@@ -40,7 +46,7 @@ WRITERS: dict[str, Callable[[Any], str]] = {
     ".dot": to_dot,
     ".gv": to_dot,
     ".cyjs": to_cytoscape,
-    ".bif": to_bif,
+    ".bif": _bif,
     ".json": _json,
 }
 """The suffixes that :func:`export` knows."""
@@ -53,7 +59,7 @@ READERS: dict[str, Callable[[str, Sequence[str] | None], Tree]] = {
 """The suffixes that :func:`read_tree` knows."""
 
 
-def export(item: Model | Tree, path: PathLike) -> None:
+def export(item: Model | Tree, path: PathLike, support: ArrayLike | None = None) -> None:
     r"""Write a tree or a model in the format that the suffix of the path names.
 
     ``.nwk`` and ``.newick``, ``.graphml``, ``.gexf``, ``.dot`` and ``.gv``, ``.cyjs`` hold the
@@ -64,6 +70,9 @@ def export(item: Model | Tree, path: PathLike) -> None:
     ----------
     item : Tree or model
     path : path of the file
+    support : array of float, one a node, optional
+        How sure the edge above each node is, from 0 to 1: labels of inner nodes in Newick, an
+        attribute of edges in the formats of graphs. Model files and BIF have no place for it.
 
     Raises
     ------
@@ -84,7 +93,7 @@ def export(item: Model | Tree, path: PathLike) -> None:
     write = _chosen(WRITERS, path)
     tree_of(item)
     try:
-        text = write(item)
+        text = write(item, support)
     except FileError as error:
         raise FileError(f"{path}: {error}") from error
     disk.write_bytes(path, text.encode())

@@ -27,6 +27,9 @@ ROOM = 0.55
 STRENGTHS = (0.2, 0.5, 0.9)
 """Strengths that the legend of strengths shows."""
 
+DOTTED = (0, (0.8, 0.8))
+"""Line style of the outlines of doubtful hidden variables."""
+
 TITLE_SIZE = 11.0
 LEGEND_LONGEST = 28
 
@@ -111,6 +114,26 @@ def legend_entries(
                 [], [], color=shade, linewidth=edge_width(power), label=f"strength {power}"
             )
         )
+    return entries
+
+
+def support_entries(any_doubtful: bool, theme: Theme) -> list[Any]:
+    """Return the entries of numbers at edges, and of doubtful hidden variables if there are any."""
+    lines = import_extra("matplotlib.lines", "plot")
+    collections = import_extra("matplotlib.collections", "plot")
+    entries: list[Any] = [
+        lines.Line2D(
+            [], [], linestyle="none", marker="$87$", markersize=8, color=theme.ink,
+            markeredgewidth=0, label="support, %",
+        )
+    ]  # fmt: skip
+    if any_doubtful:  # markers of lines have no dotted outline
+        entries.append(
+            collections.CircleCollection(
+                [22.0], facecolors=theme.paper, edgecolors=theme.hidden, linestyles=[DOTTED],
+                label="hidden in under 50 %",
+            )
+        )  # fmt: skip
     return entries
 
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.legend import Legend
     from matplotlib.text import Text
 
+    from latentree.support import Support
+
 FEW = 30
 """Up to so many variables are drawn in layers rather than in a disc."""
 
@@ -131,6 +133,7 @@ def plot_tree(
     wrap: int | None = None,
     strength_legend: bool = False,
     title: str | None = None,
+    support: Support | None = None,
 ) -> TreePlot:
     """Draw a tree or a model.
 
@@ -171,6 +174,10 @@ def plot_tree(
     strength_legend : bool
         Whether the legend shows how wide edges of some strengths are.
     title : str, optional
+    support : Support, optional
+        How sure the tree is: edges carry their transfer support in percent where there is room, and
+        hidden variables in fewer than half of the replicates are dotted. By default that of a
+        LatentTree fitted with ``n_bootstrap``.
 
     Returns
     -------
@@ -209,6 +216,11 @@ def plot_tree(
     entries = legends.legend_entries(
         grouping, bool((strength < 0).any()), colors, legend, strength_legend
     )
+    support = getattr(model, "support_", None) if support is None else support
+    if support is not None:
+        if not np.array_equal(support.tree.parent, tree.parent):
+            raise DataError("the support is that of another tree")
+        entries += legends.support_entries(bool(support.doubtful.any()), colors) if legend else []
     placed = _lay_out(model, tree, kind, grouping, widths, lines, ax, lengths)
     if ax is None:
         size = _figure_size(placed, widths, lines, entries)
@@ -219,7 +231,11 @@ def plot_tree(
     artists = _draw_edges(ax, drawn, strength, colors)
     observed, hidden = _draw_nodes(ax, tree, drawn, grouping, colors)
     wanted = np.array([bool(name) for name in names])
-    written = _write_labels(ax, page, tree, drawn, names, widths, strength, wanted, colors)
+    boxes = _node_boxes(tree, drawn)
+    if support is not None:
+        _mark_doubtful(hidden, support)
+        _write_support(ax, drawn, _of_edges(tree, support.edge_transfer), boxes, colors)
+    written = _write_labels(ax, page, tree, drawn, names, widths, strength, wanted, colors, boxes)
     shown = legends.draw_legend(ax, page, entries, colors)
     if lengths:
         legends.draw_scale(ax, page, placed, drawn.across, colors)
@@ -497,13 +513,9 @@ def _write_labels(
     strength: FloatArray,
     wanted: np.ndarray,
     theme: Theme,
+    boxes: text.Boxes,
 ) -> dict[str, Text]:
     """Write the labels that have room, the most important first."""
-    if not wanted.any():
-        return {}
-    boxes = text.Boxes(2 * tree.n_nodes, cell=4 * drawn.font)
-    for center in drawn.position:
-        boxes.add(center, np.full(2, drawn.dot / 2), 0.0)
     written: dict[str, Text] = {}
     for v in _by_importance(tree, drawn, strength):
         if not wanted[v]:
@@ -518,6 +530,50 @@ def _write_labels(
                 written[tree.names[v]] = _write(ax, tree, drawn, v, names[v], spot, theme)
                 break
     return written
+
+
+def _node_boxes(tree: Tree, drawn: _Drawn) -> text.Boxes:
+    """Return the space that the nodes take; labels are added to it."""
+    boxes = text.Boxes(3 * tree.n_nodes, cell=4 * drawn.font)
+    for center in drawn.position:
+        boxes.add(center, np.full(2, drawn.dot / 2), 0.0)
+    return boxes
+
+
+def _mark_doubtful(hidden: PathCollection, support: Support) -> None:
+    """Dot the outlines of hidden variables that few replicates have."""
+    if support.doubtful.any():
+        hidden.set_linestyle(
+            [legends.DOTTED if doubtful else "solid" for doubtful in support.doubtful]
+        )
+
+
+def _write_support(
+    ax: Axes, drawn: _Drawn, support: FloatArray, boxes: text.Boxes, theme: Theme
+) -> None:
+    """Write the support of edges in percent at their middles, the most doubtful first."""
+    effects = import_extra("matplotlib.patheffects", "plot")
+    font = min(0.75 * drawn.font, 7.0)
+    for edge in np.argsort(support)[:MOST_LABELS]:
+        if np.isnan(support[edge]):
+            break
+        number = f"{100.0 * support[edge]:.0f}"
+        center = _middle(drawn.paths[edge])
+        half = np.array([0.3 * font * len(number), 0.4 * font])
+        if boxes.is_free(center, half, 0.0):
+            boxes.add(center, half, 0.0)
+            ax.text(
+                float(center[0]), float(center[1]), number, fontsize=font, ha="center",
+                va="center", color=theme.negative if support[edge] < 0.5 else theme.ink, zorder=4,
+                path_effects=[effects.withStroke(linewidth=0.3 * font, foreground=theme.paper)],
+            )  # fmt: skip
+
+
+def _middle(path: FloatArray) -> FloatArray:
+    """The point halfway along a line."""
+    steps = np.linalg.norm(np.diff(path, axis=0), axis=1)
+    along = np.append(0.0, np.cumsum(steps))
+    return np.array([np.interp(along[-1] / 2, along, path[:, axis]) for axis in range(2)])
 
 
 def _by_importance(tree: Tree, drawn: _Drawn, strength: FloatArray) -> list[int]:

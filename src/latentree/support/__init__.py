@@ -5,19 +5,27 @@
 :class:`Support`                what the replicates agree with, and their consensus
 :func:`support_from`            the same from trees that are given
 :func:`majority_tree`           the splits that most of many trees have
+:func:`agreed_tree`             the splits that all of several learners find
+:func:`consensus`               the method of that name: a majority tree with its parameters
+:func:`load_support`            the support in a model file
 =============================== ==============================================================
 """
 
-from latentree.support._bootstrap import QUICK, bootstrap_support, method_names
-from latentree.support._consensus import majority_tree
+from latentree.support._bootstrap import QUICK, bootstrap_support
+from latentree.support._consensus import agreed_tree, majority_tree
+from latentree.support._consensus_method import consensus, consensus_tree
+from latentree.support._file import load_support
 from latentree.support._support import DOUBTFUL, Support, support_from
 
 __all__ = [
     "DOUBTFUL",
     "QUICK",
     "Support",
+    "agreed_tree",
     "bootstrap_support",
+    "consensus",
+    "consensus_tree",
+    "load_support",
     "majority_tree",
-    "method_names",
     "support_from",
 ]

@@ -32,8 +32,11 @@ from latentree.support._support import Support, support_from
 from latentree.tree import Tree
 from latentree.typing import RandomState
 
-QUICK = ("nj", "rg", "clnj")
+QUICK = ("nj", "rg", "clnj", "snj")
 """Learners whose replicates the method ``consensus`` puts together."""
+
+MOST_SPECTRAL = 128
+"""With more variables ``snj`` is left out of them: its time grows with m³, and is 1 s for 300."""
 
 _SEARCHES: dict[str, Callable[..., Any]] = {
     "reg_clnj": partial(regularized_cl_grouping, subroutine="nj"),
@@ -71,8 +74,9 @@ def bootstrap_support(
     method : str or sequence of str
         How the replicates are learned: the method that learned the tree. Of several, each learns
         from the same rows, and all trees count alike. ``consensus`` stands for the quick ones,
-        ``nj``, ``rg`` and ``clnj``. Methods that search (``refined``, ``reg_clnj``, ``reg_clrg``,
-        ``bin``) search again in every replicate: set a time limit.
+        ``nj``, ``rg``, ``clnj`` and, for up to 128 variables, ``snj``. Methods that search
+        (``refined``, ``reg_clnj``, ``reg_clrg``, ``bin``) search again in every replicate: set a
+        time limit.
     n_replicates : int
         Number of trees, over all methods.
     random_state : int or Generator, optional
@@ -120,7 +124,7 @@ def bootstrap_support(
         raise DataError(f"n_replicates is {n_replicates}, but must be at least 1")
     tree = model if isinstance(model, Tree) else model.tree
     sample = _sample(model, X, weights)
-    names = method_names(method)
+    names = method_names(method, sample.n_columns)
     learners = [_learner(name, tree, sample, options) for name in names]
     seed = int(np.random.default_rng(random_state).integers(2**63))
     rounds = -(-n_replicates // len(names))
@@ -132,10 +136,16 @@ def bootstrap_support(
     return support_from(tree, trees, names, note)
 
 
-def method_names(method: str | Sequence[str]) -> tuple[str, ...]:
+def quick_learners(n_variables: int) -> tuple[str, ...]:
+    """Return the learners of a consensus."""
+    return QUICK if n_variables <= MOST_SPECTRAL else QUICK[:-1]
+
+
+def method_names(method: str | Sequence[str], n_variables: int) -> tuple[str, ...]:
     """Return the learners that a method, or several, stands for."""
     names = [method] if isinstance(method, str) else list(method)
-    names = [each for name in names for each in (QUICK if name == "consensus" else (name,))]
+    quick = quick_learners(n_variables)
+    names = [each for name in names for each in (quick if name == "consensus" else (name,))]
     known = (*METHODS, *_SEARCHES, "lcm", "consensus")
     unknown = [name for name in names if name not in known]
     if unknown or not names:

@@ -24,6 +24,14 @@ class Splits(NamedTuple):
     tree: IntArray
     """The number of a tree that has it, and the lower node of its edge there."""
     node: IntArray
+    of: IntArray
+    """Which split each edge of all trees is, and the tree of each edge."""
+    tree_of: IntArray
+
+    def counts(self, start: int, stop: int) -> IntArray:
+        """How many of the trees from one to another have each split."""
+        among = (self.tree_of >= start) & (self.tree_of < stop)
+        return np.bincount(self.of[among], minlength=len(self.share))
 
 
 def majority_tree(trees: Sequence[Tree], threshold: float = 0.5) -> Tree:
@@ -53,7 +61,41 @@ def majority_tree(trees: Sequence[Tree], threshold: float = 0.5) -> Tree:
     if not 0.5 <= threshold < 1.0:
         raise TreeError(f"threshold is {threshold}, but a majority is from 0.5 to below 1")
     found = count_splits(trees)
-    kept = np.flatnonzero(found.share > threshold)
+    return _tree_of(trees, found, np.flatnonzero(found.share > threshold))
+
+
+def agreed_tree(own: Sequence[Tree], replicates: Sequence[Sequence[Tree]]) -> Tree:
+    """Return the tree of the splits that all of several learners find, lengths averaged.
+
+    A learner finds a split if it is in the tree of the rows themselves, or in most of its
+    replicates. Moreover the split must have a majority where, over all learners, the trees of the
+    rows weigh as much as the replicates: so any two splits are together in some tree, and agree.
+
+    Parameters
+    ----------
+    own : sequence of Tree
+        The tree of every learner.
+    replicates : sequence of sequences of Tree
+        Those of every learner.
+
+    Returns
+    -------
+    Tree
+    """
+    trees = [*own, *(tree for each in replicates for tree in each)]
+    found = count_splits(trees)
+    k, sizes = len(own), [len(each) for each in replicates]
+    share = np.empty((len(found.share), 2 * k))
+    ends = np.cumsum([*np.ones(k, int), *sizes])
+    for column, (stop, size) in enumerate(zip(ends, [*[1] * k, *sizes], strict=True)):
+        share[:, column] = found.counts(stop - size, stop) / size
+    is_found = (share[:, :k] > 0) | (share[:, k:] > 0.5)
+    kept = np.flatnonzero(is_found.all(axis=1) & (share.mean(axis=1) > 0.5))
+    return _tree_of(trees, found, kept)
+
+
+def _tree_of(trees: Sequence[Tree], found: Splits, kept: IntArray) -> Tree:
+    """Return the tree of some splits that agree."""
     clusters = _clusters(trees, found, kept)
     clusters.sort(key=lambda cluster: cluster.members.size)
     edges = _edges_of_nested(clusters, trees)
@@ -71,11 +113,16 @@ def count_splits(trees: Sequence[Tree]) -> Splits:
     node = np.concatenate([tree.edges[:, 1] for tree in trees])
     length = np.concatenate([tree.length[tree.edges[:, 1]] for tree in trees])
     if not len(keys):
-        return Splits(length, length, number, node)
+        return Splits(length, length, number, node, node, number)
     _, first, group = np.unique(_as_words(keys), return_index=True, return_inverse=True)
     counts = np.bincount(group)
     return Splits(
-        counts / len(trees), np.bincount(group, length) / counts, number[first], node[first]
+        counts / len(trees),
+        np.bincount(group, length) / counts,
+        number[first],
+        node[first],
+        group,
+        number,
     )
 
 

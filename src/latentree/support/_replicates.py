@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from latentree import _memory as memory
 from latentree._kernels import threads
@@ -98,7 +99,12 @@ def draws_of(sample: Sample, seed: int, block_length: int | None) -> Draws:
     distinct = sample.statistics.rows
     if block_length is None and distinct is not None and distinct.weights is not None:
         return Draws(seed, distinct.weights.size, distinct.weights)
-    parts = sample.parts
+    try:
+        parts = sample.parts
+    except DataError:
+        raise DataError(
+            "support draws rows anew, but only their sums are known: fit the data as a whole"
+        ) from None
     weights: Any = list(parts.tables.each(_weights_of))
     is_weighted = any(each is not None for each in weights)
     own = np.concatenate(weights) if is_weighted else None
@@ -215,10 +221,5 @@ def _weighted_statistics(
 @contextlib.contextmanager
 def _one_thread_each() -> Iterator[None]:
     """Let linear algebra run on one thread: the replicates are spread over all already."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        yield
-        return
     with threadpool_limits(1, "blas"):
         yield

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from latentree.errors import TreeError
+from latentree.errors import FileError, TreeError
 from latentree.support._consensus import majority_tree
 from latentree.support._transfer import EdgeClaims, edge_claims, transfer_distances
 from latentree.tree import Tree
@@ -18,6 +18,9 @@ from latentree.typing import BoolArray, FloatArray, IntArray
 
 DOUBTFUL = 0.5
 """Hidden variables in fewer of the replicates than this are doubtful."""
+
+
+_ARRAYS = ("edge_share", "edge_transfer", "hidden_share", "variable_share")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,6 +170,52 @@ class Support:
         """
         return support_from(tree, self.replicates, self.method, self.note)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the shares in plain values, as a model file keeps them; None stands for NaN.
+
+        Returns
+        -------
+        dict
+            Without the replicates.
+        """
+        return {
+            "method": list(self.method),
+            "n_replicates": self.n_replicates,
+            **{name: _plain(getattr(self, name)) for name in _ARRAYS},
+            "n_hidden": {str(number): n for number, n in sorted(Counter(self.n_hidden).items())},
+            "note": self.note,
+        }
+
+    @classmethod
+    def from_dict(cls, tree: Tree, facts: Mapping[str, Any]) -> Support:
+        """Return the support of a tree that :meth:`as_dict` wrote.
+
+        Parameters
+        ----------
+        tree : Tree
+            The tree that it is about.
+        facts : mapping
+
+        Returns
+        -------
+        Support
+            Without the replicates.
+        """
+        n, m = tree.n_nodes, tree.n_observed
+        sizes = dict(zip(_ARRAYS, (n, n, n - m, m), strict=True))
+        try:
+            arrays = {
+                name: np.array(facts[name], np.float64).reshape(sizes[name]) for name in _ARRAYS
+            }
+            counts = {int(number): int(times) for number, times in facts["n_hidden"].items()}
+            method, n_replicates = tuple(map(str, facts["method"])), int(facts["n_replicates"])
+            note = str(facts["note"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FileError(f"the support in the report does not fit the tree: {error!r}") from None
+        n_hidden = tuple(number for number, times in counts.items() for _ in range(times))
+        known: dict[str, Any] = {**arrays, "n_hidden": n_hidden, "note": note}
+        return cls(tree, method, n_replicates, **known)
+
     def __repr__(self) -> str:
         share = self.edge_share[~np.isnan(self.edge_share)]
         edges = f"{share.size} edge{'s' * (share.size != 1)}, {int((share > 0.5).sum())} in most"
@@ -212,6 +261,10 @@ def support_from(
     for other in replicates:
         counter.add(other)
     return counter.support(tuple(replicates), tuple(method), note)
+
+
+def _plain(shares: FloatArray) -> list[float | None]:
+    return [None if np.isnan(share) else float(share) for share in shares]
 
 
 class _Counter:

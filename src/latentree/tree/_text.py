@@ -15,6 +15,7 @@ def draw(
     names: Sequence[str],
     n_observed: int,
     max_nodes: int,
+    support: NDArray[np.float64] | None = None,
 ) -> str:
     """Draw one line a node, in traversal order; hidden nodes stand in parentheses."""
     shown = order[:max_nodes]
@@ -31,7 +32,11 @@ def draw(
             lines.append(label)
             continue
         is_last = last_child[above] == node
-        lines.append(f"{indent[above]}{'└─' if is_last else '├─'} {label}  {length[node]:.3g}")
+        sure = ""
+        if support is not None and not np.isnan(support[node]):
+            sure = f"  {100.0 * support[node]:.0f} %"
+        branch = "└─" if is_last else "├─"
+        lines.append(f"{indent[above]}{branch} {label}  {length[node]:.3g}{sure}")
         indent[node] = indent[above] + ("   " if is_last else "│  ")
     if len(order) > max_nodes:
         lines.append(f"… and {len(order) - max_nodes} more nodes")

@@ -956,13 +956,16 @@ class Tree:
             parts.append(f"{len(self.roots)} components")
         return f"Tree({', '.join(parts)})"
 
-    def draw(self, max_nodes: int = 200) -> str:
+    def draw(self, max_nodes: int = 200, support: ArrayLike | None = None) -> str:
         """Draw the tree as text, with hidden nodes in parentheses and the lengths of edges.
 
         Parameters
         ----------
         max_nodes : int
             The most nodes drawn; a last line counts the others.
+        support : array of float, one a node, optional
+            How sure the edge above each node is, from 0 to 1, written in percent; NaN for nothing.
+            See :attr:`latentree.support.Support.edge_transfer`.
 
         Returns
         -------
@@ -977,7 +980,14 @@ class Tree:
         ├─ b  1
         └─ c  1
         """
-        return draw(self.parent, self.length, self.order, self.names, self.n_observed, max_nodes)
+        sure = None if support is None else np.asarray(support, np.float64)
+        if sure is not None and sure.shape != self.parent.shape:
+            raise TreeError(
+                f"{self.n_nodes} nodes need as many values of support, got {sure.shape}"
+            )
+        return draw(
+            self.parent, self.length, self.order, self.names, self.n_observed, max_nodes, sure
+        )
 
 
 def _as_indices(parent: ArrayLike) -> IntArray:

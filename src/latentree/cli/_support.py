@@ -1,0 +1,133 @@
+"""``support``: how sure the tree of a model is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from latentree.cli import _outputs as outputs
+from latentree.cli._data import facts, open_for
+from latentree.cli._running import first_interrupt_keeps, raise_if_interrupted
+from latentree.cli._screen import Screen
+from latentree.methods import METHODS, learned_support
+from latentree.models import Model, load, load_report
+from latentree.support import Support
+
+_MOST_VARIABLES = 5  # of those placed least surely
+_UNSURE = 0.5  # a variable that keeps fewer of its neighbors is named
+
+
+class How(NamedTuple):
+    """How trees are learned again."""
+
+    n_replicates: int
+    method: str | None = None
+    block_length: int | None = None
+    time_limit: float | None = None
+    seed: int = 0
+
+
+def support(
+    screen: Screen,
+    model_path: str,
+    data: Sequence[str],
+    how: How,
+    out: str | None,
+    header: bool | None,
+    unseen: str = "error",
+) -> None:
+    """Learn the tree of a model again and again, and show what stays the same."""
+    from latentree.cli._learning import check_method
+
+    model, report = load(model_path), load_report(model_path) or {}
+    method = how.method or str(report.get("method", "clrg"))
+    check_method(method if method in METHODS or how.method else "clrg")
+    if out is not None:
+        outputs.check_folder(out)
+    parts = open_for(screen, model, data, header, unseen)
+    found = measure(screen, model, parts, method if method in METHODS else "clrg", how)
+    if out is not None:
+        model.save(out, {**report, "support": found.as_dict()})
+    if screen.as_json:
+        screen.json({"data": facts(data, parts), **support_facts(found)})
+    else:
+        show_support(screen, found)
+    if out is not None:
+        screen.tell(f"wrote {out}")
+
+
+def measure(
+    screen: Screen, model: Model, data: Any, method: str, how: How, **options: Any
+) -> Support:
+    """Measure support, with progress; Ctrl-C ends it with the replicates so far."""
+    with first_interrupt_keeps(), screen.counting("resampling rows") as progress:
+        found = learned_support(
+            model,
+            data,
+            method,
+            how.n_replicates,
+            options,
+            random_state=how.seed,
+            block_length=how.block_length,
+            time_limit=how.time_limit,
+            progress=progress,
+        )
+    raise_if_interrupted()
+    if found.note:
+        screen.tell(found.note)
+    return found
+
+
+def support_facts(found: Support) -> dict[str, Any]:
+    """Return support for machines; NaN becomes null."""
+    tables = {"edges": found.edges, "hidden": found.hidden, "variables": found.variables}
+    rows = {
+        name: [dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True)]
+        for name, table in tables.items()
+    }
+    numbers = {str(number): share for number, share in found.n_hidden_distribution.items()}
+    about = {"method": list(found.method), "n_replicates": found.n_replicates, "note": found.note}
+    return {**about, **rows, "n_hidden": numbers}
+
+
+def show_support(screen: Screen, found: Support) -> None:
+    """Print the tree with its support, and what is doubtful."""
+    screen.text(found.tree.draw(support=found.edge_transfer))
+    screen.text("\nPercent: transfer support of the edge above, over " + _whose(found) + ".")
+    hidden = found.hidden
+    if found.tree.n_hidden:
+        screen.text()
+        rows = [
+            [name, share_text(share), share_text(edges), "doubtful" if share < 0.5 else ""]
+            for name, edges, share in zip(*(hidden[key] for key in hidden), strict=True)
+        ]
+        screen.table(["Hidden", "Found again", "Its edges", ""], rows)
+    screen.text(_numbers(found))
+    unsure = np.argsort(found.variable_share)[:_MOST_VARIABLES]
+    named = [
+        f"{found.tree.names[v]} ({share_text(found.variable_share[v])})"
+        for v in unsure
+        if found.variable_share[v] < _UNSURE
+    ]
+    if named:
+        screen.text(f"Placed least surely: {', '.join(named)}.")
+
+
+def _whose(found: Support) -> str:
+    return f"{found.n_replicates:,} trees by {' and '.join(found.method)} from resampled rows"
+
+
+def _numbers(found: Support) -> str:
+    numbers = np.array(found.n_hidden)
+    low, high = np.quantile(numbers, [0.05, 0.95], method="nearest").astype(int)
+    middle = int(np.median(numbers))
+    if low == high:
+        return f"Number of hidden variables: {middle} in nine of ten trees."
+    return f"Number of hidden variables: {low} to {high} in nine of ten trees, median {middle}."
+
+
+def share_text(share: float) -> str:
+    """Return a share in percent, a dash for none."""
+    return "–" if np.isnan(share) else f"{100.0 * share:.0f} %"
