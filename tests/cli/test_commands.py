@@ -96,9 +96,11 @@ def test_learn_writes_pictures(run, made, tmp_path):
 
 def test_learn_writes_pages_if_it_can(run, made, tmp_path, monkeypatch):
     written = []
-    monkeypatch.setattr(
-        outputs, "explorer", lambda: lambda model, path, data, groups: written.append((path, data))
-    )
+
+    def write(model, path, data, groups, support):
+        written.append((path, data))
+
+    monkeypatch.setattr(outputs, "explorer", lambda: write)
     page = str(tmp_path / "page.html")
     assert run("learn", made / "real.csv", "--html", page)[0] == 0
     assert [path for path, _ in written] == [page]
