@@ -406,7 +406,7 @@ def test_schema_and_sparse_data() -> None:
     learned = as_table(x)
     table = as_table(sparse.csr_array(x), schema=learned.schema)
     assert table.is_sparse
-    assert table.schema is learned.schema
+    assert table.schema == learned.schema
     swapped = as_table(sparse.csr_array(x), names=["x1", "x0"], schema=learned.schema)
     assert swapped.values.toarray().tolist() == x[:, ::-1].tolist()
     again = as_table(as_table(x, names=["x1", "x0"]), schema=learned.schema)

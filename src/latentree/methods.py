@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from latentree._kernels import compiling
 from latentree.errors import ModelError
 
 if TYPE_CHECKING:  # the help of the command line reads the registry, and nothing heavy
@@ -404,6 +403,7 @@ def learn_model(
     >>> learned
     GaussianTreeModel(Tree(8 observed, 2 hidden, 9 edges))
     """
+    from latentree._kernels import compiling
     from latentree.distances import as_sample
     from latentree.em import Budget, Fitted
     from latentree.models import with_fitted_lengths, with_schema
