@@ -147,21 +147,6 @@ def test_an_interrupt_at_the_start_prints_no_traceback(made, name):
     assert done.stderr in ("", "interrupted\n")
 
 
-@pytest.fixture
-def usual_signals():
-    """Signals as in a terminal: in the background, or under nohup, some are ignored."""
-    usual = {
-        signal.SIGINT: signal.default_int_handler,
-        signal.SIGTERM: signal.SIG_DFL,
-        signal.SIGHUP: signal.SIG_DFL,
-    }
-    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
-
-
-@pytest.mark.usefixtures("usual_signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_request_to_end_removes_temporary_files(run, made, tmp_path, monkeypatch, number):
     def signaled(self, *_):
@@ -176,7 +161,6 @@ def test_a_request_to_end_removes_temporary_files(run, made, tmp_path, monkeypat
     assert signal.getsignal(number) == signal.SIG_DFL
 
 
-@pytest.mark.usefixtures("usual_signals")
 def test_a_signal_where_exceptions_are_dropped_is_not_shown(run, made, monkeypatch):
     learn_model = lt.methods.learn_model
 
