@@ -121,7 +121,9 @@ def members(owner: Any, options: dict[str, list[str]]) -> list[str]:
         names = getattr(owner, "__all__", own)
     else:
         names = dir(owner) if "inherited-members" in options else vars(owner)
-    return [n for n in names if n[0] != "_" and n not in options.get("exclude-members", [])]
+    # Parameters describe the fields of a dataclass, of which those with a default are attributes.
+    left_out = {*options.get("exclude-members", []), *getattr(owner, "__dataclass_fields__", {})}
+    return [n for n in names if n[0] != "_" and n not in left_out]
 
 
 def defined_in(value: Any, module: Any) -> bool:

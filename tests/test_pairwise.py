@@ -130,7 +130,8 @@ def real_table(seed: int, how: str, missing: float) -> Table:
     x = rng.standard_normal((n, 1)) * rng.random(m) + rng.standard_normal((n, m))
     x = x * 10.0 ** rng.integers(-3, 4, m) + rng.integers(-5, 5, m)
     x[rng.random((n, m)) < missing] = np.nan
-    return as_table(x, "gaussian", weights=weights_of(rng, n, how))
+    schema = Schema.gaussian(f"x{j}" for j in range(m))  # constant columns too
+    return Table(x, schema, weights_of(rng, n, how))
 
 
 def coded_table(seed: int, k: int, how: str, missing: float, family: str = "discrete") -> Table:
@@ -259,7 +260,7 @@ def test_mutual_information_of_reals() -> None:
 
 
 def test_mutual_information_of_a_column_without_values() -> None:
-    table = as_table([["a", None], ["b", None]])
+    table = Table(np.array([[0, -1], [1, -1]], np.int8), Schema.discrete(["a", "b"], 2))
     assert mutual_information(table) == pytest.approx(np.array([[log(2), 0], [0, 0]]))
 
 
@@ -347,7 +348,7 @@ def test_counts_give_the_same_bits_in_any_block(seed: int, kind: str) -> None:
 def test_lists_and_bits_count_the_same(share: float) -> None:
     rng = np.random.default_rng(0)
     codes = (rng.random((300, 70)) < share * rng.random(70)).astype(np.int8)
-    table = as_table(sparse.csr_array(codes), "discrete")
+    table = Table(sparse.csr_array(codes), Schema.discrete([f"x{j}" for j in range(70)], 2))
     assert isinstance(counting.ones_of(table), counting.PackedOnes) == (share > 0.1)
     expected = codes.T.astype(float) @ codes
     for ones in (counting.SparseOnes(table), counting.PackedOnes(table)):

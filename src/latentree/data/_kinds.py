@@ -203,7 +203,7 @@ def facts_of(source: Source) -> list[Facts]:
 def _clearly_real(matrix: NDArray[Any]) -> BoolArray:
     """Find columns whose first rows have a fraction and more than two values."""
     head = matrix[:_HEAD]
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         fraction = (np.isfinite(head) & (head != np.rint(head))).any(axis=0)
         ordered = np.sort(head, axis=0)  # NaN at the end
         steps = (np.diff(ordered, axis=0) > 1e-9 * np.abs(ordered[:-1])).sum(axis=0) >= 2

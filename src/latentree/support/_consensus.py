@@ -57,6 +57,14 @@ def majority_tree(trees: Sequence[Tree], threshold: float = 0.5) -> Tree:
     Margush and McMorris, Consensus n-trees, Bulletin of Mathematical Biology 43, 1981.
 
     Barthélemy and McMorris, The median procedure for n-trees, Journal of Classification 3, 1986.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> star = lt.Tree([4, 4, 4, 4, -1], n_observed=4)
+    >>> split = lt.Tree([4, 4, 5, 5, -1, 4], n_observed=4)
+    >>> majority_tree([star, split, split])
+    Tree(4 observed, 2 hidden, 5 edges)
     """
     if not 0.5 <= threshold < 1.0:
         raise TreeError(f"threshold is {threshold}, but a majority is from 0.5 to below 1")
@@ -81,6 +89,14 @@ def agreed_tree(own: Sequence[Tree], replicates: Sequence[Sequence[Tree]]) -> Tr
     Returns
     -------
     Tree
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> star = lt.Tree([4, 4, 4, 4, -1], n_observed=4)
+    >>> split = lt.Tree([4, 4, 5, 5, -1, 4], n_observed=4)
+    >>> agreed_tree([split, star], [[split, split], [split, star]])  # the second does not find it
+    Tree(4 observed, 1 hidden, 4 edges)
     """
     trees = [*own, *(tree for each in replicates for tree in each)]
     found = count_splits(trees)
