@@ -191,7 +191,7 @@ def test_nothing_to_learn_is_said_as_of_a_table():
     for column, what in ((np.full(50, 3.0), "constant"), (np.full(50, np.nan), "no value")):
         x[:, 1] = column
         with pytest.raises(DataError, match=f"'x1' .*{what}"):
-            lt.information_distances(cut_table(as_table(x, "gaussian")))
+            lt.information_distances(cut_table(Table(x, lt.Schema.gaussian(["x0", "x1", "x2"]))))
     codes = Table(np.array([[0, 1], [1, 1]] * 9, np.int8), lt.Schema.discrete("ab", 2))
     with pytest.raises(DataError, match=r"'b' is constant"):
         lt.information_distances(cut_table(codes))

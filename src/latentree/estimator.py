@@ -248,7 +248,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         self.__dict__.pop("statistics_", None)
         if client is not None or is_parted(X):
             parts = as_parts(X, self.family, weights=sample_weight, client=client, kinds=self.kinds)
-            self._note_columns(parts)
+            self._note_columns(parts.schema.whole_names)
         else:
             self._check(X, reset=True)
             weights = _weights(sample_weight, X)
@@ -343,9 +343,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
             raise ModelError(f"output is {self.output!r}, but must be one of {', '.join(OUTPUTS)}")
         return chosen_options(self.method, {name: getattr(self, name) for name in OPTIONS})
 
-    def _note_columns(self, parts: Parts) -> None:
+    def _note_columns(self, names: tuple[str, ...]) -> None:
         """Remember the columns as scikit-learn does."""
-        names = parts.schema.whole_names
         self.n_features_in_ = len(names)
         self._learned_from: FrameType | None = None
         self.__dict__.pop("feature_names_in_", None)
@@ -383,7 +382,10 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
             self._learned_from = frame_type(X)
         elif schema is not None and _fits(X, schema):
             return
-        if isinstance(X, np.ndarray | list) and not isinstance(X, np.ma.MaskedArray):
+        if isinstance(X, dict):  # which scikit-learn does not know
+            if reset:
+                self._note_columns(tuple(map(str, X)))
+        elif isinstance(X, np.ndarray | list) and not isinstance(X, np.ma.MaskedArray):
             # What it returns is not used: words and NaN would have become words alone. The table
             # refuses infinite values by the name of their column.
             validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
@@ -705,6 +707,8 @@ def _weights(sample_weight: ArrayLike | None, X: Any) -> Any:
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, np.float64)
+    if isinstance(X, dict):
+        X = next(iter(X.values()), ())
     return np.full(len(X), weights) if weights.ndim == 0 else weights
 
 

@@ -435,8 +435,9 @@ def test_what_cannot_be_refined():
         lt.search.refine(tree, X, "discrete", max_states=1)
     with pytest.raises(ModelError, match="Gaussian variables have no states"):
         lt.search.refine(tree, np.random.default_rng(0).normal(size=(50, 4)), max_states=2)
+    _, table = sampled(lt.simulate.random_latent_tree(8, 2), 400)
     with pytest.raises(ModelError, match="start is 'lcm'"):
-        lt.methods.learn_model(X, "refined", "discrete", start="lcm")
+        lt.methods.learn_model(table, "refined", "discrete", start="lcm")
 
 
 def test_several_starts_give_the_best_of_them():

@@ -11,6 +11,7 @@ from tests.structure.test_exact import _spanning_weight
 
 from latentree import information_distances, simulate, structure
 from latentree.distances import Distances
+from latentree.distances._distances import _OnDemand
 from latentree.errors import MemoryBudgetError
 from latentree.structure._spanning import BlockSizes, spanning_edges
 
@@ -68,10 +69,15 @@ SMALL = BlockSizes(neighbors=3, tile=32, span=32)
 
 
 def never_dense(monkeypatch):
-    def refuse(self):
-        raise AssertionError("the whole matrix was made")
+    """Refuse the matrix of all variables; that of a small block that is apart may be made."""
+    to_dense = _OnDemand.to_dense
 
-    monkeypatch.setattr("latentree.distances._distances._OnDemand.to_dense", refuse)
+    def refuse(self):
+        n = self.statistic.n_variables if self.chosen is None else len(self.chosen)
+        assert n < 100, "the whole matrix was made"
+        return to_dense(self)
+
+    monkeypatch.setattr(_OnDemand, "to_dense", refuse)
 
 
 @pytest.mark.parametrize("kind", KINDS)

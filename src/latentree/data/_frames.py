@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from latentree.data._sources import as_frame, object_array
+from latentree.data._sources import as_frame, is_missing, object_array
 from latentree.data._table import Schema
 
 
@@ -131,9 +132,10 @@ def _stacked(columns: list[NDArray[Any]]) -> NDArray[Any]:
     numbers = all(column.dtype.kind in "fiub" for column in columns)
     if numbers:
         return np.column_stack(columns)
-    if all(column.dtype.kind in "fiub" or not column.any() for column in columns):
+    if all(column.dtype.kind in "fiub" or all(map(is_missing, column)) for column in columns):
         # Of columns that were set aside only missing cells are left.
-        return np.column_stack([np.array(column, np.float64) for column in columns])
+        gaps = np.full(len(columns[0]), np.nan)
+        return np.column_stack([c if c.dtype.kind in "fiub" else gaps for c in columns])
     out = np.empty((len(columns[0]), len(columns)), object)
     for j, column in enumerate(columns):
         out[:, j] = column
@@ -201,8 +203,10 @@ def _filled_pandas(X: Any, columns: dict[str, list[Any]]) -> Any:
         if cells is None or not old.isna().any():
             continue
         try:
-            new = type(old)(cells, index=X.index, dtype=old.dtype)
-        except (TypeError, ValueError):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # pandas warns where it will refuse one day
+                new = type(old)(cells, index=X.index, dtype=old.dtype)
+        except (TypeError, ValueError, Warning):
             new = type(old)(cells, index=X.index)
         out.isetitem(place, new)
     return out
@@ -218,6 +222,13 @@ def _filled_array(
         return filled
     kept = np.array(array, object) if isinstance(array, list) else np.asarray(array)
     cells = [
-        np.array(columns[name]) if name in columns else kept[:, j] for j, name in enumerate(whole)
+        _plain_array(columns[name]) if name in columns else kept[:, j]
+        for j, name in enumerate(whole)
     ]
     return _stacked(cells)
+
+
+def _plain_array(cells: list[Any]) -> NDArray[Any]:
+    """Return numbers as an array of numbers, and anything else as an array of objects."""
+    is_number = all(isinstance(cell, int | float) for cell in cells)
+    return np.array(cells) if is_number else object_array(cells)

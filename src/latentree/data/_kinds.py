@@ -278,7 +278,8 @@ def _number_facts(values: NDArray[Any], missing: NDArray[np.bool_] | None) -> Fa
     )  # fmt: skip
     if fraction and np.unique(present[:1000]).size > 2:
         return facts
-    if not fraction and float(high) - float(low) < TRACKED:  # by counting, faster than sorting
+    is_exact = max(abs(float(low)), abs(float(high))) <= LONG
+    if not fraction and is_exact and float(high) - float(low) < TRACKED:  # faster than sorting
         occurs = np.bincount(present.astype(np.int64) - int(low))
         there = np.flatnonzero(occurs)
         return replace(facts, values=there + float(low), counts=occurs[there])

@@ -281,7 +281,7 @@ def object_array(values: list[Any]) -> NDArray[Any]:
 
 def _object_column(name: str, values: list[Any], missing: NDArray[np.bool_] | None) -> Column:
     """Find out what a column of Python objects holds."""
-    mask = np.fromiter(map(_is_missing, values), bool, len(values))
+    mask = np.fromiter(map(is_missing, values), bool, len(values))
     if missing is not None:
         mask |= missing
     present = [value for value, gone in zip(values, mask.tolist(), strict=True) if not gone]
@@ -302,7 +302,8 @@ def _object_column(name: str, values: list[Any], missing: NDArray[np.bool_] | No
     return Column(name, kind, array, mask if mask.any() else None)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a cell of Python objects is missing."""
     if value is None or value is np.ma.masked:
         return True
     if isinstance(value, (float, np.floating, Decimal)):

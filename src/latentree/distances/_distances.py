@@ -262,6 +262,9 @@ class Distances:
     def _evidence(self) -> Evidence:
         if self.source.evidence is not None:
             return self.source.evidence()
+        held = self._held
+        if isinstance(held, _OnDemand):
+            return evidence_of_correlations(*held.correlations())
         whole = self._whole
         assert self.n_effective is not None
         n: float | FloatArray = self.n_effective if whole.precision is None else whole.precision
@@ -536,6 +539,12 @@ class _OnDemand:
             in_parts(len(d), lambda part: self._overwrite(d[part]))
         d[self._same(rows, columns)] = 0.0
         return d
+
+    def correlations(self) -> tuple[FloatArray, Any]:
+        """|r| of all pairs, as their distances say, and its precision."""
+        every = self._of(slice(None))
+        d = self.distances(slice(None), slice(None))
+        return np.exp(-d / self.exponent), self.statistic.precisions(every, every)
 
     def _same(self, rows: Index, columns: Index) -> tuple[IntArray, IntArray]:
         """Where in a block a variable meets itself."""

@@ -78,6 +78,8 @@ class Checkpoint:
             return DriverState(runs, _whole(about["n_steps"]), final)
         except FileError as error:
             raise FileError(f"{self.path}: {error}") from None
+        except OSError as error:
+            raise FileError(f"{self.path}: cannot be read: {error.strerror or error}") from None
         except _DAMAGE as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise FileError(f"{self.path}: is no checkpoint, or is damaged: {reason}") from None

@@ -128,7 +128,8 @@ def _stands_out(evidence: Evidence, label: IntArray, distances: Distances) -> bo
     sizes = groups.sum(axis=0)
     assert distances.n_effective is not None
     # ρ̂² is ρ² + 1/n on average.
-    squares = np.exp(-2.0 * distances.dense() / distances.exponent) - 1.0 / distances.n_effective
+    every = distances.block(slice(None), slice(None))  # of at most MOST variables, and not kept
+    squares = np.exp(-2.0 * every / distances.exponent) - 1.0 / distances.n_effective
     np.fill_diagonal(squares, 1.0)
     within = np.maximum(np.einsum("ia,ij,ja->a", groups, squares, groups, optimize=True), sizes)
     # Σ_{A<B} x_A·x_B = ((Σ x)² − Σ x²)/2, of N and of the sizes, which count the pairs.
