@@ -154,7 +154,9 @@ def test_a_hub_costs_its_own_neighborhood_only(method, monkeypatch):
 
 @pytest.mark.parametrize("method", ["nj", "rg"])
 def test_methods_that_need_the_matrix_say_so(method, monkeypatch):
-    lazy = information_distances(np.random.default_rng(0).standard_normal((20, 100)), dense=False)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((20, 1)) + rng.standard_normal((20, 100))
+    lazy = information_distances(x, dense=False)
     monkeypatch.setenv("LATENTREE_MEMORY", "50 kB")
     with pytest.raises(MemoryBudgetError) as caught:
         structure.learn_structure(lazy, method)
