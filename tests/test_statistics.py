@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis.extra.numpy import arrays
+from threadpoolctl import threadpool_limits
 
 import latentree as lt
 from latentree._kernels.distances.distinct import number_rows
@@ -218,3 +219,16 @@ def test_correlations_of_no_common_row_are_zero():
         warnings.simplefilter("error")
         ours = dependence(Statistics.of(table))
     assert ours[1, 0] == 0.0
+
+
+def test_threads_of_linear_algebra_do_not_change_the_last_bits():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((5_000, 1)) + rng.standard_normal((5_000, 130))
+    x[rng.random(x.shape) < 0.1] = np.nan
+    table = as_table(x, "gaussian")
+    with threadpool_limits(1, "blas"):
+        one = Statistics.of(table).sums
+    with threadpool_limits(2, "blas"):
+        two = Statistics.of(table).sums
+    for name in ("weight", "first", "squares", "products"):
+        assert np.array_equal(getattr(one, name), getattr(two, name)), name

@@ -15,7 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
+from threadpoolctl import threadpool_limits
 
+from latentree._kernels import threads
 from latentree._kernels.distances.distinct import number_rows
 from latentree.data import Schema, Table
 from latentree.distances._counting import in_parts, pair_counts
@@ -34,6 +36,24 @@ FEW_DISTINCT = 0.25
 
 
 # Real columns -----------------------------------------------------------------------------------
+
+
+_COLUMNS = 64  # of a block of a product: enough to keep one thread busy
+
+
+def _product(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return aᵀ·b, the same bits on any number of threads.
+
+    BLAS cuts a product by its number of threads, and rounds accordingly. So it gets one thread from
+    the caller, and blocks of columns are spread over ours.
+    """
+    out = np.empty((a.shape[1], b.shape[1]))
+
+    def fill(start: int) -> None:
+        np.matmul(a[:, start : start + _COLUMNS].T, b, out=out[start : start + _COLUMNS])
+
+    threads.run(fill, range(0, a.shape[1], _COLUMNS))
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,9 +161,12 @@ class RealSums:
             return cls(units, w @ present, w @ z, w @ (z * z), None, low, high)
         # With p_rj = 1 where cell (r, j) is present: Σ w·p_i·p_j, Σ w·z_i·p_j, Σ w·z_i²·p_j.
         there = present.astype(np.float64)
-        weighted, wz = there * w[:, None], z * w[:, None]
-        first, squares = wz.T @ there, (wz * z).T @ there
-        return cls(units, weighted.T @ there, first, squares, wz.T @ z, low, high)
+        wz = z * w[:, None]
+        with threadpool_limits(1, "blas"):
+            weight = _product(there * w[:, None], there)
+            first, squares = _product(wz, there), _product(wz * z, there)
+            products = _product(wz, z)
+        return cls(units, weight, first, squares, products, low, high)
 
     @property
     def has_pairs(self) -> bool:
