@@ -26,7 +26,7 @@ from latentree.data._files._matrices import MATRICES
 from latentree.data._files._rows import SUFFIXES, open_files
 from latentree.data._files._writers import WRITERS, write_table
 from latentree.data._opening import of_files
-from latentree.errors import DataWarning, FileError
+from latentree.errors import DataWarning, FileError, LatentTreeError
 
 READERS = (*SUFFIXES, *MATRICES)
 
@@ -481,3 +481,15 @@ def test_reading_takes_less_than_five_times_the_data(tmp_path, kind):
     assert (n_rows, n_columns) == (n, m)
     assert family == {"real": "gaussian", "integer": "mixed", "word": "discrete"}[kind]
     assert extra < {"real": 4, "integer": 3, "word": 4}[kind] * 8 * n * m
+
+
+def test_bytes_that_are_no_text_are_named(tmp_path):
+    cells = pa.Array.from_buffers(
+        pa.utf8(), 2, [None, pa.py_buffer(np.array([0, 1, 2], np.int32)), pa.py_buffer(b"a\xc3")]
+    )
+    path = tmp_path / "bytes.parquet"
+    pa.parquet.write_table(pa.table({"word": cells, "x": ["u", "v"]}), path)
+    with pytest.raises(
+        LatentTreeError, match="column 'word' holds bytes that are no text in UTF-8"
+    ):
+        open_table(path)

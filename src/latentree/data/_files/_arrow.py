@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latentree.data._sources import Column, Kind, Source, _object_column
-from latentree.errors import import_extra
+from latentree.errors import DataError, import_extra
 
 
 def kind_of(kind: Any) -> Kind:
@@ -125,7 +125,13 @@ def _narrow(cells: Any) -> NDArray[Any]:
 def _words(name: str, cells: Any, missing: NDArray[np.bool_] | None) -> Column:
     """Code words by their place among the sorted ones."""
     coded = cells.dictionary_encode().combine_chunks()
-    found = coded.dictionary.to_pylist()
+    try:
+        found = coded.dictionary.to_pylist()
+    except UnicodeDecodeError as error:  # which pyarrow does not look for while it reads
+        raise DataError(
+            f"column {name!r} holds bytes that are no text in UTF-8 ({error.reason}): the file is "
+            "damaged, or was written in another encoding"
+        ) from None
     order = sorted(found)
     rank = {word: place for place, word in enumerate(order)}
     places = np.array([rank[word] for word in found], np.int32)
