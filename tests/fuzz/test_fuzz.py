@@ -5,6 +5,7 @@ runs all of them with new seeds for that long; a case that ends the process is f
 """
 
 import contextlib
+import copy
 import datetime
 import gzip
 import io
@@ -94,6 +95,11 @@ def _paths(value, path=()):
             yield (*path, key)
 
 
+def _odd(rng: random.Random):
+    """An odd value of its own: one that is shared might come to hold itself."""
+    return copy.deepcopy(rng.choice(ODD))
+
+
 def _mutated_json(original: bytes, rng: random.Random) -> bytes:
     """Replace, delete, add, copy or swap parts of the JSON value."""
     value = json.loads(original)
@@ -105,13 +111,13 @@ def _mutated_json(original: bytes, rng: random.Random) -> bytes:
         key = path[-1]
         kind = rng.randrange(5)
         if kind == 0:
-            above[key] = rng.choice(ODD)
+            above[key] = _odd(rng)
         elif kind == 1:
             del above[key]
         elif kind == 2 and isinstance(above, list):
-            above.insert(rng.randrange(len(above) + 1), rng.choice([rng.choice(ODD), above[key]]))
+            above.insert(rng.randrange(len(above) + 1), rng.choice([_odd(rng), above[key]]))
         elif kind == 2:
-            above[rng.choice(["", "code", "labels", "tables", "means"])] = rng.choice(ODD)
+            above[rng.choice(["", "code", "labels", "tables", "means"])] = _odd(rng)
         elif kind == 3:
             above[key] = [above[key]]
         elif isinstance(above, list):
