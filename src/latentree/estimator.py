@@ -613,8 +613,9 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         Examples
         --------
         >>> import latentree as lt
-        >>> rows = [["rain", "wet"], ["rain", "wet"], ["sun", "dry"], ["sun", "wet"]] * 50
-        >>> learned = lt.LatentTree().fit(lt.as_table(rows, names=["sky", "ground"]))
+        >>> days = ["rain wet", "rain wet", "sun dry", "sun dry", "sun wet"] * 40
+        >>> table = lt.as_table([day.split() for day in days], names=["sky", "ground"])
+        >>> learned = lt.LatentTree().fit(table)
         >>> learned.predict({"sky": ["rain", "sun"]}, "ground").tolist()
         ['wet', 'dry']
         """
