@@ -19,7 +19,6 @@ import latentree as lt
 from latentree import DiscreteTreeModel, GaussianTreeModel, LatentTree, as_table
 from latentree.data import as_parts, cut_table, open_table
 from latentree.em import Budget, fit_parameters
-from latentree.em._checkpoint import Checkpoint
 from latentree.errors import DataError, DataWarning, FileError, ModelError
 from latentree.metrics import kl_divergence
 
@@ -192,15 +191,15 @@ def _parquet(path, values) -> None:
 @pytest.mark.parametrize("change", ["replaced", "cut"])
 def test_a_file_that_changes_between_two_parts_is_noticed(real, tmp_path, monkeypatch, change):
     monkeypatch.setenv("LATENTREE_PART_CELLS", "384")
-    monkeypatch.setattr("latentree.data._opening._HELD_PARTS", 0)
     path, other = tmp_path / "d.parquet", tmp_path / "other"
-    _parquet(path, real)
+    rows = np.tile(real, (3, 1))  # more parts than are held in memory
+    _parquet(path, rows)
     parts = as_parts(path)
-    assert parts.n_parts > 3
+    assert parts.n_parts > 6
     tables = parts.tables._read(0)
     next(tables)
     if change == "replaced":  # by one of the same size and time
-        _parquet(other, real)
+        _parquet(other, rows)
         shutil.copystat(path, other)
         os.replace(other, path)
     else:
@@ -264,16 +263,15 @@ def test_partial_fit_takes_rows_that_do_not_count(real):
 # Checkpoints ------------------------------------------------------------------------------------
 
 
-def test_a_checkpoint_that_cannot_be_written_does_not_end_the_fit(real, tmp_path, monkeypatch):
-    first = Checkpoint.__init__
-    monkeypatch.setattr(Checkpoint, "__init__", lambda self, *given: first(self, *given, 0.0))
+def test_a_checkpoint_that_cannot_be_written_does_not_end_the_fit(real, tmp_path):
+    options = {"random_state": 0, "budget": Budget(checkpoint_seconds=0)}
     tree, path = lt.simulate.double_star(6), tmp_path / "fit.npz"
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))  # as a full disk
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            fitted = fit_parameters(tree, real, random_state=0, checkpoint=path)
+            fitted = fit_parameters(tree, real, checkpoint=path, **options)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert [str(w.message) for w in caught if "the fit goes on" in str(w.message)] == [

@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import latentree as lt
 from latentree.em import Budget
-from latentree.em._checkpoint import Checkpoint
 from latentree.errors import FileError
 
 KINDS = {
@@ -28,14 +28,7 @@ def example(kind: str, seed: int = 1):
     return tree, KINDS[kind](tree).sample(400, seed)
 
 
-@pytest.fixture(autouse=True)
-def _save_every_cycle(monkeypatch):
-    first = Checkpoint.__init__
-
-    def eager(self, path, identity, is_point, every=0.0):
-        first(self, path, identity, is_point, every)
-
-    monkeypatch.setattr(Checkpoint, "__init__", eager)
+EAGER = Budget(checkpoint_seconds=0)  # a checkpoint after every cycle
 
 
 class Broken(Exception):
@@ -62,7 +55,7 @@ def test_going_on_ends_where_no_break_would_have(kind, broken_at, tmp_path):
     tree, X = example(kind)
     whole, report = lt.fit_parameters(tree, X, random_state=3)
     path = tmp_path / "fit.npz"
-    options = {"random_state": 3, "checkpoint": path}
+    options = {"random_state": 3, "checkpoint": path, "budget": EAGER}
     broken_at = min(broken_at, report.n_steps - 1)
     with pytest.raises(Broken):
         lt.fit_parameters(tree, X, progress=breaks_after(broken_at), **options)
@@ -80,7 +73,7 @@ def test_more_steps_may_follow_later(tmp_path):
     whole, _ = lt.fit_parameters(tree, X, random_state=0)
     path = tmp_path / "fit.npz"
     for max_steps in (40, 50, 70, 5_000):
-        budget = Budget(max_steps=max_steps)
+        budget = replace(EAGER, max_steps=max_steps)
         model, _ = lt.fit_parameters(tree, X, random_state=0, budget=budget, checkpoint=path)
     np.testing.assert_array_equal(model.theta, whole.theta)
 
@@ -89,7 +82,7 @@ def test_starts_drawn_without_a_seed_are_kept_too(tmp_path):
     tree, X = example("gaussian")
     path = tmp_path / "fit.npz"
     with pytest.raises(Broken):
-        lt.fit_parameters(tree, X, progress=breaks_after(50), checkpoint=path)
+        lt.fit_parameters(tree, X, progress=breaks_after(50), budget=EAGER, checkpoint=path)
     first, _ = lt.fit_parameters(tree, X, checkpoint=path)
     second, _ = lt.fit_parameters(tree, X, checkpoint=path)
     np.testing.assert_array_equal(parameters(first), parameters(second))
@@ -138,17 +131,16 @@ def test_objects_in_a_checkpoint_are_never_loaded(tmp_path):
 KILLED = """
 import sys
 import latentree as lt
-from latentree.em._checkpoint import Checkpoint
+from latentree.em import Budget
 
-first = Checkpoint.__init__
-Checkpoint.__init__ = lambda self, *arguments: first(self, *arguments, 0.0)
 tree = lt.simulate.double_star(8)
 X = lt.simulate.random_discrete_model(tree, 2, 0).sample(400, 1)
 
 def progress(step, _):
     print(step, flush=True)
 
-lt.fit_parameters(tree, X, random_state=3, checkpoint=sys.argv[1], progress=progress)
+options = {"random_state": 3, "budget": Budget(checkpoint_seconds=0), "progress": progress}
+lt.fit_parameters(tree, X, checkpoint=sys.argv[1], **options)
 """
 
 

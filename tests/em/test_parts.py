@@ -9,7 +9,7 @@ import pytest
 
 import latentree as lt
 from latentree.data import LocalPieces, Parts, Table, as_table, cut_table
-from latentree.distances import DistinctRows, Sample, as_sample
+from latentree.distances import Sample, as_sample
 from latentree.em import Budget, MomentProblem, RowProblem, make_problem, start_points
 from latentree.em._stepwise import stepwise_starts
 from latentree.errors import DataError
@@ -134,7 +134,7 @@ def test_distinct_rows_of_components_take_the_place_of_rows(weighted):
 def test_components_that_would_not_fit_are_counted_in_parts(monkeypatch):
     tree, table = caterpillar(1_000, weighted=False)
     whole, _ = lt.fit_parameters(tree, cut(table, 128), random_state=0)
-    monkeypatch.setattr(DistinctRows, "most_cells", 20)
+    monkeypatch.setenv("LATENTREE_PART_CELLS", "5")  # four times as many cells are kept
     parts = cut(table, 128)
     together, _ = make_problem(tree, as_sample(parts)).counts.split
     assert len(together.patterns.components) == 2  # 4 rows of 2 columns each

@@ -299,6 +299,11 @@ def _cells(rng: random.Random, n: int) -> list:
     return [None if rng.random() < gap else rng.choice(kinds)(rng) for _ in range(n)]
 
 
+def _arrow(cells: list) -> pa.Array:
+    """Return an Arrow array; pyarrow itself crashes on a NumPy date before another NumPy scalar."""
+    return pa.array([x.item() if isinstance(x, np.datetime64) else x for x in cells])
+
+
 def _frame(rng: random.Random):
     """Return a table of a random kind, or None if its library refuses the cells itself."""
     n, m = rng.choice([0, 1, 2, 5, 12]), rng.choice([0, 1, 2, 3, 5])
@@ -319,7 +324,7 @@ def _frame(rng: random.Random):
                 {str(name): cells for name, cells in zip(names, columns, strict=True)}
             )
         if kind == 3:
-            return pa.table([pa.array(cells) for cells in columns], names=list(map(str, names)))
+            return pa.table([_arrow(cells) for cells in columns], names=list(map(str, names)))
         rows = [list(row) for row in zip(*columns, strict=True)]
         if kind == 4:
             return rows

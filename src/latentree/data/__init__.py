@@ -25,7 +25,7 @@ from latentree.data._frames import (
     whole_columns,
 )
 from latentree.data._opening import as_parts, is_parted, open_table
-from latentree.data._parts import Parts, cut_table, part_rows
+from latentree.data._parts import Parts, cut_table, part_cells, part_rows
 from latentree.data._pieces import LocalPieces, Pieces, add_up
 from latentree.data._table import FAMILIES, KINDS, ColumnKind, Schema, SetAside, Table, WithSchema
 
@@ -58,6 +58,7 @@ __all__ = [
     "list_files",
     "listing",
     "open_table",
+    "part_cells",
     "part_rows",
     "path_name",
     "refuse_columns",

@@ -26,13 +26,18 @@ VARIABLE = "LATENTREE_PART_CELLS"
 """Environment variable that sets the cells of a part, for machines with little memory."""
 
 
-def part_rows(schema: Schema) -> int:
-    """Return the rows of a part. They depend on what the columns are, never on files or batches."""
-    usual = STATE_CELLS if schema.is_coded else REAL_CELLS
+def part_cells(is_coded: bool) -> int:
+    """Return the cells of a part of discrete or of real columns."""
+    usual = STATE_CELLS if is_coded else REAL_CELLS
     cells = os.environ.get(VARIABLE, "").strip() or str(usual)
     if not cells.isdigit() or int(cells) == 0:
         raise DataError(f"{VARIABLE} is {cells!r}, but must be a number of cells")
-    return max(64, int(cells) // max(1, schema.n_columns) // 64 * 64)
+    return int(cells)
+
+
+def part_rows(schema: Schema) -> int:
+    """Return the rows of a part. They depend on what the columns are, never on files or batches."""
+    return max(64, part_cells(schema.is_coded) // max(1, schema.n_columns) // 64 * 64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from latentree._kernels import threads
 from latentree._kernels.distances.distinct import number_rows
-from latentree.data import Schema, Table
+from latentree.data import Schema, Table, part_cells
 from latentree.distances._counting import in_parts, pair_counts
 from latentree.typing import AnyArray, BoolArray, FloatArray, IntArray
 
@@ -580,8 +580,10 @@ class DistinctRows:
     codes: AnyArray | None
     weights: FloatArray | None
 
-    most_cells: ClassVar[int] = 1 << 26
-    """Distinct rows are kept as long as they have no more cells than this, a byte each."""
+    @staticmethod
+    def most_cells() -> int:
+        """Return how many cells distinct rows may have to be kept: as many as four parts."""
+        return 4 * part_cells(is_coded=True)
 
     @classmethod
     def of(
@@ -593,7 +595,7 @@ class DistinctRows:
         """
         if columns is None:
             columns = np.arange(table.n_columns)
-        most = min(most, cls.most_cells / max(columns.size, 1))
+        most = min(most, cls.most_cells() / max(columns.size, 1))
         if not table.is_sparse:
             return cls._distinct(table.values, table.weights, most, columns)
         values = table.values[:, columns]
@@ -622,7 +624,7 @@ class DistinctRows:
         return self._distinct(
             np.concatenate([self.codes, other.codes]),
             np.concatenate([self.weights, other.weights]),
-            self.most_cells / max(columns.size, 1),
+            self.most_cells() / max(columns.size, 1),
             columns,
         )
 

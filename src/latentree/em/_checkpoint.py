@@ -42,7 +42,7 @@ class Checkpoint:
         path: PathLike,
         identity: Identity,
         is_point: Callable[[FloatArray], bool],
-        every: float = 10.0,
+        every: float,
     ) -> None:
         self.path = Path(path)
         self.is_point = is_point

@@ -74,6 +74,8 @@ class Budget:
         Passes that each start gets before the best one is chosen.
     accelerate : bool
         Whether steps are accelerated by SQUAREM.
+    checkpoint_seconds : float
+        Least time between two writings of a checkpoint.
 
     Examples
     --------
@@ -91,6 +93,7 @@ class Budget:
     time_limit: float = np.inf
     short_steps: int = 30
     accelerate: bool = True
+    checkpoint_seconds: float = 10.0
 
 
 @dataclass(eq=False)

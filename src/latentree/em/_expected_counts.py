@@ -98,7 +98,7 @@ def _few(found: list[DistinctRows]) -> list[int]:
     """Components whose distinct rows are kept: the smallest, as long as all fit."""
     cells = np.array([np.inf if rows.codes is None else rows.codes.size for rows in found])
     order = np.argsort(cells, kind="stable")
-    kept = order[np.cumsum(cells[order]) <= DistinctRows.most_cells]
+    kept = order[np.cumsum(cells[order]) <= DistinctRows.most_cells()]
     return sorted(map(int, kept))
 
 

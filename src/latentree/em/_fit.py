@@ -263,7 +263,7 @@ def _keeper(
         "short_steps": budget.short_steps,
         "accelerate": budget.accelerate,
     }
-    return Checkpoint(path, identity, problem.is_point)
+    return Checkpoint(path, identity, problem.is_point, budget.checkpoint_seconds)
 
 
 def _report(model: Model, sample: Sample) -> FitReport:
