@@ -38,11 +38,12 @@ def write_explorer(
     data : table, optional
         Rows of the observed variables in any form that the model takes: the page then shows how
         each variable is distributed. Only counts go into the page, no rows.
-    groups : mapping from names to groups, or one group an observed variable, optional
-        Colors the variables and adds a legend; variables left out are gray.
+    groups : mapping or sequence, optional
+        Groups by name of variable, or one for each observed variable. Colors the variables and
+        adds a legend; variables left out are gray.
     title : str, optional
         What the page is called.
-    names : Names, mapping from names of nodes to new ones, or path of a file of names, optional
+    names : Names, mapping or path, optional
         What hidden variables, and their states, are called; the page saves such files. Others are
         called by the variables that they inform most about.
     support : Support, optional

@@ -87,10 +87,10 @@ class Savable:
 
         Parameters
         ----------
-        names : mapping from old to new names, Names, or path of a file of names, optional
-            Nodes that are left out keep their names. Without it every hidden variable that has no
-            name but a number is named after the variables that it informs most about
-            (:func:`latentree.models.captions`).
+        names : mapping, Names or path, optional
+            Old and new names, or the file that holds them. Nodes that are left out keep their
+            names. Without it every hidden variable that has no name but a number is named after
+            the variables that it informs most about (:func:`latentree.models.captions`).
 
         Returns
         -------
