@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import importlib
 
+from latentree._version import __version__ as __version__
+
 TYPE_CHECKING = False  # that of typing, whose import takes longer than all that is here
 if TYPE_CHECKING:
     from typing import Any
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
     from latentree.plot import plot_tree
     from latentree.support import bootstrap_support
     from latentree.tree import Tree
-
-__version__ = "0.1.0"
 
 _HOME = {
     "CountEmission": "latentree.inference",

@@ -25,7 +25,7 @@ from latentree import (
 )
 from latentree.errors import DataError, ModelError
 from latentree.explorer import write_explorer
-from latentree.explorer._bundle import SCRIPTS, as_json, joined
+from latentree.explorer._bundle import SCRIPTS, _asset, as_json, joined
 from latentree.explorer._payload import payload
 from latentree.explorer._picture import picture
 from latentree.plot import group_observed, layered_layout, radial_layout
@@ -139,7 +139,7 @@ def along(chain: np.ndarray, per_piece: int = 50) -> np.ndarray:
 @pytest.mark.parametrize("tree", SHAPES.values(), ids=SHAPES)
 def test_the_picture_is_that_of_the_layouts(tree, kind):
     grouping = group_observed(tree, None)
-    content = picture(tree, grouping)
+    content = picture(tree, tree.length, grouping)
     found, parent = content[kind], numbers(content["parent"], "<i4")
     placed = layered_layout(tree)
     if kind == "radial":
@@ -168,9 +168,11 @@ def test_the_picture_is_that_of_the_layouts(tree, kind):
 
 def test_the_middle_of_the_picture_is_the_middle_of_the_tree():
     tree = simulate.latent_class(9).rerooted(4)
-    assert numbers(picture(tree, group_observed(tree, None))["parent"], "<i4") == [9] * 9 + [-1]
+    assert numbers(picture(tree, tree.length, group_observed(tree, None))["parent"], "<i4") == [
+        9
+    ] * 9 + [-1]
     halves = simulate.double_star(12).rerooted(3)
-    parent = numbers(picture(halves, group_observed(halves, None))["parent"], "<i4")
+    parent = numbers(picture(halves, halves.length, group_observed(halves, None))["parent"], "<i4")
     assert sorted(parent[12:]) == [-1, 12]
 
 
@@ -296,7 +298,9 @@ def test_scripts_are_joined_without_imports_and_exports():
 
 def test_no_name_is_declared_twice_in_the_scripts():
     declared = re.findall(
-        r"^(?:async )?(?:function|const|let|class) (\w+)", joined(SCRIPTS), re.MULTILINE
+        r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)",
+        "\n".join(map(_asset, SCRIPTS)),
+        re.MULTILINE,
     )
     assert len(set(declared)) == len(declared)
 

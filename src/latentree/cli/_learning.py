@@ -91,14 +91,14 @@ class Targets(NamedTuple):
         """Write the files that were asked for."""
         assert result.fitted is not None
         model, report = result.fitted
+        about = {**report.as_dict(), "method": result.method, "fitted_by": report.method}
         if self.model is not None:
-            about = {**report.as_dict(), "method": result.method, "fitted_by": report.method}
             if result.support is not None:
                 about["support"] = result.support.as_dict()
             model.save(self.model, about)
         if self.page is not None:
             rows = None if isinstance(table, Parts) else table
-            outputs.explorer()(model, self.page, data=rows, groups=groups, support=result.support)
+            outputs.explorer()(model, self.page, rows, groups, support=result.support, report=about)
         if self.picture is not None:
             outputs.write_picture(model, self.picture, groups=groups, support=result.support)
         for path in filter(None, self):

@@ -197,10 +197,8 @@ def explore(
         rows = open_table(list(data), schema=model.schema, header=header)
         if not isinstance(rows, Table):
             raise FileError("pages show tables that fit into memory: give fewer rows, or no --data")
-    support = load_support(model_path)
-    outputs.explorer()(
-        model, out, data=rows, groups=grouped, title=title, names=names, support=support
-    )
+    support, report = load_support(model_path), load_report(model_path)
+    outputs.explorer()(model, out, rows, grouped, title, names, support, report)
     screen.tell(f"wrote {out}")
 
 

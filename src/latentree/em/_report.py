@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
+from latentree._version import __version__
 from latentree.data import ColumnKind
 
 
@@ -41,6 +43,10 @@ class FitReport:
         What deserves a look, for instance why EM stopped before it converged.
     columns : tuple of ColumnKind
         How every column of the table was taken: name, kind and reason, of those set aside too.
+    date : str
+        The day on which it was learned, as in 2026-01-31 (UTC).
+    version : str
+        Of latentree.
 
     Examples
     --------
@@ -63,6 +69,8 @@ class FitReport:
     seconds: float = 0.0
     notes: tuple[str, ...] = field(default=())
     columns: tuple[ColumnKind, ...] = ()
+    date: str = field(default="", compare=False)
+    version: str = field(default="", compare=False)
 
     @property
     def bic_score(self) -> float:
@@ -83,8 +91,9 @@ class FitReport:
         )
 
     def timed(self, seconds: float) -> FitReport:
-        """Return the same report with the time that it took."""
-        return replace(self, seconds=seconds)
+        """Return the same report with the time that it took, today's date and the version."""
+        today = datetime.now(UTC).date().isoformat()
+        return replace(self, seconds=seconds, date=today, version=__version__)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for files and tables.
@@ -104,6 +113,8 @@ class FitReport:
             "converged": self.converged,
             "n_steps": self.n_steps,
             "seconds": self.seconds,
+            "date": self.date,
+            "version": self.version,
             "notes": list(self.notes),
             "columns": [column._asdict() for column in self.columns],
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from latentree.models import (
     captions,
     check_names,
     edge_strengths,
+    fitted_tree,
     orientation,
 )
 from latentree.plot import VariableGroups, group_observed
@@ -30,6 +31,8 @@ from latentree.typing import FloatArray
 
 if TYPE_CHECKING:
     from latentree.support import Support
+
+_FACTS = ("method", "n_samples", "date", "log_likelihood", "bic_score", "version")
 
 CELLS = 32
 """Intervals of a number by which the page measures what it tells about others."""
@@ -41,7 +44,8 @@ def payload(
     data: Any = None,
     groups: Any = None,
     names: Names | None = None,
-    support: Any = None,
+    support: Support | None = None,
+    report: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return all that the page knows of a model.
 
@@ -57,6 +61,8 @@ def payload(
         What people call nodes and states.
     support : Support, optional
         Of edges, hidden variables and variables, NaN where there is none.
+    report : mapping, optional
+        How the model was learned, as :meth:`latentree.em.FitReport.as_dict` says it.
     """
     tree, grouping = model.tree, group_observed(model.tree, groups)
     strength, sign = edge_strengths(model), orientation(model)
@@ -74,18 +80,10 @@ def payload(
         "strengths": packed(strength, "<f8"),
         "signs": packed(sign, "i1"),
         "groups": _groups(grouping),
-        "picture": picture(tree, grouping),
+        "picture": picture(tree, fitted_tree(model).length, grouping),
+        "about": _about(model, report or {}),
+        **_PARAMETERS[type(model)](model),
     }
-    if isinstance(model, GaussianTreeModel):
-        content["correlations"] = packed(model.correlations, "<f8")
-        content["means"] = packed(model.means, "<f8")
-        content["scales"] = packed(model.scales, "<f8")
-    else:
-        content["states"] = packed(model.n_states, "<i4")
-        content["theta"] = packed(model.theta, "<f8")
-        content["labels"] = _labels(model)
-    if isinstance(model, MixedTreeModel):
-        content["emissions"] = _emissions(model)
     if support is not None:
         content["support"] = _support(support)
     if data is not None:
@@ -94,6 +92,42 @@ def payload(
             for key, value in summary(as_table(data, schema=model.schema)).items()
         }
     return content
+
+
+def _gaussian(model: GaussianTreeModel) -> dict[str, Any]:
+    return {
+        "correlations": packed(model.correlations, "<f8"),
+        "means": packed(model.means, "<f8"),
+        "scales": packed(model.scales, "<f8"),
+    }
+
+
+def _discrete(model: DiscreteTreeModel | MixedTreeModel) -> dict[str, Any]:
+    return {
+        "states": packed(model.n_states, "<i4"),
+        "theta": packed(model.theta, "<f8"),
+        "labels": _labels(model),
+    }
+
+
+def _mixed(model: MixedTreeModel) -> dict[str, Any]:
+    return {**_discrete(model), "emissions": _emissions(model)}
+
+
+_PARAMETERS: dict[type, Callable[[Any], dict[str, Any]]] = {
+    GaussianTreeModel: _gaussian,
+    DiscreteTreeModel: _discrete,
+    MixedTreeModel: _mixed,
+}
+"""Parameters of every kind of model, as ``readModel`` of ``page/model.js`` takes them."""
+
+
+def _about(model: Model, report: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page's card says of how a model was learned, as far as it is known."""
+    known = {key: report[key] for key in _FACTS if report.get(key) not in (None, "")}
+    return {key: plain.plain_scalar(value) for key, value in known.items()} | {
+        "n_parameters": model.n_parameters
+    }
 
 
 def _support(support: Support) -> dict[str, Any]:

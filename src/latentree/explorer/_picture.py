@@ -24,7 +24,7 @@ PIECES = (1, 2, 3, 4, 6, 8, 12, 24)
 """Numbers of parabolas that are tried in turn; each divides half the steps of a path."""
 
 
-def picture(tree: Tree, grouping: VariableGroups) -> dict[str, Any]:
+def picture(tree: Tree, lengths: FloatArray, grouping: VariableGroups) -> dict[str, Any]:
     """Return both layouts of a tree, in rows of text with y downward.
 
     ``parent`` is the neighbor of every node toward the middle of the tree. Of each layout there
@@ -32,18 +32,38 @@ def picture(tree: Tree, grouping: VariableGroups) -> dict[str, Any]:
     :class:`latentree.plot.TreeLayout`) and the ``points`` of the edge from each node toward the
     middle: those of node v from ``starts[v]`` to ``starts[v + 1]``, a start and then the control
     point and the end of every parabola. In the layered layout x is the level from 0 to 1: the page
-    stretches it to its window.
+    stretches it to its window. ``halves`` are the ends of edges with the middle of a component on
+    them, and the center of its disc. Where edges are as long as their distances, ``lengths``, only
+    x differs from the layered layout: the page draws the same curves between other levels.
+    ``longest`` is the distance of level 1.
     """
     order_by = np.zeros(tree.n_nodes)
     order_by[: tree.n_observed] = grouping.numbers
     radial = radial_layout(tree, order_by, _label_lengths(tree), ASPECT)
     layered = layered_layout(tree, order_by)
+    far = layered_layout(tree.with_lengths(lengths), order_by, lengths=True)
     rows = float(np.ptp(layered.position[:, 1])) + 1.0
     return {
         "parent": packed(radial.parent, "<i4"),
         "radial": _plain_layout(tree, radial, 1.0),
         "layered": _plain_layout(tree, layered, ASPECT * rows),
+        "lengths": {"x": packed(far.position[:, 0], "<f4"), "longest": far.longest},
+        "halves": _halves(tree, radial),
     }
+
+
+def _halves(tree: Tree, radial: TreeLayout) -> list[list[float]]:
+    """Both ends of every edge across a center, and the center: an edge is a parabola about it."""
+    number = {frozenset(ends): i for i, ends in enumerate(tree.edges.tolist())}
+    out: list[list[float]] = []
+    for first, second in radial.halves.tolist():
+        path = radial.paths[number[frozenset((first, second))]]
+        u = np.linspace(0.0, 1.0, len(path))[len(path) // 2]
+        # p = (1 − u)²·a + 2u(1 − u)·c + u²·b with the center c as control point
+        ends = (1 - u) ** 2 * path[0] + u**2 * path[-1]
+        x, y = (path[len(path) // 2] - ends) / (2 * u * (1 - u))
+        out.append([first, second, float(x), float(-y)])
+    return out
 
 
 def _label_lengths(tree: Tree) -> FloatArray:

@@ -8,12 +8,14 @@ from html import escape
 from typing import Any
 
 from latentree._disk import write_bytes
+from latentree.em import FitReport
 from latentree.errors import ModelError
 from latentree.explorer._bundle import page
 from latentree.explorer._payload import payload
 from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel, Names, as_names
 from latentree.typing import PathLike
 
+Report = FitReport | Mapping[str, Any]
 Groups = Mapping[str, Hashable] | Sequence[Hashable]
 
 
@@ -25,6 +27,7 @@ def write_explorer(
     title: str | None = None,
     names: Names | Mapping[str, str] | PathLike | None = None,
     support: Any = None,
+    report: Report | None = None,
 ) -> None:
     """Write a page in which a person looks at a model and asks it questions.
 
@@ -48,6 +51,10 @@ def write_explorer(
         called by the variables that they inform most about.
     support : Support, optional
         How sure the tree is; that of a fitted LatentTree with ``n_bootstrap`` when left out.
+    report : FitReport or mapping, optional
+        How the model was learned, for a card in the page: its ``method``, ``n_samples``, ``date``,
+        ``log_likelihood``, ``bic_score`` and ``version`` are shown. That of a fitted LatentTree
+        when left out; :func:`latentree.models.load_report` reads it from a model file.
 
     Returns
     -------
@@ -72,7 +79,8 @@ def write_explorer(
     ...     path.read_text("utf-8")[:15]
     '<!doctype html>'
     """
-    write_bytes(path, explorer_html(model, data, groups, title, names, support).encode())
+    page = explorer_html(model, data, groups, title, names, support, report)
+    write_bytes(path, page.encode())
 
 
 def explorer_html(
@@ -82,9 +90,12 @@ def explorer_html(
     title: str | None = None,
     names: Names | Mapping[str, str] | PathLike | None = None,
     support: Any = None,
+    report: Report | None = None,
 ) -> str:
     """Return the page that :func:`write_explorer` writes, with the same parameters."""
     support = getattr(model, "support_", None) if support is None else support
+    facts = _learned(model) if report is None else report
+    facts = facts.as_dict() if isinstance(facts, FitReport) else facts
     model = getattr(model, "model_", model)
     if not isinstance(model, GaussianTreeModel | DiscreteTreeModel | MixedTreeModel):
         raise ModelError(
@@ -92,7 +103,13 @@ def explorer_html(
             "fit_parameters(tree, X) makes one of a tree"
         )
     name = f"Latent tree of {model.tree.n_observed} variables" if title is None else title
-    return page(payload(model, name, data, groups, as_names(names), support), name)
+    return page(payload(model, name, data, groups, as_names(names), support, facts), name)
+
+
+def _learned(model: Any) -> dict[str, Any]:
+    """What a fitted LatentTree says of how it learned."""
+    report = getattr(model, "report_", None)
+    return {} if report is None else {**report.as_dict(), "method": model.method}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ the node and that of its nearest child, along curves of one shape, and run strai
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -80,6 +80,8 @@ class TreeLayout:
         middle is on an edge, one end of it counts as the middle.
     longest : float
         Where edges are as long as their distances: the distance of level 1 from level 0.
+    halves : array of int, shape (n, 2)
+        The ends of the edges with the middle of a component on them; the first counts as middle.
 
     Examples
     --------
@@ -95,6 +97,7 @@ class TreeLayout:
     paths: FloatArray
     parent: IntArray
     longest: float = 0.0
+    halves: IntArray = field(default_factory=lambda: np.empty((0, 2), np.int64))
 
 
 class _Arrangement(NamedTuple):
@@ -168,6 +171,7 @@ def radial_layout(
         placed.has_slot[:n],
         paths + shift[component],
         _toward_the_middle(placed.parent, n),
+        halves=_halves(placed.parent, n),
     )
 
 
@@ -210,6 +214,7 @@ def layered_layout(
         to_plane(*_edge_curves(tree, placed, None)),
         _toward_the_middle(placed.parent, n),
         longest,
+        _halves(placed.parent, n),
     )
 
 
@@ -387,10 +392,16 @@ def _rooted_in_the_middle(tree: Tree) -> IntArray:
 def _toward_the_middle(parent: IntArray, n_nodes: int) -> IntArray:
     """Parents among the tree's own nodes: of two halves one hangs from the other."""
     own = parent[:n_nodes].copy()
-    halves = np.flatnonzero(own >= n_nodes)
-    first, second = halves[np.argsort(own[halves], kind="stable")].reshape(-1, 2).T
+    first, second = _halves(parent, n_nodes).T
     own[first], own[second] = -1, first
     return own
+
+
+def _halves(parent: IntArray, n_nodes: int) -> IntArray:
+    """Return the two ends of every edge with a new node in its middle."""
+    ends = np.flatnonzero(parent[:n_nodes] >= n_nodes)
+    halves: IntArray = ends[np.argsort(parent[ends], kind="stable")].reshape(-1, 2)
+    return halves
 
 
 def _observed_below(tree: Tree) -> tuple[FloatArray, FloatArray]:

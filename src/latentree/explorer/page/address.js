@@ -3,6 +3,7 @@
 //
 //   e  evidence        12:3,40:-0.25         s  selection  n12, e12 (an edge) or p12-40 (a path)
 //   l  layout          f  folded nodes       v  view       x,y,scale
+//   u  support under which edges are faded (50f) or contracted (50c)
 //   t  theme           n  names, states and notes as JSON
 
 import { byId } from "./dom.js";
@@ -31,7 +32,16 @@ export function createAddress(state, view, setDark) {
     restore(state, view, new URLSearchParams(text), setDark);
   };
   read();
-  for (const event of ["selection", "evidence", "layout", "fold", "view", "theme", "names"]) {
+  for (const event of [
+    "selection",
+    "evidence",
+    "layout",
+    "fold",
+    "view",
+    "theme",
+    "names",
+    "doubt",
+  ]) {
     on(state, event, later);
   }
   addEventListener("hashchange", read);
@@ -70,6 +80,8 @@ export function encodeView(state, view, opened) {
   const digits = (x) => String(Number(x.toPrecision(6)));
   put("v", view.fitted ? "" : [view.x, view.y, view.scale].map(digits).join(","));
   const { theme } = document.documentElement.dataset;
+  const { below, contract } = state.doubt;
+  put("u", below > 0 ? `${Math.round(100 * below)}${contract ? "c" : "f"}` : "");
   put("t", theme === opened.theme ? "" : theme);
   put("n", namesText(model));
   return parts.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
@@ -97,7 +109,8 @@ function restore(state, view, parts, setDark) {
   const list = (key) => (parts.get(key) ?? "").split(",").filter(Boolean);
   restoreNames(model, parts.get("n"), isNode);
   if (parts.has("t")) setDark(parts.get("t") === "dark");
-  if (parts.get("l") in state.layouts) state.kind = parts.get("l");
+  if (Object.hasOwn(state.layouts, parts.get("l"))) state.kind = parts.get("l");
+  restoreDoubt(state, parts.get("u") ?? "");
   state.folded.fill(0);
   for (const v of list("f").map(Number)) if (isNode(v)) state.folded[v] = 1;
   relayOut(state);
@@ -109,6 +122,13 @@ function restore(state, view, parts, setDark) {
   select(state, readSelection(parts.get("s") ?? "", isNode));
   const [x, y, scale] = list("v").map(Number);
   if ([x, y, scale].every(Number.isFinite) && scale > 0) view.flyTo({ x, y, scale }, false);
+}
+
+function restoreDoubt(state, text) {
+  const found = /^(\d{1,3})([cf])$/.exec(text);
+  const below = found && state.model.support ? Math.min(Number(found[1]), 100) / 100 : 0;
+  state.doubt = { below, contract: found?.[2] === "c" };
+  emit(state, "doubt");
 }
 
 function isValue(model, v, value) {

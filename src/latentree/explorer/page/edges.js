@@ -8,14 +8,16 @@ import { titleOf } from "./model.js";
 import { strengthName } from "./nodes.js";
 import { formatBits, formatNumber, formatPercent, formatSigned } from "./numbers.js";
 import { modelEdge } from "./scene.js";
+import { edgeSupportFacts } from "./sureness.js";
 
 export function edgeParts(state, view, v) {
   const { model, tree, strengths } = state;
   const above = tree.parent[v];
   const strength = strengths.signed[modelEdge(state, v)];
+  const sure = edgeSupportFacts(state, v, modelEdge(state, v));
   const facts = model.isGaussian
-    ? correlationFacts(model, above, v, strength)
-    : stateFacts(state, above, v);
+    ? correlationFacts(model, above, v, strength, sure)
+    : stateFacts(state, above, v, sure);
   const drawn = strengths.drawn[modelEdge(state, v)];
   const turned =
     Math.sign(drawn) !== Math.sign(strength) && strength !== 0
@@ -33,7 +35,7 @@ export function edgeParts(state, view, v) {
   ];
 }
 
-function correlationFacts(model, a, b, rho) {
+function correlationFacts(model, a, b, rho, sure) {
   const bits = -0.5 * Math.log2((1 - rho) * (1 + rho));
   const row = (what, value) => [
     element("dt", {}, what),
@@ -47,6 +49,7 @@ function correlationFacts(model, a, b, rho) {
       row("Correlation", formatSigned(rho, 4)),
       row("Shared variance", formatPercent(rho * rho)),
       row("Information", formatBits(bits)),
+      sure,
     ),
     element(
       "p",
@@ -60,7 +63,7 @@ function correlationFacts(model, a, b, rho) {
   ];
 }
 
-function stateFacts(state, a, b) {
+function stateFacts(state, a, b, sure) {
   const { model } = state;
   const found = influence(model, a);
   const name = strengthName(model, a, b);
@@ -76,6 +79,7 @@ function stateFacts(state, a, b) {
       element("dd", { class: "figures" }, formatSigned(found.strength[b], 4)),
       element("dt", {}, "Information"),
       element("dd", { class: "figures" }, formatBits(found.bits[b])),
+      sure,
     ),
     ...tables,
   ];

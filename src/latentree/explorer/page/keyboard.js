@@ -10,12 +10,14 @@ const DIRECTIONS = {
   ArrowUp: [0, -1],
 };
 
+const NEXT = { radial: "layered", layered: "lengths", lengths: "radial" };
+
 export function createKeyboard(state, view) {
   const keys = {
     "/": () => byId("search").focus(),
     Escape: () => clear(state, view),
     f: () => selectedNode(state) >= 0 && toggleFold(state, selectedNode(state)),
-    l: () => setKind(state, state.kind === "radial" ? "layered" : "radial"),
+    l: () => setKind(state, NEXT[state.kind]),
     "+": () => view.zoom(1.3),
     "=": () => view.zoom(1.3),
     "-": () => view.zoom(1 / 1.3),
@@ -89,16 +91,19 @@ export function stepFrom(state, v, [dx, dy]) {
   return best;
 }
 
+/** Neighbors and next siblings as they are drawn: nodes of one cluster are one. */
 function reachable({ tree, layout }, v) {
-  const { parent, childStart, child } = tree;
-  const near = Array.from(child.subarray(childStart[v], childStart[v + 1]));
-  const above = parent[v];
-  if (above >= 0) {
-    near.push(above);
-    const siblings = child.subarray(childStart[above], childStart[above + 1]);
-    const place = siblings.indexOf(v);
-    if (place > 0) near.push(siblings[place - 1]);
-    if (place + 1 < siblings.length) near.push(siblings[place + 1]);
+  const { parent } = tree;
+  const top = (u) => layout.top?.[u] ?? u;
+  const face = (u) => layout.face?.[top(u)] ?? u;
+  const below = (t) => layout.edges.filter((e) => top(parent[e]) === t);
+  const own = top(v);
+  const near = below(own);
+  if (parent[own] >= 0) {
+    const above = top(parent[own]);
+    const siblings = below(above);
+    const place = siblings.indexOf(own);
+    near.push(above, ...[siblings[place - 1], siblings[place + 1]].filter((u) => u !== undefined));
   }
-  return near.filter((u) => layout.visible[u]);
+  return near.map(face);
 }

@@ -1,24 +1,41 @@
 // The picture as Python laid it out (latentree.plot), less what is folded, for a window of some
 // shape. Nothing is placed here: coordinates are only stretched, and rows closed up.
 
+import { contracted, redrawn, rowLens } from "./curves.js";
 import { childLists, traversal, unpack } from "./model.js";
 
 const NARROWEST = 14; // units across in the layered layout
 const FILLED = 0.78; // share of the window's width that is left beside labels
 
 /** The tree as it is drawn, from the middle outward and from top to bottom, and its layouts. */
-export function readPicture(payload) {
+export function readPicture(payload, observed) {
   const layouts = {};
   for (const kind of ["radial", "layered"]) layouts[kind] = readLayout(kind, payload[kind]);
   const parent = unpack(payload.parent, Int32Array);
   const tree = { parent, ...childLists(parent), size: new Int32Array(parent.length).fill(1) };
+  // Nodes whose edge has the middle of a component on it, each with the center of its disc.
+  tree.halves = new Map(payload.halves.map(([, second, ...center]) => [second, center]));
   const { y } = layouts.layered;
   for (let v = 0; v < parent.length; v++) {
     tree.child.subarray(tree.childStart[v], tree.childStart[v + 1]).sort((a, b) => y[a] - y[b]);
   }
   tree.order = traversal(tree);
   for (const v of tree.order.toReversed()) if (parent[v] >= 0) tree.size[parent[v]] += tree.size[v];
+  let far = null; // drawn when it is first asked for
+  Object.defineProperty(layouts, "lengths", {
+    get: () => {
+      far ??= withLengths(layouts.layered, tree, payload.lengths, observed);
+      return far;
+    },
+  });
   return { tree, layouts };
+}
+
+/** The rows of the layered layout, with edges that reach as far to the right as they are long. */
+function withLengths(layered, tree, { x, longest }, observed) {
+  const given = { ...layered, kind: "lengths", x: unpack(x, Float32Array), longest };
+  const top = Int32Array.from(tree.parent.keys());
+  return redrawn(given, tree, observed, { ...rowLens(given), top, anew: () => true });
 }
 
 function readLayout(kind, payload) {
@@ -31,21 +48,28 @@ function readLayout(kind, payload) {
 
 /**
  * What is seen of a layout when the branches beyond the `folded` nodes are not, in units of one row
- * of text. The layered layout fills a window with `aspect` as width to height.
+ * of text, and those of a cluster of nodes are drawn as one. All but the radial layout fill a window
+ * with `aspect` as width to height.
  *
- * Beside what Python gave, the result has `visible`, `shown` (the seen nodes in order), the `boxes`
- * around the edges and the `bounds` of all nodes.
+ * Beside what Python gave, the result has `visible` (1 for nodes that have a place), `shown` (those
+ * that are drawn, in order), `edges` (those that are drawn, by their outer ends), the `boxes` around
+ * the edges and the `bounds` of all.
  */
-export function layOut(given, tree, folded, aspect) {
+export function layOut(source, { tree, folded, aspect, clusters, model }) {
+  const given = clusters ? contracted(source, tree, model.observed, clusters) : source;
   const visible = new Uint8Array(tree.parent.length);
-  const shown = [];
+  const layout = { ...given, visible, shown: [], edges: [] };
   for (const v of tree.order) {
     const above = tree.parent[v];
     visible[v] = above < 0 || (visible[above] && !folded[above]) ? 1 : 0;
-    if (visible[v]) shown.push(v);
+    if (!visible[v] || (clusters && clusters.top[v] !== v)) continue;
+    layout.shown.push(clusters ? clusters.face[v] : v);
+    if (above >= 0) layout.edges.push(v);
   }
-  const layout = { ...given, visible, shown };
-  if (given.kind === "layered") fillWindow(layout, closedUp(tree, given.y, folded, shown), aspect);
+  if (given.kind !== "radial") {
+    const seen = tree.order.filter((v) => visible[v]);
+    fillWindow(layout, closedUp(tree, given.y, folded, seen), aspect);
+  }
   layout.boxes = boxesOf(layout);
   layout.bounds = boundsOf(layout);
   return layout;
@@ -57,6 +81,7 @@ function fillWindow(layout, toRow, aspect) {
   const rows = layout.y.reduce((a, b) => Math.max(a, b), 0) + 0.5;
   const wide = Math.max(rows * aspect * FILLED, NARROWEST);
   layout.x = layout.x.map((level) => level * wide);
+  layout.wide = wide;
   const { starts } = layout;
   const points = layout.points.slice();
   for (let v = 0; v + 1 < starts.length; v++) {
@@ -110,7 +135,7 @@ export function edgeMeets({ boxes }, v, { left, right, top, bottom }) {
 }
 
 /** Borders of all nodes and curves that are shown. */
-function boundsOf({ shown, x, y, starts, points }) {
+function boundsOf({ shown, edges, x, y, starts, points }) {
   const bounds = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
   const include = (px, py) => {
     bounds.left = Math.min(bounds.left, px);
@@ -118,8 +143,8 @@ function boundsOf({ shown, x, y, starts, points }) {
     bounds.top = Math.min(bounds.top, py);
     bounds.bottom = Math.max(bounds.bottom, py);
   };
-  for (const v of shown) {
-    include(x[v], y[v]);
+  for (const v of shown) include(x[v], y[v]);
+  for (const v of edges) {
     for (let i = 2 * starts[v]; i + 5 < 2 * starts[v + 1]; i += 4) {
       include(farthest(points, i), farthest(points, i + 1));
     }

@@ -2,6 +2,7 @@
 
 import { byId, element, nameOf } from "./dom.js";
 import { hasDirection } from "./inference.js";
+import { formatPercent } from "./numbers.js";
 import { groupColor, traceMarker } from "./scene.js";
 import { on } from "./state.js";
 
@@ -15,14 +16,18 @@ export function createLegend(state, view) {
     box.toggleAttribute("tabindex", false);
     if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
   };
-  for (const event of ["evidence", "layout", "theme", "resize"]) on(state, event, show);
+  for (const event of ["evidence", "layout", "theme", "resize", "doubt"]) on(state, event, show);
   show();
 }
 
-function nodeEntries({ model, strengths }) {
+function nodeEntries({ model, strengths, doubt }) {
   const entries = model.groups.map((style) => [style, nameOf(style.label ?? "variable")]);
   if (model.size > model.observed) entries.push(["hidden", "hidden variable"]);
+  if (model.support?.hidden.some((share) => share < 0.5)) entries.push(["doubtful", "doubtful"]);
   if (strengths.anyNegative) entries.push(["negative", "negative"]);
+  if (doubt.below > 0 && !doubt.contract) {
+    entries.push(["faded", `support under ${formatPercent(doubt.below)}`]);
+  }
   return entries;
 }
 
@@ -41,23 +46,27 @@ function legendItem(view, what, text) {
   const ctx = canvas.getContext("2d");
   ctx.scale(2, 2);
   ctx.beginPath();
-  if (what === "negative") drawDashes(ctx, view.colors);
+  if (what === "negative") drawDashes(ctx, [4, 2.5], 1.8, view.colors.negative[4]);
+  else if (what === "faded") drawDashes(ctx, [0.1, 3], 1.4, view.colors.edge[3]);
+  else if (what === "doubtful") drawRing(ctx, 3.6, 1.3, view.colors.hidden, [2, 2.1]);
   else if (what === "hidden") drawRing(ctx, 3.6, 1.3, view.colors.hidden);
   else if (what === "given") drawRing(ctx, 5, 2.4, view.colors.accent);
   else drawDot(ctx, what, view.colors);
   return element("li", {}, canvas, element("span", {}, text));
 }
 
-function drawDashes(ctx, colors) {
-  ctx.setLineDash([4, 2.5]);
+function drawDashes(ctx, dash, width, color) {
+  ctx.lineCap = "round";
+  ctx.setLineDash(dash);
   ctx.moveTo(1, 7);
   ctx.lineTo(17, 7);
-  ctx.lineWidth = 1.8;
-  ctx.strokeStyle = colors.negative[4];
+  ctx.lineWidth = width;
+  ctx.strokeStyle = color;
   ctx.stroke();
 }
 
-function drawRing(ctx, radius, width, color) {
+function drawRing(ctx, radius, width, color, dash = []) {
+  ctx.setLineDash(dash);
   traceMarker(ctx, "o", 9, 7, radius);
   ctx.lineWidth = width;
   ctx.strokeStyle = color;

@@ -57,7 +57,7 @@ function setTheme(state, view, dark) {
 }
 
 function createToolbar(state, view) {
-  const buttons = { radial: byId("radial"), layered: byId("layered") };
+  const buttons = { radial: byId("radial"), layered: byId("layered"), lengths: byId("lengths") };
   const press = () => {
     for (const [kind, button] of Object.entries(buttons)) {
       button.setAttribute("aria-pressed", String(kind === state.kind));

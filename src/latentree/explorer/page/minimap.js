@@ -72,7 +72,8 @@ export function createMinimap(state, view) {
   const stale = () => {
     map.fresh = false;
   };
-  for (const event of ["layout", "fold", "evidence", "theme", "resize"]) on(state, event, stale);
+  for (const event of ["layout", "fold", "evidence", "theme", "resize", "doubt"])
+    on(state, event, stale);
   on(state, "view", show);
 }
 

@@ -42,6 +42,8 @@ export function readModel(payload) {
   readGroups(model, payload);
   readStrengths(model, payload);
   readData(model, payload);
+  model.about = payload.about;
+  model.support = readSupport(payload.support);
   return model;
 }
 
@@ -155,6 +157,19 @@ function readStrengths(model, payload) {
   model.strengths = { drawn, turned, signed };
 }
 
+/**
+ * How sure the tree is: transfer support and share of the splits of the edge above every node,
+ * shares of hidden variables and of the neighbors that variables keep; NaN where there is none.
+ */
+function readSupport(payload) {
+  if (!payload) return null;
+  const { replicates, method } = payload;
+  const [edges, splits, hidden, variables] = ["edges", "splits", "hidden", "variables"].map((key) =>
+    unpack(payload[key], Float32Array),
+  );
+  return { replicates, method, edges, splits, hidden, variables };
+}
+
 function readData(model, payload) {
   if (!payload.data) {
     model.data = null;
@@ -207,6 +222,11 @@ export function neighbors(model, v) {
 export function titleOf(model, v) {
   const unnamed = model.names[v] === model.ownNames[v];
   return (unnamed && model.captions[v]) || model.names[v];
+}
+
+/** Whether a hidden variable is in fewer than half of the trees from resampled rows. */
+export function isDoubtful(model, v) {
+  return isHidden(model, v) && model.support?.hidden[v - model.observed] < 0.5;
 }
 
 export function isHidden(model, v) {

@@ -11,6 +11,7 @@ import { formatBits, formatSigned } from "./numbers.js";
 import { aboutHidden } from "./overview.js";
 import { modelEdge } from "./scene.js";
 import { select, toggleFold } from "./state.js";
+import { nodeSupport } from "./sureness.js";
 
 const TURNED =
   "The picture takes state 0 of this variable as the high one: which of two hidden states counts " +
@@ -29,6 +30,7 @@ export function nodeParts(state, view, v) {
         : `Variable${kindText(model, v)}${groupText(model, v, " · ")}`,
     ),
     hidden ? nameField(state, v) : element("h2", {}, nameOf(titleOf(model, v))),
+    nodeSupport(state, v),
     state.strengths.turned[v] < 0 ? element("p", { class: "quiet" }, TURNED) : null,
     hidden ? nameTools(state, v) : null,
     buttons(state, view, v),

@@ -3,6 +3,7 @@
 import { element } from "./dom.js";
 import { counted, cutList, goButton, section } from "./lists.js";
 import { formatPercent } from "./numbers.js";
+import { learnedCard, sureness } from "./sureness.js";
 
 const MOST_SIZES = 4;
 
@@ -22,6 +23,7 @@ export function overview(state, view) {
       { class: "quiet" },
       "Click a node or an edge to understand it; set a value to see what follows from it. Double-click folds a branch. Arrow keys walk the tree, / searches, Esc clears.",
     ),
+    sureness(state),
     hidden > 0
       ? section(
           "Hidden variables",
@@ -33,6 +35,7 @@ export function overview(state, view) {
           hiddenList(state, view),
         )
       : null,
+    learnedCard(state),
   ];
 }
 
@@ -53,9 +56,11 @@ function hiddenList(state, view) {
 
 /** Which hidden variable it is, and how large its states are: "h14 · 91 %, 9 %". */
 export function aboutHidden({ model, prior }, v) {
+  const sure = model.support ? model.support.hidden[v - model.observed] : Number.NaN;
+  const found = Number.isNaN(sure) ? "" : ` · found again in ${formatPercent(sure)}`;
   const id = model.ownNames[v];
-  if (model.numeric[v]) return id;
+  if (model.numeric[v]) return `${id}${found}`;
   const sizes = prior.probability.subarray(model.stateStart[v], model.stateStart[v + 1]);
   const most = Array.from(sizes.slice(0, MOST_SIZES), formatPercent).join(", ");
-  return `${id} · ${most}${sizes.length > MOST_SIZES ? ", …" : ""}`;
+  return `${id} · ${most}${sizes.length > MOST_SIZES ? ", …" : ""}${found}`;
 }

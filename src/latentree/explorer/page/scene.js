@@ -2,27 +2,37 @@
 // plane is seen: the point in its middle, and the pixels of one unit.
 
 import { directionOf, greatness } from "./inference.js";
-import { drawLabels, haloReach } from "./labels.js";
+import { drawLabels, FONT, haloReach } from "./labels.js";
 import { edgeMeets, edgesAlong, pathBetween } from "./layout.js";
-import { isHidden } from "./model.js";
+import { isDoubtful, isHidden } from "./model.js";
 import { clamp } from "./numbers.js";
 
 const LEVELS = 6; // of strength, each drawn at once
+const FADED = 2 * LEVELS; // the bucket of edges with too little support
 const MOST_DASHED = 60000; // pixels of dashed lines: far more take seconds and are a haze anyway
 const STROKED = 400; // edges a stroke: browsers draw one path of thousands very slowly
 
 /** Edges by sign and strength, so that each kind is one stroke. */
 export function edgeBuckets(state) {
-  const { layout, strengths, tree } = state;
-  const lists = Array.from({ length: 2 * LEVELS }, () => []);
-  for (const v of layout.shown) {
-    if (tree.parent[v] < 0) continue;
+  const { layout, strengths } = state;
+  const lists = Array.from({ length: 2 * LEVELS + 1 }, () => []);
+  for (const v of layout.edges) {
     const strength = edgeStrengthOf(state, v);
     const level = Math.min(Math.floor(Math.abs(strength) * LEVELS), LEVELS - 1);
-    lists[level + (strength < 0 ? LEVELS : 0)].push(v);
+    lists[isDoubted(state, v) ? FADED : level + (strength < 0 ? LEVELS : 0)].push(v);
   }
-  strengths.anyNegative = lists.slice(LEVELS).some((list) => list.length > 0);
+  strengths.anyNegative = lists.slice(LEVELS, FADED).some((list) => list.length > 0);
   return lists.map((list) => Int32Array.from(list));
+}
+
+/** Support of an edge, NaN where there is none: an edge with few variables on a side says nothing. */
+export function edgeSupport(state, v) {
+  return state.model.support?.edges[modelEdge(state, v)] ?? Number.NaN;
+}
+
+/** Whether an edge has less support than is asked for. */
+export function isDoubted(state, v) {
+  return edgeSupport(state, v) < state.doubt.below;
 }
 
 /** An edge of the drawn tree is known by its outer end; in the model its lower end may differ. */
@@ -45,7 +55,34 @@ export function drawScene(ctx, state, view, colors) {
   drawHalos(ctx, state, frame, colors);
   drawNodes(ctx, state, frame, colors);
   drawMarks(ctx, state, frame, colors);
-  if (!state.unlabeled) drawLabels(ctx, state, frame, colors);
+  if (state.unlabeled) return;
+  drawLabels(ctx, state, frame, colors);
+  drawScale(ctx, state.layout, frame, colors);
+}
+
+/** A line as long as a round distance, where edges are as long as theirs. */
+function drawScale(ctx, { longest, wide }, frame, colors) {
+  if (!longest) return;
+  const pixels = (wide / longest) * frame.scale; // of a distance of 1
+  const rough = Math.min(longest / 5, 0.4 * (frame.width / pixels));
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const size = power * [5, 2, 1].find((step) => step * power <= rough);
+  const [x, y] = [14, frame.height - (frame.inset ?? 0) - 12];
+  ctx.beginPath();
+  ctx.moveTo(x, y - 3);
+  ctx.lineTo(x, y);
+  ctx.lineTo(x + size * pixels, y);
+  ctx.lineTo(x + size * pixels, y - 3);
+  ctx.lineWidth = 1.2;
+  ctx.strokeStyle = colors.ink;
+  ctx.stroke();
+  ctx.save();
+  ctx.translate(x + 4, y - 9);
+  ctx.textAlign = "left";
+  ctx.font = `11px ${FONT}`;
+  ctx.fillStyle = colors.hiddenInk;
+  ctx.fillText(`distance ${Number(size.toPrecision(2))}`, 0, 0);
+  ctx.restore();
 }
 
 /** A view with what follows from it: its borders in units, the nodes in sight, their size. */
@@ -76,15 +113,17 @@ function frameOf(state, view) {
 
 function drawEdges(ctx, state, frame, colors) {
   const weight = clamp(frame.dot / 3.4, 0.35, 1.4);
-  const dashed = negativeLength(state, frame) < MOST_DASHED;
+  const dashed = dashedLength(state, frame) < MOST_DASHED;
   ctx.lineCap = "round";
   state.buckets.forEach((edges, bucket) => {
     if (edges.length === 0) return;
-    const negative = bucket >= LEVELS;
-    const power = ((bucket % LEVELS) + 0.5) / LEVELS;
-    ctx.strokeStyle = (negative ? colors.negative : colors.edge)[bucket % LEVELS];
+    const faded = bucket === FADED;
+    const negative = bucket >= LEVELS && !faded;
+    const power = faded ? 0.35 : ((bucket % LEVELS) + 0.5) / LEVELS;
+    ctx.strokeStyle = (negative ? colors.negative : colors.edge)[faded ? 4 : bucket % LEVELS];
     ctx.lineWidth = weight * (0.55 + 2.4 * power);
-    ctx.setLineDash(negative && dashed ? [4.5 * weight + 1, 3 * weight + 1.5] : []);
+    const dash = faded ? [0.1, 3.2 * weight + 1] : [4.5 * weight + 1, 3 * weight + 1.5];
+    ctx.setLineDash((negative || faded) && dashed ? dash : []);
     for (let from = 0; from < edges.length; from += STROKED) {
       const to = Math.min(from + STROKED, edges.length);
       ctx.beginPath();
@@ -95,8 +134,8 @@ function drawEdges(ctx, state, frame, colors) {
   ctx.setLineDash([]);
 }
 
-/** Pixels that the negative edges in sight are long, about. */
-function negativeLength({ layout, buckets }, frame) {
+/** Pixels that the dashed and dotted edges in sight are long, about. */
+function dashedLength({ layout, buckets }, frame) {
   let sum = 0;
   for (const v of buckets.slice(LEVELS).flatMap((edges) => Array.from(edges))) {
     if (!edgeMeets(layout, v, frame)) continue;
@@ -155,7 +194,7 @@ function traceSeen(ctx, frame, [ax, ay, cx, cy, bx, by], depth) {
 function drawChosenEdges(ctx, state, frame, colors) {
   const { layout, hover, selection } = state;
   for (const one of [hover, selection]) {
-    const edges = chosenEdges(state, one).filter((v) => layout.visible[v]);
+    const edges = chosenEdges(state, one).filter((v) => isDrawn(layout, v));
     if (edges.length === 0) continue;
     ctx.beginPath();
     for (const v of edges) traceEdge(ctx, layout, frame, v);
@@ -163,6 +202,10 @@ function drawChosenEdges(ctx, state, frame, colors) {
     ctx.strokeStyle = colors.glow;
     ctx.stroke();
   }
+}
+
+function isDrawn({ visible, top }, v) {
+  return visible[v] === 1 && (!top || top[v] === v);
 }
 
 function chosenEdges(state, one) {
@@ -218,13 +261,19 @@ function drawNodes(ctx, state, frame, colors) {
   for (const v of nodes) if (!isHidden(model, v)) byGroup[model.group[v]].push(v);
   const at = (v) => [layout.x[v] * frame.scale + frame.dx, layout.y[v] * frame.scale + frame.dy];
   const small = 0.78 * frame.dot;
-  ctx.beginPath();
-  for (const v of hidden) traceMarker(ctx, "o", ...at(v), small);
-  ctx.fillStyle = colors.paper;
-  ctx.fill();
   ctx.lineWidth = clamp(0.36 * small, 0.5, 1.4);
   ctx.strokeStyle = colors.hidden;
-  ctx.stroke();
+  ctx.fillStyle = colors.paper;
+  for (const doubtful of [false, true]) {
+    ctx.beginPath();
+    for (const v of hidden) {
+      if (isDoubtful(model, v) === doubtful) traceMarker(ctx, "o", ...at(v), small);
+    }
+    ctx.fill();
+    ctx.setLineDash(doubtful ? [0.55 * small, 0.62 * small] : []);
+    ctx.stroke();
+  }
+  ctx.setLineDash([]);
   byGroup.forEach((members, group) => {
     const style = model.groups[group];
     ctx.beginPath();

@@ -1,10 +1,11 @@
 // What the page is about at this moment, in one place. Parts of the page change it through the
 // functions here and hear of changes of others by name.
 
+import { clustersOf } from "./curves.js";
 import { changes, infer } from "./inference.js";
 import { layOut, readPicture } from "./layout.js";
 import { readModel } from "./model.js";
-import { edgeBuckets } from "./scene.js";
+import { edgeBuckets, isDoubted } from "./scene.js";
 
 const FEW = 30; // up to so many variables are drawn in layers rather than in a disc
 
@@ -12,13 +13,14 @@ export function createState(payload) {
   const model = readModel(payload);
   const state = {
     model,
-    ...readPicture(payload.picture),
+    ...readPicture(payload.picture, model.observed),
     strengths: model.strengths,
     kind: model.observed <= FEW ? "layered" : "radial",
     aspect: 1.4,
     folded: new Uint8Array(model.size),
     selection: null,
     hover: null,
+    doubt: { below: 0, contract: false }, // edges with less support are faded or contracted
     pathFrom: -1, // the node from which a path is to be shown, once its other end is chosen
     drift: { x: 0, y: 0 },
     evidence: new Map(),
@@ -43,8 +45,20 @@ export function emit(state, event) {
 }
 
 export function relayOut(state) {
-  state.layout = layOut(state.layouts[state.kind], state.tree, state.folded, state.aspect);
+  state.clusters = state.doubt.contract ? clustersInDoubt(state) : null;
+  state.layout = layOut(state.layouts[state.kind], state);
   state.buckets = edgeBuckets(state);
+}
+
+function clustersInDoubt(state) {
+  return clustersOf(state.tree, state.model.observed, (v) => isDoubted(state, v));
+}
+
+/** Fade the edges with less support than some, or contract them. */
+export function setDoubt(state, doubt) {
+  Object.assign(state.doubt, doubt);
+  relayOut(state);
+  emit(state, "doubt");
 }
 
 export function setKind(state, kind) {

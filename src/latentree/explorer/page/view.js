@@ -69,6 +69,7 @@ export class View {
       on(state, event, () => this.invalidate());
     }
     on(state, "layout", () => this.fit());
+    on(state, "doubt", () => this.invalidate());
     on(state, "fold", () => this.onFold());
   }
 
@@ -340,14 +341,13 @@ export class View {
   }
 
   edgeAt(x, y, reach) {
-    const { layout, tree } = this.state;
+    const { layout } = this.state;
     if (layout.shown.length > 3000 && this.scale < 4) return -1; // too dense to be meant
     const point = this.toWorld(x, y);
     const limit = reach / this.scale;
     let best = -1;
     let nearest = limit;
-    for (const v of layout.shown) {
-      if (tree.parent[v] < 0) continue;
+    for (const v of layout.edges) {
       const distance = edgeDistance(layout, v, point.x, point.y, nearest);
       if (distance < nearest) {
         best = v;
