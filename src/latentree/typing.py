@@ -19,7 +19,7 @@ PathLike = str | os.PathLike[str]
 Node = int | str
 """A node of a tree, by number or by name."""
 
-Family = Literal["gaussian", "discrete", "symmetric", "mixed"]
+Family = Literal["gaussian", "discrete", "symmetric", "mixed", "copula"]
 """How the columns of a table are modeled."""
 
 Kind = Literal["real", "count", "ordered", "category"]

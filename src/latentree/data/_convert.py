@@ -43,10 +43,11 @@ def as_table(
         pandas, polars, pyarrow and other eager frames; numpy arrays of numbers, booleans, strings
         or objects; sparse matrices of 0 and 1, which are never made dense. Missing cells are NaN,
         None, null or masked.
-    family : {"auto", "gaussian", "discrete", "symmetric", "mixed"}
+    family : {"auto", "gaussian", "discrete", "symmetric", "mixed", "copula"}
         ``auto`` is Gaussian if all columns are real, discrete if all are categories, and mixed
         otherwise. ``gaussian`` takes all numbers as real, ``discrete`` takes whole numbers as
-        codes, and ``symmetric`` gives all columns one common set of labels.
+        codes, and ``symmetric`` gives all columns one common set of labels. ``copula`` takes any
+        column as what is seen of a Gaussian variable behind it.
     names : sequence of str, optional
         Names of the columns, instead of the frame's own or ``x0``, ``x1``, ….
     weights : array-like of shape (n,), optional
@@ -230,7 +231,7 @@ def schema_of(
 def _family_of(family: str, names: Sequence[str], kinds: Sequence[Kind]) -> Family:
     fitting: dict[str, set[str]] = {
         "gaussian": {"real"}, "discrete": {"category"}, "symmetric": {"category"},
-        "mixed": set(KINDS),
+        "mixed": set(KINDS), "copula": set(KINDS),
     }  # fmt: skip
     if family == "auto":
         return cast(Family, next(own for own in FAMILIES if set(kinds) <= fitting[own]))
@@ -344,7 +345,7 @@ def _odd_cell(column: Column) -> tuple[int, Any] | None:
 def _coded_by(schema: Schema, source: Source, unseen: str = "error") -> Table:
     if schema.family == "gaussian":
         return Table(_real_values(source), schema)
-    if schema.family == "mixed":
+    if schema.is_mixed:
         columns = zip(source.as_columns(), schema.kinds, schema.labels, strict=True)
         values = np.empty((source.n_rows, schema.n_columns))
         for j, (column, kind, labels) in enumerate(columns):
@@ -484,7 +485,7 @@ def _from_sparse(
 ) -> Table:
     from scipy import sparse
 
-    if wanted in ("gaussian", "mixed"):
+    if wanted in ("gaussian", "mixed", "copula"):
         raise DataError(
             "a sparse matrix is discrete 0/1 data: pass X.toarray() to treat it as real"
         )
@@ -545,9 +546,9 @@ def _from_table(
 
 
 def _with_family(table: Table, family: Family) -> Table:
-    if family == "mixed":
-        return _as_mixed(table)
-    if "mixed" in (family, table.family) or "gaussian" in (family, table.family):
+    if family in ("mixed", "copula"):
+        return _as_mixed(table, family)
+    if table.schema.is_mixed or "gaussian" in (family, table.family):
         raise DataError(f"the table is {table.family}, but family={family!r} was asked for")
     if table.is_sparse or family == "discrete":
         return replace(table, schema=replace(table.schema, family=family))
@@ -563,11 +564,11 @@ def _assemble(names: tuple[str, ...], family: Family, coded: Sequence[Coded]) ->
     return Table(coding.stack(codes, len(common)), Schema(names, family, (common,) * len(names)))
 
 
-def _as_mixed(table: Table) -> Table:
+def _as_mixed(table: Table, family: Family) -> Table:
     values = table.values.toarray() if table.is_sparse else table.values
     if table.schema.is_coded:
         values = np.where(values < 0, np.nan, values.astype(np.float64))
-    return replace(table, values=values, schema=replace(table.schema, family="mixed"))
+    return replace(table, values=values, schema=replace(table.schema, family=family))
 
 
 def _match(
@@ -583,7 +584,7 @@ def _match(
         _check_two_states(schema)
     elif table.family == "gaussian":
         values = np.ascontiguousarray(values)
-    elif table.family == "mixed":
+    elif table.schema.is_mixed:
         values = _remixed(values, labels, schema, unseen)
     else:
         values = _recoded(values, labels, schema, unseen).values

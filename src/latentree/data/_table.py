@@ -75,13 +75,13 @@ class Schema:
     ----------
     names : tuple of str
         One name a column.
-    family : {"gaussian", "discrete", "symmetric", "mixed"}
+    family : {"gaussian", "discrete", "symmetric", "mixed", "copula"}
         How the columns are modeled.
     labels : tuple of tuples
         For every column the label of code 0, 1, …; an empty tuple for reals and counts.
     kinds : tuple of {"real", "count", "ordered", "category"}, optional
         What every column holds. When left out, all columns are real in the Gaussian family and
-        categories in the discrete ones; the mixed family needs them.
+        categories in the discrete ones; the mixed family and copulas need them.
     aside : tuple of SetAside
         Columns of the whole table that are not used, in the order of their places.
     reasons : tuple of str
@@ -109,7 +109,7 @@ class Schema:
         if len(self.labels) != len(self.names):
             raise DataError(f"{len(self.names)} names, but labels of {len(self.labels)} columns")
         checks.check_distinct((*self.names, *(column.name for column in self.aside)))
-        if not self.kinds and self.family != "mixed":
+        if not self.kinds and not self.is_mixed:
             usual: Kind = "real" if self.family == "gaussian" else "category"
             object.__setattr__(self, "kinds", (usual,) * len(self.names))
         self._check_kinds()
@@ -235,6 +235,11 @@ class Schema:
     def is_coded(self) -> bool:
         """Whether values are integer codes, −1 where missing, instead of floats with NaN."""
         return self.family in ("discrete", "symmetric")
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether columns may be of several kinds, as floats with NaN, labels as codes."""
+        return self.family in ("mixed", "copula")
 
 
 class WithSchema:

@@ -12,6 +12,8 @@ discrete, K > 2     ±|det J̃|^(1/(K−1))                  K − 1   about 1/n
 discrete, uneven    first canonical correlation         1       v/n
 symmetric           1 − K·θ, θ = P(x_i ≠ x_j)/(K−1)     K − 1   1/((K−1)·n)
 mixed               first canonical correlation         1       v/n
+copula              correlation of the normal           1       1/(s·t·n)
+                    variables behind the columns
 ==================  ==================================  ======  ===============================
 
 J̃ is the joint table divided by the roots of its marginals; its determinant is the product of the
@@ -27,7 +29,8 @@ correlation, so that r² = (σ̂² − b)/(1 − b), at least 1/(4n). Its standa
 (1 − r²)/√n, as that of a correlation; but of independent columns σ̂² is the largest of many, and
 n·E[r²] = v(p, q), about 1 for p = q = 1 and 4 for p = q = 4 (:func:`null_variance`). r has a sign
 if both columns are ordered or have two states only. States of fewer than √n rows count as one, and
-with the most frequent one if they are fewer even together.
+with the most frequent one if they are fewer even together. Of copulas, s and t are the shares
+of the normal variables' variance that the two columns show (``_latent_sums``).
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ from latentree._kernels.distances import canonical
 from latentree._kernels.distances import pairs as kernels
 from latentree.data import Schema
 from latentree.distances._counting import in_parts, ranges
+from latentree.distances._latent_sums import LatentSums, is_unordered
 from latentree.distances._mixed_sums import WEAKEST_OF_MANY, MixedSums, join_rare
 from latentree.distances._scores import n_functions
 from latentree.distances._statistics import Statistics
@@ -63,18 +67,22 @@ class Scale(NamedTuple):
     functions : array of int or None
         Number of functions of every column where r is a canonical correlation: the variance of r
         is then :func:`null_variance` times as large.
+    shares : array of float or None
+        Share of the variance of the normal variable behind every column that the column shows.
     """
 
     exponent: float = 1.0
     precision: float = 1.0
     functions: IntArray | None = None
+    shares: FloatArray | None = None
 
     def precisions(self, rows: Index, columns: Index) -> float | FloatArray:
         """Return 1 / (n · variance of r) of independent pairs: one number if all the same."""
         if self.functions is None:
             return self.precision
         p, q = self.functions[rows], self.functions[columns]
-        return self.precision / null_variance(p[:, None], q)
+        found = self.precision / null_variance(p[:, None], q)
+        return found if self.shares is None else found * np.outer(self.shares, self.shares)
 
     def pair_precisions(self, first: IntArray, second: IntArray) -> float | FloatArray:
         """Return 1 / (n · variance of r) of some independent pairs."""
@@ -105,6 +113,16 @@ def scale_of(schema: Schema) -> Scale:
         return Scale(functions=state_widths(schema) - 1)
     k = int(schema.cardinalities[0])
     return Scale(k - 1.0, k - 1.0 if schema.family == "symmetric" else 1.0)
+
+
+def scale_of_sums(statistics: Statistics) -> Scale:
+    """Return the scale of the dependence that sums of all pairs give."""
+    sums = statistics.sums
+    if not isinstance(sums, LatentSums):
+        return scale_of(statistics.schema)
+    unordered = is_unordered(statistics.schema)
+    functions = np.where(unordered, statistics.cardinalities - 1, 1)
+    return Scale(functions=functions, shares=sums.latent.shares())
 
 
 def has_uneven_states(schema: Schema) -> bool:

@@ -22,7 +22,7 @@ from latentree import _memory as memory
 from latentree._kernels import threads
 from latentree.data import Table, cut_table, duplicate_columns, listing
 from latentree.distances._counting import in_parts
-from latentree.distances._dependence import dependence, scale_of
+from latentree.distances._dependence import dependence, scale_of_sums
 from latentree.distances._evidence import Evidence, evidence_of_correlations, pair_evidence
 from latentree.distances._matrices import checked_matrix, checked_names, checked_signs, frozen
 from latentree.distances._on_demand import OnDemand, on_demand
@@ -393,7 +393,7 @@ class Distances:
 
 def distances_from_sums(statistics: Statistics, centered: bool = True) -> Distances:
     """Return the distances of all pairs, from the sums of all pairs; warn of duplicate columns."""
-    scale = scale_of(statistics.schema)
+    scale = scale_of_sums(statistics)
     r = dependence(statistics, centered)
     if np.count_nonzero(np.abs(r) >= 1.0 - statistics.rounding) > len(r):
         warn_of_duplicates(statistics.names, statistics.sums.duplicates(r, statistics.rounding))

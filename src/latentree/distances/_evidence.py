@@ -9,6 +9,9 @@ gaussian            (n − 3)·artanh² of the correlation (Fisher)             
 discrete, symmetric the smaller of Pearson's X² and the likelihood ratio G     (K − 1)·(L − 1)
 mixed               n·σ² of the first canonical correlation σ                  p·q, for p and q
                                                                                functions
+copula              (n·s·t − 3)·artanh² of the correlation of the normal       1
+                    variables, of whose variance the columns show the shares
+                    s and t
 ==================  =========================================================  ==================
 
 Of tables with few counts in some cells, X² is too large where a state is rare, G where all are: the
@@ -24,7 +27,7 @@ import numpy as np
 from scipy.special import chdtrc, erfc
 
 from latentree.distances._counting import ranges
-from latentree.distances._dependence import dependence, mirrored, scale_of
+from latentree.distances._dependence import dependence, mirrored, scale_of, scale_of_sums
 from latentree.distances._statistics import Statistics
 from latentree.distances._sums import RealSums, StateCounts
 from latentree.typing import FloatArray, IntArray
@@ -75,6 +78,9 @@ def pair_evidence(statistics: Statistics) -> Evidence:
     if isinstance(sums, StateCounts):
         return _evidence_of_counts(sums)
     r = mirrored(dependence(statistics))
+    if statistics.family == "copula":
+        n = sums.pair_weights() * scale_of_sums(statistics).precisions(slice(None), slice(None))
+        return evidence_of_correlations(r, n)
     if isinstance(sums, RealSums):
         return evidence_of_correlations(r, sums.pair_weights())
     return _evidence_of_functions(r, sums.pair_weights(), statistics)

@@ -28,6 +28,7 @@ from latentree.distances._dependence import (
 from latentree.distances._mixed_sums import CHUNK_ROWS, Lines, MixedSums, read_moments, sum_up
 from latentree.distances._statistics import Statistics
 from latentree.distances._sums import StateCounts, correlation
+from latentree.errors import DataError
 from latentree.typing import FloatArray, Index, IntArray
 
 _TILE = 1024
@@ -132,6 +133,11 @@ def on_demand(table: Table, statistics: Statistics, centered: bool = True) -> On
     if table.family == "gaussian":
         kind = _GappedCorrelations if statistics.has_missing else _Correlations
         return kind(table, statistics, centered)
+    if table.family == "copula":
+        raise DataError(
+            f"the tables of all pairs of {table.n_columns:,} columns do not fit into memory: take "
+            "fewer columns, or hidden variables with states"
+        )
     if table.family == "mixed":
         return _FromScores(table, statistics)
     is_binary = bool((table.cardinalities == 2).all()) and not statistics.has_missing

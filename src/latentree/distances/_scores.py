@@ -158,7 +158,7 @@ class Scores:
     def _fill(self, column: int, x: FloatArray, out: NDArray[np.float32]) -> None:
         place = self.place[column]
         if self.numbers[column]:
-            out[0] = _score(x, *self.curves[place])
+            out[0] = normal_score(x, *self.curves[place])
             for power in range(1, N_SCORES):
                 np.multiply(out[0], out[power - 1], out=out[power])
             return
@@ -214,7 +214,7 @@ def _normal_curve(x: FloatArray, weights: FloatArray) -> Curve:
     return values, ndtri(ranks)
 
 
-def _score(x: FloatArray, knots: FloatArray, heights: FloatArray) -> FloatArray:
+def normal_score(x: FloatArray, knots: FloatArray, heights: FloatArray) -> FloatArray:
     """Return normal scores, 0 where missing; they grow by the logarithm outside the knots."""
     z = np.interp(x, knots, heights)
     low, high = knots[0], knots[-1]

@@ -10,6 +10,7 @@ from scipy import linalg
 
 from latentree import _memory as memory
 from latentree.data import Parts, Schema, Table, WithSchema, refuse_columns
+from latentree.distances._latent_sums import LatentSums
 from latentree.distances._mixed_sums import MixedSums
 from latentree.distances._scores import Scores, n_functions
 from latentree.distances._sums import (
@@ -287,7 +288,7 @@ def plan_of(table: Table, pairs: bool = True) -> Plan:
     """
     if table.family == "gaussian":
         return Plan(Units.of(table), False, pairs)
-    if table.family == "mixed":
+    if table.schema.is_mixed:
         return Plan(Scores.of(table), False, pairs)
     return Plan(None, has_few_distinct_rows(table), pairs)
 
@@ -322,7 +323,8 @@ def part_statistics(table: Table, plan: Plan) -> Statistics:
     if isinstance(plan.units, Units):
         return Statistics(*facts, RealSums.of(table, plan.units, plan.pairs))
     if isinstance(plan.units, Scores):
-        return Statistics(*facts, MixedSums.of(table, plan.units, plan.pairs))
+        kind = LatentSums if table.family == "copula" else MixedSums
+        return Statistics(*facts, kind.of(table, plan.units, plan.pairs))
     rows = DistinctRows.of(table) if plan.distinct else None
     return Statistics(*facts, StateCounts.of(table, plan.pairs), rows)
 
@@ -355,6 +357,8 @@ def gather(parts: Parts, pairs: bool | None = None) -> Statistics:
 
 def pair_bytes(schema: Schema) -> float:
     """Return about how many bytes the sums and distances of all pairs take."""
+    if schema.family == "copula":
+        return (8.0 * float(np.mean(state_widths(schema))) ** 2 + 33.0) * schema.n_columns**2
     if schema.family == "mixed":  # sums in both precisions
         return (12.0 * float(np.mean(n_functions(schema))) ** 2 + 17.0) * schema.n_columns**2
     states = 1.0 if schema.family == "gaussian" else float(np.mean(state_widths(schema))) - 1.0
