@@ -484,6 +484,18 @@ def explore(
         list[str] | None,
         typer.Option("--data", metavar="DATA", help="A table, to show how variables are spread."),
     ] = None,
+    rows: Annotated[
+        bool,
+        typer.Option("--rows", help="Show rows of --data: typical and borderline ones of states."),
+    ] = False,
+    text: Annotated[
+        str | None,
+        typer.Option("--text", metavar="COLUMN", help="Show rows by this column: documents, …"),
+    ] = None,
+    row_groups: Annotated[
+        str | None,
+        typer.Option("--row-groups", metavar="COLUMN", help="Shares of states in groups of rows."),
+    ] = None,
     groups: Groups = None,
     names: Names = None,
     title: Title = None,
@@ -494,7 +506,8 @@ def explore(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    using.explore(Screen(quiet), model, out, data or (), header, groups, names, title)
+    shown = using.Shown(rows or text is not None, text, row_groups)
+    using.explore(Screen(quiet), model, out, data or (), header, groups, names, title, shown)
 
 
 @app.command()

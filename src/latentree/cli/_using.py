@@ -177,6 +177,33 @@ def plot(
     screen.tell(f"wrote {out}")
 
 
+class Shown(NamedTuple):
+    """What is shown of rows: whether any are, the columns of their texts and of their groups."""
+
+    rows: bool = False
+    text: str | None = None
+    groups: str | None = None
+
+    def of(self, paths: Sequence[str], header: bool | None) -> dict[str, Any]:
+        """Return what the explorer takes."""
+        if not paths and (self.rows or self.groups):
+            raise FileError("rows in the page come from a table: give --data too")
+        texts, groups = (
+            None if name is None else _texts(paths, name, header)
+            for name in (self.text, self.groups)
+        )
+        return {"rows": self.rows if texts is None else texts, "row_groups": groups}
+
+
+def _texts(paths: Sequence[str], name: str, header: bool | None) -> list[Any]:
+    """Return one column of files as it is written; None where it is empty."""
+    table = open_table(list(paths), columns=[name], kinds={name: "category"}, header=header)
+    if not isinstance(table, Table):
+        raise FileError("pages show tables that fit into memory: give fewer rows, or no --data")
+    labels = table.schema.labels[0]
+    return [labels[code] if code >= 0 else None for code in table.column(0).tolist()]
+
+
 def explore(
     screen: Screen,
     model_path: str,
@@ -186,6 +213,7 @@ def explore(
     groups: str | None,
     names: str | None,
     title: str | None,
+    shown: Shown,
 ) -> None:
     """Write a page to explore a model in."""
     outputs.check_apart([out], [model_path, *data])
@@ -198,7 +226,9 @@ def explore(
         if not isinstance(rows, Table):
             raise FileError("pages show tables that fit into memory: give fewer rows, or no --data")
     support, report = load_support(model_path), load_report(model_path)
-    outputs.explorer()(model, out, rows, grouped, title, names, support, report)
+    outputs.explorer()(
+        model, out, rows, grouped, title, names, support, report, **shown.of(data, header)
+    )
     screen.tell(f"wrote {out}")
 
 

@@ -37,6 +37,7 @@ SCRIPTS = (
     "lists.js",
     "asking.js",
     "sureness.js",
+    "rows.js",
     "overview.js",
     "naming.js",
     "nodes.js",

@@ -12,6 +12,7 @@ from latentree import _plain as plain
 from latentree.data import as_table
 from latentree.explorer._packed import packed
 from latentree.explorer._picture import picture
+from latentree.explorer._rows import RowChoice, rows_content
 from latentree.explorer._summary import summary
 from latentree.inference import CountEmission, Emission
 from latentree.models import (
@@ -46,6 +47,7 @@ def payload(
     names: Names | None = None,
     support: Support | None = None,
     report: Mapping[str, Any] | None = None,
+    rows: RowChoice | None = None,
 ) -> dict[str, Any]:
     """Return all that the page knows of a model.
 
@@ -63,6 +65,8 @@ def payload(
         Of edges, hidden variables and variables, NaN where there is none.
     report : mapping, optional
         How the model was learned, as :meth:`latentree.em.FitReport.as_dict` says it.
+    rows : RowChoice, optional
+        Texts and groups of rows; without it no row is in the page.
     """
     tree, grouping = model.tree, group_observed(model.tree, groups)
     strength, sign = edge_strengths(model), orientation(model)
@@ -91,6 +95,8 @@ def payload(
             key: packed(value, "<f8") if isinstance(value, np.ndarray) else value
             for key, value in summary(as_table(data, schema=model.schema)).items()
         }
+    if rows is not None:
+        content["rows"] = rows_content(model, data, rows)
     return content
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from latentree._disk import write_bytes
 from latentree.em import FitReport
-from latentree.errors import ModelError
+from latentree.errors import DataError, ModelError
 from latentree.explorer._bundle import page
 from latentree.explorer._payload import payload
+from latentree.explorer._rows import split_off
 from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel, Names, as_names
 from latentree.typing import PathLike
 
@@ -28,6 +29,8 @@ def write_explorer(
     names: Names | Mapping[str, str] | PathLike | None = None,
     support: Any = None,
     report: Report | None = None,
+    rows: bool | str | Sequence[str] = False,
+    row_groups: str | Sequence[Hashable] | None = None,
 ) -> None:
     """Write a page in which a person looks at a model and asks it questions.
 
@@ -40,7 +43,7 @@ def write_explorer(
     path : path of the HTML file
     data : table, optional
         Rows of the observed variables in any form that the model takes: the page then shows how
-        each variable is distributed. Only counts go into the page, no rows.
+        each variable is distributed. Only counts go into the page, unless ``rows`` are asked for.
     groups : mapping or sequence, optional
         Groups by name of variable, or one for each observed variable. Colors the variables and
         adds a legend; variables left out are gray.
@@ -55,6 +58,12 @@ def write_explorer(
         How the model was learned, for a card in the page: its ``method``, ``n_samples``, ``date``,
         ``log_likelihood``, ``bic_score`` and ``version`` are shown. That of a fitted LatentTree
         when left out; :func:`latentree.models.load_report` reads it from a model file.
+    rows : bool, name of a column of ``data``, or one text a row
+        Put rows into the page: the typical and the borderline ones of every hidden state (of a
+        hidden Gaussian the highest and the lowest), and more as far as 2 MB go; the page says how
+        many. Any of them can be supposed. Texts, such as documents, are shown in their place.
+    row_groups : name of a column of ``data``, or one group a row, optional
+        The page then shows how common every hidden state is in each group of rows.
 
     Returns
     -------
@@ -79,7 +88,7 @@ def write_explorer(
     ...     path.read_text("utf-8")[:15]
     '<!doctype html>'
     """
-    page = explorer_html(model, data, groups, title, names, support, report)
+    page = explorer_html(model, data, groups, title, names, support, report, rows, row_groups)
     write_bytes(path, page.encode())
 
 
@@ -91,6 +100,8 @@ def explorer_html(
     names: Names | Mapping[str, str] | PathLike | None = None,
     support: Any = None,
     report: Report | None = None,
+    rows: bool | str | Sequence[str] = False,
+    row_groups: str | Sequence[Hashable] | None = None,
 ) -> str:
     """Return the page that :func:`write_explorer` writes, with the same parameters."""
     support = getattr(model, "support_", None) if support is None else support
@@ -103,7 +114,13 @@ def explorer_html(
             "fit_parameters(tree, X) makes one of a tree"
         )
     name = f"Latent tree of {model.tree.n_observed} variables" if title is None else title
-    return page(payload(model, name, data, groups, as_names(names), support, facts), name)
+    choice = None
+    if rows is not False or row_groups is not None:
+        if data is None:
+            raise DataError("rows in the page come from data: give data= too")
+        data, choice = split_off(data, rows, row_groups, model.schema.names)
+    content = payload(model, name, data, groups, as_names(names), support, facts, choice)
+    return page(content, name)
 
 
 def _learned(model: Any) -> dict[str, Any]:

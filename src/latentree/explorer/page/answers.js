@@ -3,11 +3,13 @@
 import { shareBar } from "./charts.js";
 import { byId, element, nameOf } from "./dom.js";
 import { directionOf, greatness, highState } from "./inference.js";
-import { cutList, goButton } from "./lists.js";
+import { counted, cutList, goButton } from "./lists.js";
 import { isHidden, titleOf } from "./model.js";
 import { formatNumber, formatPercent, formatSigned } from "./numbers.js";
+import { rowName } from "./rows.js";
 import { clearEvidence, on, setEvidence } from "./state.js";
 
+const MOST_CHIPS = 8; // beyond which they are folded away
 const FILTERS = { all: "All", variables: "Variables", hidden: "Hidden" };
 
 export function createAnswers(state, view) {
@@ -34,7 +36,6 @@ export function evidenceText(state, v) {
 }
 
 function answers(state, view) {
-  const chips = Array.from(state.evidence.keys(), (v) => chip(state, view, v));
   const clear = element(
     "button",
     { type: "button", class: "clear", click: () => clearEvidence(state) },
@@ -42,11 +43,32 @@ function answers(state, view) {
   );
   return [
     element("h2", { class: "head" }, "Suppose"),
-    element("ul", { class: "chips" }, chips),
+    ...chipList(state, view),
     element("p", { class: "buttons" }, clear),
     element("h2", { class: "head" }, "Most changed"),
     state.posterior.possible ? mostChanged(state, view) : impossible(),
   ];
+}
+
+/** What is supposed, one by one; of a row, or of very much, only when it is asked for. */
+function chipList(state, view) {
+  const { evidence, row } = state;
+  const list = element("ul", { class: "chips" });
+  const fill = () =>
+    list.replaceChildren(...Array.from(evidence.keys(), (v) => chip(state, view, v)));
+  if (evidence.size <= MOST_CHIPS) {
+    fill();
+    return [list];
+  }
+  const what = counted(evidence.size, "value");
+  const box = element(
+    "details",
+    { class: "naming" },
+    element("summary", {}, row < 0 ? what : nameOf(`${rowName(state, row)}: ${what}`)),
+    list,
+  );
+  box.addEventListener("toggle", fill, { once: true });
+  return [box];
 }
 
 function impossible() {
@@ -180,6 +202,7 @@ function spoken(state) {
     evidence.keys(),
     (v) => `${titleOf(model, v)} = ${evidenceText(state, v)}`,
   );
+  if (given.length > MOST_CHIPS) given.splice(MOST_CHIPS, Infinity, "…");
   if (!state.posterior.possible) return `Impossible: ${given.join(", ")}`;
   const first = ranking(state).slice(0, 3);
   const moved = first.map((v) => `${titleOf(model, v)} ${plainText(changeText(state, v))}`);

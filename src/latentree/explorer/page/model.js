@@ -43,6 +43,7 @@ export function readModel(payload) {
   readStrengths(model, payload);
   readData(model, payload);
   model.about = payload.about;
+  model.rows = readRows(payload.rows);
   model.support = readSupport(payload.support);
   return model;
 }
@@ -155,6 +156,34 @@ function readStrengths(model, payload) {
   const turned = unpack(payload.signs, Int8Array);
   const signed = drawn.map((strength, v) => strength * turned[v] * (turned[model.parent[v]] ?? 1));
   model.strengths = { drawn, turned, signed };
+}
+
+const CELLS = { 1: Int8Array, 2: Int16Array, 8: Float64Array };
+
+/**
+ * Rows that came with the page: the numbers that they have in the data, their cells row by row, and
+ * for each hidden state two lists of them with their probabilities (or means).
+ */
+function readRows(payload) {
+  if (!payload) return null;
+  const { lists, groups } = payload;
+  return {
+    ...payload,
+    kept: unpack(payload.kept, Int32Array),
+    cells: unpack(payload.cells, CELLS[payload.cellBytes]),
+    lists: {
+      starts: unpack(lists.starts, Int32Array),
+      rows: unpack(lists.rows, Int32Array),
+      values: unpack(lists.values, Float64Array),
+    },
+    groups: groups && { ...groups, means: unpack(groups.means, Float64Array) },
+  };
+}
+
+/** The value of a variable in a row, as evidence has it; undefined where it is missing. */
+export function rowCell(model, row, v) {
+  const value = model.rows.cells[row * model.observed + v];
+  return Number.isNaN(value) || (!model.numeric[v] && value < 0) ? undefined : value;
 }
 
 /**

@@ -9,6 +9,7 @@ import { groupText, isHidden, titleOf } from "./model.js";
 import { nameField, nameTools } from "./naming.js";
 import { formatBits, formatSigned } from "./numbers.js";
 import { aboutHidden } from "./overview.js";
+import { rowSections } from "./rows.js";
 import { modelEdge } from "./scene.js";
 import { select, toggleFold } from "./state.js";
 import { nodeSupport } from "./sureness.js";
@@ -36,6 +37,7 @@ export function nodeParts(state, view, v) {
     buttons(state, view, v),
     section("Distribution", ...distribution(state, v)),
     ...relatives(state, view, v),
+    ...rowSections(state, v),
     section("Neighbors", neighborList(state, view, v)),
   ];
 }

@@ -3,6 +3,7 @@
 import { element } from "./dom.js";
 import { counted, cutList, goButton, section } from "./lists.js";
 import { formatPercent } from "./numbers.js";
+import { rowOverview } from "./rows.js";
 import { learnedCard, sureness } from "./sureness.js";
 
 const MOST_SIZES = 4;
@@ -35,6 +36,7 @@ export function overview(state, view) {
           hiddenList(state, view),
         )
       : null,
+    rowOverview(state),
     learnedCard(state),
   ];
 }

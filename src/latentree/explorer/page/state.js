@@ -4,7 +4,7 @@
 import { clustersOf } from "./curves.js";
 import { changes, infer } from "./inference.js";
 import { layOut, readPicture } from "./layout.js";
-import { readModel } from "./model.js";
+import { readModel, rowCell } from "./model.js";
 import { edgeBuckets, isDoubted } from "./scene.js";
 
 const FEW = 30; // up to so many variables are drawn in layers rather than in a disc
@@ -24,6 +24,7 @@ export function createState(payload) {
     pathFrom: -1, // the node from which a path is to be shown, once its other end is chosen
     drift: { x: 0, y: 0 },
     evidence: new Map(),
+    row: -1, // the row that the evidence is, if it is one
     filter: "all", // of the answers: all, variables or hidden
     prior: infer(model, new Map()),
     listeners: new Map(),
@@ -96,6 +97,7 @@ export function setHover(state, hover) {
 
 /** Set what is known of a node; undefined forgets it. */
 export function setEvidence(state, node, value) {
+  state.row = -1;
   if (value === undefined) {
     state.evidence.delete(node);
   } else {
@@ -105,12 +107,23 @@ export function setEvidence(state, node, value) {
 }
 
 export function setAllEvidence(state, evidence) {
+  state.row = -1;
   state.evidence = evidence;
   updatePosterior(state);
 }
 
 export function clearEvidence(state) {
+  state.row = -1;
   state.evidence.clear();
+  updatePosterior(state);
+}
+
+/** Suppose all that is known of a row. */
+export function supposeRow(state, row) {
+  const { model } = state;
+  const cells = Array.from({ length: model.observed }, (_, v) => [v, rowCell(model, row, v)]);
+  state.row = row;
+  state.evidence = new Map(cells.filter(([, value]) => value !== undefined));
   updatePosterior(state);
 }
 

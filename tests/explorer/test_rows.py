@@ -1,0 +1,122 @@
+"""Rows in the page: the right ones are listed, and any can be supposed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.explorer.pages import discrete, gaussian, hidden_of, mixed, show
+from tests.explorer.test_payload import numbers
+
+from latentree import as_table
+from latentree.errors import DataError
+from latentree.explorer import _rows, write_explorer
+from latentree.explorer._rows import RowChoice, rows_content
+
+STATE = "window.latentreeExplorer.state"
+
+
+def with_gaps(model, n: int, seed: int = 0):
+    """Rows of a model with some missing cells, as its own table."""
+    rng = np.random.default_rng(seed)
+    cells = np.asarray(model.sample(n, seed), object)
+    cells[rng.uniform(size=cells.shape) < 0.1] = None
+    return as_table(cells.tolist(), schema=model.schema, names=model.schema.names)
+
+
+@pytest.mark.parametrize("model", [gaussian(40), discrete(40), mixed()], ids=str)
+def test_lists_hold_the_rows_with_the_greatest_posteriors(model):
+    table = with_gaps(model, 300)
+    found = rows_content(model, table, RowChoice())
+    starts = numbers(found["lists"]["starts"], "<i4")
+    rows, values = numbers(found["lists"]["rows"], "<i4"), numbers(found["lists"]["values"])
+    kept = numbers(found["kept"], "<i4")
+    posterior = model.posterior(table)
+    is_gaussian = model.schema.family == "gaussian"
+    wanted = posterior.mean if is_gaussian else posterior.probabilities
+    assert len(starts) == 2 * wanted.shape[1] + 1
+    for k, column in enumerate(wanted.T):
+        for side in (0, 1):
+            own = slice(starts[2 * k + side], starts[2 * k + side + 1])
+            listed = [kept[i] for i in rows[own]]
+            assert values[own] == pytest.approx(column[listed].tolist(), abs=1e-12)
+            best = _wanted(table, column, side, is_gaussian)
+            assert values[own] == pytest.approx(column[best].tolist(), abs=1e-12)
+
+
+def _wanted(table, column, side, is_gaussian):
+    """The first rows by their posterior that differ in some cell, one by one."""
+    if is_gaussian:
+        order = np.argsort(-column if side == 0 else column, kind="stable")
+    elif side == 0:
+        order = [r for r in np.argsort(-column, kind="stable") if column[r] > 0.5]
+    else:
+        apart = np.abs(column - 0.5)
+        order = [r for r in np.argsort(apart, kind="stable") if apart[r] < 0.3]
+    seen, out = set(), []
+    for row in order:
+        cells = table.values[row].tobytes()
+        if cells not in seen and len(out) < 12:
+            seen.add(cells)
+            out.append(int(row))
+    return out
+
+
+def test_shares_of_groups_are_means_of_posteriors(monkeypatch):
+    model = discrete(41)
+    table = with_gaps(model, 200)
+    groups = [None if i % 5 == 4 else "ab"[i % 2] for i in range(200)]
+    monkeypatch.setattr(_rows, "row_chunks", lambda _: [(0, 70), (70, 200)])
+    found = rows_content(model, table, RowChoice(None, groups))["groups"]
+    assert found["names"] == ["a", "b"]
+    posterior = model.posterior(table).probabilities
+    for g, name in enumerate("ab"):
+        members = [i for i in range(200) if groups[i] == name]
+        assert found["counts"][g] == len(members)
+        means = np.reshape(numbers(found["means"]), (2, -1))
+        assert means[g] == pytest.approx(posterior[members].mean(axis=0))
+
+
+def test_rows_without_data_and_unknown_columns_are_refused(tmp_path):
+    model = gaussian()
+    with pytest.raises(DataError, match="data"):
+        write_explorer(model, tmp_path / "x.html", rows=True)
+    with pytest.raises(DataError, match="'text'"):
+        write_explorer(model, tmp_path / "x.html", data=model.sample(5, 0), rows="text")
+    with pytest.raises(DataError, match="5 rows"):
+        write_explorer(model, tmp_path / "x.html", data=model.sample(5, 0), rows=["a"])
+
+
+def test_documents_are_read_and_rows_supposed(browser, tmp_path, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    model = discrete(42)
+    table = with_gaps(model, 400)
+    cells = [
+        [model.schema.labels[j][code] if code >= 0 else None for j, code in enumerate(row)]
+        for row in table.values.tolist()
+    ]
+    frame = pandas.DataFrame(cells, columns=model.schema.names, dtype=object)
+    frame["text"] = [f"<b>document</b> {i} " + "word " * 30 for i in range(400)]
+    frame["kind"] = ["news" if i % 3 else "sport" for i in range(400)]
+    monkeypatch.setattr(_rows, "MOST_BYTES", 60_000)
+    path = show(browser, tmp_path, model, data=frame, rows="text", row_groups="kind")
+    assert path.stat().st_size < 350_000
+    kept = browser.run(f"return {STATE}.model.rows.kept.length")
+    assert 50 < kept < 400
+    assert f"{kept} of 400 rows" in browser.text("#details")
+    h = hidden_of(model)
+    browser.run(f"location.hash = 's=n{h}'")
+    browser.wait(f"return {STATE}.selection?.node === {h}")
+    assert "news" in browser.text("#details")
+    browser.click_on(".row-box summary")
+    browser.wait("return document.querySelector('.row-box .text')")
+    text = browser.text(".row-box .text")
+    row = int(text.split()[1])
+    assert text.startswith("<b>document</b>")
+    browser.click_on(".row-box button", "Suppose this row")
+    found = browser.run(f"return [...{STATE}.posterior.probability]")
+    start = model.layout.state_starts[h]
+    wanted = model.posterior(table.rows(row, row + 1)).probabilities[0]
+    assert found[start:] == pytest.approx(wanted.tolist(), abs=1e-9)
+    assert f"Row {row + 1}" in browser.text("#answers .naming summary")
+    browser.run("document.activeElement.blur(); location.hash = ''")
+    assert "<b>" not in browser.run("return document.querySelector('#details').innerHTML")
