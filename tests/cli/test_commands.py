@@ -389,9 +389,20 @@ def test_explore(run, made, tmp_path):
     assert '"mood"' in text
     groups = tmp_path / "groups.csv"
     groups.write_text("nobody,first\n", "utf-8")
-    code, _, err = run("explore", made / "words.json", page, "--groups", groups)
-    assert code != 0
-    assert "name,group" in err
+    for option, said in (("--groups", "name,group"), ("--annotations", "name,value")):
+        code, _, err = run("explore", made / "words.json", page, option, groups)
+        assert code != 0
+        assert said in err
+    assert "--data" in run("explore", made / "words.json", page, "--rows")[2]
+    word = (made / "words.csv").read_text("utf-8").split(",", 1)[0].strip('"')
+    groups.write_text(f"name,year\n{word},1990\n", "utf-8")
+    code, _, err = run(
+        "explore", made / "words.json", page, "--data", made / "words.csv", "--text", word,
+        "--row-groups", word, "--annotations", groups,
+    )  # fmt: skip
+    assert code == 0, err
+    assert '"total":400' in page.read_text("utf-8")
+    assert '"year"' in page.read_text("utf-8")
     assert run("show", made / "words.json", "--names", names)[1].count("high: ") == 1
 
 

@@ -497,6 +497,14 @@ def explore(
         typer.Option("--row-groups", metavar="COLUMN", help="Shares of states in groups of rows."),
     ] = None,
     groups: Groups = None,
+    annotations: Annotated[
+        str | None,
+        typer.Option(
+            "--annotations",
+            metavar="FILE.csv",
+            help="More to color variables by: their names in the first column, a title over each.",
+        ),
+    ] = None,
     names: Names = None,
     title: Title = None,
     header: Header = None,
@@ -507,7 +515,8 @@ def explore(
     from latentree.cli._screen import Screen
 
     shown = using.Shown(rows or text is not None, text, row_groups)
-    using.explore(Screen(quiet), model, out, data or (), header, groups, names, title, shown)
+    tables = using.Tables(data or (), header, groups, annotations)
+    using.explore(Screen(quiet), model, out, tables, names, title, shown)
 
 
 @app.command()

@@ -87,17 +87,37 @@ def write_picture(
 
 def read_groups(path: str, model: Model) -> dict[str, str]:
     """Return the groups of variables from a CSV file: names and groups in its first two columns."""
-    import csv
-
-    with open(path, encoding="utf-8-sig", newline="") as lines:
-        rows = [row for row in csv.reader(lines) if row]
     known = set(model.schema.names)
-    found = {row[0]: row[1] for row in rows if len(row) > 1 and row[0] in known}
+    found = {row[0]: row[1] for row in _csv_rows(path) if len(row) > 1 and row[0] in known}
     if not found:
         raise FileError(
             f"{path}: no line begins with the name of a variable: say name,group in every line"
         )
     return found
+
+
+def read_annotations(path: str, model: Model) -> dict[str, dict[str, str]]:
+    """Return what a CSV file says of variables, by the titles over its columns."""
+    titles, *rows = _csv_rows(path) or [[]]
+    known = set(model.schema.names)
+    found = [row for row in rows if row[0] in known]
+    if not found:
+        raise FileError(
+            f"{path}: no line begins with the name of a variable: say name,value,… in every line, "
+            "and the titles of the columns in the first"
+        )
+    return {
+        title: {row[0]: row[j] for row in found if j < len(row) and row[j].strip()}
+        for j, title in enumerate(titles)
+        if j > 0
+    }
+
+
+def _csv_rows(path: str) -> list[list[str]]:
+    import csv
+
+    with open(path, encoding="utf-8-sig", newline="") as lines:
+        return [row for row in csv.reader(lines) if row]
 
 
 def read_size(text: str | None) -> tuple[float, float] | None:

@@ -185,7 +185,7 @@ class Shown(NamedTuple):
     groups: str | None = None
 
     def of(self, paths: Sequence[str], header: bool | None) -> dict[str, Any]:
-        """Return what the explorer takes."""
+        """Return texts and groups of rows as the explorer takes them."""
         if not paths and (self.rows or self.groups):
             raise FileError("rows in the page come from a table: give --data too")
         texts, groups = (
@@ -204,31 +204,47 @@ def _texts(paths: Sequence[str], name: str, header: bool | None) -> list[Any]:
     return [labels[code] if code >= 0 else None for code in table.column(0).tolist()]
 
 
+class Tables(NamedTuple):
+    """Paths of tables that a page shows: rows, groups of variables, and more about these."""
+
+    data: Sequence[str]
+    header: bool | None
+    groups: str | None
+    annotations: str | None
+
+    def of(self, model: Model) -> dict[str, Any]:
+        """Return what they hold as the explorer takes it."""
+        rows = None
+        if self.data:
+            rows = open_table(list(self.data), schema=model.schema, header=self.header)
+            if not isinstance(rows, Table):
+                raise FileError(
+                    "pages show tables that fit into memory: give fewer rows, or no --data"
+                )
+        groups, notes = self.groups, self.annotations
+        return {
+            "data": rows,
+            "groups": None if groups is None else outputs.read_groups(groups, model),
+            "annotations": None if notes is None else outputs.read_annotations(notes, model),
+        }
+
+
 def explore(
     screen: Screen,
     model_path: str,
     out: str,
-    data: Sequence[str],
-    header: bool | None,
-    groups: str | None,
+    tables: Tables,
     names: str | None,
     title: str | None,
     shown: Shown,
 ) -> None:
     """Write a page to explore a model in."""
-    outputs.check_apart([out], [model_path, *data])
+    outputs.check_apart([out], [model_path, *tables.data])
     outputs.check_folder(out)
     model = load(model_path)
-    grouped = None if groups is None else outputs.read_groups(groups, model)
-    rows = None
-    if data:
-        rows = open_table(list(data), schema=model.schema, header=header)
-        if not isinstance(rows, Table):
-            raise FileError("pages show tables that fit into memory: give fewer rows, or no --data")
-    support, report = load_support(model_path), load_report(model_path)
-    outputs.explorer()(
-        model, out, rows, grouped, title, names, support, report, **shown.of(data, header)
-    )
+    known = {"support": load_support(model_path), "report": load_report(model_path)}
+    given = tables.of(model) | shown.of(tables.data, tables.header)
+    outputs.explorer()(model, out, title=title, names=names, **known, **given)
     screen.tell(f"wrote {out}")
 
 

@@ -26,6 +26,7 @@ SCRIPTS = (
     "emissions.js",
     "inference.js",
     "influence.js",
+    "coloring.js",
     "curves.js",
     "layout.js",
     "labels.js",

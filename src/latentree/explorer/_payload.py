@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latentree import _plain as plain
-from latentree.data import as_table
+from latentree.data import as_table, is_number
 from latentree.explorer._packed import packed
 from latentree.explorer._picture import picture
 from latentree.explorer._rows import RowChoice, rows_content
@@ -28,6 +28,7 @@ from latentree.models import (
     orientation,
 )
 from latentree.plot import VariableGroups, group_observed
+from latentree.tree import Tree, groups_by_node
 from latentree.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def payload(
     support: Support | None = None,
     report: Mapping[str, Any] | None = None,
     rows: RowChoice | None = None,
+    annotations: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return all that the page knows of a model.
 
@@ -67,6 +69,8 @@ def payload(
         How the model was learned, as :meth:`latentree.em.FitReport.as_dict` says it.
     rows : RowChoice, optional
         Texts and groups of rows; without it no row is in the page.
+    annotations : mapping, optional
+        What is known of variables, as :func:`latentree.explorer.write_explorer` takes it.
     """
     tree, grouping = model.tree, group_observed(model.tree, groups)
     strength, sign = edge_strengths(model), orientation(model)
@@ -86,6 +90,7 @@ def payload(
         "groups": _groups(grouping),
         "picture": picture(tree, fitted_tree(model).length, grouping),
         "about": _about(model, report or {}),
+        "annotations": [_annotation(tree, *each) for each in (annotations or {}).items()],
         **_PARAMETERS[type(model)](model),
     }
     if support is not None:
@@ -134,6 +139,16 @@ def _about(model: Model, report: Mapping[str, Any]) -> dict[str, Any]:
     return {key: plain.plain_scalar(value) for key, value in known.items()} | {
         "n_parameters": model.n_parameters
     }
+
+
+def _annotation(tree: Tree, name: str, given: Any) -> dict[str, Any]:
+    """Numbers as they are, anything else as groups; variables that are left out have none."""
+    values = [np.nan if value is None else value for value in groups_by_node(tree, given)]
+    if all(is_number(value) for value in values):
+        numbers = np.array(values, np.float64)
+        numbers[~np.isfinite(numbers)] = np.nan
+        return {"name": str(name), "values": packed(numbers, "<f8")}
+    return {"name": str(name), **_groups(group_observed(tree, given))}
 
 
 def _support(support: Support) -> dict[str, Any]:

@@ -31,6 +31,7 @@ def write_explorer(
     report: Report | None = None,
     rows: bool | str | Sequence[str] = False,
     row_groups: str | Sequence[Hashable] | None = None,
+    annotations: Mapping[str, Groups] | None = None,
 ) -> None:
     """Write a page in which a person looks at a model and asks it questions.
 
@@ -64,6 +65,8 @@ def write_explorer(
         many. Any of them can be supposed. Texts, such as documents, are shown in their place.
     row_groups : name of a column of ``data``, or one group a row, optional
         The page then shows how common every hidden state is in each group of rows.
+    annotations : mapping from titles to mappings from names, or one value a variable, optional
+        What else is known of variables, numbers or labels: the page colors by it.
 
     Returns
     -------
@@ -88,7 +91,9 @@ def write_explorer(
     ...     path.read_text("utf-8")[:15]
     '<!doctype html>'
     """
-    page = explorer_html(model, data, groups, title, names, support, report, rows, row_groups)
+    page = explorer_html(
+        model, data, groups, title, names, support, report, rows, row_groups, annotations
+    )
     write_bytes(path, page.encode())
 
 
@@ -102,6 +107,7 @@ def explorer_html(
     report: Report | None = None,
     rows: bool | str | Sequence[str] = False,
     row_groups: str | Sequence[Hashable] | None = None,
+    annotations: Mapping[str, Groups] | None = None,
 ) -> str:
     """Return the page that :func:`write_explorer` writes, with the same parameters."""
     support = getattr(model, "support_", None) if support is None else support
@@ -119,7 +125,9 @@ def explorer_html(
         if data is None:
             raise DataError("rows in the page come from data: give data= too")
         data, choice = split_off(data, rows, row_groups, model.schema.names)
-    content = payload(model, name, data, groups, as_names(names), support, facts, choice)
+    content = payload(
+        model, name, data, groups, as_names(names), support, facts, choice, annotations
+    )
     return page(content, name)
 
 

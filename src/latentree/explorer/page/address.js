@@ -3,12 +3,22 @@
 //
 //   e  evidence        12:3,40:-0.25         s  selection  n12, e12 (an edge) or p12-40 (a path)
 //   l  layout          f  folded nodes       v  view       x,y,scale
+//   c  what nodes are colored by, then the styles that stand out (group,2,5)
 //   u  support under which edges are faded (50f) or contracted (50c)
 //   t  theme           n  names, states and notes as JSON
 
+import { colorChoices } from "./coloring.js";
 import { byId } from "./dom.js";
 import { isPossible } from "./model.js";
-import { emit, on, relayOut, select, setAllEvidence } from "./state.js";
+import {
+  emit,
+  on,
+  relayOut,
+  select,
+  setAllEvidence,
+  setColorBy,
+  toggleHighlight,
+} from "./state.js";
 
 const WAIT = 150; // milliseconds that changes are gathered: browsers refuse too many
 
@@ -41,6 +51,7 @@ export function createAddress(state, view, setDark) {
     "theme",
     "names",
     "doubt",
+    "color",
   ]) {
     on(state, event, later);
   }
@@ -82,6 +93,8 @@ export function encodeView(state, view, opened) {
   const { theme } = document.documentElement.dataset;
   const { below, contract } = state.doubt;
   put("u", below > 0 ? `${Math.round(100 * below)}${contract ? "c" : "f"}` : "");
+  const colors = [state.colorBy, ...state.highlight].join(",");
+  put("c", colors === "group" ? "" : colors);
   put("t", theme === opened.theme ? "" : theme);
   put("n", namesText(model));
   return parts.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
@@ -111,6 +124,11 @@ function restore(state, view, parts, setDark) {
   if (parts.has("t")) setDark(parts.get("t") === "dark");
   if (Object.hasOwn(state.layouts, parts.get("l"))) state.kind = parts.get("l");
   restoreDoubt(state, parts.get("u") ?? "");
+  const [colorBy, ...styles] = list("c");
+  setColorBy(state, colorChoices(state).some(([key]) => key === colorBy) ? colorBy : "group");
+  for (const number of styles.map(Number)) {
+    if (number in state.coloring.styles) toggleHighlight(state, number);
+  }
   state.folded.fill(0);
   for (const v of list("f").map(Number)) if (isNode(v)) state.folded[v] = 1;
   relayOut(state);

@@ -80,12 +80,18 @@ function labelQueue(state, nodes, frame) {
   const wanted = nodes.filter(
     (v) =>
       !urgent.has(v) &&
+      isNamed(state, v) &&
       (!isHidden(model, v) || showHidden || folded[v] || model.names[v] !== model.ownNames[v]),
   );
   const early = (v) => importance[v] + (evidence.has(v) ? 1e6 : 0);
   const ranked = wanted.map((v) => ({ v, urgent: false, rank: early(v) }));
   ranked.sort((a, b) => b.rank - a.rank);
   return front.concat(ranked.slice(0, 3 * MOST_LABELS));
+}
+
+/** Whether the label of a node is wanted where the legend lets some nodes stand out. */
+function isNamed({ highlight, coloring }, v) {
+  return highlight.size === 0 || highlight.has(coloring.number[v]);
 }
 
 /** Renamed hidden nodes, then inner variables, then those with the strongest edges. */

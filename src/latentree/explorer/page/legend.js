@@ -1,27 +1,82 @@
 // What colors and lines mean.
 
+import { colorChoices } from "./coloring.js";
 import { byId, element, nameOf } from "./dom.js";
 import { hasDirection } from "./inference.js";
 import { formatPercent } from "./numbers.js";
 import { groupColor, traceMarker } from "./scene.js";
-import { on } from "./state.js";
+import { on, setColorBy, toggleHighlight } from "./state.js";
 
 export function createLegend(state, view) {
   const box = byId("legend");
+  const chooser = colorChooser(state);
   const show = () => {
-    const entries = [...nodeEntries(state), ...evidenceEntries(state)];
-    box.replaceChildren(...entries.map(([what, text]) => legendItem(view, what, text)));
+    const active = document.activeElement?.dataset?.style;
+    chooser.querySelector("select").value = state.colorBy;
+    const items = [
+      ...styleItems(state, view),
+      ...[...nodeEntries(state), ...evidenceEntries(state)].map(([what, text]) =>
+        element("li", {}, swatch(view, what), element("span", {}, text)),
+      ),
+    ];
+    // The chooser stays where it is, so that it keeps the focus.
+    for (const old of [...box.children]) if (old !== chooser) old.remove();
+    if (!chooser.isConnected) box.append(chooser);
+    box.append(...items);
+    if (active !== undefined) box.querySelector(`[data-style="${active}"]`)?.focus();
     view.inset = box.offsetHeight;
     // What scrolls must be reached by keys.
     box.toggleAttribute("tabindex", false);
     if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
   };
-  for (const event of ["evidence", "layout", "theme", "resize", "doubt"]) on(state, event, show);
+  for (const event of ["evidence", "layout", "theme", "resize", "doubt", "color"])
+    on(state, event, show);
   show();
 }
 
+/** A menu of what nodes can be colored by. */
+function colorChooser(state) {
+  const options = colorChoices(state).map(([key, text]) => element("option", { value: key }, text));
+  const menu = element(
+    "select",
+    { id: "color-by", change: () => setColorBy(state, menu.value) },
+    options,
+  );
+  return element(
+    "li",
+    { class: "chooser" },
+    element("label", { for: "color-by" }, "Color by"),
+    menu,
+  );
+}
+
+/** One entry a style; pressing it lets its nodes stand out. */
+function styleItems(state, view) {
+  const { coloring, highlight } = state;
+  return coloring.styles.map((style, number) => {
+    const text = element("span", {}, nameOf(style.label ?? "variable"));
+    if (coloring.styles.length === 1) return element("li", {}, swatch(view, style), text);
+    return element(
+      "li",
+      {},
+      element(
+        "button",
+        {
+          type: "button",
+          "data-style": number,
+          "aria-pressed": String(highlight.has(number)),
+          title: "Let these stand out",
+          click: () => toggleHighlight(state, number),
+        },
+        swatch(view, style),
+        text,
+      ),
+    );
+  });
+}
+
 function nodeEntries({ model, strengths, doubt }) {
-  const entries = model.groups.map((style) => [style, nameOf(style.label ?? "variable")]);
+  const entries = [];
   if (model.size > model.observed) entries.push(["hidden", "hidden variable"]);
   if (model.support?.hidden.some((share) => share < 0.5)) entries.push(["doubtful", "doubtful"]);
   if (strengths.anyNegative) entries.push(["negative", "negative"]);
@@ -41,7 +96,8 @@ function evidenceEntries({ model, evidence }) {
   return entries;
 }
 
-function legendItem(view, what, text) {
+/** A small picture of what an entry is about. */
+function swatch(view, what) {
   const canvas = element("canvas", { width: 36, height: 28, "aria-hidden": "true" });
   const ctx = canvas.getContext("2d");
   ctx.scale(2, 2);
@@ -52,7 +108,7 @@ function legendItem(view, what, text) {
   else if (what === "hidden") drawRing(ctx, 3.6, 1.3, view.colors.hidden);
   else if (what === "given") drawRing(ctx, 5, 2.4, view.colors.accent);
   else drawDot(ctx, what, view.colors);
-  return element("li", {}, canvas, element("span", {}, text));
+  return canvas;
 }
 
 function drawDashes(ctx, dash, width, color) {

@@ -43,6 +43,7 @@ export function readModel(payload) {
   readStrengths(model, payload);
   readData(model, payload);
   model.about = payload.about;
+  model.annotations = payload.annotations.map(readAnnotation);
   model.rows = readRows(payload.rows);
   model.support = readSupport(payload.support);
   return model;
@@ -156,6 +157,13 @@ function readStrengths(model, payload) {
   const turned = unpack(payload.signs, Int8Array);
   const signed = drawn.map((strength, v) => strength * turned[v] * (turned[model.parent[v]] ?? 1));
   model.strengths = { drawn, turned, signed };
+}
+
+/** Something that people know of variables: numbers, or groups with their styles. */
+function readAnnotation({ name, values, styles, numbers }) {
+  return styles
+    ? { name, styles, number: unpack(numbers, Int32Array) }
+    : { name, values: unpack(values, Float64Array) };
 }
 
 const CELLS = { 1: Int8Array, 2: Int16Array, 8: Float64Array };

@@ -8,6 +8,8 @@ import { isDoubtful, isHidden } from "./model.js";
 import { clamp } from "./numbers.js";
 
 const LEVELS = 6; // of strength, each drawn at once
+const UNKNOWN = { color: "#83898f", dark_color: "#7c848d", marker: "o" };
+const FAINT = 0.25; // share of a node's own color when others stand out
 const FADED = 2 * LEVELS; // the bucket of edges with too little support
 const MOST_DASHED = 60000; // pixels of dashed lines: far more take seconds and are a haze anyway
 const STROKED = 400; // edges a stroke: browsers draw one path of thousands very slowly
@@ -254,33 +256,68 @@ function drawHalos(ctx, state, frame, colors) {
 }
 
 function drawNodes(ctx, state, frame, colors) {
-  const { layout, model } = state;
-  const { nodes } = frame;
-  const hidden = nodes.filter((v) => isHidden(model, v));
-  const byGroup = model.groups.map(() => []);
-  for (const v of nodes) if (!isHidden(model, v)) byGroup[model.group[v]].push(v);
+  const { layout, model, coloring } = state;
   const at = (v) => [layout.x[v] * frame.scale + frame.dx, layout.y[v] * frame.scale + frame.dy];
+  const [plain, faint] = [0, 1].map(() => Array.from([...coloring.styles, null], () => []));
+  const last = coloring.styles.length; // variables that have no style
+  const hidden = [];
+  for (const v of frame.nodes) {
+    const number = coloring.number[v];
+    if (isHidden(model, v)) hidden.push(v);
+    else (standsOut(state, v) ? plain : faint)[number < 0 ? last : number].push(v);
+  }
+  drawHidden(ctx, state, frame, colors, hidden, at);
+  const styleOf = (number) => coloring.styles[number] ?? UNKNOWN;
+  for (const [lists, share] of [
+    [faint, FAINT],
+    [plain, 1],
+  ]) {
+    lists.forEach((members, number) => {
+      if (members.length === 0) return;
+      ctx.beginPath();
+      for (const v of members) traceMarker(ctx, styleOf(number).marker, ...at(v), frame.dot);
+      ctx.fillStyle = mixed(groupColor(styleOf(number), colors), colors.paper, share);
+      ctx.fill();
+    });
+  }
+}
+
+/** Rings, dashed where they are doubtful, and filled where hidden nodes have a color. */
+function drawHidden(ctx, state, frame, colors, hidden, at) {
+  const { model, coloring } = state;
   const small = 0.78 * frame.dot;
   ctx.lineWidth = clamp(0.36 * small, 0.5, 1.4);
-  ctx.strokeStyle = colors.hidden;
-  ctx.fillStyle = colors.paper;
-  for (const doubtful of [false, true]) {
+  const kinds = new Map();
+  for (const v of hidden) {
+    const key = `${coloring.number[v]} ${isDoubtful(model, v)} ${standsOut(state, v)}`;
+    if (!kinds.has(key)) kinds.set(key, []);
+    kinds.get(key).push(v);
+  }
+  for (const members of kinds.values()) {
+    const style = coloring.styles[coloring.number[members[0]]];
+    const share = standsOut(state, members[0]) ? 1 : FAINT;
     ctx.beginPath();
-    for (const v of hidden) {
-      if (isDoubtful(model, v) === doubtful) traceMarker(ctx, "o", ...at(v), small);
-    }
+    for (const v of members) traceMarker(ctx, "o", ...at(v), small);
+    ctx.fillStyle = style ? mixed(groupColor(style, colors), colors.paper, share) : colors.paper;
     ctx.fill();
-    ctx.setLineDash(doubtful ? [0.55 * small, 0.62 * small] : []);
+    ctx.setLineDash(isDoubtful(model, members[0]) ? [0.55 * small, 0.62 * small] : []);
+    ctx.strokeStyle = mixed(colors.hidden, colors.paper, share);
     ctx.stroke();
   }
   ctx.setLineDash([]);
-  byGroup.forEach((members, group) => {
-    const style = model.groups[group];
-    ctx.beginPath();
-    for (const v of members) traceMarker(ctx, style.marker, ...at(v), frame.dot);
-    ctx.fillStyle = groupColor(style, colors);
-    ctx.fill();
-  });
+}
+
+/** Whether a node is among those that the legend lets stand out; all are, if it names none. */
+export function standsOut({ highlight, coloring }, v) {
+  return highlight.size === 0 || highlight.has(coloring.number[v]);
+}
+
+/** A color nearer to the paper's; no transparency, so that print is safe. */
+export function mixed(color, paper, share) {
+  if (share === 1) return color;
+  const parts = (text) => [1, 3, 5].map((i) => Number.parseInt(text.slice(i, i + 2), 16));
+  const [a, b] = [parts(color), parts(paper)];
+  return `rgb(${a.map((value, i) => Math.round(share * value + (1 - share) * b[i])).join(", ")})`;
 }
 
 /** Color of a group on the paper of the theme in use. */

@@ -1,6 +1,7 @@
 // What the page is about at this moment, in one place. Parts of the page change it through the
 // functions here and hear of changes of others by name.
 
+import { coloringOf } from "./coloring.js";
 import { clustersOf } from "./curves.js";
 import { changes, infer } from "./inference.js";
 import { layOut, readPicture } from "./layout.js";
@@ -21,6 +22,8 @@ export function createState(payload) {
     selection: null,
     hover: null,
     doubt: { below: 0, contract: false }, // edges with less support are faded or contracted
+    colorBy: "group",
+    highlight: new Set(), // numbers of the styles that stand out
     pathFrom: -1, // the node from which a path is to be shown, once its other end is chosen
     drift: { x: 0, y: 0 },
     evidence: new Map(),
@@ -31,8 +34,27 @@ export function createState(payload) {
   };
   state.posterior = state.prior;
   state.change = new Float64Array(model.size);
+  recolor(state);
   relayOut(state);
   return state;
+}
+
+function recolor(state) {
+  state.coloring = coloringOf(state);
+}
+
+/** Color nodes by something else; all of them count again. */
+export function setColorBy(state, key) {
+  state.colorBy = key;
+  state.highlight.clear();
+  recolor(state);
+  emit(state, "color");
+}
+
+/** Let the nodes of one style stand out, or no longer; without any, all do. */
+export function toggleHighlight(state, number) {
+  if (!state.highlight.delete(number)) state.highlight.add(number);
+  emit(state, "color");
 }
 
 /** Call a function whenever something of that name happens. */
@@ -131,6 +153,7 @@ function updatePosterior(state) {
   const { model, evidence, prior } = state;
   state.posterior = evidence.size === 0 ? prior : infer(model, evidence);
   state.change = changes(model, prior, state.posterior);
+  if (state.colorBy === "posterior") recolor(state);
   emit(state, "evidence");
 }
 

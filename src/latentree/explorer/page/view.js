@@ -4,7 +4,7 @@ import { fontSize, hasStrip, labelWidth } from "./labels.js";
 import { edgeMeets } from "./layout.js";
 import { isHidden } from "./model.js";
 import { clamp } from "./numbers.js";
-import { drawScene } from "./scene.js";
+import { drawScene, mixed } from "./scene.js";
 import { choose, emit, on, relayOut, select, setHover, toggleFold } from "./state.js";
 
 const LARGEST = 90; // pixels a unit
@@ -23,7 +23,7 @@ export function readColors() {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(name).trim();
   const shades = (name) =>
-    Array.from({ length: 6 }, (_, i) => mixed(read(name), read("--paper"), i));
+    Array.from({ length: 6 }, (_, i) => mixed(read(name), read("--paper"), 0.36 + 0.128 * i));
   return {
     paper: read("--paper"),
     ink: read("--ink"),
@@ -38,14 +38,6 @@ export function readColors() {
     negative: shades("--negative"),
     dark: document.documentElement.dataset.theme === "dark",
   };
-}
-
-/** The weaker an edge, the nearer its color to the paper's; no transparency, so print is safe. */
-function mixed(color, paper, level) {
-  const share = 0.36 + (0.64 * level) / 5;
-  const parts = (text) => [1, 3, 5].map((i) => Number.parseInt(text.slice(i, i + 2), 16));
-  const [a, b] = [parts(color), parts(paper)];
-  return `rgb(${a.map((value, i) => Math.round(share * value + (1 - share) * b[i])).join(", ")})`;
 }
 
 export class View {
@@ -65,11 +57,10 @@ export class View {
     this.pointers = new Map();
     new ResizeObserver(() => this.resize()).observe(canvas);
     this.listen();
-    for (const event of ["selection", "evidence", "names", "hover"]) {
+    for (const event of ["selection", "evidence", "names", "hover", "color", "doubt"]) {
       on(state, event, () => this.invalidate());
     }
     on(state, "layout", () => this.fit());
-    on(state, "doubt", () => this.invalidate());
     on(state, "fold", () => this.onFold());
   }
 
