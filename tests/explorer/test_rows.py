@@ -9,7 +9,7 @@ from tests.explorer.test_payload import numbers
 
 from latentree import as_table
 from latentree.errors import DataError
-from latentree.explorer import _rows, write_explorer
+from latentree.explorer import write_explorer
 from latentree.explorer._rows import RowChoice, rows_content
 
 STATE = "window.latentreeExplorer.state"
@@ -61,16 +61,16 @@ def _wanted(table, column, side, is_gaussian):
     return out
 
 
-def test_shares_of_groups_are_means_of_posteriors(monkeypatch):
+def test_shares_of_groups_are_means_of_posteriors():
     model = discrete(41)
-    table = with_gaps(model, 200)
-    groups = [None if i % 5 == 4 else "ab"[i % 2] for i in range(200)]
-    monkeypatch.setattr(_rows, "row_chunks", lambda _: [(0, 70), (70, 200)])
+    n = 1 + (1 << 20) // model.tree.n_nodes  # more than one block of rows
+    table = as_table(model.sample(n, 1), schema=model.schema)
+    groups = [None if i % 5 == 4 else "ab"[i % 2] for i in range(n)]
     found = rows_content(model, table, RowChoice(None, groups))["groups"]
     assert found["names"] == ["a", "b"]
     posterior = model.posterior(table).probabilities
     for g, name in enumerate("ab"):
-        members = [i for i in range(200) if groups[i] == name]
+        members = [i for i in range(n) if groups[i] == name]
         assert found["counts"][g] == len(members)
         means = np.reshape(numbers(found["means"]), (2, -1))
         assert means[g] == pytest.approx(posterior[members].mean(axis=0))
@@ -86,23 +86,23 @@ def test_rows_without_data_and_unknown_columns_are_refused(tmp_path):
         write_explorer(model, tmp_path / "x.html", data=model.sample(5, 0), rows=["a"])
 
 
-def test_documents_are_read_and_rows_supposed(browser, tmp_path, monkeypatch):
+def test_documents_are_read_and_rows_supposed(browser, tmp_path):
     pandas = pytest.importorskip("pandas")
     model = discrete(42)
-    table = with_gaps(model, 400)
+    n = 800
+    table = with_gaps(model, n)
     cells = [
         [model.schema.labels[j][code] if code >= 0 else None for j, code in enumerate(row)]
         for row in table.values.tolist()
     ]
     frame = pandas.DataFrame(cells, columns=model.schema.names, dtype=object)
-    frame["text"] = [f"<b>document</b> {i} " + "word " * 30 for i in range(400)]
-    frame["kind"] = ["news" if i % 3 else "sport" for i in range(400)]
-    monkeypatch.setattr(_rows, "MOST_BYTES", 60_000)
+    frame["text"] = [f"<b>document</b> {i} " + "word " * 760 for i in range(n)]
+    frame["kind"] = ["news" if i % 3 else "sport" for i in range(n)]
     path = show(browser, tmp_path, model, data=frame, rows="text", row_groups="kind")
-    assert path.stat().st_size < 350_000
+    assert path.stat().st_size < 3_000_000
     kept = browser.run(f"return {STATE}.model.rows.kept.length")
-    assert 50 < kept < 400
-    assert f"{kept} of 400 rows" in browser.text("#details")
+    assert 400 < kept < n
+    assert f"{kept} of {n} rows" in browser.text("#details")
     h = hidden_of(model)
     browser.run(f"location.hash = 's=n{h}'")
     browser.wait(f"return {STATE}.selection?.node === {h}")

@@ -59,14 +59,17 @@ def write_explorer(
         How the model was learned, for a card in the page: its ``method``, ``n_samples``, ``date``,
         ``log_likelihood``, ``bic_score`` and ``version`` are shown. That of a fitted LatentTree
         when left out; :func:`latentree.models.load_report` reads it from a model file.
-    rows : bool, name of a column of ``data``, or one text a row
-        Put rows into the page: the typical and the borderline ones of every hidden state (of a
-        hidden Gaussian the highest and the lowest), and more as far as 2 MB go; the page says how
-        many. Any of them can be supposed. Texts, such as documents, are shown in their place.
-    row_groups : name of a column of ``data``, or one group a row, optional
-        The page then shows how common every hidden state is in each group of rows.
-    annotations : mapping from titles to mappings from names, or one value a variable, optional
-        What else is known of variables, numbers or labels: the page colors by it.
+    rows : bool, str or sequence of str
+        Put rows into the page: True, the name of a column of ``data``, or one text a row. They are
+        the typical and the borderline ones of every hidden state (of a hidden Gaussian the highest
+        and the lowest), and more as far as 2 MB go; the page says how many. Any of them can be
+        supposed. Texts, such as documents, are shown in their place.
+    row_groups : str or sequence, optional
+        The name of a column of ``data``, or one group a row: the page then shows how common every
+        hidden state is in each group of rows.
+    annotations : mapping, optional
+        What else is known of variables: from titles to mappings from names, or to one value a
+        variable, numbers or labels. The page colors by it.
 
     Returns
     -------
