@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         simulate,
         structure,
         support,
+        topics,
     )
     from latentree.data import Schema, Table, as_parts, as_table
     from latentree.distances import Distances, information_distances
@@ -77,6 +78,7 @@ _MODULES = (
     "simulate",
     "structure",
     "support",
+    "topics",
 )
 
 __all__ = [
@@ -112,6 +114,7 @@ __all__ = [
     "simulate",
     "structure",
     "support",
+    "topics",
     "write_explorer",
 ]
 

@@ -1,0 +1,365 @@
+"""From documents to topics: the tree of words, narrow topics in it, broad topics above them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from latentree.data import as_table
+from latentree.em import FitReport
+from latentree.errors import DataError, DataWarning
+from latentree.inference import infer_part
+from latentree.methods import learn_model, method_named
+from latentree.models import DiscreteTreeModel
+from latentree.topics._broad import Classes, fit_classes
+from latentree.topics._selection import (
+    Association,
+    associate,
+    broad_words,
+    choose_topics,
+    coherences,
+    mean_coherence,
+)
+from latentree.typing import FloatArray, IntArray
+
+FLOOR = 0.1
+"""Least coherence of a narrow topic where their number is not given."""
+
+MOST_TOPICS = 200
+"""Most narrow topics where their number is not given: more than a person reads."""
+
+LEVELS = (7, 24)
+"""Up to 7 narrow topics have one level, up to 24 two, more have three: a person takes in about
+seven things at a glance."""
+
+FEW_WORDS = 20
+"""Where words are few, each topic gets as many as would suffice for so many topics, …"""
+
+LEAST_WORDS = 4
+"""… but not fewer than this, where the number of topics is not given."""
+
+PRIOR = 1.0
+"""Weight of a uniform prior on the tables of the tree, as a number of documents: words that never
+occur off a topic stay possible."""
+
+N_TYPICAL = 100
+"""Documents that are remembered for each topic."""
+
+BLOCK = 20_000_000
+"""Most numbers in a block of posteriors: 160 MB."""
+
+
+class Settings(NamedTuple):
+    """What decides how topics are learned; see :class:`TopicTree`."""
+
+    sizes: tuple[int, ...] | None
+    n_levels: int | None
+    n_top_words: int
+    method: str
+    max_steps: int
+    time_limit: float | None
+    stepwise: bool
+    seed: int
+
+
+class Topic(NamedTuple):
+    """A topic.
+
+    ``column`` is its place among the probabilities of the states of all hidden variables, or among
+    the classes of its level.
+    """
+
+    name: str
+    level: int
+    parent: str
+    size: float
+    words: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    information: tuple[float, ...]
+    coherence: float
+    column: int
+    documents: tuple[int, ...] = ()
+    document_probabilities: tuple[float, ...] = ()
+    support: float = float("nan")
+
+
+@dataclass(frozen=True)
+class Learned:
+    """All that was learned: topics in the order of the outline, the tree, and the classes."""
+
+    words: tuple[str, ...]
+    topics: tuple[Topic, ...]
+    model: DiscreteTreeModel
+    classes: tuple[Classes, ...]
+    report: FitReport
+    n_documents: int
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels."""
+        return len(self.classes) + 1
+
+    @property
+    def table(self) -> dict[str, list[Any]]:
+        """Topics as the columns of a table."""
+        shown = ("level", "parent", "size", "words", "probabilities", "coherence", "support")
+        columns: dict[str, list[Any]] = {"topic": [topic.name for topic in self.topics]}
+        for name in shown:
+            cells = [getattr(topic, name) for topic in self.topics]
+            columns[name] = [list(cell) if isinstance(cell, tuple) else cell for cell in cells]
+        return columns
+
+    def probabilities(self, occurs: sparse.csr_array) -> Iterator[FloatArray]:
+        """Yield the probabilities of all topics, block by block of documents."""
+        narrow = [topic.column for topic in self.topics if topic.level == self.n_levels]
+        for part, posterior in Posteriors(self.model, occurs):
+            levels = [each.posterior(part)[0] for each in self.classes]
+            levels.append(posterior[:, narrow])
+            yield self._in_order(levels)
+
+    def _in_order(self, levels: Sequence[FloatArray]) -> FloatArray:
+        """Put the probabilities of all levels into the order of the topics."""
+        out = np.empty((len(levels[0]), len(self.topics)))
+        seen = 0
+        for place, topic in enumerate(self.topics):
+            if topic.level == self.n_levels:
+                out[:, place] = levels[-1][:, seen]
+                seen += 1
+            else:
+                out[:, place] = levels[topic.level - 1][:, topic.column]
+        return out
+
+    def log_likelihood(self, occurs: sparse.csr_array) -> FloatArray:
+        """Log-likelihood of each document under the tree."""
+        return self.model.log_likelihood(as_table(occurs, schema=self.model.schema))
+
+    def renumbered(self, documents: IntArray) -> Learned:
+        """Return the same with other numbers of the documents learned from."""
+        topics = [
+            topic._replace(documents=tuple(documents[list(topic.documents)].tolist()))
+            for topic in self.topics
+        ]
+        return replace(self, topics=tuple(topics))
+
+
+class Posteriors:
+    """Probabilities of the states of all hidden variables, block by block; one block is kept."""
+
+    def __init__(self, model: DiscreteTreeModel, occurs: sparse.csr_array) -> None:
+        self.model, self.occurs = model, occurs
+        columns = int(model.n_states[model.tree.hidden].sum())
+        self.step = max(BLOCK // max(columns, 1), 1)
+        self._only: tuple[sparse.csr_array, FloatArray] | None = None
+
+    def __iter__(self) -> Iterator[tuple[sparse.csr_array, FloatArray]]:
+        if self._only is not None:
+            yield self._only
+            return
+        for first in range(0, self.occurs.shape[0], self.step):
+            part = self.occurs[first : first + self.step]
+            found = infer_part(as_table(part, schema=self.model.schema), self.model)[0]
+            if part.shape[0] == self.occurs.shape[0]:
+                self._only = part, found
+            yield part, found
+
+
+# Learning ---------------------------------------------------------------------------------------
+
+
+def learn_topics(occurs: sparse.csr_array, words: tuple[str, ...], settings: Settings) -> Learned:
+    """Learn topics from which words occur in which documents; every document has some."""
+    model, report = _word_tree(occurs, words, settings)
+    columns, posteriors = occurs.tocsc(), Posteriors(model, occurs)
+    association = associate(((found, part) for part, found in posteriors), len(words))
+    most = settings.sizes[-1] if settings.sizes else MOST_TOPICS
+    per_topic = _words_per_topic(len(words), settings)
+    floor = FLOOR if settings.sizes is None else 0.0
+    chosen = choose_topics(association, columns, most, per_topic, floor)
+    if not chosen:
+        raise DataError(
+            "no words occur together more often than by chance, so that there are no topics: give "
+            "more documents, or longer ones"
+        )
+    picked = [topic.column for topic in chosen]
+    narrow = np.concatenate([found[:, picked] for _, found in posteriors])
+    nats = association.information()
+    weight = np.array([nats[topic.column, topic.words].sum() for topic in chosen])
+    sizes = level_sizes(len(chosen), settings)
+    classes = [fit_classes(occurs, narrow * weight, k, settings.seed) for k in sizes[:-1]]
+    shares = [each.posterior(occurs)[0] for each in classes]
+    drafts = []
+    for level, share in enumerate(shares, 1):
+        found = associate([(share, occurs)], len(words))
+        own = broad_words(found, columns, settings.n_top_words)
+        drafts.append(_drafts(level, found, list(enumerate(own)), columns, words))
+    at = [(topic.column, topic.words) for topic in chosen]
+    drafts.append(_drafts(len(sizes), association, at, columns, words))
+    probabilities = [*shares, narrow]
+    topics = _outline(drafts, probabilities, occurs, words)
+    return Learned(words, topics, model, tuple(classes), report, occurs.shape[0])
+
+
+def _word_tree(
+    occurs: sparse.csr_array, words: tuple[str, ...], settings: Settings
+) -> tuple[DiscreteTreeModel, FitReport]:
+    """Learn the latent tree of the words."""
+    taken = method_named(settings.method).options
+    wanted: dict[str, Any] = {
+        "n_states": 2, "n_starts": 1, "prior_weight": PRIOR, "max_steps": settings.max_steps,
+        "time_limit": settings.time_limit, "stepwise": settings.stepwise,
+    }  # fmt: skip
+    options = {name: value for name, value in wanted.items() if name in taken}
+    with warnings.catch_warnings():  # words that always occur together are no fault of a table
+        warnings.simplefilter("ignore", DataWarning)
+        table = as_table(occurs, "discrete", names=words)
+        fitted = learn_model(table, settings.method, random_state=settings.seed, **options)
+    model = fitted.model
+    if not isinstance(model, DiscreteTreeModel) or not model.tree.n_hidden:
+        raise DataError(
+            f"{settings.method} finds no hidden variable behind the {len(words):,} words of "
+            f"{occurs.shape[0]:,} documents, so that there are no topics: give more documents"
+        )
+    return model, fitted.report
+
+
+def _words_per_topic(n_words: int, settings: Settings) -> int:
+    if settings.sizes is None:
+        wanted = max(n_words // FEW_WORDS, LEAST_WORDS)
+    else:
+        wanted = max(n_words // settings.sizes[-1], 2)
+    return min(wanted, settings.n_top_words)
+
+
+def level_sizes(n_narrow: int, settings: Settings) -> tuple[int, ...]:
+    """Return the number of topics on every level, the broadest first."""
+    if settings.sizes is not None and len(settings.sizes) > 1:
+        return (*(min(size, n_narrow) for size in settings.sizes[:-1]), n_narrow)
+    n_levels = settings.n_levels
+    if n_levels is None:
+        n_levels = 1 + sum(n_narrow > limit for limit in LEVELS)
+    # Numbers that grow by the same factor from level to level.
+    sizes = [round(n_narrow ** (level / n_levels)) for level in range(1, n_levels)]
+    return (*(min(max(size, 2), n_narrow) for size in sizes), n_narrow)
+
+
+def _drafts(
+    level: int,
+    association: Association,
+    chosen: Sequence[tuple[int, IntArray]],
+    columns: sparse.csc_array,
+    words: tuple[str, ...],
+) -> list[Topic]:
+    """Return the topics of a level, without names, parents and documents."""
+    nats, given = association.information(), association.given
+    drafts = []
+    for column, own in chosen:
+        own = own[np.argsort(-nats[column, own], kind="stable")]
+        drafts.append(
+            Topic(
+                "",
+                level,
+                "",
+                float(association.size[column]),
+                tuple(words[word] for word in own.tolist()),
+                tuple(given[column, own].tolist()),
+                tuple(nats[column, own].tolist()),
+                _coherence(own, columns),
+                column,
+            )
+        )
+    return drafts
+
+
+def _coherence(own: IntArray, columns: sparse.csc_array) -> float:
+    these = columns[:, own].astype(np.float64)
+    together = (these.T @ these).toarray()
+    return mean_coherence(coherences(together, np.diag(together), columns.shape[0], cautious=False))
+
+
+# The outline ------------------------------------------------------------------------------------
+
+
+def _outline(
+    drafts: Sequence[Sequence[Topic]],
+    probabilities: Sequence[FloatArray],
+    occurs: sparse.csr_array,
+    words: tuple[str, ...],
+) -> tuple[Topic, ...]:
+    """Name topics by their place, with parents and typical documents, in the order of reading.
+
+    The parent of a topic is the one of the level above that its documents are on.
+    """
+    parents = [
+        np.asarray(above.T @ below).argmax(axis=0) for above, below in pairwise(probabilities)
+    ]
+    place = {word: column for column, word in enumerate(words)}
+    out: list[Topic] = []
+
+    def add(level: int, numbers: IntArray, parent: str) -> None:
+        sizes = np.array([drafts[level][number].size for number in numbers.tolist()])
+        for rank, number in enumerate(numbers[np.argsort(-sizes, kind="stable")].tolist(), 1):
+            draft = drafts[level][number]
+            name = f"{parent}.{rank}" if parent else str(rank)
+            typical = _typical(draft, probabilities[level][:, number], occurs, place)
+            out.append(draft._replace(name=name, parent=parent, **typical))
+            if level < len(parents):
+                add(level + 1, np.flatnonzero(parents[level] == number), name)
+
+    add(0, np.arange(len(drafts[0])), "")
+    return tuple(out)
+
+
+def _typical(
+    topic: Topic, probability: FloatArray, occurs: sparse.csr_array, place: dict[str, int]
+) -> dict[str, tuple[Any, ...]]:
+    """Return the documents with the largest probability × information of the words in them."""
+    weights = np.zeros(occurs.shape[1])
+    weights[[place[word] for word in topic.words]] = topic.information
+    value = (occurs @ weights) * probability
+    best = np.argsort(-value, kind="stable")[:N_TYPICAL]
+    best = best[value[best] > 0]
+    return {
+        "documents": tuple(best.tolist()),
+        "document_probabilities": tuple(probability[best].tolist()),
+    }
+
+
+# Support ----------------------------------------------------------------------------------------
+
+
+def topic_support(
+    learned: Learned, occurs: sparse.csr_array, settings: Settings, n_replicates: int
+) -> Learned:
+    """Learn the topics again from resampled documents; say how many words are together again."""
+    rng = np.random.default_rng(settings.seed)
+    sizes = tuple(
+        sum(topic.level == level for topic in learned.topics)
+        for level in range(1, learned.n_levels + 1)
+    )
+    total = np.zeros(len(learned.topics))
+    for _ in range(n_replicates):
+        rows = np.sort(rng.integers(occurs.shape[0], size=occurs.shape[0]))
+        drawn = occurs[rows]
+        df = np.bincount(drawn.indices, minlength=drawn.shape[1])
+        there = np.flatnonzero((df > 0) & (df < len(rows)))
+        names = tuple(learned.words[word] for word in there.tolist())
+        again = learn_topics(drawn[:, there], names, settings._replace(sizes=sizes))
+        total += [_found_again(topic, again) for topic in learned.topics]
+    support = (total / n_replicates).tolist()
+    topics = [
+        topic._replace(support=share) for topic, share in zip(learned.topics, support, strict=True)
+    ]
+    return replace(learned, topics=tuple(topics))
+
+
+def _found_again(topic: Topic, again: Learned) -> float:
+    """Return the largest share of a topic's words in one topic of the same level."""
+    own = set(topic.words)
+    others = [other.words for other in again.topics if other.level == topic.level]
+    return max((len(own & set(words)) / len(own) for words in others), default=0.0)
