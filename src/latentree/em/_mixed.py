@@ -7,33 +7,30 @@ summed up at once: real leaves to three moments a state, counts to weights of di
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import operator
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from latentree._kernels import threads
 from latentree._kernels.inference import emissions as kernels
 from latentree.data import Table
 from latentree.distances import MixedSums, Sample, Statistics
 from latentree.em._driver import Step
 from latentree.inference import (
+    POISSON,
     ColumnEntropies,
-    CountEmission,
     Emission,
+    Emissions,
     Expectation,
-    GaussianEmission,
     Layout,
+    Leaves,
     Skeleton,
     cheapest_rooting,
     compile_part,
-    counts_of,
-    emission_logs,
-    values_of,
 )
 from latentree.models import MixedTreeModel
 from latentree.tree import Tree, hung_as_leaves
@@ -42,24 +39,41 @@ from latentree.typing import FloatArray, IntArray
 FLOOR = 1e-5
 """Weight of the prior when there is none: no probability is ever stuck at an exact zero."""
 
-_LARGEST_SIZE = 1e6  # of a negative binomial distribution: practically Poisson's
-_SMALLEST_SIZE = 1e-2
+_LOG_LARGEST_SIZE = float(np.log(1e6))  # of a negative binomial distribution: Poisson's
+_LOG_SMALLEST_SIZE = float(np.log(1e-2))
 _FARTHEST = 2.0  # how far a jump may move a coordinate of an emission
 
 
-class ValueWeights(NamedTuple):
-    """Weights of distinct counts (columns) for every state (rows)."""
+class CountWeights(NamedTuple):
+    """Weights of the distinct counts, in ascending order, of all leaves of counts, end to end."""
 
     values: FloatArray
+    sizes: IntArray
+    """How many distinct counts each leaf has."""
     weights: FloatArray
+    """A row of so many for every state of every leaf."""
+    n_states: IntArray
 
-    def __add__(self, other: ValueWeights) -> ValueWeights:  # type: ignore[override]
+    def __add__(self, other: CountWeights) -> CountWeights:  # type: ignore[override]
         """Return the weights of both parts of the rows."""
-        values = np.union1d(self.values, other.values)
-        weights = np.zeros((len(self.weights), values.size))
-        for part in (self, other):
-            weights[:, np.searchsorted(values, part.values)] += part.weights
-        return ValueWeights(values, weights)
+        if np.array_equal(self.values, other.values) and np.array_equal(self.sizes, other.sizes):
+            return self._replace(weights=self.weights + other.weights)
+        values, weights = [], []
+        for (x, a), (y, b) in zip(self._leaves(), other._leaves(), strict=True):
+            both = np.union1d(x, y)
+            sums = np.zeros((len(a), both.size))
+            sums[:, np.searchsorted(both, x)] += a
+            sums[:, np.searchsorted(both, y)] += b
+            values.append(both)
+            weights.append(sums.ravel())
+        sizes = np.array([each.size for each in values])
+        return CountWeights(np.concatenate(values), sizes, np.concatenate(weights), self.n_states)
+
+    def _leaves(self) -> Iterator[tuple[FloatArray, FloatArray]]:
+        values = np.split(self.values, np.cumsum(self.sizes)[:-1])
+        weights = np.split(self.weights, np.cumsum(self.sizes * self.n_states)[:-1])
+        for own, sums, states in zip(values, weights, self.n_states, strict=True):
+            yield own, sums.reshape(states, own.size)
 
 
 class MixedCounts(NamedTuple):
@@ -67,63 +81,63 @@ class MixedCounts(NamedTuple):
 
     log_likelihood: float
     counts: FloatArray
-    leaves: list[Any]
-    """Moments (3 × states) of real leaves, ``ValueWeights`` of counts."""
+    moments: FloatArray
+    """Σ w, Σ w·(x − c), Σ w·(x − c)² of every state of every leaf; 0 of counts."""
+    tally: CountWeights
 
     def __add__(self, other: MixedCounts) -> MixedCounts:  # type: ignore[override]
         """Return the sums over both parts of the rows."""
-        return MixedCounts(
-            self.log_likelihood + other.log_likelihood,
-            self.counts + other.counts,
-            [mine + theirs for mine, theirs in zip(self.leaves, other.leaves, strict=True)],
-        )
+        return MixedCounts(*map(operator.add, self, other))
 
 
 def _itself(table: Table) -> Table:
     return table
 
 
-def compiled(table: Table, skeleton: Skeleton) -> Expectation:
-    """Compile one part of the rows: what an engine keeps of it."""
-    return Expectation(compile_part(skeleton, table))
+class Part:
+    """One part of the rows, compiled, and where the expected counts of its counts stand."""
 
+    def __init__(self, table: Table, skeleton: Skeleton) -> None:
+        self.expectation = Expectation(compile_part(skeleton, table))
+        places = self.expectation.patterns.emissions
+        values, index, states = [np.empty(0)], [np.empty(0, np.int64)], []
+        for e in np.argsort(places.columns).tolist():
+            if table.schema.kinds[places.columns[e]] == "count":
+                own = places.values[places.value_starts[e] :][: places.sizes[e]]
+                order = np.argsort(own)[: np.count_nonzero(~np.isnan(own))]
+                rows = places.starts[e] + places.sizes[e] * np.arange(places.n_states[e])
+                values.append(own[order])
+                index.append((rows[:, None] + order).ravel())
+                states.append(places.n_states[e])
+        sizes = np.array([own.size for own in values[1:]], np.int64)
+        self.index = np.concatenate(index)
+        self.tally = CountWeights(
+            np.concatenate(values), sizes, np.zeros(self.index.size), np.array(states, np.int64)
+        )
 
-def count_part(
-    part: Expectation,
-    theta: FloatArray,
-    emissions: Sequence[Emission | None],
-    centers: FloatArray,
-) -> MixedCounts:
-    """Run the E-step on one part of the rows: the function that an engine runs in every step."""
-    places = part.patterns.emissions
-    log_likelihood, found = part.run(theta, emission_logs(emissions, places))
-    received = found[theta.size :]
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are kept between two passes."""
+        return self.expectation.nbytes + self.index.nbytes
 
-    def summed(e: int) -> Any:
-        column = int(places.columns[e])
-        leaf, values = emissions[column], values_of(places, e)
-        weights = counts_of(places, received, e)
-        if isinstance(leaf, GaussianEmission):
-            return kernels.normal_moments(
-                values, weights, leaf.mean, leaf.sd, leaf.resolution, centers[column]
-            )
-        there = np.flatnonzero(~np.isnan(values))
-        order = there[np.argsort(values[there])]
-        return ValueWeights(values[order], weights[:, order])
-
-    by_column = np.argsort(places.columns)
-    leaves = threads.run(summed, by_column.tolist())
-    return MixedCounts(log_likelihood, found[: theta.size], leaves)
+    def count(self, theta: FloatArray, leaves: Leaves, centers: FloatArray) -> MixedCounts:
+        """Run the E-step: the function that an engine runs in every step."""
+        places = self.expectation.patterns.emissions
+        log_likelihood, found = self.expectation.run(theta, leaves.logs(places))
+        received = found[theta.size :]
+        moments = leaves.moments(places, received, centers)
+        tally = self.tally._replace(weights=received[self.index])
+        return MixedCounts(log_likelihood, found[: theta.size], moments, tally)
 
 
 class MixedProblem:
     """The likelihood of mixed rows under a tree, as the EM driver sees it.
 
     A point is the flat array of all tables, rooted as the patterns are compiled, followed by two
-    numbers a state for each leaf of numbers: (μ − m)/s and log(σ/s) of reals, where m and s are the
-    column's mean and standard deviation; log μ and log r of counts. ``prior_weight`` rows are added
-    to every table, all states alike, and to every emission, shared out to its states: rows with
-    the mean and the variance of the column.
+    numbers a state for all leaves of numbers: first (μ − m)/s of reals and log μ of counts, then
+    log(σ/s) and log r, where m and s are the column's mean and standard deviation.
+    ``prior_weight`` rows are added to every table, all states alike, and to every emission, shared
+    out to its states: rows with the mean and the variance of the column.
     """
 
     is_closed_form = False
@@ -140,51 +154,68 @@ class MixedProblem:
         entropies = _entropies(sample.statistics)
         rooted = cheapest_rooting(tree, entropies, n_states == 0)
         self.layout = Layout(rooted, n_states)
-        self.pieces = sample.parts.tables.made(compiled, Skeleton.of(self.layout, entropies))
+        self.pieces = sample.parts.tables.made(Part, Skeleton.of(self.layout, entropies))
         self.n_parts = sample.parts.n_parts
         self.weight = max(prior_weight, FLOOR)
         cells = self.layout.parent_states * n_states
         self.prior = np.repeat(self.weight / np.maximum(cells, 1), cells)
-        self.centers, self.scales = sums.moments()
+        self._lay_out_leaves(sums)
+
+    def _lay_out_leaves(self, sums: MixedSums) -> None:
+        """Set what is known of the leaves of numbers, and of every state of them."""
+        kinds = self.sample.schema.kinds
+        self.columns = np.flatnonzero(self.layout.emits)
+        self.is_count = np.array([kinds[column] == "count" for column in self.columns], bool)
+        states = self.layout.parent_states[self.columns]
+        self.firsts = np.concatenate([[0], np.cumsum(states)])
+        means, spreads = sums.moments()
+        self.centers = means[self.columns]
         # Differences of decimals are not exact: 0.3 − 0.2 stands for 0.1.
-        self.resolutions = np.array([float(f"{step:.6g}") for step in sums.resolutions])
+        self.resolutions = np.array([float(f"{sums.resolutions[j]:.6g}") for j in self.columns])
+        self.resolutions[self.is_count] = 0.0
+        of_state = np.repeat(np.arange(self.columns.size), states)
+        self._counting = np.flatnonzero(self.is_count[of_state])
+        self._share = self.weight / states[of_state]
+        self._center = np.where(self.is_count, 0.0, self.centers)[of_state]
+        self._scale = np.where(self.is_count, 1.0, spreads[self.columns])[of_state]
+        self._low, self._high = np.full((2, of_state.size), [[_LOG_SMALLEST_SIZE], [10.0]])
+        narrowest = (self.resolutions / kernels.NARROWEST)[of_state] / self._scale
+        np.log(narrowest, out=self._low, where=narrowest > 0.0)
+        self._high[self._counting] = _LOG_LARGEST_SIZE
 
     # Points ---------------------------------------------------------------------------------
 
-    @cached_property
-    def leaves(self) -> list[Leaf]:
-        """Leaves of numbers, with the place of their coordinates in a point."""
-        start, found = self.layout.size, []
-        for column in np.flatnonzero(self.layout.emits).tolist():
-            size = int(self.layout.parent_states[column])
-            kind = self.sample.schema.kinds[column]
-            found.append(Leaf(column, kind, size, start))
-            start += 2 * size
-        return found
+    def coordinates(self, point: FloatArray) -> FloatArray:
+        """View of the two coordinates (rows) of every state of the leaves."""
+        return point[self.layout.size :].reshape(2, -1)
 
-    def emissions(self, point: FloatArray) -> tuple[Emission | None, ...]:
-        """Return the emissions of all columns at a point; None for columns with tables."""
-        out: list[Emission | None] = [None] * self.tree.n_observed
-        for leaf in self.leaves:
-            first, second = leaf.coordinates(point)
-            center, scale = self.centers[leaf.column], self.scales[leaf.column]
-            if leaf.kind == "real":
-                sd = scale * np.exp(second)
-                resolution = float(self.resolutions[leaf.column])
-                out[leaf.column] = GaussianEmission(center + scale * first, sd, resolution)
-            else:
-                out[leaf.column] = CountEmission(np.exp(first), np.exp(second))
-        return tuple(out)
+    def leaves(self, point: FloatArray) -> Leaves:
+        """Return the leaves of numbers at a point."""
+        first, second = self.coordinates(point)
+        mean, spread = self._center + self._scale * first, self._scale * np.exp(second)
+        mine = self._counting
+        mean[mine] = np.exp(first[mine])
+        spread[mine] = np.where(spread[mine] >= POISSON, np.inf, spread[mine])
+        return Leaves(self.columns, self.is_count, self.resolutions, self.firsts, mean, spread)
 
-    def emission_of(self, column: int, mean: FloatArray, variance: FloatArray) -> Emission:
-        """Return the emission of a column with these moments, kept away from the extremes."""
-        floor = 1e-4 * self.scales[column] ** 2
-        if self.sample.schema.kinds[column] == "real":
-            sd = np.sqrt(np.maximum(variance, floor))
-            return GaussianEmission(mean, sd, float(self.resolutions[column]))
-        mean = np.maximum(mean, 1e-3 * self.centers[column])
-        excess = np.maximum(variance - mean, 1e-2 * mean)
-        return CountEmission(mean, np.clip(mean**2 / excess, 0.1, 100.0))
+    def joined(self, theta: FloatArray, mean: FloatArray, spread: FloatArray) -> FloatArray:
+        """Return the point of tables and of the parameters of the leaves' states."""
+        first, second = (mean - self._center) / self._scale, np.log(spread / self._scale)
+        mine = self._counting
+        first[mine] = np.log(mean[mine])
+        return np.concatenate([theta, first, np.clip(second, self._low, self._high)])
+
+    def joined_by_moments(
+        self, theta: FloatArray, mean: FloatArray, variance: FloatArray
+    ) -> FloatArray:
+        """Return the point of tables and of leaves with these moments, away from the extremes."""
+        spread = np.sqrt(np.maximum(variance, 1e-4 * self._scale**2))
+        mine = self._counting
+        least = 1e-3 * np.repeat(self.centers, np.diff(self.firsts))
+        mean[mine] = np.maximum(mean, least)[mine]
+        excess = np.maximum(variance - mean, 1e-2 * mean)[mine]
+        spread[mine] = np.clip(mean[mine] ** 2 / excess, 0.1, 100.0)
+        return self.joined(theta, mean, spread)
 
     @cached_property
     def first_rows(self) -> Table:
@@ -193,26 +224,10 @@ class MixedProblem:
         parts = (tables.one(number, _itself) for number in range(len(tables)))
         return next(part for part in parts if part.total_weight > 0)
 
-    def coordinates(self, column: int, emission: Emission) -> tuple[FloatArray, FloatArray]:
-        """Return the coordinates of an emission."""
-        if isinstance(emission, GaussianEmission):
-            center, scale = self.centers[column], self.scales[column]
-            return (emission.mean - center) / scale, np.log(emission.sd / scale)
-        return np.log(emission.mean), np.log(np.minimum(emission.size, _LARGEST_SIZE))
-
-    def joined(self, theta: FloatArray, emissions: Sequence[Emission | None]) -> FloatArray:
-        """Return the point of tables and emissions."""
-        parts = [theta]
-        for leaf in self.leaves:
-            emission = emissions[leaf.column]
-            assert emission is not None
-            parts += self.coordinates(leaf.column, emission)
-        return np.concatenate(parts)
-
     def is_point(self, point: FloatArray) -> bool:
         """Whether numbers are tables, and coordinates of emissions within their limits."""
         size = self.layout.size
-        if point.shape != (size + sum(2 * leaf.n_states for leaf in self.leaves),):
+        if point.shape != (size + 2 * self._share.size,):
             return False
         near = np.allclose(self.admissible(point, point)[size:], point[size:])
         return near and self.layout.are_tables(point[:size])
@@ -220,14 +235,20 @@ class MixedProblem:
     def point(self, model: MixedTreeModel) -> FloatArray:
         """Return the point of a model on the same tree, tables kept away from zero."""
         theta = model.layout.reoriented(model.theta, self.layout)
-        return self.joined(self.layout.normalized(np.maximum(theta, 1e-12)), model.emissions)
+        leaves = Leaves.of(model.emissions)
+        theta = self.layout.normalized(np.maximum(theta, 1e-12))
+        return self.joined(theta, leaves.mean, leaves.spread)
 
     def model(self, point: FloatArray) -> MixedTreeModel:
         """Return the model at a point, rooted as the tree was given."""
         layout = Layout(self.tree, self.n_states)
         theta = self.layout.reoriented(point[: self.layout.size], layout)
+        emissions: list[Emission | None] = [None] * self.tree.n_observed
+        leaves = self.leaves(point)
+        for leaf, column in enumerate(self.columns.tolist()):
+            emissions[column] = leaves.emission(leaf)
         return MixedTreeModel.from_theta(
-            self.tree, self.n_states, theta, self.emissions(point), self.sample.schema
+            self.tree, self.n_states, theta, emissions, self.sample.schema
         )
 
     def admissible(self, point: FloatArray, near: FloatArray) -> FloatArray:
@@ -235,72 +256,63 @@ class MixedProblem:
         size = self.layout.size
         theta = self.layout.normalized(np.maximum(point[:size], 0.1 * near[:size]))
         rest = np.clip(point[size:], near[size:] - _FARTHEST, near[size:] + _FARTHEST)
-        out = np.concatenate([theta, rest])
-        for leaf in self.leaves:
-            low, high = self._limits(leaf)
-            second = leaf.coordinates(out)[1]
-            np.clip(second, low, high, out=second)
-        return out
-
-    def _limits(self, leaf: Leaf) -> tuple[float, float]:
-        """Smallest and largest second coordinate of a leaf."""
-        if leaf.kind == "count":
-            return np.log(_SMALLEST_SIZE), np.log(_LARGEST_SIZE)
-        narrowest = self.resolutions[leaf.column] / kernels.NARROWEST
-        return float(np.log(narrowest / self.scales[leaf.column])), 10.0
+        first, second = rest.reshape(2, -1)
+        return np.concatenate([theta, first, np.clip(second, self._low, self._high)])
 
     # Steps ----------------------------------------------------------------------------------
 
     def step(self, point: FloatArray) -> Step:
         """Expected counts at a point, and the point that they give."""
-        size = self.layout.size
-        emissions = self.emissions(point)
-        found = self.pieces.total(count_part, point[:size], emissions, self.centers)
-        following = np.empty_like(point)
-        following[:size] = self.layout.normalized(found.counts + self.prior)
-        objective = found.log_likelihood + float((self.prior * np.log(point[:size])).sum())
-        for leaf, sums in zip(self.leaves, found.leaves, strict=True):
-            first, second = leaf.coordinates(following)
-            if leaf.kind == "real":
-                first[:], second[:] = self._normal(leaf, sums)
-            else:
-                first[:], second[:] = self._counting(leaf, sums, point)
-            objective += self._log_prior(leaf, point)
-        return Step(found.log_likelihood, objective, following)
+        theta, leaves = point[: self.layout.size], self.leaves(point)
+        found = self.pieces.total(Part.count, theta, leaves, self.centers)
+        mean, spread = self._normal(found.moments)
+        if self._counting.size:
+            old = self.coordinates(point)[1][self._counting]
+            mean[self._counting], spread[self._counting] = self._negative_binomial(found, old)
+        following = self.layout.normalized(found.counts + self.prior)
+        objective = found.log_likelihood + float(self.prior @ np.log(theta))
+        objective += self._log_prior(point, leaves)
+        return Step(found.log_likelihood, objective, np.concatenate([following, mean, spread]))
 
-    def _normal(self, leaf: Leaf, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of every state, in units of the column.
+    def _normal(self, moments: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and log of the standard deviation of every state, in units of its column.
 
         With a = prior weight a state: μ = Σwx/(Σw + a), σ² = (Σw(x − μ)² + a·(μ² + 1))/(Σw + a).
         """
-        scale, a = self.scales[leaf.column], self.weight / leaf.n_states
-        total, one, two = sums[0], sums[1] / scale, sums[2] / scale**2
+        scale, a = self._scale, self._share
+        total, one, two = moments[:, 0], moments[:, 1] / scale, moments[:, 2] / scale**2
         mean = one / (total + a)
         square = two - 2.0 * mean * one + mean**2 * total
         variance = (np.maximum(square, 0.0) + a * (mean**2 + 1.0)) / (total + a)
-        return mean, np.maximum(0.5 * np.log(variance), self._limits(leaf)[0])
+        return mean, np.maximum(0.5 * np.log(variance), self._low)
 
-    def _counting(
-        self, leaf: Leaf, sums: ValueWeights, point: FloatArray
+    def _negative_binomial(
+        self, found: MixedCounts, log_size: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and size of every state; one more count, the column's mean, has the prior weight."""
-        a = np.full((leaf.n_states, 1), self.weight / leaf.n_states)
-        values = np.append(sums.values, self.centers[leaf.column])
-        weights = np.hstack([sums.weights, a])
-        mean = np.maximum(weights @ values / weights.sum(axis=1), 1e-8)
-        low, high = self._limits(leaf)
-        log_size = leaf.coordinates(point)[1]
-        return np.log(mean), kernels.fitted_sizes(values, weights, mean, log_size, low, high)
+        """Logs of the means and sizes of counts; one more, the column's mean, has prior weight."""
+        tally = found.tally
+        firsts = np.concatenate([[0], np.cumsum(tally.n_states)])
+        mean, size = kernels.fitted_counts(
+            tally.values, tally.weights, tally.sizes, firsts, self.centers[self.is_count],
+            self.weight / tally.n_states, log_size, _LOG_SMALLEST_SIZE, _LOG_LARGEST_SIZE,
+        )  # fmt: skip
+        return np.log(mean), size
 
-    def _log_prior(self, leaf: Leaf, point: FloatArray) -> float:
-        first, second = leaf.coordinates(point)
-        a = self.weight / leaf.n_states
-        if leaf.kind == "real":
-            terms = -second - 0.5 * (first**2 + 1.0) * np.exp(-2.0 * second)
-        else:
-            emission = CountEmission(np.exp(first), np.exp(second))
-            terms = emission.log_likelihood(self.centers[[leaf.column]])[:, 0]
-        return a * float(terms.sum())
+    def _log_prior(self, point: FloatArray, leaves: Leaves) -> float:
+        first, second = self.coordinates(point)
+        mine = self._counting
+        terms = -second - 0.5 * (first**2 + 1.0) * np.exp(-2.0 * second)
+        if mine.size:
+            terms[mine] = leaves.logs(self._means_as_values)[mine]
+        return float(self._share @ terms)
+
+    @cached_property
+    def _means_as_values(self) -> Emissions:
+        """The mean of every leaf's column as its only value."""
+        ones, states = np.ones(self.columns.size, np.int64), np.diff(self.firsts)
+        return Emissions(
+            self.columns, states, ones, self.firsts[:-1], self.centers, np.cumsum(ones) - 1
+        )
 
 
 def as_leaves(tree: Tree, emits: NDArray[np.bool_]) -> Tree:
@@ -348,18 +360,3 @@ def _entropies(statistics: Statistics) -> ColumnEntropies:
             n_values = (high[column] - low[column]) / sums.resolutions[column] + 1.0
             entropy[column] = np.log(min(n_values, statistics.n_rows))
     return ColumnEntropies(statistics.n_rows, entropy, sums.gaps == 0)
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """A leaf of numbers, and where its coordinates start in a point."""
-
-    column: int
-    kind: str
-    n_states: int
-    start: int
-
-    def coordinates(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Views of its two coordinates a state."""
-        middle = self.start + self.n_states
-        return point[self.start : middle], point[middle : middle + self.n_states]

@@ -11,7 +11,7 @@ from latentree.em._binning import Binning
 from latentree.em._discrete import DiscreteProblem, SymmetricProblem
 from latentree.em._gaussian import MomentProblem, RowProblem
 from latentree.em._mixed import MixedProblem
-from latentree.inference import Emission, Layout
+from latentree.inference import Layout
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
 from latentree.tree import Tree
 from latentree.typing import FloatArray
@@ -160,18 +160,17 @@ def binned_start(problem: MixedProblem, model: DiscreteTreeModel, binning: Binni
     table = problem.first_rows
     target = Layout(problem.layout.tree, model.n_states)
     theta = model.layout.reoriented(model.theta, target)
-    tables = [np.empty(0)]
-    emissions: list[Emission | None] = [None] * problem.tree.n_observed
+    tables, means, variances = [np.empty(0)], [np.empty(0)], [np.empty(0)]
     for node in range(problem.tree.n_nodes):
         own = target.table(theta, node)
         if problem.layout.emits[node]:
             middle, within = binning.moments(table, node)
-            mean = own @ middle
-            variance = own @ (within + middle**2) - mean**2
-            emissions[node] = problem.emission_of(node, mean, variance)
+            means.append(own @ middle)
+            variances.append(own @ (within + middle**2) - means[-1] ** 2)
         else:
             tables.append(own.ravel())
-    return problem.joined(problem.layout.normalized(np.concatenate(tables)), emissions)
+    weights = problem.layout.normalized(np.concatenate(tables))
+    return problem.joined_by_moments(weights, np.concatenate(means), np.concatenate(variances))
 
 
 def binned_sample(problem: MixedProblem) -> tuple[Sample, Binning]:

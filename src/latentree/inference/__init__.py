@@ -6,12 +6,11 @@ says of data of any size.
 """
 
 from latentree.inference._emissions import (
+    POISSON,
     CountEmission,
     Emission,
     GaussianEmission,
-    counts_of,
-    emission_logs,
-    values_of,
+    Leaves,
 )
 from latentree.inference._evidence import (
     child_of_edge,
@@ -25,6 +24,7 @@ from latentree.inference._expectation import Expectation, ExpectedCounts, RowMes
 from latentree.inference._layout import Layout
 from latentree.inference._patterns import (
     ColumnEntropies,
+    Emissions,
     Skeleton,
     cheapest_rooting,
     compile_components,
@@ -48,13 +48,16 @@ from latentree.inference._results import (
 )
 
 __all__ = [
+    "POISSON",
     "ColumnEntropies",
     "CountEmission",
     "Emission",
+    "Emissions",
     "Expectation",
     "ExpectedCounts",
     "GaussianEmission",
     "Layout",
+    "Leaves",
     "RowMessages",
     "Skeleton",
     "Written",
@@ -65,8 +68,6 @@ __all__ = [
     "compile_components",
     "compile_part",
     "compile_patterns",
-    "counts_of",
-    "emission_logs",
     "impute_part",
     "infer_part",
     "node_number",
@@ -77,7 +78,6 @@ __all__ = [
     "probability_part",
     "score_part",
     "state_names",
-    "values_of",
     "weighted_total",
     "write_imputed",
     "write_posteriors",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from latentree._kernels.inference import emissions as kernels
@@ -249,29 +250,61 @@ class CountEmission:
 Emission = GaussianEmission | CountEmission
 
 
-def emission_logs(leaves: Sequence[Emission | None], places: Emissions) -> FloatArray:
-    """Return the log-likelihoods of all distinct values, laid out as the E-step needs them.
+class Leaves(NamedTuple):
+    """The leaves that emit numbers, with the parameters of all of them end to end."""
 
-    ``leaves`` has the emission of every column, None for columns with states.
-    """
-    out = np.empty(places.n_likelihoods)
-    for e, column in enumerate(places.columns.tolist()):
-        leaf = leaves[column]
-        assert leaf is not None
-        block = leaf.log_likelihood(values_of(places, e))
-        out[places.starts[e] : places.starts[e] + block.size] = block.ravel()
-    return out
+    columns: IntArray
+    is_count: NDArray[np.bool_]
+    resolutions: FloatArray
+    """Of every leaf; 0 for counts."""
+    firsts: IntArray
+    """Where the states of each leaf start; one entry more for the end."""
+    mean: FloatArray
+    spread: FloatArray
+    """Standard deviations of reals, sizes of counts."""
+
+    @classmethod
+    def of(cls, emissions: Sequence[Emission | None]) -> Leaves:
+        """Lay the emissions of all columns end to end; None for columns with states."""
+        mine = [(column, each) for column, each in enumerate(emissions) if each is not None]
+        nothing = np.empty(0)
+        return cls(
+            np.array([column for column, _ in mine], np.int64),
+            np.array([isinstance(each, CountEmission) for _, each in mine], bool),
+            np.array([getattr(each, "resolution", 0.0) for _, each in mine]),
+            np.cumsum([0, *(each.n_states for _, each in mine)]),
+            np.concatenate([nothing, *(each.mean for _, each in mine)]),
+            np.concatenate([nothing, *(_spread(each) for _, each in mine)]),
+        )
+
+    def emission(self, leaf: int) -> Emission:
+        """Return the emission of a leaf."""
+        own = slice(*self.firsts[leaf : leaf + 2])
+        if self.is_count[leaf]:
+            return CountEmission(self.mean[own], self.spread[own])
+        return GaussianEmission(self.mean[own], self.spread[own], float(self.resolutions[leaf]))
+
+    def logs(self, places: Emissions) -> FloatArray:
+        """Return the log-likelihoods of all distinct values, laid out as the E-step needs them."""
+        out = np.empty(places.n_likelihoods)
+        kernels.all_logs(
+            np.searchsorted(self.columns, places.columns), self.is_count, self.resolutions,
+            self.firsts, self.mean, self.spread, places.sizes, places.starts, places.values, out,
+        )  # fmt: skip
+        return out
+
+    def moments(self, places: Emissions, counts: FloatArray, centers: FloatArray) -> FloatArray:
+        """Return Σ w, Σ w·E[x − c], Σ w·E[(x − c)²] of every state of reals (a row each)."""
+        sums: FloatArray = kernels.all_moments(
+            np.searchsorted(self.columns, places.columns), self.is_count, self.resolutions,
+            self.firsts, self.mean, self.spread, centers, places.sizes, places.starts,
+            places.values, counts,
+        )  # fmt: skip
+        return sums
 
 
-def values_of(places: Emissions, e: int) -> FloatArray:
-    """Return the distinct values of leaf number ``e``."""
-    return places.values[places.value_starts[e] :][: places.sizes[e]]
-
-
-def counts_of(places: Emissions, counts: FloatArray, e: int) -> FloatArray:
-    """View of the expected counts of leaf number ``e``: a row a state, a column a value."""
-    shape = int(places.n_states[e]), int(places.sizes[e])
-    return counts[places.starts[e] :][: shape[0] * shape[1]].reshape(shape)
+def _spread(emission: Emission) -> FloatArray:
+    return emission.sd if isinstance(emission, GaussianEmission) else emission.size
 
 
 def _parameters(values: ArrayLike, what: str, positive: bool = False) -> FloatArray:

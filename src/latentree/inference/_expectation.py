@@ -60,6 +60,7 @@ class Expectation:
         work = plan.slots["n_patterns"] * plan.slots["n_states"] ** 2
         self._is_tiny = bool(work.sum() <= _TINY)
         self._is_tolerant = patterns.emissions.columns.size > 0
+        self._emitted = plan.slots["value"][plan.slots["kind"] == EMISSION]
         self._values = np.empty(plan.n_values)
         self._received = np.empty(plan.n_values)
         self._shifts = np.empty(plan.n_values)
@@ -68,7 +69,7 @@ class Expectation:
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """What a pass works on: values, what is handed down, indices and weights."""
-        return self._values, self._received, self._gather, self.patterns.weights
+        return self._values, self._received, self._gather, self._plan.weights
 
     @property
     def work(self) -> float:
@@ -98,23 +99,20 @@ class Expectation:
 
     def _run_emitting(self, theta: FloatArray, log_emissions: FloatArray) -> ExpectedCounts | None:
         """Run with the likelihoods of every value relative to that of its best state."""
-        emissions = self.patterns.emissions
+        e = self.patterns.emissions
         full = np.empty(theta.size + log_emissions.size)
         full[: theta.size] = theta
         best = kernels.relative_likelihoods(
-            emissions.n_states, emissions.sizes, emissions.starts, log_emissions, full[theta.size :]
+            e.n_states, e.sizes, e.starts, log_emissions, full[theta.size :]
         )
         result = self._run(full)
         if result is None:
             return None
-        # What a slot of an emission received are its expected counts.
-        weights = full[theta.size :]
-        for slot in self._slots[self._slots["kind"] == EMISSION]:
-            start, size = slot["table"] - theta.size, slot["n_states"] * slot["n_patterns"]
-            weights[start : start + size] = self._received[slot["value"] : slot["value"] + size]
-        best *= weights  # not by BLAS, whose threads take longer to wake than the product takes
-        log_likelihood = result.log_likelihood + float(best.sum())
-        return ExpectedCounts(log_likelihood, np.concatenate([result.counts, weights]))
+        full[: theta.size] = result.counts
+        rest = kernels.emission_counts(
+            e.n_states, e.sizes, e.starts, self._emitted, self._received, best, full[theta.size :]
+        )
+        return ExpectedCounts(result.log_likelihood + rest, full)
 
     def _run(self, theta: FloatArray) -> ExpectedCounts | None:
         """Run with plain products; None when information may be lost."""
@@ -159,7 +157,7 @@ class Expectation:
             log_likelihood, lost = kernels.run_rows(
                 self._slots, work.listed, self._gather, theta, self._is_tolerant,
                 self._values, prior,
-                self.patterns.weights[component["weights"] :], work.first, work.last,
+                self._plan.weights[component["weights"] :], work.first, work.last,
                 work.n_values, work.n_received, work.largest,
                 counts[:n_tables], root_counts, counts[n_tables:],
             )  # fmt: skip
@@ -222,8 +220,8 @@ class _Plan:
         by_row_components = [
             number for number in range(len(patterns.components)) if self._mark_by_row(number)
         ]
-        boundary = self._lay_out_patterns()
-        self.n_handed = int(boundary)
+        self.n_handed = self._lay_out_patterns()
+        self.weights = patterns.weights.copy()
         work = [self._rows(number) for number in by_row_components]
         self.gather = np.concatenate(self._gather)
         # They begin with those of the patterns, which need not be kept twice.
@@ -284,6 +282,7 @@ class _Plan:
         slots["value"][listed] = np.cumsum(n_states) - n_states
         n_rows = int(slots["n_patterns"][component["root"]])
         pattern_of = {int(component["root"]): np.arange(n_rows, dtype=np.int32)}
+        lookups: list[tuple[int, str, int, NDArray[np.int32]]] = []
         n_received = int(n_states[-1])
         slots["received"][listed[-1]] = 0
         for slot in map(int, listed[::-1]):
@@ -299,7 +298,14 @@ class _Plan:
                     else:  # a join hands its parts what it received
                         slots["received"][part] = record["received"]
                 else:
-                    slots[key][slot] = self._append(below)
+                    lookups.append((slot, key, part, below))
+        # Rows in the order of the largest part that they look up read and add to it in order.
+        sizes = slots["n_states"] * slots["n_patterns"]
+        order = np.argsort(max(lookups, key=lambda each: sizes[each[2]])[3], kind="stable")
+        for slot, key, _, below in lookups:
+            slots[key][slot] = self._append(below[order])
+        first = int(component["weights"])
+        self.weights[first : first + n_rows] = self.weights[first : first + n_rows][order]
         return _Rows(
             number, 0, n_rows, listed, int(n_states.sum()), n_received, int(n_states.max())
         )

@@ -72,10 +72,11 @@ class Layout:
 
     def normalized(self, weights: FloatArray) -> FloatArray:
         """Scale every row to sum 1; rows without any weight become uniform."""
-        sums = self.row_sums(weights)
-        empty = np.repeat(sums <= 0, self.row_widths)
-        safe = np.repeat(np.where(sums > 0, sums, 1.0), self.row_widths)
-        return np.where(empty, 1.0 / np.repeat(self.row_widths, self.row_widths), weights / safe)
+        sums = np.repeat(self.row_sums(weights), self.row_widths)
+        if (sums > 0).all():
+            return weights / sums
+        uniform = 1.0 / np.repeat(self.row_widths, self.row_widths)
+        return np.divide(weights, sums, out=uniform, where=sums > 0)
 
     def are_tables(self, numbers: FloatArray) -> bool:
         """Whether numbers are probabilities for all tables, whose rows sum to 1."""

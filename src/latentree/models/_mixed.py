@@ -18,10 +18,10 @@ from latentree.inference import (
     CountEmission,
     Emission,
     Layout,
+    Leaves,
     RowMessages,
     chunks,
     compile_patterns,
-    emission_logs,
     node_number,
     numbered_evidence,
 )
@@ -544,7 +544,7 @@ class MixedTreeModel(StateTreeModel):
     def _row_messages(self, table: Table, maximize: bool) -> RowMessages:
         patterns = compile_patterns(self.tree, self.n_states, table)
         theta = self.layout.reoriented(self.theta, patterns.layout)
-        logs = emission_logs(self.emissions, patterns.emissions)
+        logs = Leaves.of(self.emissions).logs(patterns.emissions)
         return RowMessages(patterns, theta, maximize, logs)
 
     def _all_observed(self) -> MixedTreeModel:

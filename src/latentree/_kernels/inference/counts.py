@@ -29,6 +29,7 @@ from __future__ import annotations
 import numpy as np
 
 from latentree._kernels.compiling import kernel
+from latentree._kernels.inference.exponential import exp
 
 EVIDENCE, EDGE, JOIN, EMISSION = 0, 1, 2, 3
 BLOCK = 64
@@ -70,24 +71,50 @@ COMPONENT = np.dtype(
 # A part is a table of numbers over (states, patterns): entry (k, p) is at start + k·stride + p.
 
 
-@kernel()
+@kernel(fastmath=True)
 def relative_likelihoods(n_states, sizes, starts, logs, out):
     """Likelihoods of emitted values relative to that of the best state.
 
-    Returns the logarithm of the best state's likelihood, once a state.
+    Returns the logarithm of the best state's likelihood of every value.
     """
-    best = np.empty(logs.size)
+    best = np.empty(sizes.sum())
+    at = 0
     for e in range(sizes.size):
         width = sizes[e]
-        for p in range(width):
-            top = -np.inf
-            for k in range(n_states[e]):
-                top = max(top, logs[starts[e] + k * width + p])
-            for k in range(n_states[e]):
-                at = starts[e] + k * width + p
-                best[at] = top
-                out[at] = np.exp(logs[at] - top)
+        top = best[at : at + width]
+        top[:] = logs[starts[e] : starts[e] + width]
+        at += width
+        for k in range(1, n_states[e]):
+            row = logs[starts[e] + k * width : starts[e] + (k + 1) * width]
+            for p in range(width):
+                top[p] = max(top[p], row[p])
+        for k in range(n_states[e]):
+            row = logs[starts[e] + k * width : starts[e] + (k + 1) * width]
+            target = out[starts[e] + k * width : starts[e] + (k + 1) * width]
+            for p in range(width):
+                target[p] = exp(row[p] - top[p])
     return best
+
+
+@kernel(fastmath=True)
+def emission_counts(n_states, sizes, starts, places, received, best, out):
+    """Copy what the slots of emissions received, from ``places``: their expected counts.
+
+    Returns Σ w·log of the best state's likelihoods, to which others are relative.
+    """
+    total = 0.0
+    at = 0
+    for e in range(sizes.size):
+        width = sizes[e]
+        top = best[at : at + width]
+        at += width
+        for k in range(n_states[e]):
+            source = received[places[e] + k * width : places[e] + (k + 1) * width]
+            target = out[starts[e] + k * width : starts[e] + (k + 1) * width]
+            for p in range(width):
+                target[p] = source[p]
+                total += source[p] * top[p]
+    return total
 
 
 @kernel(fastmath=True)

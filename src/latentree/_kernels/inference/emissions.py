@@ -17,6 +17,7 @@ import math
 import numpy as np
 
 from latentree._kernels.compiling import kernel
+from latentree._kernels.inference.exponential import exp
 
 FINE = 0.04
 """Cells narrower than this many standard deviations are taken at their middle."""
@@ -25,7 +26,10 @@ NARROWEST = 6.0
 """No standard deviation is smaller than δ over this: a cell then has 99.7 % of its state."""
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(9)
-_LOG_WEIGHTS = np.log(_WEIGHTS / 2.0)
+_SHARES = _WEIGHTS / 2.0
+_LAST = float(_NODES[-1])
+_SETTLED = 1e-9  # a step of Newton's method that leaves the size where it is
+_FEW = 16.0  # sums of at most so many terms take the place of differences of ψ
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -37,68 +41,45 @@ def _center_logs(values, mean, sd, log_step, out):
         out[p] = base - 0.5 * z * z
 
 
+@kernel(fastmath=True)
+def _cell_logs(values, mean, sd, step, out):
+    half = 0.5 * step / sd
+    base = math.log(2.0 * half) - _HALF_LOG_2PI
+    tilt, total = np.empty(values.size), np.zeros(values.size)
+    for p in range(values.size):
+        tilt[p] = half * abs(values[p] - mean) / sd
+    for i in range(_NODES.size):
+        c, farther = _node(i, half)
+        for p in range(values.size):
+            total[p] += c * exp(farther * tilt[p])
+    for p in range(values.size):
+        z = (values[p] - mean) / sd
+        out[p] = base - 0.5 * z * z + _LAST * tilt[p] + math.log(total[p])
+
+
 @kernel()
-def _cell_log(z, half):
-    """Log-probability of the cell z ± half of a standard normal variable."""
-    top = -np.inf
-    for i in range(_NODES.size):
-        u = z + half * _NODES[i]
-        top = max(top, _LOG_WEIGHTS[i] - 0.5 * u * u)
-    total = 0.0
-    for i in range(_NODES.size):
-        u = z + half * _NODES[i]
-        total += math.exp(_LOG_WEIGHTS[i] - 0.5 * u * u - top)
-    return top + math.log(total) + math.log(2.0 * half) - _HALF_LOG_2PI
+def _node(i, half):
+    """What a node ξ has of a cell z ± h, in the terms c·exp(f·h·|z|): c and f.
+
+    For z > 0 and nodes counted toward the mean, ω·exp(−(z − hξ)²/2) is exp(−z²/2 + ξ₉·h·z) times
+    c·exp(f·h·z) with c = ω·exp(−(hξ)²/2) and f = ξ − ξ₉, ξ₉ the last node: at most c.
+    """
+    return _SHARES[i] * math.exp(-0.5 * (half * _NODES[i]) ** 2), _NODES[i] - _LAST
 
 
 @kernel()
 def normal_logs(values, mean, sd, step, out):
     """Log-probability of every value for every state (row of ``out``); 0 for missing ones."""
+    hole = _hole(values)
     for k in range(mean.size):
-        half = 0.5 * step / sd[k]
-        if 2.0 * half < FINE:
-            _center_logs(values, mean[k], sd[k], math.log(step), out[k])
-        else:
-            for p in range(values.size):
-                out[k, p] = _cell_log((values[p] - mean[k]) / sd[k], half)
-        for p in range(values.size):
-            if math.isnan(values[p]):
-                out[k, p] = 0.0
-
-
-@kernel()
-def normal_moments(values, weights, mean, sd, step, center):
-    """Σ w, Σ w·E[x − c], Σ w·E[(x − c)²] of every state, x being the value before rounding."""
-    sums = np.zeros((3, mean.size))
-    for k in range(mean.size):
-        half = 0.5 * step / sd[k]
-        fine = 2.0 * half < FINE
-        for p in range(values.size):
-            w = weights[k, p]
-            if w <= 0.0 or math.isnan(values[p]):
-                continue
-            x = values[p] - center
-            if fine:
-                first, second = x, x * x
+        for first, last in ((0, hole), (hole + 1, values.size)):
+            if step < FINE * sd[k]:
+                log_step = math.log(step)
+                _center_logs(values[first:last], mean[k], sd[k], log_step, out[k, first:last])
             else:
-                z = (values[p] - mean[k]) / sd[k]
-                total, one, two = 0.0, 0.0, 0.0
-                top = -np.inf
-                for i in range(_NODES.size):
-                    u = z + half * _NODES[i]
-                    top = max(top, _LOG_WEIGHTS[i] - 0.5 * u * u)
-                for i in range(_NODES.size):
-                    u = z + half * _NODES[i]
-                    share = math.exp(_LOG_WEIGHTS[i] - 0.5 * u * u - top)
-                    at = x + 0.5 * step * _NODES[i]
-                    total += share
-                    one += share * at
-                    two += share * at * at
-                first, second = one / total, two / total
-            sums[0, k] += w
-            sums[1, k] += w * first
-            sums[2, k] += w * second
-    return sums
+                _cell_logs(values[first:last], mean[k], sd[k], step, out[k, first:last])
+        if hole < values.size:
+            out[k, hole] = 0.0
 
 
 @kernel()
@@ -107,23 +88,119 @@ def count_logs(values, mean, size, out):
 
     Negative binomial with mean μ and size r, the variance μ + μ²/r; Poisson for r = ∞.
     """
+    log_factorials = np.empty(values.size)
+    for p in range(values.size):
+        log_factorials[p] = math.lgamma(values[p] + 1.0)
     for k in range(mean.size):
         mu, r = mean[k], size[k]
+        if r == np.inf:
+            for p in range(values.size):
+                out[k, p] = values[p] * math.log(mu) - mu - log_factorials[p]
+            continue
+        # log Γ(x + r)/Γ(r) + x·log(μ/(r + μ)) − r·log(1 + μ/r) − log x!
+        slope, base = math.log(mu / (r + mu)), math.lgamma(r) + r * math.log1p(mu / r)
         for p in range(values.size):
             x = values[p]
-            if math.isnan(x):
-                out[k, p] = 0.0
-            elif r == np.inf:
-                out[k, p] = x * math.log(mu) - mu - math.lgamma(x + 1.0)
-            else:
-                # log Γ(x + r)/Γ(r) + x·log(μ/(r + μ)) − r·log(1 + μ/r) − log x!
-                out[k, p] = (
-                    math.lgamma(x + r)
-                    - math.lgamma(r)
-                    + x * math.log(mu / (r + mu))
-                    - r * math.log1p(mu / r)
-                    - math.lgamma(x + 1.0)
-                )
+            out[k, p] = math.lgamma(x + r) + x * slope - base - log_factorials[p]
+    hole = _hole(values)
+    if hole < values.size:
+        out[:, hole] = 0.0
+
+
+@kernel()
+def _hole(values):
+    """Where the missing value stands, of which there is at most one; ``values.size`` if nowhere."""
+    for p in range(values.size):
+        if math.isnan(values[p]):
+            return p
+    return values.size
+
+
+@kernel()
+def all_logs(leaf, is_count, resolutions, firsts, mean, spread, sizes, starts, values, out):
+    """Log-likelihoods of the distinct values of all leaves, for every state of their neighbors.
+
+    Leaf number ``leaf[e]`` has the states from ``firsts[leaf[e]]`` on, and ``sizes[e]`` of the
+    values, which lie end to end; its likelihoods go to ``out[starts[e] :]``.
+    """
+    at = 0
+    for e in range(sizes.size):
+        own, width = leaf[e], sizes[e]
+        first, last = firsts[own], firsts[own + 1]
+        seen = values[at : at + width]
+        block = out[starts[e] : starts[e] + (last - first) * width].reshape((last - first, width))
+        if is_count[own]:
+            count_logs(seen, mean[first:last], spread[first:last], block)
+        else:
+            normal_logs(seen, mean[first:last], spread[first:last], resolutions[own], block)
+        at += width
+
+
+@kernel(fastmath=True)
+def _add_moments(values, weights, center, sums):
+    """Add Σ w, Σ w·(x − c), Σ w·(x − c)²."""
+    zero, one, two = 0.0, 0.0, 0.0
+    for p in range(values.size):
+        x, w = values[p] - center, weights[p]
+        zero += w
+        one += w * x
+        two += w * x * x
+    sums[0] += zero
+    sums[1] += one
+    sums[2] += two
+
+
+@kernel(fastmath=True)
+def _add_cell_moments(values, weights, mean, sd, step, center, sums):
+    """Add the same sums with expectations over the cells, x being the value before rounding."""
+    half = 0.5 * step / sd
+    tilt = np.empty(values.size)
+    total, one, two = np.zeros(values.size), np.zeros(values.size), np.zeros(values.size)
+    for p in range(values.size):
+        tilt[p] = half * abs(values[p] - mean) / sd
+    for i in range(_NODES.size):
+        c, farther = _node(i, half)
+        toward = 0.5 * step * _NODES[i]
+        for p in range(values.size):
+            share = c * exp(farther * tilt[p])
+            total[p] += share
+            one[p] += toward * share
+            two[p] += toward * toward * share
+    for p in range(values.size):
+        x, w = values[p] - center, weights[p]
+        shift = one[p] / total[p] if values[p] < mean else -one[p] / total[p]
+        sums[0] += w
+        sums[1] += w * (x + shift)
+        sums[2] += w * (x * x + 2.0 * x * shift + two[p] / total[p])
+
+
+@kernel()
+def all_moments(
+    leaf, is_count, resolutions, firsts, mean, spread, centers, sizes, starts, values, weights
+):
+    """Σ w, Σ w·E[x − c], Σ w·E[(x − c)²] of every state of all leaves of reals; 0 of counts.
+
+    Arguments are as in :func:`all_logs`; ``weights`` are the expected counts of the values.
+    """
+    sums = np.zeros((mean.size, 3))
+    at = 0
+    for e in range(sizes.size):
+        own, width = leaf[e], sizes[e]
+        seen = values[at : at + width]
+        at += width
+        if is_count[own]:
+            continue
+        hole, step, center = _hole(seen), resolutions[own], centers[own]
+        for k in range(firsts[own], firsts[own + 1]):
+            start = starts[e] + (k - firsts[own]) * width
+            mine = weights[start : start + width]
+            for first, last in ((0, hole), (hole + 1, width)):
+                x, w = seen[first:last], mine[first:last]
+                if step < FINE * spread[k]:
+                    _add_moments(x, w, center, sums[k])
+                else:
+                    _add_cell_moments(x, w, mean[k], spread[k], step, center, sums[k])
+    return sums
 
 
 @kernel()
@@ -143,44 +220,93 @@ def _polygamma(x):
 
 
 @kernel()
-def _size_likelihood(values, weights, mu, r):
-    """Log-likelihood of counts, but for terms that do not depend on r."""
-    total = 0.0
-    for p in range(values.size):
-        if weights[p] > 0.0:
-            x = values[p]
-            total += weights[p] * (
-                math.lgamma(x + r) - math.lgamma(r) - r * math.log1p(mu / r) - x * math.log(r + mu)
-            )
-    return total
+def _rising(low, gap, r):
+    """ψ(low + gap + r) − ψ(low + r), the same of ψ′, and that of log Γ.
+
+    With gap steps of 1 they are Σ 1/(r + j), −Σ 1/(r + j)² and Σ log(r + j), j from ``low`` on.
+    """
+    if gap > _FEW or gap != math.floor(gap):
+        top, slope_top = _polygamma(low + gap + r)
+        bottom, slope_bottom = _polygamma(low + r)
+        logs = math.lgamma(low + gap + r) - math.lgamma(low + r)
+        return top - bottom, slope_top - slope_bottom, logs
+    first, second, product = 0.0, 0.0, 1.0
+    for j in range(int(gap)):
+        at = r + low + j
+        first += 1.0 / at
+        second -= 1.0 / (at * at)
+        product *= at
+    return first, second, math.log(product)
 
 
 @kernel()
-def fitted_sizes(values, weights, mean, log_size, low, high):
-    """Raise the likelihood of negative binomial counts in u = log r, the means being fitted.
+def _size_slopes(values, tails, extra, a, mu, r):
+    """Log-likelihood of counts (but for what does not depend on r) and two derivatives in r.
 
-    Three steps of Newton's method from where it was. The derivative in r is
-    g = Σ w·(ψ(x + r) − ψ(r)) − W·log(1 + μ/r); in u the slope is r·g and the curvature r²·g′ + r·g.
-    A state whose likelihood would fall keeps its size.
+    ``tails`` are the weights of all counts from each on, in ascending order. One more count,
+    ``extra``, has the weight ``a``. With W the weight of all and μ their mean,
+    L = Σ w·(log Γ(x + r) − log Γ(r)) − W·(r·log(1 + μ/r) + μ·log(r + μ)).
     """
-    out = np.empty(mean.size)
-    for k in range(mean.size):
-        u, mu = log_size[k], mean[k]
-        for _ in range(3):
-            r = math.exp(u)
-            at_r, slope_at_r = _polygamma(r)
-            g, curve = 0.0, 0.0
-            for p in range(values.size):
-                w = weights[k, p]
-                if w > 0.0:
-                    at_x, slope_at_x = _polygamma(values[p] + r)
-                    g += w * (at_x - at_r - math.log1p(mu / r))
-                    curve += w * (slope_at_x - slope_at_r + mu / (r * (r + mu)))
-            first = r * g
-            second = r * r * curve + first
-            step = -first / second if second < 0.0 else (1.0 if first > 0.0 else -1.0)
-            u = min(max(u + min(max(step, -1.0), 1.0), low), high)
-        before = _size_likelihood(values, weights[k], mu, math.exp(log_size[k]))
-        after = _size_likelihood(values, weights[k], mu, math.exp(u))
-        out[k] = u if after >= before else log_size[k]
-    return out
+    total = tails[0] + a
+    slope, curve, value = _rising(0.0, extra, r)
+    slope, curve, value = a * slope, a * curve, a * value
+    below = 0.0
+    for p in range(values.size):
+        gap = values[p] - below
+        if gap > 0.0 and tails[p] > 0.0:
+            first, second, logs = _rising(below, gap, r)
+            slope += tails[p] * first
+            curve += tails[p] * second
+            value += tails[p] * logs
+        below = values[p]
+    value -= total * (r * math.log1p(mu / r) + mu * math.log(r + mu))
+    return value, slope - total * math.log1p(mu / r), curve + total * mu / (r * (r + mu))
+
+
+@kernel()
+def _fitted_size(values, tails, extra, a, mu, start, low, high):
+    """Raise the likelihood of negative binomial counts in u = log r, the mean being fitted.
+
+    Three steps of Newton's method from where it was: in u the slope is r·L′ and the curvature
+    r²·L″ + r·L′. The size stays where it was if the likelihood would fall.
+    """
+    u, before = start, 0.0
+    for turn in range(3):
+        r = math.exp(u)
+        value, slope, curve = _size_slopes(values, tails, extra, a, mu, r)
+        if turn == 0:
+            before = value
+        first = r * slope
+        second = r * r * curve + first
+        step = -first / second if second < 0.0 else (1.0 if first > 0.0 else -1.0)
+        following = min(max(u + min(max(step, -1.0), 1.0), low), high)
+        moved = abs(following - u)
+        u = following
+        if moved < _SETTLED:
+            break
+    after, _, _ = _size_slopes(values, tails, extra, a, mu, math.exp(u))
+    return u if after >= before else start
+
+
+@kernel()
+def fitted_counts(values, weights, sizes, firsts, extra, a, log_size, low, high):
+    """Means, and sizes u = log r, of every state of all leaves of counts.
+
+    Leaf number c has ``sizes[c]`` of the values, in ascending order, and their weights, a row a
+    state: those from ``firsts[c]`` on. The count ``extra[c]`` has the weight ``a[c]`` in each.
+    """
+    mean, fitted = np.empty(log_size.size), np.empty(log_size.size)
+    at, start = 0, 0
+    for c in range(sizes.size):
+        seen = values[at : at + sizes[c]]
+        tails = np.empty(sizes[c] + 1)
+        at += sizes[c]
+        for k in range(firsts[c], firsts[c + 1]):
+            total, tails[sizes[c]] = a[c] * extra[c], 0.0
+            for p in range(sizes[c] - 1, -1, -1):
+                tails[p] = tails[p + 1] + weights[start + p]
+                total += weights[start + p] * seen[p]
+            start += sizes[c]
+            mean[k] = max(total / (tails[0] + a[c]), 1e-8)
+            fitted[k] = _fitted_size(seen, tails, extra[c], a[c], mean[k], log_size[k], low, high)
+    return mean, fitted
