@@ -52,7 +52,7 @@ from latentree.methods import (
     learn_model,
     learned_support,
 )
-from latentree.models import DiscreteTreeModel, MixedTreeModel, TreeModel
+from latentree.models import DiscreteTreeModel, MixedTreeModel, TreeMixture, TreeModel
 from latentree.tree import Tree
 from latentree.typing import FloatArray, Node, PathLike
 
@@ -85,7 +85,9 @@ OUTPUTS = ("hidden", "hidden+observed")
 
 def _has_states(estimator: Any) -> bool:
     """Whether there are probabilities to predict; else say what to use."""
-    if isinstance(getattr(estimator, "model_", None), DiscreteTreeModel | MixedTreeModel):
+    if isinstance(
+        getattr(estimator, "model_", None), DiscreteTreeModel | MixedTreeModel | TreeMixture
+    ):
         return True
     raise AttributeError(
         "predict_proba is for fitted discrete and mixed models: see predict and model_.posterior"
@@ -123,8 +125,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     ----------
     tree_ : Tree
         The tree that was learned.
-    model_ : GaussianTreeModel, DiscreteTreeModel or MixedTreeModel
-        The tree with its parameters.
+    model_ : GaussianTreeModel, DiscreteTreeModel, MixedTreeModel or TreeMixture
+        The tree with its parameters; with ``n_trees`` a mixture of trees.
     report_ : FitReport
         What learning did; a :class:`latentree.search.RefineReport` for ``refined``. Its
         ``columns`` say how every column was taken: name, kind and reason.
@@ -161,6 +163,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         output: str = "hidden",
         refit: bool = True,
         n_states: int | Literal["auto"] | None = None,
+        n_trees: int | Literal["auto"] | None = None,
         validation_fraction: float | None = None,
         n_hidden: int | None = None,
         start: str | list[str] | None = None,
@@ -184,6 +187,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         self.output = output
         self.refit = refit
         self.n_states = n_states
+        self.n_trees = n_trees
         self.validation_fraction = validation_fraction
         self.n_hidden = n_hidden
         self.start = start
@@ -233,9 +237,9 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         sample_weight : array, optional
             How much each row counts.
         X_valid : table, optional
-            For ``hclt`` and ``n_states="auto"``: rows that decide on states, smoothing and stopping
-            in place of ``validation_fraction`` of the rows. In the end the model learns from them
-            too.
+            For ``hclt``, ``n_states="auto"`` and ``n_trees``: rows that decide on states, smoothing
+            and stopping in place of ``validation_fraction`` of the rows. In the end the model
+            learns from them too.
         client : dask.distributed.Client, optional
             The cluster that reads and computes. Without it everything happens in this process.
 
@@ -326,6 +330,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         self.model_, self.report_ = fitted
         self.tree_: Tree = self.model_.tree
         self.n_hidden_ = self.tree_.n_hidden
+        if self.n_bootstrap and isinstance(self.model_, TreeMixture):
+            raise ModelError("support is of one tree: leave out n_bootstrap or n_trees")
         if self.n_bootstrap:
             self.support_ = learned_support(
                 self.model_,
@@ -360,7 +366,10 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         if context is None and not self.verbose:
             return None
 
-        searching, text = self.method == "refined", ProgressText(self.method, self.n_states)
+        searching, text = (
+            self.method == "refined",
+            ProgressText(self.method, self.n_states, self.n_trees),
+        )
 
         def report(steps: int, log_likelihood: float) -> None:
             if context is not None:

@@ -11,12 +11,13 @@ import importlib
 import math
 import textwrap
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from latentree.errors import ModelError
+from latentree.errors import DataWarning, ModelError
 
 if TYPE_CHECKING:  # the help of the command line reads the registry, and nothing heavy
     from numpy.typing import ArrayLike
@@ -68,6 +69,12 @@ OPTIONS: Mapping[str, Option] = {
         "of most columns; for lcm and mixed data the one with the highest BIC, see criterion. "
         "auto, which is hclt's default: as many as predict held-out rows best",
         "--states",
+    ),
+    "n_trees": Option(
+        'int or "auto"', None,
+        "number of trees of a mixture, each with its own structure and parameters; by default one "
+        "tree. auto: a committee of mixtures, as many trees as predict held-out rows best",
+        "--trees",
     ),
     "validation_fraction": Option(
         "float", None,
@@ -127,8 +134,8 @@ OPTIONS: Mapping[str, Option] = {
 _EM = ("max_steps", "time_limit")
 _MIXED = ("criterion", "max_states")  # choose numbers of states of mixed data
 _FROM_DISTANCES = (
-    "refit", "n_states", "validation_fraction", *_MIXED, "n_starts", "prior_weight", *_EM,
-    "stepwise", "checkpoint",
+    "refit", "n_states", "n_trees", "validation_fraction", *_MIXED, "n_starts", "prior_weight",
+    *_EM, "stepwise", "checkpoint",
 )  # fmt: skip
 _REFINED = ("start", "criterion", "n_hidden", "max_states", "caution", "prior_weight")
 _HELD_OUT = ("validation_fraction", "X_valid")
@@ -213,7 +220,8 @@ METHODS: Mapping[str, Method] = {
         ),
         Method(
             "hclt", "the Chow-Liu tree with a hidden variable for each inner one, for prediction",
-            "latentree.structure:hidden_chow_liu", ("n_states", "validation_fraction", *_EM),
+            "latentree.structure:hidden_chow_liu",
+            ("n_states", "n_trees", "validation_fraction", *_EM),
             from_distances=True,
         ),
         _search(
@@ -327,8 +335,8 @@ class ProgressText:
     ----------
     method : str
         Name of the method.
-    n_states : int or "auto", optional
-        Its option.
+    n_states, n_trees : int or "auto", optional
+        Its options.
 
     Examples
     --------
@@ -337,12 +345,14 @@ class ProgressText:
     ('change 1, best score -20.0', 'change 2, best score -20.0')
     """
 
-    def __init__(self, method: str, n_states: Any = None) -> None:
+    def __init__(self, method: str, n_states: Any = None, n_trees: Any = None) -> None:
         searching = method == "refined"
         self.unit, self.value = ("change", "score") if searching else ("step", "log-likelihood")
         self.digits = 1
         if method == "hclt" or n_states == "auto":
             self.unit, self.value, self.digits = "pass", "held-out log-likelihood a row", 4
+        if n_trees is not None:
+            self.unit, self.value, self.digits = "setting", "held-out log-likelihood a row", 4
         self.best = -math.inf
 
     def __call__(self, steps: int, reached: float) -> str:
@@ -433,7 +443,9 @@ def learn_model(
             raise ModelError(f"X_valid was given, but {method} does not hold out rows")
         common["X_valid"] = X_valid
     learn = _from_distances if entry.from_distances else _by_scores
-    if method == "independent" or _is_asked_for(method, chosen):
+    if chosen.get("n_trees") is not None:
+        model, report = _mixture(entry, sample, **chosen, **common)
+    elif method == "independent" or _is_asked_for(method, chosen):
         model, report = learn(entry, sample, **chosen, **common)
     else:
         model, report = _beside_independence(learn, entry, sample, chosen, common)
@@ -479,6 +491,62 @@ def _beside_independence(
     if entry.name == "hclt" or {"n_states", "criterion"} & set(chosen):
         return fitted  # states for prediction, or as they were asked for, need not pay by BIC
     return without_losses(fitted, alone, fit)
+
+
+def _mixture(
+    entry: Method,
+    sample: Sample,
+    *,
+    n_trees: Any,
+    budget: Budget,
+    random_state: Any,
+    progress: Progress | None,
+    X_valid: Any = None,
+    validation_fraction: float | None = None,
+    **options: Any,
+) -> Fitted:
+    """Learn a mixture whose components are learned by a method from weighted rows."""
+    import numpy as np
+
+    from latentree.data import as_table
+    from latentree.search import tree_mixture
+
+    for name in ("checkpoint", "stepwise"):
+        if name in options:
+            raise ModelError(f"{name} is for one tree: leave it out with n_trees")
+    held_out = None
+    if X_valid is not None:
+        held_out = as_table(X_valid, schema=sample.schema, unseen="missing")
+    rng = np.random.default_rng(random_state)
+
+    def learn(rows: Sample) -> Fitted:
+        with warnings.catch_warnings():  # what is said of a few rows' weights helps nobody
+            warnings.simplefilter("ignore", DataWarning)
+            return _component(entry, rows, random_state=rng, **options)
+
+    return tree_mixture(
+        sample, learn, n_trees, held_out=held_out, validation_fraction=validation_fraction,
+        budget=budget, random_state=rng, progress=progress,
+    )  # fmt: skip
+
+
+_STEPS_A_ROUND = 30  # of EM inside a component: rounds of the mixture follow
+
+
+def _component(entry: Method, sample: Sample, **options: Any) -> Fitted:
+    """Learn one component of a mixture, from weighted rows, in a few steps of EM."""
+    from latentree.em import Budget, fit_parameters
+    from latentree.structure import learn_tree
+
+    if options.get("n_states") == "auto":
+        raise ModelError('n_states="auto" is for one tree: give a number of states with n_trees')
+    if sample.family == "discrete":
+        options.setdefault("prior_weight", 1.0)  # combinations that no row has stay possible
+    options = {"n_starts": 1, "budget": Budget(max_steps=_STEPS_A_ROUND), **options}
+    if sample.family == "mixed":
+        return _mixed_from_distances(entry, sample, True, False, **options)
+    options.pop("refit", None)
+    return fit_parameters(learn_tree(sample, entry.name), sample, **options)
 
 
 def _by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:

@@ -137,6 +137,12 @@ Names = Annotated[
         "--names", metavar="FILE.json", help="Names of hidden variables, as the page saves them."
     ),
 ]
+Component = Annotated[
+    int | None,
+    typer.Option(
+        "--component", metavar="K", min=0, help="Of a mixture, the tree to take; else the largest."
+    ),
+]
 Title = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="What it is called.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No messages and no progress.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -202,6 +208,7 @@ def learn(
     start: Annotated[str | None, option("start", "A,B,…")] = None,
     criterion: Annotated[str | None, option("criterion", "NAME", "--score")] = None,
     n_states: Annotated[int | None, option("n_states", "K", min=2)] = None,
+    n_trees: Annotated[str | None, option("n_trees", "N")] = None,
     max_states: Annotated[int | None, option("max_states", "K", min=2)] = None,
     caution: Annotated[float | None, option("caution", "C", min=0.0)] = None,
     time_limit: Annotated[float | None, option("time_limit", "SECONDS", min=0.0)] = None,
@@ -236,6 +243,7 @@ def learn(
         start=_names(start),
         criterion=criterion,
         n_states=n_states,
+        n_trees=n_trees,
         max_states=max_states,
         caution=caution,
         time_limit=time_limit,
@@ -463,6 +471,7 @@ def plot(
     hidden_labels: Annotated[
         bool, typer.Option("--hidden", help="Name hidden variables too.")
     ] = False,
+    component: Component = None,
     quiet: Quiet = False,
 ) -> None:
     """Draw a model into a picture."""
@@ -473,7 +482,7 @@ def plot(
         "layout": layout, "theme": theme, "lengths": lengths, "wrap": wrap, "title": title,
         "hidden_labels": hidden_labels, "strength_legend": lengths,
     }  # fmt: skip
-    using.plot(Screen(quiet), model, out, groups, size, names, **options)
+    using.plot(Screen(quiet), model, out, groups, size, names, component, **options)
 
 
 @app.command()
@@ -507,6 +516,7 @@ def explore(
     ] = None,
     names: Names = None,
     title: Title = None,
+    component: Component = None,
     header: Header = None,
     quiet: Quiet = False,
 ) -> None:
@@ -516,7 +526,7 @@ def explore(
 
     shown = using.Shown(rows or text is not None, text, row_groups)
     tables = using.Tables(data or (), header, groups, annotations)
-    using.explore(Screen(quiet), model, out, tables, names, title, shown)
+    using.explore(Screen(quiet), model, out, tables, names, title, shown, component)
 
 
 @app.command()
@@ -528,13 +538,14 @@ def export(
             metavar="FILE", help="A .nwk, .graphml, .gexf, .dot, .cyjs, .bif or .json file."
         ),
     ],
+    component: Component = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a model for other programs."""
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    using.export(Screen(quiet), model, out)
+    using.export(Screen(quiet), model, out, component)
 
 
 @app.command()
@@ -545,13 +556,14 @@ def show(
         typer.Option("--all", help="Draw every node, and list the states of all hidden variables."),
     ] = False,
     names: Names = None,
+    component: Component = None,
     json: Json = False,
 ) -> None:
     """Draw the tree of a model in the terminal."""
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    using.show(Screen(as_json=json), model, all_nodes, names)
+    using.show(Screen(as_json=json), model, all_nodes, names, component)
 
 
 @app.command()

@@ -28,7 +28,7 @@ from latentree.em import FitReport, Fitted, fit_parameters
 from latentree.errors import LatentTreeError, ModelError
 from latentree.methods import METHODS, ProgressText, learn_model
 from latentree.metrics import held_out_score
-from latentree.models import GaussianTreeModel, Model
+from latentree.models import GaussianTreeModel, Model, TreeMixture, component_of
 from latentree.support import DOUBTFUL, Support
 from latentree.tree import Tree
 
@@ -98,9 +98,12 @@ class Targets(NamedTuple):
             model.save(self.model, about)
         if self.page is not None:
             rows = None if isinstance(table, Parts) else table
-            outputs.explorer()(model, self.page, rows, groups, support=result.support, report=about)
+            known = {"support": result.support, "report": about}
+            outputs.explorer()(component_of(model), self.page, rows, groups, **known)
         if self.picture is not None:
-            outputs.write_picture(model, self.picture, groups=groups, support=result.support)
+            outputs.write_picture(
+                component_of(model), self.picture, groups=groups, support=result.support
+            )
         for path in filter(None, self):
             screen.tell(f"wrote {path}")
 
@@ -147,7 +150,8 @@ def _show(
     """Print what was learned from the rows that were kept for it."""
     assert result.fitted is not None
     if screen.as_json:
-        states = hidden_states(result.fitted.model, hidden_summaries(result.fitted.model))
+        shown = component_of(result.fitted.model)
+        states = hidden_states(shown, hidden_summaries(shown))
         files = {kind: path for kind, path in targets._asdict().items() if path is not None}
         about = {"data": facts(paths, table), **result.facts()}
         if result.support is not None:
@@ -157,12 +161,16 @@ def _show(
         show_columns(screen, table.schema)
         show_results(screen, [result])
         show_changes(screen, result.fitted.report)
-        found = hidden_summaries(result.fitted.model)
-        show_hidden(screen, found, result.fitted.model.tree, result.support)
-        if not found:
+        model = result.fitted.model
+        shown = component_of(model)
+        found = hidden_summaries(shown)
+        if isinstance(model, TreeMixture):
+            screen.text(f"\nA mixture of {plural(model.n_trees, 'tree')}; the largest:")
+        show_hidden(screen, found, shown.tree, result.support)
+        if not found and shown is model:
             _show_gain(screen, result.fitted, kept)
         if len(found) <= _STATES_OF:
-            show_states(screen, state_summaries(result.fitted.model, found, None))
+            show_states(screen, state_summaries(shown, found, None))
     _tell_notes(screen, [result])
 
 

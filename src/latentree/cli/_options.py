@@ -43,6 +43,8 @@ def method_options(method: str, given: dict[str, Any]) -> dict[str, Any]:
             )
     if "criterion" in chosen:
         chosen["criterion"] = _criterion(chosen["criterion"])
+    if "n_trees" in chosen:
+        chosen["n_trees"] = _trees(chosen["n_trees"])
     starts = [name for name, entry in METHODS.items() if entry.from_distances]
     for name in chosen.get("start", ()):
         if name not in starts:
@@ -52,6 +54,13 @@ def method_options(method: str, given: dict[str, Any]) -> dict[str, Any]:
 
 def _either(names: list[str]) -> str:
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _trees(text: str) -> int | str:
+    """Return a number of trees, or "auto"."""
+    if text != "auto" and not (text.isdecimal() and int(text) > 0):
+        raise typer.BadParameter(f"--trees {text}: use a positive number, or auto")
+    return text if text == "auto" else int(text)
 
 
 def _criterion(text: str) -> str | float:

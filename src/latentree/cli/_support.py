@@ -11,8 +11,9 @@ from latentree.cli import _outputs as outputs
 from latentree.cli._data import facts, open_for
 from latentree.cli._running import first_interrupt_keeps, raise_if_interrupted
 from latentree.cli._screen import Screen
+from latentree.errors import ModelError
 from latentree.methods import METHODS, learned_support
-from latentree.models import Model, load, load_report
+from latentree.models import Model, TreeMixture, load, load_report
 from latentree.support import Support
 
 _MOST_VARIABLES = 5  # of those placed least surely
@@ -42,6 +43,8 @@ def support(
     from latentree.cli._learning import check_method
 
     model, report = load(model_path), load_report(model_path) or {}
+    if isinstance(model, TreeMixture):
+        raise ModelError(f"{model_path}: support is of one tree, and this is a mixture")
     method = how.method or str(report.get("method", "clrg"))
     check_method(method if method in METHODS or how.method else "clrg")
     if out is not None:

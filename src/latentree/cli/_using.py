@@ -36,7 +36,16 @@ from latentree.inference import (
     write_predictions,
     write_scores,
 )
-from latentree.models import Model, as_names, fitted_tree, load, load_report
+from latentree.models import (
+    Model,
+    TreeMixture,
+    TreeModel,
+    as_names,
+    component_of,
+    fitted_tree,
+    load,
+    load_report,
+)
 from latentree.support import load_support
 
 _MOST_HIDDEN = 20
@@ -56,7 +65,9 @@ class Given(NamedTuple):
     scheduler: str | None = None
 
     @contextlib.contextmanager
-    def opened(self, screen: Screen, model: Model, may_lack: Sequence[str] = ()) -> Iterator[Parts]:
+    def opened(
+        self, screen: Screen, model: TreeModel, may_lack: Sequence[str] = ()
+    ) -> Iterator[Parts]:
         """Open the model's columns."""
         with connected(self.scheduler) as client:
             yield open_for(
@@ -162,13 +173,14 @@ def plot(
     groups: str | None = None,
     size: str | None = None,
     names: str | None = None,
+    component: int | None = None,
     **options: Any,
 ) -> None:
     """Draw a model into a picture."""
     outputs.check_apart([out], [model_path])
     outputs.check_folder(out)
     outputs.check_picture(out)
-    model, called = load(model_path), as_names(names)
+    model, called = component_of(load(model_path), component), as_names(names)
     if groups is not None:
         found = outputs.read_groups(groups, model)
         options["groups"] = {called.names.get(name, name): own for name, own in found.items()}
@@ -237,35 +249,52 @@ def explore(
     names: str | None,
     title: str | None,
     shown: Shown,
+    component: int | None = None,
 ) -> None:
     """Write a page to explore a model in."""
     outputs.check_apart([out], [model_path, *tables.data])
     outputs.check_folder(out)
-    model = load(model_path)
+    model = component_of(load(model_path), component)
     known = {"support": load_support(model_path), "report": load_report(model_path)}
     given = tables.of(model) | shown.of(tables.data, tables.header)
     outputs.explorer()(model, out, title=title, names=names, **known, **given)
     screen.tell(f"wrote {out}")
 
 
-def export(screen: Screen, model_path: str, out: str) -> None:
+def export(screen: Screen, model_path: str, out: str, component: int | None = None) -> None:
     """Write a model, or its tree, for other programs.
 
     JSON is that of nodes and edges: a model file there is already.
     """
     outputs.check_apart([out], [model_path])
     outputs.check_folder(out)
-    model, support = load(model_path), load_support(model_path)
+    model, support = component_of(load(model_path), component), load_support(model_path)
     sure = None if support is None else support.edge_transfer
     export_file(model.tree if out.lower().endswith(".json") else model, out, sure)
     screen.tell(f"wrote {out}")
 
 
-def show(screen: Screen, model_path: str, all_nodes: bool, names: str | None = None) -> None:
+def _mixture_text(model: TreeMixture, component: int | None) -> str:
+    """Say what a mixture is, and which of its trees follows."""
+    number = int(model.weights.argmax()) if component is None else component
+    return (
+        f"mixture of {plural(model.n_trees, 'tree')}, {model.n_parameters:,} parameters. "
+        f"Tree {number} of 0 … {model.n_trees - 1}, with weight {model.weights[number]:.3f} "
+        "(--component shows another):\n"
+    )
+
+
+def show(
+    screen: Screen,
+    model_path: str,
+    all_nodes: bool,
+    names: str | None = None,
+    component: int | None = None,
+) -> None:
     """Draw the tree in characters, and list what the hidden variables are tied to."""
-    model, report = load(model_path), load_report(model_path)
+    whole, report = load(model_path), load_report(model_path)
     called = as_names(names)
-    model = model.rename(called)
+    model = component_of(whole, component).rename(called)
     tree = fitted_tree(model)
     hidden, support = hidden_summaries(model), load_support(model_path)
     sure = None if support is None else support.edge_transfer
@@ -282,11 +311,14 @@ def show(screen: Screen, model_path: str, all_nodes: bool, names: str | None = N
                     for a, b in tree.edges.tolist()
                 ],
                 "hidden": hidden_states(model, hidden),
+                "weights": whole.weights.tolist() if isinstance(whole, TreeMixture) else None,
                 "report": report,
                 "support": None if support is None else support_facts(support),
             }
         )
         return
+    if isinstance(whole, TreeMixture):
+        screen.text(_mixture_text(whole, component))
     kind = f"{model.schema.family} model: {tree.n_observed:,} observed, {tree.n_hidden:,} hidden"
     learned = f", learned by {report['method']}" if report and "method" in report else ""
     screen.text(f"{kind}, {model.n_parameters:,} parameters{learned}\n")

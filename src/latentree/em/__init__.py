@@ -17,6 +17,7 @@ from latentree.em._fit import (
     start_points,
 )
 from latentree.em._gaussian import MomentProblem, RowProblem, chunks_of, moment_step
+from latentree.em._held_out import held_out_split
 from latentree.em._mixed import MixedProblem, as_leaves
 from latentree.em._report import FitReport
 from latentree.em._starts import random_discrete_start
@@ -38,6 +39,7 @@ __all__ = [
     "as_leaves",
     "chunks_of",
     "fit_parameters",
+    "held_out_split",
     "hidden_states",
     "make_problem",
     "matched",

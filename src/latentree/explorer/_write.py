@@ -119,8 +119,8 @@ def explorer_html(
     model = getattr(model, "model_", model)
     if not isinstance(model, GaussianTreeModel | DiscreteTreeModel | MixedTreeModel):
         raise ModelError(
-            f"expected a tree model, got {type(model).__name__}: "
-            "fit_parameters(tree, X) makes one of a tree"
+            f"expected a tree model, got {type(model).__name__}: fit_parameters(tree, X) makes one "
+            "of a tree, and component_of(mixture) chooses one of a mixture"
         )
     name = f"Latent tree of {model.tree.n_observed} variables" if title is None else title
     choice = None

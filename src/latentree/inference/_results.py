@@ -209,11 +209,19 @@ def write_predictions(
 
 def posterior_names(model: RowModel) -> list[str]:
     """Names of the columns of posteriors: ``h1``, or ``h1=0``, ``h1=1``, …."""
-    hidden = [model.tree.names[h] for h in model.tree.hidden]
-    if model.schema.family == "gaussian":
-        return hidden
-    states = model.n_states[model.tree.hidden]  # type: ignore[attr-defined]
-    return [f"{h}={k}" for h, count in zip(hidden, states, strict=True) for k in range(count)]
+    hidden = model.tree.hidden.tolist()
+    known = getattr(model, "n_states", None)
+    if known is None:
+        return [model.tree.names[h] for h in hidden]
+    names = [f"{model.tree.names[h]}={k}" for h in hidden for k in range(int(known[h]))]
+    for number, part in enumerate(_components(model)):
+        names += [f"tree {number}: {name}" for name in posterior_names(part)]
+    return names
+
+
+def _components(model: RowModel) -> Sequence[RowModel]:
+    """Components of a mixture, whose hidden variables follow its class variable."""
+    return getattr(model, "components", ())
 
 
 # One part ---------------------------------------------------------------------------------------
@@ -229,9 +237,14 @@ def score_part(table: Table, model: RowModel) -> Block:
 
 def infer_part(table: Table, model: RowModel) -> Block:
     """Posteriors of each row of a part."""
-    posterior = model.posterior(table)
-    gaussian = model.schema.family == "gaussian"
-    return np.asarray(posterior.mean if gaussian else posterior.probabilities), 0.0
+    own = _expected(model.posterior(table))
+    parts = [infer_part(table, part)[0] for part in _components(model)]
+    return np.hstack([own, *parts]) if parts else own, 0.0
+
+
+def _expected(posterior: Any) -> FloatArray:
+    """Posterior means, or probabilities of the states."""
+    return np.asarray(posterior.mean if hasattr(posterior, "mean") else posterior.probabilities)
 
 
 def impute_part(table: Table, model: RowModel) -> Block:
@@ -249,7 +262,7 @@ def predict_part(table: Table, model: RowModel, number: int) -> Block:
         values = np.array(labels, None if len(types) == 1 else object)
         return values[probability_part(table, model, number)[0].argmax(axis=1)][:, None], 0.0
     posterior = model.posterior(table, [number])
-    if model.schema.family == "gaussian":
+    if hasattr(posterior, "mean"):
         return np.asarray(posterior.mean), 0.0
     return np.asarray(posterior[number]).argmax(axis=1)[:, None], 0.0
 
@@ -274,8 +287,8 @@ def state_names(model: RowModel, number: int) -> list[str]:
     if number < model.tree.n_observed:
         labels: Any = model.schema.labels[number]
     else:
-        family = model.schema.family
-        labels = range(0 if family == "gaussian" else model.n_states[number])  # type: ignore[attr-defined]
+        known = getattr(model, "n_states", None)
+        labels = range(0 if known is None else known[number])
     if not len(labels):
         raise ModelError(f"{name!r} holds numbers, so there are no probabilities of its values")
     return [f"{name}={label}" for label in labels]

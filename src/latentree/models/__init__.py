@@ -4,10 +4,11 @@
 """
 
 from latentree.models._discrete import DiscreteTreeModel
-from latentree.models._encode import Model, encode
+from latentree.models._encode import encode
 from latentree.models._file import load, load_report, save
 from latentree.models._gaussian import GaussianTreeModel, Normal, NormalPair, in_order
 from latentree.models._mixed import MixedTreeModel
+from latentree.models._mixture import Model, TreeMixture, component_of
 from latentree.models._naming import Informed, Names, as_names, captions, check_names, most_informed
 from latentree.models._protocol import TreeModel
 from latentree.models._saving import with_schema
@@ -33,10 +34,12 @@ __all__ = [
     "Normal",
     "NormalPair",
     "Scored",
+    "TreeMixture",
     "TreeModel",
     "as_names",
     "captions",
     "check_names",
+    "component_of",
     "edge_strengths",
     "encode",
     "fitted_tree",

@@ -16,9 +16,10 @@ from latentree.data import FAMILIES, KINDS, Schema, SetAside
 from latentree.errors import FileError, LatentTreeError
 from latentree.inference import CountEmission, Emission, GaussianEmission, Layout
 from latentree.models._discrete import DiscreteTreeModel
-from latentree.models._encode import FORMAT, VERSION, Model, check_labels
+from latentree.models._encode import FORMAT, VERSION, check_labels
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel, mixed_schema
+from latentree.models._mixture import Model, TreeMixture
 from latentree.models._saving import with_schema
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
@@ -35,13 +36,13 @@ ROUNDING = 1e-12
 TOLERANCE = 1e-6
 """Rows with sums this close to 1 are scaled; others are refused."""
 
-_TREE_KEYS = ("format", "version", "family", "n_observed", "names", "parent", "length")
+_TREE_KEYS = ("family", "n_observed", "names", "parent", "length")
 
 
 class Document(NamedTuple):
     """What a model file holds."""
 
-    model: Model
+    model: Model | TreeMixture
     report: dict[str, Any] | None
 
 
@@ -49,21 +50,55 @@ def decode(data: bytes) -> Document:
     """Read the bytes of a model file; every fault is a :class:`FileError` that names the part."""
     fields = _dict(parse(data), "the file")
     _check_version(fields)
-    family = fields.get("family")
-    if family not in FAMILIES:
-        known = ", ".join(FAMILIES)
-        raise FileError(f"family is {plain.shown(family)}, but must be one of {known}")
-    own_keys = ("parameters",) if family == "gaussian" else ("parameters", "labels")
-    _check_keys(fields, "the file", (*_TREE_KEYS, *own_keys), optional=("report", "kinds", "aside"))
     try:
-        tree = _tree(fields)
-        model = _READERS[family](tree, fields)
-        model = with_schema(model, _schema(model.schema, fields))
+        model: Any = _mixture(fields) if "components" in fields else _single(fields)
+        model = with_schema(model, replace(model.schema, aside=_aside(fields.get("aside", []))))
     except FileError:
         raise
     except LatentTreeError as error:  # what the constructors check: cycles, ranges, distinct names
         raise FileError(str(error)) from error
     return Document(model, _report(fields))
+
+
+_FILE_KEYS = ("format", "version")
+_FILE_OPTIONS = ("report", "aside")
+
+
+def _mixture(fields: dict[str, Any]) -> TreeMixture:
+    """Return a mixture: weights, and components that are written as files of one tree are."""
+    required = (*_FILE_KEYS, "weights", "components")
+    _check_keys(fields, "the file", required, optional=_FILE_OPTIONS)
+    parts = _list(fields["components"], "components")
+    weights = _numbers(_list(fields["weights"], "weights", len(parts)), "weights")
+    components = []
+    for number, part in enumerate(parts):
+        try:
+            components.append(_component(_dict(part, "the component"), "the component"))
+        except FileError as error:
+            raise FileError(f"components[{number}]: {error}") from error
+    return TreeMixture(components, weights)
+
+
+def _single(fields: dict[str, Any]) -> Model:
+    return _component(fields, "the file", _FILE_KEYS, _FILE_OPTIONS)
+
+
+def _component(
+    fields: dict[str, Any],
+    part: str,
+    required: tuple[str, ...] = (),
+    optional: tuple[str, ...] = (),
+) -> Model:
+    """Return one tree with its parameters."""
+    family = fields.get("family")
+    if family not in FAMILIES:
+        known = ", ".join(FAMILIES)
+        raise FileError(f"family is {plain.shown(family)}, but must be one of {known}")
+    own_keys = ("parameters",) if family == "gaussian" else ("parameters", "labels")
+    _check_keys(fields, part, (*required, *_TREE_KEYS, *own_keys), optional=(*optional, "kinds"))
+    tree = _tree(fields)
+    model = _READERS[family](tree, fields)
+    return with_schema(model, _schema(model.schema, fields))
 
 
 # JSON ---------------------------------------------------------------------------------------
@@ -344,8 +379,7 @@ def _schema(schema: Schema, fields: dict[str, Any]) -> Schema:
     for name, kind, usual in zip(schema.names, kinds, schema.kinds, strict=True):
         if kind not in KINDS or (schema.family != "mixed" and kind != usual):
             raise FileError(f"the kind of {plain.shown(name)} is {plain.shown(kind)}")
-    aside = _aside(fields.get("aside", []))
-    return replace(schema, kinds=tuple(kinds), aside=aside)
+    return replace(schema, kinds=tuple(kinds))
 
 
 def _aside(value: Any) -> tuple[SetAside, ...]:

@@ -15,19 +15,18 @@ from latentree.inference import CountEmission, GaussianEmission
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel
-
-Model = GaussianTreeModel | DiscreteTreeModel | MixedTreeModel
+from latentree.models._mixture import Model, TreeMixture
 
 FORMAT = "latentree model"
 VERSION = 1
 
 
-def encode(model: Model, report: Mapping[str, Any] | None = None) -> bytes:
+def encode(model: Model | TreeMixture, report: Mapping[str, Any] | None = None) -> bytes:
     """Return the bytes of the file of a model; equal models and reports give equal bytes.
 
     Parameters
     ----------
-    model : GaussianTreeModel or DiscreteTreeModel
+    model : GaussianTreeModel, DiscreteTreeModel, MixedTreeModel or TreeMixture
     report : mapping, optional
         What to remember beside the model.
 
@@ -42,11 +41,25 @@ def encode(model: Model, report: Mapping[str, Any] | None = None) -> bytes:
     >>> encode(GaussianTreeModel(Tree([-1, 0]), [0, 0.5])).splitlines()[1]
     b'  "format": "latentree model",'
     """
+    fields = {"format": _line(FORMAT), "version": _line(VERSION)}
+    if isinstance(model, TreeMixture):
+        parts = (_object(_component_fields(part), indent="    ") for part in model.components)
+        fields["weights"] = _line(model.weights.tolist())
+        fields["components"] = _list(parts, indent="  ")
+    else:
+        fields |= _component_fields(model)
+    if model.schema.aside:
+        fields["aside"] = _list(map(_line, _aside(model.schema.aside)), indent="  ")
+    if report is not None:
+        fields["report"] = _report(report)
+    return (_object(fields) + "\n").encode()
+
+
+def _component_fields(model: Model) -> dict[str, str]:
+    """Return the fields of one tree with its parameters."""
     tree = model.tree
     plain.check_texts(tree.names, "names")
     fields = {
-        "format": _line(FORMAT),
-        "version": _line(VERSION),
         "family": _line(model.schema.family),
         "n_observed": _line(tree.n_observed),
         "names": _line(list(tree.names)),
@@ -61,11 +74,7 @@ def encode(model: Model, report: Mapping[str, Any] | None = None) -> bytes:
         fields |= _discrete_fields(model)
     if model.schema.family == "mixed":
         fields["kinds"] = _line(list(model.schema.kinds))
-    if model.schema.aside:
-        fields["aside"] = _list(map(_line, _aside(model.schema.aside)), indent="  ")
-    if report is not None:
-        fields["report"] = _report(report)
-    return (_object(fields) + "\n").encode()
+    return fields
 
 
 def _gaussian_fields(model: GaussianTreeModel) -> dict[str, str]:

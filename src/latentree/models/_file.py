@@ -8,16 +8,19 @@ from typing import Any
 from latentree import _disk as disk
 from latentree.errors import FileError
 from latentree.models._decode import Document, decode
-from latentree.models._encode import Model, encode
+from latentree.models._encode import encode
+from latentree.models._mixture import Model, TreeMixture
 from latentree.typing import PathLike
 
 
-def save(model: Model, path: PathLike, report: Mapping[str, Any] | None = None) -> None:
+def save(
+    model: Model | TreeMixture, path: PathLike, report: Mapping[str, Any] | None = None
+) -> None:
     """Write a model to a file, which appears complete or not at all.
 
     Parameters
     ----------
-    model : GaussianTreeModel or DiscreteTreeModel
+    model : GaussianTreeModel, DiscreteTreeModel, MixedTreeModel or TreeMixture
     path : path of the file
         JSON in UTF-8, at most 128 MB.
     report : mapping, optional
@@ -41,7 +44,7 @@ def save(model: Model, path: PathLike, report: Mapping[str, Any] | None = None) 
     ...     models.load(path).correlations, models.load_report(path)
     (array([0. , 0.5]), {'method': 'by hand'})
     """
-    if not isinstance(model, Model):
+    if not isinstance(model, Model | TreeMixture):
         raise FileError(
             f"{path}: a model file holds a model, not a {type(model).__name__}; "
             "write a tree with export()"
@@ -54,7 +57,7 @@ def save(model: Model, path: PathLike, report: Mapping[str, Any] | None = None) 
     disk.write_bytes(path, data)
 
 
-def load(path: PathLike) -> Model:
+def load(path: PathLike) -> Model | TreeMixture:
     """Read the model that :func:`latentree.models.save` wrote, equal to the last bit.
 
     The file is checked in every part, in memory proportional to its size, and no code in it is
@@ -67,7 +70,7 @@ def load(path: PathLike) -> Model:
 
     Returns
     -------
-    GaussianTreeModel or DiscreteTreeModel
+    GaussianTreeModel, DiscreteTreeModel, MixedTreeModel or TreeMixture
 
     Raises
     ------

@@ -33,6 +33,7 @@ MAX_CORRELATION = 1.0 - 1e-12
 """Correlations taken from distances are kept below this: a perfect one leaves no density."""
 
 _NOTHING = np.empty((0, 0))
+_CELLS_A_PART = 20_000  # fewer take less time than a thread needs to begin
 
 
 class Normal(NamedTuple, Generic[Number]):
@@ -662,7 +663,8 @@ class GaussianTreeModel(Savable):
                 log_likelihood, states, variances, covariances,
             )  # fmt: skip
 
-        threads.run(part, threads.split(len(values), 64))
+        n_parts = min(64, 1 + values.size // _CELLS_A_PART)
+        threads.run(part, threads.split(len(values), n_parts))
         return np.asarray(log_likelihood - _log_units(values, scale))
 
     def __repr__(self) -> str:

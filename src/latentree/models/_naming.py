@@ -17,9 +17,9 @@ import numpy as np
 from latentree import _disk as disk
 from latentree.errors import DataError, FileError
 from latentree.models._discrete import DiscreteTreeModel
-from latentree.models._encode import Model
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel
+from latentree.models._mixture import Model, TreeMixture
 from latentree.tree import Tree
 from latentree.typing import FloatArray, PathLike
 
@@ -169,7 +169,7 @@ def _walk_of(model: Model) -> _GaussianWalk | _StatesWalk:
     return _GaussianWalk(model) if isinstance(model, GaussianTreeModel) else _StatesWalk(model)
 
 
-def captions(model: Model) -> dict[str, str]:
+def captions(model: Model | TreeMixture) -> dict[str, str]:
     """Name hidden variables after the variables that they inform most about.
 
     Parameters
@@ -190,6 +190,8 @@ def captions(model: Model) -> dict[str, str]:
     >>> captions(lt.GaussianTreeModel(star, [0.9, 0.5, 0.8, 0]))
     {'h1': 'x0 · x2 · x1'}
     """
+    if isinstance(model, TreeMixture):
+        return {}  # the class variable has a name
     tree, walk = model.tree, _walk_of(model)
     texts: dict[str, str] = {}
     for node in tree.hidden.tolist():

@@ -38,6 +38,9 @@ def with_schema(model: AnyModel, schema: Schema) -> AnyModel:
     >>> with_schema(model, table.schema).schema.aside
     (SetAside(name='b', place=1, why='as asked for', value=None),)
     """
+    if hasattr(model, "components"):  # a mixture knows what its components know
+        parts = [with_schema(part, schema) for part in model.components]
+        return model.with_components(parts)  # type: ignore[attr-defined, no-any-return]
     own: Schema = model.schema  # type: ignore[attr-defined]
     if sorted(own.names) != sorted(schema.names):
         raise ModelError("the schema has other columns than the model")

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import copy
+from typing import TypeVar
 
 import numpy as np
 
 from latentree.errors import ModelError
 from latentree.inference import Emission
 from latentree.models._discrete import DiscreteTreeModel
-from latentree.models._encode import Model
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel
+from latentree.models._mixture import Model, TreeMixture
 from latentree.tree import Tree
 from latentree.typing import FloatArray
 
-Scored = Tree | Model
+Scored = Tree | Model | TreeMixture
+
+AnyModel = TypeVar("AnyModel", bound=Model | TreeMixture)
 
 _WEAKEST = 1e-300
 """Strengths below this count as this, so that their logarithms are finite."""
@@ -41,7 +44,7 @@ def tree_of(model: Scored) -> Tree:
     model = getattr(model, "model_", model)
     if isinstance(model, Tree):
         return model
-    if isinstance(model, GaussianTreeModel | DiscreteTreeModel | MixedTreeModel):
+    if isinstance(model, Model | TreeMixture):
         return model.tree
     raise ModelError(f"expected a tree or a tree model, got {type(model).__name__}")
 
@@ -111,7 +114,7 @@ def orientation(model: Scored) -> FloatArray:
     return _fewest_negative(tree, _signed(model), may_turn)
 
 
-def fitted_tree(model: Model) -> Tree:
+def fitted_tree(model: Model | TreeMixture) -> Tree:
     """Return the tree of a model with lengths that follow from its parameters.
 
     Parameters
@@ -138,12 +141,13 @@ def fitted_tree(model: Model) -> Tree:
         return tree.with_lengths(np.where(tree.parent < 0, 0.0, -np.log(strength)))
 
 
-def with_fitted_lengths(model: Model) -> Model:
+def with_fitted_lengths(model: AnyModel) -> AnyModel:
     """Return a model whose tree has the lengths that follow from its parameters.
 
     Parameters
     ----------
-    model : GaussianTreeModel, DiscreteTreeModel or MixedTreeModel
+    model : GaussianTreeModel, DiscreteTreeModel, MixedTreeModel or TreeMixture
+        Of a mixture every component.
 
     Returns
     -------
@@ -157,6 +161,8 @@ def with_fitted_lengths(model: Model) -> Model:
     >>> model.tree.length.round(3).tolist()
     [0.0, 0.693]
     """
+    if isinstance(model, TreeMixture):
+        return model.with_components(map(with_fitted_lengths, model.components))  # type: ignore[return-value]
     fitted = copy.copy(model)
     object.__setattr__(fitted, "tree", fitted_tree(model))
     return fitted
@@ -206,6 +212,8 @@ def _signed(model: Scored) -> FloatArray:
         return np.where(model.tree.parent < 0, 0.0, model.correlations)
     if isinstance(model, DiscreteTreeModel | MixedTreeModel):
         return _associations(model)
+    if isinstance(model, TreeMixture):
+        return np.append(model.class_strengths(), 0.0)
     tree = tree_of(model)
     return np.where(tree.parent < 0, 0.0, np.exp(-tree.length))
 

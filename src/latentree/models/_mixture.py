@@ -1,0 +1,616 @@
+"""Mixtures of trees: a class variable, and for each of its states a whole tree model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+
+from latentree.data import Schema, Table, as_table
+from latentree.distances import WEAKEST, Distances
+from latentree.errors import DataError, ModelError
+from latentree.inference import node_number, node_numbers, numbered_evidence, weighted_total
+from latentree.models._discrete import DiscreteTreeModel
+from latentree.models._gaussian import GaussianTreeModel, Normal
+from latentree.models._mixed import MixedTreeModel
+from latentree.models._saving import Savable
+from latentree.models._states import DiscretePosterior
+from latentree.tree import Tree
+from latentree.typing import AnyArray, FloatArray, IntArray, Node, RandomState, TableLike
+
+Model = GaussianTreeModel | DiscreteTreeModel | MixedTreeModel
+"""A model of one tree."""
+
+CLASS = "tree"
+"""Name of the class variable; underscores follow where a column has it."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TreeMixture(Savable):
+    """A mixture of trees: every row comes from one of several tree models, drawn by weight.
+
+    Each component has its own tree, with hidden variables of its own. Which component a row comes
+    from is the class variable ``tree``, with the states 0, 1, … in the order of the components. All
+    inference is exact: the density of a row is Σ w_k·p_k(x), and what is asked about a row is the
+    mean of what the components say, weighted by the probability of each given the row.
+
+    Parameters
+    ----------
+    components : sequence of models
+        All of one family, with the same observed variables in the same order.
+    weights : array of float
+        Probabilities of the components; they are scaled to sum to 1.
+
+    References
+    ----------
+    M. Meilă and M. I. Jordan, "Learning with mixtures of trees", Journal of Machine Learning
+    Research 1 (2000).
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> chain = lt.Tree([-1, 0, 1])
+    >>> up, down = (lt.GaussianTreeModel(chain, [0, rho, rho]) for rho in (0.9, -0.9))
+    >>> mixture = lt.models.TreeMixture([up, down], [0.5, 0.5])
+    >>> mixture
+    TreeMixture(2 trees, gaussian, 3 variables)
+    >>> mixture.responsibilities([[2.0, 2.0, 2.0], [2.0, -2.0, 2.0]]).round(2)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    components: tuple[Model, ...]
+    weights: FloatArray
+
+    def __init__(self, components: Sequence[Model], weights: ArrayLike) -> None:
+        parts, shares = tuple(components), np.array(weights, np.float64)
+        if not parts or shares.shape != (len(parts),):
+            raise ModelError(f"{len(parts)} components need as many weights, got {shares.shape}")
+        if not (np.isfinite(shares).all() and (shares >= 0).all() and shares.sum() > 0):
+            raise ModelError(f"weights must be probabilities, got {shares.tolist()}")
+        first = parts[0].schema
+        if len(first.names) < 3:
+            raise ModelError(f"a mixture is of three variables or more, not {len(first.names)}")
+        for number, part in enumerate(parts):
+            mine = part.schema
+            if (mine.names, mine.family, mine.labels) != (first.names, first.family, first.labels):
+                raise ModelError(f"component {number} has other variables than component 0")
+        if abs(shares.sum() - 1.0) > 1e-12:  # else as they are, to the last bit
+            shares = shares / shares.sum()
+        shares.flags.writeable = False
+        object.__setattr__(self, "components", parts)
+        object.__setattr__(self, "weights", shares)
+
+    # What the model says --------------------------------------------------------------------
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that data for this model has: names, family and labels."""
+        return self.components[0].schema
+
+    @cached_property
+    def tree(self) -> Tree:
+        """All observed variables below the class variable; ``components`` have the trees."""
+        names = self.schema.names
+        name = CLASS
+        while name in names:
+            name += "_"
+        m = len(names)
+        return Tree([m] * m + [-1], n_observed=m, names=[*names, name])
+
+    @property
+    def n_trees(self) -> int:
+        """Number of components."""
+        return len(self.components)
+
+    @property
+    def n_states(self) -> IntArray:
+        """States of the observed variables, 0 for numbers, and those of the class variable."""
+        return np.append(self.schema.cardinalities, self.n_trees)
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters of the components and their weights.
+
+        Means and scales of Gaussian trees count for all but one component: in them the components
+        differ.
+        """
+        own = sum(part.n_parameters for part in self.components)
+        moments = 2 * len(self.schema.names) if self.schema.family == "gaussian" else 0
+        return own + (self.n_trees - 1) * (1 + moments)
+
+    def with_components(self, components: Iterable[Model]) -> TreeMixture:
+        """Return the mixture of other components with the same weights.
+
+        Parameters
+        ----------
+        components : iterable of models
+
+        Returns
+        -------
+        TreeMixture
+        """
+        return TreeMixture(tuple(components), self.weights)
+
+    def rename(self, names: Any = None) -> TreeMixture:
+        """Return the same mixture with other names of nodes, in every component that has them.
+
+        Parameters
+        ----------
+        names : mapping, Names or path, optional
+            As one tree takes them; left out, hidden variables are named after what they inform
+            about.
+
+        Returns
+        -------
+        TreeMixture
+        """
+        from latentree.models import _naming  # which knows the models
+
+        if names is None:
+            return self.with_components(part.rename() for part in self.components)
+        wanted = _naming.as_names(names).names
+        own = [set(part.tree.names) for part in self.components]
+        for name in wanted:
+            if not any(name in known for known in own):
+                raise DataError(f"names: there is no node {name!r} in the model")
+        chosen = [{old: wanted[old] for old in wanted if old in known} for known in own]
+        pairs = zip(self.components, chosen, strict=True)
+        return self.with_components(part.rename(mine) for part, mine in pairs)
+
+    # Inference ------------------------------------------------------------------------------
+
+    def joint_log_likelihoods(self, X: TableLike) -> FloatArray:
+        """Return the log-density of every row together with each component.
+
+        Parameters
+        ----------
+        X : table of any kind
+
+        Returns
+        -------
+        array of float of shape (n_rows, n_trees)
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> part = lt.GaussianTreeModel(lt.Tree([-1, -1, -1]), [0, 0, 0])
+        >>> mixture = lt.models.TreeMixture([part, part], [0.25, 0.75])
+        >>> mixture.joint_log_likelihoods([[0.0, 0.0, 0.0]]).round(3)
+        array([[-4.143, -3.044]])
+        """
+        table = self._table(X)
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(self.weights)
+        columns = [part.log_likelihood(table) for part in self.components]
+        return np.asarray(np.column_stack(columns) + log_weights)
+
+    def responsibilities(self, X: TableLike) -> FloatArray:
+        """Return the probability of each component given each row.
+
+        Parameters
+        ----------
+        X : table of any kind
+
+        Returns
+        -------
+        array of float of shape (n_rows, n_trees)
+            NaN in impossible rows.
+        """
+        return _normalized(self.joint_log_likelihoods(X))
+
+    def log_likelihood(self, X: TableLike) -> FloatArray:
+        """Return the log-density or log-probability of every row; missing cells are summed out.
+
+        Parameters
+        ----------
+        X : table of any kind
+
+        Returns
+        -------
+        array of float, one a row
+        """
+        return np.asarray(logsumexp(self.joint_log_likelihoods(X), axis=1))
+
+    def total_log_likelihood(self, X: TableLike, weights: ArrayLike | None = None) -> float:
+        """Return the weighted sum of the rows' log-likelihoods.
+
+        Parameters
+        ----------
+        X : table of any kind
+        weights : array of float, optional
+            How much each row counts; 1 when left out.
+
+        Returns
+        -------
+        float
+        """
+        table = as_table(X, schema=self.schema, weights=weights)
+        return weighted_total(self.log_likelihood(table), table.weights)
+
+    def posterior(
+        self, X: TableLike, nodes: Iterable[Node] | None = None
+    ) -> Normal[FloatArray] | DiscretePosterior:
+        """Return the distributions of variables given each row.
+
+        Parameters
+        ----------
+        X : table of any kind
+        nodes : iterable of int or str, optional
+            Observed variables, or the class variable; the class variable when left out. Hidden
+            variables of a component are asked of ``components``.
+
+        Returns
+        -------
+        Normal or DiscretePosterior
+            Means and variances of Gaussian variables, else probabilities of states.
+        """
+        numbers = node_numbers(self.tree, nodes)
+        table, m = self._table(X), self.tree.n_observed
+        share = self.responsibilities(table)
+        if self.schema.family == "gaussian" and (numbers < m).any():
+            if (numbers >= m).any():
+                raise ModelError(
+                    f"{self.tree.names[m]!r} has states, and the others numbers: ask in two calls"
+                )
+            return self._moments(table, numbers, share)
+        found = [share if node == m else self._states(table, node, share) for node in numbers]
+        starts = np.cumsum([0, *(block.shape[1] for block in found)])
+        return DiscretePosterior(self.tree, numbers, np.hstack(found), starts)
+
+    def _moments(self, table: Table, numbers: IntArray, share: FloatArray) -> Normal[FloatArray]:
+        """Mean and variance of a mixture of normal distributions, given each row."""
+        first = np.zeros((table.n_rows, numbers.size))
+        second = np.zeros_like(first)
+        for part, mine in zip(self.components, share.T, strict=True):
+            mean, variance = cast(GaussianTreeModel, part).posterior(table, numbers.tolist())
+            first += mine[:, None] * mean
+            second += mine[:, None] * (variance + mean**2)
+        return Normal(first, np.maximum(second - first**2, 0.0))
+
+    def _states(self, table: Table, node: int, share: FloatArray) -> FloatArray:
+        """Probabilities of the states of an observed variable given each row."""
+        out = np.zeros((table.n_rows, int(self.n_states[node])))
+        for part, mine in zip(self.components, share.T, strict=True):
+            found = cast(DiscretePosterior, part.posterior(table, [node]))[node]
+            # A row that is impossible in a component has no share of it, and NaN there.
+            out += np.where(mine[:, None] > 0, mine[:, None] * found, 0.0)
+        out[np.isnan(share).any(axis=1)] = np.nan
+        return out
+
+    def impute(self, X: TableLike) -> AnyArray:
+        """Return the observed columns with missing cells filled in.
+
+        Parameters
+        ----------
+        X : table of any kind
+
+        Returns
+        -------
+        array of shape (n_rows, n_observed)
+            Posterior means of numbers, and most probable labels.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> chain = lt.Tree([-1, 0, 1])
+        >>> up, down = (lt.GaussianTreeModel(chain, [0, rho, rho]) for rho in (0.5, -0.5))
+        >>> lt.models.TreeMixture([up, down], [0.75, 0.25]).impute([[1.0, None, None]]).round(3)
+        array([[1.  , 0.25, 0.25]])
+        """
+        table = self._table(X)
+        share = self.responsibilities(table)
+        impossible = np.flatnonzero(np.isnan(share).any(axis=1))
+        if impossible.size:
+            raise ModelError(
+                f"row {impossible[0]} has probability zero under the model, "
+                "so nothing can be inferred from it"
+            )
+        if self.schema.family == "gaussian":
+            values = table.values
+            found = self._moments(table, np.arange(table.n_columns), share).mean
+            return np.asarray(np.where(np.isnan(values), found, values))
+        # Components fill in and decode; where cells were missing, the mixture decides again.
+        filled = np.array(self.components[int(self.weights.argmax())].impute(table))
+        missing = table.missing_mask()
+        for column in np.flatnonzero(missing.any(axis=0)).tolist():
+            rows = np.flatnonzero(missing[:, column])
+            filled[rows, column] = self._filled(table.take(rows), column, share[rows])
+        return filled
+
+    def _filled(self, table: Table, column: int, share: FloatArray) -> AnyArray:
+        """Values of one column where it is missing: means, or most probable labels."""
+        labels = self.schema.labels[column]
+        if not labels:
+            parts = [part.impute(table)[:, column].astype(float) for part in self.components]
+            return np.asarray((share * np.column_stack(parts)).sum(axis=1))
+        known = np.empty(len(labels), object)
+        known[:] = labels
+        return np.asarray(known[self._states(table, column, share).argmax(axis=1)])
+
+    def complete(self, X: TableLike) -> AnyArray:
+        """Return the most probable component of each row, and its most probable values.
+
+        Parameters
+        ----------
+        X : table of any kind
+
+        Returns
+        -------
+        array of shape (n_rows, n_observed + 1)
+            Values of the observed variables as the component completes them, and its number.
+        """
+        table, m = self._table(X), self.tree.n_observed
+        chosen = self.joint_log_likelihoods(table).argmax(axis=1)
+        out: AnyArray | None = None
+        for number in np.unique(chosen).tolist():
+            rows = np.flatnonzero(chosen == number)
+            found = self.components[number].complete(table.take(rows))[:, :m]
+            if out is None:
+                out = np.empty((table.n_rows, m + 1), found.dtype)
+            out[rows, :m], out[rows, m] = found, number
+        assert out is not None
+        return out
+
+    def sample(
+        self, n_samples: int, random_state: RandomState = None, hidden: bool = False
+    ) -> AnyArray:
+        """Draw rows from the model.
+
+        Parameters
+        ----------
+        n_samples : int
+        random_state : int or numpy.random.Generator, optional
+        hidden : bool
+            Whether a column with the number of the component follows.
+
+        Returns
+        -------
+        array, one row a draw
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> chain = lt.Tree([-1, 0, 1])
+        >>> parts = [lt.GaussianTreeModel(chain, [0, rho, rho]) for rho in (0.5, -0.5)]
+        >>> lt.models.TreeMixture(parts, [0.5, 0.5]).sample(10, 0, hidden=True).shape
+        (10, 4)
+        """
+        rng = np.random.default_rng(random_state)
+        drawn = rng.choice(self.n_trees, n_samples, p=self.weights)
+        rows = [
+            part.sample(int((drawn == number).sum()), rng)
+            for number, part in enumerate(self.components)
+        ]
+        values = np.concatenate(rows)
+        out = np.empty_like(values)
+        out[np.argsort(drawn, kind="stable")] = values
+        return np.hstack([out, drawn[:, None]]) if hidden else out
+
+    def sample_hidden(self, X: TableLike, random_state: RandomState = None) -> IntArray:
+        """Draw the component of each row.
+
+        Parameters
+        ----------
+        X : table of any kind
+        random_state : int or numpy.random.Generator, optional
+
+        Returns
+        -------
+        array of int of shape (n_rows, 1)
+        """
+        upper = np.cumsum(self.responsibilities(X), axis=1)
+        uniform = np.random.default_rng(random_state).random((len(upper), 1))
+        drawn = np.minimum((uniform >= upper).sum(axis=1), self.n_trees - 1)
+        return np.asarray(drawn[:, None], np.int64)
+
+    def marginal(self, node: Node) -> Normal[float] | FloatArray:
+        """Return the distribution of one variable.
+
+        Parameters
+        ----------
+        node : int or str
+            An observed variable, or the class variable.
+
+        Returns
+        -------
+        Normal, or array of probabilities
+        """
+        return self.conditional(node)
+
+    def conditional(
+        self, node: Node, given: Mapping[Node, Any] | None = None
+    ) -> Normal[float] | FloatArray:
+        """Return the distribution of one variable given values of others.
+
+        Parameters
+        ----------
+        node : int or str
+            An observed variable, or the class variable.
+        given : mapping of nodes to values, optional
+            Of observed variables, and of the class variable (the number of a component).
+
+        Returns
+        -------
+        Normal, or array of probabilities
+            Of a number: mean and variance of the mixture.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> chain = lt.Tree([-1, 0, 1])
+        >>> up, down = (lt.GaussianTreeModel(chain, [0, rho, rho]) for rho in (0.5, -0.5))
+        >>> mixture = lt.models.TreeMixture([up, down], [0.75, 0.25])
+        >>> round(mixture.conditional("x1", {"x0": 1.0}).mean, 3)
+        0.25
+        >>> mixture.conditional("tree", {"x0": 1.0})
+        array([0.75, 0.25])
+        """
+        number, m = node_number(self.tree, node), self.tree.n_observed
+        evidence: dict[Node, Any] = dict(numbered_evidence(self.tree, given).items())
+        share = self._share_given(evidence)
+        evidence.pop(m, None)
+        if number == m:
+            return share
+        # Components without a share need not know what is given.
+        parts = [
+            (weight, part.conditional(number, evidence))
+            for weight, part in zip(share, self.components, strict=True)
+            if weight > 0 or np.isnan(weight)
+        ]
+        if self.schema.labels[number]:
+            return np.asarray(sum(weight * np.asarray(found) for weight, found in parts))
+        normals = [(weight, cast("Normal[float]", found)) for weight, found in parts]
+        mean = sum(weight * found.mean for weight, found in normals)
+        second = sum(weight * (found.variance + found.mean**2) for weight, found in normals)
+        return Normal(float(mean), float(max(second - mean**2, 0.0)))
+
+    def _share_given(self, evidence: Mapping[Node, Any]) -> FloatArray:
+        """Probabilities of the components given values of some variables."""
+        m = self.tree.n_observed
+        if m in evidence:
+            number = evidence[m]
+            if number not in range(self.n_trees):
+                raise ModelError(f"there is no component {number!r}: 0 … {self.n_trees - 1}")
+            return np.asarray(np.eye(self.n_trees)[int(number)])
+        if not evidence:
+            return self.weights
+        row = np.full((1, m), None, object)
+        for variable, value in evidence.items():
+            row[0, cast(int, variable)] = value
+        return np.asarray(self.responsibilities(row)[0])
+
+    def information_distances(self) -> Distances:
+        """Return −log of the correlations that the mixture has between all nodes.
+
+        Of two real variables that is |ρ|, of two with states their maximal correlation, and of a
+        real one and the class variable the correlation ratio. They are not additive on a tree.
+
+        Returns
+        -------
+        Distances
+        """
+        ratio = self.class_strengths()
+        strength = np.block([[self._strengths(), ratio[:, None]], [ratio, np.ones(1)]])
+        matrix = -np.log(np.clip(strength, WEAKEST, 1.0))
+        np.fill_diagonal(matrix, 0.0)
+        return Distances.from_matrix(matrix, self.tree.names)
+
+    @property
+    def _is_gaussian(self) -> bool:
+        return self.schema.family == "gaussian"
+
+    def _strengths(self) -> FloatArray:
+        """Correlations, or maximal correlations, of the observed variables."""
+        if self._is_gaussian:
+            total, _ = self._covariances()
+            scale = np.sqrt(np.diag(total))
+            return np.asarray(np.abs(total / np.outer(scale, scale)))
+        m = self.tree.n_observed
+        parts = [cast(DiscreteTreeModel, part) for part in self.components]
+        out = np.eye(m)
+        for a in range(m):
+            for b in range(a):
+                joints = [part.joint(a, b) for part in parts]
+                out[a, b] = out[b, a] = _maximal_correlation(
+                    np.tensordot(self.weights, joints, axes=1)
+                )
+        return out
+
+    def class_strengths(self) -> FloatArray:
+        """Return how strongly each observed variable depends on the class variable.
+
+        Returns
+        -------
+        array of float, one a variable
+            Correlation ratios of real variables, else maximal correlations, from 0 to 1.
+        """
+        if self._is_gaussian:
+            total, between = self._covariances()
+            return np.asarray(np.sqrt(np.diag(between) / np.diag(total)))
+        if not self.schema.cardinalities.all():
+            raise ModelError("distances between numbers and labels are not defined in a mixture")
+        tables = [
+            [cast(DiscreteTreeModel, part).marginal(v) for part in self.components]
+            for v in range(self.tree.n_observed)
+        ]
+        return np.array(
+            [_maximal_correlation(self.weights[:, None] * np.array(table)) for table in tables]
+        )
+
+    def _covariances(self) -> tuple[FloatArray, FloatArray]:
+        """Covariances of Gaussian variables: in all, and between the means of components."""
+        parts = [cast(GaussianTreeModel, part) for part in self.components]
+        means = np.array([part.means for part in parts])
+        offset = means - self.weights @ means
+        between = (self.weights[:, None] * offset).T @ offset
+        within = np.tensordot(self.weights, [part.covariance() for part in parts], axes=1)
+        return within + between, between
+
+    def distance_tree(self) -> Tree:
+        """Return the star of all variables around the class variable, with their distances to it.
+
+        Returns
+        -------
+        Tree
+        """
+        lengths = -np.log(np.clip(self.class_strengths(), WEAKEST, 1.0))
+        return self.tree.with_lengths(np.append(lengths, 0.0))
+
+    def _table(self, X: TableLike) -> Table:
+        return as_table(X, schema=self.schema)
+
+    def __repr__(self) -> str:
+        variables = f"{len(self.schema.names)} variables"
+        return f"TreeMixture({self.n_trees} trees, {self.schema.family}, {variables})"
+
+
+def component_of(model: Model | TreeMixture, number: int | None = None) -> Model:
+    """Return a component of a mixture, as pictures and pages show one tree; others as they are.
+
+    Parameters
+    ----------
+    model : model of one tree, or TreeMixture
+    number : int, optional
+        Which component; by default that of the largest weight.
+
+    Returns
+    -------
+    GaussianTreeModel, DiscreteTreeModel or MixedTreeModel
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> chain = lt.Tree([-1, 0, 1])
+    >>> parts = [lt.GaussianTreeModel(chain, [0, rho, rho]) for rho in (0.5, -0.5)]
+    >>> lt.models.component_of(lt.models.TreeMixture(parts, [0.2, 0.8])).correlations
+    array([ 0. , -0.5, -0.5])
+    """
+    if not isinstance(model, TreeMixture):
+        if number is not None:
+            raise ModelError("the model has one tree, and no components to choose from")
+        return model
+    chosen = int(model.weights.argmax()) if number is None else number
+    if not 0 <= chosen < model.n_trees:
+        raise ModelError(f"there is no component {chosen}: 0 … {model.n_trees - 1}")
+    return model.components[chosen]
+
+
+def _normalized(joint: FloatArray) -> FloatArray:
+    """Probabilities from their logarithms, up to a factor a row; NaN where all are zero."""
+    top = joint.max(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        out = np.exp(joint - top)
+    return np.asarray(out / out.sum(axis=1, keepdims=True))
+
+
+def _maximal_correlation(joint: FloatArray) -> float:
+    """Second singular value of M_a^(−½)·J·M_b^(−½)."""
+    root = np.sqrt(np.outer(joint.sum(axis=1), joint.sum(axis=0)))
+    whitened = np.divide(joint, root, out=np.zeros_like(joint), where=root > 0) - root
+    return float(np.linalg.norm(whitened, 2))
