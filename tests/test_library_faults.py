@@ -53,6 +53,22 @@ def test_nan_among_words_is_missing():
         assert learned.impute(X)[1][1] in ("x", "y")
 
 
+@pytest.mark.parametrize("make", [list, tuple])
+def test_rows_of_words_are_a_table_and_no_paths(make):
+    rows = make(make(row.split()) for row in ["rain wet", "sun dry", "sun wet", "rain wet"] * 5)
+    learned = LatentTree().fit(rows)
+    assert learned.model_.schema.labels == (("rain", "sun"), ("dry", "wet"))
+    assert len(learned.impute(rows)) == 20
+    with pytest.raises(DataError):
+        LatentTree().fit([["nan"]])
+
+
+def test_labels_of_types_that_overflow_when_compared():
+    column = [np.float32(0.5), 1e200, np.float32(0.25), 1e200]
+    table = as_table(pd.DataFrame({"a": pd.Series(column, dtype=object), "b": [0, 1, 0, 1]}))
+    assert table.n_columns == 2
+
+
 @pytest.mark.parametrize("names", [list("abcdef"), list(range(6)), [("u", j) for j in range(6)]])
 def test_imputed_frames_line_up_with_their_rows(real, names):
     frame = pd.DataFrame(real, index=np.arange(300) * 3)
@@ -206,6 +222,16 @@ def test_a_file_that_changes_between_two_parts_is_noticed(real, tmp_path, monkey
         os.truncate(path, path.stat().st_size // 2)
     with pytest.raises(FileError, match="has changed since it was opened"):
         list(tables)
+
+
+def test_what_other_libraries_say_is_cut(tmp_path):
+    path = tmp_path / "d.npz"
+    np.savez(path, **{"a" * 1_000: np.zeros((3, 2))})
+    packed = path.read_bytes()
+    path.write_bytes(packed.replace(b"a" * 1_000, b"b" * 1_000, 1))
+    with pytest.raises(FileError) as caught:
+        as_parts(path)
+    assert len(str(caught.value)) < 500
 
 
 def test_damaged_matrices_are_told(tmp_path):

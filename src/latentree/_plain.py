@@ -129,5 +129,11 @@ def shown(value: Any) -> str:
     return _cut(repr(value))
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:57]}…"
+def reason_of(error: BaseException) -> str:
+    """Return what an error of another library says, cut to a readable length."""
+    lines = str(error).splitlines()
+    return _cut(lines[0], 200) if lines else type(error).__name__
+
+
+def _cut(text: str, length: int = 60) -> str:
+    return text if len(text) <= length else f"{text[: length - 3]}…"

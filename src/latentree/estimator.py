@@ -394,7 +394,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         if isinstance(X, dict):  # which scikit-learn does not know
             if reset:
                 self._note_columns(tuple(map(str, X)))
-        elif isinstance(X, np.ndarray | list) and not isinstance(X, np.ma.MaskedArray):
+        elif isinstance(X, np.ndarray | list | tuple) and not isinstance(X, np.ma.MaskedArray):
             # What it returns is not used: words and NaN would have become words alone. The table
             # refuses infinite values by the name of their column.
             validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)

@@ -104,7 +104,8 @@ def sort_labels(labels: Iterable[Hashable]) -> Labels:
     """Sort labels; of several types, each type by itself."""
     labels = list(labels)
     try:
-        return tuple(sorted(labels))  # type: ignore[type-var]
+        with np.errstate(all="ignore"):  # a NumPy scalar casts what it is compared with
+            return tuple(sorted(labels))  # type: ignore[type-var]
     except TypeError:
         return tuple(sorted(labels, key=lambda label: (type(label).__name__, str(label))))
 

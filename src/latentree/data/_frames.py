@@ -217,10 +217,11 @@ def _filled_array(
 ) -> NDArray[Any]:
     whole = schema.whole_names
     array = np.ma.asanyarray(X) if isinstance(X, np.ma.MaskedArray) else X
-    width = len(array[0]) if isinstance(array, list) else array.shape[1]
+    is_rows = isinstance(array, list | tuple)
+    width = len(array[0]) if is_rows else array.shape[1]
     if width == schema.n_columns:
         return filled
-    kept = np.array(array, object) if isinstance(array, list) else np.asarray(array)
+    kept = np.array(array, object) if is_rows else np.asarray(array)
     cells = [
         _plain_array(columns[name]) if name in columns else kept[:, j]
         for j, name in enumerate(whole)

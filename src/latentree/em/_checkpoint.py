@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from latentree._disk import replacing
-from latentree._plain import shown
+from latentree._plain import reason_of, shown
 from latentree.distances import Statistics
 from latentree.em._driver import DriverState, Run
 from latentree.errors import DataWarning, FileError
@@ -81,8 +81,9 @@ class Checkpoint:
         except OSError as error:
             raise FileError(f"{self.path}: cannot be read: {error.strerror or error}") from None
         except _DAMAGE as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise FileError(f"{self.path}: is no checkpoint, or is damaged: {reason}") from None
+            raise FileError(
+                f"{self.path}: is no checkpoint, or is damaged: {reason_of(error)}"
+            ) from None
 
     def _refuse_other(self, identity: dict[str, Any]) -> None:
         for name, mine in self.identity.items():

@@ -73,11 +73,12 @@ def majority_tree(trees: Sequence[Tree], threshold: float = 0.5) -> Tree:
 
 
 def agreed_tree(own: Sequence[Tree], replicates: Sequence[Sequence[Tree]]) -> Tree:
-    """Return the tree of the splits that all of several learners find, lengths averaged.
+    """Return the tree of the splits that several learners agree on, lengths averaged.
 
-    A learner finds a split if it is in the tree of the rows themselves, or in most of its
-    replicates. Moreover the split must have a majority where, over all learners, the trees of the
-    rows weigh as much as the replicates: so any two splits are together in some tree, and agree.
+    For every learner a split has a share of the trees, where the tree of the rows themselves weighs
+    as much as all replicates. It is kept if the geometric mean of these shares is above one half:
+    a split that one learner never finds needs all others to be sure. The arithmetic mean is above
+    one half then, so any two splits are together in some tree, and agree.
 
     Parameters
     ----------
@@ -95,8 +96,10 @@ def agreed_tree(own: Sequence[Tree], replicates: Sequence[Sequence[Tree]]) -> Tr
     >>> import latentree as lt
     >>> star = lt.Tree([4, 4, 4, 4, -1], n_observed=4)
     >>> split = lt.Tree([4, 4, 5, 5, -1, 4], n_observed=4)
-    >>> agreed_tree([split, star], [[split, split], [split, star]])  # the second does not find it
+    >>> agreed_tree([split, star], [[split, split], [split, star]])  # the second is not sure
     Tree(4 observed, 1 hidden, 4 edges)
+    >>> agreed_tree([split, split], [[split, split], [split, star]])
+    Tree(4 observed, 2 hidden, 5 edges)
     """
     trees = [*own, *(tree for each in replicates for tree in each)]
     found = count_splits(trees)
@@ -105,8 +108,10 @@ def agreed_tree(own: Sequence[Tree], replicates: Sequence[Sequence[Tree]]) -> Tr
     ends = np.cumsum([*np.ones(k, int), *sizes])
     for column, (stop, size) in enumerate(zip(ends, [*[1] * k, *sizes], strict=True)):
         share[:, column] = found.counts(stop - size, stop) / size
-    is_found = (share[:, :k] > 0) | (share[:, k:] > 0.5)
-    kept = np.flatnonzero(is_found.all(axis=1) & (share.mean(axis=1) > 0.5))
+    # Half a replicate for and half against, so that no logarithm is infinite.
+    smooth = (share[:, k:] * sizes + 0.5) / (np.array(sizes) + 1.0)
+    agreement = np.exp(np.log((share[:, :k] + smooth) / 2.0).mean(axis=1))
+    kept = np.flatnonzero((agreement > 0.5) & (share.mean(axis=1) > 0.5))
     return _tree_of(trees, found, kept)
 
 

@@ -34,10 +34,10 @@ def consensus(
 
     Neighbor joining, recursive grouping, CLNJ and spectral neighbor joining (the last for up to 128
     variables) learn from the rows, and again from rows drawn with replacement. The tree has the
-    splits that every learner finds, in the rows themselves or in most of its replicates, and that
-    have a majority where the trees of the rows weigh as much as the replicates. What the rows
-    cannot tell is left open: hidden variables have more neighbors than those of a resolved tree,
-    and the likelihood is lower where much is in doubt. Parameters come from EM.
+    splits whose share, as a geometric mean over the learners, is above one half, where the tree of
+    the rows weighs as much as the replicates of the same learner. What the rows cannot tell is left
+    open: hidden variables have more neighbors than those of a resolved tree, and the likelihood is
+    lower where much is in doubt. Parameters come from EM.
 
     Parameters
     ----------

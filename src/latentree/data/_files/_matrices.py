@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latentree import _memory as memory
+from latentree._plain import reason_of
 from latentree.data._files._matrix_market import read_matrix_market
 from latentree.data._files._paths import ALL_COLUMNS, Wanted, chosen_format, naming
 from latentree.errors import FileError
@@ -52,7 +53,7 @@ def _read_npz(path: PathLike) -> Matrix:
     except (zipfile.BadZipFile, ValueError, KeyError, EOFError, AttributeError) as error:
         if isinstance(error, FileError):
             raise
-        reason = str(error).partition(". ")[0]
+        reason = reason_of(error).partition(". ")[0]
         raise FileError(f"cannot be read as .npz of plain numbers or strings: {reason}") from None
     if names is not None and names.shape != (values.shape[1],):
         raise FileError(f"{names.size} names for {values.shape[1]} columns")

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from latentree._plain import shown
+from latentree._plain import reason_of, shown
 from latentree.data._kinds import unnamed_place
 from latentree.errors import FileError
 from latentree.typing import PathLike
@@ -33,10 +33,9 @@ STANDARD = "-"
 
 
 def is_path(X: Any) -> bool:
-    """Whether data is given as a path, or as several."""
-    if isinstance(X, str | os.PathLike):
-        return True
-    return isinstance(X, list | tuple) and bool(X) and all(is_path(each) for each in X)
+    """Whether data is given as a path, or as several; rows of words are none."""
+    paths = X if isinstance(X, list | tuple) else [X]
+    return bool(paths) and all(isinstance(path, str | os.PathLike) for path in paths)
 
 
 def path_name(X: Any) -> str:
@@ -93,8 +92,7 @@ def naming(path: PathLike) -> Iterator[None]:
     except (OSError, ValueError, TypeError, LookupError, NotImplementedError, MemoryError) as error:
         if isinstance(error, MemoryError) and "malloc of size" not in str(error):
             raise  # of this computer; pyarrow's tells of a size that a damaged file names
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FileError(f"{path}: cannot be read, or is damaged: {reason}") from None
+        raise FileError(f"{path}: cannot be read, or is damaged: {reason_of(error)}") from None
 
 
 class Wanted(NamedTuple):

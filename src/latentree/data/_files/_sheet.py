@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from latentree._plain import reason_of
 from latentree.data._files._arrow import kind_of
 from latentree.data._files._paths import Wanted
 from latentree.data._files._text import MISSING, column_names
@@ -57,7 +58,7 @@ def _cells(path: str) -> list[tuple[Any, ...]]:
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except Exception as error:  # of zip, of XML, or of the library
-        raise FileError(f"is no Excel workbook, or is damaged: {error}") from None
+        raise FileError(f"is no Excel workbook, or is damaged: {reason_of(error)}") from None
     try:
         return list(book.worksheets[0].iter_rows(values_only=True)) if book.worksheets else []
     finally:

@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from latentree._plain import shown
+from latentree._plain import reason_of, shown
 from latentree.data._files._arrow import kind_of
 from latentree.data._files._paths import Wanted
 from latentree.data._sources import Kind
@@ -340,7 +340,7 @@ def _parse(
                 f"{where}{row.actual_columns} cells, but there are {row.expected_columns} columns: "
                 f"{shown(row.text)}"
             ) from None
-        raise FileError(f"cannot be read: {str(error).splitlines()[0]}") from None
+        raise FileError(f"cannot be read: {reason_of(error)}") from None
 
 
 def _is_utf8(block: bytes) -> bool:
