@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from latentree.distances import Distances, information_distances
     from latentree.em import fit_parameters
     from latentree.estimator import LatentTree
-    from latentree.explorer import write_explorer
+    from latentree.explorer import write_explorer, write_topics
     from latentree.inference import CountEmission, GaussianEmission
     from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel, load
     from latentree.plot import plot_tree
@@ -61,6 +61,7 @@ _HOME = {
     "load": "latentree.models",
     "plot_tree": "latentree.plot",
     "write_explorer": "latentree.explorer",
+    "write_topics": "latentree.explorer",
 }
 _MODULES = (
     "data",
@@ -116,6 +117,7 @@ __all__ = [
     "support",
     "topics",
     "write_explorer",
+    "write_topics",
 ]
 
 

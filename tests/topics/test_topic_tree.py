@@ -289,7 +289,7 @@ def test_documents_without_known_words_are_on_no_topic(learned):
 def test_empty_documents_keep_their_places():
     documents = ["", *texts()]
     topics = TopicTree(max_phrase=1, n_topics=4).fit(documents)
-    assert topics.n_documents_ == 400
+    assert topics.n_documents_ == 401
     assert all(place > 0 for place, _ in topics.find_documents("1"))
 
 

@@ -530,6 +530,97 @@ def explore(
 
 
 @app.command()
+def topics(
+    documents: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DOCUMENTS...",
+            help="A folder of texts (.txt, .md, .pdf), or a table with a column of texts: .csv, "
+            ".tsv, .jsonl (also .gz), .parquet; a single .txt file has a document a line.",
+        ),
+    ],
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="COLUMN", help="The column with the texts.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="COLUMN", help="A column that names them.")
+    ] = None,
+    date: Annotated[
+        str | None,
+        typer.Option("--date", metavar="COLUMN", help="A column of dates, for a time line."),
+    ] = None,
+    html: Annotated[
+        str | None,
+        typer.Option("--html", metavar="FILE.html", help="Write a page to read them by topic."),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="FILE.json", help="Write topics and model here."),
+    ] = None,
+    n_topics: Annotated[
+        str | None,
+        typer.Option(
+            "--topics",
+            metavar="N",
+            help="Most narrow topics, or topics a level: 5,30. By default all coherent ones.",
+        ),
+    ] = None,
+    n_words: Annotated[
+        int, typer.Option("--words", min=3, metavar="N", help="Words to learn from.")
+    ] = 2_000,
+    stop_words: Annotated[
+        str,
+        typer.Option(
+            "--stop-words", metavar="WHICH", help="Words to leave out: english, none, or a file."
+        ),
+    ] = "english",
+    max_phrase: Annotated[
+        int, typer.Option("--max-phrase", min=1, metavar="N", help="Most words of a phrase.")
+    ] = 2,
+    encoding: Annotated[
+        str, typer.Option("--encoding", metavar="NAME", help="Of text files.")
+    ] = "utf-8",
+    method: Annotated[
+        str, typer.Option("--method", "-m", metavar="NAME", help="How the tree is learned.")
+    ] = "clnj",
+    time_limit: Annotated[
+        float | None,
+        typer.Option("--time-limit", min=0.0, metavar="SECONDS", help="Most seconds for EM."),
+    ] = None,
+    support: Annotated[
+        int,
+        typer.Option(
+            "--support",
+            min=0,
+            metavar="N",
+            help="Learn again from so many samples, to say which topics are doubtful.",
+        ),
+    ] = 0,
+    title: Title = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Find the topics of documents, and write a page to read them in."""
+    from latentree.cli import _topics as running
+    from latentree.cli._screen import Screen
+
+    running.topics(
+        Screen(quiet, json),
+        running.Source(documents, text, name, date, encoding),
+        running.Targets(out, html, title),
+        stop_words,
+        n_topics=running.level_sizes(n_topics),
+        n_words=n_words,
+        max_phrase=max_phrase,
+        method=method,
+        time_limit=time_limit,
+        n_bootstrap=support,
+        random_state=seed,
+    )
+
+
+@app.command()
 def export(
     model: Model,
     out: Annotated[

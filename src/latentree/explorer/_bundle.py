@@ -59,15 +59,45 @@ SCRIPTS = (
 )
 """In the order in which they are joined: each imports only from those before it."""
 
+TOPIC_SCRIPTS = (
+    "dom.js",
+    "numbers.js",
+    "topics_data.js",
+    "topics_marks.js",
+    "topics_outline.js",
+    "topics_tree.js",
+    "topics_chart.js",
+    "topics_reading.js",
+    "topics_search.js",
+    "topics_main.js",
+)
+"""Those of the page of topics."""
+
 _IMPORT = re.compile(r"^import\s[^;]*;\n", re.MULTILINE)
 _COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*.*?\*/)$", re.MULTILINE | re.DOTALL)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class)\b)", re.MULTILINE)
 
 
 def page(content: dict[str, Any], title: str) -> str:
-    """Return the page that shows some content."""
-    style = _bare(_asset("style.css"))
-    script = joined(SCRIPTS)
+    """Return the page that shows a model."""
+    return _filled("page.html", ("base.css", "style.css"), SCRIPTS, content, title)
+
+
+def topics_page(content: dict[str, Any], title: str) -> str:
+    """Return the page that shows topics."""
+    return _filled("topics.html", ("base.css", "topics.css"), TOPIC_SCRIPTS, content, title)
+
+
+def _filled(
+    template: str,
+    styles: tuple[str, ...],
+    scripts: tuple[str, ...],
+    content: dict[str, Any],
+    title: str,
+) -> str:
+    """Fill a template."""
+    style = "".join(_bare(_asset(name)) for name in styles)
+    script = joined(scripts)
     parts = {
         "title": html.escape(title),
         "policy": _policy(script, style),
@@ -76,7 +106,7 @@ def page(content: dict[str, Any], title: str) -> str:
         "payload": as_json(content),
     }
     # All places at once: what is filled in is never itself searched for places.
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _asset("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _asset(template))
 
 
 def joined(names: tuple[str, ...]) -> str:

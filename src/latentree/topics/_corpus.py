@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from latentree.errors import DataError
+from latentree.topics._documents import Document
 from latentree.typing import BoolArray, IntArray
 
 Analyzer = Callable[[str], Iterable[str]]
@@ -129,7 +130,8 @@ def read_corpus(documents: Iterable[Any], analyzer: Analyzer, stop_words: Iterab
 
 
 def _checked(documents: Iterable[Any]) -> Iterator[str]:
-    for place, text in enumerate(documents):
+    for place, each in enumerate(documents):
+        text = each.text if isinstance(each, Document) else each
         if not isinstance(text, str):
             if not _is_missing(text):
                 raise DataError(

@@ -135,17 +135,22 @@ class Learned:
                 out[:, place] = levels[topic.level - 1][:, topic.column]
         return out
 
+    @property
+    def word_weights(self) -> sparse.csc_array:
+        """Information of the words of each topic, as words × topics."""
+        return weights_of(self.topics, self.words)
+
     def log_likelihood(self, occurs: sparse.csr_array) -> FloatArray:
         """Log-likelihood of each document under the tree."""
         return self.model.log_likelihood(as_table(occurs, schema=self.model.schema))
 
-    def renumbered(self, documents: IntArray) -> Learned:
-        """Return the same with other numbers of the documents learned from."""
+    def renumbered(self, documents: IntArray, n_documents: int) -> Learned:
+        """Return the same with the places of the documents learned from among so many."""
         topics = [
             topic._replace(documents=tuple(documents[list(topic.documents)].tolist()))
             for topic in self.topics
         ]
-        return replace(self, topics=tuple(topics))
+        return replace(self, topics=tuple(topics), n_documents=n_documents)
 
 
 class Posteriors:
@@ -298,7 +303,6 @@ def _outline(
     parents = [
         np.asarray(above.T @ below).argmax(axis=0) for above, below in pairwise(probabilities)
     ]
-    place = {word: column for column, word in enumerate(words)}
     out: list[Topic] = []
 
     def add(level: int, numbers: IntArray, parent: str) -> None:
@@ -306,7 +310,7 @@ def _outline(
         for rank, number in enumerate(numbers[np.argsort(-sizes, kind="stable")].tolist(), 1):
             draft = drafts[level][number]
             name = f"{parent}.{rank}" if parent else str(rank)
-            typical = _typical(draft, probabilities[level][:, number], occurs, place)
+            typical = _typical(draft, probabilities[level][:, number], occurs, words)
             out.append(draft._replace(name=name, parent=parent, **typical))
             if level < len(parents):
                 add(level + 1, np.flatnonzero(parents[level] == number), name)
@@ -315,13 +319,20 @@ def _outline(
     return tuple(out)
 
 
+def weights_of(topics: Sequence[Topic], words: tuple[str, ...]) -> sparse.csc_array:
+    """Return the information of the words of each topic, as words × topics."""
+    place = {word: row for row, word in enumerate(words)}
+    rows = [place[word] for topic in topics for word in topic.words]
+    columns = [column for column, topic in enumerate(topics) for _ in topic.words]
+    nats = [each for topic in topics for each in topic.information]
+    return sparse.csc_array((nats, (rows, columns)), shape=(len(words), len(topics)))
+
+
 def _typical(
-    topic: Topic, probability: FloatArray, occurs: sparse.csr_array, place: dict[str, int]
+    topic: Topic, probability: FloatArray, occurs: sparse.csr_array, words: tuple[str, ...]
 ) -> dict[str, tuple[Any, ...]]:
     """Return the documents with the largest probability × information of the words in them."""
-    weights = np.zeros(occurs.shape[1])
-    weights[[place[word] for word in topic.words]] = topic.information
-    value = (occurs @ weights) * probability
+    value = (occurs @ weights_of([topic], words)).toarray()[:, 0] * probability
     best = np.argsort(-value, kind="stable")[:N_TYPICAL]
     best = best[value[best] > 0]
     return {

@@ -92,7 +92,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_levels_ : int
         Number of levels.
     n_documents_ : int
-        Number of documents learned from; those without any of the words do not count.
+        Number of documents, those without any of the words included.
     report_ : FitReport
         What learning the tree of words did.
 
@@ -157,9 +157,9 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         documents : iterable of str, column of a frame, or document-term matrix
-            Texts, which are read once and not kept, so that an iterator may yield more than fit
-            into memory (four bytes a word are kept). Or how often each word occurs in each
-            document: a frame, or a sparse or dense matrix with ``words``.
+            Texts or :class:`Document`, which are read once and not kept, so that an iterator may
+            yield more than fit into memory (four bytes a word are kept). Or how often each word
+            occurs in each document: a frame, or a sparse or dense matrix with ``words``.
         y : ignored
             There for scikit-learn's sake.
         words : sequence of str, optional
@@ -177,7 +177,6 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         settings = self._settings()
         counts, vocabulary = self._counted(documents, words)
-        self.n_documents_in_ = counts.shape[0]
         chosen = choose_words(counts, self.n_words, self.min_df, self.max_df)
         self._check_words(counts, [vocabulary[word] for word in chosen])
         occurs = occurrence(counts[:, chosen])
@@ -188,7 +187,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         learned = learn_topics(occurs[known], names, settings)
         if self.n_bootstrap:
             learned = topic_support(learned, occurs[known], settings, self.n_bootstrap)
-        self._keep(learned.renumbered(known))
+        self._keep(learned.renumbered(known, counts.shape[0]))
         return self
 
     def _settings(self) -> Settings:
@@ -390,6 +389,23 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         blocks = [_sparse(block) for block in learned.probabilities(self.count(documents, words))]
         empty = sparse.csr_array((0, len(learned.topics)))
         return sparse.csr_array(sparse.vstack([empty, *blocks]))
+
+    def typicality(self, documents: Any, *, words: Sequence[str] | None = None) -> sparse.csr_array:
+        """Return how typical each document is of each topic.
+
+        Parameters
+        ----------
+        documents, words
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        sparse array of documents × topics
+            Probability × information of the topic's words that occur; 0 if none does.
+        """
+        occurs = self.count(documents, words)
+        probability = self.transform(occurs, words=list(self._learned.words))
+        return sparse.csr_array((occurs @ self._learned.word_weights).multiply(probability))
 
     def predict(
         self, documents: Any, level: int = 1, *, words: Sequence[str] | None = None

@@ -1,0 +1,246 @@
+"""From topics and their documents to the file of a page."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterable, Iterator, Sized
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from latentree._disk import write_bytes
+from latentree.errors import DataError, ModelError
+from latentree.explorer._bundle import topics_page
+from latentree.topics import Document, TopicTree
+from latentree.typing import FloatArray, PathLike
+
+MOST_DOCUMENTS = 20_000
+"""Documents in a page; of more a sample is shown, and the most typical of each topic."""
+
+TYPICAL = 20
+"""Documents that each topic brings into a sample."""
+
+MOST_CHARACTERS = 40_000_000
+"""Characters of all documents: pages of more are slow to open."""
+
+SHORTEST = 400
+"""Characters of a document that are shown at least."""
+
+AT_A_TIME = 2_000
+"""Documents whose topics are inferred at a time."""
+
+SHOWN = 0.1
+"""Topics of a document with a smaller probability are left out."""
+
+MOST_PERIODS = 60
+"""Bars of a time line."""
+
+
+def write_topics(
+    topics: TopicTree,
+    path: PathLike,
+    documents: Iterable[Any],
+    title: str | None = None,
+) -> None:
+    """Write a page in which a person reads documents by their topics.
+
+    The page is one HTML file that opens from disk and requests nothing from the network. It holds
+    the outline of the topics and their tree, words, sizes, the most typical documents with the
+    words marked, a search, and a time line if the documents have dates.
+
+    Parameters
+    ----------
+    topics : TopicTree
+    path : path of the HTML file
+        It holds either what it held before, or the whole page.
+    documents : iterable of str or Document
+        The texts to read; those learned from, or a list of others. Of more than 20,000 a sample
+        and the most typical ones are in the page; the time line counts all. Very long documents
+        are cut.
+    title : str, optional
+        What the page is called.
+
+    Raises
+    ------
+    ModelError
+        If the topics are not fitted.
+    DataError
+        If there are no documents.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import latentree as lt, numpy as np
+    >>> about = ["ball goal team coach", "bank loan rate debt", "song band album chart"]
+    >>> rng = np.random.default_rng(0)
+    >>> documents = [" ".join(rng.choice(about[i % 3].split(), 3)) for i in range(300)]
+    >>> topics = lt.topics.TopicTree(max_phrase=1).fit(documents)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     lt.write_topics(topics, Path(folder) / "topics.html", documents)
+    ...     Path(folder, "topics.html").read_text("utf-8")[:15]
+    '<!doctype html>'
+    """
+    if not topics.__sklearn_is_fitted__():
+        raise ModelError("the topics are not fitted: call fit first")
+    name = "Topics" if title is None else title
+    write_bytes(path, topics_page(_payload(topics, documents, name), name).encode())
+
+
+class _Reading(NamedTuple):
+    """A block of documents: places, the documents, probabilities and how typical they are."""
+
+    first: int
+    documents: tuple[Document, ...]
+    probability: FloatArray
+    typical: FloatArray
+
+
+def _payload(topics: TopicTree, documents: Iterable[Any], title: str) -> dict[str, Any]:
+    n = len(documents) if isinstance(documents, Sized) else topics.n_documents_
+    wanted = _sampled(topics, n)
+    longest = max(MOST_CHARACTERS // max(min(n, MOST_DOCUMENTS), 1), SHORTEST)
+    shown, read, sums = [], 0, _Sums(len(topics.topics_["topic"]))
+    for block in _blocks(topics, documents):
+        read += len(block.documents)
+        for row, document in enumerate(block.documents):
+            sums.add(document.date, block.probability[row])
+            if wanted is None or block.first + row in wanted:
+                shown.append(_document(document, block, row, longest))
+    if not read:
+        raise DataError("there are no documents for the page")
+    return {
+        "title": title,
+        "total": read,
+        "words": _overall(topics),
+        "topics": _topics(topics),
+        "documents": shown,
+        "times": sums.periods(),
+    }
+
+
+def _sampled(topics: TopicTree, n: int) -> set[int] | None:
+    """Return the places of the documents in the page; None for all."""
+    if n <= MOST_DOCUMENTS:
+        return None
+    names = topics.topics_["topic"]
+    typical = {place for name in names for place, _ in topics.find_documents(name, TYPICAL)}
+    rest = np.setdiff1d(np.arange(n), list(typical))
+    count = min(max(MOST_DOCUMENTS - len(typical), 0), rest.size)
+    return typical | set(np.random.default_rng(0).choice(rest, count, replace=False).tolist())
+
+
+def _blocks(topics: TopicTree, documents: Iterable[Any]) -> Iterator[_Reading]:
+    first, waiting = 0, iter(documents)
+    while some := list(islice(waiting, AT_A_TIME)):
+        block = tuple(_as_document(each, first + i) for i, each in enumerate(some))
+        occurs, words = topics.count(block), topics.words_.tolist()
+        probability = topics.transform(occurs, words=words).toarray()
+        yield _Reading(first, block, probability, topics.typicality(occurs, words=words).toarray())
+        first += len(block)
+
+
+def _as_document(given: Any, place: int) -> Document:
+    if isinstance(given, Document):
+        return given
+    return Document(given if isinstance(given, str) else "", f"document {place + 1}")
+
+
+def _document(document: Document, block: _Reading, row: int, longest: int) -> dict[str, Any]:
+    probability, typical = block.probability[row], block.typical[row]
+    on = np.flatnonzero(probability >= SHOWN)
+    text = document.text.strip()
+    content: dict[str, Any] = {
+        "text": text if len(text) <= longest else text[:longest] + " …",
+        "name": document.name,
+        # Topic, probability in percent, and how typical in thousandths.
+        "on": [
+            [int(t), round(100 * probability[t]), round(1000 * typical[t])] for t in on.tolist()
+        ],
+    }
+    return {**content, "date": document.date} if document.date else content
+
+
+def _topics(topics: TopicTree) -> list[dict[str, Any]]:
+    table = topics.topics_
+    place = {name: number for number, name in enumerate(table["topic"])}
+    rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+    return [
+        {
+            "name": row["topic"],
+            "level": row["level"],
+            "parent": place.get(row["parent"], -1),
+            "size": round(row["size"], 5),
+            "words": row["words"],
+            "probabilities": [round(p, 4) for p in row["probabilities"]],
+            "coherence": round(row["coherence"], 3),
+            "support": None if math.isnan(row["support"]) else round(row["support"], 3),
+        }
+        for row in rows
+    ]
+
+
+def _overall(topics: TopicTree) -> dict[str, float]:
+    """Return the probabilities in all documents of the words that topics have."""
+    used = {word for words in topics.topics_["words"] for word in words}
+    model = topics.model_
+    return {word: round(float(model.marginal(word)[1]), 4) for word in sorted(used)}
+
+
+# The time line ----------------------------------------------------------------------------------
+
+
+class _Sums:
+    """Documents and expected numbers on each topic, by date."""
+
+    def __init__(self, n_topics: int) -> None:
+        self.days: dict[str, FloatArray] = {}
+        self.n_topics = n_topics
+
+    def add(self, date: str, probability: FloatArray) -> None:
+        """Count a document."""
+        if date:
+            known = self.days.setdefault(date, np.zeros(self.n_topics + 1))
+            known[0] += 1.0
+            known[1:] += probability
+
+    def periods(self) -> dict[str, Any] | None:
+        """Return sums by periods as long as needed for few of them; None without dates."""
+        if len(self.days) < 2:
+            return None
+        days = sorted(self.days)
+        for unit in ("day", "month", "quarter", "year"):
+            labels = _labels(days[0], days[-1], unit)
+            if len(labels) <= MOST_PERIODS:
+                break
+        place = {label: number for number, label in enumerate(labels)}
+        sums = np.zeros((len(labels), self.n_topics + 1))
+        for day, known in self.days.items():
+            sums[place[_label(datetime.date.fromisoformat(day), unit)]] += known
+        return {
+            "unit": unit,
+            "labels": labels,
+            "total": sums[:, 0].astype(int).tolist(),
+            "topics": np.round(sums[:, 1:].T, 2).tolist(),
+        }
+
+
+def _labels(first: str, last: str, unit: str) -> list[str]:
+    """Return all periods from the first day to the last, those without documents too."""
+    start, end = datetime.date.fromisoformat(first), datetime.date.fromisoformat(last)
+    if unit == "day":
+        count = (end - start).days + 1
+        if count > MOST_PERIODS:
+            return [""] * count
+        return [(start + datetime.timedelta(i)).isoformat() for i in range(count)]
+    months = range(12 * start.year + start.month - 1, 12 * end.year + end.month)
+    dates = (datetime.date(month // 12, month % 12 + 1, 1) for month in months)
+    return list(dict.fromkeys(_label(date, unit) for date in dates))
+
+
+def _label(date: datetime.date, unit: str) -> str:
+    if unit == "quarter":
+        return f"{date.year} Q{(date.month + 2) // 3}"
+    return date.isoformat()[: {"day": 10, "month": 7, "year": 4}[unit]]
