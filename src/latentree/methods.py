@@ -239,7 +239,7 @@ METHODS: Mapping[str, Method] = {
         _search("refined", "a tree from distances, improved by local changes", "refined",
         *_REFINED),
         Method(
-            "consensus", "what nj, rg, clnj and snj agree on, over resampled rows",
+            "consensus", "what rg, clnj and snj agree on, over resampled rows",
             "latentree.support:consensus", ("n_states", "n_starts", "prior_weight", *_EM),
         ),
     )

@@ -132,8 +132,8 @@ def test_an_interrupt_gives_what_is_done():
 def test_methods_that_search_have_support(method):
     rows = gaussian_rows(200, 6)
     tree = lt.simulate.double_star(6)
-    found = lt.bootstrap_support(tree, rows, method, 3, random_state=0)
-    assert found.n_replicates == (4 if method == "consensus" else 3)
+    found = lt.bootstrap_support(tree, rows, method, 2, random_state=0)
+    assert found.n_replicates == (3 if method == "consensus" else 2)
 
 
 def test_components_stay_apart():

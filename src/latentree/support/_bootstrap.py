@@ -32,7 +32,7 @@ from latentree.support._support import Support, support_from
 from latentree.tree import Tree
 from latentree.typing import RandomState
 
-QUICK = ("nj", "rg", "clnj", "snj")
+QUICK = ("rg", "clnj", "snj")
 """Learners whose replicates the method ``consensus`` puts together."""
 
 MOST_SPECTRAL = 128
@@ -74,7 +74,7 @@ def bootstrap_support(
     method : str or sequence of str
         How the replicates are learned: the method that learned the tree. Of several, each learns
         from the same rows, and all trees count alike. ``consensus`` stands for the quick ones,
-        ``nj``, ``rg``, ``clnj`` and, for up to 128 variables, ``snj``. Methods that search
+        ``rg``, ``clnj`` and, for up to 128 variables, ``snj``. Methods that search
         (``refined``, ``reg_clnj``, ``reg_clrg``, ``bin``) search again in every replicate: set a
         time limit.
     n_replicates : int

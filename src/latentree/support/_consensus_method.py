@@ -32,7 +32,7 @@ def consensus(
 ) -> Fitted:
     """Learn what the quick learners find again and again in resampled rows.
 
-    Neighbor joining, recursive grouping, CLNJ and spectral neighbor joining (the last for up to 128
+    Recursive grouping, CLNJ and spectral neighbor joining (the last for up to 128
     variables) learn from the rows, and again from rows drawn with replacement. The tree has the
     splits whose share, as a geometric mean over the learners, is above one half, where the tree of
     the rows weighs as much as the replicates of the same learner. What the rows cannot tell is left
