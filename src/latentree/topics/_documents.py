@@ -56,7 +56,7 @@ class Document(NamedTuple):
 
 @dataclass(frozen=True)
 class Documents:
-    """Documents in files, read one by one whenever they are iterated over.
+    r"""Documents in files, read one by one whenever they are iterated over.
 
     Make it with :func:`read_documents`.
 
@@ -70,6 +70,15 @@ class Documents:
         Of text files.
     by_line : bool
         Whether each line of a text file is a document.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "news.csv").write_text("text,day\nRain today.,2020-05-01\n")
+    ...     list(read_documents(Path(folder, "news.csv"), "text", date="day"))
+    [Document(text='Rain today.', name='row 1', date='2020-05-01')]
     """
 
     files: tuple[Path, ...]
