@@ -1,6 +1,6 @@
 """Topics of documents: coherence, agreement with sections, features, likelihood, stability, time.
 
-    LATENTREE_DATA=… python benchmarks/topics.py [--only coherence,sections,groups,likelihood,stability,time]
+    LATENTREE_DATA=… python benchmarks/topics.py [--only coherence,sections,…]
 
 Every rule and constant of ``latentree.topics`` was chosen on the half of the BBC documents that
 ``halves`` calls "chosen on"; figures are for the other half ("unseen half"), and for all 2,225
