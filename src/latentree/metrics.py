@@ -54,7 +54,7 @@ def robinson_foulds(a: Tree, b: Tree) -> int:
     >>> lt.metrics.robinson_foulds(lt.simulate.double_star(6), lt.simulate.latent_class(6))
     1
     """
-    return len(a.split_keys() ^ _matched(b, a).split_keys())
+    return len(a.split_keys() ^ aligned(b, a).split_keys())
 
 
 def normalized_robinson_foulds(a: Tree, b: Tree) -> float:
@@ -101,7 +101,7 @@ def same_structure(a: Tree, b: Tree) -> bool:
     >>> lt.metrics.same_structure(star, star.rerooted(1).with_lengths([2, 0, 2, 2]))
     True
     """
-    return a.same_structure(_matched(b, a))
+    return a.same_structure(aligned(b, a))
 
 
 def hidden_difference(a: Tree, b: Tree) -> int:
@@ -123,12 +123,29 @@ def hidden_difference(a: Tree, b: Tree) -> int:
     >>> lt.metrics.hidden_difference(lt.simulate.double_star(6), lt.simulate.latent_class(6))
     1
     """
-    _matched(b, a)
+    aligned(b, a)
     return a.n_hidden - b.n_hidden
 
 
-def _matched(tree: Tree, reference: Tree) -> Tree:
-    """Return the tree with its observed nodes in the order of a reference."""
+def aligned(tree: Tree, reference: Tree) -> Tree:
+    """Return a tree with its observed nodes in the order of another tree.
+
+    Parameters
+    ----------
+    tree, reference : Tree
+        Over the same variables.
+
+    Returns
+    -------
+    Tree
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> chain = lt.Tree([-1, 0, 1], names=["a", "b", "c"])
+    >>> lt.metrics.aligned(chain, chain.renamed(["c", "b", "a"])).parent.tolist()
+    [1, 2, -1]
+    """
     own, wanted = (t.names[: t.n_observed] for t in (tree, reference))
     if own == wanted:
         return tree

@@ -529,6 +529,28 @@ def explore(
     using.explore(Screen(quiet), model, out, tables, names, title, shown, component)
 
 
+@app.command("compare-trees")
+def compare_trees(
+    first: Annotated[str, typer.Argument(metavar="A", help="A model file, or a tree file (.nwk).")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another, over the same variables.")],
+    html: Annotated[
+        str | None,
+        typer.Option(
+            "--html", metavar="FILE.html", help="Write a page with two models side by side."
+        ),
+    ] = None,
+    groups: Groups = None,
+    title: Title = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Say what two trees share, and which variables have moved."""
+    from latentree.cli import _comparing as comparing
+    from latentree.cli._screen import Screen
+
+    comparing.compare_trees(Screen(quiet, json), first, second, html, groups, title)
+
+
 @app.command()
 def topics(
     documents: Annotated[

@@ -10,6 +10,7 @@ import numpy as np
 
 from latentree import _plain as plain
 from latentree.data import as_table, is_number
+from latentree.em import FitReport
 from latentree.explorer._packed import packed
 from latentree.explorer._picture import picture
 from latentree.explorer._rows import RowChoice, rows_content
@@ -34,6 +35,8 @@ from latentree.typing import FloatArray
 if TYPE_CHECKING:
     from latentree.support import Support
 
+Report = FitReport | Mapping[str, Any]
+
 _FACTS = ("method", "n_samples", "date", "log_likelihood", "bic_score", "version")
 
 CELLS = 32
@@ -47,7 +50,7 @@ def payload(
     groups: Any = None,
     names: Names | None = None,
     support: Support | None = None,
-    report: Mapping[str, Any] | None = None,
+    report: Report | None = None,
     rows: RowChoice | None = None,
     annotations: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -65,8 +68,8 @@ def payload(
         What people call nodes and states.
     support : Support, optional
         Of edges, hidden variables and variables, NaN where there is none.
-    report : mapping, optional
-        How the model was learned, as :meth:`latentree.em.FitReport.as_dict` says it.
+    report : FitReport or mapping, optional
+        How the model was learned.
     rows : RowChoice, optional
         Texts and groups of rows; without it no row is in the page.
     annotations : mapping, optional
@@ -133,8 +136,9 @@ _PARAMETERS: dict[type, Callable[[Any], dict[str, Any]]] = {
 """Parameters of every kind of model, as ``readModel`` of ``page/model.js`` takes them."""
 
 
-def _about(model: Model, report: Mapping[str, Any]) -> dict[str, Any]:
+def _about(model: Model, report: Report) -> dict[str, Any]:
     """What the page's card says of how a model was learned, as far as it is known."""
+    report = report.as_dict() if isinstance(report, FitReport) else report
     known = {key: report[key] for key in _FACTS if report.get(key) not in (None, "")}
     return {key: plain.plain_scalar(value) for key, value in known.items()} | {
         "n_parameters": model.n_parameters

@@ -8,15 +8,14 @@ from html import escape
 from typing import Any
 
 from latentree._disk import write_bytes
-from latentree.em import FitReport
 from latentree.errors import DataError, ModelError
 from latentree.explorer._bundle import page
-from latentree.explorer._payload import payload
+from latentree.explorer._pair import pair_content
+from latentree.explorer._payload import Report, payload
 from latentree.explorer._rows import split_off
-from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel, Names, as_names
+from latentree.models import Model, Names, as_names
 from latentree.typing import PathLike
 
-Report = FitReport | Mapping[str, Any]
 Groups = Mapping[str, Hashable] | Sequence[Hashable]
 
 
@@ -41,6 +40,9 @@ def write_explorer(
     Parameters
     ----------
     model : GaussianTreeModel, DiscreteTreeModel, MixedTreeModel or fitted LatentTree
+        Or two of them over the same variables, in a list or by what they are called in a mapping:
+        the page then shows them side by side, with the splits that they share and the variables
+        that have moved. ``support`` and ``report`` are then lists of two as well.
     path : path of the HTML file
     data : table, optional
         Rows of the observed variables in any form that the model takes: the page then shows how
@@ -113,29 +115,58 @@ def explorer_html(
     annotations: Mapping[str, Groups] | None = None,
 ) -> str:
     """Return the page that :func:`write_explorer` writes, with the same parameters."""
+    common: dict[str, Any] = {"groups": groups, "annotations": annotations}
+    if isinstance(model, Mapping | Sequence):
+        if names is not None or rows is not False or row_groups is not None:
+            raise DataError("names and rows are for a page of one model, not of two side by side")
+        return _pair_html(model, title, support, report, {"data": data, **common})
+    found = _model_of(model)
     support = getattr(model, "support_", None) if support is None else support
     facts = _learned(model) if report is None else report
-    facts = facts.as_dict() if isinstance(facts, FitReport) else facts
-    model = getattr(model, "model_", model)
-    if not isinstance(model, GaussianTreeModel | DiscreteTreeModel | MixedTreeModel):
-        raise ModelError(
-            f"expected a tree model, got {type(model).__name__}: fit_parameters(tree, X) makes one "
-            "of a tree, and component_of(mixture) chooses one of a mixture"
-        )
-    name = f"Latent tree of {model.tree.n_observed} variables" if title is None else title
+    name = f"Latent tree of {found.tree.n_observed} variables" if title is None else title
     choice = None
     if rows is not False or row_groups is not None:
         if data is None:
             raise DataError("rows in the page come from data: give data= too")
-        data, choice = split_off(data, rows, row_groups, model.schema.names)
+        data, choice = split_off(data, rows, row_groups, found.schema.names)
     content = payload(
-        model, name, data, groups, as_names(names), support, facts, choice, annotations
-    )
+        found, name, data, names=as_names(names), support=support, report=facts, rows=choice,
+        **common,
+    )  # fmt: skip
     return page(content, name)
 
 
+def _pair_html(
+    models: Any, title: str | None, support: Any, report: Any, common: dict[str, Any]
+) -> str:
+    """Return the page of two models side by side, each with its own support and report, if any."""
+    if len(models) != 2:
+        raise ModelError(f"a page shows one model or two side by side, not {len(models)}")
+    named = isinstance(models, Mapping)
+    labels = list(map(str, models)) if named else ["First tree", "Second tree"]
+    pair = list(models.values() if named else models)
+    name = " and ".join(labels) if title is None else title
+    supports = [getattr(each, "support_", None) for each in pair] if support is None else support
+    reports = list(map(_learned, pair)) if report is None else report
+    contents = [
+        payload(_model_of(each), name, support=sure, report=facts, **common)
+        for each, sure, facts in zip(pair, supports, reports, strict=True)
+    ]
+    return page(pair_content(name, labels, [_model_of(each) for each in pair], contents), name)
+
+
+def _model_of(model: Any) -> Model:
+    found = getattr(model, "model_", model)
+    if not isinstance(found, Model):
+        raise ModelError(
+            f"expected a tree model, got {type(found).__name__}: fit_parameters(tree, X) makes one "
+            "of a tree, and component_of(mixture) chooses one of a mixture"
+        )
+    return found
+
+
 def _learned(model: Any) -> dict[str, Any]:
-    """What a fitted LatentTree says of how it learned."""
+    """What a fitted LatentTree, or a model with a report beside it, says of how it learned."""
     report = getattr(model, "report_", None)
     return {} if report is None else {**report.as_dict(), "method": model.method}
 

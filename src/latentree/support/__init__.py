@@ -8,10 +8,13 @@
 :func:`agreed_tree`             the splits that all of several learners find
 :func:`consensus`               the method of that name: a majority tree with its parameters
 :func:`load_support`            the support in a model file
+:func:`compare_trees`           splits that two trees share, and variables that moved
+:class:`TreeComparison`         what it returns
 =============================== ==============================================================
 """
 
 from latentree.support._bootstrap import QUICK, bootstrap_support
+from latentree.support._comparison import TreeComparison, compare_trees
 from latentree.support._consensus import agreed_tree, majority_tree
 from latentree.support._consensus_method import consensus, consensus_tree
 from latentree.support._file import load_support
@@ -21,8 +24,10 @@ __all__ = [
     "DOUBTFUL",
     "QUICK",
     "Support",
+    "TreeComparison",
     "agreed_tree",
     "bootstrap_support",
+    "compare_trees",
     "consensus",
     "consensus_tree",
     "load_support",

@@ -7,6 +7,7 @@ import { goButton } from "./lists.js";
 import { titleOf } from "./model.js";
 import { strengthName } from "./nodes.js";
 import { formatBits, formatNumber, formatPercent, formatSigned } from "./numbers.js";
+import { paneName } from "./pair.js";
 import { modelEdge } from "./scene.js";
 import { edgeSupportFacts } from "./sureness.js";
 
@@ -14,6 +15,7 @@ export function edgeParts(state, view, v) {
   const { model, tree, strengths } = state;
   const above = tree.parent[v];
   const strength = strengths.signed[modelEdge(state, v)];
+  const differs = state.pair?.differs[modelEdge(state, v)] === 1;
   const sure = edgeSupportFacts(state, v, modelEdge(state, v));
   const facts = model.isGaussian
     ? correlationFacts(model, above, v, strength, sure)
@@ -28,7 +30,8 @@ export function edgeParts(state, view, v) {
         )
       : null;
   return [
-    element("p", { class: "kind" }, "Edge"),
+    paneName(state),
+    element("p", { class: "kind" }, differs ? "Edge, in this tree only" : "Edge"),
     element("h2", {}, goButton(state, view, above), " — ", goButton(state, view, v)),
     ...facts,
     turned,

@@ -1,10 +1,9 @@
 // What can be taken away: pictures, the tree, the posterior table, the page itself.
 
 import { byId, element } from "./dom.js";
+import { toPng, toSvg } from "./figure.js";
 import { isHidden } from "./model.js";
 import { fromNames, toNames } from "./naming.js";
-import { drawScene } from "./scene.js";
-import { SvgContext } from "./svg.js";
 
 /** Offer some content as a download. */
 function download(content, name, type) {
@@ -17,11 +16,13 @@ function download(content, name, type) {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-export function createExports(state, view, source) {
+export function createExports(panes, source) {
+  const [{ state }] = panes;
   const name = fileName(state.model.title);
+  const options = () => ({ whole: byId("whole").checked });
   const actions = {
-    "save-svg": () => download(toSvg(state, view), `${name}.svg`, "image/svg+xml"),
-    "save-png": () => toPng(state, view, (blob) => download(blob, `${name}.png`)),
+    "save-svg": () => download(toSvg(panes, options()), `${name}.svg`, "image/svg+xml"),
+    "save-png": () => toPng(panes, options(), (blob) => download(blob, `${name}.png`)),
     "save-newick": () => download(toNewick(state.model), `${name}.nwk`, "text/plain"),
     "save-json": () => download(toModelFile(state.model), `${name}.json`, "application/json"),
     "save-csv": () => download(toCsv(state), `${name}-posterior.csv`, "text/csv"),
@@ -30,6 +31,7 @@ export function createExports(state, view, source) {
     "load-names": () => byId("names-file").click(),
   };
   createNamesLoader(state);
+  for (const id of ["save-names", "save-page", "load-names"]) byId(id).hidden = panes.length > 1;
   byId("save-json").hidden = state.model.family === "mixed";
   for (const [id, action] of Object.entries(actions)) {
     byId(id).addEventListener("click", () => {
@@ -55,24 +57,6 @@ function fileName(title) {
     .replace(/[^\w-]+/g, "-")
     .replace(/^-+|-+$/g, "");
   return plain.slice(0, 60) || "latent-tree";
-}
-
-// Pictures --------------------------------------------------------------------------------------
-
-export function toSvg(state, view) {
-  const ctx = new SvgContext(Math.round(view.width), Math.round(view.height), view.ctx);
-  drawScene(ctx, state, view, view.colors);
-  return ctx.toString();
-}
-
-function toPng(state, view, done) {
-  const canvas = document.createElement("canvas");
-  canvas.width = Math.round(2 * view.width);
-  canvas.height = Math.round(2 * view.height);
-  const ctx = canvas.getContext("2d");
-  ctx.setTransform(2, 0, 0, 2, 0, 0);
-  drawScene(ctx, state, view, view.colors);
-  canvas.toBlob(done, "image/png");
 }
 
 // The tree --------------------------------------------------------------------------------------

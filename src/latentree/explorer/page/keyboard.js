@@ -12,20 +12,26 @@ const DIRECTIONS = {
 
 const NEXT = { radial: "layered", layered: "lengths", lengths: "radial" };
 
-export function createKeyboard(state, view) {
-  const keys = {
+export function createKeyboard(panes) {
+  // The pane with the focus, or the one that the panel is about.
+  const current = () =>
+    panes.find(({ view }) => view.canvas === document.activeElement) ??
+    panes.find(({ state }) => !state.inactive);
+  const keysOf = ({ state, view }) => ({
     "/": () => byId("search").focus(),
     Escape: () => clear(state, view),
     f: () => selectedNode(state) >= 0 && toggleFold(state, selectedNode(state)),
-    l: () => setKind(state, NEXT[state.kind]),
+    l: () => setKind(panes[0].state, NEXT[state.kind]),
     "+": () => view.zoom(1.3),
     "=": () => view.zoom(1.3),
     "-": () => view.zoom(1 / 1.3),
     0: () => view.fit(),
     Enter: () => selectedNode(state) >= 0 && view.flyToNode(selectedNode(state)),
-  };
+  });
   document.addEventListener("keydown", (event) => {
     if (isForOthers(event)) return;
+    const { state, view } = current();
+    const keys = keysOf({ state, view });
     if (event.key in DIRECTIONS) walk(state, view, DIRECTIONS[event.key]);
     else if (event.key in keys) keys[event.key]();
     else return;

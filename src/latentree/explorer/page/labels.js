@@ -73,6 +73,7 @@ function labelQueue(state, nodes, frame) {
     if (one && "path" in one) for (const v of one.path) urgent.add(v);
     if (one && "edge" in one) urgent.add(one.edge).add(state.tree.parent[one.edge]);
   }
+  if (state.echo >= 0) urgent.add(state.echo);
   const among = new Set(nodes);
   const front = [...urgent].filter((v) => among.has(v)).map((v) => ({ v, urgent: true }));
   const showHidden = frame.scale >= 13;

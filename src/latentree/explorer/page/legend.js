@@ -7,31 +7,38 @@ import { formatPercent } from "./numbers.js";
 import { groupColor, traceMarker } from "./scene.js";
 import { on, setColorBy, toggleHighlight } from "./state.js";
 
-export function createLegend(state, view) {
+export function createLegend(panes) {
+  const [{ state, view }] = panes;
   const box = byId("legend");
   const chooser = colorChooser(state);
   const show = () => {
     const active = document.activeElement?.dataset?.style;
     chooser.querySelector("select").value = state.colorBy;
-    const items = [
-      ...styleItems(state, view),
-      ...[...nodeEntries(state), ...evidenceEntries(state)].map(([what, text]) =>
-        element("li", {}, swatch(view, what), element("span", {}, text)),
-      ),
-    ];
+    const items = legendEntries(state).map((entry) => legendItem(state, view, entry));
     // The chooser stays where it is, so that it keeps the focus.
     for (const old of [...box.children]) if (old !== chooser) old.remove();
     if (!chooser.isConnected) box.append(chooser);
     box.append(...items);
     if (active !== undefined) box.querySelector(`[data-style="${active}"]`)?.focus();
-    view.inset = box.offsetHeight;
+    const top = box.getBoundingClientRect().top;
+    for (const pane of panes) {
+      const below = pane.view.canvas.getBoundingClientRect().bottom - top;
+      pane.view.inset = Math.min(Math.max(below, 0), box.offsetHeight);
+    }
     // What scrolls must be reached by keys.
     box.toggleAttribute("tabindex", false);
     if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
   };
-  for (const event of ["evidence", "layout", "theme", "resize", "doubt", "color"])
+  for (const event of ["evidence", "layout", "theme", "resize", "doubt", "color"]) {
     on(state, event, show);
+  }
   show();
+}
+
+/** All entries: what is shown, and its words. A style of nodes is shown by itself. */
+export function legendEntries(state) {
+  const styles = state.coloring.styles.map((style) => [style, style.label ?? "variable"]);
+  return [...styles, ...nodeEntries(state), ...evidenceEntries(state)];
 }
 
 /** A menu of what nodes can be colored by. */
@@ -50,33 +57,29 @@ function colorChooser(state) {
   );
 }
 
-/** One entry a style; pressing it lets its nodes stand out. */
-function styleItems(state, view) {
+/** An entry of the list; pressing that of a style lets its nodes stand out. */
+function legendItem(state, view, [what, text]) {
   const { coloring, highlight } = state;
-  return coloring.styles.map((style, number) => {
-    const text = element("span", {}, nameOf(style.label ?? "variable"));
-    if (coloring.styles.length === 1) return element("li", {}, swatch(view, style), text);
-    return element(
-      "li",
-      {},
-      element(
-        "button",
-        {
-          type: "button",
-          "data-style": number,
-          "aria-pressed": String(highlight.has(number)),
-          title: "Let these stand out",
-          click: () => toggleHighlight(state, number),
-        },
-        swatch(view, style),
-        text,
-      ),
-    );
-  });
+  const parts = [swatch(view, what), element("span", {}, nameOf(text))];
+  const number = coloring.styles.indexOf(what);
+  if (number < 0 || coloring.styles.length === 1) return element("li", {}, parts);
+  const button = element(
+    "button",
+    {
+      type: "button",
+      "data-style": number,
+      "aria-pressed": String(highlight.has(number)),
+      title: "Let these stand out",
+      click: () => toggleHighlight(state, number),
+    },
+    parts,
+  );
+  return element("li", {}, button);
 }
 
-function nodeEntries({ model, strengths, doubt }) {
+function nodeEntries({ model, strengths, doubt, pair }) {
   const entries = [];
+  if (pair) entries.push(["differs", "in this tree only"], ["place", "moved"]);
   if (model.size > model.observed) entries.push(["hidden", "hidden variable"]);
   if (model.support?.hidden.some((share) => share < 0.5)) entries.push(["doubtful", "doubtful"]);
   if (strengths.anyNegative) entries.push(["negative", "negative"]);
@@ -101,37 +104,51 @@ function swatch(view, what) {
   const canvas = element("canvas", { width: 36, height: 28, "aria-hidden": "true" });
   const ctx = canvas.getContext("2d");
   ctx.scale(2, 2);
-  ctx.beginPath();
-  if (what === "negative") drawDashes(ctx, [4, 2.5], 1.8, view.colors.negative[4]);
-  else if (what === "faded") drawDashes(ctx, [0.1, 3], 1.4, view.colors.edge[3]);
-  else if (what === "doubtful") drawRing(ctx, 3.6, 1.3, view.colors.hidden, [2, 2.1]);
-  else if (what === "hidden") drawRing(ctx, 3.6, 1.3, view.colors.hidden);
-  else if (what === "given") drawRing(ctx, 5, 2.4, view.colors.accent);
-  else drawDot(ctx, what, view.colors);
+  drawSwatch(ctx, what, view.colors, 9, 7);
   return canvas;
 }
 
-function drawDashes(ctx, dash, width, color) {
+/** The same around a point of any picture: a line, a ring or a disc. */
+export function drawSwatch(ctx, what, colors, x, y) {
+  const lines = {
+    negative: [[4, 2.5], 1.8, colors.negative[4]],
+    faded: [[0.1, 3], 1.4, colors.edge[3]],
+    differs: [[], 2, colors.differs],
+  };
+  const rings = {
+    hidden: [3.6, 1.3, colors.hidden],
+    doubtful: [3.6, 1.3, colors.hidden, [2, 2.1]],
+    given: [5, 2.4, colors.accent],
+    place: [4.4, 1.5, colors.differs],
+  };
+  ctx.beginPath();
+  if (what in lines) drawLine(ctx, x, y, ...lines[what]);
+  else if (what in rings) drawRing(ctx, x, y, ...rings[what]);
+  else drawDot(ctx, x, y, what, colors);
+  ctx.setLineDash([]);
+}
+
+function drawLine(ctx, x, y, dash, width, color) {
   ctx.lineCap = "round";
   ctx.setLineDash(dash);
-  ctx.moveTo(1, 7);
-  ctx.lineTo(17, 7);
+  ctx.moveTo(x - 8, y);
+  ctx.lineTo(x + 8, y);
   ctx.lineWidth = width;
   ctx.strokeStyle = color;
   ctx.stroke();
 }
 
-function drawRing(ctx, radius, width, color, dash = []) {
+function drawRing(ctx, x, y, radius, width, color, dash = []) {
   ctx.setLineDash(dash);
-  traceMarker(ctx, "o", 9, 7, radius);
+  traceMarker(ctx, "o", x, y, radius);
   ctx.lineWidth = width;
   ctx.strokeStyle = color;
   ctx.stroke();
 }
 
-function drawDot(ctx, what, colors) {
-  const isGroup = typeof what === "object";
-  traceMarker(ctx, isGroup ? what.marker : "o", 9, 7, isGroup ? 4.5 : 6);
-  ctx.fillStyle = isGroup ? groupColor(what, colors) : colors[what];
+function drawDot(ctx, x, y, what, colors) {
+  const isStyle = typeof what === "object";
+  traceMarker(ctx, isStyle ? what.marker : "o", x, y, isStyle ? 4.5 : 6);
+  ctx.fillStyle = isStyle ? groupColor(what, colors) : colors[what];
   ctx.fill();
 }

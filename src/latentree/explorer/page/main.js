@@ -4,20 +4,14 @@ import { createAddress } from "./address.js";
 import { createAnswers } from "./answers.js";
 import { createDivider } from "./divider.js";
 import { byId } from "./dom.js";
-import {
-  createExports,
-  takeSource,
-  toCsv,
-  toModelFile,
-  toNewick,
-  toPage,
-  toSvg,
-} from "./export.js";
+import { createExports, takeSource, toCsv, toModelFile, toNewick, toPage } from "./export.js";
+import { toSvg } from "./figure.js";
 import { createKeyboard } from "./keyboard.js";
 import { createLegend } from "./legend.js";
 import { createMinimap } from "./minimap.js";
 import { isHidden, titleOf } from "./model.js";
 import { createOutline } from "./outline.js";
+import { createPair } from "./pair.js";
 import { createPanel } from "./panel.js";
 import { createPrinting } from "./printing.js";
 import { createSearch } from "./search.js";
@@ -26,55 +20,70 @@ import { readColors, View } from "./view.js";
 
 function main() {
   const source = takeSource();
+  const { payload } = source;
   const preferred = matchMedia("(prefers-color-scheme: dark)");
   document.documentElement.dataset.theme = preferred.matches ? "dark" : "light";
-  const state = createState(source.payload);
-  const view = new View(state, byId("tree"));
-  createMinimap(state, view);
-  createPanel(state, view);
+  const panes = (payload.models ?? [payload]).map(createState).map((state, i) => ({
+    state,
+    view: new View(state, byId(i === 0 ? "tree" : "tree-b")),
+  }));
+  const [{ state, view }] = panes;
+  const setDark = (dark) => setTheme(panes, dark);
+  if (panes.length > 1) createPair(panes, payload);
+  else createMinimap(state, view);
+  for (const pane of panes) createPanel(pane.state, pane.view);
   createAnswers(state, view);
   createSearch(state, view);
-  createExports(state, view, source);
-  createKeyboard(state, view);
-  createToolbar(state, view);
-  createLegend(state, view);
+  createExports(panes, source);
+  createKeyboard(panes);
+  createToolbar(panes, setDark);
+  createLegend(panes);
   createOutline(state, view);
-  createTips(state, view);
-  createPrinting(view, (dark) => setTheme(state, view, dark));
+  for (const pane of panes) createTips(pane.state, pane.view);
+  createPrinting(
+    panes.map((pane) => pane.view),
+    setDark,
+  );
   createSkipLink();
   createDivider();
-  preferred.addEventListener("change", () => setTheme(state, view, preferred.matches));
-  view.resize();
-  createAddress(state, view, (dark) => setTheme(state, view, dark));
-  exposeForTests(state, view, source);
+  preferred.addEventListener("change", () => setDark(preferred.matches));
+  for (const pane of panes) pane.view.resize();
+  createAddress(state, view, setDark);
+  exposeForTests(panes, source);
 }
 
-function setTheme(state, view, dark) {
+function setTheme(panes, dark) {
   document.documentElement.dataset.theme = dark ? "dark" : "light";
-  view.colors = readColors();
-  emit(state, "theme");
-  view.draw();
+  for (const { state, view } of panes) {
+    view.colors = readColors();
+    emit(state, "theme");
+    view.draw();
+  }
 }
 
-function createToolbar(state, view) {
-  const buttons = { radial: byId("radial"), layered: byId("layered"), lengths: byId("lengths") };
+function createToolbar(panes, setDark) {
+  const [{ state }] = panes;
+  const kinds = ["radial", "layered", "lengths"];
   const press = () => {
-    for (const [kind, button] of Object.entries(buttons)) {
-      button.setAttribute("aria-pressed", String(kind === state.kind));
-    }
+    for (const kind of kinds) byId(kind).setAttribute("aria-pressed", String(kind === state.kind));
     byId("unfold").hidden = !state.folded.some((folded) => folded);
   };
-  for (const [kind, button] of Object.entries(buttons)) {
-    button.addEventListener("click", () => setKind(state, kind));
-  }
+  for (const kind of kinds) byId(kind).addEventListener("click", () => setKind(state, kind));
   for (const event of ["layout", "fold"]) on(state, event, press);
   press();
-  byId("fit").addEventListener("click", () => view.fit());
+  const actions = {
+    fit: (view) => view.fit(),
+    closer: (view) => view.zoom(1.4),
+    farther: (view) => view.zoom(1 / 1.4),
+  };
+  for (const [id, action] of Object.entries(actions)) {
+    byId(id).addEventListener("click", () => {
+      for (const { view } of panes) action(view);
+    });
+  }
   byId("unfold").addEventListener("click", () => unfoldAll(state));
-  byId("closer").addEventListener("click", () => view.zoom(1.4));
-  byId("farther").addEventListener("click", () => view.zoom(1 / 1.4));
   byId("theme").addEventListener("click", () => {
-    setTheme(state, view, document.documentElement.dataset.theme !== "dark");
+    setDark(document.documentElement.dataset.theme !== "dark");
   });
 }
 
@@ -112,15 +121,17 @@ function namesOf({ model, tree }, what) {
 }
 
 /** A handle for tests and for the curious: reads, and never needed by the page itself. */
-function exposeForTests(state, view, source) {
+function exposeForTests(panes, source) {
+  const [{ state, view }] = panes;
   window.latentreeExplorer = {
     state,
     view,
+    panes,
     toCsv: () => toCsv(state),
     toModelFile: () => toModelFile(state.model),
     toNewick: () => toNewick(state.model),
     toPage: () => toPage(state.model, source),
-    toSvg: () => toSvg(state, view),
+    toSvg: (options) => toSvg(panes, options),
   };
 }
 

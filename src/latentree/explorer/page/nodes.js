@@ -9,6 +9,7 @@ import { groupText, isHidden, titleOf } from "./model.js";
 import { nameField, nameTools } from "./naming.js";
 import { formatBits, formatSigned } from "./numbers.js";
 import { aboutHidden } from "./overview.js";
+import { paneName } from "./pair.js";
 import { rowSections } from "./rows.js";
 import { modelEdge } from "./scene.js";
 import { select, toggleFold } from "./state.js";
@@ -23,6 +24,7 @@ export function nodeParts(state, view, v) {
   const { model } = state;
   const hidden = isHidden(model, v);
   return [
+    paneName(state),
     element(
       "p",
       { class: "kind" },

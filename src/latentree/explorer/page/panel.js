@@ -13,7 +13,9 @@ export function createPanel(state, view) {
   const body = byId("details");
   const show = () => {
     const { selection } = state;
-    const parts = selection === null ? overview(state, view) : partsOf(state, view, selection);
+    if (state.inactive) return; // another tree is what the panel is about
+    const about = state.overview ?? overview;
+    const parts = selection === null ? about(state, view) : partsOf(state, view, selection);
     body.replaceChildren(...parts.filter(Boolean));
   };
   on(state, "selection", () => {

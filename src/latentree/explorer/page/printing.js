@@ -2,17 +2,19 @@
 
 const SHARP = 3; // pixels of the printed picture a pixel of the screen's
 
-export function createPrinting(view, setDark) {
+export function createPrinting(views, setDark) {
   let wasDark = false;
   addEventListener("beforeprint", () => {
-    wasDark = view.colors.dark;
-    view.printing = true;
-    view.setRatio(SHARP);
+    wasDark = views[0].colors.dark;
+    for (const view of views) {
+      view.printing = true;
+      view.setRatio(SHARP);
+    }
     setDark(false);
   });
   addEventListener("afterprint", () => {
-    view.printing = false;
+    for (const view of views) view.printing = false;
     setDark(wasDark);
-    view.resize();
+    for (const view of views) view.resize();
   });
 }

@@ -11,17 +11,20 @@ const LEVELS = 6; // of strength, each drawn at once
 const UNKNOWN = { color: "#83898f", dark_color: "#7c848d", marker: "o" };
 const FAINT = 0.25; // share of a node's own color when others stand out
 const FADED = 2 * LEVELS; // the bucket of edges with too little support
+const DIFFERENT = 2 * LEVELS + 1; // the bucket of edges that the other of two trees has not
 const MOST_DASHED = 60000; // pixels of dashed lines: far more take seconds and are a haze anyway
 const STROKED = 400; // edges a stroke: browsers draw one path of thousands very slowly
 
 /** Edges by sign and strength, so that each kind is one stroke. */
 export function edgeBuckets(state) {
   const { layout, strengths } = state;
-  const lists = Array.from({ length: 2 * LEVELS + 1 }, () => []);
+  const lists = Array.from({ length: 2 * LEVELS + 2 }, () => []);
   for (const v of layout.edges) {
     const strength = edgeStrengthOf(state, v);
     const level = Math.min(Math.floor(Math.abs(strength) * LEVELS), LEVELS - 1);
-    lists[isDoubted(state, v) ? FADED : level + (strength < 0 ? LEVELS : 0)].push(v);
+    const usual = level + (strength < 0 ? LEVELS : 0);
+    const differs = state.pair?.differs[modelEdge(state, v)] === 1;
+    lists[differs ? DIFFERENT : isDoubted(state, v) ? FADED : usual].push(v);
   }
   strengths.anyNegative = lists.slice(LEVELS, FADED).some((list) => list.length > 0);
   return lists.map((list) => Int32Array.from(list));
@@ -119,13 +122,10 @@ function drawEdges(ctx, state, frame, colors) {
   ctx.lineCap = "round";
   state.buckets.forEach((edges, bucket) => {
     if (edges.length === 0) return;
-    const faded = bucket === FADED;
-    const negative = bucket >= LEVELS && !faded;
-    const power = faded ? 0.35 : ((bucket % LEVELS) + 0.5) / LEVELS;
-    ctx.strokeStyle = (negative ? colors.negative : colors.edge)[faded ? 4 : bucket % LEVELS];
+    const { power, color, dash } = edgeStyle(bucket, weight, colors);
+    ctx.strokeStyle = color;
     ctx.lineWidth = weight * (0.55 + 2.4 * power);
-    const dash = faded ? [0.1, 3.2 * weight + 1] : [4.5 * weight + 1, 3 * weight + 1.5];
-    ctx.setLineDash((negative || faded) && dashed ? dash : []);
+    ctx.setLineDash(dashed ? dash : []);
     for (let from = 0; from < edges.length; from += STROKED) {
       const to = Math.min(from + STROKED, edges.length);
       ctx.beginPath();
@@ -136,10 +136,21 @@ function drawEdges(ctx, state, frame, colors) {
   ctx.setLineDash([]);
 }
 
+/** How the edges of a bucket are drawn: by strength and sign, dotted in doubt, or as different. */
+function edgeStyle(bucket, weight, colors) {
+  if (bucket === DIFFERENT) return { power: 0.35, color: colors.differs, dash: [] };
+  if (bucket === FADED)
+    return { power: 0.35, color: colors.edge[4], dash: [0.1, 3.2 * weight + 1] };
+  const level = bucket % LEVELS;
+  const power = (level + 0.5) / LEVELS;
+  if (bucket < LEVELS) return { power, color: colors.edge[level], dash: [] };
+  return { power, color: colors.negative[level], dash: [4.5 * weight + 1, 3 * weight + 1.5] };
+}
+
 /** Pixels that the dashed and dotted edges in sight are long, about. */
 function dashedLength({ layout, buckets }, frame) {
   let sum = 0;
-  for (const v of buckets.slice(LEVELS).flatMap((edges) => Array.from(edges))) {
+  for (const v of buckets.slice(LEVELS, DIFFERENT).flatMap((edges) => Array.from(edges))) {
     if (!edgeMeets(layout, v, frame)) continue;
     const [left, top, right, bottom] = layout.boxes.subarray(4 * v, 4 * v + 4);
     const wide = Math.min(right, frame.right) - Math.max(left, frame.left);
@@ -367,7 +378,9 @@ function drawMarks(ctx, state, frame, colors) {
     ctx.stroke();
   };
   for (const v of frame.nodes) if (folded[v]) ring(v, dot + 2, 2, colors.hidden);
+  for (const v of state.pair?.moved ?? []) ring(v, dot + 2, 1.4, colors.differs);
   for (const v of evidence.keys()) ring(v, dot + 2.5, 2.4, colors.accent);
+  if (state.echo >= 0) ring(state.echo, dot + 4, 1.6, colors.accent);
   if (hover && "node" in hover) ring(hover.node, dot + 3, 1, colors.ink);
   const chosen = selection?.path ?? (selection && "node" in selection ? [selection.node] : []);
   for (const v of chosen) ring(v, dot + 4, 1.6, colors.ink);

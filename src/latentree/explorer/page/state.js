@@ -25,6 +25,7 @@ export function createState(payload) {
     colorBy: "group",
     highlight: new Set(), // numbers of the styles that stand out
     pathFrom: -1, // the node from which a path is to be shown, once its other end is chosen
+    echo: -1, // what is chosen or pointed at in another tree
     drift: { x: 0, y: 0 },
     evidence: new Map(),
     row: -1, // the row that the evidence is, if it is one

@@ -12,7 +12,10 @@ const TRANSFER =
 
 /** What is known of how the model was learned. */
 export function learnedCard({ model }) {
-  const { about, family } = model;
+  return section("How it was learned", element("dl", { class: "facts" }, learnedFacts(model)));
+}
+
+export function learnedFacts({ about, family }) {
   const whole = (value) => Math.round(value).toLocaleString("en");
   const fixed = (value) =>
     value.toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
@@ -26,15 +29,14 @@ export function learnedCard({ model }) {
     ["Learned on", about.date],
     ["latentree", about.version],
   ].filter(([, value]) => value !== undefined);
-  const rows = facts.flatMap(([name, value, format]) => [
+  return facts.flatMap(([name, value, format]) => [
     element("dt", {}, name),
     element(
       "dd",
       { class: "figures" },
-      (typeof value === "number" && format ? format(value) : String(value)).replace("-", "\u2212"),
+      typeof value === "number" && format ? format(value).replace("-", "\u2212") : String(value),
     ),
   ]);
-  return section("How it was learned", element("dl", { class: "facts" }, rows));
 }
 
 /** Where the tree has support: what it is, and what is done with edges in doubt. */

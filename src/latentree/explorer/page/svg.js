@@ -122,11 +122,16 @@ export class SvgContext {
     );
   }
 
-  toString() {
-    const size = `width="${this.width}" height="${this.height}"`;
+  /** Put another picture into this one. */
+  nest(other, x, y) {
+    this.parts.push(other.toString(` x="${short(x)}" y="${short(y)}"`).trimEnd());
+  }
+
+  toString(place = "") {
+    const [width, height] = [short(this.width), short(this.height)];
     return (
-      `<svg xmlns="http://www.w3.org/2000/svg" ${size} ` +
-      `viewBox="0 0 ${this.width} ${this.height}">\n${this.parts.join("\n")}\n</svg>\n`
+      `<svg xmlns="http://www.w3.org/2000/svg"${place} width="${width}" height="${height}" ` +
+      `viewBox="0 0 ${width} ${height}">\n${this.parts.join("\n")}\n</svg>\n`
     );
   }
 }

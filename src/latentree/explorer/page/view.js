@@ -31,6 +31,7 @@ export function readColors() {
     hiddenInk: read("--hidden-ink"),
     accent: read("--accent"),
     glow: read("--glow"),
+    differs: read("--differs"),
     up: read("--up"),
     down: read("--down"),
     moved: read("--moved"),
