@@ -85,3 +85,42 @@ def test_pictures_have_a_title_a_legend_and_light_paper(browser, tmp_path, whole
     assert set(model.schema.names) <= texts if whole else not set(model.schema.names) <= texts
     assert root.find(f"{SVG}rect").get("fill") == "#fbfaf6"
     assert browser.run("return document.documentElement.dataset.theme") == "dark"
+
+
+def test_captions_keep_off_edges(browser, tmp_path):
+    model = simulate.random_gaussian_model(simulate.double_star(14), 0)
+    show(browser, tmp_path, model)
+    browser.click_on("#layered")
+    crossed = browser.run(
+        """
+        const { state, view } = window.latentreeExplorer;
+        const written = [];
+        const { ctx } = view;
+        const kept = ctx.fillText;
+        ctx.fillText = (text, ...rest) => {
+          const { e, f } = ctx.getTransform();
+          const { width } = ctx.measureText(text);
+          if (ctx.font.startsWith("italic")) written.push([e, f, width * view.ratio]);
+          kept.call(ctx, text, ...rest);
+        };
+        view.draw();
+        delete ctx.fillText;
+        const { layout } = state;
+        const points = [];
+        for (const v of layout.edges) {
+          for (let i = 2 * layout.starts[v]; i + 5 < 2 * layout.starts[v + 1]; i += 4) {
+            const [ax, ay, cx, cy, bx, by] = layout.points.subarray(i, i + 6);
+            for (let t = 0; t <= 1; t += 0.01) {
+              const at = (a, c, b) => (1 - t) ** 2 * a + 2 * t * (1 - t) * c + t * t * b;
+              points.push([
+                ((at(ax, cx, bx) - view.x) * view.scale + view.width / 2) * view.ratio,
+                ((at(ay, cy, by) - view.y) * view.scale + view.height / 2) * view.ratio,
+              ]);
+            }
+          }
+        }
+        return written.map(([x, y, width]) =>
+          points.some(([px, py]) => px > x + 4 && px < x + width - 4 && Math.abs(py - y) < 3));
+        """
+    )
+    assert crossed == [False, False]

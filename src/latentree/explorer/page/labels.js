@@ -3,9 +3,11 @@
 import { shownName } from "./dom.js";
 import { isHidden, titleOf } from "./model.js";
 import { clamp } from "./numbers.js";
+import { Occupancy } from "./occupancy.js";
 
 const MOST_LABELS = 320;
 const CROWD = 1500; // nodes in sight beyond which few labels are better than many
+const MOST_CROSSED = 0.2; // share of a label that edges may run through
 const LONGEST = 30; // characters of a label
 const ROOMY = 9.2; // pixels a row at which all labels fit by construction
 
@@ -47,7 +49,10 @@ export function drawLabels(ctx, state, frame, colors) {
   const crowded = frame.nodes.length > CROWD;
   const most = roomy ? MOST_LABELS : crowded ? 60 : 160;
   const grid = new Occupancy(frame.width, frame.height, size * 0.5);
-  if (!crowded) grid.addNodes(state.layout, frame);
+  if (!crowded) {
+    grid.addNodes(state.layout, frame);
+    grid.addEdges(state.layout, frame);
+  }
   ctx.textBaseline = "middle";
   ctx.lineJoin = "round";
   let written = 0;
@@ -55,9 +60,10 @@ export function drawLabels(ctx, state, frame, colors) {
     if (written >= most) break;
     const hidden = isHidden(state.model, v);
     const font = urgent ? Math.max(size, 12) : hidden ? size * 0.86 : size;
-    const spot = spotFor(state, frame, v, labelWidth(ctx, state, v) * font, font);
     const certain = urgent || (roomy && hasStrip(state, v));
-    if (!certain && !grid.isFree(spot)) continue;
+    const spots = spotsFor(state, frame, v, labelWidth(ctx, state, v) * font, font);
+    const spot = bestSpot(grid, spots, certain);
+    if (!spot) continue;
     grid.fill(spot);
     write(ctx, state, v, spot, hidden, urgent, colors);
     written++;
@@ -114,22 +120,57 @@ export function hasStrip({ layout, folded }, v) {
   return layout.slot[v] === 1 || folded[v] === 1;
 }
 
-/** Where a label goes: along its strip, or else above and right of its node. */
-function spotFor(state, frame, v, width, font) {
+/** The free place that fewest edges run through, and not too many; a certain label is put anywhere. */
+function bestSpot(grid, spots, certain) {
+  let best = null;
+  let fewest = certain ? Infinity : MOST_CROSSED;
+  for (const spot of spots) {
+    const free = grid.isFree(spot);
+    if (!free && !certain) continue;
+    const crossed = spots.length === 1 ? 0 : grid.crossed(spot) + (free ? 0 : 1);
+    if (crossed < fewest) [best, fewest] = [spot, crossed];
+    if (fewest === 0) break;
+  }
+  return best;
+}
+
+/** Where a label can go: along its strip, or else around its node, the best places first. */
+function spotsFor(state, frame, v, width, font) {
   const { layout } = state;
   const x = layout.x[v] * frame.scale + frame.dx;
   const y = layout.y[v] * frame.scale + frame.dy;
   const gap =
     frame.dot + 0.32 * font + (state.evidence.size > 0 ? haloReach(frame.scale) * 0.5 : 0);
   if (!hasStrip(state, v)) {
-    const inside = Math.max(Math.min(x + 0.5 * gap, frame.width - width - 4), 4);
-    return { x: inside, y: y - gap - 0.4 * font, angle: 0, flipped: false, width, font };
+    const inside = (left) => Math.max(Math.min(left, frame.width - width - 4), 4);
+    const [right, left, middle] = [x + 0.5 * gap, x - 0.5 * gap - width, x - width / 2];
+    const [above, below] = [y - gap - 0.4 * font, y + gap + 0.4 * font];
+    const places = [
+      [right, above],
+      [left, above],
+      [right, below],
+      [left, below],
+    ];
+    const beside = [
+      [middle, above],
+      [middle, below],
+      [x - gap - width, y],
+      [x + gap, y],
+    ];
+    return [...places, ...beside].map(([start, height]) => ({
+      x: inside(start),
+      y: height,
+      angle: 0,
+      flipped: false,
+      width,
+      font,
+    }));
   }
   let angle = layout.angle[v];
   const flipped = Math.cos(angle) < -1e-9;
   const start = { x: x + gap * Math.cos(angle), y: y + gap * Math.sin(angle) };
   if (flipped) angle += Math.PI;
-  return { ...start, angle, flipped, width, font };
+  return [{ ...start, angle, flipped, width, font }];
 }
 
 function write(ctx, state, v, spot, hidden, urgent, colors) {
@@ -149,57 +190,4 @@ function write(ctx, state, v, spot, hidden, urgent, colors) {
   ctx.fillStyle = hidden ? colors.hiddenInk : colors.ink;
   ctx.fillText(text, 0, 0);
   ctx.restore();
-}
-
-/** Cells of the picture that hold a label or a node already. */
-class Occupancy {
-  constructor(width, height, cell) {
-    this.cell = cell;
-    this.columns = Math.ceil(width / cell) + 1;
-    this.rows = Math.ceil(height / cell) + 1;
-    this.taken = new Uint8Array(this.columns * this.rows);
-  }
-
-  index(x, y) {
-    const column = Math.floor(x / this.cell);
-    const row = Math.floor(y / this.cell);
-    const inside = column >= 0 && row >= 0 && column < this.columns && row < this.rows;
-    return inside ? row * this.columns + column : -1;
-  }
-
-  addNodes(layout, { nodes, scale, dx, dy }) {
-    for (const v of nodes) {
-      const i = this.index(layout.x[v] * scale + dx, layout.y[v] * scale + dy);
-      if (i >= 0) this.taken[i] = 1;
-    }
-  }
-
-  isFree(spot) {
-    return !this.some(spot, (i) => this.taken[i] === 1);
-  }
-
-  fill(spot) {
-    this.some(spot, (i) => {
-      this.taken[i] = 1;
-      return false;
-    });
-  }
-
-  /** Whether a test holds for a cell under the spot's three lines of points. */
-  some(spot, test) {
-    const { x, y, angle, width, font } = spot;
-    const cos = Math.cos(angle);
-    const sin = Math.sin(angle);
-    const sign = spot.flipped ? -1 : 1;
-    for (let along = 0; along <= width; along += this.cell * 0.8) {
-      for (const across of [-0.45 * font, 0, 0.45 * font]) {
-        const i = this.index(
-          x + sign * along * cos - across * sin,
-          y + sign * along * sin + across * cos,
-        );
-        if (i >= 0 && test(i)) return true;
-      }
-    }
-    return false;
-  }
 }

@@ -13,6 +13,7 @@ import { isHidden, titleOf } from "./model.js";
 import { createOutline } from "./outline.js";
 import { createPair } from "./pair.js";
 import { createPanel } from "./panel.js";
+import { createPointer } from "./pointer.js";
 import { createPrinting } from "./printing.js";
 import { createSearch } from "./search.js";
 import { createState, emit, on, setKind, unfoldAll } from "./state.js";
@@ -44,6 +45,7 @@ function main() {
     panes.map((pane) => pane.view),
     setDark,
   );
+  for (const pane of panes) createPointer(pane.view);
   createSkipLink();
   createDivider();
   preferred.addEventListener("change", () => setDark(preferred.matches));

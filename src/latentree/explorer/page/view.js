@@ -1,22 +1,18 @@
-// The canvas: which part of the tree is seen, and how pointer and wheel change that.
+// The canvas: which part of the tree is seen.
 
 import { fontSize, hasStrip, labelWidth } from "./labels.js";
-import { edgeMeets } from "./layout.js";
-import { isHidden } from "./model.js";
 import { clamp } from "./numbers.js";
 import { drawScene, mixed } from "./scene.js";
-import { choose, emit, on, relayOut, select, setHover, toggleFold } from "./state.js";
+import { emit, on, relayOut } from "./state.js";
 
-const LARGEST = 90; // pixels a unit
+export const LARGEST = 90; // pixels a unit
 const READABLE = 4; // pixels a unit below which nodes are specks
 const LARGEST_WHOLE = 56; // the same when all is shown
 const MARGIN = 22;
 const MEASURED = 600; // nodes up to which labels count for the size of the whole
 const LEAST_SHARE = 0.55; // of the window that the tree keeps when labels want more
-const CHORDS = 6; // of a parabola, when its distance is measured
 const HEAVY = 700; // nodes beyond which moving shows the last picture, and a sharp one at rest
 const REST = 120; // milliseconds without movement that are rest
-const CLICK = 5; // pixels that a click may move
 
 /** Colors as the style sheet has them for the theme in use. */
 export function readColors() {
@@ -55,9 +51,7 @@ export class View {
     this.inset = 0; // pixels at the bottom that the legend takes
     this.pending = 0;
     this.flight = 0;
-    this.pointers = new Map();
     new ResizeObserver(() => this.resize()).observe(canvas);
-    this.listen();
     for (const event of ["selection", "evidence", "names", "hover", "color", "doubt"]) {
       on(state, event, () => this.invalidate());
     }
@@ -306,157 +300,4 @@ export class View {
     this.y -= dy / this.scale;
     this.move();
   }
-
-  // What is under a point ---------------------------------------------------------------------
-
-  /** The node ({ node }) or edge ({ edge }) at a point of the screen, or null. */
-  hit(x, y, slack = 6) {
-    const node = this.nodeAt(x, y, (this.state.dot ?? 2) + slack);
-    if (node >= 0) return { node };
-    const edge = this.edgeAt(x, y, 5);
-    return edge >= 0 ? { edge } : null;
-  }
-
-  nodeAt(x, y, reach) {
-    const { layout, model } = this.state;
-    let best = -1;
-    let nearest = reach * reach;
-    for (const v of layout.shown) {
-      const at = this.toScreen(v);
-      const distance = (at.x - x) ** 2 + (at.y - y) ** 2;
-      if (distance < nearest || (distance === nearest && !isHidden(model, v))) {
-        best = v;
-        nearest = distance;
-      }
-    }
-    return best;
-  }
-
-  edgeAt(x, y, reach) {
-    const { layout } = this.state;
-    if (layout.shown.length > 3000 && this.scale < 4) return -1; // too dense to be meant
-    const point = this.toWorld(x, y);
-    const limit = reach / this.scale;
-    let best = -1;
-    let nearest = limit;
-    for (const v of layout.edges) {
-      const distance = edgeDistance(layout, v, point.x, point.y, nearest);
-      if (distance < nearest) {
-        best = v;
-        nearest = distance;
-      }
-    }
-    return best;
-  }
-
-  // Pointer and wheel -------------------------------------------------------------------------
-
-  listen() {
-    const { canvas } = this;
-    const listen = (event, handler, options) => canvas.addEventListener(event, handler, options);
-    listen("wheel", (event) => this.onWheel(event), { passive: false });
-    listen("pointerdown", (event) => this.onDown(event));
-    listen("pointermove", (event) => this.onMove(event));
-    listen("pointerup", (event) => this.onUp(event));
-    listen("pointercancel", (event) => this.pointers.delete(event.pointerId));
-    listen("pointerleave", () => this.setHover(null));
-    listen("dblclick", (event) => this.onDouble(event));
-  }
-
-  onWheel(event) {
-    event.preventDefault();
-    const lines = event.deltaMode === 1 ? 16 : 1;
-    const factor = Math.exp(
-      -clamp(event.deltaY * lines, -240, 240) * (event.ctrlKey ? 0.01 : 0.0022),
-    );
-    this.zoom(factor, event.offsetX, event.offsetY);
-  }
-
-  onDown(event) {
-    this.canvas.setPointerCapture(event.pointerId);
-    this.canvas.focus({ preventScroll: true });
-    this.pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
-    if (this.pointers.size === 1)
-      this.pressed = { x: event.offsetX, y: event.offsetY, moved: false };
-    else if (this.pressed) this.pressed.moved = true;
-  }
-
-  onMove(event) {
-    const at = { x: event.offsetX, y: event.offsetY };
-    const last = this.pointers.get(event.pointerId);
-    if (!last) {
-      this.setHover(this.hit(at.x, at.y));
-      return;
-    }
-    if (this.pointers.size === 2) {
-      this.pinch(event.pointerId, last, at);
-    } else if (this.pressed) {
-      const far = Math.hypot(at.x - this.pressed.x, at.y - this.pressed.y) > CLICK;
-      if (far) this.pressed.moved = true;
-      if (this.pressed.moved) this.pan(at.x - last.x, at.y - last.y);
-    }
-    this.pointers.set(event.pointerId, at);
-  }
-
-  pinch(id, last, at) {
-    const [other] = [...this.pointers].filter(([key]) => key !== id).map(([, point]) => point);
-    const before = Math.hypot(last.x - other.x, last.y - other.y);
-    const after = Math.hypot(at.x - other.x, at.y - other.y);
-    this.pan((at.x - last.x) / 2, (at.y - last.y) / 2);
-    if (before > 1) this.zoom(after / before, (at.x + other.x) / 2, (at.y + other.y) / 2);
-  }
-
-  onUp(event) {
-    const alone = this.pointers.size === 1;
-    this.pointers.delete(event.pointerId);
-    if (!alone || !this.pressed || this.pressed.moved) return;
-    const slack = event.pointerType === "touch" ? 16 : 6;
-    const hit = this.hit(event.offsetX, event.offsetY, slack);
-    if (hit && "node" in hit) choose(this.state, hit.node, event.shiftKey);
-    else select(this.state, hit);
-  }
-
-  onDouble(event) {
-    const hit = this.hit(event.offsetX, event.offsetY);
-    if (hit && "node" in hit) {
-      toggleFold(this.state, hit.node);
-    } else {
-      const { x, y } = this.toWorld(event.offsetX, event.offsetY);
-      this.flyTo({ x, y, scale: Math.min(this.scale * 2, LARGEST) });
-    }
-  }
-
-  setHover(hover) {
-    this.canvas.classList.toggle("pointing", hover !== null);
-    setHover(this.state, hover);
-  }
-}
-
-/** Distance in units from a point to an edge's curve, or more than `limit`. */
-function edgeDistance(layout, v, x, y, limit) {
-  const near = { left: x - limit, right: x + limit, top: y - limit, bottom: y + limit };
-  if (!edgeMeets(layout, v, near)) return Number.POSITIVE_INFINITY;
-  const { starts, points } = layout;
-  let best = Number.POSITIVE_INFINITY;
-  for (let i = starts[v]; i + 2 < starts[v + 1]; i += 2) {
-    const curve = points.subarray(2 * i, 2 * i + 6);
-    for (let k = 0; k < CHORDS; k++) {
-      const [a, b] = [parabola(curve, k / CHORDS), parabola(curve, (k + 1) / CHORDS)];
-      best = Math.min(best, segmentDistance(a, b, x, y));
-    }
-  }
-  return best;
-}
-
-/** The point at t from 0 to 1 of a parabola by its start, control point and end. */
-function parabola([ax, ay, cx, cy, bx, by], t) {
-  const w = [(1 - t) ** 2, 2 * t * (1 - t), t * t];
-  return { x: w[0] * ax + w[1] * cx + w[2] * bx, y: w[0] * ay + w[1] * cy + w[2] * by };
-}
-
-function segmentDistance(a, b, x, y) {
-  const [dx, dy] = [b.x - a.x, b.y - a.y];
-  const length = dx * dx + dy * dy;
-  const t = length === 0 ? 0 : clamp(((x - a.x) * dx + (y - a.y) * dy) / length, 0, 1);
-  return Math.hypot(a.x + t * dx - x, a.y + t * dy - y);
 }
