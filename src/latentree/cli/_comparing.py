@@ -8,7 +8,7 @@ from latentree.cli import _outputs as outputs
 from latentree.cli._screen import Screen, plural
 from latentree.errors import FileError
 from latentree.formats import read_tree
-from latentree.models import Model, captions, load, load_report
+from latentree.models import Model, captions, component_of, load, load_report
 from latentree.support import TreeComparison, load_support
 from latentree.support import compare_trees as compare
 from latentree.tree import Tree
@@ -35,7 +35,7 @@ def compare_trees(
 
 def _read(path: str) -> Model | Tree:
     """Return a model, or the tree of another program's file."""
-    return load(path) if path.lower().endswith(".json") else read_tree(path)
+    return component_of(load(path)) if path.lower().endswith(".json") else read_tree(path)
 
 
 def _tree(found: Model | Tree) -> Tree:
