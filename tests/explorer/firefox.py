@@ -63,9 +63,8 @@ class _Socket:
             first, second = self._read(2)
             size = second & 127
             if size > 125:
-                size = struct.unpack(
-                    *(("!H", self._read(2)) if size == 126 else ("!Q", self._read(8)))
-                )[0]
+                how, count = ("!H", 2) if size == 126 else ("!Q", 8)
+                size = struct.unpack(how, self._read(count))[0]
             data = self._read(size)
             if first & 15 == OPCODE_CLOSE:
                 raise BrowserError("the browser closed the connection")
@@ -96,6 +95,7 @@ class Firefox:
                 stdout=out, stderr=subprocess.STDOUT,
             )  # fmt: skip
         self.number = 0
+        self.socket: _Socket | None = None
         self.messages: list[str] = []
         try:
             self._connect()
@@ -114,11 +114,14 @@ class Firefox:
         self.context = self.call("browsingContext.getTree")["contexts"][0]["context"]
 
     def close(self) -> None:
+        if self.socket is not None:
+            self.socket.socket.close()
         self.process.terminate()
         self.process.wait(PATIENCE)
 
     def call(self, method: str, **parameters: Any) -> Any:
         """Send a command and return its result; messages of the console are kept."""
+        assert self.socket is not None
         self.number += 1
         self.socket.send(json.dumps({"id": self.number, "method": method, "params": parameters}))
         while True:

@@ -7,11 +7,14 @@ import { formatPercent } from "./numbers.js";
 import { emit, on, setAllEvidence, setColorBy, setKind } from "./state.js";
 import { learnedFacts } from "./sureness.js";
 
+const HEAD = 24; // pixels above each tree for its name
+
 /** Tie two panes together, each a state and a view: what is done in one is seen in the other. */
 export function createPair(panes, { comparison, labels }) {
   const facts = readComparison(comparison);
   const [first, second] = panes.map(({ state }) => state);
-  panes.forEach(({ state }, i) => {
+  panes.forEach(({ state, view }, i) => {
+    view.head = HEAD;
     state.pair = {
       name: labels[i],
       both: labels.join(" | "),

@@ -49,6 +49,7 @@ export class View {
     this.width = 1;
     this.height = 1;
     this.inset = 0; // pixels at the bottom that the legend takes
+    this.head = 0; // pixels at the top that a name takes
     this.pending = 0;
     this.flight = 0;
     new ResizeObserver(() => this.resize()).observe(canvas);
@@ -183,7 +184,7 @@ export class View {
     const box = this.extent(scale, labeled);
     return {
       x: (box.left + box.right) / 2 / scale,
-      y: ((box.top + box.bottom) / 2 + this.inset / 2) / scale,
+      y: ((box.top + box.bottom) / 2 + (this.inset - this.head) / 2) / scale,
       scale,
     };
   }
@@ -192,7 +193,7 @@ export class View {
   largest(labeled) {
     const margin = Math.min(MARGIN, 0.05 * Math.min(this.width, this.height));
     const wide = this.width - 2 * margin;
-    const tall = this.height - this.inset - 2 * margin;
+    const tall = this.height - this.inset - this.head - 2 * margin;
     let [low, high] = [0.001, LARGEST_WHOLE];
     for (let i = 0; i < 40 && high / low > 1.002; i++) {
       const scale = Math.sqrt(low * high);
