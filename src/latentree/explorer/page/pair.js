@@ -24,7 +24,7 @@ export function createPair(panes, { comparison, labels }) {
     state.overview = () => pairOverview(panes, facts);
     state.inactive = i > 0;
   });
-  byId("stage").classList.add("pair");
+  byId("stage").classList.add("two");
   byId("tree-b").hidden = false;
   showNames(labels);
   tie(first, second, (v) => facts.match[v]);
