@@ -509,7 +509,7 @@ def _mixture(
     import numpy as np
 
     from latentree.data import as_table
-    from latentree.search import tree_mixture
+    from latentree.search import fold_mixture, tree_mixture
 
     for name in ("checkpoint", "stepwise"):
         if name in options:
@@ -518,6 +518,15 @@ def _mixture(
     if X_valid is not None:
         held_out = as_table(X_valid, schema=sample.schema, unseen="missing")
     rng = np.random.default_rng(random_state)
+    if sample.family == "discrete" and _decides(entry, options):
+
+        def learn_fold(rows: Sample, fold: Any, share: Budget) -> Fitted:
+            more = {"X_valid": fold, "budget": share, "random_state": rng, "progress": progress}
+            return _from_distances(entry, rows, **options, **more)
+
+        return fold_mixture(
+            sample, learn_fold, n_trees, held_out=held_out, budget=budget, random_state=rng
+        )
 
     def learn(rows: Sample) -> Fitted:
         with warnings.catch_warnings():  # what is said of a few rows' weights helps nobody
@@ -538,14 +547,14 @@ def _component(entry: Method, sample: Sample, **options: Any) -> Fitted:
     from latentree.em import Budget, fit_parameters
     from latentree.structure import learn_tree
 
-    if options.get("n_states") == "auto":
-        raise ModelError('n_states="auto" is for one tree: give a number of states with n_trees')
     if sample.family == "discrete":
         options.setdefault("prior_weight", 1.0)  # combinations that no row has stay possible
     options = {"n_starts": 1, "budget": Budget(max_steps=_STEPS_A_ROUND), **options}
     if sample.family == "mixed":
         return _mixed_from_distances(entry, sample, True, False, **options)
     options.pop("refit", None)
+    if sample.family == "gaussian":
+        options.pop("n_states", None)
     return fit_parameters(learn_tree(sample, entry.name), sample, **options)
 
 
@@ -587,10 +596,15 @@ def _from_distances(
     return fit_parameters(tree, sample, method="stepwise" if stepwise else "ml", **options)
 
 
+def _decides(entry: Method, options: Mapping[str, Any]) -> bool:
+    """Whether held-out rows decide on states, smoothing and stopping of a tree."""
+    return entry.name == "hclt" or options.get("n_states") == "auto"
+
+
 def _pop_held_out(entry: Method, sample: Sample, options: dict[str, Any]) -> dict[str, Any] | None:
     """Take what is about held-out rows out of the options; None if these decide nothing."""
     held_out = {name: options.pop(name) for name in _HELD_OUT if name in options}
-    decide = entry.name == "hclt" or options.get("n_states") == "auto"
+    decide = _decides(entry, options)
     if options.get("n_states") == "auto":
         del options["n_states"]
     if "X_valid" in held_out and not (decide and sample.family == "discrete"):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -41,9 +41,10 @@ MOST_TREES = 32
 """Components of a member, at most."""
 ROWS_A_TREE = 8
 """Rows that a component should have: fewer say little of its tree."""
-STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0)
-"""Weight of all rows together in every component, in rows."""
 FIRST_STRENGTH = 1.0
+"""Weight of all rows together in every component, in rows, while trees are added."""
+WEAKER, STRONGER = (0.3, 0.1), (3.0, 10.0)
+"""Strengths that are tried afterwards, one after the other as long as held-out rows gain."""
 MOST_ROUNDS = 12
 TOLERANCE = 1e-3
 """Gain, as a share of the log-likelihood a row (or of a nat), below which rounds end."""
@@ -96,16 +97,14 @@ def tree_mixture(
     rng = np.random.default_rng(random_state)
     limit = (budget or Budget()).time_limit
     table = sample.parts.to_table()
-    if n_trees == "auto":
+    wanted = None if n_trees == "auto" else _checked_number(n_trees)
+    if wanted is None:
         if held_out is not None:  # every row decides when it is left out
             table = _stacked(table, held_out)
         left_out = _left_out(table.n_rows, rng)
-    elif isinstance(n_trees, int | np.integer) and not isinstance(n_trees, bool) and n_trees >= 1:
-        table, left_out = _one_split(table, held_out, validation_fraction, rng)
     else:
-        raise ModelError(f'n_trees is {n_trees!r}, but must be a positive integer or "auto"')
+        table, left_out = _one_split(table, held_out, validation_fraction, rng)
     search = _Search(table, left_out, learn, rng, time.monotonic() + limit, progress)
-    wanted = None if n_trees == "auto" else int(n_trees)
     stopped = search.run(wanted, limit)
     mixture = search.result(wanted)
     return Fitted(mixture, _report(mixture, table, search, stopped))
@@ -128,6 +127,76 @@ def _report(mixture: TreeMixture, table: Table, search: _Search, stopped: str) -
         held_out_log_likelihoods=tuple(search.trace),
         notes=(*([stopped] if stopped else []), note),
     )
+
+
+FOLDS = 4
+"""Members of a committee of held-out fits by default: as many trees as the published HCLT has."""
+
+
+def fold_mixture(
+    sample: Sample,
+    learn: Callable[[Sample, Table, Budget], Fitted],
+    n_trees: int | str,
+    *,
+    held_out: Table | None = None,
+    budget: Budget | None = None,
+    random_state: Any = None,
+) -> Fitted:
+    """Learn a mixture of trees, each of which has other rows held out.
+
+    Parameters
+    ----------
+    sample : Sample
+    learn : callable
+        Learns a model from rows while others, that are held out, decide on its size; in the end it
+        learns from these too.
+    n_trees : int or "auto"
+        Number of trees; "auto" means ``FOLDS``.
+    held_out : Table, optional
+        More rows: all rows are held out in turn.
+    budget : Budget, optional
+        Its time is shared out.
+    random_state : int or Generator, optional
+
+    Returns
+    -------
+    Fitted
+        ``model, report``. Components have equal weights.
+    """
+    rng, budget = np.random.default_rng(random_state), budget or Budget()
+    table = sample.parts.to_table()
+    if held_out is not None:
+        table = _stacked(table, held_out)
+    count = FOLDS if n_trees == "auto" else _checked_number(n_trees)
+    order = rng.permutation(table.n_rows)
+    deadline = time.monotonic() + budget.time_limit
+    fits = []
+    for number in range(count):
+        fold = np.sort(order[number::count] if count > 1 else order[::FOLDS])
+        kept = np.setdiff1d(np.arange(table.n_rows), fold)
+        left = max((deadline - time.monotonic()) / (count - number), 0.0)
+        rows = Sample(cut_table(table.take(kept)))
+        fits.append(learn(rows, table.take(fold), replace(budget, time_limit=left)))
+    schema = table.schema
+    mixture = TreeMixture([with_schema(fit.model, schema) for fit in fits], np.ones(count))
+    reports = [fit.report for fit in fits]
+    report = FitReport(
+        method="em by held-out rows",
+        log_likelihood=mixture.total_log_likelihood(table),
+        n_parameters=mixture.n_parameters,
+        n_samples=table.total_weight,
+        converged=all(each.converged for each in reports),
+        n_steps=sum(each.n_steps for each in reports),
+        held_out_log_likelihoods=sum((each.held_out_log_likelihoods for each in reports), ()),
+        notes=tuple(f"tree {k}: {note}" for k, each in enumerate(reports) for note in each.notes),
+    )
+    return Fitted(mixture, report)
+
+
+def _checked_number(n_trees: Any) -> int:
+    if isinstance(n_trees, int | np.integer) and not isinstance(n_trees, bool) and n_trees >= 1:
+        return int(n_trees)
+    raise ModelError(f'n_trees is {n_trees!r}, but must be a positive integer or "auto"')
 
 
 # Which rows decide ------------------------------------------------------------------------------
@@ -265,7 +334,11 @@ class _Search:
     def run(self, n_trees: int | None, limit: float) -> str:
         """Search; returns why it ended early, or an empty string."""
         try:
-            self._grow() if n_trees is None else self._strengthen(_Setting(n_trees, FIRST_STRENGTH))
+            if n_trees is None:
+                self._grow()
+            else:
+                self._try(_Setting(n_trees, FIRST_STRENGTH))
+            self._strengthen()
         except KeyboardInterrupt:
             stopped = "interrupted: the best mixture so far is kept"
         except _Stop:
@@ -281,28 +354,25 @@ class _Search:
         n_trees = 1
         while n_trees == 1 or (n_trees <= MOST_TREES and n_trees * ROWS_A_TREE <= n_rows):
             before = self.best.score
-            self._strengthen(_Setting(n_trees, self.best.strength))
+            self._try(_Setting(n_trees, FIRST_STRENGTH))
             if self.best.score <= before and n_trees > 2:
                 return
             n_trees *= 2
 
-    def _strengthen(self, setting: _Setting) -> None:
-        """Try the strength, then weaker and stronger ones as long as the held-out rows gain."""
-        here = self._tried(setting)
-        if setting.n_trees == 1:  # all rows are its own
+    def _strengthen(self) -> None:
+        """Try weaker and stronger strengths as long as the held-out rows gain."""
+        if self.best.n_trees == 1:  # all rows are its own
             return
-        start = STRENGTHS.index(here.strength)
-        for direction in (-1, 1):
-            place = start + direction
-            while 0 <= place < len(STRENGTHS):
-                other = self._tried(_Setting(here.n_trees, STRENGTHS[place], here.mixtures))
-                if other.score <= here.score:
+        for strengths in (WEAKER, STRONGER):
+            for strength in strengths:
+                before = self.best
+                self._try(_Setting(before.n_trees, strength, before.mixtures))
+                if self.best is before:
                     break
-                here, place = other, place + direction
-            if here.strength != setting.strength:
+            if self.best.strength != FIRST_STRENGTH:
                 return
 
-    def _tried(self, setting: _Setting) -> _Setting:
+    def _try(self, setting: _Setting) -> None:
         """Learn the members of a setting, from those of a similar one if there are any."""
         n_members, n_rows = self.left_out.shape
         density = np.full((n_members, n_rows), -np.inf)
@@ -320,7 +390,6 @@ class _Search:
             self.best = found
         if self.progress is not None:
             self.progress(len(self.trace), found.score)
-        return found
 
     def _score(self, density: FloatArray) -> float:
         """Mean log-likelihood of the rows under the members that left them out."""
