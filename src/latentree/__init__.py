@@ -37,7 +37,13 @@ if TYPE_CHECKING:
     from latentree.estimator import LatentTree
     from latentree.explorer import write_explorer, write_topics
     from latentree.inference import CountEmission, GaussianEmission
-    from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel, load
+    from latentree.models import (
+        CopulaTreeModel,
+        DiscreteTreeModel,
+        GaussianTreeModel,
+        MixedTreeModel,
+        load,
+    )
     from latentree.plot import plot_tree
     from latentree.support import bootstrap_support
     from latentree.tree import Tree
@@ -49,6 +55,7 @@ _HOME = {
     "GaussianEmission": "latentree.inference",
     "GaussianTreeModel": "latentree.models",
     "LatentTree": "latentree.estimator",
+    "CopulaTreeModel": "latentree.models",
     "MixedTreeModel": "latentree.models",
     "Schema": "latentree.data",
     "Table": "latentree.data",
@@ -83,6 +90,7 @@ _MODULES = (
 )
 
 __all__ = [
+    "CopulaTreeModel",
     "CountEmission",
     "DiscreteTreeModel",
     "Distances",

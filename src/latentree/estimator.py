@@ -34,6 +34,7 @@ from latentree.distances import Sample, Statistics, as_sample
 from latentree.errors import DataError, ModelError
 from latentree.inference import (
     blocks_of,
+    has_normal_hidden,
     impute_part,
     infer_part,
     node_number,
@@ -52,7 +53,13 @@ from latentree.methods import (
     learn_model,
     learned_support,
 )
-from latentree.models import DiscreteTreeModel, MixedTreeModel, TreeMixture, TreeModel
+from latentree.models import (
+    CopulaTreeModel,
+    DiscreteTreeModel,
+    MixedTreeModel,
+    TreeMixture,
+    TreeModel,
+)
 from latentree.tree import Tree
 from latentree.typing import FloatArray, Node, PathLike
 
@@ -79,18 +86,17 @@ def _typed_callbacks(method: _Method) -> _Method:
 _LEARNED = ("model_", "report_", "tree_", "n_hidden_", "support_")
 
 
-OUTPUTS = ("hidden", "hidden+observed")
+OUTPUTS = ("hidden", "hidden+errors", "hidden+observed")
 """What :meth:`LatentTree.transform` can return."""
 
 
 def _has_states(estimator: Any) -> bool:
     """Whether there are probabilities to predict; else say what to use."""
-    if isinstance(
-        getattr(estimator, "model_", None), DiscreteTreeModel | MixedTreeModel | TreeMixture
-    ):
+    model = getattr(estimator, "model_", None)
+    if isinstance(model, DiscreteTreeModel | MixedTreeModel | TreeMixture | CopulaTreeModel):
         return True
     raise AttributeError(
-        "predict_proba is for fitted discrete and mixed models: see predict and model_.posterior"
+        "predict_proba is for fitted models of labels: see predict and model_.posterior"
     )
 
 
@@ -101,17 +107,19 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     ----------
     method : str
         How the tree is learned: {methods}. See ``docs/which-method.md``.
-    family : {"auto", "gaussian", "discrete", "symmetric", "mixed"}
-        How the columns are modeled. "auto" goes by their kinds; see :func:`latentree.as_table`.
+    family : {"auto", "gaussian", "discrete", "symmetric", "mixed", "copula"}
+        How the columns are modeled. "auto" goes by their kinds (see :func:`latentree.as_table`) and
+        by ``hidden``.
     kinds : mapping from names to kinds, optional
         What columns hold, where the rule takes them otherwise: ``real``, ``count``, ``ordered``,
         ``category``, or ``ignore``.
     unseen : {"error", "missing"}
         What a label is, in rows after learning, that the model has not seen: an error that names
         it, or a missing cell.
-    output : {"hidden", "hidden+observed"}
-        What :meth:`transform` returns: the hidden variables, or these and the columns themselves,
-        so that a pipeline has features even where no variable is hidden.
+    output : {"hidden", "hidden+errors", "hidden+observed"}
+        What :meth:`transform` returns: the hidden variables; these and the standard errors of
+        Gaussian ones; or these and the columns themselves, so that a pipeline has features even
+        where no variable is hidden.
     {options}
     n_bootstrap : int
         Number of times that the tree is learned again from resampled rows, to say how sure it is
@@ -125,7 +133,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     ----------
     tree_ : Tree
         The tree that was learned.
-    model_ : GaussianTreeModel, DiscreteTreeModel, MixedTreeModel or TreeMixture
+    model_ : GaussianTreeModel, DiscreteTreeModel, MixedTreeModel, CopulaTreeModel or TreeMixture
         The tree with its parameters; with ``n_trees`` a mixture of trees.
     report_ : FitReport
         What learning did; a :class:`latentree.search.RefineReport` for ``refined``. Its
@@ -162,6 +170,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         unseen: Literal["error", "missing"] = "error",
         output: str = "hidden",
         refit: bool = True,
+        hidden: Literal["states", "gaussian"] | None = None,
+        marginals: Literal["normal", "ranks"] = "normal",
         n_states: int | Literal["auto"] | None = None,
         n_trees: int | Literal["auto"] | None = None,
         validation_fraction: float | None = None,
@@ -186,6 +196,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         self.unseen = unseen
         self.output = output
         self.refit = refit
+        self.hidden = hidden
+        self.marginals = marginals
         self.n_states = n_states
         self.n_trees = n_trees
         self.validation_fraction = validation_fraction
@@ -322,6 +334,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         fitted = learn_model(
             sample,
             self.method,
+            self.family,
             random_state=generator,
             progress=self._reporter(),
             X_valid=X_valid,
@@ -442,10 +455,10 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         Returns
         -------
         array of shape (n_rows, n_outputs)
-            Gaussian: the posterior mean of each hidden variable. Discrete and mixed: the
-            probability of each of its states, one column a state. With
-            ``output="hidden+observed"`` the columns of the table follow, as numbers and without
-            gaps; see :meth:`get_feature_names_out`.
+            Gaussian hidden variables: the posterior mean of each; with ``output="hidden+errors"``
+            their standard errors follow. Hidden variables with states: the probability of each
+            state, one column a state. With ``output="hidden+observed"`` the columns of the table
+            follow, as numbers and without gaps; see :meth:`get_feature_names_out`.
 
         Raises
         ------
@@ -453,12 +466,18 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
             If there is no hidden variable and ``output="hidden"``.
         """
         check_is_fitted(self)
-        if not self.n_hidden_ and self.output == "hidden":
+        if not self.n_hidden_ and self.output != "hidden+observed":
             raise ModelError(
                 "the columns are explained without hidden variables, so that transform has nothing "
                 "to return: use output='hidden+observed' to pass the columns on, or a method that "
                 "always has a hidden variable, such as lcm"
             )
+        if self.output == "hidden+errors":
+            if not has_normal_hidden(self.model_):
+                raise ModelError(
+                    'output="hidden+errors" is for Gaussian hidden variables, but these have states'
+                )
+            return self._blocks(X, _errors_part)
         return self._blocks(X, infer_part if self.output == "hidden" else _features_part)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -472,13 +491,16 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         Returns
         -------
         array of str
-            ``h1``, or ``h1=0``, ``h1=1``, … for discrete models. With
+            ``h1``, or ``h1=0``, ``h1=1``, … for hidden variables with states; ``h1 error`` of
+            standard errors. With
             ``output="hidden+observed"`` the names of columns follow; those of more than two labels
             without an order have one column a label, ``color=red``, ….
         """
         check_is_fitted(self)
         names = posterior_names(self.model_)
-        if self.output != "hidden":
+        if self.output == "hidden+errors":
+            names += [f"{name} error" for name in names]
+        elif self.output != "hidden":
             names += _feature_names(self.model_.schema)
         return np.array(names, object)
 
@@ -685,6 +707,12 @@ def _side_by_side(table: Table, model: Any, parts: list[Any]) -> tuple[NDArray[A
     """Columns of several functions of a part."""
     found = [part(table, model)[0] for part in parts]
     return np.hstack(found) if found else np.empty((table.n_rows, 0)), 0.0
+
+
+def _errors_part(table: Table, model: Any) -> tuple[FloatArray, float]:
+    """Means of hidden variables of each row of a part, and their standard errors."""
+    mean, variance = model.posterior(table)
+    return np.hstack([mean, np.sqrt(np.maximum(variance, 0.0))]), 0.0
 
 
 def _features_part(table: Table, model: Any) -> tuple[FloatArray, float]:

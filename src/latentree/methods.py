@@ -63,6 +63,19 @@ OPTIONS: Mapping[str, Option] = {
         "whether parameters are fitted by maximum likelihood. If not, they follow from the "
         "distances (Gaussian and symmetric families)",
     ),
+    "hidden": Option(
+        '"states" or "gaussian"', None,
+        "what hidden variables are: states, or Gaussian variables, of which an ordered column "
+        "shows the interval between two thresholds. By default Gaussian if all columns are real or "
+        "all are ordered, and states otherwise. On the command line a number here is n_hidden",
+        "--hidden",
+    ),
+    "marginals": Option(
+        '"normal" or "ranks"', "normal",
+        "scales of real columns: normal, or estimated from their ranks, so that tails and outliers "
+        "do not make the tree; hidden variables are Gaussian then",
+        "--marginals",
+    ),
     "n_states": Option(
         'int or "auto"', None,
         "number of states of every hidden variable of a discrete or mixed model. By default that "
@@ -133,13 +146,15 @@ OPTIONS: Mapping[str, Option] = {
 
 _EM = ("max_steps", "time_limit")
 _MIXED = ("criterion", "max_states")  # choose numbers of states of mixed data
+_BEHIND = ("hidden", "marginals")
+_STATES = ("n_states", "n_trees", "validation_fraction", *_MIXED, "prior_weight")
 _FROM_DISTANCES = (
-    "refit", "n_states", "n_trees", "validation_fraction", *_MIXED, "n_starts", "prior_weight",
-    *_EM, "stepwise", "checkpoint",
+    "refit", *_BEHIND, "n_states", "n_trees", "validation_fraction", *_MIXED, "n_starts",
+    "prior_weight", *_EM, "stepwise", "checkpoint",
 )  # fmt: skip
 _REFINED = ("start", "criterion", "n_hidden", "max_states", "caution", "prior_weight")
 _HELD_OUT = ("validation_fraction", "X_valid")
-_ALL = ("gaussian", "discrete", "symmetric", "mixed")
+_ALL = ("gaussian", "discrete", "symmetric", "mixed", "copula")
 
 
 @dataclass(frozen=True)
@@ -168,7 +183,7 @@ class Method:
     >>> METHODS["clnj"].summary
     'neighbor joining in the neighborhoods of the Chow-Liu tree'
     >>> METHODS["refined"].families
-    ('gaussian', 'discrete', 'mixed')
+    ('gaussian', 'discrete', 'mixed', 'copula')
     """
 
     name: str
@@ -197,9 +212,9 @@ def _structure(name: str, summary: str, function: str, **settings: Any) -> Metho
 
 
 def _search(name: str, summary: str, function: str, *options: str, **settings: Any) -> Method:
-    families = ("gaussian", "discrete", "mixed") if name == "refined" else _ALL
+    families = ("gaussian", "discrete", "mixed", "copula") if name == "refined" else _ALL
     learner = f"latentree.search:{function}"
-    return Method(name, summary, learner, (*options, *_EM), families, False, settings)
+    return Method(name, summary, learner, (*options, *_BEHIND, *_EM), families, False, settings)
 
 
 METHODS: Mapping[str, Method] = {
@@ -221,8 +236,8 @@ METHODS: Mapping[str, Method] = {
         Method(
             "hclt", "the Chow-Liu tree with a hidden variable for each inner one, for prediction",
             "latentree.structure:hidden_chow_liu",
-            ("n_states", "n_trees", "validation_fraction", *_EM),
-            from_distances=True,
+            (*_BEHIND, "n_states", "n_trees", "validation_fraction", *_EM),
+            _ALL[:-1], from_distances=True,
         ),
         _search(
             "reg_clnj", "clnj, where hidden variables enter only if they raise the BIC",
@@ -240,7 +255,7 @@ METHODS: Mapping[str, Method] = {
         *_REFINED),
         Method(
             "consensus", "what rg, clnj and snj agree on, over resampled rows",
-            "latentree.support:consensus", ("n_states", "n_starts", "prior_weight", *_EM),
+            "latentree.support:consensus", (*_BEHIND, "n_states", "n_starts", "prior_weight", *_EM),
         ),
     )
 }  # fmt: skip
@@ -384,8 +399,8 @@ def learn_model(
         Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`).
     method : str
         One of ``METHODS``.
-    family : {"auto", "gaussian", "discrete", "symmetric", "mixed"}
-        How the columns are modeled; "auto" goes by their kinds.
+    family : {"auto", "gaussian", "discrete", "symmetric", "mixed", "copula"}
+        How the columns are modeled; "auto" goes by their kinds and by ``hidden``.
     weights : array, optional
         How much each row counts.
     budget : Budget, optional
@@ -421,9 +436,11 @@ def learn_model(
     clock, compiled = time.perf_counter(), compiling.seconds()
     entry, chosen = method_named(method), chosen_options(method, options)
     sample = as_sample(X, family, weights)
+    marginals = chosen.pop("marginals", OPTIONS["marginals"].default)
+    sample = _behind(sample, entry, family, chosen.pop("hidden", None), marginals, chosen)
     if sample.family not in entry.families:
         raise ModelError(f"{method} learns from {' and '.join(entry.families)} data only")
-    if sample.family != "mixed" and method != "refined":
+    if sample.family not in ("mixed", "copula") and method != "refined":
         for name in set(_MIXED) & set(chosen):
             raise ModelError(
                 f"{name}={chosen[name]!r} chooses numbers of states, of mixed data only: give "
@@ -436,6 +453,8 @@ def learn_model(
         "random_state": random_state,
         "progress": progress,
     }
+    if sample.family == "copula":
+        common["marginals"] = marginals
     if method != "refined":  # whose search has a limit of its own
         chosen.pop("time_limit", None)
     if X_valid is not None:
@@ -453,6 +472,39 @@ def learn_model(
     report = replace(report, columns=sample.schema.columns)
     seconds = time.perf_counter() - clock - (compiling.seconds() - compiled)
     return Fitted(model, report.timed(seconds))
+
+
+def _behind(
+    sample: Sample,
+    entry: Method,
+    family: str,
+    hidden: str | None,
+    marginals: str,
+    chosen: Mapping[str, Any],
+) -> Sample:
+    """Return the sample with the family that hidden variables and scales ask for."""
+    if hidden not in (None, "states", "gaussian"):
+        raise ModelError(f'hidden is {hidden!r}, but must be "states" or "gaussian"')
+    if marginals not in ("normal", "ranks"):
+        raise ModelError(f'marginals is {marginals!r}, but must be "normal" or "ranks"')
+    kinds = set(sample.schema.kinds)
+    if hidden == "states":
+        if marginals == "ranks" or sample.family == "copula":
+            raise ModelError('marginals="ranks" and the family copula need hidden="gaussian"')
+        return sample
+    if sample.family == "copula" or (kinds == {"real"} and marginals == "normal"):
+        return sample
+    if hidden is None and marginals == "normal":
+        # Ordered answers: decided by held-out rows, see docs/ordered.md.
+        usual = family == "auto" and sample.family == "mixed" and kinds == {"ordered"}
+        knows = "copula" in entry.families and entry.name != "chow_liu"
+        if not usual or not knows or set(_STATES) & set(chosen):
+            return sample
+    if "n_trees" in chosen:
+        raise ModelError('mixtures of trees have hidden="states"')
+    from latentree.distances import as_copula
+
+    return as_copula(sample)
 
 
 def _is_asked_for(method: str, chosen: Mapping[str, Any]) -> bool:
@@ -561,6 +613,8 @@ def _component(entry: Method, sample: Sample, **options: Any) -> Fitted:
 def _by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
     if sample.family == "mixed":
         return _mixed_by_scores(entry, sample, **options)
+    if sample.family == "copula":
+        return _behind_by_scores(entry, sample, **options)
     fitted: Fitted = entry.function()(sample, **options)
     return fitted
 
@@ -579,6 +633,26 @@ def _mixed_by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
     return learned_in_bins(entry.function(), sample, **options)
 
 
+def _behind_by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
+    from latentree.em import fit_parameters
+    from latentree.search import learned_behind, star
+
+    _refuse_states(options)
+    if entry.name == "lcm":
+        return fit_parameters(star(sample), sample, **options)
+    if entry.name in ("independent", "consensus"):
+        fitted: Fitted = entry.function()(sample, **options)
+        return fitted
+    return learned_behind(entry.function(), sample, **options)
+
+
+def _refuse_states(options: Mapping[str, Any]) -> None:
+    """Refuse options about states where hidden variables are Gaussian."""
+    for name in ("n_states", "max_states", "validation_fraction"):
+        if name in options:
+            raise ModelError(f'{name}={options[name]!r} is about states: use hidden="states"')
+
+
 def _from_distances(
     entry: Method, sample: Sample, refit: bool = True, stepwise: bool = False, **options: Any
 ) -> Fitted:
@@ -587,7 +661,15 @@ def _from_distances(
 
     if sample.family == "mixed":
         return _mixed_from_distances(entry, sample, refit, stepwise, **options)
+    if sample.family == "copula":
+        _refuse_states(options)
+        dense = set(sample.schema.kinds) == {"real"}
+        if stepwise or (entry.name == "chow_liu" and not dense):
+            what = "stepwise=True" if stepwise else "chow_liu"
+            raise ModelError(f"{what} is not for Gaussian variables behind columns: leave it out")
     tree = learn_tree(sample, entry.name)
+    if not refit and sample.family == "copula":
+        return fit_parameters(tree, sample, method="distances", marginals=options["marginals"])
     if not refit:
         return fit_parameters(tree, sample, method="distances")
     held_out = _pop_held_out(entry, sample, options)

@@ -13,11 +13,18 @@ from numpy.typing import ArrayLike
 from latentree.data import Table, as_table
 from latentree.errors import ModelError, TreeError
 from latentree.inference import chunks
-from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel, TreeModel
+from latentree.models import (
+    CopulaTreeModel,
+    DiscreteTreeModel,
+    GaussianTreeModel,
+    MixedTreeModel,
+    TreeModel,
+)
 from latentree.tree import Tree
 from latentree.typing import AnyArray, FloatArray, IntArray, RandomState, TableLike
 
 StateModel = DiscreteTreeModel | MixedTreeModel
+SampledModel = MixedTreeModel | CopulaTreeModel
 
 EXACT_STATES = 1 << 16
 """Up to so many joint states of the observed variables a discrete divergence is a sum over them."""
@@ -249,7 +256,7 @@ def kl_divergence(
     _check_names(p.schema.names, q.schema.names, ModelError)
     if isinstance(p, GaussianTreeModel) and isinstance(q, GaussianTreeModel):
         return Divergence(_gaussian_divergence(p, q))
-    if isinstance(p, MixedTreeModel) and isinstance(q, MixedTreeModel):
+    if isinstance(p, SampledModel) and isinstance(q, SampledModel):
         _check_labels(p, q)
         return _sampled_divergence(p, q, n_samples, random_state)
     if not (isinstance(p, DiscreteTreeModel) and isinstance(q, DiscreteTreeModel)):
@@ -305,7 +312,7 @@ def _innovation_columns(model: GaussianTreeModel) -> Iterator[FloatArray]:
         yield flow[: tree.n_observed].T * model.scales
 
 
-def _check_labels(p: StateModel, q: StateModel) -> None:
+def _check_labels(p: StateModel | SampledModel, q: StateModel | SampledModel) -> None:
     known = dict(zip(q.schema.names, q.schema.labels, strict=True))
     for name, labels in zip(p.schema.names, p.schema.labels, strict=True):
         lacking = [label for label in labels if label not in known[name]]
@@ -323,7 +330,10 @@ def _enumerated_divergence(p: DiscreteTreeModel, q: DiscreteTreeModel) -> float:
 
 
 def _sampled_divergence(
-    p: StateModel, q: StateModel, n_samples: int, random_state: RandomState
+    p: StateModel | SampledModel,
+    q: StateModel | SampledModel,
+    n_samples: int,
+    random_state: RandomState,
 ) -> Divergence:
     if n_samples < 2:
         raise ModelError(f"n_samples is {n_samples}, but a standard error needs at least 2")
@@ -337,7 +347,7 @@ def _sampled_divergence(
 
 
 def _log_probabilities(
-    p: StateModel, q: StateModel, codes: AnyArray
+    p: StateModel | SampledModel, q: StateModel | SampledModel, codes: AnyArray
 ) -> tuple[FloatArray, FloatArray]:
     table = Table(codes, p.schema)
     return p.log_likelihood(table), q.log_likelihood(table)

@@ -8,9 +8,9 @@ import typer
 
 from latentree import __version__
 from latentree import methods as registry
-from latentree.cli._options import option
+from latentree.cli._options import hidden_options, option
 
-FAMILIES = ("auto", "gaussian", "discrete", "symmetric", "mixed")
+FAMILIES = ("auto", "gaussian", "discrete", "symmetric", "mixed", "copula")
 METHODS = ", ".join(registry.METHODS)
 
 app = typer.Typer(
@@ -212,7 +212,8 @@ def learn(
     max_states: Annotated[int | None, option("max_states", "K", min=2)] = None,
     caution: Annotated[float | None, option("caution", "C", min=0.0)] = None,
     time_limit: Annotated[float | None, option("time_limit", "SECONDS", min=0.0)] = None,
-    n_hidden: Annotated[int | None, option("n_hidden", "N", min=0)] = None,
+    hidden: Annotated[str | None, option("hidden", "WHAT")] = None,
+    marginals: Annotated[str | None, option("marginals", "NAME")] = None,
     validation_fraction: Annotated[
         float | None, option("validation_fraction", "SHARE", min=0.0, max=1.0)
     ] = None,
@@ -247,7 +248,8 @@ def learn(
         max_states=max_states,
         caution=caution,
         time_limit=time_limit,
-        n_hidden=n_hidden,
+        **hidden_options(hidden),
+        marginals=marginals,
     )
 
 

@@ -6,7 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latentree.models import GaussianTreeModel, Model, captions, loadings, orientation
+from latentree.models import (
+    CopulaTreeModel,
+    GaussianTreeModel,
+    Model,
+    captions,
+    loadings,
+    orientation,
+)
 from latentree.tree import Tree
 
 _FROM_AFAR = 3
@@ -74,7 +81,7 @@ def state_summaries(
     model: Model, summaries: list[HiddenSummary], most: int | None
 ) -> list[StateSummary]:
     """Return the states of hidden variables, with at most so many of their members."""
-    if isinstance(model, GaussianTreeModel):
+    if isinstance(model, GaussianTreeModel | CopulaTreeModel):
         return []
     found = []
     for summary in summaries:

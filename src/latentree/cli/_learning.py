@@ -28,7 +28,13 @@ from latentree.em import FitReport, Fitted, fit_parameters
 from latentree.errors import LatentTreeError, ModelError
 from latentree.methods import METHODS, ProgressText, learn_model
 from latentree.metrics import held_out_score
-from latentree.models import GaussianTreeModel, Model, TreeMixture, component_of
+from latentree.models import (
+    CopulaTreeModel,
+    GaussianTreeModel,
+    Model,
+    TreeMixture,
+    component_of,
+)
 from latentree.support import DOUBTFUL, Support
 from latentree.tree import Tree
 
@@ -409,7 +415,7 @@ def show_states(
 def hidden_states(model: Model, hidden: list[HiddenSummary]) -> list[dict[str, Any]]:
     """Hidden variables for machines; those with states with the columns of ``model.states``."""
     facts = [hidden_facts(summary) for summary in hidden]
-    if not isinstance(model, GaussianTreeModel):
+    if not isinstance(model, GaussianTreeModel | CopulaTreeModel):
         for fact, summary in zip(facts, hidden, strict=True):
             table = model.states(summary.name)
             keep = {summary.name, *summary.members}

@@ -52,6 +52,15 @@ def method_options(method: str, given: dict[str, Any]) -> dict[str, Any]:
     return chosen
 
 
+def hidden_options(text: str | None) -> dict[str, Any]:
+    """Return what --hidden asks for: a number of hidden variables, or what they are."""
+    if text is None or text in ("states", "gaussian"):
+        return {"hidden": text}
+    if text.isdigit():
+        return {"n_hidden": int(text)}
+    raise typer.BadParameter(f"--hidden {text}: use states, gaussian, or a number")
+
+
 def _either(names: list[str]) -> str:
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 

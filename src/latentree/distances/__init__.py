@@ -21,7 +21,7 @@ from latentree.distances._latent import (
 from latentree.distances._latent_sums import LatentSums, is_unordered
 from latentree.distances._mixed_sums import MixedSums
 from latentree.distances._on_demand import OnDemand
-from latentree.distances._sample import Sample, as_sample, information_distances
+from latentree.distances._sample import Sample, as_copula, as_sample, information_distances
 from latentree.distances._statistics import Statistics, gather, part_statistics, plan_of
 from latentree.distances._sums import SCALES, DistinctRows, RealSums, StateCounts, Units
 
@@ -41,6 +41,7 @@ __all__ = [
     "StateCounts",
     "Statistics",
     "Units",
+    "as_copula",
     "as_distances",
     "as_sample",
     "gather",

@@ -185,6 +185,22 @@ def as_sample(
     return sample
 
 
+def as_copula(sample: Sample) -> Sample:
+    """Return the same rows, columns taken as what is seen of Gaussian variables behind them."""
+    parts = sample.parts
+    if parts.whole is not None:
+        own = cut_table(as_table(parts.whole, "copula"), parts.name, parts.rows_a_part)
+    else:
+        schema = replace(parts.schema, family="copula")
+        tables = parts.tables.paired(_as_copula, [None] * parts.n_parts)
+        own = replace(parts, schema=schema, tables=tables, rows_a_part=parts.step)
+    return as_sample(own)
+
+
+def _as_copula(table: Table, _: None) -> Table:
+    return as_table(table, "copula")
+
+
 def information_distances(
     X: Any,
     family: str = "auto",

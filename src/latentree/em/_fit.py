@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latentree.data import Table, as_table
+from latentree.data import Schema, Table, as_table
 from latentree.distances import Sample, as_sample
 from latentree.em import _starts as starts
 from latentree.em._checkpoint import (
@@ -19,6 +19,7 @@ from latentree.em._checkpoint import (
     fingerprint,
     tree_fingerprint,
 )
+from latentree.em._copula import CopulaProblem, first_margins
 from latentree.em._discrete import DiscreteProblem, SymmetricProblem
 from latentree.em._driver import Budget, Driver, Problem, StateKeeper
 from latentree.em._gaussian import LARGEST_Z, RowProblem, gaussian_problem
@@ -29,13 +30,14 @@ from latentree.em._stepwise import stepwise_starts
 from latentree.errors import DataError, ModelError
 from latentree.inference import node_number
 from latentree.models import (
+    CopulaTreeModel,
     DiscreteTreeModel,
     GaussianTreeModel,
     MixedTreeModel,
     Model,
     with_schema,
 )
-from latentree.tree import Tree
+from latentree.tree import Tree, hung_as_leaves
 from latentree.typing import FloatArray, IntArray, Node, PathLike, Progress
 
 HiddenStates = int | Sequence[int] | IntArray | Mapping[Node, int] | None
@@ -55,6 +57,7 @@ def fit_parameters(
     *,
     method: str = "ml",
     n_states: HiddenStates = None,
+    marginals: str = "normal",
     start: Model | None = None,
     n_starts: int = 3,
     prior_weight: float = 0.0,
@@ -75,7 +78,7 @@ def fit_parameters(
     X : table or Parts
         Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`);
         cells may be missing.
-    family : {"auto", "gaussian", "discrete", "symmetric", "mixed"}
+    family : {"auto", "gaussian", "discrete", "symmetric", "mixed", "copula"}
         How to take the columns of a table; "auto" goes by their kinds.
     method : {"ml", "stepwise", "held_out", "distances"}
         Maximum likelihood, by EM where something is hidden or missing; the same, begun by
@@ -86,6 +89,10 @@ def fit_parameters(
     n_states : int, sequence or mapping, optional
         Discrete and mixed families: numbers of states of the hidden nodes. By default the most
         common number among the variables, or those of ``start``.
+    marginals : {"normal", "ranks", "cells"}
+        Family "copula": the scales of real columns, normal or estimated from their ranks. If all
+        columns are real the likelihood is a density, but with "cells" that of normal numbers as
+        they were recorded. Counts are always on a scale of their own.
     start : model, optional
         Start from this model only, for instance to go on with a fit.
     n_starts : int
@@ -134,8 +141,15 @@ def fit_parameters(
     sample = matched(tree, given)
     if sample.family == "mixed":
         tree = as_leaves(tree, sample.cardinalities == 0)
+    if sample.family == "copula":
+        if marginals not in MARGINALS:
+            raise ModelError(f"marginals is {marginals!r}, but must be one of {MARGINALS}")
+        if is_dense(sample, marginals):
+            return _fit_scores(tree, sample, marginals, method, n_starts, budget, random_state,
+                               progress)  # fmt: skip
+        tree = leaves_of_copula(tree, sample.cardinalities == 0)
     if method == "distances":
-        model = _from_distances(tree, sample)
+        model = _from_distances(tree, sample, marginals)
         report = _report(model, sample)
     elif method == "held_out":
         model, report = _fit_held_out(
@@ -145,7 +159,7 @@ def fit_parameters(
     elif method in ("ml", "stepwise"):
         if n_states is None and isinstance(start, DiscreteTreeModel | MixedTreeModel):
             n_states = start.n_states[tree.n_observed :]
-        problem = make_problem(tree, sample, n_states, prior_weight)
+        problem = make_problem(tree, sample, n_states, prior_weight, marginals)
         budget = budget or Budget()
         keeper = None
         if checkpoint is not None:
@@ -168,6 +182,59 @@ def fit_parameters(
     if isinstance(model, GaussianTreeModel):
         report = replace(report, notes=report.notes + _limit_notes(model))
     return Fitted(known, report.timed(time.perf_counter() - clock))
+
+
+MARGINALS = ("normal", "ranks", "cells")
+"""How the scales of real columns can be taken."""
+
+
+def is_dense(sample: Sample, marginals: str) -> bool:
+    """Whether all columns of a copula are numbers with densities."""
+    return marginals != "cells" and all(kind == "real" for kind in sample.schema.kinds)
+
+
+def leaves_of_copula(tree: Tree, numbers: Any) -> Tree:
+    """Return a tree whose columns are leaves, numbers never joined to another column alone."""
+    tree = hung_as_leaves(tree, np.arange(tree.n_observed))
+    above = tree.parent[: tree.n_observed]
+    pair = (above >= 0) & (above < tree.n_observed)
+    cut = np.flatnonzero(pair)
+    cut = cut[numbers[cut] | numbers[above[cut]]]
+    if not cut.size:
+        return tree
+    parent, length = np.array(tree.parent), np.array(tree.length)
+    parent[cut], length[cut] = -1, 0.0
+    return Tree(parent, length, tree.n_observed, tree.names[: tree.n_observed])
+
+
+def _fit_scores(
+    tree: Tree,
+    sample: Sample,
+    marginals: str,
+    method: str,
+    n_starts: int,
+    budget: Budget | None,
+    random_state: Any,
+    progress: Progress | None,
+) -> Fitted:
+    """Fit a Gaussian tree to the scores of real columns."""
+    table, margins = sample.parts.to_table(), first_margins(sample, marginals)
+    scores = np.stack(
+        [margin.score(table.column(j)) for j, margin in enumerate(margins)],  # type: ignore[union-attr]
+        axis=1,
+    )
+    schema = Schema.gaussian(sample.names)
+    model, report = fit_parameters(
+        tree, Table(scores, schema, table.weights), method=method, n_starts=n_starts,
+        budget=budget, random_state=random_state, progress=progress,
+    )  # fmt: skip
+    found = CopulaTreeModel(model.tree, model.correlations, margins)
+    report = replace(
+        report,
+        log_likelihood=found.total_log_likelihood(Table(table.values, found.schema, table.weights)),
+        n_parameters=found.n_parameters,
+    )
+    return Fitted(with_schema(found, sample.schema), report)
 
 
 def _limit_notes(model: GaussianTreeModel) -> tuple[str, ...]:
@@ -312,11 +379,17 @@ def _matching(tree: Tree, given: tuple[str, ...]) -> list[int] | None:
 
 
 def make_problem(
-    tree: Tree, sample: Sample, n_states: HiddenStates = None, prior_weight: float = 0.0
+    tree: Tree,
+    sample: Sample,
+    n_states: HiddenStates = None,
+    prior_weight: float = 0.0,
+    marginals: str = "normal",
 ) -> Any:
     """Return the likelihood of a sample under a tree, as the EM driver sees it."""
     if sample.family == "gaussian":
         return gaussian_problem(tree, sample)
+    if sample.family == "copula":
+        return CopulaProblem(tree, sample, marginals)
     states = hidden_states(tree, sample, n_states)
     problems = {"symmetric": SymmetricProblem, "mixed": MixedProblem}
     return problems.get(sample.family, DiscreteProblem)(tree, states, sample, prior_weight)
@@ -352,7 +425,11 @@ def usual_states(cardinalities: IntArray) -> int:
 # Where it starts --------------------------------------------------------------------------------
 
 
-def _from_distances(tree: Tree, sample: Sample) -> Model:
+def _from_distances(tree: Tree, sample: Sample, marginals: str = "normal") -> Model:
+    if sample.family == "copula":
+        problem = CopulaProblem(tree, sample, marginals)
+        signs = starts.edge_signs(tree, sample.distances)
+        return problem.model(problem.from_distances(signs))
     if sample.family == "discrete":
         raise ModelError(
             "the parameters of general discrete models do not follow from distances: use 'ml'"
@@ -376,6 +453,8 @@ def start_points(
         return [problem.point(start)]
     if sample.family == "mixed":
         return _binned_starts(problem, n_starts, rng)
+    if sample.family == "copula":  # correlations of pairs lead close to the maximum
+        return [problem.from_distances(starts.edge_signs(problem.tree, sample.distances))]
     if sample.family == "discrete":
         first = starts.surrogate_start(problem, rng)
     else:

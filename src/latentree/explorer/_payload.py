@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from latentree.explorer._rows import RowChoice, rows_content
 from latentree.explorer._summary import summary
 from latentree.inference import CountEmission, Emission
 from latentree.models import (
+    FEW_POINTS,
+    CopulaTreeModel,
     DiscreteTreeModel,
     GaussianTreeModel,
     MixedTreeModel,
@@ -58,7 +61,8 @@ def payload(
 
     Parameters
     ----------
-    model : GaussianTreeModel, DiscreteTreeModel or MixedTreeModel
+    model : GaussianTreeModel, DiscreteTreeModel, MixedTreeModel or CopulaTreeModel
+        Hidden Gaussian variables behind answers are shown on 17 points from −4 to 4.
     title : str
     data : table, optional
         Summarized per variable, see :func:`latentree.explorer._summary.summary`.
@@ -75,6 +79,8 @@ def payload(
     annotations : mapping, optional
         What is known of variables, as :func:`latentree.explorer.write_explorer` takes it.
     """
+    if isinstance(model, CopulaTreeModel):  # the page has states, and numbers on their own scale
+        names, model = _with_points_named(model, names or Names()), model.simplified()
     tree, grouping = model.tree, group_observed(model.tree, groups)
     strength, sign = edge_strengths(model), orientation(model)
     if isinstance(model, GaussianTreeModel):  # the page's numbers have the model's own signs
@@ -106,6 +112,15 @@ def payload(
     if rows is not None:
         content["rows"] = rows_content(model, data, rows)
     return content
+
+
+def _with_points_named(model: CopulaTreeModel, names: Names) -> Names:
+    """Name the states of hidden variables after their places on the normal scale."""
+    if model.is_dense:
+        return names
+    points = [f"{point:+.1f}" for point in FEW_POINTS]
+    states = {model.tree.names[h]: points for h in model.tree.hidden.tolist()}
+    return replace(names, states={**states, **names.states})
 
 
 def _gaussian(model: GaussianTreeModel) -> dict[str, Any]:

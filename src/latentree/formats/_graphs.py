@@ -16,7 +16,13 @@ from numpy.typing import ArrayLike
 
 from latentree._plain import check_text
 from latentree.errors import FileError
-from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel, Model
+from latentree.models import (
+    CopulaTreeModel,
+    DiscreteTreeModel,
+    GaussianTreeModel,
+    MixedTreeModel,
+    Model,
+)
 from latentree.tree import Tree
 from latentree.typing import FloatArray
 
@@ -44,7 +50,7 @@ def _node_data(item: Model | Tree, node: int) -> dict[str, Any]:
     data: dict[str, Any] = {"name": tree.names[node], "observed": node < tree.n_observed}
     if isinstance(item, DiscreteTreeModel | MixedTreeModel) and item.n_states[node]:
         data["n_states"] = int(item.n_states[node])
-    if isinstance(item, MixedTreeModel) and node < tree.n_observed:
+    if isinstance(item, MixedTreeModel | CopulaTreeModel) and node < tree.n_observed:
         data["kind"] = item.schema.kinds[node]
     return data
 
@@ -53,7 +59,7 @@ def _edge_data(item: Model | Tree, child: int, support: FloatArray | None) -> di
     data = {"length": float(tree_of(item).length[child])}
     if support is not None and not np.isnan(support[child]):
         data["support"] = float(support[child])
-    if isinstance(item, GaussianTreeModel):
+    if isinstance(item, GaussianTreeModel | CopulaTreeModel):
         data["correlation"] = float(item.correlations[child])
     return data
 

@@ -224,6 +224,11 @@ def _components(model: RowModel) -> Sequence[RowModel]:
     return getattr(model, "components", ())
 
 
+def has_normal_hidden(model: RowModel) -> bool:
+    """Whether hidden variables are normal, and have no states."""
+    return getattr(model, "n_states", None) is None
+
+
 # One part ---------------------------------------------------------------------------------------
 
 Block = tuple[NDArray[Any], float]

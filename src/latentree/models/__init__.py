@@ -3,6 +3,14 @@
 :class:`TreeModel` names the methods that all of them share.
 """
 
+from latentree.models._copula import (
+    FEW_POINTS,
+    N_POINTS,
+    POINTS,
+    CopulaTreeModel,
+    grid_parameters,
+    turned_correlations,
+)
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._encode import encode
 from latentree.models._file import load, load_report, save
@@ -24,6 +32,10 @@ from latentree.models._strength import (
 )
 
 __all__ = [
+    "FEW_POINTS",
+    "N_POINTS",
+    "POINTS",
+    "CopulaTreeModel",
     "DiscretePosterior",
     "DiscreteTreeModel",
     "GaussianTreeModel",
@@ -43,6 +55,7 @@ __all__ = [
     "edge_strengths",
     "encode",
     "fitted_tree",
+    "grid_parameters",
     "in_order",
     "load",
     "load_report",
@@ -51,6 +64,7 @@ __all__ = [
     "orientation",
     "save",
     "tree_of",
+    "turned_correlations",
     "with_fitted_lengths",
     "with_schema",
 ]

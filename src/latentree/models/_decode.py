@@ -14,7 +14,18 @@ import numpy as np
 from latentree import _plain as plain
 from latentree.data import FAMILIES, KINDS, Schema, SetAside
 from latentree.errors import FileError, LatentTreeError
-from latentree.inference import CountEmission, Emission, GaussianEmission, Layout
+from latentree.inference import (
+    CountEmission,
+    Emission,
+    GaussianEmission,
+    Layout,
+    Margin,
+    NormalMargin,
+    Odds,
+    RankMargin,
+    Thresholds,
+)
+from latentree.models._copula import CopulaTreeModel
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._encode import FORMAT, VERSION, check_labels
 from latentree.models._gaussian import GaussianTreeModel
@@ -251,6 +262,58 @@ def _mixed(tree: Tree, fields: dict[str, Any]) -> MixedTreeModel:
     return model
 
 
+def _copula(tree: Tree, fields: dict[str, Any]) -> CopulaTreeModel:
+    parameters = _dict(fields["parameters"], "parameters")
+    _check_keys(parameters, "parameters", ("correlations", "margins"))
+    part = "parameters.correlations"
+    rho = _numbers(_list(parameters["correlations"], part, tree.n_nodes), part)
+    entries = _list(parameters["margins"], "parameters.margins", tree.n_observed)
+    kinds = _list(fields.get("kinds", ["ordered"] * tree.n_observed), "kinds", tree.n_observed)
+    margins = [
+        _margin(_dict(entry, f"parameters.margins[{j}]"), f"parameters.margins[{j}]", kind)
+        for j, (entry, kind) in enumerate(zip(entries, kinds, strict=True))
+    ]
+    n_levels = [getattr(margin, "n_levels", 0) for margin in margins]
+    labels = _labels(fields["labels"], np.array(n_levels, np.int64))
+    return CopulaTreeModel(tree, rho, margins, labels)
+
+
+_MARGINS: dict[str, tuple[str, ...]] = {
+    "thresholds": ("thresholds",),
+    "intercepts": ("intercepts", "slopes"),
+    "mean": ("mean", "sd", "resolution"),
+    "values": ("values", "scores", "tails", "resolution"),
+}
+"""The keys of each kind of margin, by the one that tells it."""
+
+
+def _margin(entry: dict[str, Any], part: str, kind: Any) -> Margin:
+    first = next((key for key in _MARGINS if key in entry), "thresholds")
+    _check_keys(entry, part, _MARGINS[first])
+
+    def numbers(key: str) -> FloatArray:
+        return _numbers(_list(entry[key], f"{part}.{key}"), f"{part}.{key}")
+
+    def number(key: str) -> float:
+        return float(_numbers([entry[key]], f"{part}.{key}")[0])
+
+    if first == "thresholds":
+        return Thresholds(numbers("thresholds"))
+    if first == "intercepts":
+        return Odds(numbers("intercepts"), numbers("slopes"))
+    resolution = number("resolution")
+    if resolution < 0:
+        raise FileError(f"{part}.resolution is {resolution}, but must not be negative")
+    if first == "mean":
+        return NormalMargin(number("mean"), number("sd"), resolution)
+    tails = [
+        _numbers(_list(tail, f"{part}.tails", 2), f"{part}.tails").tolist()
+        for tail in _list(entry["tails"], f"{part}.tails", 2)
+    ]
+    known = kind if kind in ("real", "count") else "real"
+    return RankMargin(numbers("values"), numbers("scores"), tails, resolution, known)
+
+
 def _emission(entry: dict[str, Any], part: str) -> Emission:
     is_real = "sd" in entry
     _check_keys(entry, part, ("mean", "sd", "resolution") if is_real else ("mean", "size"))
@@ -377,7 +440,7 @@ def _schema(schema: Schema, fields: dict[str, Any]) -> Schema:
     """Return the schema of a model with the kinds and the columns set aside of its file."""
     kinds = _list(fields.get("kinds", list(schema.kinds)), "kinds", schema.n_columns)
     for name, kind, usual in zip(schema.names, kinds, schema.kinds, strict=True):
-        if kind not in KINDS or (schema.family != "mixed" and kind != usual):
+        if kind not in KINDS or (not schema.is_mixed and kind != usual):
             raise FileError(f"the kind of {plain.shown(name)} is {plain.shown(kind)}")
     return replace(schema, kinds=tuple(kinds))
 
@@ -410,4 +473,5 @@ _READERS: dict[str, Callable[[Tree, dict[str, Any]], Model]] = {
     "discrete": _discrete,
     "symmetric": _discrete,
     "mixed": _mixed,
+    "copula": _copula,
 }

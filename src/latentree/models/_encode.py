@@ -11,7 +11,15 @@ from typing import Any
 from latentree import _plain as plain
 from latentree.data import Schema, SetAside
 from latentree.errors import FileError
-from latentree.inference import CountEmission, GaussianEmission
+from latentree.inference import (
+    CountEmission,
+    GaussianEmission,
+    Margin,
+    NormalMargin,
+    Odds,
+    Thresholds,
+)
+from latentree.models._copula import CopulaTreeModel
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel
@@ -70,9 +78,11 @@ def _component_fields(model: Model) -> dict[str, str]:
         fields |= _gaussian_fields(model)
     elif isinstance(model, MixedTreeModel):
         fields |= _mixed_fields(model)
+    elif isinstance(model, CopulaTreeModel):
+        fields |= _copula_fields(model)
     else:
         fields |= _discrete_fields(model)
-    if model.schema.family == "mixed":
+    if model.schema.is_mixed:
         fields["kinds"] = _line(list(model.schema.kinds))
     return fields
 
@@ -95,6 +105,30 @@ def _mixed_fields(model: MixedTreeModel) -> dict[str, str]:
     return _table_fields(model.schema, map(_parameters, model.parameters))
 
 
+def _copula_fields(model: CopulaTreeModel) -> dict[str, str]:
+    lines = {
+        "correlations": _line(model.correlations.tolist()),
+        "margins": _list(map(_line, map(_margin, model.margins)), indent="    "),
+    }
+    return {"parameters": _object(lines, indent="  "), "labels": _labels_of(model.schema)}
+
+
+def _margin(margin: Margin) -> dict[str, Any]:
+    """Return a margin in plain values."""
+    if isinstance(margin, Thresholds):
+        return {"thresholds": margin.thresholds.tolist()}
+    if isinstance(margin, Odds):
+        return {"intercepts": margin.intercepts.tolist(), "slopes": margin.slopes.tolist()}
+    if isinstance(margin, NormalMargin):
+        return {"mean": margin.mean, "sd": margin.sd, "resolution": margin.resolution}
+    return {
+        "values": margin.values.tolist(),
+        "scores": margin.scores.tolist(),
+        "tails": [list(tail) for tail in margin.tails],
+        "resolution": margin.resolution,
+    }
+
+
 def _parameters(part: Any) -> Any:
     """Return a table or an emission in plain values; an infinite size is None."""
     if isinstance(part, GaussianEmission):
@@ -107,13 +141,17 @@ def _parameters(part: Any) -> Any:
 
 
 def _table_fields(schema: Schema, tables: Iterable[Any]) -> dict[str, str]:
+    return {
+        "parameters": _object({"tables": _list(map(_line, tables), indent="    ")}, indent="  "),
+        "labels": _labels_of(schema),
+    }
+
+
+def _labels_of(schema: Schema) -> str:
     labels = [[plain.plain_scalar(label) for label in states] for states in schema.labels]
     for name, states in zip(schema.names, labels, strict=True):
         check_labels(states, f"the labels of {name!r}")
-    return {
-        "parameters": _object({"tables": _list(map(_line, tables), indent="    ")}, indent="  "),
-        "labels": _list(map(_line, labels), indent="  "),
-    }
+    return _list(map(_line, labels), indent="  ")
 
 
 def _aside(columns: Iterable[SetAside]) -> Iterator[dict[str, Any]]:

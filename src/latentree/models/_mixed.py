@@ -17,6 +17,7 @@ from latentree.errors import ModelError
 from latentree.inference import (
     CountEmission,
     Emission,
+    Emissions,
     Layout,
     Leaves,
     RowMessages,
@@ -544,8 +545,12 @@ class MixedTreeModel(StateTreeModel):
     def _row_messages(self, table: Table, maximize: bool) -> RowMessages:
         patterns = compile_patterns(self.tree, self.n_states, table)
         theta = self.layout.reoriented(self.theta, patterns.layout)
-        logs = Leaves.of(self.emissions).logs(patterns.emissions)
+        logs = self._logs(patterns.emissions)
         return RowMessages(patterns, theta, maximize, logs)
+
+    def _logs(self, places: Emissions) -> FloatArray:
+        """Log-likelihoods of all distinct values of the leaves."""
+        return Leaves.of(self.emissions).logs(places)
 
     def _all_observed(self) -> MixedTreeModel:
         """Return the same distribution with every node observed, so that any can be given."""
@@ -556,7 +561,7 @@ class MixedTreeModel(StateTreeModel):
             tree.names, "mixed", (*self.schema.labels, *hidden), (*self.schema.kinds, *kinds)
         )
         emissions = (*self.emissions, *[None] * len(hidden))
-        return MixedTreeModel.from_theta(tree, self.n_states, self.theta, emissions, schema)
+        return self.from_theta(tree, self.n_states, self.theta, emissions, schema)
 
     def _decoded(self, values: FloatArray) -> AnyArray:
         """Labels and numbers of the observed columns."""

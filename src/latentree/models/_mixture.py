@@ -15,6 +15,7 @@ from latentree.data import Schema, Table, as_table
 from latentree.distances import WEAKEST, Distances
 from latentree.errors import DataError, ModelError
 from latentree.inference import node_number, node_numbers, numbered_evidence, weighted_total
+from latentree.models._copula import CopulaTreeModel
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel, Normal
 from latentree.models._mixed import MixedTreeModel
@@ -23,7 +24,7 @@ from latentree.models._states import DiscretePosterior
 from latentree.tree import Tree
 from latentree.typing import AnyArray, FloatArray, IntArray, Node, RandomState, TableLike
 
-Model = GaussianTreeModel | DiscreteTreeModel | MixedTreeModel
+Model = GaussianTreeModel | DiscreteTreeModel | MixedTreeModel | CopulaTreeModel
 """A model of one tree."""
 
 CLASS = "tree"

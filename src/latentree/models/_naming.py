@@ -16,6 +16,7 @@ import numpy as np
 
 from latentree import _disk as disk
 from latentree.errors import DataError, FileError
+from latentree.models._copula import CopulaTreeModel
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel
@@ -166,6 +167,8 @@ class _StatesWalk:
 
 
 def _walk_of(model: Model) -> _GaussianWalk | _StatesWalk:
+    if isinstance(model, CopulaTreeModel):
+        return _GaussianWalk(model.latent)
     return _GaussianWalk(model) if isinstance(model, GaussianTreeModel) else _StatesWalk(model)
 
 
@@ -345,8 +348,9 @@ def check_names(names: Names, model: Model) -> None:
             if name not in known:
                 raise DataError(f"{part}: there is no node {name!r} in the model")
     for name, labels in names.states.items():
-        states = None if isinstance(model, GaussianTreeModel) else int(model.n_states[known[name]])
-        if known[name] < model.tree.n_observed or states is None:
+        counts = getattr(model, "n_states", None)
+        states = None if counts is None else int(counts[known[name]])
+        if known[name] < model.tree.n_observed or not states:
             raise DataError(f"states: {name!r} is no hidden variable with states")
         if len(labels) != states or len(set(labels)) != states:
             raise DataError(
@@ -366,7 +370,8 @@ def renamed(model: AnyModel, names: Names) -> AnyModel:
         if uses > 1:
             raise DataError(f"names: {name!r} would be the name of {uses} nodes")
     other = copy.copy(model)
-    other.__dict__.pop("layout", None)  # which holds the tree, and is made again when needed
+    for made in ("layout", "latent", "grid"):  # which hold the tree, and are made again when needed
+        other.__dict__.pop(made, None)
     schema = replace(model.schema, names=tuple(own[: tree.n_observed]))
     is_property = isinstance(getattr(type(model), "schema", None), property)
     object.__setattr__(other, "tree", tree.renamed(own))

@@ -9,6 +9,7 @@ import numpy as np
 
 from latentree.errors import ModelError
 from latentree.inference import Emission
+from latentree.models._copula import CopulaTreeModel
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel
@@ -208,7 +209,7 @@ def loadings(model: Scored) -> FloatArray:
 def _signed(model: Scored) -> FloatArray:
     """Strengths of the edges with the model's own signs."""
     model = getattr(model, "model_", model)
-    if isinstance(model, GaussianTreeModel):
+    if isinstance(model, GaussianTreeModel | CopulaTreeModel):
         return np.where(model.tree.parent < 0, 0.0, model.correlations)
     if isinstance(model, DiscreteTreeModel | MixedTreeModel):
         return _associations(model)

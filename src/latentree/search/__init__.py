@@ -14,6 +14,7 @@ Each returns a model and the report of its fit.
 
 from latentree.search._binary_tree import binary_tree
 from latentree.search._independent import NOTHING, independent, noted, without_losses
+from latentree.search._latent import as_gaussian, learned_behind
 from latentree.search._latent_class import latent_class, star
 from latentree.search._mixed import fit_mixed, learned_in_bins
 from latentree.search._mixture import fold_mixture, tree_mixture
@@ -25,11 +26,13 @@ __all__ = [
     "NOTHING",
     "RefineOptions",
     "RefineReport",
+    "as_gaussian",
     "binary_tree",
     "fit_mixed",
     "fold_mixture",
     "independent",
     "latent_class",
+    "learned_behind",
     "learned_in_bins",
     "noted",
     "refine",

@@ -14,6 +14,7 @@ from latentree.distances import Sample, Statistics, as_sample
 from latentree.errors import DataError, ModelError
 from latentree.models import TreeModel
 from latentree.search import (
+    as_gaussian,
     binary_tree,
     learned_in_bins,
     refined,
@@ -161,6 +162,8 @@ def _learner(name: str, tree: Tree, sample: Sample, options: dict[str, Any]) -> 
     search = partial(_SEARCHES[name], **options)
     if sample.family == "mixed":
         search = partial(learned_in_bins, search)
+    if sample.family == "copula":
+        return lambda replicate: search(as_gaussian(replicate), random_state=0).model.tree
     return lambda replicate: search(replicate, random_state=0).model.tree
 
 

@@ -17,7 +17,7 @@ from latentree.em import (
     fit_parameters,
     hidden_states,
 )
-from latentree.models import GaussianTreeModel, Model
+from latentree.models import DiscreteTreeModel, GaussianTreeModel, Model
 from latentree.tree import Tree
 from latentree.typing import FloatArray
 
@@ -52,6 +52,7 @@ def fit_all(model: Model, sample: Sample, n_steps: int) -> tuple[Any, float]:
     if isinstance(model, GaussianTreeModel):
         problem = RowProblem(model.tree, sample)
     else:
+        assert isinstance(model, DiscreteTreeModel)
         problem = DiscreteProblem(model.tree, model.n_states, sample)
     point, log_likelihood = maximize(problem, problem.point(model), n_steps)
     return problem.model(point), log_likelihood

@@ -1,0 +1,676 @@
+"""How a column shows a standard normal variable: thresholds, a scale, ranks, or odds of labels.
+
+A *margin* says what a column shows of the standard normal variable y behind it. Given its neighbor
+in the tree at z, y is N(ρ·z, 1 − ρ²).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log_ndtr, log_softmax, ndtr, ndtri
+
+from latentree.errors import ModelError
+from latentree.inference._patterns import Emissions
+from latentree.typing import FloatArray, IntArray
+
+FARTHEST = 8.0
+"""Scores beyond this stand at the ends of bounded columns: Φ(−8) is 6·10⁻¹⁶."""
+
+HEAVIEST_TAIL = 0.9
+"""Largest shape ξ of a tail: with 1 it would have no mean to fit by."""
+
+_OVER = -1.0 + 1e-12  # of ξ·d/σ: what lies beyond the end of a bounded tail stands at its end
+
+_HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Thresholds:
+    """Ordered answers: level k where y lies between thresholds k − 1 and k.
+
+    Parameters
+    ----------
+    thresholds : array of float
+        Ascending, one fewer than levels.
+
+    Examples
+    --------
+    >>> from latentree.inference import Thresholds
+    >>> Thresholds([-1.0, 0.0]).probabilities().round(3)
+    array([0.159, 0.341, 0.5  ])
+    """
+
+    thresholds: FloatArray
+
+    resolution = 1.0
+
+    def __init__(self, thresholds: ArrayLike) -> None:
+        found = _checked(thresholds, "thresholds")
+        if (np.diff(found) <= 0).any():
+            raise ModelError(f"thresholds must ascend, got {found.tolist()}")
+        _freeze(self, thresholds=found)
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels."""
+        return self.thresholds.size + 1
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters."""
+        return self.thresholds.size
+
+    def table(self, points: FloatArray, rho: float) -> FloatArray:
+        """Return P(level | z) for neighbors at some points.
+
+        Parameters
+        ----------
+        points : array of float
+        rho : float
+
+        Returns
+        -------
+        array of shape (points.size, n_levels)
+        """
+        spread = np.sqrt(1.0 - rho * rho)
+        bounds = np.concatenate([[-np.inf], self.thresholds, [np.inf]])
+        u = (bounds - rho * points[:, None]) / spread
+        # Differences of Φ in the tail that is nearer: no digits are lost.
+        low, high = u[:, :-1], u[:, 1:]
+        turned = low > 0
+        cells = np.where(turned, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
+        return np.asarray(cells)
+
+    def probabilities(self) -> FloatArray:
+        """Return the shares of the levels.
+
+        Returns
+        -------
+        array of float
+        """
+        return np.asarray(self.table(np.zeros(1), 0.0)[0])
+
+    def value(self, y: FloatArray) -> FloatArray:
+        """Return the levels 0, 1, … of values of the normal variable.
+
+        Parameters
+        ----------
+        y : array of float
+
+        Returns
+        -------
+        array of float
+        """
+        return np.searchsorted(self.thresholds, y).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Odds:
+    """Labels without an order: P(c | z) ∝ exp(a_c + b_c·z) of the neighbor's z.
+
+    Parameters
+    ----------
+    intercepts, slopes : array of float, one a label
+        Up to a common number, which is taken off.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentree.inference import Odds
+    >>> Odds([0.0, 0.0], [0.0, 2.0]).table(np.array([-1.0, 0.0, 1.0]), 1.0).round(2)
+    array([[0.88, 0.12],
+           [0.5 , 0.5 ],
+           [0.12, 0.88]])
+    """
+
+    intercepts: FloatArray
+    slopes: FloatArray
+
+    resolution = 1.0
+
+    def __init__(self, intercepts: ArrayLike, slopes: ArrayLike) -> None:
+        a, b = _checked(intercepts, "intercepts"), _checked(slopes, "slopes")
+        if a.shape != b.shape or a.size < 2:
+            raise ModelError(f"labels need as many intercepts as slopes, got {a.size} and {b.size}")
+        _freeze(self, intercepts=a - a[0], slopes=b - b[0])
+
+    @property
+    def n_levels(self) -> int:
+        """Number of labels."""
+        return self.intercepts.size
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters."""
+        return 2 * (self.n_levels - 1)
+
+    def table(self, points: FloatArray, rho: float = 1.0) -> FloatArray:
+        """Return P(label | z) for neighbors at some points; ``rho`` is not used.
+
+        Parameters
+        ----------
+        points : array of float
+        rho : float
+
+        Returns
+        -------
+        array of shape (points.size, n_levels)
+        """
+        odds = self.intercepts + self.slopes * points[:, None]
+        return np.asarray(np.exp(log_softmax(odds, axis=1)))
+
+    def strength(self, points: FloatArray, weights: FloatArray) -> float:
+        """Return the correlation of the label's mean scores with z.
+
+        Parameters
+        ----------
+        points, weights : array of float
+            A grid of the standard normal distribution.
+
+        Returns
+        -------
+        float
+            √Σ P(c)·E[z | c]².
+        """
+        joint = weights[:, None] * self.table(points)
+        share = joint.sum(axis=0)
+        mean = points @ joint / np.maximum(share, 1e-300)
+        return float(min(np.sqrt(share @ mean**2), 1.0 - 1e-9))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NormalMargin:
+    """A normal number: mean + sd·y.
+
+    Parameters
+    ----------
+    mean, sd : float
+    resolution : float
+        How precisely values are recorded; 0 if the likelihood is a density.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentree.inference import NormalMargin
+    >>> NormalMargin(100.0, 15.0).score(np.array([130.0]))
+    array([2.])
+    """
+
+    mean: float
+    sd: float
+    resolution: float = 0.0
+
+    kind = "real"
+    n_parameters = 2
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.mean) and np.isfinite(self.sd) and self.sd > 0):
+            raise ModelError(f"a normal margin has mean {self.mean} and sd {self.sd}")
+
+    def score(self, x: FloatArray) -> FloatArray:
+        """Return the normal variable of values.
+
+        Parameters
+        ----------
+        x : array of float
+
+        Returns
+        -------
+        array of float
+        """
+        return np.asarray((x - self.mean) / self.sd)
+
+    def value(self, y: FloatArray) -> FloatArray:
+        """Return the values of the normal variable.
+
+        Parameters
+        ----------
+        y : array of float
+
+        Returns
+        -------
+        array of float
+        """
+        return np.asarray(self.mean + self.sd * y)
+
+    def log_slope(self, x: FloatArray) -> FloatArray:
+        """Return log dy/dx at values.
+
+        Parameters
+        ----------
+        x : array of float
+
+        Returns
+        -------
+        array of float
+        """
+        return np.full(np.shape(x), -np.log(self.sd))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RankMargin:
+    """A number on a scale of its own: linear between quantiles, Pareto in the tails.
+
+    Parameters
+    ----------
+    values, scores : array of float
+        Quantiles, and the values of y there; both ascend. y is linear between them.
+    tails : two pairs of floats
+        Scale σ and shape ξ < 1 of the distances d beyond the first and the last value:
+        P(more than d) ∝ (1 + ξ·d/σ)^(−1/ξ), up to −σ/ξ if ξ is negative. A scale of 0 is a bound.
+    resolution : float
+        How precisely values are recorded; 0 if the likelihood is a density.
+    kind : {"real", "count"}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentree.inference import RankMargin
+    >>> incomes = np.exp(np.random.default_rng(0).standard_normal(10_000))
+    >>> margin = RankMargin.of(incomes)
+    >>> margin.score(np.array([1.0, np.e])).round(1)
+    array([0., 1.])
+    """
+
+    values: FloatArray
+    scores: FloatArray
+    tails: tuple[tuple[float, float], tuple[float, float]]
+    resolution: float
+    kind: Any
+
+    def __init__(
+        self,
+        values: ArrayLike,
+        scores: ArrayLike,
+        tails: Any = ((1.0, 0.0), (1.0, 0.0)),
+        resolution: float = 0.0,
+        kind: str = "real",
+    ) -> None:
+        x, z = _checked(values, "values"), _checked(scores, "scores")
+        if x.shape != z.shape or (np.diff(x) <= 0).any() or (np.diff(z) <= 0).any():
+            raise ModelError("values and scores of a margin must ascend, as many of the one as of "
+                             "the other")  # fmt: skip
+        ends = tuple((float(scale), float(shape)) for scale, shape in tails)
+        if len(ends) != 2 or not all(s >= 0 and shape < 1 for s, shape in ends):
+            raise ModelError(f"tails of a margin are {ends}")
+        _freeze(self, values=x, scores=z)
+        for name, value in (("tails", ends), ("resolution", float(resolution)), ("kind", kind)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of(
+        cls,
+        x: ArrayLike,
+        weights: ArrayLike | None = None,
+        resolution: float = 0.0,
+        kind: str = "real",
+    ) -> RankMargin:
+        """Estimate a margin.
+
+        Parameters
+        ----------
+        x : array of float
+            Values; NaN where missing.
+        weights : array of float, optional
+        resolution : float
+        kind : {"real", "count"}
+            Counts are bounded by −½ from below.
+
+        Returns
+        -------
+        RankMargin
+            Of about 2·n^⅓ quantiles: between two of them lie enough values to know the density.
+            Where no value is negative, none is possible.
+        """
+        cells = np.asarray(x, np.float64)
+        w = np.ones(cells.size) if weights is None else np.asarray(weights, np.float64)
+        there = ~np.isnan(cells) & (w > 0)
+        values, inverse = np.unique(cells[there], return_inverse=True)
+        if values.size < 2:
+            raise ModelError("a margin needs two different values")
+        weight = np.bincount(inverse, w[there])
+        edges, share = 0.5 * (values[1:] + values[:-1]), np.cumsum(weight)[:-1] / weight.sum()
+        chosen = _knots(share, weight.sum())
+        low, high = edges[chosen[0]], edges[chosen[-1]]
+        upper = _tail(values[values > high] - high, weight[values > high])
+        if kind == "count":
+            lower, first, score = (0.0, 0.0), [-0.5], [-FARTHEST]
+        else:
+            below = values < low
+            lower = _tail(
+                low - values[below][::-1], weight[below][::-1], low if values[0] >= 0 else np.inf
+            )
+            first, score = [], []
+        knots = np.concatenate([first, edges[chosen]])
+        return cls(knots, np.concatenate([score, ndtri(share[chosen])]), (lower, upper),
+                   resolution, kind)  # fmt: skip
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters: a value for each quantile, and two for each open end."""
+        return self.values.size + sum(2 for scale, _ in self.tails if scale > 0)
+
+    @cached_property
+    def mean(self) -> float:
+        """Median of the values."""
+        return float(self.value(np.zeros(1))[0])
+
+    def score(self, x: FloatArray) -> FloatArray:
+        """Return the normal variable of values; NaN stays NaN.
+
+        Parameters
+        ----------
+        x : array of float
+
+        Returns
+        -------
+        array of float
+        """
+        x = np.asarray(x, np.float64)
+        y = np.interp(x, self.values, self.scores)
+        for side, end, (scale, shape) in self._sides():
+            out = side * (x - self.values[end]) > 0
+            beyond = side * (x[out] - self.values[end])
+            y[out] = side * self._tail_score(beyond, end, scale, shape)
+        return np.where(np.isnan(x), np.nan, y)
+
+    def _sides(self) -> Any:
+        return ((-1.0, 0, self.tails[0]), (1.0, -1, self.tails[1]))
+
+    def _tail_score(self, beyond: FloatArray, end: int, scale: float, shape: float) -> FloatArray:
+        if scale == 0.0:
+            return np.full(beyond.shape, FARTHEST + 1.0)
+        d = beyond / scale
+        logs = -d if shape == 0.0 else -np.log1p(np.maximum(shape * d, _OVER)) / shape
+        share = ndtr(self._outward(end)) * np.exp(logs)
+        return np.asarray(-ndtri(np.maximum(share, 1e-300)))
+
+    def _outward(self, end: int) -> float:
+        """Return the score whose Φ is the share of values beyond an end."""
+        return float(-self.scores[end] if end else self.scores[end])
+
+    def value(self, y: FloatArray) -> FloatArray:
+        """Return the values of the normal variable.
+
+        Parameters
+        ----------
+        y : array of float
+
+        Returns
+        -------
+        array of float
+            Counts are whole numbers.
+        """
+        y = np.asarray(y, np.float64)
+        x = np.interp(y, self.scores, self.values)
+        for side, end, (scale, shape) in self._sides():
+            out = side * (y - self.scores[end]) > 0
+            if scale > 0.0 and out.any():
+                logs = log_ndtr(-side * y[out]) - log_ndtr(self._outward(end))
+                d = -logs if shape == 0.0 else np.expm1(-shape * logs) / shape
+                x[out] = self.values[end] + side * scale * d
+        return np.maximum(np.rint(x), 0.0) if self.kind == "count" else x
+
+    def log_slope(self, x: FloatArray) -> FloatArray:
+        """Return log dy/dx at values.
+
+        Parameters
+        ----------
+        x : array of float
+
+        Returns
+        -------
+        array of float
+        """
+        x = np.asarray(x, np.float64)
+        slopes = np.diff(self.scores) / np.diff(self.values)
+        place = np.clip(np.searchsorted(self.values, x) - 1, 0, slopes.size - 1)
+        out = np.log(slopes[place]) if slopes.size else np.zeros(x.shape)
+        y = self.score(x)
+        for side, end, (scale, shape) in self._sides():
+            beyond = side * (x - self.values[end]) > 0
+            if scale > 0.0 and beyond.any():
+                d = side * (x[beyond] - self.values[end]) / scale
+                inside = np.maximum(shape * d, _OVER)
+                logs = -d if shape == 0.0 else -np.log1p(inside) * (1.0 + 1.0 / shape)
+                # dS/dx = −S₀/σ·(1 + ξd)^(−1/ξ − 1), and dy/dx = −dS/dx/φ(y).
+                own = log_ndtr(self._outward(end)) - np.log(scale) + logs
+                out[beyond] = own + 0.5 * y[beyond] ** 2 + _HALF_LOG_2PI
+        return out
+
+
+Margin = Thresholds | Odds | NormalMargin | RankMargin
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreEmission:
+    """Numbers for every state of a hidden normal variable on a grid.
+
+    Parameters
+    ----------
+    margin : NormalMargin or RankMargin
+    points : array of float
+        The neighbor's z of every state.
+    rho : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentree.inference import RankMargin, ScoreEmission
+    >>> margin = RankMargin([0.5, 1.5, 3.5], [-0.5, 0.5, 1.0], resolution=1.0)
+    >>> ScoreEmission(margin, np.array([-1.0, 1.0]), 0.9).mean.round(2)
+    array([-0.02,  3.1 ])
+    """
+
+    margin: NormalMargin | RankMargin
+    points: FloatArray
+    rho: float
+
+    @property
+    def kind(self) -> Any:
+        """Of the column."""
+        return self.margin.kind
+
+    @property
+    def n_states(self) -> int:
+        """Number of states of the neighbor."""
+        return self.points.size
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters."""
+        return self.margin.n_parameters + 1
+
+    @property
+    def _spread(self) -> float:
+        return float(np.sqrt(1.0 - self.rho**2))
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """Median of the values for every state."""
+        return self.margin.value(self.rho * self.points)
+
+    @cached_property
+    def variance(self) -> FloatArray:
+        """Square of half the distance between the 16 % and 84 % quantiles of every state."""
+        low, high = (self.margin.value(self.rho * self.points + s * self._spread) for s in (-1, 1))
+        return np.asarray((0.5 * (high - low)) ** 2)
+
+    @property
+    def sd(self) -> FloatArray:
+        """Half the distance between the 16 % and 84 % quantiles of every state."""
+        return np.sqrt(self.variance)
+
+    @property
+    def resolution(self) -> float:
+        """How precisely values are recorded."""
+        return self.margin.resolution
+
+    def log_likelihood(self, values: FloatArray) -> FloatArray:
+        """Return the log-probability of values as recorded.
+
+        Parameters
+        ----------
+        values : array of float
+            NaN where missing.
+
+        Returns
+        -------
+        array of shape (n_states, values.size)
+            0 where missing.
+        """
+        half, mean = 0.5 * self.resolution, self.rho * self.points[:, None]
+        low, high = (self.margin.score(values + side * half) for side in (-1, 1))
+        out = log_interval((low - mean) / self._spread, (high - mean) / self._spread)
+        return np.where(np.isnan(values), 0.0, out)
+
+    def sample(self, states: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Draw a value for each of some states.
+
+        Parameters
+        ----------
+        states : array of int
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        array of float
+        """
+        drawn = rng.normal(self.rho * self.points[states], self._spread)
+        return recorded(self.margin.value(drawn), self.resolution)
+
+    def cells(self) -> FloatArray:
+        """Return probabilities of intervals that cover the line: a table to measure by.
+
+        Returns
+        -------
+        array of float, a row a state
+        """
+        edges = np.linspace(-4.0, 4.0, 63)
+        below = ndtr((edges - self.rho * self.points[:, None]) / self._spread)
+        return np.diff(below, axis=1, prepend=0.0, append=1.0)
+
+
+def score_logs(leaves: Sequence[Any], places: Emissions) -> FloatArray:
+    """Return the log-likelihoods of all distinct values, laid out as the E-step needs them.
+
+    ``leaves`` has the emission of every column, None for columns with states.
+    """
+    out = np.empty(places.n_likelihoods)
+    for e, column in enumerate(places.columns.tolist()):
+        block = leaves[column].log_likelihood(values_of(places, e))
+        out[places.starts[e] : places.starts[e] + block.size] = block.ravel()
+    return out
+
+
+def score_moments(emission: ScoreEmission, values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return Σ w, Σ w·E[y], Σ w·E[y²] of the normal variable y at every point.
+
+    ``weights`` has a row a point, a column a value.
+    """
+    there = ~np.isnan(values)
+    half, spread = 0.5 * emission.resolution, np.sqrt(1.0 - emission.rho**2)
+    mean = emission.rho * emission.points[:, None]
+    low, high = (emission.margin.score(values[there] + side * half) for side in (-1, 1))
+    first, second = interval_moments((low - mean) / spread, (high - mean) / spread)
+    w, y = weights[:, there], mean + spread * first
+    square = mean**2 + 2.0 * mean * spread * first + spread**2 * second
+    return np.stack([w.sum(axis=1), (w * y).sum(axis=1), (w * square).sum(axis=1)])
+
+
+def values_of(places: Emissions, e: int) -> FloatArray:
+    """Return the distinct values of leaf number ``e``."""
+    return places.values[places.value_starts[e] :][: places.sizes[e]]
+
+
+def counts_of(places: Emissions, counts: FloatArray, e: int) -> FloatArray:
+    """View of the expected counts of leaf number ``e``: a row a state, a column a value."""
+    shape = int(places.n_states[e]), int(places.sizes[e])
+    return counts[places.starts[e] :][: shape[0] * shape[1]].reshape(shape)
+
+
+def log_interval(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return log(Φ(high) − Φ(low)), precise in both tails."""
+    turned = low + high > 0  # Φ(b) − Φ(a) = Φ(−a) − Φ(−b)
+    a, b = np.where(turned, -high, low), np.where(turned, -low, high)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        top = log_ndtr(b)
+        out = top + np.log1p(-np.exp(np.minimum(log_ndtr(a) - top, 0.0)))
+        # Of narrow intervals the density at the middle says it: no digits are lost.
+        middle = 0.5 * (a + b)
+        narrow = np.log(b - a) - 0.5 * middle**2 - _HALF_LOG_2PI
+    return np.asarray(np.where((b - a < 1e-3) & np.isfinite(middle), narrow, out))
+
+
+def interval_moments(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return E[u] and E[u²] of a standard normal variable between two numbers."""
+    logs = log_interval(low, high)
+    with np.errstate(invalid="ignore", over="ignore"):
+        a, b = (np.exp(-0.5 * u**2 - _HALF_LOG_2PI - logs) for u in (low, high))
+        ends = [np.where(np.isfinite(u), u, 0.0) for u in (low, high)]
+        first = np.clip(a - b, low, high)
+        second = 1.0 + ends[0] * a - ends[1] * b
+        middle, width = 0.5 * (low + high), high - low
+    narrow = width < 1e-2
+    first = np.where(narrow, middle, first)
+    return first, np.where(narrow, middle**2 + width**2 / 12.0, np.maximum(second, first**2))
+
+
+def recorded(values: FloatArray, resolution: float) -> FloatArray:
+    """Round values as precisely as they are recorded."""
+    if resolution <= 0.0:
+        return values
+    decimals = int(np.ceil(-np.log10(resolution))) + 3
+    return np.round(np.rint(values / resolution) * resolution, decimals)
+
+
+def _knots(share: FloatArray, n: float) -> IntArray:
+    """Numbers of the edges whose shares of values below come next to evenly spaced scores."""
+    count = max(5, round(2.0 * n ** (1.0 / 3.0)))
+    tail = min(max(0.05, 10.0 / n), 0.25)  # a twentieth, with ten values to fit a tail to
+    wanted = ndtr(np.linspace(ndtri(tail), ndtri(1.0 - tail), count))
+    places = np.searchsorted(share, wanted).clip(0, share.size - 1)
+    before = np.maximum(places - 1, 0)
+    nearer = np.abs(share[before] - wanted) < np.abs(share[places] - wanted)
+    return np.unique(np.where(nearer, before, places))
+
+
+def _tail(
+    distances: FloatArray, weights: FloatArray, longest: float = np.inf
+) -> tuple[float, float]:
+    """Scale and shape of a tail by probability-weighted moments (Hosking and Wallis 1987).
+
+    With a₀ = E[d] and a₁ = E[d·(1 − F)]: ξ = 2 − a₀/(a₀ − 2·a₁), kept from 0 to 0.9, and
+    σ = a₀·(1 − ξ). If distances are bounded, ξ = −σ/longest.
+    """
+    if not distances.size:
+        return 1.0, 0.0
+    if np.isfinite(longest):
+        mean = float(weights @ distances / weights.sum())
+        scale = mean / (1.0 - min(mean / longest, 0.9))
+        return scale, -scale / longest
+    share = weights / weights.sum()
+    above = 1.0 - np.cumsum(share) + 0.5 * share
+    a0, a1 = float(share @ distances), float(share @ (distances * above))
+    shape = 2.0 - a0 / (a0 - 2.0 * a1) if a0 > 2.0 * a1 else 0.0
+    shape = float(np.clip(shape, 0.0, HEAVIEST_TAIL))
+    return max(a0 * (1.0 - shape), 1e-300), shape
+
+
+def _checked(values: ArrayLike, what: str) -> FloatArray:
+    array = np.array(values, np.float64)
+    if array.ndim != 1 or not array.size or not np.isfinite(array).all():
+        raise ModelError(f"{what} of a margin must be finite numbers, got {array.tolist()}")
+    return array
+
+
+def _freeze(target: object, **arrays: FloatArray) -> None:
+    for name, value in arrays.items():
+        value.flags.writeable = False
+        object.__setattr__(target, name, value)

@@ -1,0 +1,80 @@
+"""Searches for trees behind margins: on the correlations of the normal variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from latentree.data import Schema
+from latentree.distances import LatentSums, RealSums, Sample, Statistics, Units
+from latentree.em import Budget, Fitted, fit_parameters
+
+SMALLEST = 1e-3
+"""Smallest eigenvalue of the correlations that a search sees: pairs alone may give less than 0."""
+
+
+def as_gaussian(sample: Sample) -> Sample:
+    """Return a Gaussian sample with the correlations of the variables behind the columns.
+
+    Parameters
+    ----------
+    sample : Sample
+        Of the family "copula".
+
+    Returns
+    -------
+    Sample
+        Sums alone, of fewer rows: so many whose correlations would be as precise.
+    """
+    sums = sample.statistics.sums
+    assert isinstance(sums, LatentSums)
+    m = sample.n_columns
+    values, vectors = np.linalg.eigh(sums.correlations())
+    r = (vectors * np.maximum(values, SMALLEST)) @ vectors.T
+    r /= np.sqrt(np.outer(np.diag(r), np.diag(r)))
+    share = float(sums.latent.shares().mean()) ** 2
+    n = max(share * sample.statistics.mean_pair_weight, 4.0)
+    ones = np.ones(m)
+    moments = RealSums(Units(0.0 * ones, ones), n, 0.0 * ones, n * ones, n * r, -ones, ones)
+    schema = Schema.gaussian(sample.names)
+    return Sample(None, Statistics(schema, round(n), round(n), n, moments))
+
+
+def learned_behind(
+    learner: Callable[..., Fitted],
+    sample: Sample,
+    *,
+    budget: Budget | None = None,
+    marginals: str = "normal",
+    **options: Any,
+) -> Fitted:
+    """Learn a tree of the normal variables behind the columns, and fit a copula to it.
+
+    Parameters
+    ----------
+    learner : callable
+        Of this package; it sees a Gaussian sample of the correlations.
+    sample : Sample
+        Of the family "copula".
+    budget : Budget, optional
+        When EM stops.
+    marginals : str
+        As in :func:`latentree.fit_parameters`.
+    **options
+        Options of the learner, of which ``random_state`` and ``progress`` are for the fit too.
+
+    Returns
+    -------
+    Fitted
+        ``model, report``.
+    """
+    found = learner(as_gaussian(sample), budget=budget, **options)
+    common = {name: options[name] for name in ("random_state", "progress") if name in options}
+    model, report = fit_parameters(
+        found.model.tree, sample, marginals=marginals, budget=budget, **common
+    )
+    note = "the tree was searched on the correlations of the normal variables behind the columns"
+    return Fitted(model, replace(report, notes=(*report.notes, note)))
