@@ -114,7 +114,8 @@ class LocalPieces(Pieces[Piece]):
 
     def pieces(self, first: int = 0) -> Iterator[Piece]:
         """Yield the pieces from the given one on."""
-        return _ahead(self._read(first))
+        items = self._read(first)
+        return items if len(self) - first <= 1 else _ahead(items)  # nothing to read ahead
 
 
 class _Made(LocalPieces[Other]):
