@@ -83,6 +83,7 @@ function createToolbar(panes, setDark) {
       for (const { view } of panes) action(view);
     });
   }
+  panes.at(-1).view.side = byId("fit").offsetWidth;
   byId("unfold").addEventListener("click", () => unfoldAll(state));
   byId("theme").addEventListener("click", () => {
     setDark(document.documentElement.dataset.theme !== "dark");

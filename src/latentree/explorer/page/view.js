@@ -50,6 +50,7 @@ export class View {
     this.height = 1;
     this.inset = 0; // pixels at the bottom that the legend takes
     this.head = 0; // pixels at the top that a name takes
+    this.side = 0; // pixels at the right that buttons take, where a row of the tree may end
     this.pending = 0;
     this.flight = 0;
     new ResizeObserver(() => this.resize()).observe(canvas);
@@ -183,16 +184,21 @@ export class View {
     const scale = labeled ? named : LEAST_SHARE * bare;
     const box = this.extent(scale, labeled);
     return {
-      x: (box.left + box.right) / 2 / scale,
+      x: ((box.left + box.right) / 2 + this.beside() / 2) / scale,
       y: ((box.top + box.bottom) / 2 + (this.inset - this.head) / 2) / scale,
       scale,
     };
   }
 
+  /** A disc leaves its corners free, rows do not. */
+  beside() {
+    return this.state.kind === "radial" ? 0 : this.side;
+  }
+
   /** The largest scale at which all edges, or all labels too, are inside. */
   largest(labeled) {
     const margin = Math.min(MARGIN, 0.05 * Math.min(this.width, this.height));
-    const wide = this.width - 2 * margin;
+    const wide = this.width - this.beside() - 2 * margin;
     const tall = this.height - this.inset - this.head - 2 * margin;
     let [low, high] = [0.001, LARGEST_WHOLE];
     for (let i = 0; i < 40 && high / low > 1.002; i++) {
