@@ -97,7 +97,7 @@ def test_learn_writes_pictures(run, made, tmp_path):
 def test_learn_writes_pages_if_it_can(run, made, tmp_path, monkeypatch):
     written = []
 
-    def write(model, path, data, groups, support):
+    def write(model, path, data, groups, **known):
         written.append((path, data))
 
     monkeypatch.setattr(outputs, "explorer", lambda: write)

@@ -80,6 +80,7 @@ TOPIC_SCRIPTS = (
 
 _IMPORT = re.compile(r"^import\s[^;]*;\n", re.MULTILINE)
 _COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*.*?\*/)$", re.MULTILINE | re.DOTALL)
+_AFTERWORD = re.compile(r"""[ \t]+// [^"'`\n]*$""", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class)\b)", re.MULTILINE)
 
 
@@ -121,12 +122,12 @@ def joined(names: tuple[str, ...]) -> str:
 
 
 def _bare(text: str) -> str:
-    """Return a script or style without comments on lines of their own, and without indentation.
+    """Return a script or style without comments and indentation: a fifth of the page.
 
-    A fifth of the page is left out. No text of the scripts has several lines, so that nothing
-    else changes.
+    No text of the scripts has several lines, and none with ``//`` after a blank ends without a
+    quote, so that nothing else changes.
     """
-    return re.sub(r"\n\s*", "\n", _COMMENT.sub("", text))
+    return re.sub(r"\n\s*", "\n", _AFTERWORD.sub("", _COMMENT.sub("", text)))
 
 
 def as_json(content: Any) -> str:

@@ -17,6 +17,7 @@ export function createPanel(state, view) {
     const about = state.overview ?? overview;
     const parts = selection === null ? about(state, view) : partsOf(state, view, selection);
     body.replaceChildren(...parts.filter(Boolean));
+    for (const box of [body, body.parentElement]) box.tabIndex = isOutOfReach(box) ? 0 : -1;
   };
   on(state, "selection", () => {
     show();
@@ -25,6 +26,12 @@ export function createPanel(state, view) {
   for (const event of ["evidence", "names", "fold"])
     on(state, event, () => refresh(state, body, show));
   show();
+}
+
+/** Whether a box scrolls and has nothing in it that takes the focus: then it must do so itself. */
+function isOutOfReach(box) {
+  const stops = box.querySelector("button, input, textarea, summary, [tabindex='0']");
+  return stops === null && box.scrollHeight > box.clientHeight;
 }
 
 /** Show what was chosen from its beginning, whatever was read of the last. */
