@@ -61,6 +61,22 @@ def _common_bits(a: NDArray[np.uint64], b: NDArray[np.uint64], out: FloatArray) 
     in_parts(len(a), lambda part: bit_kernels.common_bits(a[part], b, out[part]))
 
 
+def common_rows(lines: NDArray[np.bool_]) -> FloatArray:
+    """Return in how many rows both of two lines are true; of all pairs the lower triangle."""
+    packed = np.packbits(lines, axis=1)
+    n_words = -(-packed.shape[1] // 8)
+    bits = np.zeros((len(lines), 8 * n_words), np.uint8)
+    bits[:, : packed.shape[1]] = packed
+    words = bits.view(np.uint64)
+    out = np.zeros((len(lines), len(lines)))
+
+    def fill(part: slice) -> None:
+        bit_kernels.common_bits(words[part], words[: part.stop], out[part, : part.stop])
+
+    in_parts(len(lines), fill)
+    return out
+
+
 class PackedOnes:
     """Ones of 0/1 columns without missing cells, alone and together, from bits."""
 

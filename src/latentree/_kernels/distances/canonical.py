@@ -22,7 +22,7 @@ def correlations_of_moments(
     cross, first_x, second_x, first_y, second_y, n,
     starts_x, squares_x, into_x, widths_x, turn_x,
     starts_y, squares_y, into_y, widths_y, turn_y,
-    limits, weakest, out,
+    limits, weakest, alone, out,
 ):  # fmt: skip
     """Set ``out[i, j]`` to r of columns i of x and j of y, for j below ``limits[i]``.
 
@@ -43,11 +43,27 @@ def correlations_of_moments(
         Which functions are added up to one, and how many there are then; −1 leaves one out.
     turn_x : array
         The combination of functions whose covariances give the sign; all 0 if r has no sign.
+    alone : bool
+        Whether the sums of a column are the same in all of its pairs, as they are without gaps:
+        then its covariances are factored once.
     """
     most = max(widths_x.max(), widths_y.max())
-    block, left, right = np.empty((most, most)), np.empty((most, most)), np.empty((most, most))
+    block, gram = np.empty((most, most)), np.empty((most, most))
+    left, right = np.empty((most, most)), np.empty((limits.max() if alone else 1, most, most))
+    rank_x, ranks_y = 0, np.empty(right.shape[0], np.int64)
+    if alone:
+        for j in range(limits.max()):
+            ranks_y[j] = _factor_of(
+                first_y[:, 0], second_y[:, 0], n[0, j], starts_y, squares_y, into_y, j, widths_y,
+                right[j],
+            )  # fmt: skip
     for i in range(out.shape[0]):
         p = widths_x[i]
+        if alone and limits[i] > 0:
+            rank_x = _factor_of(
+                first_x[:, 0], second_x[:, 0], n[i, 0], starts_x, squares_x, into_x, i, widths_x,
+                left,
+            )  # fmt: skip
         for j in range(limits[i]):
             q = widths_y[j]
             total = n[i, j]
@@ -58,13 +74,39 @@ def correlations_of_moments(
                 cross, first_x[:, j], first_y[:, i], total, starts_x, i, starts_y, j,
                 into_x, into_y, turn_x, turn_y, block,
             )  # fmt: skip
-            _covariance(first_x[:, j], second_x[:, j], total, starts_x, squares_x, into_x, i, left)
-            _covariance(first_y[:, i], second_y[:, i], total, starts_y, squares_y, into_y, j, right)
-            rank_x, rank_y = _factor(left, p), _factor(right, q)
+            at = j if alone else 0
+            if not alone:
+                rank_x = _factor_of(
+                    first_x[:, j], second_x[:, j], total, starts_x, squares_x, into_x, i, widths_x,
+                    left,
+                )  # fmt: skip
+                ranks_y[0] = _factor_of(
+                    first_y[:, i], second_y[:, i], total, starts_y, squares_y, into_y, j, widths_y,
+                    right[0],
+                )  # fmt: skip
             _whiten_rows(left, block, p, q)
-            _whiten_columns(right, block, p, q)
-            r = _strength(block, p, q, rank_x, rank_y, total, weakest, left)
+            _whiten_columns(right[at], block, p, q)
+            r = _strength(block, p, q, rank_x, ranks_y[at], total, weakest, gram)
             out[i, j] = -r if sign < 0.0 else r
+
+
+@kernel(small=_SMALL)
+def assemble_products(is_indicator, with_scores, counts, out):
+    """Set the lower triangle of out to the products of all functions.
+
+    ``with_scores`` has the products of those that are no indicators (rows) with all, ``counts``
+    those of indicators with each other.
+    """
+    place = np.cumsum(is_indicator) - 1
+    of_score = np.cumsum(~is_indicator) - 1
+    for i in range(out.shape[0]):
+        for j in range(i + 1):
+            if not is_indicator[i]:
+                out[i, j] = with_scores[of_score[i], j]
+            elif not is_indicator[j]:
+                out[i, j] = with_scores[of_score[j], i]
+            else:
+                out[i, j] = counts[place[i], place[j]]
 
 
 @kernel(small=_SMALL)
@@ -160,6 +202,13 @@ def _covariance(first, second, total, starts, squares, into, column, out):
         for y in range(start, x + 1):
             out[x - start, y - start] = second[at] / total - mean * (first[y] / total)
             at += 1
+
+
+@kernel()
+def _factor_of(first, second, total, starts, squares, into, column, widths, out):
+    """Set out to the Cholesky factor of the covariances of one column; return the rank."""
+    _covariance(first, second, total, starts, squares, into, column, out)
+    return _factor(out, widths[column])
 
 
 @kernel()
