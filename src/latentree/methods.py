@@ -79,7 +79,8 @@ OPTIONS: Mapping[str, Option] = {
     "n_states": Option(
         'int or "auto"', None,
         "number of states of every hidden variable of a discrete or mixed model. By default that "
-        "of most columns; for lcm and mixed data the one with the highest BIC, see criterion. "
+        "of most columns; for lcm the one with the highest BIC, and for mixed data each variable "
+        "its own, see criterion. "
         "auto, which is hclt's default: as many as predict held-out rows best",
         "--states",
     ),

@@ -11,7 +11,7 @@ import latentree as lt
 from latentree import simulate
 from latentree.data import as_table
 from latentree.distances import as_sample
-from latentree.em import Budget, _held_out, fit_parameters
+from latentree.em import Budget, _held_out, _starts, fit_parameters
 from latentree.errors import ModelError
 from latentree.inference import Layout
 from latentree.models import DiscreteTreeModel
@@ -82,12 +82,12 @@ def test_split_states_without_noise_are_the_same_model(seed, more):
         n_states[tree.n_observed :] + more, 2 * n_states[tree.n_observed :]
     )
     target = Layout(tree, n_states)
-    split = _held_out.split_states(layout, theta, target, rng, noise=0.0)
+    split = _starts.split_states(layout, theta, target, rng, noise=0.0)
     before = DiscreteTreeModel.from_theta(tree, layout.n_states, theta)
     after = DiscreteTreeModel.from_theta(tree, n_states, split)
     rows = np.asarray(before.sample(20, 0))
     np.testing.assert_allclose(after.log_likelihood(rows), before.log_likelihood(rows), rtol=1e-10)
-    noisy = _held_out.split_states(layout, theta, target, rng)
+    noisy = _starts.split_states(layout, theta, target, rng)
     assert not np.allclose(noisy, split) or tree.n_hidden == 0
 
 

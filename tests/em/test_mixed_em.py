@@ -14,7 +14,16 @@ from latentree._kernels.inference import emissions as kernels
 from latentree._kernels.inference.exponential import exp
 from latentree.data import Schema, Table, cut_table
 from latentree.distances import Sample, as_sample
-from latentree.em import Binning, Budget, MixedProblem, as_leaves, make_problem, start_points
+from latentree.em import (
+    Binning,
+    Budget,
+    MixedProblem,
+    as_leaves,
+    make_problem,
+    split_hidden,
+    start_points,
+)
+from latentree.search import fit_mixed
 
 
 def mixed_rows(seed: int, n: int = 600) -> Table:
@@ -262,6 +271,44 @@ def test_the_number_of_states_is_found():
     model, report = lt.methods.learn_model(table, "lcm", random_state=0)
     assert model.n_states[-1] == 3
     assert "3 states a hidden variable, by bic" in report.notes[0]
+
+
+def test_hidden_variables_have_their_own_numbers_of_states():
+    rng = np.random.default_rng(0)
+    many, few = rng.integers(0, 6, 1500), rng.integers(0, 2, 1500)
+    columns = [8.0 * many + rng.normal(size=1500) for _ in range(3)]
+    columns += [6.0 * few + rng.normal(size=1500) for _ in range(3)]
+    X = np.round(np.column_stack(columns), 1)
+    model, report = lt.methods.learn_model(X, "nj", "mixed", n_starts=1, random_state=0)
+    assert sorted(model.n_states[6:])[-2:] != [2, 2]
+    assert model.n_states[6:].max() >= 6
+    assert model.n_states[6:].min() == 2
+    assert "2 to" in report.notes[0]
+
+
+def test_a_number_beside_a_category_may_have_more_distributions_than_it_has_labels():
+    rng = np.random.default_rng(1)
+    group, other = rng.integers(0, 2, (2, 1200))
+    spike = rng.random(1200) < 0.5
+    x = np.where(spike, 0.0, np.round(40.0 + 10.0 * group + rng.normal(0.0, 3.0, 1200)))
+    y = np.where(rng.random(1200) < 0.9, group, other)
+    labels, kinds = ((), ("a", "b"), ("c", "d")), ("real", "category", "category")
+    table = Table(np.column_stack([x, group, y]), Schema(("x", "g", "y"), "mixed", labels, kinds))
+    chain = lt.Tree([1, -1, 1], names=("x", "g", "y"))
+    model, _ = fit_mixed(chain, as_sample(table), random_state=0)
+    assert model.tree.n_hidden == 1
+    assert model.n_states[3] >= 3
+    plain, _ = fit_mixed(chain, as_sample(table), n_states=2, random_state=0)
+    assert plain.tree.n_hidden == 0
+    assert model.total_log_likelihood(table) > plain.total_log_likelihood(table) + 500
+
+
+def test_split_states_without_noise_are_the_same_model():
+    table = mixed_rows(8, 200)
+    model, _ = lt.fit_parameters(star(6), table, n_states=2, random_state=0)
+    split = split_hidden(model, np.array([4]), np.random.default_rng(0), noise=0.0)
+    assert split.n_states[6] == 4
+    np.testing.assert_allclose(split.log_likelihood(table), model.log_likelihood(table), rtol=1e-9)
 
 
 def test_chow_liu_needs_states_everywhere():

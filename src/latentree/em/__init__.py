@@ -20,7 +20,7 @@ from latentree.em._gaussian import MomentProblem, RowProblem, chunks_of, moment_
 from latentree.em._held_out import held_out_split
 from latentree.em._mixed import MixedProblem, as_leaves
 from latentree.em._report import FitReport
-from latentree.em._starts import random_discrete_start
+from latentree.em._starts import random_discrete_start, split_hidden
 
 __all__ = [
     "FLOOR",
@@ -46,5 +46,6 @@ __all__ = [
     "maximize",
     "moment_step",
     "random_discrete_start",
+    "split_hidden",
     "start_points",
 ]

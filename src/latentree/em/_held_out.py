@@ -27,7 +27,7 @@ from latentree.distances import Sample
 from latentree.em._discrete import DiscreteProblem, column_entropies
 from latentree.em._driver import Budget
 from latentree.em._report import FitReport
-from latentree.em._starts import SOFTNESS, surrogate_start
+from latentree.em._starts import SOFTNESS, split_states, surrogate_start
 from latentree.errors import DataError, ModelError
 from latentree.inference import Expectation, Layout, Skeleton, cheapest_rooting, compile_part
 from latentree.models import DiscreteTreeModel
@@ -37,8 +37,6 @@ from latentree.typing import FloatArray, IntArray, Progress
 # Constants were chosen on nltcs, plants and 1,500 rows of plants; docs/prediction.md says so.
 LEAST_SHARE, MOST_SHARE, ENOUGH_ROWS = 0.1, 0.25, 500
 """A tenth of the rows is held out; of a small table more, as few rows choose badly."""
-NOISE = 1.0
-"""Standard deviation of the logarithm by which entries of split states differ."""
 TOLERANCE = 1e-4
 """Gain, as a share of the held-out log-likelihood, below which passes or doublings end."""
 MOST_PASSES = 100
@@ -358,34 +356,3 @@ class HeldOutFit:
         tried = ", ".join(f"{states}: {score:.4f}" for states, score in self.tried.items())
         chosen = self.best.stage.n_states
         return [f"{chosen} states a hidden variable (held-out log-likelihood a row: {tried})"]
-
-
-def split_states(
-    layout: Layout,
-    theta: FloatArray,
-    target: Layout,
-    rng: np.random.Generator,
-    noise: float = NOISE,
-) -> FloatArray:
-    """Return tables for more states: the heaviest states become two, alike but for noise.
-
-    The new states of a pair share the weight of the old one; without noise the distribution of the
-    observed nodes would be the same.
-    """
-    marginals = layout.marginals(theta)
-    weights = np.split(marginals, layout.state_starts[1:-1])
-    origin = [_origins(mine, n) for mine, n in zip(weights, target.n_states.tolist(), strict=True)]
-    out = np.empty(target.size)
-    for node, parent in enumerate(layout.tree.parent.tolist()):
-        mine = origin[node]
-        above = np.zeros(1, np.int64) if parent < 0 else origin[parent]
-        shared = np.bincount(mine)[mine]
-        table = layout.table(theta, node)[np.ix_(above, mine)] / shared
-        target.table(out, node)[:] = table * np.exp(rng.normal(0.0, noise, table.shape))
-    return target.normalized(out)
-
-
-def _origins(weights: FloatArray, n_states: int) -> IntArray:
-    """Return the state that each of so many states comes from."""
-    heaviest = np.argsort(-weights, kind="stable")[: n_states - weights.size]
-    return np.concatenate([np.arange(weights.size), heaviest])

@@ -11,13 +11,16 @@ from latentree.em._binning import Binning
 from latentree.em._discrete import DiscreteProblem, SymmetricProblem
 from latentree.em._gaussian import MomentProblem, RowProblem
 from latentree.em._mixed import MixedProblem
-from latentree.inference import Layout
-from latentree.models import DiscreteTreeModel, GaussianTreeModel
+from latentree.inference import CountEmission, Emission, GaussianEmission, Layout
+from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel
 from latentree.tree import Tree
-from latentree.typing import FloatArray
+from latentree.typing import FloatArray, IntArray
 
 SOFTNESS = 0.15
 """How much a hidden node differs at the start from the observed node that it is a copy of."""
+
+NOISE = 1.0
+"""Standard deviation of the logarithm by which entries of split states differ."""
 
 
 def node_signs(distances: Distances) -> FloatArray:
@@ -177,3 +180,62 @@ def binned_sample(problem: MixedProblem) -> tuple[Sample, Binning]:
     """Return the first rows of a mixed sample with numbers in bins, and the bins."""
     binning = Binning.of(problem.first_rows)
     return Sample(cut_table(binning.table(problem.first_rows))), binning
+
+
+def split_states(
+    layout: Layout,
+    theta: FloatArray,
+    target: Layout,
+    rng: np.random.Generator,
+    noise: float = NOISE,
+) -> FloatArray:
+    """Return tables for more states: the heaviest states become two, alike but for noise.
+
+    The new states of a pair share the weight of the old one; without noise the distribution of the
+    observed nodes would be the same.
+    """
+    marginals = layout.marginals(theta)
+    weights = np.split(marginals, layout.state_starts[1:-1])
+    origin = [_origins(mine, n) for mine, n in zip(weights, target.n_states.tolist(), strict=True)]
+    out = np.empty(target.size)
+    for node, parent in enumerate(layout.tree.parent.tolist()):
+        mine = origin[node]
+        above = np.zeros(1, np.int64) if parent < 0 else origin[parent]
+        shared = np.bincount(mine)[mine]
+        table = layout.table(theta, node)[np.ix_(above, mine)] / shared
+        target.table(out, node)[:] = table * np.exp(rng.normal(0.0, noise, table.shape))
+    return target.normalized(out)
+
+
+def _origins(weights: FloatArray, n_states: int) -> IntArray:
+    """Return the state that each of so many states comes from."""
+    heaviest = np.argsort(-weights, kind="stable")[: n_states - weights.size]
+    return np.concatenate([np.arange(weights.size), heaviest])
+
+
+def split_hidden(
+    model: MixedTreeModel, hidden_states: IntArray, rng: np.random.Generator, noise: float = NOISE
+) -> MixedTreeModel:
+    """Return a mixed model with more states of its hidden variables: the heaviest become two.
+
+    Tables are split as by :func:`split_states`. Means of numbers move by half a standard deviation
+    times the noise: about as far as two normal distributions are apart that look like one.
+    """
+    layout, n_observed = model.layout, model.tree.n_observed
+    n_states = np.concatenate([model.n_states[:n_observed], hidden_states])
+    theta = split_states(layout, model.theta, Layout(model.tree, n_states), rng, noise)
+    weights = np.split(layout.marginals(model.theta), layout.state_starts[1:-1])
+    emissions: list[Emission | None] = [None] * n_observed
+    for column, own in enumerate(model.emissions):
+        if own is None:
+            continue
+        above = int(model.tree.parent[column])
+        origin = _origins(weights[above], int(n_states[above]))
+        moved = 0.5 * rng.normal(0.0, noise, origin.size) * (np.bincount(origin)[origin] > 1)
+        mean, sd = own.mean[origin], np.sqrt(own.variance[origin])
+        if isinstance(own, GaussianEmission):
+            emissions[column] = GaussianEmission(mean + moved * sd, own.sd[origin], own.resolution)
+        else:
+            factor = np.exp(moved * np.minimum(sd / mean, 1.0))
+            emissions[column] = CountEmission(factor * mean, own.size[origin])
+    return MixedTreeModel.from_theta(model.tree, n_states, theta, emissions, model.schema)

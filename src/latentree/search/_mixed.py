@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latentree.data import cut_table
 from latentree.distances import Sample
-from latentree.em import Binning, Budget, Fitted, as_leaves, fit_parameters
+from latentree.em import Binning, Budget, Fitted, as_leaves, fit_parameters, split_hidden
 from latentree.errors import ModelError
-from latentree.tree import Tree
+from latentree.tree import Tree, hung_as_leaves
 from latentree.typing import IntArray, Progress
 
 PRIOR = 1.0
 """Rows of prior weight where nothing is said: a label that no row of a state has stays possible."""
 
-MOST_STATES = 32
+MOST_STATES = 64
+"""Growth ends by itself; this bounds the time that it takes."""
 
-_TRIAL = Budget(tolerance=1e-6, max_steps=200)
-_PATIENCE = 2  # numbers of states tried after the best score so far
+_FIRST = Budget(tolerance=1e-6, max_steps=200)
+_TRIAL = Budget(tolerance=1e-6, max_steps=60)
+"""When EM stops that goes on from split states: most of what it gains it gains at once."""
+
+_MOST_GROUPS = 16  # of hidden variables that grow together: trials cost as much for any tree
 _HELD_OUT = 4  # a fourth of the rows is held out
 
 
@@ -50,8 +55,9 @@ def fit_mixed(
     sample : Sample
         Of the family "mixed".
     n_states : int or array, optional
-        Numbers of states of the hidden variables. By default they all have the same number, which
-        grows as long as the criterion rises.
+        Numbers of states of the hidden variables. By default each grows as long as the criterion
+        rises. A column of numbers beside a column of categories has one distribution for each of
+        them; a hidden variable takes the place of such categories where the criterion prefers it.
     criterion : {"bic", "aic", "cv"}
         What decides on it; "cv" is the likelihood of a fourth of the rows that are held out.
     max_states : int
@@ -72,11 +78,15 @@ def fit_mixed(
         "prior_weight": prior_weight or PRIOR, "n_starts": n_starts, "random_state": random_state,
     }  # fmt: skip
     notes: tuple[str, ...] = ()
-    if n_states is None and tree.n_hidden:
+    if n_states is None:
         limit = math.inf if budget is None else budget.time_limit
         deadline = time.monotonic() + 0.5 * limit
-        n_states, note = _chosen_states(tree, sample, criterion, max_states, deadline, fit)
-        notes = (note,)
+        apart = _numbers_apart(tree, sample.cardinalities == 0)
+        trees = [tree] if apart is tree else [tree, apart]
+        grown = [_grown(each, sample, criterion, max_states, deadline, fit) for each in trees]
+        best = max(grown, key=lambda each: each.score)
+        tree, notes = best.model.tree, best.notes(criterion)
+        fit = {"prior_weight": fit["prior_weight"], "start": best.model}
     final = fit_parameters(
         tree, sample, n_states=n_states, budget=budget, progress=progress, checkpoint=checkpoint,
         **fit,
@@ -92,53 +102,92 @@ def with_lengths(model: Any) -> Any:
     )
 
 
-def _chosen_states(
+def _numbers_apart(tree: Tree, emits: NDArray[np.bool_]) -> Tree:
+    """Return the tree in which hidden variables take the place of categories beside numbers.
+
+    Of a pair of a category and a number nothing can hang; there, and where numbers hang from hidden
+    variables already, nothing changes.
+    """
+    above = np.unique(tree.parent[: tree.n_observed][emits])
+    return hung_as_leaves(tree, above[(above >= 0) & (above < tree.n_observed)])
+
+
+class _Grown(NamedTuple):
+    """A model whose numbers of states have grown, and its score."""
+
+    score: float
+    model: Any
+
+    def notes(self, criterion: str) -> tuple[str, ...]:
+        """Say how many states there are."""
+        states = self.model.n_states[self.model.tree.n_observed :]
+        if not states.size:
+            return ()
+        least, most = int(states.min()), int(states.max())
+        shown = f"{least}" if least == most else f"{least} to {most}"
+        return (f"{shown} states a hidden variable, by {criterion} ({self.score:,.1f})",)
+
+
+def _grown(
     tree: Tree,
     sample: Sample,
     criterion: str,
     max_states: int,
     deadline: float,
     fit: dict[str, Any],
-) -> tuple[int, str]:
-    """Try numbers of states that grow, until the score has not risen for a while."""
-    if criterion not in ("bic", "aic", "cv"):
+) -> _Grown:
+    """Let numbers of states grow from 2 as long as the score rises.
+
+    One group of hidden variables after the other gets a third more states, or twice as many if
+    that does not pay: its heaviest states are split, and EM goes on from there. A group that does
+    not gain stays as it is.
+    """
+    rows, score = _scorer(sample, criterion, fit["random_state"])
+    rng = np.random.default_rng(fit["random_state"])
+    best = fit_parameters(tree, rows, n_states=2, budget=_FIRST, **fit)
+    highest = score(best)
+    hidden = slice(tree.n_observed, None)
+
+    def gains(group: IntArray) -> bool:
+        nonlocal best, highest
+        for third in (4, 6):
+            states = best.model.n_states[hidden].copy()
+            more = np.maximum(states[group] + 1, states[group] * third // 3)
+            states[group] = np.minimum(more, max_states)
+            if time.monotonic() > deadline or (states == best.model.n_states[hidden]).all():
+                return False
+            start = split_hidden(best.model, states, rng)
+            trial = fit_parameters(
+                tree, rows, start=start, prior_weight=fit["prior_weight"], budget=_TRIAL
+            )
+            if score(trial) > highest:
+                best, highest = trial, score(trial)
+                return True
+        return False
+
+    n_groups = max(1, min(tree.n_hidden, _MOST_GROUPS))
+    growing = [group for group in np.array_split(np.arange(tree.n_hidden), n_groups) if group.size]
+    while growing:
+        growing = [group for group in growing if gains(group)]
+    return _Grown(highest, best.model)
+
+
+def _scorer(
+    sample: Sample, criterion: str, random_state: Any
+) -> tuple[Sample, Callable[[Fitted], float]]:
+    """Return the rows to fit, and what scores a fit."""
+    if criterion == "bic":
+        return sample, lambda fitted: fitted.report.bic_score
+    if criterion == "aic":
+        return sample, lambda fitted: fitted.report.aic_score
+    if criterion != "cv":
         raise ModelError(f"criterion is {criterion!r}, but states are chosen by bic, aic or cv")
-    score = _scorer(sample, criterion, fit)
-    tried: dict[int, float] = {}
-    for count in _counts(max_states):
-        tried[count] = score(tree, count)
-        best = max(tried, key=tried.__getitem__)
-        if list(tried).index(best) + _PATIENCE < len(tried) or time.monotonic() > deadline:
-            break
-    shown = ", ".join(f"{count}: {value:,.1f}" for count, value in tried.items())
-    return best, f"{best} states a hidden variable, by {criterion} ({shown})"
-
-
-def _counts(most: int) -> Iterator[int]:
-    """Numbers of states to try: one by one at first, later by a third more."""
-    count = 2
-    while count <= most:
-        yield count
-        count = max(count + 1, count * 4 // 3)
-
-
-def _scorer(sample: Sample, criterion: str, fit: dict[str, Any]) -> Callable[[Tree, int], float]:
-    """Return what scores a tree with so many states."""
-    if criterion == "cv":
-        table = sample.parts.to_table()
-        order = np.random.default_rng(fit["random_state"]).permutation(table.n_rows)
-        cut = table.n_rows // _HELD_OUT
-        held_out, kept = (table.take(np.sort(part)) for part in (order[:cut], order[cut:]))
-        training = Sample(cut_table(kept))
-
-    def score(tree: Tree, count: int) -> float:
-        rows = training if criterion == "cv" else sample
-        model, report = fit_parameters(tree, rows, n_states=count, budget=_TRIAL, **fit)
-        if criterion == "cv":
-            return float(model.total_log_likelihood(held_out))
-        return report.bic_score if criterion == "bic" else report.aic_score
-
-    return score
+    table = sample.parts.to_table()
+    order = np.random.default_rng(random_state).permutation(table.n_rows)
+    cut = table.n_rows // _HELD_OUT
+    held_out, kept = (table.take(np.sort(part)) for part in (order[:cut], order[cut:]))
+    training = Sample(cut_table(kept))
+    return training, lambda fitted: float(fitted.model.total_log_likelihood(held_out))
 
 
 def learned_in_bins(
