@@ -48,7 +48,7 @@ def _wanted(table, column, side, is_gaussian):
     if is_gaussian:
         order = np.argsort(-column if side == 0 else column, kind="stable")
     elif side == 0:
-        order = [r for r in np.argsort(-column, kind="stable") if column[r] > 0.5]
+        order = [r for r in np.argsort(-column, kind="stable") if column[r] > 0.25]
     else:
         apart = np.abs(column - 0.5)
         order = [r for r in np.argsort(apart, kind="stable") if apart[r] < 0.3]

@@ -122,12 +122,13 @@ def joined(names: tuple[str, ...]) -> str:
 
 
 def _bare(text: str) -> str:
-    """Return a script or style without comments and indentation: a fifth of the page.
+    """Return a script or style without comments and indentation: a fourth of the page.
 
     No text of the scripts has several lines, and none with ``//`` after a blank ends without a
-    quote, so that nothing else changes.
+    quote, so that nothing else changes. Where a line cannot end a statement, the next one follows.
     """
-    return re.sub(r"\n\s*", "\n", _AFTERWORD.sub("", _COMMENT.sub("", text)))
+    bare = _AFTERWORD.sub("", _COMMENT.sub("", text))
+    return re.sub(r"\n\s*", "\n", re.sub(r"(?<=[{;,(\[])\n\s*", "", bare))
 
 
 def as_json(content: Any) -> str:

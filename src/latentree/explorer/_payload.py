@@ -79,6 +79,7 @@ def payload(
     annotations : mapping, optional
         What is known of variables, as :func:`latentree.explorer.write_explorer` takes it.
     """
+    about = _about(model, report or {})
     if isinstance(model, CopulaTreeModel):  # the page has states, and numbers on their own scale
         names, model = _with_points_named(model, names or Names()), model.simplified()
     tree, grouping = model.tree, group_observed(model.tree, groups)
@@ -98,7 +99,7 @@ def payload(
         "signs": packed(sign, "i1"),
         "groups": _groups(grouping),
         "picture": picture(tree, fitted_tree(model).length, grouping),
-        "about": _about(model, report or {}),
+        "about": about,
         "annotations": [_annotation(tree, *each) for each in (annotations or {}).items()],
         **_PARAMETERS[type(model)](model),
     }

@@ -25,6 +25,9 @@ LISTED = 12
 LOOKED_AT = 8 * LISTED
 """Rows among which those of a list are chosen: rows that are all alike would say little."""
 
+TYPICAL = 0.25
+"""A row is typical of a state only if that is more probable; of many states none need have half."""
+
 BETWEEN = 0.3
 """A row is borderline if the probability of a state is within so much of a half."""
 
@@ -202,7 +205,7 @@ def _scores(column: FloatArray, gaussian: bool) -> tuple[FloatArray, FloatArray]
     if gaussian:
         return known, np.where(np.isnan(column), -np.inf, -column)
     apart = np.abs(known - 0.5)
-    return np.where(known > 0.5, known, -np.inf), np.where(apart < BETWEEN, -apart, -np.inf)
+    return np.where(known > TYPICAL, known, -np.inf), np.where(apart < BETWEEN, -apart, -np.inf)
 
 
 def _numbered(groups: Sequence[Any] | None, n_rows: int) -> tuple[list[str], IntArray]:

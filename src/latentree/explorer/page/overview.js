@@ -63,6 +63,7 @@ export function aboutHidden({ model, prior }, v) {
   const id = model.ownNames[v];
   if (model.numeric[v]) return `${id}${found}`;
   const sizes = prior.probability.subarray(model.stateStart[v], model.stateStart[v + 1]);
-  const most = Array.from(sizes.slice(0, MOST_SIZES), formatPercent).join(", ");
-  return `${id} · ${most}${sizes.length > MOST_SIZES ? ", …" : ""}${found}`;
+  if (sizes.length > MOST_SIZES) return `${id} · ${counted(sizes.length, "state")}${found}`;
+  const most = Array.from(sizes, formatPercent).join(", ");
+  return `${id} · ${most}${found}`;
 }
