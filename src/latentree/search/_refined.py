@@ -70,7 +70,7 @@ def refined(
     2
     """
     sample = as_sample(X, family, weights)
-    names = _names(start, sample)
+    names = _names(start)
     is_tiny = sample.is_summed and sample.n_columns <= TINY
     # Elsewhere what is around the search decides by its own sizes; the search is compiled.
     with tiny(True) if is_tiny else nullcontext():
@@ -88,11 +88,10 @@ def refined(
     return max(found, key=lambda fit: _score(fit) - is_extended * _structure_cost(fit.model.tree))
 
 
-def _names(start: str | Sequence[str] | None, sample: Sample) -> Sequence[str]:
-    """Return methods by name; distances need the same number of states for all variables."""
+def _names(start: str | Sequence[str] | None) -> Sequence[str]:
+    """Return methods by name."""
     if start is None:
-        is_uneven = sample.family == "discrete" and np.unique(sample.cardinalities).size > 1
-        return ("chow_liu",) if is_uneven else STARTS
+        return STARTS
     names = [start] if isinstance(start, str) else list(start)
     if not names or any(name not in BY_DISTANCES for name in names):
         known = ", ".join(BY_DISTANCES)
