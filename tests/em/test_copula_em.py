@@ -241,3 +241,16 @@ def test_support_is_that_of_latent_correlations(questionnaire):
 def test_what_does_not_go_together_is_refused(questionnaire, options, message):
     with pytest.raises(lt.errors.ModelError, match=message):
         lt.LatentTree(**options).fit(questionnaire).transform(questionnaire)
+
+
+def test_scores_have_the_signs_of_the_loadings(questionnaire):
+    turned = np.array(questionnaire)
+    turned[:, ::2] = 5 - turned[:, ::2]
+    learned = lt.LatentTree(random_state=0).fit(turned)
+    scores, loadings = learned.transform(turned), learned.model_.loadings()
+    for column, (factor, loading) in enumerate(
+        zip(loadings["factor"], loadings["loading"], strict=True)
+    ):
+        place = learned.tree_.names.index(factor) - learned.tree_.n_observed
+        seen = np.corrcoef(scores[:, place], turned[:, column])[0, 1]
+        assert np.sign(seen) == np.sign(loading)

@@ -110,7 +110,7 @@ def described(table: Table | Parts) -> str:
 def _types(schema: Schema) -> str:
     if schema.family == "gaussian":
         return "real numbers"
-    if schema.family == "mixed":
+    if schema.is_mixed:
         counts: Counter[str] = Counter(schema.kinds)
         return ", ".join(f"{counts[kind]:,} {kind}" for kind in KINDS if counts[kind])
     low, high = int(schema.cardinalities.min()), int(schema.cardinalities.max())
@@ -120,7 +120,7 @@ def _types(schema: Schema) -> str:
 
 def show_columns(screen: Screen, schema: Schema) -> None:
     """Print how the columns were taken, unless all are used and of one kind."""
-    if schema.family == "mixed" or schema.aside:
+    if schema.is_mixed or schema.aside:
         screen.table(["Columns", "Kind", "Names (why)"], column_rows(schema))
         screen.text()
 

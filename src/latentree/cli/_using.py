@@ -10,6 +10,7 @@ import numpy as np
 
 from latentree.cli import _outputs as outputs
 from latentree.cli._data import connected, facts, open_for
+from latentree.cli._factors import factor_facts, show_factors
 from latentree.cli._hidden import hidden_summaries, state_summaries
 from latentree.cli._learning import hidden_states, show_hidden, show_states
 from latentree.cli._screen import Screen, plural
@@ -314,6 +315,7 @@ def show(
                 "weights": whole.weights.tolist() if isinstance(whole, TreeMixture) else None,
                 "report": report,
                 "support": None if support is None else support_facts(support),
+                **factor_facts(model),
             }
         )
         return
@@ -328,8 +330,10 @@ def show(
     if support is not None:
         screen.text(f"Percent: transfer support over {support.n_replicates:,} resampled trees.")
     show_hidden(screen, hidden, tree, support)
+    show_factors(screen, model)
     most_hidden, most_members = (None, None) if all_nodes else (_MOST_HIDDEN, _MOST_MEMBERS)
     labels = {called.names.get(name, name): own for name, own in called.states.items()}
     show_states(screen, state_summaries(model, hidden[:most_hidden], most_members), labels)
-    if most_hidden is not None and len(hidden) > most_hidden and model.schema.family != "gaussian":
+    has_states = model.schema.family not in ("gaussian", "copula")
+    if most_hidden is not None and len(hidden) > most_hidden and has_states:
         screen.text(f"\n{len(hidden) - most_hidden} hidden variables more: --all shows all.")

@@ -179,6 +179,8 @@ def fit_parameters(
         known_ways = "'ml', 'stepwise', 'held_out' or 'distances'"
         raise ModelError(f"method is {method!r}, but must be {known_ways}")
     known = with_schema(model, sample.schema)
+    if isinstance(known, CopulaTreeModel):
+        known = known.oriented()
     if isinstance(model, GaussianTreeModel):
         report = replace(report, notes=report.notes + _limit_notes(model))
     return Fitted(known, report.timed(time.perf_counter() - clock))
@@ -234,7 +236,7 @@ def _fit_scores(
         log_likelihood=found.total_log_likelihood(Table(table.values, found.schema, table.weights)),
         n_parameters=found.n_parameters,
     )
-    return Fitted(with_schema(found, sample.schema), report)
+    return Fitted(with_schema(found, sample.schema).oriented(), report)
 
 
 def _limit_notes(model: GaussianTreeModel) -> tuple[str, ...]:

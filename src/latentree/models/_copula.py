@@ -149,6 +149,39 @@ class CopulaTreeModel(Savable):
         """The model with hidden variables on a grid of 33 states."""
         return self._grid(np.broadcast_to(POINTS, (self.tree.n_nodes, N_POINTS)))
 
+    def oriented(self) -> CopulaTreeModel:
+        """Return the same distribution with the signs of the hidden variables fixed.
+
+        The sign of a hidden variable is free. Here they are those of
+        :func:`latentree.models.orientation`, so that scores and loadings agree.
+
+        Returns
+        -------
+        CopulaTreeModel
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> from latentree.inference import Thresholds
+        >>> star = lt.Tree([3, 3, 3, -1], n_observed=3)
+        >>> model = lt.CopulaTreeModel(star, [-0.8, -0.7, 0.6, 0], [Thresholds([0.0])] * 3)
+        >>> model.oriented().correlations
+        array([ 0.8,  0.7, -0.6,  0. ])
+        """
+        from latentree.models._strength import orientation  # which knows the models
+
+        sign, parent = orientation(self), self.tree.parent
+        margins = [
+            Odds(margin.intercepts, margin.slopes * sign[parent[column]])
+            if isinstance(margin, Odds) and parent[column] >= 0
+            else margin
+            for column, margin in enumerate(self.margins)
+        ]
+        rho = self.correlations * sign * sign[parent]
+        found = CopulaTreeModel(self.tree, rho, margins, self.schema.labels)
+        object.__setattr__(found, "schema", self.schema)
+        return found
+
     def simplified(self) -> MixedTreeModel | GaussianTreeModel:
         """Return nearly the same model for programs that know no margins, such as the page.
 

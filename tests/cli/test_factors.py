@@ -1,0 +1,61 @@
+"""Hidden Gaussians on the command line: learn, show, sample, and the page."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import latentree as lt
+from latentree.inference import RankMargin, Thresholds
+
+
+@pytest.fixture
+def survey(tmp_path):
+    tree = lt.simulate.double_star(6)
+    truth = lt.CopulaTreeModel(tree, [0.8] * 8, [Thresholds([-0.8, 0.1, 1.0])] * 6)
+    rows = 1 + truth.sample(300, 0).astype(int)
+    path = tmp_path / "survey.csv"
+    text = [",".join("abcdef"), *(",".join(map(str, row)) for row in rows.tolist())]
+    path.write_text("\n".join(text) + "\n")
+    return path
+
+
+def test_learn_and_show_what_factor_analysts_read(run, survey, tmp_path):
+    model = tmp_path / "model.json"
+    assert run("learn", survey, "--hidden", "gaussian", "--out", model)[0] == 0
+    text = run("show", model)[1]
+    for word in ("Loading", "Communality", "Thresholds", "Reliability"):
+        assert word in text
+    facts = json.loads(run("show", model, "--json")[1])
+    assert facts["family"] == "copula"
+    assert len(facts["loadings"]["variable"]) == 6
+    assert len(facts["thresholds"]["threshold"]) == 18
+    assert all(0 < each < 1 for each in facts["factors"]["reliability"])
+
+
+def test_hidden_is_a_number_or_a_kind(run, survey):
+    assert run("learn", survey, "--hidden", "both")[0] != 0
+    assert run("learn", survey, "-m", "reg_clrg", "--hidden", "1")[0] == 0
+    assert run("learn", survey, "--marginals", "log")[0] != 0
+
+
+def test_the_page_asks_and_answers_on_the_original_scale(tmp_path):
+    star = lt.Tree([3, 3, 3, -1], n_observed=3)
+    counts = RankMargin([0.5, 1.5], [0.0, 1.0], ((0.0, 0.0), (1.0, 0.0)), 1.0, "count")
+    model = lt.CopulaTreeModel(
+        star, [0.8, 0.7, 0.6, 0], [Thresholds([0.0]), Thresholds([-1.0, 1.0]), counts],
+        labels=[["no", "yes"], [1, 2, 3], ()],
+    )  # fmt: skip
+    simple = model.simplified()
+    assert simple.conditional("x0", {"x1": 3}) == pytest.approx(
+        model.conditional("x0", {"x1": 3}), abs=0.01
+    )
+    lt.write_explorer(model, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert "+0.5" in text
+    real = lt.CopulaTreeModel(
+        lt.Tree([-1, 0]), [0, 0.5], [RankMargin.of(np.exp(np.linspace(-2, 2, 99)))] * 2
+    )
+    assert real.simplified().means == pytest.approx([1.0, 1.0], abs=0.1)
