@@ -369,3 +369,14 @@ def test_lengths_of_uneven_states_are_maximal_correlations() -> None:
                 assert distances.independent()[a, b]
             if tree.parent[a] == b:
                 assert np.isclose(model.distance_tree().length[a], -np.log(strength))
+
+
+def test_messages_of_tiny_probabilities_do_not_underflow():
+    """Products below the smallest number fall back to logarithms."""
+    tree = Tree([6, 6, 6, 7, 7, 7, -1, 6], n_observed=6)
+    tiny = 1e-300
+    sharp = [[1.0, tiny], [tiny, 1.0]]
+    model = DiscreteTreeModel(tree, [sharp] * 6 + [[0.5, 0.5], [[1.0, 0.0], [0.0, 1.0]]])
+    rows = [[0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 0]]
+    assert model.log_likelihood(rows) == pytest.approx([3 * np.log(tiny), np.log(0.5)])
+    assert model.posterior(rows)["h1"] == pytest.approx(np.array([[0.5, 0.5], [1.0, 0.0]]))

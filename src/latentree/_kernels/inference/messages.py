@@ -48,6 +48,41 @@ def _normalize(terms, n, maximize, out):
     return total
 
 
+SAFE = 1e-200
+"""Sums of products above this lose nothing: what underflows beside them is far smaller."""
+
+
+@kernel()
+def _weighted_rows(slot, a, p, table, values, weights, conditionals):
+    """Fill the message of an edge from plain products; returns whether no sum underflowed.
+
+    With the largest λ(j) taken out it needs K exponentials a pattern, in place of K² with
+    logarithms.
+    """
+    width, n_states, n_child = slot["n_patterns"], slot["n_states"], a["n_states"]
+    top = -np.inf
+    for j in range(n_child):
+        top = max(top, values[a["value"] + j * width + p])
+    if top == -np.inf:
+        return False
+    for j in range(n_child):
+        weights[j] = math.exp(values[a["value"] + j * width + p] - top)
+    for i in range(n_states):
+        at = slot["received"] + (p * n_states + i) * n_child
+        row = table[i * n_child : (i + 1) * n_child]
+        out = conditionals[at : at + n_child]
+        total = 0.0
+        for j in range(n_child):
+            out[j] = row[j] * weights[j]
+            total += out[j]
+        if total < SAFE:
+            return False
+        for j in range(n_child):
+            out[j] /= total
+        values[slot["value"] + i * width + p] = top + math.log(total)
+    return True
+
+
 @kernel()
 def up_messages(slots, gather, log_theta, maximize, values, conditionals):
     """Fill the log-messages of all slots and the conditional tables of all edges."""
@@ -55,10 +90,14 @@ def up_messages(slots, gather, log_theta, maximize, values, conditionals):
     for slot in slots:
         largest = max(largest, slot["n_states"])
     terms = np.empty(largest)
+    table = np.empty(largest * largest)
     for slot in slots:
         width = slot["n_patterns"]
         n_states = slot["n_states"]
         a, b = slots[slot["a"]], slots[slot["b"]]
+        if slot["kind"] == EDGE:
+            for k in range(n_states * a["n_states"]):
+                table[k] = math.exp(log_theta[slot["table"] + k])
         for p in range(width):
             if slot["kind"] == EVIDENCE:
                 seen = gather[slot["index_a"] + p]
@@ -70,6 +109,8 @@ def up_messages(slots, gather, log_theta, maximize, values, conditionals):
                 for k in range(n_states):
                     values[slot["value"] + k * width + p] = log_theta[slot["table"] + k * width + p]
             elif slot["kind"] == EDGE:
+                if not maximize and _weighted_rows(slot, a, p, table, values, terms, conditionals):
+                    continue
                 # log μ(i) = log Σ_j T[i, j]·λ(j); the terms, normalized, are P(j | i, pattern).
                 for i in range(n_states):
                     for j in range(a["n_states"]):
