@@ -210,7 +210,7 @@ def likelihood_lines(parts: dict[str, tuple[list[str], np.ndarray]]) -> list[lis
         topics = tree_topics(train, 30)
         table = lt.as_table(topics.count(train), "discrete", names=topics.words_.tolist())
         new = topics.count(test)
-        scores = {"TopicTree (clnj)": topics.score(test)}
+        scores = {"TopicTree": topics.score(test)}
         flat = lt.LatentTree("chow_liu", prior_weight=1.0).fit(table)
         scores["Chow-Liu"] = flat.score(new)
         mixture = lt.LatentTree("lcm", random_state=0).fit(table)

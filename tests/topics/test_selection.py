@@ -69,6 +69,8 @@ def test_coherence_is_npmi(seed, cautious):
 def test_the_word_that_fits_least_is_left_out():
     npmi = np.array([[0, 0.9, 0.8, -0.5], [0.9, 0, 0.7, 0], [0.8, 0.7, 0, 0], [-0.5, 0, 0, 0]])
     assert most_coherent(npmi, 3).tolist() == [0, 1, 2]
+    assert most_coherent(npmi, 4, -0.2).tolist() == [0, 1, 2, 3]
+    assert most_coherent(npmi, 4, 0.0).tolist() == [0, 1, 2]
     assert mean_coherence(npmi[:2, :2]) == pytest.approx(0.9)
 
 
@@ -86,7 +88,7 @@ def test_planted_topics_are_chosen_once_each_with_their_words():
     on, x = planted()
     copies = np.hstack([on, on + 0.01 * (1 - on), np.full((600, 1), 0.3)])
     association = associate([(copies, csr_array(x))], 24)
-    chosen = choose_topics(association, csc_array(x), 10, 6, 0.1)
+    chosen = choose_topics(association, csc_array(x), 10, 10, 0.1)  # others do not fit
     assert sorted(sorted(topic.words.tolist()) for topic in chosen) == [
         list(range(6)), list(range(6, 12)), list(range(12, 18)),
     ]  # fmt: skip
@@ -96,7 +98,7 @@ def test_topics_of_a_level_share_no_word():
     on, x = planted()
     mixed = np.clip(np.hstack([on, on[:, [0]] + 0.5 * on[:, [1]], on[:, [2]] * 0.5]), 0, 1)
     association = associate([(mixed, csr_array(x))], 24)
-    chosen = choose_topics(association, csc_array(x), 10, 4, 0.0)
+    chosen = choose_topics(association, csc_array(x), 10, 4)
     words = np.concatenate([topic.words for topic in chosen])
     assert len(chosen) >= 3
     assert len(set(words.tolist())) == words.size
@@ -124,7 +126,7 @@ def test_classes_find_planted_groups_of_documents():
         p[group == t, 6 * t : 6 * t + 6] = 0.5
     occurs = csr_array((rng.random((300, 18)) < p).astype(np.int8))
     narrow = np.eye(3)[group] * 0.5 + 0.1 * rng.random((300, 3))
-    fitted = broad.fit_classes(occurs, narrow, 3, 0)
+    fitted = broad.fit_classes(occurs, narrow, 3)
     best = fitted.posterior(occurs)[0].argmax(axis=1)
     pairs = {(a, b) for a, b in zip(group.tolist(), best.tolist(), strict=True)}
     agree = sum(max(np.sum((group == t) & (best == b)) for b in range(3)) for t in range(3))
@@ -135,5 +137,5 @@ def test_classes_find_planted_groups_of_documents():
 def test_many_documents_compete_in_a_sample(monkeypatch):
     probability, occurs = draw(5, n=300)
     monkeypatch.setattr(broad, "SAMPLE", 100)
-    fitted = broad.fit_classes(occurs, probability, 2, 0)
+    fitted = broad.fit_classes(occurs, probability, 2)
     assert fitted.weights.sum() == pytest.approx(1.0)

@@ -606,7 +606,7 @@ def topics(
     ] = "utf-8",
     method: Annotated[
         str, typer.Option("--method", "-m", metavar="NAME", help="How the tree is learned.")
-    ] = "clnj",
+    ] = "hclt",
     time_limit: Annotated[
         float | None,
         typer.Option("--time-limit", min=0.0, metavar="SECONDS", help="Most seconds for EM."),

@@ -13,9 +13,10 @@ from scipy.spatial.distance import squareform
 from latentree.typing import FloatArray
 
 LINKAGES = ("average", "complete", "ward")
-N_RANDOM = 6
-"""Starts from narrow topics drawn at random, beside the linkages. Of 9 starts on half of the BBC
-documents the best had the highest likelihood and the best agreement with the sections too."""
+N_RANDOM = 30
+"""Starts from narrow topics drawn at random, beside the linkages. Of 43 starts on half of the BBC
+documents those with the highest likelihood agreed best with the sections, and one in ten came
+close to them. The draws are always the same: no seed changes the topics."""
 
 PRIOR = 1.0
 """Weight of the prior of a class, as a number of documents: overall frequencies."""
@@ -25,7 +26,7 @@ TOLERANCE = 1e-4
 
 MAX_STEPS = 100
 
-SAMPLE = 20_000
+SAMPLE = 5_000
 """Documents on which the starts compete; the best start then runs on all."""
 
 
@@ -52,7 +53,7 @@ class Classes(NamedTuple):
         return share / total, float((top + np.log(total)).sum())
 
 
-def fit_classes(occurs: sparse.csr_array, narrow: FloatArray, k: int, seed: int) -> Classes:
+def fit_classes(occurs: sparse.csr_array, narrow: FloatArray, k: int) -> Classes:
     """Fit a mixture by EM from several starts; return the one with the highest likelihood.
 
     Parameters
@@ -62,9 +63,8 @@ def fit_classes(occurs: sparse.csr_array, narrow: FloatArray, k: int, seed: int)
         Probabilities, or these with a weight a topic; the classes start from groups of them.
     k : int
         Number of classes.
-    seed : int
     """
-    words, rng = occurs.astype(np.float64), np.random.default_rng(seed)
+    words, rng = occurs.astype(np.float64), np.random.default_rng(0)
     n = words.shape[0]
     some = np.arange(n) if n <= SAMPLE else np.sort(rng.choice(n, SAMPLE, replace=False))
     fits = [_maximize(words[some], start) for start in _starts(narrow[some], k, rng)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,11 +13,13 @@ import numpy as np
 from scipy import sparse
 
 from latentree.data import as_table
-from latentree.em import FitReport
+from latentree.distances import Sample, as_sample
+from latentree.em import Budget, FitReport, Fitted, fit_parameters
 from latentree.errors import DataError, DataWarning
 from latentree.inference import infer_part
 from latentree.methods import learn_model, method_named
 from latentree.models import DiscreteTreeModel
+from latentree.structure import learn_tree
 from latentree.topics._broad import Classes, fit_classes
 from latentree.topics._selection import (
     Association,
@@ -37,12 +40,6 @@ MOST_TOPICS = 200
 LEVELS = (7, 24)
 """Up to 7 narrow topics have one level, up to 24 two, more have three: a person takes in about
 seven things at a glance."""
-
-FEW_WORDS = 20
-"""Where words are few, each topic gets as many as would suffice for so many topics, …"""
-
-LEAST_WORDS = 4
-"""… but not fewer than this, where the number of topics is not given."""
 
 PRIOR = 1.0
 """Weight of a uniform prior on the tables of the tree, as a number of documents: words that never
@@ -184,7 +181,7 @@ def learn_topics(occurs: sparse.csr_array, words: tuple[str, ...], settings: Set
     association = associate(((found, part) for part, found in posteriors), len(words))
     most = settings.sizes[-1] if settings.sizes else MOST_TOPICS
     per_topic = _words_per_topic(len(words), settings)
-    floor = FLOOR if settings.sizes is None else 0.0
+    floor = FLOOR if settings.sizes is None else None
     chosen = choose_topics(association, columns, most, per_topic, floor)
     if not chosen:
         raise DataError(
@@ -196,7 +193,7 @@ def learn_topics(occurs: sparse.csr_array, words: tuple[str, ...], settings: Set
     nats = association.information()
     weight = np.array([nats[topic.column, topic.words].sum() for topic in chosen])
     sizes = level_sizes(len(chosen), settings)
-    classes = [fit_classes(occurs, narrow * weight, k, settings.seed) for k in sizes[:-1]]
+    classes = [fit_classes(occurs, narrow * weight, k) for k in sizes[:-1]]
     shares = [each.posterior(occurs)[0] for each in classes]
     drafts = []
     for level, share in enumerate(shares, 1):
@@ -213,17 +210,14 @@ def learn_topics(occurs: sparse.csr_array, words: tuple[str, ...], settings: Set
 def _word_tree(
     occurs: sparse.csr_array, words: tuple[str, ...], settings: Settings
 ) -> tuple[DiscreteTreeModel, FitReport]:
-    """Learn the latent tree of the words."""
-    taken = method_named(settings.method).options
-    wanted: dict[str, Any] = {
-        "n_states": 2, "n_starts": 1, "prior_weight": PRIOR, "max_steps": settings.max_steps,
-        "time_limit": settings.time_limit, "stepwise": settings.stepwise,
-    }  # fmt: skip
-    options = {name: value for name, value in wanted.items() if name in taken}
+    """Learn the latent tree of the words; hidden variables have two states: on topic, and off."""
     with warnings.catch_warnings():  # words that always occur together are no fault of a table
         warnings.simplefilter("ignore", DataWarning)
-        table = as_table(occurs, "discrete", names=words)
-        fitted = learn_model(table, settings.method, random_state=settings.seed, **options)
+        sample = as_sample(as_table(occurs, "discrete", names=words), min_rows=1)
+        if method_named(settings.method).from_distances:
+            fitted = _from_distances(sample, settings)
+        else:
+            fitted = _by_search(sample, settings)
     model = fitted.model
     if not isinstance(model, DiscreteTreeModel) or not model.tree.n_hidden:
         raise DataError(
@@ -233,12 +227,31 @@ def _word_tree(
     return model, fitted.report
 
 
+def _from_distances(sample: Sample, settings: Settings) -> Fitted:
+    """Fit by EM from one start, without any randomness."""
+    limit = math.inf if settings.time_limit is None else settings.time_limit
+    return fit_parameters(
+        learn_tree(sample, settings.method), sample, n_states=2, n_starts=1, prior_weight=PRIOR,
+        method="stepwise" if settings.stepwise else "ml",
+        budget=Budget(max_steps=settings.max_steps, time_limit=limit),
+        random_state=settings.seed,
+    )  # fmt: skip
+
+
+def _by_search(sample: Sample, settings: Settings) -> Fitted:
+    taken = method_named(settings.method).options
+    wanted: dict[str, Any] = {
+        "n_states": 2, "n_starts": 1, "prior_weight": PRIOR, "max_steps": settings.max_steps,
+        "time_limit": settings.time_limit,
+    }  # fmt: skip
+    options = {name: value for name, value in wanted.items() if name in taken}
+    return learn_model(sample, settings.method, random_state=settings.seed, **options)
+
+
 def _words_per_topic(n_words: int, settings: Settings) -> int:
-    if settings.sizes is None:
-        wanted = max(n_words // FEW_WORDS, LEAST_WORDS)
-    else:
-        wanted = max(n_words // settings.sizes[-1], 2)
-    return min(wanted, settings.n_top_words)
+    """Return how many words a topic has at most; fewer where all would not have so many."""
+    shares = 2 if settings.sizes is None else settings.sizes[-1]
+    return min(max(n_words // shares, 2), settings.n_top_words)
 
 
 def level_sizes(n_narrow: int, settings: Settings) -> tuple[int, ...]:
@@ -307,7 +320,10 @@ def _outline(
 
     def add(level: int, numbers: IntArray, parent: str) -> None:
         sizes = np.array([drafts[level][number].size for number in numbers.tolist()])
-        for rank, number in enumerate(numbers[np.argsort(-sizes, kind="stable")].tolist(), 1):
+        ranked = numbers[np.argsort(-sizes, kind="stable")].tolist()
+        if 0 < level < len(parents):  # a leftover of the documents has no narrower topics
+            ranked = [number for number in ranked if (parents[level] == number).any()]
+        for rank, number in enumerate(ranked, 1):
             draft = drafts[level][number]
             name = f"{parent}.{rank}" if parent else str(rank)
             typical = _typical(draft, probabilities[level][:, number], occurs, words)

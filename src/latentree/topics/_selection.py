@@ -39,6 +39,10 @@ CAUTION = 1.5
 documents this gave the most coherent 10, 30 and 50 topics."""
 
 
+FEWEST_WORDS = 3
+"""Words of a topic that stay even if they fit badly: two always fit each other."""
+
+
 class Chosen(NamedTuple):
     """A topic: its column among the candidates, its words, and their mean coherence."""
 
@@ -130,26 +134,32 @@ class _Candidate:
     def __init__(self, words: IntArray, nats: FloatArray, npmi: FloatArray) -> None:
         self.words, self.nats, self.npmi = words, nats, npmi
 
-    def best(self, taken: BoolArray, n_words: int) -> tuple[float, IntArray, float]:
+    def best(self, taken: BoolArray, n_words: int, least: float) -> tuple[float, IntArray, float]:
         """Value, words and coherence with the words that nobody has taken; value −1 if too few."""
         nothing = -1.0, np.empty(0, np.int64), -1.0
         free = np.flatnonzero(~taken[self.words])[: POOL * n_words]
         if free.size < 2 or taken[self.words[:n_words]].mean() > MOST_TAKEN:
             return nothing
-        kept = most_coherent(self.npmi[np.ix_(free, free)], n_words)
+        kept = most_coherent(self.npmi[np.ix_(free, free)], n_words, least)
         free = free[kept]
         coherence = mean_coherence(self.npmi[np.ix_(free, free)])
         value = coherence * self.nats[free].sum() ** BY_INFORMATION
         return value, self.words[free], coherence
 
 
-def most_coherent(npmi: FloatArray, n_words: int) -> IntArray:
-    """Leave out the word that fits the others least, again and again; return those that stay."""
+def most_coherent(npmi: FloatArray, n_words: int, least: float = -1.0) -> IntArray:
+    """Leave out the word that fits the others least, again and again; return those that stay.
+
+    Until there are ``n_words``, and further while its mean NPMI is below ``least``.
+    """
     stays = np.ones(len(npmi), bool)
-    while stays.sum() > n_words:
+    while (count := int(stays.sum())) > FEWEST_WORDS or count > n_words:
         fit = npmi[:, stays].sum(axis=1)
         fit[~stays] = np.inf
-        stays[np.argmin(fit)] = False
+        worst = int(np.argmin(fit))
+        if count <= n_words and fit[worst] >= least * (count - 1):
+            break
+        stays[worst] = False
     return np.flatnonzero(stays)
 
 
@@ -164,7 +174,7 @@ def choose_topics(
     occurs: sparse.csc_array,
     n_topics: int,
     n_words: int,
-    floor: float,
+    floor: float | None = None,
 ) -> list[Chosen]:
     """Choose topics one by one, the most coherent and informative first, each with its own words.
 
@@ -176,17 +186,19 @@ def choose_topics(
     n_topics : int
         Most topics.
     n_words : int
-        Words of a topic.
-    floor : float
-        Least coherence of a topic.
+        Most words of a topic.
+    floor : float, optional
+        Least coherence of a topic; words that do not occur with the others more often than by
+        chance are left out then. Without it every topic has as many words as there are.
     """
     waiting = _candidates(association, occurs, n_words)
     taken = np.zeros(occurs.shape[1], bool)
-    values = {column: each.best(taken, n_words) for column, each in waiting.items()}
+    least, floor = (-1.0, 0.0) if floor is None else (0.0, floor)
+    values = {column: each.best(taken, n_words, least) for column, each in waiting.items()}
     chosen: list[Chosen] = []
     while values and len(chosen) < n_topics:
         column = max(values, key=lambda c: values[c][0])
-        value, words, coherence = waiting[column].best(taken, n_words)
+        value, words, coherence = waiting[column].best(taken, n_words, least)
         if value <= 0 or coherence < floor:
             del values[column]
         elif np.array_equal(words, values[column][1]):

@@ -52,7 +52,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Number of levels; by default 1 to 3, by the number of narrow topics.
     method : str
         How the tree of words is learned: one of ``latentree.methods.METHODS`` with hidden
-        variables.
+        variables. They have two states.
     vectorizer : CountVectorizer, optional
         Turns a text into words: anything with ``build_analyzer``, so that languages without spaces
         can be cut into words by any function.
@@ -75,7 +75,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Number of times that the topics are learned again from resampled documents, to say which
         are doubtful; 0 for none.
     random_state : int, RandomState or Generator, optional
-        For resampled documents, and for starts beside those that the tree gives.
+        For resampled documents, stepwise passes and ``refined``; nothing else is random.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         n_topics: int | Sequence[int] | None = None,
         n_levels: int | Literal["auto"] = "auto",
         *,
-        method: str = "clnj",
+        method: str = "hclt",
         vectorizer: Any = None,
         stop_words: str | list[str] | None = "english",
         max_phrase: int = 2,
@@ -382,8 +382,8 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         sparse array of documents × topics
-            In the order of ``topics_``; probabilities below 0.001 are 0. Those of the topics of a
-            broad level add up to 1; a document may be on several narrow topics or on none.
+            In the order of ``topics_``; probabilities below 0.001 are 0. Those of the broadest of
+            several levels add up to 1; a document may be on several narrow topics or on none.
         """
         learned = self._fitted()
         blocks = [_sparse(block) for block in learned.probabilities(self.count(documents, words))]
