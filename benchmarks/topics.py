@@ -1,6 +1,7 @@
 """Topics of documents: coherence, agreement with sections, features, likelihood, stability, time.
 
     LATENTREE_DATA=… python benchmarks/topics.py [--only coherence,sections,…]
+    python benchmarks/topics.py --stream 300000
 
 Every rule and constant of ``latentree.topics`` was chosen on the half of the BBC documents that
 ``halves`` calls "chosen on"; figures are for the other half ("unseen half"), and for all 2,225
@@ -18,9 +19,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gzip
+import resource
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -267,11 +270,41 @@ def time_lines(parts: dict[str, tuple[list[str], np.ndarray]]) -> list[list[str]
     return lines
 
 
+def stream(n: int, n_words: int, seed: int) -> Iterator[str]:
+    """Yield documents of 150 words: 60 of three topics of 20 words, the others by Zipf's law."""
+    rng = np.random.default_rng(seed)
+    total = np.cumsum(1.0 / np.arange(1, n_words + 1))
+    names = np.array([f"word{i}" for i in range(n_words)])
+    for _ in range(n):
+        usual = np.searchsorted(total, rng.random(90) * total[-1])
+        topics = 20 * rng.integers(n_words // 20, size=(3, 1))
+        yield " ".join(names[[*usual, *(topics + rng.integers(20, size=(3, 20))).ravel()]])
+
+
+def scale_lines(n: int, n_words: int) -> list[list[str]]:
+    start, spent = time.perf_counter(), time.process_time()
+    topics = TopicTree(n_words=n_words, max_phrase=1, max_df=1.0).fit(stream(n, n_words, 0))
+    seconds, busy = time.perf_counter() - start, time.process_time() - spent
+    narrow = narrow_words(topics)
+    planted = [len({int(word[4:]) // 20 for word in words}) == 1 for words in narrow]
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return [
+        [f"{n:,} × {topics.words_.size:,}", f"{seconds:.0f}", f"{busy:.0f}", f"{memory:.1f}",
+         f"{topics.report_.seconds:.0f}", str(len(narrow)), f"{np.mean(planted):.0%}"]
+    ]  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     every = ("time", "likelihood", "sections", "stability", "coherence", "groups")
     parser.add_argument("--only", default=",".join(every))
-    wanted = parser.parse_args().only.split(",")
+    parser.add_argument("--stream", type=int, metavar="N", help="only so many streamed documents")
+    options = parser.parse_args()
+    if options.stream:
+        header = ["documents × words", "s", "processor, s", "GB", "EM, s", "topics", "pure"]
+        show(header, scale_lines(options.stream, 10_000))
+        return
+    wanted = options.only.split(",")
     folder = data_folder()
     if folder is None:
         return

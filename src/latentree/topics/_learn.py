@@ -23,6 +23,7 @@ from latentree.structure import learn_tree
 from latentree.topics._broad import Classes, fit_classes
 from latentree.topics._selection import (
     Association,
+    able_sizes,
     associate,
     broad_words,
     choose_topics,
@@ -44,6 +45,10 @@ seven things at a glance."""
 PRIOR = 1.0
 """Weight of a uniform prior on the tables of the tree, as a number of documents: words that never
 occur off a topic stay possible."""
+
+MEASURED = 50_000
+"""Most documents by which words and coherence of topics are measured: shares of so many are known
+to within half a percent, and a topic of the least size has 250 of them."""
 
 N_TYPICAL = 100
 """Documents that are remembered for each topic."""
@@ -177,8 +182,10 @@ class Posteriors:
 def learn_topics(occurs: sparse.csr_array, words: tuple[str, ...], settings: Settings) -> Learned:
     """Learn topics from which words occur in which documents; every document has some."""
     model, report = _word_tree(occurs, words, settings)
-    columns, posteriors = occurs.tocsc(), Posteriors(model, occurs)
-    association = associate(((found, part) for part, found in posteriors), len(words))
+    some = _measured(occurs)
+    columns, posteriors = some.tocsc(), Posteriors(model, some)
+    able = _able(posteriors)
+    association = associate(((found[:, able], part) for part, found in posteriors), len(words))
     most = settings.sizes[-1] if settings.sizes else MOST_TOPICS
     per_topic = _words_per_topic(len(words), settings)
     floor = FLOOR if settings.sizes is None else None
@@ -188,22 +195,23 @@ def learn_topics(occurs: sparse.csr_array, words: tuple[str, ...], settings: Set
             "no words occur together more often than by chance, so that there are no topics: give "
             "more documents, or longer ones"
         )
-    picked = [topic.column for topic in chosen]
-    narrow = np.concatenate([found[:, picked] for _, found in posteriors])
-    nats = association.information()
-    weight = np.array([nats[topic.column, topic.words].sum() for topic in chosen])
+    picked = able[[topic.column for topic in chosen]]
+    everywhere = posteriors if some is occurs else Posteriors(model, occurs)
+    narrow = np.concatenate([found[:, picked] for _, found in everywhere])
+    own = association.of([topic.column for topic in chosen])
+    nats = own.information()
+    weight = np.array([nats[i, topic.words].sum() for i, topic in enumerate(chosen)])
     sizes = level_sizes(len(chosen), settings)
     classes = [fit_classes(occurs, narrow * weight, k) for k in sizes[:-1]]
     shares = [each.posterior(occurs)[0] for each in classes]
     drafts = []
     for level, share in enumerate(shares, 1):
         found = associate([(share, occurs)], len(words))
-        own = broad_words(found, columns, settings.n_top_words)
-        drafts.append(_drafts(level, found, list(enumerate(own)), columns, words))
-    at = [(topic.column, topic.words) for topic in chosen]
-    drafts.append(_drafts(len(sizes), association, at, columns, words))
-    probabilities = [*shares, narrow]
-    topics = _outline(drafts, probabilities, occurs, words)
+        their = broad_words(found, columns, settings.n_top_words)
+        drafts.append(_drafts(level, found, their, range(len(their)), columns, words))
+    their = [topic.words for topic in chosen]
+    drafts.append(_drafts(len(sizes), own, their, picked.tolist(), columns, words))
+    topics = _outline(drafts, [*shares, narrow], occurs, words)
     return Learned(words, topics, model, tuple(classes), report, occurs.shape[0])
 
 
@@ -266,29 +274,47 @@ def level_sizes(n_narrow: int, settings: Settings) -> tuple[int, ...]:
     return (*(min(max(size, 2), n_narrow) for size in sizes), n_narrow)
 
 
+def _able(posteriors: Posteriors) -> IntArray:
+    """Return the states that are neither too rare nor too common to be topics."""
+    total = sum(found.sum(axis=0) for _, found in posteriors)
+    return np.flatnonzero(able_sizes(np.asarray(total) / posteriors.occurs.shape[0]))
+
+
+def _measured(occurs: sparse.csr_array) -> sparse.csr_array:
+    """Return the documents by which words and coherence of topics are measured."""
+    n = occurs.shape[0]
+    if n <= MEASURED:
+        return occurs
+    return occurs[np.sort(np.random.default_rng(0).choice(n, MEASURED, replace=False))]
+
+
 def _drafts(
     level: int,
     association: Association,
-    chosen: Sequence[tuple[int, IntArray]],
-    columns: sparse.csc_array,
+    chosen: Sequence[IntArray],
+    columns_of: Sequence[int],
+    occurs: sparse.csc_array,
     words: tuple[str, ...],
 ) -> list[Topic]:
-    """Return the topics of a level, without names, parents and documents."""
+    """Return the topics of a level, without names, parents, sizes and documents."""
     nats, given = association.information(), association.given
     drafts = []
-    for column, own in chosen:
-        own = own[np.argsort(-nats[column, own], kind="stable")]
+    for number, (own, column) in enumerate(zip(chosen, columns_of, strict=True)):
+        own = own[np.argsort(-nats[number, own], kind="stable")]
+        texts = tuple(words[word] for word in own.tolist())
+        probabilities, information = given[number, own].tolist(), nats[number, own].tolist()
+        coherence = _coherence(own, occurs)
         drafts.append(
             Topic(
                 "",
                 level,
                 "",
-                float(association.size[column]),
-                tuple(words[word] for word in own.tolist()),
-                tuple(given[column, own].tolist()),
-                tuple(nats[column, own].tolist()),
-                _coherence(own, columns),
-                column,
+                0.0,
+                texts,
+                tuple(probabilities),
+                tuple(information),
+                coherence,
+                int(column),
             )
         )
     return drafts
@@ -319,7 +345,7 @@ def _outline(
     out: list[Topic] = []
 
     def add(level: int, numbers: IntArray, parent: str) -> None:
-        sizes = np.array([drafts[level][number].size for number in numbers.tolist()])
+        sizes = probabilities[level][:, numbers].mean(axis=0)
         ranked = numbers[np.argsort(-sizes, kind="stable")].tolist()
         if 0 < level < len(parents):  # a leftover of the documents has no narrower topics
             ranked = [number for number in ranked if (parents[level] == number).any()]
@@ -327,7 +353,8 @@ def _outline(
             draft = drafts[level][number]
             name = f"{parent}.{rank}" if parent else str(rank)
             typical = _typical(draft, probabilities[level][:, number], occurs, words)
-            out.append(draft._replace(name=name, parent=parent, **typical))
+            size = float(probabilities[level][:, number].mean())
+            out.append(draft._replace(name=name, parent=parent, size=size, **typical))
             if level < len(parents):
                 add(level + 1, np.flatnonzero(parents[level] == number), name)
 

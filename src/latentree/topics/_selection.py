@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -69,6 +69,11 @@ class Association:
     size: FloatArray
     df: FloatArray
 
+    def of(self, topics: Sequence[int]) -> Association:
+        """Return the same of some topics."""
+        some = list(topics)
+        return Association(self.both[some], self.size[some], self.df)
+
     @property
     def given(self) -> FloatArray:
         """Probability of each word in documents on the topic."""
@@ -94,7 +99,7 @@ def associate(blocks: Iterable[tuple[FloatArray, sparse.csr_array]], n_words: in
     both, size, df, n = None, None, np.zeros(n_words), 0
     for probability, occurs in blocks:
         found = np.asarray((occurs.T.astype(np.float64) @ probability).T)
-        both = found if both is None else both + found
+        both = found if both is None else np.add(both, found, out=both)
         total = probability.sum(axis=0)
         size = total if size is None else size + total
         df += np.bincount(occurs.indices, minlength=n_words)
@@ -210,20 +215,25 @@ def choose_topics(
     return chosen
 
 
+def able_sizes(size: FloatArray) -> BoolArray:
+    """Whether shares of the documents are those of topics."""
+    able: BoolArray = (size >= LEAST_SIZE) & (size < MOST_SIZE)
+    return able
+
+
 def _candidates(
     association: Association, occurs: sparse.csc_array, n_words: int
 ) -> dict[int, _Candidate]:
-    nats = association.information()
     alone = association.df * occurs.shape[0]
-    able = (association.size >= LEAST_SIZE) & (association.size < MOST_SIZE)
     found = {}
-    for column in np.flatnonzero(able).tolist():
-        order = np.argsort(-nats[column], kind="stable")[: DEPTH * n_words]
-        words = order[nats[column, order] > 0]
+    for column in np.flatnonzero(able_sizes(association.size)).tolist():
+        nats = association.of([column]).information()[0]  # of all at once takes gigabytes
+        order = np.argsort(-nats, kind="stable")[: DEPTH * n_words]
+        words = order[nats[order] > 0]
         columns = occurs[:, words].astype(np.float64)
         together = (columns.T @ columns).toarray()
         npmi = coherences(together, alone[words], occurs.shape[0], cautious=True)
-        found[column] = _Candidate(words, nats[column, words], npmi)
+        found[column] = _Candidate(words, nats[words], npmi)
     return found
 
 
