@@ -66,8 +66,8 @@ OPTIONS: Mapping[str, Option] = {
     "hidden": Option(
         '"states" or "gaussian"', None,
         "what hidden variables are: states, or Gaussian variables, of which an ordered column "
-        "shows the interval between two thresholds. By default Gaussian if all columns are real or "
-        "all are ordered, and states otherwise. On the command line a number here is n_hidden",
+        "shows the interval between two thresholds. By default Gaussian if all columns are real, "
+        "and states otherwise. On the command line a number here is n_hidden",
         "--hidden",
     ),
     "marginals": Option(
@@ -148,7 +148,6 @@ OPTIONS: Mapping[str, Option] = {
 _EM = ("max_steps", "time_limit")
 _MIXED = ("criterion", "max_states")  # choose numbers of states of mixed data
 _BEHIND = ("hidden", "marginals")
-_STATES = ("n_states", "n_trees", "validation_fraction", *_MIXED, "prior_weight")
 _FROM_DISTANCES = (
     "refit", *_BEHIND, "n_states", "n_trees", "validation_fraction", *_MIXED, "n_starts",
     "prior_weight", *_EM, "stepwise", "checkpoint",
@@ -438,7 +437,7 @@ def learn_model(
     entry, chosen = method_named(method), chosen_options(method, options)
     sample = as_sample(X, family, weights)
     marginals = chosen.pop("marginals", OPTIONS["marginals"].default)
-    sample = _behind(sample, entry, family, chosen.pop("hidden", None), marginals, chosen)
+    sample = _behind(sample, chosen.pop("hidden", None), marginals, chosen)
     if sample.family not in entry.families:
         raise ModelError(f"{method} learns from {' and '.join(entry.families)} data only")
     if sample.family not in ("mixed", "copula") and method != "refined":
@@ -476,17 +475,12 @@ def learn_model(
 
 
 def _behind(
-    sample: Sample,
-    entry: Method,
-    family: str,
-    hidden: str | None,
-    marginals: str,
-    chosen: Mapping[str, Any],
+    sample: Sample, hidden: str | None, marginals: str, chosen: Mapping[str, Any]
 ) -> Sample:
     """Return the sample with the family that hidden variables and scales ask for."""
     if hidden not in (None, "states", "gaussian"):
         raise ModelError(f'hidden is {hidden!r}, but must be "states" or "gaussian"')
-    if marginals not in ("normal", "ranks"):
+    if marginals not in ("normal", "ranks") and (marginals, sample.family) != ("cells", "copula"):
         raise ModelError(f'marginals is {marginals!r}, but must be "normal" or "ranks"')
     kinds = set(sample.schema.kinds)
     if hidden == "states":
@@ -495,12 +489,8 @@ def _behind(
         return sample
     if sample.family == "copula" or (kinds == {"real"} and marginals == "normal"):
         return sample
-    if hidden is None and marginals == "normal":
-        # Ordered answers: decided by held-out rows, see docs/ordered.md.
-        usual = family == "auto" and sample.family == "mixed" and kinds == {"ordered"}
-        knows = "copula" in entry.families and entry.name != "chow_liu"
-        if not usual or not knows or set(_STATES) & set(chosen):
-            return sample
+    if hidden is None and marginals == "normal":  # states predict better, see docs/ordered.md
+        return sample
     if "n_trees" in chosen:
         raise ModelError('mixtures of trees have hidden="states"')
     from latentree.distances import as_copula

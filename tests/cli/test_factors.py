@@ -35,6 +35,16 @@ def test_learn_and_show_what_factor_analysts_read(run, survey, tmp_path):
     assert all(0 < each < 1 for each in facts["factors"]["reliability"])
 
 
+def test_compare_says_what_should_be_hidden(run, survey):
+    hidden = ("--hidden", "gaussian", "--hidden", "states", "--hidden", "raw")
+    code, text, _ = run("compare", survey, "--methods", "nj", "--test-fraction", "0.3", *hidden)
+    assert code == 0
+    for row in ("nj, gaussian", "nj, states", "nj, raw"):
+        assert row in text
+    assert "failed" not in text
+    assert run("compare", survey, "--hidden", "both")[0] != 0
+
+
 def test_hidden_is_a_number_or_a_kind(run, survey):
     assert run("learn", survey, "--hidden", "both")[0] != 0
     assert run("learn", survey, "-m", "reg_clrg", "--hidden", "1")[0] == 0

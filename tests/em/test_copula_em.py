@@ -180,7 +180,8 @@ def questionnaire():
 
 
 def test_ordered_columns_have_gaussian_variables_behind_them(questionnaire):
-    learned = lt.LatentTree(random_state=0, output="hidden+errors").fit(questionnaire)
+    learned = lt.LatentTree(hidden="gaussian", random_state=0, output="hidden+errors")
+    learned.fit(questionnaire)
     assert isinstance(learned.model_, CopulaTreeModel)
     found = learned.transform(questionnaire)
     names = learned.get_feature_names_out()
@@ -190,16 +191,15 @@ def test_ordered_columns_have_gaussian_variables_behind_them(questionnaire):
     assert set(np.unique(learned.sample(200, 0))) <= {1.0, 2.0, 3.0, 4.0}
     assert learned.predict_proba(questionnaire, "x0").shape == (800, 4)
     assert set(learned.predict(questionnaire, "x0")) <= {1, 2, 3, 4}
-    assert learned.bic(questionnaire) < lt.LatentTree("independent").fit(questionnaire).bic(
+    assert learned.bic(questionnaire) < lt.LatentTree("independent", hidden="gaussian").fit(
         questionnaire
-    )
+    ).bic(questionnaire)
 
 
 def test_hidden_says_what_is_behind(questionnaire):
-    states = lt.LatentTree(hidden="states", n_states=2, random_state=0).fit(questionnaire)
-    assert isinstance(states.model_, lt.MixedTreeModel)
-    assert isinstance(lt.LatentTree(family="mixed", n_states=2).fit(questionnaire).model_,
-                      lt.MixedTreeModel)  # fmt: skip
+    for hidden in (None, "states"):
+        states = lt.LatentTree(hidden=hidden, n_states=2, random_state=0).fit(questionnaire)
+        assert isinstance(states.model_, lt.MixedTreeModel)
     yes = (questionnaire > 2).astype(int)
     assert isinstance(lt.LatentTree(random_state=0).fit(yes).model_, lt.DiscreteTreeModel)
     behind = lt.LatentTree(hidden="gaussian", random_state=0).fit(yes)
@@ -221,7 +221,7 @@ def test_methods_learn_what_is_behind(questionnaire, method):
 
 
 def test_support_is_that_of_latent_correlations(questionnaire):
-    learned = lt.LatentTree(n_bootstrap=3, random_state=0).fit(questionnaire)
+    learned = lt.LatentTree(hidden="gaussian", n_bootstrap=3, random_state=0).fit(questionnaire)
     assert learned.support_.n_replicates == 3
 
 
@@ -246,7 +246,7 @@ def test_what_does_not_go_together_is_refused(questionnaire, options, message):
 def test_scores_have_the_signs_of_the_loadings(questionnaire):
     turned = np.array(questionnaire)
     turned[:, ::2] = 5 - turned[:, ::2]
-    learned = lt.LatentTree(random_state=0).fit(turned)
+    learned = lt.LatentTree(hidden="gaussian", random_state=0).fit(turned)
     scores, loadings = learned.transform(turned), learned.model_.loadings()
     for column, (factor, loading) in enumerate(
         zip(loadings["factor"], loadings["loading"], strict=True)

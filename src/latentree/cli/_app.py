@@ -260,6 +260,15 @@ def compare(
         str | None,
         typer.Option("--methods", metavar="A,B,…", help=f"By default all: {METHODS}."),
     ] = None,
+    hidden: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--hidden",
+            metavar="WHAT",
+            help="What hidden variables are: states, gaussian, or raw for a Gaussian tree on "
+            "the raw numbers, whose likelihood is that of cells; may be repeated.",
+        ),
+    ] = None,
     family: Family = "auto",
     test_fraction: Fraction = 0.0,
     seed: Seed = 0,
@@ -277,7 +286,9 @@ def compare(
     from latentree.cli._screen import Screen
 
     choice = Choice(family, _names(columns), _names(drop) or (), header, _kinds(kind), na or ())
-    learning.compare(Screen(quiet, json), data, choice, _names(methods) or (), test_fraction, seed)
+    learning.compare(
+        Screen(quiet, json), data, choice, _names(methods) or (), test_fraction, seed, hidden or ()
+    )
 
 
 @app.command()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import nullcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+import numpy as np
 import typer
 
 from latentree.cli import _outputs as outputs
@@ -23,7 +24,7 @@ from latentree.cli._options import method_options
 from latentree.cli._running import first_interrupt_keeps, raise_if_interrupted
 from latentree.cli._screen import Screen, plural
 from latentree.cli._support import How, measure, share_text, support_facts
-from latentree.data import Parts, Table
+from latentree.data import Parts, Schema, Table
 from latentree.em import FitReport, Fitted, fit_parameters
 from latentree.errors import LatentTreeError, ModelError
 from latentree.methods import METHODS, ProgressText, learn_model
@@ -37,6 +38,7 @@ from latentree.models import (
 )
 from latentree.support import DOUBTFUL, Support
 from latentree.tree import Tree
+from latentree.typing import Kind
 
 if TYPE_CHECKING:  # imported by the method that needs it
     from latentree.search import RefineReport
@@ -187,16 +189,25 @@ def compare(
     methods: Sequence[str],
     test_fraction: float,
     seed: int,
+    hidden: Sequence[str] = (),
 ) -> None:
     """Learn by several methods and show the paper's table; a method that fails is a row of it."""
     chosen = list(methods or METHODS)
     for method in chosen:
         check_method(method)
+    for what in hidden:
+        if what not in BEHIND:
+            raise typer.BadParameter(f"--hidden {what}: use {', '.join(BEHIND)}")
     table = open_data(screen, [path], choice)
     if isinstance(table, Parts):
         table = table.to_table()  # methods that score models need all rows at once
     kept, held_out = split(table, test_fraction, seed)
-    results = [_try_one(screen, method, kept, held_out, seed) for method in chosen]
+    assert isinstance(kept, Table)
+    results = [
+        _try_one(screen, method, kept, held_out, seed, what)
+        for what in hidden or (None,)
+        for method in chosen
+    ]
     if screen.as_json:
         screen.json(
             {"data": facts([path], table), "methods": [result.facts() for result in results]}
@@ -232,15 +243,49 @@ def learn_one(
     return Result(method, fitted, score)
 
 
+BEHIND = ("states", "gaussian", "raw")
+"""What hidden variables can be in a comparison."""
+
+
 def _try_one(
-    screen: Screen, method: str, table: Table | Parts, held_out: Table | None, seed: int
+    screen: Screen,
+    method: str,
+    table: Table,
+    held_out: Table | None,
+    seed: int,
+    hidden: str | None = None,
 ) -> Result:
+    name = method if hidden is None else f"{method}, {hidden}"
+    fitting: dict[str, Any] = {} if hidden is None else {"hidden": hidden}
     try:
-        return learn_one(screen, method, table, held_out, seed)
+        if hidden == "raw":
+            table, fitting = as_cells(table), {"marginals": "cells"}
+            held_out = None if held_out is None else as_cells(held_out)
+        return learn_one(screen, method, table, held_out, seed, **fitting)._replace(method=name)
     except LatentTreeError as error:
-        return Result(method, None, failure=str(error))
+        return Result(name, None, failure=str(error))
     except Exception as error:  # one method's defect must not hide what the others found
-        return Result(method, None, failure=f"{type(error).__name__}: {error}")
+        return Result(name, None, failure=f"{type(error).__name__}: {error}")
+
+
+def as_cells(table: Table) -> Table:
+    """Take all columns as numbers, each of which stands for all that are recorded the same."""
+    values = np.array(table.values.toarray() if table.is_sparse else table.values, np.float64)
+    if table.schema.is_coded:
+        values[values < 0] = np.nan
+    for column, labels in enumerate(table.schema.labels):
+        try:
+            known = np.array([float(label) for label in labels])  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            name = table.names[column]
+            raise ModelError(f"column {name!r} has labels that are no numbers") from None
+        there = ~np.isnan(values[:, column])
+        if labels:
+            values[there, column] = known[values[there, column].astype(np.int64)]
+    nothing: tuple[Hashable, ...] = ()
+    real: Kind = "real"
+    schema = Schema(table.names, "copula", (nothing,) * table.n_columns, (real,) * table.n_columns)
+    return Table(values, schema, table.weights)
 
 
 # Showing ----------------------------------------------------------------------------------------
