@@ -201,8 +201,6 @@ DISCRETE = SEARCH | {
     "state_steps 3": {"state_steps": 3},
     "hope ∞: no early end": {"hope": np.inf},
     "far_places 2": {"far_places": 2},
-    "near_places 0: none": {"near_places": 0},
-    "near_hops 1": {"near_hops": 1},
     "edges 1": {"edges": 1},
     "trial_loss 15": {"trial_loss": 15.0},
     "insert_loss 40": {"insert_loss": 40.0},

@@ -340,16 +340,9 @@ class EdgeMoves(DiscreteMoves):
         p, estimate, options = pruned.p, pruned.estimate, self.options
         left = self._left(pruned.x, p)
         ranked = _smallest(-estimate[left], self._numbers[left], options.far_places)
-        near = [
-            y
-            for y, hops in pruned.hops.items()
-            if 0 < hops <= options.near_hops and self.draft.is_hidden(y)
-        ]
-        near = near[: options.near_places]
-        places = dict.fromkeys([*self._numbers[left[ranked]].tolist(), *near])
         return [
             y
-            for y in places
+            for y in self._numbers[left[ranked]].tolist()
             if estimate[self._place[y]] + self._bare_gain(pruned, y) > -options.trial_loss
             and ("regraft", pruned.x, p, y) not in self.request.known
         ]

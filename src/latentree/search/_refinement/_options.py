@@ -23,7 +23,7 @@ class RefineOptions:
         What it tries although it may fail, and for how long.
     softness, gaussian_steps, discrete_steps, trial_steps, state_steps, hope, tolerance
         How the parameters around a change are fitted.
-    places, far_places, near_places, near_hops, edges, trial_loss, insert_loss
+    places, far_places, edges, trial_loss, insert_loss
         Which places for a subtree are compared.
     splits, joins, spread, independent
         Which changes of states and which cuts are tried.
@@ -77,11 +77,7 @@ class RefineOptions:
     places: int = 2
     """Places at which a subtree is fitted, the best of those compared."""
     far_places: int = 4
-    """Places compared wherever they are, those most associated with the subtree."""
-    near_places: int = 8
-    """Places compared because they are near the old one."""
-    near_hops: int = 3
-    """How many edges away near places may be."""
+    """Places compared, those most associated with the subtree."""
     edges: int = 2
     """Edges around a good place into which the subtree is inserted."""
     trial_loss: float = 40.0
