@@ -17,6 +17,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 import latentree as lt
 from latentree.errors import DataError, FileError, ModelError
 from latentree.topics import TopicTree
+from latentree.topics import _learn as learning
 from latentree.topics._learn import Settings, level_sizes
 
 ABOUT = (
@@ -127,6 +128,26 @@ def test_a_broken_word_order_changes_nothing_without_phrases(learned):
     shuffled = [" ".join(rng.permutation(text.split())) for text in texts()]
     other = TopicTree(max_phrase=1, n_topics=4).fit(shuffled)
     assert other.topics_["words"] == learned.topics_["words"]
+
+
+def test_blocks_of_documents_change_nothing(learned, monkeypatch):
+    monkeypatch.setattr(learning, "BLOCK", 700)
+    other = TopicTree(max_phrase=1, n_topics=4).fit(texts())
+    assert other.topics_["words"] == learned.topics_["words"]
+    np.testing.assert_allclose(
+        other.transform(texts(30)).toarray(), learned.transform(texts(30)).toarray(), atol=1e-12
+    )
+
+
+def test_words_of_many_documents_are_measured_on_some_of_them(learned, monkeypatch):
+    monkeypatch.setattr(learning, "MEASURED", 250)
+    other = TopicTree(max_phrase=1, n_topics=4).fit(texts())
+    assert {frozenset(words) for words in other.topics_["words"]} == {
+        frozenset(words) for words in learned.topics_["words"]
+    }
+    np.testing.assert_allclose(
+        other.transform(texts()).toarray().mean(axis=0), other.topics_["size"], atol=1e-3
+    )
 
 
 # What goes in -----------------------------------------------------------------------------------

@@ -22,8 +22,9 @@ from latentree.models import DiscreteTreeModel
 from latentree.structure import learn_tree
 from latentree.topics._broad import Classes, fit_classes
 from latentree.topics._selection import (
+    LEAST_SIZE,
+    MOST_SIZE,
     Association,
-    able_sizes,
     associate,
     broad_words,
     choose_topics,
@@ -184,7 +185,7 @@ def learn_topics(occurs: sparse.csr_array, words: tuple[str, ...], settings: Set
     model, report = _word_tree(occurs, words, settings)
     some = _measured(occurs)
     columns, posteriors = some.tocsc(), Posteriors(model, some)
-    able = _able(posteriors)
+    able = _able(model)
     association = associate(((found[:, able], part) for part, found in posteriors), len(words))
     most = settings.sizes[-1] if settings.sizes else MOST_TOPICS
     per_topic = _words_per_topic(len(words), settings)
@@ -274,10 +275,17 @@ def level_sizes(n_narrow: int, settings: Settings) -> tuple[int, ...]:
     return (*(min(max(size, 2), n_narrow) for size in sizes), n_narrow)
 
 
-def _able(posteriors: Posteriors) -> IntArray:
-    """Return the states that are neither too rare nor too common to be topics."""
-    total = sum(found.sum(axis=0) for _, found in posteriors)
-    return np.flatnonzero(able_sizes(np.asarray(total) / posteriors.occurs.shape[0]))
+def _able(model: DiscreteTreeModel) -> IntArray:
+    """Return the states that may be topics, by their probabilities in the model.
+
+    Twice as many are let through as their sizes in the documents will: those decide.
+    """
+    layout = model.layout
+    first = int(layout.state_starts[model.tree.n_observed])
+    probability = layout.marginals(model.theta)[first:]
+    return np.flatnonzero(
+        (probability >= LEAST_SIZE / 2) & (1.0 - probability > (1.0 - MOST_SIZE) / 2)
+    )
 
 
 def _measured(occurs: sparse.csr_array) -> sparse.csr_array:

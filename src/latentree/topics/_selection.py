@@ -215,18 +215,13 @@ def choose_topics(
     return chosen
 
 
-def able_sizes(size: FloatArray) -> BoolArray:
-    """Whether shares of the documents are those of topics."""
-    able: BoolArray = (size >= LEAST_SIZE) & (size < MOST_SIZE)
-    return able
-
-
 def _candidates(
     association: Association, occurs: sparse.csc_array, n_words: int
 ) -> dict[int, _Candidate]:
     alone = association.df * occurs.shape[0]
+    able = (association.size >= LEAST_SIZE) & (association.size < MOST_SIZE)
     found = {}
-    for column in np.flatnonzero(able_sizes(association.size)).tolist():
+    for column in np.flatnonzero(able).tolist():
         nats = association.of([column]).information()[0]  # of all at once takes gigabytes
         order = np.argsort(-nats, kind="stable")[: DEPTH * n_words]
         words = order[nats[order] > 0]
