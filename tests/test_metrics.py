@@ -136,7 +136,7 @@ def test_gaussian_divergence_is_the_dense_formula(seed, m, data):
     rng = np.random.default_rng(seed)
     p, q = (random_gaussian(cut(random_tree(m, rng), rng), rng) for _ in range(2))
     order = np.array(data.draw(st.permutations(range(m))))
-    tree = metrics._matched(q.tree, q.tree.renamed([f"v{node}" for node in order]))
+    tree = metrics.aligned(q.tree, q.tree.renamed([f"v{node}" for node in order]))
     old = [*order, *q.tree.hidden]
     q = GaussianTreeModel(tree, q.correlations[old], q.means[order], q.scales[order])
     found = metrics.kl_divergence(p, q)
