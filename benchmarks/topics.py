@@ -3,9 +3,10 @@
     LATENTREE_DATA=… python benchmarks/topics.py [--only coherence,sections,…]
     python benchmarks/topics.py --stream 300000
 
-Every rule and constant of ``latentree.topics`` was chosen on the half of the BBC documents that
+Rules and constants of ``latentree.topics`` were chosen on the half of the BBC documents that
 ``halves`` calls "chosen on"; figures are for the other half ("unseen half"), and for all 2,225
-documents, as in the published evaluations. The newsgroups had no part in any choice.
+documents, as in the published evaluations. ``docs/topics.md`` says what had been seen earlier of
+these, and of the newsgroups.
 
 NPMI is written by its definition (windows of ten words over the same documents, as c_npmi of
 gensim: a window is a virtual document, 1e-12 is added to the share of windows that have both
