@@ -168,7 +168,8 @@ def test_limits_and_bad_options():
         lt.LatentTree("chow_liu", n_trees=2, time_limit=1e-9).fit(X)
 
 
-def test_an_interrupt_keeps_the_best(monkeypatch):
+@pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")  # methods.py silences them
+def test_an_interrupt_keeps_the_best():
     seen = []
 
     def stop_at_third(settings: int, value: float) -> None:
