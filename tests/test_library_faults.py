@@ -63,10 +63,11 @@ def test_rows_of_words_are_a_table_and_no_paths(make):
         LatentTree().fit([["nan"]])
 
 
-def test_labels_of_types_that_overflow_when_compared():
-    column = [np.float32(0.5), 1e200, np.float32(0.25), 1e200]
-    table = as_table(pd.DataFrame({"a": pd.Series(column, dtype=object), "b": [0, 1, 0, 1]}))
-    assert table.n_columns == 2
+def test_labels_of_types_that_cannot_be_compared():
+    for other in (1e200, (1, 2)):
+        column = [np.float32(0.5), other, np.float32(0.25), other]
+        table = as_table(pd.DataFrame({"a": pd.Series(column, dtype=object), "b": [0, 1, 0, 1]}))
+        assert table.n_columns == 2
 
 
 @pytest.mark.parametrize("names", [list("abcdef"), list(range(6)), [("u", j) for j in range(6)]])
@@ -232,6 +233,17 @@ def test_what_other_libraries_say_is_cut(tmp_path):
     with pytest.raises(FileError) as caught:
         as_parts(path)
     assert len(str(caught.value)) < 500
+
+
+def test_a_matrix_that_says_it_is_encrypted(tmp_path):
+    path = tmp_path / "d.npz"
+    np.savez(path, data=np.zeros((3, 2)))
+    packed = bytearray(path.read_bytes())
+    packed[6] |= 1  # the flags of the file in the archive, there and in the directory
+    packed[packed.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(packed)
+    with pytest.raises(FileError, match=r"d\.npz: cannot be read.*encrypted"):
+        as_parts(path)
 
 
 def test_damaged_matrices_are_told(tmp_path):

@@ -106,7 +106,7 @@ def sort_labels(labels: Iterable[Hashable]) -> Labels:
     try:
         with np.errstate(all="ignore"):  # a NumPy scalar casts what it is compared with
             return tuple(sorted(labels))  # type: ignore[type-var]
-    except TypeError:
+    except (TypeError, ValueError):  # tuples beside NumPy scalars are compared cell by cell
         return tuple(sorted(labels, key=lambda label: (type(label).__name__, str(label))))
 
 

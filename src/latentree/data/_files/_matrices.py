@@ -50,7 +50,14 @@ def _read_npz(path: PathLike) -> Matrix:
                 return Matrix(sparse.csr_array(sparse.load_npz(path)), None)
             values = _only_matrix({name: arrays[name] for name in arrays.files})
             names = arrays["names"] if "names" in arrays.files else None
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, AttributeError) as error:
+    except (
+        zipfile.BadZipFile,
+        ValueError,
+        RuntimeError,
+        LookupError,
+        EOFError,
+        AttributeError,
+    ) as error:
         if isinstance(error, FileError):
             raise
         reason = reason_of(error).partition(". ")[0]
