@@ -29,7 +29,6 @@ from latentree.inference import (
     numbered_evidence,
     recorded,
     score_logs,
-    weighted_total,
 )
 from latentree.models._gaussian import GaussianTreeModel, Normal
 from latentree.models._mixed import MixedTreeModel
@@ -252,22 +251,6 @@ class CopulaTreeModel(Savable):
             there = ~np.isnan(cells)
             slopes[there] += margin.log_slope(cells[there])  # type: ignore[union-attr]
         return self.latent.log_likelihood(self._scores(table)) + slopes
-
-    def total_log_likelihood(self, X: TableLike, weights: ArrayLike | None = None) -> float:
-        """Return the weighted sum of the rows' log-likelihoods.
-
-        Parameters
-        ----------
-        X : table of any kind
-        weights : array of float, optional
-            How much each row counts; 1 when left out.
-
-        Returns
-        -------
-        float
-        """
-        table = as_table(X, schema=self.schema, weights=weights)
-        return weighted_total(self.log_likelihood(table), table.weights)
 
     def posterior(
         self, X: TableLike, nodes: Iterable[Node] | None = None

@@ -21,7 +21,6 @@ from latentree.inference import (
     node_number,
     node_numbers,
     numbered_evidence,
-    weighted_total,
 )
 from latentree.models._saving import Savable
 from latentree.tree import Tree
@@ -364,29 +363,6 @@ class GaussianTreeModel(Savable):
         array([-1.694, -1.419])
         """
         return self._log_likelihood(self._table(X).values)
-
-    def total_log_likelihood(self, X: TableLike, weights: ArrayLike | None = None) -> float:
-        """Return the weighted sum of the log-densities of the rows.
-
-        Parameters
-        ----------
-        X : table of any kind
-        weights : array of float, optional
-            How much each row counts; 1 when left out.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> import latentree as lt
-        >>> model = lt.GaussianTreeModel(lt.Tree([-1, 0]), [0, 0.5])
-        >>> round(model.total_log_likelihood([[0.0, 0.0], [1.0, 1.0]], weights=[1, 2]), 3)
-        -6.415
-        """
-        table = as_table(X, schema=self.schema, weights=weights)
-        return weighted_total(self._log_likelihood(table.values), table.weights)
 
     def posterior(self, X: TableLike, nodes: Iterable[Node] | None = None) -> Normal[FloatArray]:
         """Return the means and variances of nodes given each row.

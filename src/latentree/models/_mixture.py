@@ -14,12 +14,12 @@ from scipy.special import logsumexp
 from latentree.data import Schema, Table, as_table
 from latentree.distances import WEAKEST, Distances
 from latentree.errors import DataError, ModelError
-from latentree.inference import node_number, node_numbers, numbered_evidence, weighted_total
+from latentree.inference import node_number, node_numbers, numbered_evidence
 from latentree.models._copula import CopulaTreeModel
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel, Normal
 from latentree.models._mixed import MixedTreeModel
-from latentree.models._saving import Savable
+from latentree.models._saving import Savable, with_schema
 from latentree.models._states import DiscretePosterior
 from latentree.tree import Tree
 from latentree.typing import AnyArray, FloatArray, IntArray, Node, RandomState, TableLike
@@ -138,6 +138,10 @@ class TreeMixture(Savable):
         """
         return TreeMixture(tuple(components), self.weights)
 
+    def _knowing(self, schema: Schema) -> TreeMixture:
+        """Return the mixture of components that know the columns; its own are theirs."""
+        return self.with_components(with_schema(part, schema) for part in self.components)
+
     def rename(self, names: Any = None) -> TreeMixture:
         """Return the same mixture with other names of nodes, in every component that has them.
 
@@ -217,22 +221,6 @@ class TreeMixture(Savable):
         array of float, one a row
         """
         return np.asarray(logsumexp(self.joint_log_likelihoods(X), axis=1))
-
-    def total_log_likelihood(self, X: TableLike, weights: ArrayLike | None = None) -> float:
-        """Return the weighted sum of the rows' log-likelihoods.
-
-        Parameters
-        ----------
-        X : table of any kind
-        weights : array of float, optional
-            How much each row counts; 1 when left out.
-
-        Returns
-        -------
-        float
-        """
-        table = as_table(X, schema=self.schema, weights=weights)
-        return weighted_total(self.log_likelihood(table), table.weights)
 
     def posterior(
         self, X: TableLike, nodes: Iterable[Node] | None = None

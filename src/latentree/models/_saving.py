@@ -7,14 +7,17 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from latentree.data import Schema
+from numpy.typing import ArrayLike
+
+from latentree.data import Schema, as_table
 from latentree.errors import ModelError
-from latentree.typing import PathLike
+from latentree.inference import weighted_total
+from latentree.typing import PathLike, TableLike
 
 if TYPE_CHECKING:
     from latentree.models._naming import Names
 
-AnyModel = TypeVar("AnyModel")
+AnyModel = TypeVar("AnyModel", bound="Savable")
 
 
 def with_schema(model: AnyModel, schema: Schema) -> AnyModel:
@@ -38,22 +41,45 @@ def with_schema(model: AnyModel, schema: Schema) -> AnyModel:
     >>> with_schema(model, table.schema).schema.aside
     (SetAside(name='b', place=1, why='as asked for', value=None),)
     """
-    if hasattr(model, "components"):  # a mixture knows what its components know
-        parts = [with_schema(part, schema) for part in model.components]
-        return model.with_components(parts)  # type: ignore[attr-defined, no-any-return]
     own: Schema = model.schema  # type: ignore[attr-defined]
     if sorted(own.names) != sorted(schema.names):
         raise ModelError("the schema has other columns than the model")
     place = {name: j for j, name in enumerate(schema.names)}
-    ordered = schema.select([place[name] for name in own.names])
-    known = copy.copy(model)
-    is_property = isinstance(getattr(type(model), "schema", None), property)
-    object.__setattr__(known, "_schema" if is_property else "schema", ordered)
-    return known
+    return model._knowing(schema.select([place[name] for name in own.names]))
 
 
 class Savable:
-    """Gives models the methods ``save`` and ``rename``."""
+    """Gives models what does not depend on their family: names, files, pages, sums over rows."""
+
+    def _knowing(self, schema: Schema) -> Self:
+        """Return the same model with a schema of its columns, in its order."""
+        known = copy.copy(self)
+        is_property = isinstance(getattr(type(self), "schema", None), property)
+        object.__setattr__(known, "_schema" if is_property else "schema", schema)
+        return known
+
+    def total_log_likelihood(self: Any, X: TableLike, weights: ArrayLike | None = None) -> float:
+        """Return the weighted sum of the log-likelihoods of the rows.
+
+        Parameters
+        ----------
+        X : table of any kind
+        weights : array of float, optional
+            How much each row counts; 1 when left out.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> model = lt.GaussianTreeModel(lt.Tree([-1, 0]), [0, 0.5])
+        >>> round(model.total_log_likelihood([[0.0, 0.0], [1.0, 1.0]], weights=[1, 2]), 3)
+        -6.415
+        """
+        table = as_table(X, schema=self.schema, weights=weights)
+        return weighted_total(self.log_likelihood(table), table.weights)
 
     def _repr_html_(self) -> str:
         notebook = importlib.import_module("latentree.plot._notebook")

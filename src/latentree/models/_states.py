@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from latentree import _memory as memory
 from latentree.data import Schema, Table, as_table
@@ -21,7 +20,6 @@ from latentree.inference import (
     chunks,
     node_number,
     node_numbers,
-    weighted_total,
 )
 from latentree.models._saving import Savable
 from latentree.tree import Tree
@@ -179,29 +177,6 @@ class StateTreeModel(Savable):
         for rows, messages in self._messages(table):
             out[rows] = messages.log_likelihood()
         return out
-
-    def total_log_likelihood(self, X: TableLike, weights: ArrayLike | None = None) -> float:
-        """Return the weighted sum of the log-probabilities of the rows.
-
-        Parameters
-        ----------
-        X : table of any kind
-        weights : array of float, optional
-            How much each row counts; 1 when left out.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> import latentree as lt
-        >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([-1, 0]), 2, 0.1)
-        >>> round(model.total_log_likelihood([[0, 0], [0, 1]], weights=[9, 1]), 3)
-        -10.182
-        """
-        table = as_table(X, schema=self.schema, weights=weights)
-        return weighted_total(self.log_likelihood(table), table.weights)
 
     def posterior(self, X: TableLike, nodes: Iterable[Node] | None = None) -> DiscretePosterior:
         """Return the probabilities of the states of nodes given each row.
