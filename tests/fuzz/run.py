@@ -8,6 +8,7 @@ finding too.
 
 import itertools
 import os
+import random
 import subprocess
 import sys
 import time
@@ -24,6 +25,7 @@ def main(seconds: float) -> int:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     names = [line for line in listed.stdout.splitlines() if "::" in line]
+    random.shuffle(names)  # a short run does not reach all
     end = time.monotonic() + seconds
     for number in itertools.count(time.time_ns()):
         for name in names:

@@ -55,6 +55,48 @@ class Side(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class OwnProducts:
+    """Σ w·f·f' of the functions of some columns with each other.
+
+    Scores and indicators are summed apart, since indicators are counted quicker, and brought
+    together once all parts are added.
+
+    Attributes
+    ----------
+    is_indicator : array of bool
+        Which functions are indicators of states.
+    scores : array
+        Those that are none (rows) with all functions.
+    indicators : array
+        Indicators with each other; the lower triangle is meant.
+    """
+
+    is_indicator: BoolArray
+    scores: FloatArray
+    indicators: FloatArray
+
+    def __add__(self, other: OwnProducts) -> OwnProducts:
+        scores, indicators = self.scores + other.scores, self.indicators + other.indicators
+        return OwnProducts(self.is_indicator, scores, indicators)
+
+    def select(self, functions: IntArray) -> OwnProducts:
+        """Return the products of some functions."""
+        kept = self.is_indicator[functions]
+        place = np.where(self.is_indicator, np.cumsum(self.is_indicator), 0) - 1
+        of_score = np.cumsum(~self.is_indicator) - 1
+        mine = place[functions[kept]]
+        counts = self.indicators[np.maximum.outer(mine, mine), np.minimum.outer(mine, mine)]
+        return OwnProducts(kept, self.scores[np.ix_(of_score[functions[~kept]], functions)], counts)
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """The products of all functions; the lower triangle is meant."""
+        out = np.zeros((self.is_indicator.size,) * 2)
+        kernels.assemble_products(self.is_indicator, self.scores, self.indicators, out)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
 class ScoreSums:
     """Sums of the functions of some columns (x), of others (y), and of their products.
 
@@ -62,15 +104,14 @@ class ScoreSums:
     ----------
     weight : float or array of shape (a, b)
         Σ w: one number without gaps.
-    cross : array
-        Σ w·x·y for every pair of functions. Where x and y are the same columns its lower triangle
-        is meant.
+    products : array or OwnProducts
+        Σ w·x·y for every pair of functions.
     x, y : Side
         Sums of single columns.
     """
 
     weight: float | FloatArray
-    cross: FloatArray
+    products: FloatArray | OwnProducts
     x: Side
     y: Side
 
@@ -88,6 +129,11 @@ class ScoreSums:
         """Whether nothing is missing."""
         return not isinstance(self.weight, np.ndarray)
 
+    @property
+    def cross(self) -> FloatArray:
+        """Σ w·x·y as a matrix. Of columns with themselves the lower triangle is meant."""
+        return self.products.matrix if isinstance(self.products, OwnProducts) else self.products
+
     def __add__(self, other: ScoreSums) -> ScoreSums:
         a, b = self, other
         if a.complete != b.complete:
@@ -95,7 +141,7 @@ class ScoreSums:
             a, b = a.spread(m), b.spread(m)
         x = a.x.plus(b.x)
         y = x if a.y is a.x else a.y.plus(b.y)
-        return ScoreSums(a.weight + b.weight, a.cross + b.cross, x, y)
+        return ScoreSums(a.weight + b.weight, a.products + b.products, x, y)  # type: ignore[operator]
 
     def spread(self, m: int) -> ScoreSums:
         """Return the sums of m columns with themselves in the form that they have with gaps."""
@@ -103,18 +149,18 @@ class ScoreSums:
             return self
         assert self.y is self.x
         side = self.x.spread(m)
-        return ScoreSums(np.full((m, m), self.weight), self.cross, side, side)
+        return ScoreSums(np.full((m, m), self.weight), self.products, side, side)
 
     def select(self, columns: IntArray, starts: IntArray, square_starts: IntArray) -> ScoreSums:
         """Return the sums of some columns of one set with itself."""
+        assert isinstance(self.products, OwnProducts)
         functions, squares = (places(columns, s) for s in (starts, square_starts))
-        high, low = np.maximum.outer(functions, functions), np.minimum.outer(functions, functions)
         side = Side(self.x.first[functions], self.x.second[squares])
         weight = self.weight
         if isinstance(weight, np.ndarray):
             weight = weight[np.ix_(columns, columns)]
             side = Side(side.first[:, columns], side.second[:, columns])
-        return ScoreSums(weight, self.cross[high, low], side, side)
+        return ScoreSums(weight, self.products.select(functions), side, side)
 
 
 def places(columns: IntArray, starts: IntArray) -> IntArray:
@@ -192,37 +238,36 @@ class Lines:
     def sums(self, other: Lines | None = None) -> ScoreSums:
         """Sum over the rows, of these columns with others or, by default, with themselves."""
         y = self if other is None else other
-        if other is None:
-            cross = self._own_products()
-        else:
-            cross = np.asarray(self.weighted(self.functions) @ y.functions.T, np.float64)
+        products: FloatArray | OwnProducts = (
+            self._own_products()
+            if other is None
+            else np.asarray(self.weighted(self.functions) @ y.functions.T, np.float64)
+        )
         weight: Any = self.functions.shape[1] if self.weights is None else self.weights.sum()
         if self.present is not None and y.present is not None:
             weight = np.asarray(self.weighted(self.present) @ y.present.T, np.float64)
         side = self._side(y.present)
         return ScoreSums(
             weight if isinstance(weight, np.ndarray) else float(weight),
-            cross,
+            products,
             side,
             side if other is None else y._side(self.present),
         )
 
-    def _own_products(self) -> FloatArray:
-        """Return Σ w·f·f' of all functions, of which the lower triangle is meant.
+    def _own_products(self) -> OwnProducts:
+        """Return Σ w·f·f' of all functions.
 
         Without weights products of indicators are counts of rows: bits are four times as fast.
         """
-        f = self.functions
-        if self.weights is not None:
-            f = f * np.sqrt(self.weights)
-            # Half the work of a general product; its upper triangle in Fortran's order is our
-            # lower.
-            return np.asarray(linalg.blas.ssyrk(1.0, f.T, trans=1).T, np.float64)
-        with_scores = f[~self.is_indicator] @ f.T
-        counts = common_rows(f[self.is_indicator] > 0)
-        out = np.zeros((len(f), len(f)))
-        kernels.assemble_products(self.is_indicator, with_scores, counts, out)
-        return out
+        f, is_indicator = self.functions, self.is_indicator
+        scores = np.asarray(self.weighted(f[~is_indicator]) @ f.T, np.float64)
+        indicators = f[is_indicator]
+        if self.weights is None:
+            return OwnProducts(is_indicator, scores, common_rows(indicators > 0))
+        # Half the work of a general product; its upper triangle in Fortran's order is our lower.
+        root = indicators * np.sqrt(self.weights)
+        counts = linalg.blas.ssyrk(1.0, root.T, trans=1).T if len(root) else np.zeros((0, 0))
+        return OwnProducts(is_indicator, scores, np.asarray(counts, np.float64))
 
     def _side(self, present: NDArray[np.float32] | None) -> Side:
         """Return the sums of single columns, in the rows in which others are present."""
