@@ -37,7 +37,9 @@ def part_cells(is_coded: bool) -> int:
 
 def part_rows(schema: Schema) -> int:
     """Return the rows of a part. They depend on what the columns are, never on files or batches."""
-    return max(64, part_cells(schema.is_coded) // max(1, schema.n_columns) // 64 * 64)
+    # The sums of pairs of mixed columns are larger than the parts themselves: few are added up.
+    is_large = schema.is_coded or schema.family == "mixed"
+    return max(64, part_cells(is_large) // max(1, schema.n_columns) // 64 * 64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from latentree.typing import BoolArray, FloatArray, IntArray
 WEAKEST_OF_MANY = 0.5
 """r of several functions is at least this, in units of 1/√n: their noise hides what is below."""
 
-CHUNK_ROWS = 8192
+CHUNK_ROWS = 16_384
 """Rows that are summed in single precision before the next are added."""
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -261,11 +261,10 @@ class Lines:
         """
         f, is_indicator = self.functions, self.is_indicator
         scores = np.asarray(self.weighted(f[~is_indicator]) @ f.T, np.float64)
-        indicators = f[is_indicator]
         if self.weights is None:
-            return OwnProducts(is_indicator, scores, common_rows(indicators > 0))
+            return OwnProducts(is_indicator, scores, common_rows((f > 0)[is_indicator]))
         # Half the work of a general product; its upper triangle in Fortran's order is our lower.
-        root = indicators * np.sqrt(self.weights)
+        root = f[is_indicator] * np.sqrt(self.weights)
         counts = linalg.blas.ssyrk(1.0, root.T, trans=1).T if len(root) else np.zeros((0, 0))
         return OwnProducts(is_indicator, scores, np.asarray(counts, np.float64))
 
