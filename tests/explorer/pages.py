@@ -19,6 +19,7 @@ from latentree import (
     simulate,
 )
 from latentree.explorer import write_explorer
+from latentree.models import TreeMixture
 
 
 def gaussian(seed: int = 0, m: int = 24) -> GaussianTreeModel:
@@ -50,6 +51,46 @@ def mixed() -> MixedTreeModel:
     ]
     labels = [(), (), ("poor", "fair", "good"), (0, 1)]
     return MixedTreeModel(star, parameters, labels, ["real", "count", "ordered", "category"])
+
+
+def gaussian_mixture(m: int = 12) -> TreeMixture:
+    rng = np.random.default_rng(80)
+    trees = [simulate.random_latent_tree(m, rng, inner_share=0.3) for _ in range(3)]
+    means, scales = rng.normal(scale=10, size=m), rng.uniform(0.1, 5, m)
+    parts = [
+        GaussianTreeModel(
+            tree, rng.uniform(-0.9, 0.9, tree.n_nodes), means + scales * rng.normal(size=m),
+            scales * rng.uniform(0.5, 2, m),
+        )
+        for tree in trees
+    ]  # fmt: skip
+    return TreeMixture(parts, [0.2, 0.5, 0.3])
+
+
+def discrete_mixture(m: int = 12) -> TreeMixture:
+    rng = np.random.default_rng(81)
+    trees = [simulate.random_latent_tree(m, rng, inner_share=0.3) for _ in range(3)]
+    own = rng.integers(2, 5, m)
+    labels = [[f"s{k}" for k in range(count)] for count in own]
+    parts = []
+    for tree in trees:
+        states = np.append(own, rng.integers(2, 4, tree.n_hidden))
+        tables = simulate.random_discrete_model(tree, states, rng).tables
+        parts.append(DiscreteTreeModel(tree, tables, labels))
+    return TreeMixture(parts, [0.5, 0.3, 0.2])
+
+
+def mixed_mixture() -> TreeMixture:
+    first = mixed()
+    parameters = [
+        GaussianEmission([25.0, 40.0, 70.0], [6.0, 8.0, 9.0], resolution=1.0),
+        CountEmission([3.0, 4.0, 0.5], [1.0, 5.0, np.inf]),
+        [[0.2, 0.2, 0.6], [0.3, 0.3, 0.4], [0.6, 0.3, 0.1]],
+        [[0.5, 0.5], [0.1, 0.9], [0.8, 0.2]],
+        [0.2, 0.5, 0.3],
+    ]
+    second = MixedTreeModel(first.tree, parameters, first.schema.labels, first.schema.kinds)
+    return TreeMixture([first, second], [0.7, 0.3])
 
 
 def show(browser, tmp_path, model, **options) -> Path:

@@ -8,6 +8,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from tests.explorer.pages import discrete_mixture, gaussian_mixture, mixed_mixture
 
 from latentree import (
     CountEmission,
@@ -19,13 +20,15 @@ from latentree import (
     simulate,
 )
 from latentree.explorer._bundle import joined
+from latentree.explorer._mixture import mixture_content
 from latentree.explorer._payload import payload
+from latentree.models import Names
 
 pytestmark = pytest.mark.skipif(
     shutil.which("node") is None, reason="node is not installed: it runs the page's inference"
 )
 
-CORE = ("model.js", "emissions.js", "inference.js", "influence.js")
+CORE = ("model.js", "emissions.js", "inference.js", "influence.js", "mixture.js")
 
 
 def in_node(code: str, given: object) -> object:
@@ -199,6 +202,80 @@ def test_mixed_posteriors_agree_with_python():
     print(f"largest difference, numbers in units of their spread: {worst:.1e}")  # noqa: T201
     assert n_numbers > 20
     assert worst < 1e-9
+
+
+MIXTURE = """
+const { weights, components, shared, cases } = given;
+const trees = components.map((own) => ({ model: readModel({ ...shared, ...own }) }));
+return cases.map(([number, evidence]) => {
+  const mixture = { trees, number, weights: unpack(weights, Float64Array) };
+  const { share, mean, variance, probability } = inferMixture(mixture, new Map(evidence));
+  return [mean, variance, probability ?? []].map((found) => Array.from(found)).concat([share]);
+});
+"""
+
+
+def mixture_value(mixture, node, rng):
+    """A value as the page takes it: one that a component draws, or the number of a state."""
+    if mixture.schema.labels[node]:
+        return int(rng.integers(len(mixture.schema.labels[node])))
+    part = mixture.components[int(rng.integers(mixture.n_trees))]
+    return float(part.sample(1, rng)[0][node])
+
+
+@pytest.mark.parametrize("make", [gaussian_mixture, discrete_mixture, mixed_mixture])
+def test_mixtures_agree_with_python(make):
+    mixture, rng = make(), np.random.default_rng(7)
+    m, labels = mixture.tree.n_observed, mixture.schema.labels
+    cases = [
+        (k % mixture.n_trees, {v: mixture_value(mixture, v, rng) for v in chosen})
+        for k, chosen in enumerate(subsets(rng, m, 12))
+    ]
+    cases.append((0, {-1: mixture.n_trees - 1, 1: mixture_value(mixture, 1, rng)}))
+    content = mixture_content(mixture, "", None, [Names()] * mixture.n_trees, {}, None)
+    content["cases"] = [(k, list(map(list, case.items()))) for k, case in cases]
+    starts = np.cumsum([0, *map(len, labels)])
+    worst, spread = 0.0, 0
+    for (number, case), answer in zip(cases, in_node(MIXTURE, content), strict=True):
+        mean, variance, probability, share = map(np.array, answer)
+        evidence = {
+            m if v < 0 else v: labels[v][x] if v >= 0 and labels[v] else x for v, x in case.items()
+        }
+        right = mixture.conditional(m, evidence)
+        spread += int((right > 0.01).sum() > 1 and len(case) > 0)
+        worst = max(worst, np.abs(share - right).max())
+        for v in range(m):
+            right = mixture.conditional(v, evidence)
+            if labels[v]:
+                worst = max(worst, np.abs(probability[starts[v] : starts[v + 1]] - right).max())
+            else:
+                scale = np.sqrt(mixture.marginal(v).variance)
+                worst = max(worst, abs(mean[v] - right.mean) / scale)
+                worst = max(worst, abs(variance[v] - right.variance) / scale**2)
+        part, own = mixture.components[number], {v: x for v, x in evidence.items() if v < m}
+        last = part.tree.n_nodes - 1
+        if last < m:  # without hidden variables
+            continue
+        if mixture.schema.family == "gaussian":
+            assert mean[last] == pytest.approx(part.conditional(last, own).mean, abs=1e-9)
+        else:
+            within = part.conditional(last, own)
+            assert probability[-within.size :] == pytest.approx(within, abs=1e-9)
+    print(f"largest difference: {worst:.1e}; trees in doubt in {spread} cases")  # noqa: T201
+    assert spread >= 4
+    assert worst < 1e-9
+
+
+def test_a_hidden_variable_that_is_supposed_supposes_its_tree():
+    mixture = discrete_mixture()
+    content = mixture_content(mixture, "", None, [Names()] * 3, {}, None)
+    content["cases"] = [(1, [[12, 0], [3, 1]]), (1, [[12, 0], [-1, 2]])]
+    found, impossible = in_node(MIXTURE, content)
+    assert found[3] == [0, 1, 0]
+    right = mixture.components[1].conditional(5, {12: 0, 3: "s1"})
+    starts = np.cumsum([0, *map(len, mixture.schema.labels)])
+    assert found[2][starts[5] : starts[6]] == pytest.approx(right, abs=1e-9)
+    assert impossible[3] == [None] * 3  # NaN
 
 
 def test_counts_and_reals_far_from_all_means_are_safe():

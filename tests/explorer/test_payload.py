@@ -21,6 +21,7 @@ from latentree import (
     MixedTreeModel,
     Table,
     Tree,
+    models,
     simulate,
 )
 from latentree.errors import DataError, ModelError
@@ -325,6 +326,15 @@ def test_notebooks_show_light_pictures_that_follow_the_theme():
         own = shown if isinstance(shown, Tree) else shown.tree
         assert texts == list(own.names[: own.n_observed])
     assert "<svg" not in simulate.latent_class(500)._repr_html_()
+
+
+def test_notebooks_show_a_tree_and_the_page_of_a_mixture():
+    parts = [simulate.random_gaussian_model(simulate.double_star(6), seed) for seed in (0, 1)]
+    mixture = models.TreeMixture(parts, [0.3, 0.7])
+    html = mixture._repr_html_()
+    assert html.count('r="3"') == 6
+    assert "tree 1, with weight 0.70" in html
+    assert '"weights"' in mixture.explore().html
 
 
 def test_notebooks_show_the_page_in_a_frame():

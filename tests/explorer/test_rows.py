@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.explorer.pages import discrete, gaussian, hidden_of, mixed, show
+from tests.explorer.pages import discrete, discrete_mixture, gaussian, hidden_of, mixed, show
 from tests.explorer.test_payload import numbers
 
 from latentree import as_table
 from latentree.errors import DataError
 from latentree.explorer import write_explorer
-from latentree.explorer._rows import RowChoice, rows_content
+from latentree.explorer._rows import RowChoice, rows_contents
 
 STATE = "window.latentreeExplorer.state"
 
@@ -26,10 +26,11 @@ def with_gaps(model, n: int, seed: int = 0):
 @pytest.mark.parametrize("model", [gaussian(40), discrete(40), mixed()], ids=str)
 def test_lists_hold_the_rows_with_the_greatest_posteriors(model):
     table = with_gaps(model, 300)
-    found = rows_content(model, table, RowChoice())
-    starts = numbers(found["lists"]["starts"], "<i4")
-    rows, values = numbers(found["lists"]["rows"], "<i4"), numbers(found["lists"]["values"])
-    kept = numbers(found["kept"], "<i4")
+    [found] = rows_contents([model], table, RowChoice())
+    lists = found["rowLists"]
+    starts = numbers(lists["starts"], "<i4")
+    rows, values = numbers(lists["rows"], "<i4"), numbers(lists["values"])
+    kept = numbers(found["rows"]["kept"], "<i4")
     posterior = model.posterior(table)
     is_gaussian = model.schema.family == "gaussian"
     wanted = posterior.mean if is_gaussian else posterior.probabilities
@@ -66,7 +67,8 @@ def test_shares_of_groups_are_means_of_posteriors():
     n = 1 + (1 << 20) // model.tree.n_nodes  # more than one block of rows
     table = as_table(model.sample(n, 1), schema=model.schema)
     groups = [None if i % 5 == 4 else "ab"[i % 2] for i in range(n)]
-    found = rows_content(model, table, RowChoice(None, groups))["groups"]
+    [content] = rows_contents([model], table, RowChoice(None, groups))
+    found = content["rowLists"]["groups"]
     assert found["names"] == ["a", "b"]
     posterior = model.posterior(table).probabilities
     for g, name in enumerate("ab"):
@@ -74,6 +76,30 @@ def test_shares_of_groups_are_means_of_posteriors():
         assert found["counts"][g] == len(members)
         means = np.reshape(numbers(found["means"]), (2, -1))
         assert means[g] == pytest.approx(posterior[members].mean(axis=0))
+
+
+def test_rows_of_a_mixture_are_listed_with_the_tree_that_they_come_from():
+    mixture = discrete_mixture()
+    table = as_table(mixture.sample(300, 0), schema=mixture.schema)
+    share, groups = mixture.responsibilities(table), ["a", "b"] * 150
+    found = rows_contents(mixture.components, table, RowChoice(None, groups), list(share.T))
+    kept = numbers(found[0]["rows"]["kept"], "<i4")
+    for k, content in enumerate(found):
+        assert content["rows"] is found[0]["rows"]
+        lists = content["rowLists"]
+        posterior = mixture.components[k].posterior(table).probabilities
+        joint = share[:, [k]] * posterior
+        starts = numbers(lists["starts"], "<i4")
+        rows, values = numbers(lists["rows"], "<i4"), numbers(lists["values"])
+        for column, own in enumerate(joint.T):
+            span = slice(starts[2 * column], starts[2 * column + 1])
+            listed = [kept[i] for i in rows[span]]
+            assert values[span] == pytest.approx(own[listed].tolist(), abs=1e-12)
+            assert len(listed) == 0 or own[listed[0]] == pytest.approx(own.max(), abs=1e-12)
+        weights = share[::2, k]
+        means = np.reshape(numbers(lists["groups"]["means"]), (2, -1))
+        assert lists["groups"]["counts"][0] == pytest.approx(weights.sum())
+        assert means[0] == pytest.approx(weights @ posterior[::2] / weights.sum())
 
 
 def test_rows_without_data_and_unknown_columns_are_refused(tmp_path):

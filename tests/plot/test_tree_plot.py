@@ -23,6 +23,7 @@ from latentree import (
     simulate,
 )
 from latentree.errors import DataError, DataWarning, MissingExtraError, ModelError
+from latentree.models import TreeMixture
 from latentree.plot import group_observed, plot_tree
 from latentree.plot._groups import DARK_PALETTE, PALETTE
 
@@ -111,6 +112,17 @@ SHAPES = {
     "complete": simulate.complete_tree(5, 3),
     "forest": Tree([-1, 0, 0, -1, 3, -1, -1, -1, -1, *([8] * 30)]),
 }
+
+
+def test_one_tree_of_a_mixture_is_drawn():
+    trees = [simulate.double_star(6), simulate.latent_class(6)]
+    mixture = TreeMixture([simulate.random_gaussian_model(tree, 0) for tree in trees], [0.7, 0.3])
+    assert len(plot_tree(mixture).hidden.get_offsets()) == 2
+    assert len(plot_tree(mixture, component=1).hidden.get_offsets()) == 1
+    with pytest.raises(ModelError, match="no component 2"):
+        plot_tree(mixture, component=2)
+    with pytest.raises(ModelError, match="one tree"):
+        plot_tree(mixture.components[0], component=0)
 
 
 @pytest.mark.parametrize("layout", ["radial", "layered"])

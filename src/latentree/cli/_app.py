@@ -143,6 +143,10 @@ Component = Annotated[
         "--component", metavar="K", min=0, help="Of a mixture, the tree to take; else the largest."
     ),
 ]
+OneTree = Annotated[
+    int | None,
+    typer.Option("--component", metavar="K", min=0, help="Of a mixture, only this tree; else all."),
+]
 Title = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="What it is called.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No messages and no progress.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -529,7 +533,7 @@ def explore(
     ] = None,
     names: Names = None,
     title: Title = None,
-    component: Component = None,
+    component: OneTree = None,
     header: Header = None,
     quiet: Quiet = False,
 ) -> None:

@@ -107,7 +107,7 @@ class Targets(NamedTuple):
         if self.page is not None:
             rows = None if isinstance(table, Parts) else table
             known = {"support": result.support, "report": about}
-            outputs.explorer()(component_of(model), self.page, rows, groups, **known)
+            outputs.explorer()(model, self.page, rows, groups, **known)
         if self.picture is not None:
             outputs.write_picture(
                 component_of(model), self.picture, groups=groups, support=result.support

@@ -11,7 +11,7 @@ from typing import Any
 
 from latentree.data import STANDARD, list_files
 from latentree.errors import FileError, MissingExtraError, import_extra
-from latentree.models import Model
+from latentree.models import Model, TreeMixture
 
 PICTURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".eps", ".webp", ".tif", ".tiff")
 _DPI = 200
@@ -85,7 +85,7 @@ def write_picture(
     plt.close(picture.ax.figure)
 
 
-def read_groups(path: str, model: Model) -> dict[str, str]:
+def read_groups(path: str, model: Model | TreeMixture) -> dict[str, str]:
     """Return the groups of variables from a CSV file: names and groups in its first two columns."""
     known = set(model.schema.names)
     found = {row[0]: row[1] for row in _csv_rows(path) if len(row) > 1 and row[0] in known}
@@ -96,7 +96,7 @@ def read_groups(path: str, model: Model) -> dict[str, str]:
     return found
 
 
-def read_annotations(path: str, model: Model) -> dict[str, dict[str, str]]:
+def read_annotations(path: str, model: Model | TreeMixture) -> dict[str, dict[str, str]]:
     """Return what a CSV file says of variables, by the titles over its columns."""
     titles, *rows = _csv_rows(path) or [[]]
     known = set(model.schema.names)

@@ -225,7 +225,7 @@ class Tables(NamedTuple):
     groups: str | None
     annotations: str | None
 
-    def of(self, model: Model) -> dict[str, Any]:
+    def of(self, model: Model | TreeMixture) -> dict[str, Any]:
         """Return what they hold as the explorer takes it."""
         rows = None
         if self.data:
@@ -255,7 +255,7 @@ def explore(
     """Write a page to explore a model in."""
     outputs.check_apart([out], [model_path, *tables.data])
     outputs.check_folder(out)
-    model = component_of(load(model_path), component)
+    model = load(model_path) if component is None else component_of(load(model_path), component)
     known = {"support": load_support(model_path), "report": load_report(model_path)}
     given = tables.of(model) | shown.of(tables.data, tables.header)
     outputs.explorer()(model, out, title=title, names=names, **known, **given)

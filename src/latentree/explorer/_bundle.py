@@ -26,6 +26,7 @@ SCRIPTS = (
     "emissions.js",
     "inference.js",
     "influence.js",
+    "mixture.js",
     "coloring.js",
     "curves.js",
     "layout.js",
@@ -45,6 +46,7 @@ SCRIPTS = (
     "overview.js",
     "pair.js",
     "naming.js",
+    "trees.js",
     "nodes.js",
     "edges.js",
     "paths.js",
@@ -81,6 +83,7 @@ TOPIC_SCRIPTS = (
 _IMPORT = re.compile(r"^import\s[^;]*;\n", re.MULTILINE)
 _COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*.*?\*/)$", re.MULTILINE | re.DOTALL)
 _AFTERWORD = re.compile(r"""[ \t]+// [^"'`\n]*$""", re.MULTILINE)
+_OPERATOR = re.compile(r" (=>|===|!==|&&|\|\||\?\?) ")
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class)\b)", re.MULTILINE)
 
 
@@ -124,11 +127,13 @@ def joined(names: tuple[str, ...]) -> str:
 def _bare(text: str) -> str:
     """Return a script or style without comments and indentation: a fourth of the page.
 
-    No text of the scripts has several lines, and none with ``//`` after a blank ends without a
-    quote, so that nothing else changes. Where a line cannot end a statement, the next one follows.
+    No text of the scripts has several lines, none with ``//`` after a blank ends without a quote,
+    and none holds an operator between blanks, so that nothing else changes. Where a line cannot end
+    a statement, the next one follows.
     """
     bare = _AFTERWORD.sub("", _COMMENT.sub("", text))
-    return re.sub(r"\n\s*", "\n", re.sub(r"(?<=[{;,(\[])\n\s*", "", bare))
+    bare = re.sub(r"\n\s*(?=[})\].?:])", "", re.sub(r"(?<=[{;,(\[])\n\s*", "", bare))
+    return re.sub(r"\n\s*", "\n", _OPERATOR.sub(r"\1", bare))
 
 
 def as_json(content: Any) -> str:

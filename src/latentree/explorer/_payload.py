@@ -14,7 +14,6 @@ from latentree.data import as_table, is_number
 from latentree.em import FitReport
 from latentree.explorer._packed import packed
 from latentree.explorer._picture import picture
-from latentree.explorer._rows import RowChoice, rows_content
 from latentree.explorer._summary import summary
 from latentree.inference import CountEmission, Emission
 from latentree.models import (
@@ -25,6 +24,7 @@ from latentree.models import (
     MixedTreeModel,
     Model,
     Names,
+    TreeMixture,
     captions,
     check_names,
     edge_strengths,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from latentree.support import Support
 
 Report = FitReport | Mapping[str, Any]
+PageModel = GaussianTreeModel | DiscreteTreeModel | MixedTreeModel
 
 _FACTS = ("method", "n_samples", "date", "log_likelihood", "bic_score", "version")
 
@@ -54,7 +55,6 @@ def payload(
     names: Names | None = None,
     support: Support | None = None,
     report: Report | None = None,
-    rows: RowChoice | None = None,
     annotations: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return all that the page knows of a model.
@@ -74,14 +74,13 @@ def payload(
         Of edges, hidden variables and variables, NaN where there is none.
     report : FitReport or mapping, optional
         How the model was learned.
-    rows : RowChoice, optional
-        Texts and groups of rows; without it no row is in the page.
     annotations : mapping, optional
         What is known of variables, as :func:`latentree.explorer.write_explorer` takes it.
     """
-    about = _about(model, report or {})
-    if isinstance(model, CopulaTreeModel):  # the page has states, and numbers on their own scale
-        names, model = _with_points_named(model, names or Names()), model.simplified()
+    about = about_model(model, report or {})
+    if isinstance(model, CopulaTreeModel):
+        names = _with_points_named(model, names or Names())
+    model = page_model(model)
     tree, grouping = model.tree, group_observed(model.tree, groups)
     strength, sign = edge_strengths(model), orientation(model)
     if isinstance(model, GaussianTreeModel):  # the page's numbers have the model's own signs
@@ -110,9 +109,12 @@ def payload(
             key: packed(value, "<f8") if isinstance(value, np.ndarray) else value
             for key, value in summary(as_table(data, schema=model.schema)).items()
         }
-    if rows is not None:
-        content["rows"] = rows_content(model, data, rows)
     return content
+
+
+def page_model(model: Model) -> PageModel:
+    """Return a model as the page has it: with states, and numbers on their own scale."""
+    return model.simplified() if isinstance(model, CopulaTreeModel) else model
 
 
 def _with_points_named(model: CopulaTreeModel, names: Names) -> Names:
@@ -152,7 +154,7 @@ _PARAMETERS: dict[type, Callable[[Any], dict[str, Any]]] = {
 """Parameters of every kind of model, as ``readModel`` of ``page/model.js`` takes them."""
 
 
-def _about(model: Model, report: Report) -> dict[str, Any]:
+def about_model(model: Model | TreeMixture, report: Report) -> dict[str, Any]:
     """What the page's card says of how a model was learned, as far as it is known."""
     report = report.as_dict() if isinstance(report, FitReport) else report
     known = {key: report[key] for key in _FACTS if report.get(key) not in (None, "")}

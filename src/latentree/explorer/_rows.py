@@ -31,6 +31,9 @@ TYPICAL = 0.25
 BETWEEN = 0.3
 """A row is borderline if the probability of a state is within so much of a half."""
 
+OWN = 0.5
+"""A row belongs to a component of a mixture that is more probable: no other can be so as well."""
+
 MOST_BYTES = 2_000_000
 """Of cells and texts in the page, before they are written as text (a third more)."""
 
@@ -82,43 +85,76 @@ def _without(data: Any, names: list[str]) -> Any:
 # What the page gets -----------------------------------------------------------------------------
 
 
-def rows_content(model: Model, data: Any, choice: RowChoice) -> dict[str, Any]:
-    """Return rows and lists of them as plain values.
+def rows_contents(
+    models: Sequence[Model],
+    data: Any,
+    choice: RowChoice,
+    shares: Sequence[FloatArray | None] = (None,),
+    room: int = MOST_BYTES,
+) -> list[dict[str, Any]]:
+    """Return rows and lists of them as plain values, for each of some models of one table.
 
-    ``kept`` are the numbers of the rows that are in the page, ``total`` how many there are;
-    ``cells`` are theirs, row by row, NaN or −1 where missing. ``lists`` has for every list of a
-    hidden state (typical and borderline; highest and lowest of a Gaussian) the places of its rows
-    among those kept, and their probabilities or means. ``groups`` has the mean of each in every
-    group.
+    ``rows`` are the same for all: ``kept`` are the numbers of the rows that are in the page,
+    ``total`` how many there are; ``cells`` are theirs, row by row, NaN or −1 where missing.
+    ``rowLists`` are a model's own. They have for every list of a hidden state (typical and
+    borderline; highest and lowest of a Gaussian) the places of its rows among those kept, and their
+    probabilities or means. ``groups`` has the mean of each in every group.
+
+    Parameters
+    ----------
+    models : sequence of models
+        One, or the components of a mixture.
+    data : table in any form
+    choice : RowChoice
+    shares : sequence of arrays or None
+        For each model the probability that a row comes from it: a state is as probable as it is
+        together with its model, and only rows that probably come from a model are its highest and
+        lowest.
+    room : int
+        Bytes of cells and texts.
     """
-    table = as_table(data, schema=model.schema)
+    table = as_table(data, schema=models[0].schema)
     for given in choice:
         if given is not None and len(given) != table.n_rows:
             raise DataError(
                 f"{table.n_rows:,} rows need as many texts or groups, not {len(given):,}"
             )
     texts = None if choice.texts is None else [_text(text) for text in choice.texts]
-    found = _look(model, table, choice.groups)
-    lists = [_distinct(table, texts, each) for each in found.lists]
-    kept = _kept(table, texts, [rows for rows, _ in lists])
+    pairs = zip(models, shares, strict=True)
+    found = [_look(model, table, choice.groups, share) for model, share in pairs]
+    lists = [[_distinct(table, texts, each) for each in one.lists] for one in found]
+    kept = _kept(table, texts, [rows for own in lists for rows, _ in own], room)
+    rows = _shared_content(table, texts, kept)
     place = {row: i for i, row in enumerate(kept.tolist())}
-    inside = [[(place[r], p) for r, p in zip(*each, strict=True) if r in place] for each in lists]
+    return [
+        {"rows": rows, "rowLists": _list_content(own, place) | one.group_content()}
+        for own, one in zip(lists, found, strict=True)
+    ]
+
+
+def _shared_content(table: Table, texts: list[str] | None, kept: IntArray) -> dict[str, Any]:
     out = {
         "total": table.n_rows,
         "kept": packed(kept, "<i4"),
         "cells": packed(_cells(table.take(kept)), _cell_type(table)),
         "cellBytes": np.dtype(_cell_type(table)).itemsize,
-        "lists": {
-            "starts": packed(np.cumsum([0, *map(len, inside)]), "<i4"),
-            "rows": packed([r for each in inside for r, _ in each], "<i4"),
-            "values": packed([p for each in inside for _, p in each], "<f8"),
-        },
     }
     if table.row_labels is not None:
         out["labels"] = [str(label) for label in np.asarray(table.row_labels)[kept]]
     if texts is not None:
         out["texts"] = [texts[row] for row in kept.tolist()]
-    return out | found.group_content()
+    return out
+
+
+def _list_content(
+    lists: list[tuple[list[int], list[float]]], place: Mapping[int, int]
+) -> dict[str, Any]:
+    inside = [[(place[r], p) for r, p in zip(*each, strict=True) if r in place] for each in lists]
+    return {
+        "starts": packed(np.cumsum([0, *map(len, inside)]), "<i4"),
+        "rows": packed([r for each in inside for r, _ in each], "<i4"),
+        "values": packed([p for each in inside for _, p in each], "<f8"),
+    }
 
 
 def _cell_type(table: Table) -> str:
@@ -176,10 +212,13 @@ class _Found(NamedTuple):
         return {"groups": {"names": self.names, "counts": self.counts.tolist(), "means": means}}
 
 
-def _look(model: Model, table: Table, groups: Sequence[Any] | None) -> _Found:
+def _look(
+    model: Model, table: Table, groups: Sequence[Any] | None, share: FloatArray | None
+) -> _Found:
     """Go through the posteriors of all rows, block by block."""
     names, numbers = _numbered(groups, table.n_rows)
-    weights = np.where(numbers >= 0, table.weight_array(), 0.0)
+    shares = np.ones(table.n_rows) if share is None else np.nan_to_num(share)
+    weights = np.where(numbers >= 0, table.weight_array() * shares, 0.0)
     counts = np.bincount(np.maximum(numbers, 0), weights, minlength=len(names))[
         : len(names)
     ].astype(np.float64)
@@ -190,6 +229,8 @@ def _look(model: Model, table: Table, groups: Sequence[Any] | None) -> _Found:
         values = np.asarray(infer_part(table.rows(start, stop), model)[0])
         members = numbers[start:stop] == np.arange(len(names))[:, None]
         sums = sums + (members * weights[start:stop]) @ np.nan_to_num(values)
+        own = shares[start:stop, None]
+        values = np.where(own > OWN, values, np.nan) if gaussian else values * own
         more = [
             _Chosen.of(column, score, start)
             for column in values.T
@@ -237,7 +278,7 @@ def _distinct(
     return rows, values
 
 
-def _kept(table: Table, texts: list[str] | None, lists: list[list[int]]) -> IntArray:
+def _kept(table: Table, texts: list[str] | None, lists: list[list[int]], room: int) -> IntArray:
     """Rows for the page: the first of every list, the second of every list, …, then any others."""
     turns = [row for turn in range(LISTED) for rows in lists for row in rows[turn : turn + 1]]
     others = np.random.default_rng(0).permutation(table.n_rows).tolist()
@@ -246,4 +287,4 @@ def _kept(table: Table, texts: list[str] | None, lists: list[list[int]]) -> IntA
     sizes = np.full(order.size, float(width))
     if texts is not None:
         sizes += [len(texts[row].encode()) for row in order.tolist()]
-    return np.sort(order[: np.searchsorted(np.cumsum(sizes), MOST_BYTES, "right")])
+    return np.sort(order[: np.searchsorted(np.cumsum(sizes), room, "right")])

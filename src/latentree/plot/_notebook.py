@@ -6,19 +6,30 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from latentree.models import TreeMixture
 from latentree.plot._svg import svg_picture
 
 
 def tree_html(model: Any) -> str:
     """Return a picture of a tree or a model, and what it is."""
-    return f"<div>{svg_picture(model)}<p>{escape(repr(model))}</p></div>"
+    return f"<div>{svg_picture(model)}<p>{escape(repr(model) + _which(model))}</p></div>"
+
+
+def _which(model: Any) -> str:
+    """Say which tree of a mixture is in the picture."""
+    if not isinstance(model, TreeMixture):
+        return ""
+    number = int(model.weights.argmax())
+    return f": tree {number}, with weight {model.weights[number]:.2f}"
 
 
 def fitted_html(estimator: Any) -> str:
     """Return a picture and a table of an estimator."""
     report = estimator.report_
+    mixture = isinstance(estimator.model_, TreeMixture)
     rows = {
         "method": estimator.method,
+        **({"trees": estimator.model_.n_trees} if mixture else {}),
         "variables": estimator.tree_.n_observed,
         "hidden": estimator.n_hidden_,
         "parameters": report.n_parameters,

@@ -6,7 +6,14 @@ from html import escape
 
 import numpy as np
 
-from latentree.models import Scored, captions, edge_strengths, tree_of
+from latentree.models import (
+    Scored,
+    TreeMixture,
+    captions,
+    component_of,
+    edge_strengths,
+    tree_of,
+)
 from latentree.plot._labels import shown
 from latentree.plot._layout import TreeLayout, layered_layout, radial_layout
 from latentree.tree import Tree
@@ -36,12 +43,16 @@ def svg_picture(model: Scored) -> str:
     Parameters
     ----------
     model : Tree, model or fitted LatentTree
+        Of a mixture the tree with the largest weight is drawn.
 
     Returns
     -------
     str
         An ``svg`` element of less than 60 kB.
     """
+    model = getattr(model, "model_", model)
+    if isinstance(model, TreeMixture):
+        model = component_of(model)
     tree = tree_of(model)
     if tree.n_nodes > MOST_NODES:
         return ""
@@ -90,7 +101,6 @@ def _edges(tree: Tree, paths: FloatArray, strength: FloatArray) -> list[str]:
 
 def _nodes(model: Scored, tree: Tree, at: FloatArray) -> list[str]:
     """Filled dots, and hollow ones that say what they are when pointed at."""
-    model = getattr(model, "model_", model)
     called = {} if isinstance(model, Tree) else captions(model)
     parts = []
     for v, (x, y) in enumerate(at.tolist()):

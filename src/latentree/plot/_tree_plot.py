@@ -13,7 +13,16 @@ import numpy as np
 
 from latentree._disk import write_bytes
 from latentree.errors import DataError, DataWarning, import_extra
-from latentree.models import Scored, captions, edge_strengths, fitted_tree, tree_of
+from latentree.models import (
+    Model,
+    Scored,
+    TreeMixture,
+    captions,
+    component_of,
+    edge_strengths,
+    fitted_tree,
+    tree_of,
+)
 from latentree.plot import _labels as text
 from latentree.plot import _legend as legends
 from latentree.plot._groups import VariableGroups, group_observed
@@ -134,6 +143,7 @@ def plot_tree(
     strength_legend: bool = False,
     title: str | None = None,
     support: Support | None = None,
+    component: int | None = None,
 ) -> TreePlot:
     """Draw a tree or a model.
 
@@ -145,7 +155,8 @@ def plot_tree(
     Parameters
     ----------
     model : Tree, model or fitted LatentTree
-        Strengths are those of :func:`latentree.models.edge_strengths`; only models have signs.
+        Strengths are those of :func:`latentree.models.edge_strengths`; only models have signs. Of a
+        mixture one tree is drawn.
     ax : matplotlib Axes, optional
         Where to draw: the picture and its legend fill it. A new figure of fitting size when left
         out. Label sizes suit the size that the axes have now.
@@ -178,6 +189,8 @@ def plot_tree(
         How sure the tree is: edges carry their transfer support in percent where there is room, and
         hidden variables in fewer than half of the replicates are dotted. By default that of a
         LatentTree fitted with ``n_bootstrap``.
+    component : int, optional
+        Of a mixture of trees, the number of the one to draw; by default that of the largest weight.
 
     Returns
     -------
@@ -189,6 +202,8 @@ def plot_tree(
     ------
     DataError
         If ``layout``, ``theme``, ``wrap`` or ``groups`` make no sense.
+    ModelError
+        If there is no such ``component``.
     MissingExtraError
         If matplotlib is not installed: ``pip install 'latentree[plot]'``.
 
@@ -206,6 +221,8 @@ def plot_tree(
     plt = import_extra("matplotlib.pyplot", "plot")
     if wrap is not None and wrap < 4:
         raise DataError(f"wrap is {wrap}, but a line has at least 4 characters")
+    support = getattr(model, "support_", None) if support is None else support
+    model = _one_tree(model, component)
     tree = tree_of(model)
     strength = _of_edges(tree, edge_strengths(model))
     grouping = group_observed(tree, groups)
@@ -216,7 +233,6 @@ def plot_tree(
     entries = legends.legend_entries(
         grouping, bool((strength < 0).any()), colors, legend, strength_legend
     )
-    support = getattr(model, "support_", None) if support is None else support
     if support is not None:
         if not np.array_equal(support.tree.parent, tree.parent):
             raise DataError("the support is that of another tree")
@@ -249,12 +265,20 @@ def plot_tree(
     return TreePlot(ax, *artists, observed, hidden, written, shown, left_out)
 
 
+def _one_tree(model: Any, component: int | None) -> Tree | Model:
+    """Return a tree, a model, or one component of a mixture."""
+    found = getattr(model, "model_", model)
+    if isinstance(found, TreeMixture) or component is not None:
+        return component_of(found, component)
+    one: Tree | Model = found
+    return one
+
+
 def _written_names(
-    model: Scored, tree: Tree, labels: bool, hidden_labels: bool, wrap: int | None
+    model: Tree | Model, tree: Tree, labels: bool, hidden_labels: bool, wrap: int | None
 ) -> list[str]:
     """Names of the nodes as they are written; empty for those that are not."""
     own = list(tree.names)
-    model = getattr(model, "model_", model)
     if hidden_labels and not isinstance(model, Tree):
         called = captions(model)
         own = [called.get(name, name) for name in own]
@@ -298,7 +322,7 @@ def _of_edges(tree: Tree, by_node: FloatArray) -> FloatArray:
 
 
 def _lay_out(
-    model: Scored,
+    model: Tree | Model,
     tree: Tree,
     kind: str,
     grouping: VariableGroups,
@@ -310,7 +334,6 @@ def _lay_out(
     order_by = np.zeros(tree.n_nodes)
     order_by[: tree.n_observed] = grouping.numbers  # neighbors of one color side by side
     if kind == "layered":
-        model = getattr(model, "model_", model)
         if lengths and not isinstance(model, Tree):
             tree = fitted_tree(model)
         return layered_layout(tree, order_by, lengths)

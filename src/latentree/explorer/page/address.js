@@ -5,10 +5,13 @@
 //   l  layout          f  folded nodes       v  view       x,y,scale
 //   c  what nodes are colored by, then the styles that stand out (group,2,5)
 //   u  support under which edges are faded (50f) or contracted (50c)
-//   t  theme           n  names, states and notes as JSON
+//   t  theme           n  names, states and notes as JSON; n1, n2, … those of further trees
+//   k  the tree of a mixture that is shown; in the evidence, −1 stands for the class variable
 
 import { colorChoices } from "./coloring.js";
 import { byId } from "./dom.js";
+import { modelsOf } from "./export.js";
+import { TREE } from "./mixture.js";
 import { isPossible } from "./model.js";
 import {
   emit,
@@ -17,17 +20,24 @@ import {
   select,
   setAllEvidence,
   setColorBy,
+  showTree,
   toggleHighlight,
 } from "./state.js";
 
 const WAIT = 150; // milliseconds that changes are gathered: browsers refuse too many
 
-export function createAddress(state, view, setDark) {
-  const opened = { kind: state.kind, theme: document.documentElement.dataset.theme };
+export function createAddress(panes, setDark) {
+  const [{ state }] = panes;
+  const opened = {
+    kind: state.kind,
+    theme: document.documentElement.dataset.theme,
+    number: state.mixture?.number,
+    names: modelsOf(panes).map(namesText),
+  };
   let timer = 0;
   let written = "";
   const write = () => {
-    written = encodeView(state, view, opened);
+    written = encodeView(panes, opened);
     if (location.protocol === "about:") return; // a frame in a notebook has no address
     const plain = location.href.split("#")[0];
     history.replaceState(null, "", written ? `${plain}#${written}` : plain);
@@ -39,7 +49,7 @@ export function createAddress(state, view, setDark) {
   const read = () => {
     const text = location.hash.slice(1);
     if (text === written || text === "") return;
-    restore(state, view, new URLSearchParams(text), setDark);
+    restore(panes, new URLSearchParams(text), opened, setDark);
   };
   read();
   for (const event of [
@@ -49,12 +59,13 @@ export function createAddress(state, view, setDark) {
     "fold",
     "view",
     "theme",
-    "names",
     "doubt",
     "color",
+    "tree",
   ]) {
     on(state, event, later);
   }
+  for (const pane of panes) on(pane.state, "names", later);
   addEventListener("hashchange", read);
   byId("copy-link").hidden = location.protocol === "about:";
   byId("copy-link").addEventListener("click", () => {
@@ -75,10 +86,12 @@ async function copy(text) {
 }
 
 /** The address of what is seen; empty when all is as the page opens. */
-export function encodeView(state, view, opened) {
-  const { model, evidence, selection, folded } = state;
+function encodeView(panes, opened) {
+  const [{ state, view }] = panes;
+  const { evidence, selection, folded, mixture } = state;
   const parts = new URLSearchParams();
   const put = (key, text) => text && parts.set(key, text);
+  put("k", mixture && mixture.number !== opened.number ? String(mixture.number) : "");
   put("e", Array.from(evidence, ([v, value]) => `${v}:${value}`).join(","));
   put("s", selectionText(selection));
   put("l", state.kind === opened.kind ? "" : state.kind);
@@ -96,8 +109,15 @@ export function encodeView(state, view, opened) {
   const colors = [state.colorBy, ...state.highlight].join(",");
   put("c", colors === "group" ? "" : colors);
   put("t", theme === opened.theme ? "" : theme);
-  put("n", namesText(model));
+  modelsOf(panes).forEach((model, i) => {
+    const text = namesText(model);
+    put(namesKey(i), text === opened.names[i] ? "" : text);
+  });
   return parts.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
+}
+
+function namesKey(i) {
+  return i === 0 ? "n" : `n${i}`;
 }
 
 function selectionText(selection) {
@@ -116,11 +136,15 @@ function namesText({ names, ownNames, stateNames, notes }) {
 }
 
 /** Show what an address says; parts that fit no node of this model are passed over. */
-function restore(state, view, parts, setDark) {
-  const { model } = state;
-  const isNode = (v) => Number.isInteger(v) && v >= 0 && v < model.size;
+function restore(panes, parts, opened, setDark) {
+  const [{ state, view }] = panes;
   const list = (key) => (parts.get(key) ?? "").split(",").filter(Boolean);
-  restoreNames(model, parts.get("n"), isNode);
+  modelsOf(panes).forEach((own, i) => {
+    restoreNames(own, parts.get(namesKey(i)));
+  });
+  restoreTree(state, Number(parts.get("k") ?? opened.number));
+  const { model } = state;
+  const isNode = (v) => isNodeOf(model, v);
   if (parts.has("t")) setDark(parts.get("t") === "dark");
   if (Object.hasOwn(state.layouts, parts.get("l"))) state.kind = parts.get("l");
   restoreDoubt(state, parts.get("u") ?? "");
@@ -134,12 +158,21 @@ function restore(state, view, parts, setDark) {
   relayOut(state);
   emit(state, "layout");
   emit(state, "fold");
-  emit(state, "names");
+  for (const pane of panes) emit(pane.state, "names");
   const given = list("e").map((text) => text.split(":").map(Number));
-  setAllEvidence(state, new Map(given.filter(([v, x]) => isNode(v) && isValue(model, v, x))));
+  setAllEvidence(state, new Map(given.filter(([v, x]) => isValue(state, v, x))));
   select(state, readSelection(parts.get("s") ?? "", isNode));
   const [x, y, scale] = list("v").map(Number);
   if ([x, y, scale].every(Number.isFinite) && scale > 0) view.flyTo({ x, y, scale }, false);
+}
+
+function isNodeOf(model, v) {
+  return Number.isInteger(v) && v >= 0 && v < model.size;
+}
+
+function restoreTree(state, number) {
+  const { mixture } = state;
+  if (mixture && number in mixture.trees && number !== mixture.number) showTree(state, number);
 }
 
 function restoreDoubt(state, text) {
@@ -149,7 +182,9 @@ function restoreDoubt(state, text) {
   emit(state, "doubt");
 }
 
-function isValue(model, v, value) {
+function isValue({ model, mixture }, v, value) {
+  if (v === TREE) return mixture !== null && value in mixture.trees;
+  if (!isNodeOf(model, v)) return false;
   if (model.numeric[v]) return isPossible(model, v, value);
   return Number.isInteger(value) && value >= 0 && value < model.states[v];
 }
@@ -163,7 +198,7 @@ function readSelection(text, isNode) {
   return kind === "e" ? { edge: nodes[0] } : null;
 }
 
-function restoreNames(model, text, isNode) {
+function restoreNames(model, text) {
   let all;
   try {
     all = JSON.parse(text);
@@ -174,7 +209,7 @@ function restoreNames(model, text, isNode) {
   const fits = { names: isText, stateNames: isTexts, notes: isText };
   Object.entries(fits).forEach(([key, fit], i) => {
     for (const [v, value] of Object.entries(all[i] ?? {})) {
-      if (isNode(Number(v)) && fit(value, model, v)) model[key][v] = value;
+      if (isNodeOf(model, Number(v)) && fit(value, model, v)) model[key][v] = value;
     }
   });
 }

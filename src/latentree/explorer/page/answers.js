@@ -4,6 +4,7 @@ import { shareBar } from "./charts.js";
 import { byId, element, nameOf } from "./dom.js";
 import { directionOf, greatness, highState } from "./inference.js";
 import { counted, cutList, goButton } from "./lists.js";
+import { TREE } from "./mixture.js";
 import { isHidden, titleOf } from "./model.js";
 import { formatNumber, formatPercent, formatSigned } from "./numbers.js";
 import { rowName } from "./rows.js";
@@ -28,6 +29,7 @@ export function createAnswers(state, view) {
 export function evidenceText(state, v) {
   const { model, prior, evidence } = state;
   const value = evidence.get(v);
+  if (v === TREE) return String(value);
   if (!model.numeric[v]) return model.labels(v)[value];
   const sigma = (value - prior.mean[v]) / Math.sqrt(prior.variance[v]);
   return model.isGaussian
@@ -79,18 +81,25 @@ function impossible() {
   );
 }
 
+/** What is supposed of is called by its name, the class variable of a mixture too. */
+export function evidenceName({ model, mixture }, v) {
+  return v === TREE ? mixture.name : titleOf(model, v);
+}
+
 function chip(state, view, v) {
+  const name = evidenceName(state, v);
   const remove = element(
     "button",
     {
       type: "button",
       class: "remove",
-      "aria-label": `Forget ${titleOf(state.model, v)} = ${evidenceText(state, v)}`,
+      "aria-label": `Forget ${name} = ${evidenceText(state, v)}`,
       click: () => setEvidence(state, v, undefined),
     },
     "×",
   );
-  return element("li", {}, goButton(state, view, v), " = ", nameOf(evidenceText(state, v)), remove);
+  const what = v === TREE ? nameOf(name) : goButton(state, view, v);
+  return element("li", {}, what, " = ", nameOf(evidenceText(state, v)), remove);
 }
 
 /** Nodes without evidence by how far they moved. */
@@ -200,7 +209,7 @@ function spoken(state) {
   const { model, evidence } = state;
   const given = Array.from(
     evidence.keys(),
-    (v) => `${titleOf(model, v)} = ${evidenceText(state, v)}`,
+    (v) => `${evidenceName(state, v)} = ${evidenceText(state, v)}`,
   );
   if (given.length > MOST_CHIPS) given.splice(MOST_CHIPS, Infinity, "…");
   if (!state.posterior.possible) return `Impossible: ${given.join(", ")}`;

@@ -2,7 +2,7 @@
 
 import { element, svgElement } from "./dom.js";
 import { mixtureDensity } from "./emissions.js";
-import { isCount } from "./model.js";
+import { isCount, isHidden } from "./model.js";
 import { formatNumber } from "./numbers.js";
 
 const WIDTH = 300;
@@ -73,7 +73,15 @@ function rangeOf(model, v, before, after) {
 }
 
 /** Density of a number as a function, in the distribution before or after the evidence. */
-function densityOf({ model }, v, { mean, variance, probability }) {
+function densityOf({ model }, v, found) {
+  if (!found.parts || isHidden(model, v)) return densityIn(model, v, found);
+  const parts = found.parts.filter(({ share }) => share > 0);
+  const own = parts.map((part) => densityIn(part.model, v, part.found));
+  return (x) => parts.reduce((sum, { share }, k) => sum + share * own[k](x), 0);
+}
+
+/** The same in one tree. */
+function densityIn(model, v, { mean, variance, probability }) {
   if (model.isGaussian) {
     const one = { isCount: false, mean: mean.subarray(v, v + 1), spread: [Math.sqrt(variance[v])] };
     return mixtureDensity(one, [1]);

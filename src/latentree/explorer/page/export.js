@@ -2,6 +2,7 @@
 
 import { byId, element } from "./dom.js";
 import { toPng, toSvg } from "./figure.js";
+import { TREE } from "./mixture.js";
 import { isHidden } from "./model.js";
 import { fromNames, toNames } from "./naming.js";
 
@@ -24,14 +25,13 @@ export function createExports(panes, source) {
     "save-svg": () => download(toSvg(panes, options()), `${name}.svg`, "image/svg+xml"),
     "save-png": () => toPng(panes, options(), (blob) => download(blob, `${name}.png`)),
     "save-newick": () => download(toNewick(state.model), `${name}.nwk`, "text/plain"),
-    "save-json": () => download(toModelFile(state.model), `${name}.json`, "application/json"),
+    "save-json": () => download(toModelFile(state), `${name}.json`, "application/json"),
     "save-csv": () => download(toCsv(state), `${name}-posterior.csv`, "text/csv"),
-    "save-names": () => download(toNames(state.model), `${name}-names.json`, "application/json"),
-    "save-page": () => download(toPage(state.model, source), `${name}.html`, "text/html"),
+    "save-names": () => saveNames(activeOf(panes), name),
+    "save-page": () => download(toPage(panes, source), `${name}.html`, "text/html"),
     "load-names": () => byId("names-file").click(),
   };
-  createNamesLoader(state);
-  for (const id of ["save-names", "save-page", "load-names"]) byId(id).hidden = panes.length > 1;
+  createNamesLoader(panes);
   byId("save-json").hidden = state.model.family === "mixed";
   for (const [id, action] of Object.entries(actions)) {
     byId(id).addEventListener("click", () => {
@@ -41,12 +41,32 @@ export function createExports(panes, source) {
   }
 }
 
-function createNamesLoader(state) {
+/** The tree that the panel is about. */
+function activeOf(panes) {
+  return panes.find(({ state }) => !state.inactive).state;
+}
+
+/** All trees that the page has, in the order of its data. */
+export function modelsOf(panes) {
+  return panes.flatMap(({ state }) =>
+    state.mixture ? state.mixture.trees.map(({ model }) => model) : [state.model],
+  );
+}
+
+/** Names are of one tree: of several, that which the panel is about, and the file says which. */
+function saveNames({ model, mixture, pair }, name) {
+  const which = pair?.name ?? (mixture ? `tree ${mixture.number}` : "");
+  const file = which ? `${name}-${fileName(which)}` : name;
+  download(toNames(model), `${file}-names.json`, "application/json");
+}
+
+function createNamesLoader(panes) {
   const input = byId("names-file");
   input.addEventListener("change", async () => {
     const [file] = input.files;
     if (!file) return;
-    byId("announce").textContent = fromNames(state, await file.text()) || "Names are taken over.";
+    byId("announce").textContent =
+      fromNames(activeOf(panes), await file.text()) || "Names are taken over.";
     input.value = "";
   });
 }
@@ -98,10 +118,21 @@ function newickName(name) {
 }
 
 /** The model in the format of latentree's model files, which lt.load reads. */
-export function toModelFile(model) {
+export function toModelFile({ model, mixture }) {
+  const head = { format: '"latentree model"', version: "1" };
+  if (!mixture) return `${jsonObject({ ...head, ...modelFields(model) })}\n`;
+  const parts = mixture.trees.map((tree) => jsonObject(modelFields(tree.model)));
+  const components = `[\n${parts.join(",\n")}\n]`;
+  return `${jsonObject({ ...head, weights: floats(mixture.weights), components })}\n`;
+}
+
+function jsonObject(fields) {
+  const lines = Object.entries(fields).map(([key, text]) => `  "${key}": ${text}`);
+  return `{\n${lines.join(",\n")}\n}`;
+}
+
+function modelFields(model) {
   const fields = {
-    format: '"latentree model"',
-    version: "1",
     family: JSON.stringify(model.family),
     n_observed: String(model.observed),
     names: JSON.stringify(model.names),
@@ -116,8 +147,7 @@ export function toModelFile(model) {
     );
     fields.labels = `[${sets.join(", ")}]`;
   }
-  const lines = Object.entries(fields).map(([key, text]) => `  "${key}": ${text}`);
-  return `{\n${lines.join(",\n")}\n}\n`;
+  return fields;
 }
 
 /** Numbers as Python writes floats: whole ones keep their point. */
@@ -150,14 +180,14 @@ function discreteParameters(model) {
 
 /** One line a node, or a state of it: before and after the evidence, to the last digit. */
 export function toCsv(state) {
-  const { model, prior, posterior, evidence } = state;
+  const { model, mixture, prior, posterior, evidence } = state;
   const lines = [];
   const kind = (v) => (isHidden(model, v) ? "hidden" : "observed");
   const given = (v) => (evidence.has(v) ? "yes" : "no");
   const moments = "prior_mean,prior_sd,posterior_mean,posterior_sd";
   const states = "state,prior,posterior";
   const numbers = model.numeric.filter((numeric) => numeric).length;
-  const mixed = numbers > 0 && numbers < model.size;
+  const mixed = numbers > 0 && (numbers < model.size || mixture !== null);
   lines.push(`node,kind,given,${mixed ? `${states},${moments}` : numbers > 0 ? moments : states}`);
   for (let v = 0; v < model.size; v++) {
     const front = [cell(model.names[v]), kind(v), given(v)];
@@ -172,6 +202,10 @@ export function toCsv(state) {
       lines.push([...front, ...parts, ...(mixed ? ["", "", "", ""] : [])].join(","));
     });
   }
+  mixture?.weights.forEach((weight, k) => {
+    const front = [cell(mixture.name), "hidden", given(TREE), k, weight, posterior.share[k]];
+    lines.push([...front, ...(mixed ? ["", "", "", ""] : [])].join(","));
+  });
   return `${lines.join("\r\n")}\r\n`;
 }
 
@@ -182,17 +216,21 @@ function cell(text) {
 // The page --------------------------------------------------------------------------------------
 
 /** The page as it was written, with the names as they are now. */
-export function toPage(model, source) {
-  const changed = model.names.flatMap((name, v) => (name === model.ownNames[v] ? [] : [[v, name]]));
-  const payload = {
-    ...source.payload,
-    renamed: Object.fromEntries(changed),
-    stateNames: model.stateNames,
-    notes: model.notes,
-  };
-  const json = JSON.stringify(payload).replaceAll("<", "\\u003c");
-  const place = source.html.indexOf(source.mark) + source.mark.length;
-  return source.html.slice(0, place) + json + source.html.slice(place);
+export function toPage(panes, { payload, html, mark }) {
+  const named = modelsOf(panes).map((model) => {
+    const changed = model.names.flatMap((name, v) =>
+      name === model.ownNames[v] ? [] : [[v, name]],
+    );
+    const { stateNames, notes } = model;
+    return { renamed: Object.fromEntries(changed), stateNames, notes };
+  });
+  const list = ["models", "components"].find((key) => key in payload);
+  const content = list
+    ? { ...payload, [list]: payload[list].map((own, i) => ({ ...own, ...named[i] })) }
+    : { ...payload, ...named[0] };
+  const json = JSON.stringify(content).replaceAll("<", "\\u003c");
+  const place = html.indexOf(mark) + mark.length;
+  return html.slice(0, place) + json + html.slice(place);
 }
 
 /** Take the data out of the page, and keep the rest as it was written. */

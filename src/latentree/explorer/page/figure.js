@@ -1,9 +1,9 @@
 // The picture to take away: a title, the tree or both trees, and a legend, in light colors.
 
-import { evidenceText } from "./answers.js";
+import { evidenceName, evidenceText } from "./answers.js";
 import { FONT } from "./labels.js";
 import { drawSwatch, legendEntries } from "./legend.js";
-import { titleOf } from "./model.js";
+import { treeName } from "./mixture.js";
 import { drawScene } from "./scene.js";
 import { SvgContext } from "./svg.js";
 import { readColors } from "./view.js";
@@ -119,12 +119,13 @@ function scenePiece(state, frame, colors, x, y) {
 function titlePiece({ state }, width, colors) {
   const given = Array.from(
     state.evidence.keys(),
-    (v) => `${titleOf(state.model, v)} = ${evidenceText(state, v)}`,
+    (v) => `${evidenceName(state, v)} = ${evidenceText(state, v)}`,
   );
   const most = 3;
   const more = given.length > most ? ` and ${given.length - most} more` : "";
   const lines = [[`600 17px ${FONT}`, colors.ink, state.model.title]];
-  if (state.pair) lines.push([`13px ${FONT}`, colors.hiddenInk, state.pair.both]);
+  const which = state.pair?.both ?? treeName(state);
+  if (which) lines.push([`13px ${FONT}`, colors.hiddenInk, which]);
   if (given.length > 0) {
     lines.push([
       `13px ${FONT}`,

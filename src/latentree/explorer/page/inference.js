@@ -56,6 +56,44 @@ function inferGaussian(model, evidence) {
   return { possible: true, mean: m, variance };
 }
 
+/** Log-density or log-probability of what is supposed of a tree's nodes. */
+export function logLikelihoodOf(model, evidence, found) {
+  return model.isGaussian ? gaussianLog(model, evidence) : found.logLikelihood;
+}
+
+// What lies below a node says exp(c − J (x − μ)²/2) about it: in this form nothing cancels.
+
+function gaussianLog(model, evidence) {
+  const { size, order, parent, rho, mean, scale } = model;
+  const J = new Float64Array(size);
+  const mu = new Float64Array(size);
+  let log = 0; // the sum of all c
+  /** What another source says, with precision K around nu. */
+  const join = (v, K, nu) => {
+    if (K === 0) return;
+    const both = J[v] + K;
+    log -= (0.5 * J[v] * K * (mu[v] - nu) ** 2) / both;
+    mu[v] += (K / both) * (nu - mu[v]);
+    J[v] = both;
+  };
+  for (let i = size - 1; i >= 0; i--) {
+    const v = order[i];
+    const above = parent[v];
+    const r = above < 0 ? 0 : rho[v];
+    const q = (1 - r) * (1 + r);
+    // The integral over x of N(x; r·y, q) exp(−J (x − μ)²/2) with y above; of a given x its value.
+    const given = evidence.has(v);
+    const z = given ? (evidence.get(v) - mean[v]) / scale[v] : mu[v];
+    if (given)
+      log -= 0.5 * (J[v] * (z - mu[v]) ** 2 + Math.log(2 * Math.PI * q)) + Math.log(scale[v]);
+    else log -= 0.5 * Math.log1p(q * J[v]);
+    const K = given ? 1 / q : J[v] / (1 + q * J[v]); // of r·y around z
+    if (r * r === 0) log -= 0.5 * K * z * z;
+    else join(above, r * r * K, z / r);
+  }
+  return log;
+}
+
 // States: all in logarithms, so that thousands of children, probabilities near 0 and exact zeros
 // are safe.
 

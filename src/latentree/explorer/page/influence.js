@@ -145,7 +145,7 @@ function cellCount(model, v) {
   return model.numeric[v] ? model.emissions[v].width : model.states[v];
 }
 
-function cellProbabilities(model, v) {
+export function cellProbabilities(model, v) {
   const { numeric, parent, stateStart } = model;
   if (!numeric[v]) return marginals(model).subarray(stateStart[v], stateStart[v + 1]);
   const { cells, width } = model.emissions[v];

@@ -17,6 +17,7 @@ import { createPointer } from "./pointer.js";
 import { createPrinting } from "./printing.js";
 import { createSearch } from "./search.js";
 import { createState, emit, on, setKind, unfoldAll } from "./state.js";
+import { createTrees } from "./trees.js";
 import { readColors, View } from "./view.js";
 
 function main() {
@@ -33,6 +34,7 @@ function main() {
   if (panes.length > 1) createPair(panes, payload);
   else createMinimap(state, view);
   for (const pane of panes) createPanel(pane.state, pane.view);
+  createTrees(state, view);
   createAnswers(state, view);
   createSearch(state, view);
   createExports(panes, source);
@@ -50,7 +52,7 @@ function main() {
   createDivider();
   preferred.addEventListener("change", () => setDark(preferred.matches));
   for (const pane of panes) pane.view.resize();
-  createAddress(state, view, setDark);
+  createAddress(panes, setDark);
   exposeForTests(panes, source);
 }
 
@@ -131,9 +133,9 @@ function exposeForTests(panes, source) {
     view,
     panes,
     toCsv: () => toCsv(state),
-    toModelFile: () => toModelFile(state.model),
+    toModelFile: () => toModelFile(state),
     toNewick: () => toNewick(state.model),
-    toPage: () => toPage(state.model, source),
+    toPage: () => toPage(panes, source),
     toSvg: (options) => toSvg(panes, options),
   };
 }

@@ -44,7 +44,7 @@ export function readModel(payload) {
   readData(model, payload);
   model.about = payload.about;
   model.annotations = payload.annotations.map(readAnnotation);
-  model.rows = readRows(payload.rows);
+  model.rows = readRows(payload.rows, payload.rowLists);
   model.support = readSupport(payload.support);
   return model;
 }
@@ -172,9 +172,9 @@ const CELLS = { 1: Int8Array, 2: Int16Array, 8: Float64Array };
  * Rows that came with the page: the numbers that they have in the data, their cells row by row, and
  * for each hidden state two lists of them with their probabilities (or means).
  */
-function readRows(payload) {
+function readRows(payload, lists) {
   if (!payload) return null;
-  const { lists, groups } = payload;
+  const { groups } = lists;
   return {
     ...payload,
     kept: unpack(payload.kept, Int32Array),

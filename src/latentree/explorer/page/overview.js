@@ -2,6 +2,7 @@
 
 import { element } from "./dom.js";
 import { counted, cutList, goButton, section } from "./lists.js";
+import { treeName } from "./mixture.js";
 import { formatPercent } from "./numbers.js";
 import { rowOverview } from "./rows.js";
 import { learnedCard, sureness } from "./sureness.js";
@@ -13,7 +14,7 @@ export function overview(state, view) {
   const hidden = model.size - model.observed;
   const counts = `${counted(model.observed, "variable")}, ${hidden.toLocaleString("en")} hidden`;
   return [
-    element("h2", { class: "kind" }, "The tree"),
+    element("h2", { class: "kind" }, treeName(state) || "The tree"),
     element(
       "p",
       {},

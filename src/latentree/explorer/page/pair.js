@@ -2,12 +2,13 @@
 
 import { byId, element, nameOf } from "./dom.js";
 import { counted, cutList, goButton, section } from "./lists.js";
+import { treeName } from "./mixture.js";
 import { neighbors, titleOf, unpack } from "./model.js";
 import { formatPercent } from "./numbers.js";
 import { emit, on, setAllEvidence, setColorBy, setKind } from "./state.js";
 import { learnedFacts } from "./sureness.js";
 
-const HEAD = 24; // pixels above each tree for its name
+export const HEAD = 24; // pixels above each tree for its name
 
 /** Tie two panes together, each a state and a view: what is done in one is seen in the other. */
 export function createPair(panes, { comparison, labels }) {
@@ -141,7 +142,8 @@ function movedList(panes, { moved, match }) {
   );
 }
 
-/** Which tree a panel is about, where there are two. */
+/** Which tree a panel is about, where there are several. */
 export function paneName(state) {
-  return state.pair ? element("p", { class: "kind" }, nameOf(state.pair.name)) : null;
+  const name = state.pair?.name ?? treeName(state);
+  return name ? element("p", { class: "kind" }, nameOf(name)) : null;
 }

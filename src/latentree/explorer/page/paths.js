@@ -2,12 +2,13 @@
 
 import { shareBar } from "./charts.js";
 import { element, nameOf } from "./dom.js";
-import { influence, pathTable } from "./influence.js";
+import { cellProbabilities, influence, pathTable } from "./influence.js";
 import { edgesAlong, pathBetween } from "./layout.js";
 import { counted, goButton, section } from "./lists.js";
 import { titleOf } from "./model.js";
 import { strengthName } from "./nodes.js";
 import { formatBits, formatPercent, formatSigned } from "./numbers.js";
+import { paneName } from "./pair.js";
 import { modelEdge } from "./scene.js";
 import { setHover } from "./state.js";
 
@@ -15,6 +16,7 @@ export function pathParts(state, view, [a, b]) {
   const { model } = state;
   const path = pathBetween(state, a, b);
   const heading = [
+    paneName(state),
     element("p", { class: "kind" }, "Path"),
     element("h2", {}, goButton(state, view, a), " to ", goButton(state, view, b)),
   ];
@@ -85,10 +87,10 @@ function stepList(state, view, path) {
 }
 
 /** The table of P(a, b), one row a state of a. */
-function joint({ model, prior }, path) {
+function joint({ model }, path) {
   const [a, b] = [path[0], path.at(-1)];
   const given = pathTable(model, path);
-  const own = prior.probability.subarray(model.stateStart[a], model.stateStart[a + 1]);
+  const own = cellProbabilities(model, a);
   const columns = model.labels(b);
   const head = columns.map((label) => element("th", { scope: "col" }, nameOf(label)));
   const rows = model.labels(a).map((label, i) =>

@@ -5,20 +5,21 @@ import { coloringOf } from "./coloring.js";
 import { clustersOf } from "./curves.js";
 import { changes, infer } from "./inference.js";
 import { layOut, readPicture } from "./layout.js";
-import { readModel, rowCell } from "./model.js";
+import { inferMixture } from "./mixture.js";
+import { isHidden, readModel, rowCell, unpack } from "./model.js";
 import { edgeBuckets, isDoubted } from "./scene.js";
 
 const FEW = 30; // up to so many variables are drawn in layers rather than in a disc
 
 export function createState(payload) {
-  const model = readModel(payload);
+  const mixture = payload.components ? readMixture(payload) : null;
+  const shown = mixture ? mixture.trees[mixture.number] : readTree(payload);
+  const { model } = shown;
   const state = {
-    model,
-    ...readPicture(payload.picture, model.observed),
-    strengths: model.strengths,
+    ...shown,
+    mixture,
     kind: model.observed <= FEW ? "layered" : "radial",
     aspect: 1.4,
-    folded: new Uint8Array(model.size),
     selection: null,
     hover: null,
     doubt: { below: 0, contract: false }, // edges with less support are faded or contracted
@@ -30,14 +31,67 @@ export function createState(payload) {
     evidence: new Map(),
     row: -1, // the row that the evidence is, if it is one
     filter: "all", // of the answers: all, variables or hidden
-    prior: infer(model, new Map()),
     listeners: new Map(),
   };
-  state.posterior = state.prior;
-  state.change = new Float64Array(model.size);
+  answerAnew(state);
   recolor(state);
   relayOut(state);
   return state;
+}
+
+/** A tree with its parameters, and what is kept of how it is seen. */
+function readTree(payload) {
+  const model = readModel(payload);
+  return {
+    model,
+    ...readPicture(payload.picture, model.observed),
+    strengths: model.strengths,
+    folded: new Uint8Array(model.size),
+    importance: null, // of labels, once it is known
+  };
+}
+
+function readMixture({ name, weights, shown, shared, components }) {
+  return {
+    name, // of the class variable
+    weights: unpack(weights, Float64Array),
+    number: shown,
+    trees: components.map((own) => readTree({ ...shared, ...own })),
+  };
+}
+
+function ask({ model, mixture }, evidence) {
+  return mixture ? inferMixture(mixture, evidence) : infer(model, evidence);
+}
+
+/** Infer what is known without evidence, and with it. */
+function answerAnew(state) {
+  state.prior = ask(state, new Map());
+  answer(state);
+}
+
+function answer(state) {
+  const { model, evidence, prior } = state;
+  state.posterior = evidence.size === 0 ? prior : ask(state, evidence);
+  state.change = changes(model, prior, state.posterior);
+}
+
+/** Show another tree of a mixture. What is supposed of variables stays; hidden ones are its own. */
+export function showTree(state, number) {
+  const { mixture, evidence, selection } = state;
+  mixture.number = number;
+  Object.assign(state, mixture.trees[number]);
+  const isOwn = (v) => isHidden(state.model, v);
+  for (const v of [...evidence.keys()].filter(isOwn)) evidence.delete(v);
+  const chosen = selection?.path ?? [selection?.node ?? state.model.size];
+  if (chosen.some(isOwn)) state.selection = null;
+  Object.assign(state, { hover: null, pathFrom: -1 });
+  answerAnew(state);
+  recolor(state);
+  relayOut(state);
+  for (const event of ["layout", "fold", "names", "evidence", "selection", "tree"]) {
+    emit(state, event);
+  }
 }
 
 function recolor(state) {
@@ -151,9 +205,7 @@ export function supposeRow(state, row) {
 }
 
 function updatePosterior(state) {
-  const { model, evidence, prior } = state;
-  state.posterior = evidence.size === 0 ? prior : infer(model, evidence);
-  state.change = changes(model, prior, state.posterior);
+  answer(state);
   if (state.colorBy === "posterior") recolor(state);
   emit(state, "evidence");
 }

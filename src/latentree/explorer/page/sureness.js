@@ -11,17 +11,19 @@ const TRANSFER =
   "1 if all trees have the split of this edge, less the more variables would have to change sides.";
 
 /** What is known of how the model was learned. */
-export function learnedCard({ model }) {
-  return section("How it was learned", element("dl", { class: "facts" }, learnedFacts(model)));
+export function learnedCard({ model, mixture }) {
+  const facts = learnedFacts(model, mixture?.weights.length);
+  return section("How it was learned", element("dl", { class: "facts" }, facts));
 }
 
-export function learnedFacts({ about, family }) {
+export function learnedFacts({ about, family }, trees) {
   const whole = (value) => Math.round(value).toLocaleString("en");
   const fixed = (value) =>
     value.toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
   const facts = [
     ["Method", about.method],
     ["Family", family],
+    ["Trees", trees],
     ["Rows", about.n_samples, whole],
     ["Parameters", about.n_parameters, whole],
     ["Log-likelihood", about.log_likelihood, fixed],

@@ -1,0 +1,50 @@
+"""A mixture of trees: what the page needs to know beside its components."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from latentree.explorer._packed import packed
+from latentree.explorer._payload import Report, about_model, page_model, payload
+from latentree.explorer._rows import RowChoice, rows_contents
+from latentree.models import Names, TreeMixture
+
+
+def mixture_content(
+    mixture: TreeMixture,
+    title: str,
+    data: Any,
+    names: list[Names],
+    report: Report,
+    rows: RowChoice | None,
+    **common: Any,
+) -> dict[str, Any]:
+    """Return the weights and contents of the components.
+
+    ``shared`` is what all components have in common, ``components`` what each has of its own;
+    ``shown`` is the number of the one that the page opens with, and ``name`` what the class
+    variable is called.
+    """
+    contents = [
+        payload(part, title, data if k == 0 else None, names=names[k], **common)
+        for k, part in enumerate(mixture.components)
+    ]
+    if rows is not None:
+        models = [page_model(part) for part in mixture.components]
+        shares = list(mixture.responsibilities(data).T)
+        for content, own in zip(contents, rows_contents(models, data, rows, shares), strict=True):
+            content |= own
+    first = contents[0]
+    same = {key for key, value in first.items() if all(own.get(key) == value for own in contents)}
+    shared = {key: first[key] for key in first if key in {*same, "data"}}
+    return {
+        "title": title,
+        "name": mixture.tree.names[-1],
+        "weights": packed(mixture.weights, "<f8"),
+        "shown": int(mixture.weights.argmax()),
+        "shared": shared | {"about": about_model(mixture, report)},
+        "components": [
+            {key: value for key, value in own.items() if key not in {*shared, "about"}}
+            for own in contents
+        ],
+    }
