@@ -84,7 +84,7 @@ def test_all_trees_answer_and_one_is_shown(browser, tmp_path, make):
     else:
         assert [float(row["posterior"]) for row in found] == pytest.approx(list(wanted), abs=1e-9)
     assert f"{mixture.tree.names[m]} = {other}" in browser.text("#answers .chips").replace("\n", "")
-    browser.wait("return location.hash.includes('k=')")
+    browser.wait("return location.hash.includes('-1:')")
     link = browser.run("return location.hash")
     browser._call("POST", f"{browser.session}/url", {"url": "about:blank"})
     browser._call("POST", f"{browser.session}/url", {"url": path.resolve().as_uri() + link})

@@ -332,7 +332,7 @@ def test_notebooks_show_a_tree_and_the_page_of_a_mixture():
     parts = [simulate.random_gaussian_model(simulate.double_star(6), seed) for seed in (0, 1)]
     mixture = models.TreeMixture(parts, [0.3, 0.7])
     html = mixture._repr_html_()
-    assert html.count('r="3"') == 6
+    assert html.count('r="3"') == 8  # of one tree, hidden ones too
     assert "tree 1, with weight 0.70" in html
     assert '"weights"' in mixture.explore().html
 
