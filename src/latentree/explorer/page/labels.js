@@ -8,6 +8,8 @@ import { Occupancy } from "./occupancy.js";
 const MOST_LABELS = 320;
 const CROWD = 1500; // nodes in sight beyond which few labels are better than many
 const MOST_CROSSED = 0.2; // share of a label that edges may run through
+const MOST_TOUCHED = 0.02; // the same of an automatic name, which can be shorter: a corner of it
+const WORDS = " · "; // between the words of automatic names
 const LONGEST = 30; // characters of a label
 const ROOMY = 9.2; // pixels a row at which all labels fit by construction
 
@@ -29,10 +31,14 @@ export function labelOf(name) {
   return letters.length > LONGEST ? `${letters.slice(0, LONGEST - 1).join("")}…` : letters.join("");
 }
 
-/** Width of a node's label, in units of the font's size; measured once. */
+/** Width of a node's label, in units of the font's size. */
 export function labelWidth(ctx, state, v) {
+  return textWidth(ctx, state, labelOf(titleOf(state.model, v)));
+}
+
+/** Width of a text in units of the font's size; measured once. */
+function textWidth(ctx, state, text) {
   state.widths ??= new Map();
-  const text = labelOf(titleOf(state.model, v));
   let width = state.widths.get(text);
   if (width === undefined) {
     ctx.font = `100px ${FONT}`;
@@ -61,13 +67,31 @@ export function drawLabels(ctx, state, frame, colors) {
     const hidden = isHidden(state.model, v);
     const font = urgent ? Math.max(size, 12) : hidden ? size * 0.86 : size;
     const certain = urgent || (roomy && hasStrip(state, v));
-    const spots = spotsFor(state, frame, v, labelWidth(ctx, state, v) * font, font);
-    const spot = bestSpot(grid, spots, certain);
-    if (!spot) continue;
-    grid.fill(spot);
-    write(ctx, state, v, spot, hidden, urgent, colors);
+    const place = (text) => spotsFor(state, frame, v, textWidth(ctx, state, text) * font, font);
+    const found = firstThatFits(grid, wordings(state.model, v), place, certain);
+    if (!found) continue;
+    grid.fill(found.spot);
+    write(ctx, state, v, found, hidden, urgent, colors);
     written++;
   }
+}
+
+/** The first of some wordings that has a place. */
+function firstThatFits(grid, texts, place, certain) {
+  const most = texts.length > 1 ? MOST_TOUCHED : MOST_CROSSED;
+  for (const text of texts) {
+    const spot = bestSpot(grid, place(text), certain ? Infinity : most);
+    if (spot) return { text, spot };
+  }
+  return null;
+}
+
+/** A label, and of automatic names what is left of it when its last words are left out. */
+function wordings(model, v) {
+  const whole = titleOf(model, v);
+  const words = whole === model.captions[v] ? whole.split(WORDS) : [whole];
+  const shorter = words.slice(1).map((_, i) => `${words.slice(0, -1 - i).join(WORDS)} …`);
+  return [whole, ...shorter].map(labelOf);
 }
 
 /** Nodes in the order in which labels find their places; the urgent ones always have one. */
@@ -120,13 +144,13 @@ export function hasStrip({ layout, folded }, v) {
   return layout.slot[v] === 1 || folded[v] === 1;
 }
 
-/** The free place that fewest edges run through, and not too many; a certain label is put anywhere. */
-function bestSpot(grid, spots, certain) {
+/** The free place that fewest edges run through, less than `most`; anywhere if that is infinite. */
+function bestSpot(grid, spots, most) {
   let best = null;
-  let fewest = certain ? Infinity : MOST_CROSSED;
+  let fewest = most;
   for (const spot of spots) {
     const free = grid.isFree(spot);
-    if (!free && !certain) continue;
+    if (!free && most < Infinity) continue;
     const crossed = spots.length === 1 ? 0 : grid.crossed(spot) + (free ? 0 : 1);
     if (crossed < fewest) [best, fewest] = [spot, crossed];
     if (fewest === 0) break;
@@ -173,9 +197,9 @@ function spotsFor(state, frame, v, width, font) {
   return [{ ...start, angle, flipped, width, font }];
 }
 
-function write(ctx, state, v, spot, hidden, urgent, colors) {
+function write(ctx, state, v, { text: words, spot }, hidden, urgent, colors) {
   const more = state.folded[v] ? ` +${state.tree.size[v] - 1}` : "";
-  const text = labelOf(titleOf(state.model, v)) + more;
+  const text = words + more;
   ctx.save();
   ctx.translate(spot.x, spot.y);
   ctx.rotate(spot.angle);
