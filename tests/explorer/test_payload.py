@@ -26,7 +26,7 @@ from latentree import (
 )
 from latentree.errors import DataError, ModelError
 from latentree.explorer import write_explorer
-from latentree.explorer._bundle import SCRIPTS, _asset, as_json, joined
+from latentree.explorer._bundle import SCRIPTS, TOPIC_SCRIPTS, _asset, as_json, joined
 from latentree.explorer._payload import payload
 from latentree.explorer._picture import picture
 from latentree.plot import group_observed, layered_layout, radial_layout
@@ -295,6 +295,16 @@ def test_pages_are_small(tmp_path):
 def test_scripts_are_joined_without_imports_and_exports():
     text = joined(SCRIPTS)
     assert not re.search(r"^(import|export)\b", text, re.MULTILINE)
+
+
+def test_no_text_of_the_scripts_changes():
+    for scripts in (SCRIPTS, TOPIC_SCRIPTS):
+        text = joined(scripts)
+        lines = [line.strip() for name in scripts for line in _asset(name).splitlines()]
+        code = [line for line in lines if not line.startswith(("/", "*")) and '.js"' not in line]
+        literals = [found for line in code for found in re.findall(r'"[^"\\]*"', line)]
+        assert len(literals) > 1000
+        assert [literal for literal in literals if literal not in text] == []
 
 
 def test_no_name_is_declared_twice_in_the_scripts():

@@ -84,6 +84,7 @@ _IMPORT = re.compile(r"^import\s[^;]*;\n", re.MULTILINE)
 _COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*.*?\*/)$", re.MULTILINE | re.DOTALL)
 _AFTERWORD = re.compile(r"""[ \t]+// [^"'`\n]*$""", re.MULTILINE)
 _OPERATOR = re.compile(r" (=>|===|!==|&&|\|\||\?\?) ")
+_BRACE = re.compile(r"(?<=\{) | (?=\})|(?<=\)) (?=\{)")
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class)\b)", re.MULTILINE)
 
 
@@ -128,12 +129,12 @@ def _bare(text: str) -> str:
     """Return a script or style without comments and indentation: a fourth of the page.
 
     No text of the scripts has several lines, none with ``//`` after a blank ends without a quote,
-    and none holds an operator between blanks, so that nothing else changes. Where a line cannot end
-    a statement, the next one follows.
+    and none holds such an operator or a brace beside a blank, so that nothing else changes. Where a
+    line cannot end a statement, the next one follows.
     """
     bare = _AFTERWORD.sub("", _COMMENT.sub("", text))
     bare = re.sub(r"\n\s*(?=[})\].?:])", "", re.sub(r"(?<=[{;,(\[])\n\s*", "", bare))
-    return re.sub(r"\n\s*", "\n", _OPERATOR.sub(r"\1", bare))
+    return re.sub(r"\n\s*", "\n", _BRACE.sub("", _OPERATOR.sub(r"\1", bare)))
 
 
 def as_json(content: Any) -> str:
