@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from tests.explorer.pages import (
@@ -19,7 +16,6 @@ from tests.explorer.pages import (
 
 from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, simulate
 from latentree.models import orientation
-from latentree.support import support_from
 
 SCREENS = ((1440, 900), (1024, 700), (390, 844), (667, 375))
 
@@ -334,57 +330,3 @@ def test_long_dashed_edges_are_clipped(browser, tmp_path):
         """
     )
     assert 0 < longest <= 2
-
-
-# Accessibility ----------------------------------------------------------------------------------
-
-AXE = os.environ.get("LATENTREE_AXE", "")
-"""Path of axe-core's axe.min.js, as npm install axe-core brings it."""
-
-
-def violations(browser, views: tuple[str, ...], theme: str) -> list[list[str]]:
-    """What axe-core finds in some views of the page that is open, in a theme."""
-    browser.run(
-        "if (document.documentElement.dataset.theme !== arguments[0])"
-        " document.getElementById('theme').click()",
-        theme,
-    )
-    browser.run(Path(AXE).read_text("utf-8"))
-    found = []
-    for view in views:
-        browser.run("location.hash = arguments[0]", f"t={theme}&{view}")
-        browser.settle()
-        browser.run("for (const box of document.querySelectorAll('details')) box.open = true")
-        script = (
-            "const done = arguments[0]; axe.run().then((found) => done("
-            "found.violations.map((one) => [one.id, one.nodes[0].html])))"
-        )
-        body = {"script": script, "args": []}
-        found += browser._call("POST", f"{browser.session}/execute/async", body)
-    return found
-
-
-@pytest.mark.skipif(not AXE, reason="LATENTREE_AXE does not say where axe.min.js is")
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844), (667, 375)])
-def test_axe_finds_no_violations(browser, tmp_path, width, height, theme):
-    model = discrete(16)
-    rows = model.sample(60, 0)
-    support = support_from(model.tree, [model.tree, discrete(17).tree])
-    views = (
-        "c=probability&u=60f",
-        "s=n0",
-        f"s=n{hidden_of(model)}",
-        "s=n2&e=1:0,5:1",
-        "s=p1-7",
-        "s=e3",
-    )
-    texts = [f"document {i} of some length" for i in range(60)]
-    with browser.screen(width, height, phone=width < 700):
-        show(
-            browser, tmp_path, model, groups=[f"group {v % 5}" for v in range(24)], data=rows,
-            rows=texts, row_groups=[f"g{i % 3}" for i in range(60)], support=support,
-        )  # fmt: skip
-        assert violations(browser, views, theme) == []
-        show(browser, tmp_path, {"one": model, "two": model})
-        assert violations(browser, ("", "s=n1&e=0:0"), theme) == []

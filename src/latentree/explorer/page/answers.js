@@ -1,7 +1,7 @@
 // What is supposed, and what follows from it.
 
 import { shareBar } from "./charts.js";
-import { byId, element, nameOf } from "./dom.js";
+import { byId, element, nameOf, replaced } from "./dom.js";
 import { directionOf, greatness, highState } from "./inference.js";
 import { counted, cutList, goButton } from "./lists.js";
 import { TREE } from "./mixture.js";
@@ -17,7 +17,11 @@ export function createAnswers(state, view) {
   const box = byId("answers");
   const show = () => {
     box.hidden = state.evidence.size === 0;
-    box.replaceChildren(...(box.hidden ? [] : answers(state, view)));
+    replaced(
+      box,
+      () => box.replaceChildren(...(box.hidden ? [] : answers(state, view))),
+      () => box.querySelector(".remove") ?? box.parentElement,
+    );
     byId("announce").textContent = box.hidden ? "" : spoken(state);
   };
   on(state, "evidence", show);

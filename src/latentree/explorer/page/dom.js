@@ -33,6 +33,13 @@ export function byId(id) {
   return document.getElementById(id);
 }
 
+/** Change the contents of a box; a focus in it that keys have brought there goes to another. */
+export function replaced(box, change, next) {
+  const had = box.contains(document.activeElement) && box.querySelector(":focus-visible");
+  change();
+  if (had && !box.contains(document.activeElement)) next()?.focus({ preventScroll: true });
+}
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** An element of a picture inside the page. */

@@ -2,7 +2,7 @@
 
 import { summaryOf } from "./asking.js";
 import { bellChart } from "./charts.js";
-import { byId } from "./dom.js";
+import { byId, replaced } from "./dom.js";
 import { edgeParts } from "./edges.js";
 import { nodeParts } from "./nodes.js";
 import { overview } from "./overview.js";
@@ -20,11 +20,15 @@ export function createPanel(state, view) {
     for (const box of [body, body.parentElement]) box.tabIndex = isOutOfReach(box) ? 0 : -1;
   };
   on(state, "selection", () => {
-    show();
+    replaced(body, show, () => body.parentElement);
     toTop(body);
   });
-  for (const event of ["evidence", "names", "fold"])
-    on(state, event, () => refresh(state, body, show));
+  for (const event of ["evidence", "names", "fold"]) {
+    on(state, event, () => {
+      refresh(state, body, show);
+      keepInSight(body);
+    });
+  }
   show();
 }
 
@@ -53,6 +57,14 @@ function refresh(state, body, show) {
   const key = active && body.contains(active) ? active.dataset.key : undefined;
   show();
   if (key) body.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
+}
+
+/** Answers that appear take room from the panel: what has the focus must stay in sight. */
+function keepInSight(body) {
+  requestAnimationFrame(() => {
+    const active = document.activeElement;
+    if (body.contains(active)) active.scrollIntoView({ block: "nearest" });
+  });
 }
 
 function partsOf(state, view, selection) {

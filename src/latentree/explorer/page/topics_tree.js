@@ -67,16 +67,16 @@ function branch({ x, y }, topic, above) {
 function node({ x, y }, topic, largest, levels, choose) {
   const number = topic.number;
   const radius = 2.5 + (LARGEST - 2.5) * Math.sqrt(topic.size / largest);
-  const last = topic.level === levels;
+  const words = topic.level === levels ? shorten(labelOf(topic, 4), 36) : innerLabel(topic);
   const group = svgElement("g", {
     class: `node level-${topic.level} series-${topic.series}`,
     transform: `translate(${x[number]} ${y[number]})`,
     tabindex: "0",
     role: "button",
-    "aria-label": `${labelOf(topic)}, ${formatPercent(topic.size)}`,
+    "aria-label": `${words}, ${formatPercent(topic.size)}`,
   });
   const label = svgElement("text", { x: radius + 5, y: "4" });
-  label.textContent = last ? shorten(labelOf(topic, 4), 36) : innerLabel(topic);
+  label.textContent = words;
   const title = svgElement("title");
   title.textContent = `${topic.words.join(" · ")} (${formatPercent(topic.size)})`;
   group.append(title, svgElement("circle", { r: radius }), label);
