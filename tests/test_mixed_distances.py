@@ -332,7 +332,7 @@ def test_columns_can_be_selected() -> None:
 def test_mixed_tables_have_no_mutual_information() -> None:
     sample = as_sample(mixed_table(0))
     with pytest.raises(DataError, match="mutual information is known only"):
-        _ = sample.information
+        _ = sample.information_with
     with pytest.raises(DataError, match="a joint table is known only"):
         sample.pair_table(1, 2)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Generic, TypeVar
 
 from latentree import _memory as memory
@@ -156,8 +156,8 @@ class _Made(LocalPieces[Other]):
 def sum_in_groups(results: Iterable[Result]) -> Result:
     """Add up groups of :data:`GROUP` results, then the groups."""
     iterator = iter(results)
-    groups = iter(lambda: list(islice(iterator, GROUP)), [])
-    return add_up(add_up(group) for group in groups)
+    # Added as they come: no more than two sums and a result are in memory.
+    return add_up(add_up(chain([first], islice(iterator, GROUP - 1))) for first in iterator)
 
 
 def add_up(results: Iterable[Result]) -> Result:

@@ -261,54 +261,6 @@ def inverse(values: FloatArray) -> FloatArray:
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
 
-# Mutual information -----------------------------------------------------------------------------
-
-
-def mutual_information(statistics: Statistics) -> FloatArray:
-    """Return the mutual information of all pairs in nats; any numbers of states.
-
-    Real columns: −½·log(1 − ρ²), with 1 − ρ² held above the rounding of ρ, so that it stays finite.
-    The diagonal holds the entropies of discrete columns.
-    """
-    m = statistics.n_columns
-    sums = statistics.sums
-    if isinstance(sums, RealSums):
-        rho = mirrored(np.clip(sums.correlations(), -1.0, 1.0))
-        floor = 2 * statistics.rounding
-        return np.asarray(-0.5 * np.log(np.maximum(1.0 - rho**2, floor)))
-    assert isinstance(sums, StateCounts)
-    out = np.zeros((m, m))
-    for start, stop in ranges(
-        m, max(1, _BLOCK_CELLS // sums.single.size // int(sums.widths.max()))
-    ):
-        rows = np.arange(start, stop)
-        at = sums.starts[start:stop] - sums.starts[start]
-        out[start:stop] = information(sums.table(rows), at, sums.starts[:-1])
-    return out
-
-
-def information(joint: FloatArray, at_rows: IntArray, at_columns: IntArray) -> FloatArray:
-    """Return I = (Σ g(J) − Σ g(row sums) − Σ g(column sums) + g(N)) / N, with g(x) = x·log x.
-
-    ``joint`` holds counts of pairs of states laid end to end; the states of each variable start at
-    ``at_rows`` and ``at_columns``.
-    """
-    # ``reduceat`` sums the states of each variable: row sums, column sums and N of every pair.
-    over_columns = np.add.reduceat(joint, at_columns, axis=1)
-    over_rows = np.add.reduceat(joint, at_rows, axis=0)
-    n = np.add.reduceat(over_columns, at_rows, axis=0)
-    total = np.add.reduceat(np.add.reduceat(_xlogx(joint), at_columns, axis=1), at_rows, axis=0)
-    total -= np.add.reduceat(_xlogx(over_columns), at_rows, axis=0)
-    total -= np.add.reduceat(_xlogx(over_rows), at_columns, axis=1)
-    total += _xlogx(n)
-    return np.maximum(total * inverse(n), 0.0)  # rounding can leave independence just below 0
-
-
-def _xlogx(x: FloatArray) -> FloatArray:
-    # Rounding can leave a weighted count just below 0.
-    return np.asarray(x * np.log(np.where(x > 0, x, 1.0)))
-
-
 def mirrored(lower: FloatArray) -> FloatArray:
     """Fill the upper triangle of a matrix from the lower one, in place."""
     m = lower.shape[0]

@@ -8,12 +8,11 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from latentree import _memory as memory
 from latentree.data import Parts, Schema, Table, WithSchema, as_table, cut_table
 from latentree.distances._counting import PairTables
-from latentree.distances._dependence import mutual_information
 from latentree.distances._distances import Distances, distances_from_sums, distances_on_demand
-from latentree.distances._statistics import Statistics, gather, pair_bytes
+from latentree.distances._information import InformationOf, information_of
+from latentree.distances._statistics import Statistics, gather
 from latentree.distances._sums import StateCounts
 from latentree.errors import DataError
 from latentree.typing import FloatArray, IntArray
@@ -61,18 +60,12 @@ class Sample(WithSchema):
         return distances_on_demand(self.table, self.statistics)
 
     @cached_property
-    def information(self) -> FloatArray:
-        """Mutual information of all pairs, in nats."""
+    def information_with(self) -> InformationOf:
+        """Given a discrete column, its mutual information with every column, in nats."""
         self._refuse_mixed("mutual information")
-        statistics = self.statistics
-        if not statistics.has_pairs:
-            memory.require(
-                2.0 * pair_bytes(self.schema),
-                f"the mutual information of {self.n_columns:,} variables",
-                "learn from information distances on demand, as clnj, clrg and cl_blind do",
-            )
-            statistics = gather(self.parts, pairs=True)
-        return mutual_information(statistics)
+        sums = self.statistics.sums
+        assert isinstance(sums, StateCounts)
+        return information_of(sums, lambda: self.table)
 
     @cached_property
     def table(self) -> Table:

@@ -352,6 +352,8 @@ def gather(parts: Parts, pairs: bool | None = None) -> Statistics:
     if pairs is None:
         pairs = memory.fits(pair_bytes(parts.schema), DENSE_SHARE)
     plan = parts.tables.one(0, plan_of, pairs)
+    if parts.whole is not None and parts.whole.is_sparse:  # it has few rows a part: m × m for each
+        return part_statistics(parts.whole, plan)
     return parts.tables.total(part_statistics, plan)
 
 

@@ -456,20 +456,29 @@ class RowMessages(Messages):
             out += self.log_z[component["weights"] + line]
         return out
 
-    def posteriors(self) -> FloatArray:
-        """Probabilities of the states of all nodes, laid side by side, one row a row."""
-        return self._posteriors(-1)[0]
+    def posteriors(self, nodes: IntArray | None = None) -> FloatArray:
+        """Probabilities of the states of some nodes or of all, laid side by side, one row a row."""
+        every = np.arange(self.patterns.layout.tree.n_nodes)
+        return self._posteriors(every if nodes is None else nodes, -1)[0]
 
     def edge_posteriors(self, child: int) -> FloatArray:
         """Joint probabilities of a node's parent and the node: rows × K_parent × K."""
-        return self._posteriors(child)[1]
+        return self._posteriors(np.array([child]), child)[1]
 
-    def _posteriors(self, child: int) -> tuple[FloatArray, FloatArray]:
-        layout, n_rows = self.patterns.layout, self.n_rows
-        out = np.empty((n_rows, int(layout.state_starts[-1])))
+    def _posteriors(self, nodes: IntArray, child: int) -> tuple[FloatArray, FloatArray]:
+        layout, n_rows, components = self.patterns.layout, self.n_rows, self.patterns.components
+        starts, sizes = layout.state_starts, layout.n_states[nodes]
+        columns = np.repeat(starts[nodes] - np.cumsum(sizes) + sizes, sizes) + np.arange(
+            sizes.sum()
+        )
+        wanted = np.zeros(layout.tree.n_nodes, bool)
+        wanted[nodes] = True
         shape = (n_rows, layout.parent_states[child], layout.n_states[child])
-        joint = np.empty(shape if child >= 0 else (0, 0, 0))
-        self._walk(log_kernels.walk_posteriors, layout.state_starts, child, joint, out)
+        out, joint = np.empty((n_rows, columns.size)), np.empty(shape if child >= 0 else (0, 0, 0))
+        with tiny(self._is_tiny):
+            listed = np.flatnonzero(log_kernels.mark_slots(self.patterns.slots, wanted))
+        ends = np.searchsorted(listed, components["root"], "right")
+        self._walk(log_kernels.walk_posteriors, listed, ends, starts, child, joint, columns, out)
         return out, joint
 
     def states(self, uniform: FloatArray) -> IntArray:

@@ -8,13 +8,18 @@ small length on every variable picks one of those.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from latentree._kernels.structure import nearest
-from latentree._kernels.structure.spanning import minimum_spanning_tree, prim_order
+from latentree._kernels.structure.spanning import (
+    minimum_spanning_tree,
+    prim_order,
+    spanning_tree_of_rows,
+)
 from latentree.distances import WEAKEST, Distances, OnDemand, in_parts
 from latentree.typing import FloatArray, IntArray
 
@@ -45,14 +50,18 @@ def spanning_edges(distances: Distances, sizes: BlockSizes = BlockSizes()) -> In
     """Return the edges of the minimum spanning tree in the order in which Prim finds them."""
     m, longest = distances.n_variables, distances.longest
     if distances.is_dense:
-        return edges_of_matrix(distances.dense(), longest)
+        return np.column_stack(minimum_spanning_tree(distances.dense(), _shifts(m, longest)))
     edges, keys = _Lists(distances, _shifts(m, longest), sizes).edges()
     return _in_prims_order(m, edges, keys)
 
 
-def edges_of_matrix(matrix: FloatArray, longest: float) -> IntArray:
-    """Return the edges of the minimum spanning tree of a matrix, which knows no longer distance."""
-    return np.column_stack(minimum_spanning_tree(matrix, _shifts(len(matrix), longest)))
+def edges_of_rows(
+    row_of: Callable[[int], FloatArray], m: int, longest: float
+) -> tuple[IntArray, FloatArray]:
+    """Return edges and lengths of the minimum spanning tree from rows, each asked for once."""
+    shift = _shifts(m, longest)
+    *ends, values = spanning_tree_of_rows(row_of, shift)
+    return np.column_stack(ends), values - (shift[ends[0]] + shift[ends[1]])
 
 
 def _shifts(m: int, longest: float) -> FloatArray:

@@ -9,6 +9,7 @@ import numpy as np
 from latentree._kernels.compiling import kernel
 
 _SMALL = 4096  # numbers in the largest array for which nothing is compiled
+_SMALL_ROW = 64  # where the pairs of one column come at a time
 
 SINGULAR = 1e-12
 """A pivot below this is rounding: the table of such a pair has no inverse."""
@@ -41,6 +42,28 @@ def correlations_of_ones(common, n, ones_a, ones_b, scale_a, scale_b):
         a, s = ones_a[i], scale_a[i]
         for j in range(line.size):
             line[j] = (n * line[j] - a * ones_b[j]) * (s * scale_b[j])
+
+
+@kernel(small=_SMALL_ROW)
+def information_of_ones(common, n, column, ones, alone, out):
+    """Mutual information of a 0/1 column with all, from the rows in which both are 1.
+
+    I = (g(J₁₁) + g(J₁₀) + g(J₀₁) + g(J₀₀) − g(a) − g(n − a) − g(b) − g(n − b) + g(n)) / n, with
+    g(x) = x·log x and a, b ones; ``alone`` holds g(b) + g(n − b). The same bits whichever of two
+    columns comes first.
+    """
+    a, all_rows = ones[column], _xlogx(n)
+    for j in range(ones.size):
+        both, b = common[j], ones[j]
+        same = _xlogx(both) + _xlogx(n - (a + b) + both)
+        differ = _xlogx(a - both) + _xlogx(b - both)
+        total = same + differ + (all_rows - (alone[column] + alone[j]))
+        out[j] = max(total / n, 0.0)  # rounding can leave it below 0
+
+
+@kernel()
+def _xlogx(x):
+    return x * math.log(x) if x > 0.0 else 0.0
 
 
 @kernel(small=_SMALL)

@@ -164,18 +164,25 @@ def walk_posteriors(
     parent,
     first,
     last,
+    listed,
+    ends,
     starts,
     child,
     joint,
+    columns,
     out,
 ):
-    """Posterior probabilities of all nodes, row by row: node v has columns from ``starts[v]``.
+    """Posterior probabilities of states, row by row: node v has states from ``starts[v]``.
 
-    The joint probabilities of one node ``child`` (−1: of none) and its parent go to ``joint``.
+    Those of the states ``columns`` go to ``out``. The slots that lead there are ``listed``, those
+    of component c up to ``ends[c]``. The joint probabilities of one node ``child`` (−1: of none)
+    and its parent go to ``joint``.
     """
     pattern = np.empty(slots.size, np.int64)
+    known = np.empty(starts[-1])
     for row in range(first, last):
         for c in range(components.size):
+            start = ends[c - 1] if c else 0
             component = components[c]
             root = slots[component["root"]]
             pattern[component["root"]] = patterns[c, row]
@@ -183,9 +190,10 @@ def walk_posteriors(
             if root["kind"] == EMISSION:  # a leaf alone, which has no states
                 continue
             for k in range(root["n_states"]):
-                out[row, starts[component["node"]] + k] = posterior[at + k]
+                known[starts[component["node"]] + k] = posterior[at + k]
             # Slots come after their parts, so that backwards all that is above is known.
-            for s in range(component["root"], component["first"] - 1, -1):
+            for place in range(ends[c] - 1, start - 1, -1):
+                s = listed[place]
                 slot = slots[s]
                 p = pattern[s]
                 _hand_down(slot, p, gather, pattern)
@@ -197,14 +205,29 @@ def walk_posteriors(
                     for j in range(n_child):
                         total = 0.0
                         for i in range(slot["n_states"]):
-                            total += out[row, above + i] * conditionals[at + i * n_child + j]
-                        out[row, here + j] = total
+                            total += known[above + i] * conditionals[at + i * n_child + j]
+                        known[here + j] = total
                     if slot["node"] == child:
                         for i in range(slot["n_states"]):
                             for j in range(n_child):
                                 joint[row, i, j] = (
-                                    out[row, above + i] * conditionals[at + i * n_child + j]
+                                    known[above + i] * conditionals[at + i * n_child + j]
                                 )
+        for place in range(columns.size):
+            out[row, place] = known[columns[place]]
+
+
+@kernel()
+def mark_slots(slots, wanted):
+    """Return which slots lead to an edge above one of the nodes that are wanted."""
+    marked = np.zeros(slots.size, np.bool_)
+    for s in range(slots.size):
+        slot = slots[s]
+        if slot["kind"] == EDGE:
+            marked[s] = wanted[slot["node"]] or marked[slot["a"]]
+        elif slot["kind"] == JOIN:
+            marked[s] = marked[slot["a"]] or marked[slot["b"]]
+    return marked
 
 
 @kernel()

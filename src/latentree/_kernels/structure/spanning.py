@@ -16,6 +16,7 @@ _SAFE = {"nnan", "ninf", "nsz"}
 _HUGE = 1e300
 _CHUNK = 512
 _SMALL = 4096  # distances for which nothing is compiled
+_SMALL_ROW = 64  # and those of a row
 
 
 def minimum_spanning_tree(distance, shift):
@@ -27,9 +28,28 @@ def minimum_spanning_tree(distance, shift):
     """
     m = distance.shape[0]
     ends = np.empty((2, max(m - 1, 0)), np.int64)
-    best, source, lowest = np.full(m, _HUGE), np.zeros(m, np.int64), np.empty(-(-m // _CHUNK))
-    _prim(distance, shift, best, source, lowest, ends[0], ends[1])
+    _prim(distance, shift, *_room(m), ends[0], ends[1])
     return ends[0], ends[1]
+
+
+def spanning_tree_of_rows(row_of, shift):
+    """Return the same from rows of distances that are asked for once each, in O(m) space.
+
+    ``row_of(node)`` gives the distances of a node to all. Returns the values of the edges as well,
+    ``distance + shift + shift``.
+    """
+    m = shift.size
+    ends, values = np.empty((2, max(m - 1, 0)), np.int64), np.empty(max(m - 1, 0))
+    best, source, lowest = _room(m)
+    node = 0
+    for step in range(m - 1):
+        node = _come_in(node, row_of(node), shift, best, source, lowest)
+        ends[:, step], values[step] = (source[node], node), best[node]
+    return ends[0], ends[1], values
+
+
+def _room(m):
+    return np.full(m, _HUGE), np.zeros(m, np.int64), np.empty(-(-m // _CHUNK))
 
 
 @kernel(fastmath=_SAFE, small=_SMALL)
@@ -37,25 +57,31 @@ def _prim(distance, shift, best, source, lowest, ends_a, ends_b):
     """Fill the ends; ``lowest`` is room for the smallest value in every chunk of nodes."""
     m = best.size
     node = source[0]  # 0, but not a constant, for which helpers would be compiled once more
-    best[node] = -1.0
-    # best[j] is the shortest edge from j into the tree so far, source[j] its other end. One pass a
-    # step offers the edges of the node that came in and finds the minimum of every chunk.
     for step in range(m - 1):
-        row = distance[node]
-        for start in range(0, m, _CHUNK):
-            stop = start + _CHUNK
-            lowest[start // _CHUNK] = _approach(
-                node,
-                shift[node],
-                row[start:stop],
-                shift[start:stop],
-                best[start:stop],
-                source[start:stop],
-            )
-        node = _first_of_lowest(lowest, best, source)
+        node = _come_in(node, distance[node], shift, best, source, lowest)
         ends_a[step] = source[node]
         ends_b[step] = node
-        best[node] = -1.0
+
+
+@kernel(fastmath=_SAFE, small=_SMALL_ROW)
+def _come_in(node, row, shift, best, source, lowest):
+    """Take a node into the tree; returns the one that comes next.
+
+    ``best[j]`` is the shortest edge from j into the tree so far, ``source[j]`` its other end. One
+    pass offers the edges of the node and finds the minimum of every chunk.
+    """
+    best[node] = -1.0
+    for start in range(0, best.size, _CHUNK):
+        stop = start + _CHUNK
+        lowest[start // _CHUNK] = _approach(
+            node,
+            shift[node],
+            row[start:stop],
+            shift[start:stop],
+            best[start:stop],
+            source[start:stop],
+        )
+    return _first_of_lowest(lowest, best, source)
 
 
 @kernel(fastmath=_SAFE)
