@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csr_array
 
+from latentree.data import as_table
 from latentree.topics import _broad as broad
 from latentree.topics._selection import (
     CAUTION,
+    Cooccurrence,
     associate,
     choose_topics,
     coherences,
@@ -27,7 +29,7 @@ def draw(seed, n=60, topics=3, words=5):
 @given(st.integers(0, 10_000))
 def test_information_is_that_of_the_joint_table(seed):
     probability, occurs = draw(seed)
-    association = associate([(probability, occurs)], 5)
+    association = associate([(occurs, probability)], 5)
     nats, dense = association.information(), occurs.toarray()
     for t in range(3):
         for w in range(5):
@@ -42,8 +44,8 @@ def test_information_is_that_of_the_joint_table(seed):
 
 def test_blocks_of_documents_add_up():
     probability, occurs = draw(1)
-    whole = associate([(probability, occurs)], 5)
-    parts = associate([(probability[i : i + 7], occurs[i : i + 7]) for i in range(0, 60, 7)], 5)
+    whole = associate([(occurs, probability)], 5)
+    parts = associate([(occurs[i : i + 7], probability[i : i + 7]) for i in range(0, 60, 7)], 5)
     np.testing.assert_allclose(parts.information(), whole.information(), atol=1e-12)
 
 
@@ -53,6 +55,8 @@ def test_coherence_is_npmi(seed, cautious):
     x = occurs.toarray().astype(float)
     together = x.T @ x
     found = coherences(together, np.diag(together), 60, cautious)
+    counted = Cooccurrence(as_table(occurs, "discrete")).npmi(np.array([3, 0, 4]), cautious)
+    np.testing.assert_array_equal(counted, found[np.ix_([3, 0, 4], [3, 0, 4])])
     for i in range(5):
         for j in range(5):
             c = together[i, j] - CAUTION * np.sqrt(together[i, j]) * cautious
@@ -84,11 +88,15 @@ def planted(seed=0, n=600):
     return on.astype(float), (rng.random((n, 24)) < p).astype(np.int8)
 
 
+def together(x):
+    return Cooccurrence(as_table(csr_array(x), "discrete"))
+
+
 def test_planted_topics_are_chosen_once_each_with_their_words():
     on, x = planted()
     copies = np.hstack([on, on + 0.01 * (1 - on), np.full((600, 1), 0.3)])
-    association = associate([(copies, csr_array(x))], 24)
-    chosen = choose_topics(association, csc_array(x), 10, 10, 0.1)  # others do not fit
+    association = associate([(csr_array(x), copies)], 24)
+    chosen = choose_topics(association, together(x), 10, 10, 0.1)  # others do not fit
     assert sorted(sorted(topic.words.tolist()) for topic in chosen) == [
         list(range(6)), list(range(6, 12)), list(range(12, 18)),
     ]  # fmt: skip
@@ -97,8 +105,8 @@ def test_planted_topics_are_chosen_once_each_with_their_words():
 def test_topics_of_a_level_share_no_word():
     on, x = planted()
     mixed = np.clip(np.hstack([on, on[:, [0]] + 0.5 * on[:, [1]], on[:, [2]] * 0.5]), 0, 1)
-    association = associate([(mixed, csr_array(x))], 24)
-    chosen = choose_topics(association, csc_array(x), 10, 4)
+    association = associate([(csr_array(x), mixed)], 24)
+    chosen = choose_topics(association, together(x), 10, 4)
     words = np.concatenate([topic.words for topic in chosen])
     assert len(chosen) >= 3
     assert len(set(words.tolist())) == words.size
@@ -126,7 +134,7 @@ def test_classes_find_planted_groups_of_documents():
         p[group == t, 6 * t : 6 * t + 6] = 0.5
     occurs = csr_array((rng.random((300, 18)) < p).astype(np.int8))
     narrow = np.eye(3)[group] * 0.5 + 0.1 * rng.random((300, 3))
-    fitted = broad.fit_classes(occurs, narrow, 3)
+    fitted = broad.fit_classes(occurs, narrow, np.ones(3), 3)
     best = fitted.posterior(occurs)[0].argmax(axis=1)
     pairs = {(a, b) for a, b in zip(group.tolist(), best.tolist(), strict=True)}
     agree = sum(max(np.sum((group == t) & (best == b)) for b in range(3)) for t in range(3))
@@ -137,5 +145,5 @@ def test_classes_find_planted_groups_of_documents():
 def test_many_documents_compete_in_a_sample(monkeypatch):
     probability, occurs = draw(5, n=300)
     monkeypatch.setattr(broad, "SAMPLE", 100)
-    fitted = broad.fit_classes(occurs, probability, 2)
+    fitted = broad.fit_classes(occurs, probability, np.ones(3), 2)
     assert fitted.weights.sum() == pytest.approx(1.0)

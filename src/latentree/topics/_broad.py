@@ -53,21 +53,25 @@ class Classes(NamedTuple):
         return share / total, float((top + np.log(total)).sum())
 
 
-def fit_classes(occurs: sparse.csr_array, narrow: FloatArray, k: int) -> Classes:
+def fit_classes(
+    occurs: sparse.csr_array, narrow: FloatArray, weight: FloatArray, k: int
+) -> Classes:
     """Fit a mixture by EM from several starts; return the one with the highest likelihood.
 
     Parameters
     ----------
     occurs : sparse array of documents × words
     narrow : array of documents × narrow topics
-        Probabilities, or these with a weight a topic; the classes start from groups of them.
+        Probabilities; the classes start from groups of them.
+    weight : array, one a narrow topic
+        How much each counts.
     k : int
         Number of classes.
     """
     words, rng = occurs.astype(np.float64), np.random.default_rng(0)
     n = words.shape[0]
     some = np.arange(n) if n <= SAMPLE else np.sort(rng.choice(n, SAMPLE, replace=False))
-    fits = [_maximize(words[some], start) for start in _starts(narrow[some], k, rng)]
+    fits = [_maximize(words[some], start) for start in _starts(narrow[some] * weight, k, rng)]
     best = max(fits, key=lambda fit: fit[1])[0]
     return best if n <= SAMPLE else _maximize(words, best.posterior(words)[0])[0]
 

@@ -16,7 +16,6 @@ from latentree.data import as_table
 from latentree.distances import Sample, as_sample
 from latentree.em import Budget, FitReport, Fitted, fit_parameters
 from latentree.errors import DataError, DataWarning
-from latentree.inference import infer_part
 from latentree.methods import learn_model, method_named
 from latentree.models import DiscreteTreeModel
 from latentree.structure import learn_tree
@@ -25,10 +24,10 @@ from latentree.topics._selection import (
     LEAST_SIZE,
     MOST_SIZE,
     Association,
+    Cooccurrence,
     associate,
     broad_words,
     choose_topics,
-    coherences,
     mean_coherence,
 )
 from latentree.typing import FloatArray, IntArray
@@ -121,10 +120,9 @@ class Learned:
     def probabilities(self, occurs: sparse.csr_array) -> Iterator[FloatArray]:
         """Yield the probabilities of all topics, block by block of documents."""
         narrow = [topic.column for topic in self.topics if topic.level == self.n_levels]
-        for part, posterior in Posteriors(self.model, occurs):
+        for part, posterior in posteriors(self.model, occurs, np.array(narrow)):
             levels = [each.posterior(part)[0] for each in self.classes]
-            levels.append(posterior[:, narrow])
-            yield self._in_order(levels)
+            yield self._in_order([*levels, posterior])
 
     def _in_order(self, levels: Sequence[FloatArray]) -> FloatArray:
         """Put the probabilities of all levels into the order of the topics."""
@@ -156,25 +154,22 @@ class Learned:
         return replace(self, topics=tuple(topics), n_documents=n_documents)
 
 
-class Posteriors:
-    """Probabilities of the states of all hidden variables, block by block; one block is kept."""
+def posteriors(
+    model: DiscreteTreeModel, occurs: sparse.csr_array, columns: IntArray
+) -> Iterator[tuple[sparse.csr_array, FloatArray]]:
+    """Yield blocks of documents with the probabilities of some states of hidden variables.
 
-    def __init__(self, model: DiscreteTreeModel, occurs: sparse.csr_array) -> None:
-        self.model, self.occurs = model, occurs
-        columns = int(model.n_states[model.tree.hidden].sum())
-        self.step = max(BLOCK // max(columns, 1), 1)
-        self._only: tuple[sparse.csr_array, FloatArray] | None = None
-
-    def __iter__(self) -> Iterator[tuple[sparse.csr_array, FloatArray]]:
-        if self._only is not None:
-            yield self._only
-            return
-        for first in range(0, self.occurs.shape[0], self.step):
-            part = self.occurs[first : first + self.step]
-            found = infer_part(as_table(part, schema=self.model.schema), self.model)[0]
-            if part.shape[0] == self.occurs.shape[0]:
-                self._only = part, found
-            yield part, found
+    The states of all hidden variables are numbered one after the other; ``columns`` says which.
+    """
+    first = int(model.layout.state_starts[model.tree.n_observed])
+    node = np.searchsorted(model.layout.state_starts, first + columns, "right") - 1
+    nodes, place = np.unique(node, return_inverse=True)
+    state = first + columns - model.layout.state_starts[node]
+    step = max(BLOCK // max(int(model.n_states[nodes].sum()), 1), 1)
+    for start in range(0, occurs.shape[0], step):
+        part = occurs[start : start + step]
+        found = model.posterior(as_table(part, schema=model.schema), nodes)
+        yield part, found.probabilities[:, found.starts[place] + state]
 
 
 # Learning ---------------------------------------------------------------------------------------
@@ -183,35 +178,33 @@ class Posteriors:
 def learn_topics(occurs: sparse.csr_array, words: tuple[str, ...], settings: Settings) -> Learned:
     """Learn topics from which words occur in which documents; every document has some."""
     model, report = _word_tree(occurs, words, settings)
-    some = _measured(occurs)
-    columns, posteriors = some.tocsc(), Posteriors(model, some)
-    able = _able(model)
-    association = associate(((found[:, able], part) for part, found in posteriors), len(words))
+    some, able = _measured(occurs), _able(model)
+    together = Cooccurrence(as_table(some, schema=model.schema))
+    association = associate(posteriors(model, some, able), len(words))
     most = settings.sizes[-1] if settings.sizes else MOST_TOPICS
     per_topic = _words_per_topic(len(words), settings)
     floor = FLOOR if settings.sizes is None else None
-    chosen = choose_topics(association, columns, most, per_topic, floor)
+    chosen = choose_topics(association, together, most, per_topic, floor)
     if not chosen:
         raise DataError(
             "no words occur together more often than by chance, so that there are no topics: give "
             "more documents, or longer ones"
         )
     picked = able[[topic.column for topic in chosen]]
-    everywhere = posteriors if some is occurs else Posteriors(model, occurs)
-    narrow = np.concatenate([found[:, picked] for _, found in everywhere])
+    narrow = np.concatenate([found for _, found in posteriors(model, occurs, picked)])
     own = association.of([topic.column for topic in chosen])
     nats = own.information()
     weight = np.array([nats[i, topic.words].sum() for i, topic in enumerate(chosen)])
     sizes = level_sizes(len(chosen), settings)
-    classes = [fit_classes(occurs, narrow * weight, k) for k in sizes[:-1]]
+    classes = [fit_classes(occurs, narrow, weight, k) for k in sizes[:-1]]
     shares = [each.posterior(occurs)[0] for each in classes]
     drafts = []
     for level, share in enumerate(shares, 1):
-        found = associate([(share, occurs)], len(words))
-        their = broad_words(found, columns, settings.n_top_words)
-        drafts.append(_drafts(level, found, their, range(len(their)), columns, words))
+        found = associate([(occurs, share)], len(words))
+        their = broad_words(found, together, settings.n_top_words)
+        drafts.append(_drafts(level, found, their, range(len(their)), together, words))
     their = [topic.words for topic in chosen]
-    drafts.append(_drafts(len(sizes), own, their, picked.tolist(), columns, words))
+    drafts.append(_drafts(len(sizes), own, their, picked.tolist(), together, words))
     topics = _outline(drafts, [*shares, narrow], occurs, words)
     return Learned(words, topics, model, tuple(classes), report, occurs.shape[0])
 
@@ -301,7 +294,7 @@ def _drafts(
     association: Association,
     chosen: Sequence[IntArray],
     columns_of: Sequence[int],
-    occurs: sparse.csc_array,
+    together: Cooccurrence,
     words: tuple[str, ...],
 ) -> list[Topic]:
     """Return the topics of a level, without names, parents, sizes and documents."""
@@ -311,7 +304,7 @@ def _drafts(
         own = own[np.argsort(-nats[number, own], kind="stable")]
         texts = tuple(words[word] for word in own.tolist())
         probabilities, information = given[number, own].tolist(), nats[number, own].tolist()
-        coherence = _coherence(own, occurs)
+        coherence = mean_coherence(together.npmi(own, cautious=False))
         drafts.append(
             Topic(
                 "",
@@ -326,12 +319,6 @@ def _drafts(
             )
         )
     return drafts
-
-
-def _coherence(own: IntArray, columns: sparse.csc_array) -> float:
-    these = columns[:, own].astype(np.float64)
-    together = (these.T @ these).toarray()
-    return mean_coherence(coherences(together, np.diag(together), columns.shape[0], cautious=False))
 
 
 # The outline ------------------------------------------------------------------------------------
@@ -350,6 +337,7 @@ def _outline(
     parents = [
         np.asarray(above.T @ below).argmax(axis=0) for above, below in pairwise(probabilities)
     ]
+    informed = [sparse.csc_array(occurs @ weights_of(level, words)) for level in drafts]
     out: list[Topic] = []
 
     def add(level: int, numbers: IntArray, parent: str) -> None:
@@ -360,8 +348,9 @@ def _outline(
         for rank, number in enumerate(ranked, 1):
             draft = drafts[level][number]
             name = f"{parent}.{rank}" if parent else str(rank)
-            typical = _typical(draft, probabilities[level][:, number], occurs, words)
-            size = float(probabilities[level][:, number].mean())
+            probability = probabilities[level][:, number]
+            typical = _typical(informed[level][:, [number]], probability)
+            size = float(probability.mean())
             out.append(draft._replace(name=name, parent=parent, size=size, **typical))
             if level < len(parents):
                 add(level + 1, np.flatnonzero(parents[level] == number), name)
@@ -379,13 +368,12 @@ def weights_of(topics: Sequence[Topic], words: tuple[str, ...]) -> sparse.csc_ar
     return sparse.csc_array((nats, (rows, columns)), shape=(len(words), len(topics)))
 
 
-def _typical(
-    topic: Topic, probability: FloatArray, occurs: sparse.csr_array, words: tuple[str, ...]
-) -> dict[str, tuple[Any, ...]]:
+def _typical(informed: sparse.csc_array, probability: FloatArray) -> dict[str, tuple[Any, ...]]:
     """Return the documents with the largest probability × information of the words in them."""
-    value = (occurs @ weights_of([topic], words)).toarray()[:, 0] * probability
-    best = np.argsort(-value, kind="stable")[:N_TYPICAL]
-    best = best[value[best] > 0]
+    documents = informed.indices
+    value = informed.data * probability[documents]
+    order = np.lexsort([documents, -value])[:N_TYPICAL]
+    best = documents[order[value[order] > 0]]
     return {
         "documents": tuple(best.tolist()),
         "document_probabilities": tuple(probability[best].tolist()),

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from latentree.data import Table
+from latentree.distances import ones_of
 from latentree.typing import BoolArray, FloatArray, IntArray
 
 POOL = 2
@@ -94,10 +96,10 @@ def _xlogx(x: FloatArray) -> FloatArray:
     return found
 
 
-def associate(blocks: Iterable[tuple[FloatArray, sparse.csr_array]], n_words: int) -> Association:
-    """Sum probabilities of topics over documents, block by block."""
+def associate(blocks: Iterable[tuple[sparse.csr_array, FloatArray]], n_words: int) -> Association:
+    """Sum probabilities of topics over blocks of documents: their words, and the probabilities."""
     both, size, df, n = None, None, np.zeros(n_words), 0
-    for probability, occurs in blocks:
+    for occurs, probability in blocks:
         found = np.asarray((occurs.T.astype(np.float64) @ probability).T)
         both = found if both is None else np.add(both, found, out=both)
         total = probability.sum(axis=0)
@@ -106,7 +108,8 @@ def associate(blocks: Iterable[tuple[FloatArray, sparse.csr_array]], n_words: in
         n += occurs.shape[0]
     assert both is not None
     assert size is not None
-    return Association(both / n, size / n, df / n)
+    both /= n
+    return Association(both, size / n, df / n)
 
 
 def coherences(together: FloatArray, alone: FloatArray, n: int, cautious: bool) -> FloatArray:
@@ -131,6 +134,24 @@ def coherences(together: FloatArray, alone: FloatArray, n: int, cautious: bool) 
     npmi = np.where(counts <= 0, -1.0, np.where(p >= 1, 1.0, npmi))
     np.fill_diagonal(npmi, 0.0)
     return npmi
+
+
+class Cooccurrence:
+    """In how many documents two words are together.
+
+    Parameters
+    ----------
+    occurs : Table
+        Documents × words, 0/1.
+    """
+
+    def __init__(self, occurs: Table) -> None:
+        self._ones, self.n_documents = ones_of(occurs), occurs.n_rows
+
+    def npmi(self, words: IntArray, cautious: bool = True) -> FloatArray:
+        """Return the coherence of pairs of some words, see :func:`coherences`."""
+        together, alone = self._ones.common(words, words), self._ones.single[words]
+        return coherences(together, alone, self.n_documents, cautious)
 
 
 class _Candidate:
@@ -176,7 +197,7 @@ def mean_coherence(npmi: FloatArray) -> float:
 
 def choose_topics(
     association: Association,
-    occurs: sparse.csc_array,
+    together: Cooccurrence,
     n_topics: int,
     n_words: int,
     floor: float | None = None,
@@ -187,7 +208,8 @@ def choose_topics(
     ----------
     association : Association
         Of the states of hidden variables.
-    occurs : sparse array of documents × words
+    together : Cooccurrence
+        Of the words.
     n_topics : int
         Most topics.
     n_words : int
@@ -196,8 +218,8 @@ def choose_topics(
         Least coherence of a topic; words that do not occur with the others more often than by
         chance are left out then. Without it every topic has as many words as there are.
     """
-    waiting = _candidates(association, occurs, n_words)
-    taken = np.zeros(occurs.shape[1], bool)
+    waiting = _candidates(association, together, n_words)
+    taken = np.zeros(association.df.size, bool)
     least, floor = (-1.0, 0.0) if floor is None else (0.0, floor)
     values = {column: each.best(taken, n_words, least) for column, each in waiting.items()}
     chosen: list[Chosen] = []
@@ -216,35 +238,26 @@ def choose_topics(
 
 
 def _candidates(
-    association: Association, occurs: sparse.csc_array, n_words: int
+    association: Association, together: Cooccurrence, n_words: int
 ) -> dict[int, _Candidate]:
-    alone = association.df * occurs.shape[0]
     able = (association.size >= LEAST_SIZE) & (association.size < MOST_SIZE)
     found = {}
     for column in np.flatnonzero(able).tolist():
         nats = association.of([column]).information()[0]  # of all at once takes gigabytes
         order = np.argsort(-nats, kind="stable")[: DEPTH * n_words]
         words = order[nats[order] > 0]
-        columns = occurs[:, words].astype(np.float64)
-        together = (columns.T @ columns).toarray()
-        npmi = coherences(together, alone[words], occurs.shape[0], cautious=True)
-        found[column] = _Candidate(words, nats[words], npmi)
+        found[column] = _Candidate(words, nats[words], together.npmi(words))
     return found
 
 
-def broad_words(association: Association, occurs: sparse.csc_array, n_words: int) -> list[IntArray]:
+def broad_words(association: Association, together: Cooccurrence, n_words: int) -> list[IntArray]:
     """Return the words of topics that divide the documents: each word goes to one of them."""
     nats = association.information()
-    alone = association.df * occurs.shape[0]
     owner = nats.argmax(axis=0)
     found = []
     for topic in range(len(nats)):
         own = np.where((owner == topic) & (nats[topic] > 0), nats[topic], 0.0)
         order = np.argsort(-own, kind="stable")[: POOL * n_words]
         words = order[own[order] > 0]
-        columns = occurs[:, words].astype(np.float64)
-        npmi = coherences(
-            (columns.T @ columns).toarray(), alone[words], occurs.shape[0], cautious=True
-        )
-        found.append(words[most_coherent(npmi, n_words)])
+        found.append(words[most_coherent(together.npmi(words), n_words)])
     return found

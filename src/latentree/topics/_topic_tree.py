@@ -180,15 +180,16 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         counts, vocabulary = self._counted(documents, words)
         chosen = choose_words(counts, self.n_words, self.min_df, self.max_df)
         self._check_words(counts, [vocabulary[word] for word in chosen])
-        occurs = occurrence(counts[:, chosen])
+        occurs, n_documents = occurrence(counts[:, chosen]), counts.shape[0]
+        del counts  # with all words it is much larger
         known = np.flatnonzero(np.diff(occurs.indptr))
         if known.size < 2:
             raise DataError("fewer than two documents have any of the words: nothing to compare")
-        names = tuple(vocabulary[word] for word in chosen)
-        learned = learn_topics(occurs[known], names, settings)
+        occurs, names = occurs[known], tuple(vocabulary[word] for word in chosen)
+        learned = learn_topics(occurs, names, settings)
         if self.n_bootstrap:
-            learned = topic_support(learned, occurs[known], settings, self.n_bootstrap)
-        self._keep(learned.renumbered(known, counts.shape[0]))
+            learned = topic_support(learned, occurs, settings, self.n_bootstrap)
+        self._keep(learned.renumbered(known, n_documents))
         return self
 
     def _settings(self) -> Settings:
