@@ -55,8 +55,11 @@ def test_coherence_is_npmi(seed, cautious):
     x = occurs.toarray().astype(float)
     together = x.T @ x
     found = coherences(together, np.diag(together), 60, cautious)
-    counted = Cooccurrence(as_table(occurs, "discrete")).npmi(np.array([3, 0, 4]), cautious)
-    np.testing.assert_array_equal(counted, found[np.ix_([3, 0, 4], [3, 0, 4])])
+    counted = Cooccurrence(as_table(occurs, "discrete")).npmi(
+        [np.array([1]), np.array([3, 0, 4])], cautious
+    )
+    for words, npmi in zip([[1], [3, 0, 4]], counted, strict=True):
+        np.testing.assert_array_equal(npmi, found[np.ix_(words, words)])
     for i in range(5):
         for j in range(5):
             c = together[i, j] - CAUTION * np.sqrt(together[i, j]) * cautious

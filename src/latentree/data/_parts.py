@@ -22,6 +22,11 @@ REAL_CELLS = 1 << 22
 STATE_CELLS = 1 << 24
 """Cells of a part of discrete columns, a byte each: more rows share more patterns."""
 
+SPARSE_ONES = 1 << 20
+"""Ones of a part of a sparse table. A document of 130 of 10,000 words has 540 patterns of its own
+among 6,656 of them, and 670 among the 1,664 that a part of that many cells has; a step of EM takes
+a fifth less."""
+
 VARIABLE = "LATENTREE_PART_CELLS"
 """Environment variable that sets the cells of a part, for machines with little memory."""
 
@@ -40,6 +45,12 @@ def part_rows(schema: Schema) -> int:
     # The sums of pairs of mixed columns are larger than the parts themselves: few are added up.
     is_large = schema.is_coded or schema.family == "mixed"
     return max(64, part_cells(is_large) // max(1, schema.n_columns) // 64 * 64)
+
+
+def _sparse_rows(table: Table) -> int:
+    """Return the rows of a part of a sparse table."""
+    ones = max(1.0, table.values.nnz / max(1, table.n_rows))
+    return max(part_rows(table.schema), int(SPARSE_ONES / ones) // 64 * 64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,12 +202,15 @@ def cut_table(table: Table, name: str = "the data", rows: int = 0) -> Parts:
     name : str
         What messages call the data.
     rows : int
-        Rows of every part but the last; 0 stands for the usual number, see :func:`part_rows`.
+        Rows of every part but the last; 0 stands for the usual number, see :func:`part_rows`, and
+        for more rows of a sparse table.
 
     Returns
     -------
     Parts
     """
+    if table.is_sparse:
+        rows = rows or _sparse_rows(table)
     step = rows or part_rows(table.schema)
     starts = range(0, table.n_rows, step)
 

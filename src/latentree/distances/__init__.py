@@ -7,7 +7,7 @@ together, each computed once; :func:`information_distances` is the public way to
 give the correlations of the Gaussian variables behind ordered answers and numbers.
 """
 
-from latentree.distances._counting import in_parts, ones_of
+from latentree.distances._counting import PackedOnes, in_parts
 from latentree.distances._distances import WEAKEST, Distances, as_distances
 from latentree.distances._evidence import Evidence
 from latentree.distances._latent import (
@@ -36,6 +36,7 @@ __all__ = [
     "LatentSums",
     "MixedSums",
     "OnDemand",
+    "PackedOnes",
     "RealSums",
     "Sample",
     "StateCounts",
@@ -49,7 +50,6 @@ __all__ = [
     "information_distances",
     "is_unordered",
     "latent_correlations",
-    "ones_of",
     "part_statistics",
     "plan_of",
     "polychoric",

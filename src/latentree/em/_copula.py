@@ -25,6 +25,7 @@ from latentree._kernels.distances import latent as pair_kernels
 from latentree.data import Table
 from latentree.distances import LatentSums, Sample
 from latentree.em._driver import Step
+from latentree.em._expected_counts import compiled
 from latentree.em._mixed import _entropies
 from latentree.inference import (
     Expectation,
@@ -33,10 +34,10 @@ from latentree.inference import (
     NormalMargin,
     Odds,
     RankMargin,
+    Room,
     Skeleton,
     Thresholds,
     cheapest_rooting,
-    compile_part,
     counts_of,
     score_logs,
     score_moments,
@@ -72,11 +73,6 @@ class GridCounts(NamedTuple):
             self.counts + other.counts,
             [mine + theirs for mine, theirs in zip(self.numbers, other.numbers, strict=True)],
         )
-
-
-def compiled(table: Table, skeleton: Skeleton) -> Expectation:
-    """Compile one part of the rows: what an engine keeps of it."""
-    return Expectation(compile_part(skeleton, table))
 
 
 def count_part(part: Expectation, theta: FloatArray, emissions: Sequence[Any]) -> GridCounts:
@@ -130,7 +126,7 @@ class CopulaProblem:
         self.rooted = cheapest_rooting(tree, entropies, self._no_roots())
         self.layout = Layout(self.rooted, n_states)
         skeleton = Skeleton.of(self.layout, entropies)
-        self.pieces = sample.parts.tables.made(compiled, skeleton)
+        self.pieces = sample.parts.tables.made(compiled, skeleton, Room())
         self._points = np.broadcast_to(POINTS, (tree.n_nodes, N_POINTS))
 
     def _no_roots(self) -> Any:

@@ -20,17 +20,17 @@ from latentree._kernels.inference import emissions as kernels
 from latentree.data import Table
 from latentree.distances import MixedSums, Sample, Statistics
 from latentree.em._driver import Step
+from latentree.em._expected_counts import compiled
 from latentree.inference import (
     POISSON,
     ColumnEntropies,
     Emission,
     Emissions,
-    Expectation,
     Layout,
     Leaves,
+    Room,
     Skeleton,
     cheapest_rooting,
-    compile_part,
 )
 from latentree.models import MixedTreeModel
 from latentree.tree import Tree, hung_as_leaves
@@ -97,8 +97,8 @@ def _itself(table: Table) -> Table:
 class Part:
     """One part of the rows, compiled, and where the expected counts of its counts stand."""
 
-    def __init__(self, table: Table, skeleton: Skeleton) -> None:
-        self.expectation = Expectation(compile_part(skeleton, table))
+    def __init__(self, table: Table, skeleton: Skeleton, room: Room) -> None:
+        self.expectation = compiled(table, skeleton, room)
         places = self.expectation.patterns.emissions
         values, index, states = [np.empty(0)], [np.empty(0, np.int64)], []
         for e in np.argsort(places.columns).tolist():
@@ -154,7 +154,7 @@ class MixedProblem:
         entropies = _entropies(sample.statistics)
         rooted = cheapest_rooting(tree, entropies, n_states == 0)
         self.layout = Layout(rooted, n_states)
-        self.pieces = sample.parts.tables.made(Part, Skeleton.of(self.layout, entropies))
+        self.pieces = sample.parts.tables.made(Part, Skeleton.of(self.layout, entropies), Room())
         self.n_parts = sample.parts.n_parts
         self.weight = max(prior_weight, FLOOR)
         cells = self.layout.parent_states * n_states

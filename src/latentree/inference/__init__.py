@@ -20,7 +20,7 @@ from latentree.inference._evidence import (
     numbered_evidence,
     weighted_total,
 )
-from latentree.inference._expectation import Expectation, ExpectedCounts, RowMessages
+from latentree.inference._expectation import Expectation, ExpectedCounts, Room, RowMessages
 from latentree.inference._layout import Layout
 from latentree.inference._margins import (
     Margin,
@@ -76,6 +76,7 @@ __all__ = [
     "NormalMargin",
     "Odds",
     "RankMargin",
+    "Room",
     "RowMessages",
     "ScoreEmission",
     "Skeleton",

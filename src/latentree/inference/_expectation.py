@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -41,15 +42,41 @@ class ExpectedCounts(NamedTuple):
         )
 
 
+class Scratch(NamedTuple):
+    """What a pass works on, a number a state and pattern of all slots; nothing is kept in it."""
+
+    values: FloatArray
+    received: FloatArray
+    shifts: FloatArray
+
+
+class Room:
+    """Memory for the passes over several parts of the rows, one after the other in a thread."""
+
+    def __init__(self) -> None:
+        self._own = threading.local()
+
+    def take(self, n_values: int) -> Scratch:
+        """Return memory for so many values; what an earlier pass left there is overwritten."""
+        arrays: FloatArray | None = getattr(self._own, "arrays", None)
+        if arrays is None or arrays.shape[1] < n_values:
+            arrays = self._own.arrays = np.empty((3, n_values))
+        return Scratch(*arrays[:, :n_values])
+
+    def __reduce__(self) -> tuple[type[Room], tuple[()]]:
+        return Room, ()  # what is in it is nobody's
+
+
 class Expectation:
-    """Expected counts for one compiled table, with the buffers that the passes need.
+    """Expected counts for one compiled table; several may share the memory for their passes.
 
     The work is cut into parts that do not depend on the number of threads. A pass costs
     O(Σ patterns × K²) over the slots; ``_kernels.inference.counts`` has the formulas.
     """
 
-    def __init__(self, patterns: Patterns) -> None:
+    def __init__(self, patterns: Patterns, room: Room | None = None) -> None:
         plan = _Plan(patterns)
+        self._room = room or Room()
         self._plan, self.patterns = plan, plan.patterns
         self._slots, self._gather = plan.slots, plan.gather
         memory.require(
@@ -61,15 +88,7 @@ class Expectation:
         self._is_tiny = bool(work.sum() <= _TINY)
         self._is_tolerant = patterns.emissions.columns.size > 0
         self._emitted = plan.slots["value"][plan.slots["kind"] == EMISSION]
-        self._values = np.empty(plan.n_values)
-        self._received = np.empty(plan.n_values)
-        self._shifts = np.empty(plan.n_values)
         self._scaled = np.zeros(len(plan.slots), bool)
-
-    @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """What a pass works on: values, what is handed down, indices and weights."""
-        return self._values, self._received, self._gather, self._plan.weights
 
     @property
     def work(self) -> float:
@@ -82,7 +101,8 @@ class Expectation:
     @property
     def nbytes(self) -> int:
         """Bytes that are kept between two passes."""
-        return self._shifts.nbytes + sum(array.nbytes for array in self.arrays)
+        kept = (self._gather, self._plan.weights, self._slots, self.patterns.slots)
+        return sum(array.nbytes for array in kept)
 
     def run(self, theta: FloatArray, log_emissions: FloatArray | None = None) -> ExpectedCounts:
         """Log-likelihood and expected counts under the tables ``theta`` (rooted as compiled).
@@ -90,14 +110,21 @@ class Expectation:
         ``log_emissions`` are the logarithms of the likelihoods of emitted values, laid out as the
         patterns' ``emissions`` say; their expected counts follow those of the tables.
         """
+        scratch = self.scratch()
         with tiny(self._is_tiny):
             if log_emissions is None:
-                result = self._run(theta)
+                result = self._run(theta, scratch)
             else:
-                result = self._run_emitting(theta, log_emissions)
+                result = self._run_emitting(theta, log_emissions, scratch)
             return robust_counts(self.patterns, theta, log_emissions) if result is None else result
 
-    def _run_emitting(self, theta: FloatArray, log_emissions: FloatArray) -> ExpectedCounts | None:
+    def scratch(self) -> Scratch:
+        """Return the memory for a pass."""
+        return self._room.take(self._plan.n_values)
+
+    def _run_emitting(
+        self, theta: FloatArray, log_emissions: FloatArray, scratch: Scratch
+    ) -> ExpectedCounts | None:
         """Run with the likelihoods of every value relative to that of its best state."""
         e = self.patterns.emissions
         full = np.empty(theta.size + log_emissions.size)
@@ -105,26 +132,26 @@ class Expectation:
         best = kernels.relative_likelihoods(
             e.n_states, e.sizes, e.starts, log_emissions, full[theta.size :]
         )
-        result = self._run(full)
+        result = self._run(full, scratch)
         if result is None:
             return None
         full[: theta.size] = result.counts
         rest = kernels.emission_counts(
-            e.n_states, e.sizes, e.starts, self._emitted, self._received, best, full[theta.size :]
+            e.n_states, e.sizes, e.starts, self._emitted, scratch.received, best, full[theta.size :]
         )
         return ExpectedCounts(result.log_likelihood + rest, full)
 
-    def _run(self, theta: FloatArray) -> ExpectedCounts | None:
+    def _run(self, theta: FloatArray, scratch: Scratch) -> ExpectedCounts | None:
         """Run with plain products; None when information may be lost."""
         plan = self._plan
-        if any(threads.run(lambda listed: self._up(listed, theta), plan.pattern_parts)):
+        if any(threads.run(lambda listed: self._up(listed, theta, scratch), plan.pattern_parts)):
             return None
-        rows = threads.run(lambda part: self._rows(part, theta), plan.row_parts)
+        rows = threads.run(lambda part: self._rows(part, theta, scratch), plan.row_parts)
         if any(result is None for result in rows):
             return None
         n_tables = self.patterns.layout.size  # likelihoods of emissions may follow the tables
         counts = np.zeros(n_tables)
-        handed = self._received[: plan.n_handed]
+        handed = scratch.received[: plan.n_handed]
         handed[:] = 0.0
         total = 0.0
         for result in rows:  # in the order of the parts, whatever thread was first
@@ -132,21 +159,25 @@ class Expectation:
             total += result.log_likelihood
             counts += result.counts[:n_tables]
             handed += result.counts[n_tables:]
-        for part in threads.run(lambda part: self._down(part, theta, counts), plan.down_parts):
+        for part in threads.run(
+            lambda part: self._down(part, theta, scratch, counts), plan.down_parts
+        ):
             if part is None:
                 return None
             total += part
         # The kernels add up R(i)·λ(j)/μ(i); times T[i, j] these are the expected counts.
         return ExpectedCounts(total, counts * theta[:n_tables])
 
-    def _up(self, listed: IntArray, theta: FloatArray) -> bool:
+    def _up(self, listed: IntArray, theta: FloatArray, scratch: Scratch) -> bool:
         lost = kernels.up_patterns(
             self._slots, listed, self._gather, theta, self._is_tolerant,
-            self._values, self._shifts, self._scaled,
+            scratch.values, scratch.shifts, self._scaled,
         )  # fmt: skip
         return bool(lost)
 
-    def _rows(self, part: list[_Rows], theta: FloatArray) -> ExpectedCounts | None:
+    def _rows(
+        self, part: list[_Rows], theta: FloatArray, scratch: Scratch
+    ) -> ExpectedCounts | None:
         """Run ranges of rows; what patterns below receive stands behind the counts."""
         n_tables = self.patterns.layout.size
         counts = np.zeros(n_tables + self._plan.n_handed)
@@ -156,7 +187,7 @@ class Expectation:
             prior, root_counts = self._prior(component, theta, counts)
             log_likelihood, lost = kernels.run_rows(
                 self._slots, work.listed, self._gather, theta, self._is_tolerant,
-                self._values, prior,
+                scratch.values, prior,
                 self._plan.weights[component["weights"] :], work.first, work.last,
                 work.n_values, work.n_received, work.largest,
                 counts[:n_tables], root_counts, counts[n_tables:],
@@ -166,16 +197,18 @@ class Expectation:
             total += log_likelihood
         return ExpectedCounts(total, counts)
 
-    def _down(self, part: _DownPart, theta: FloatArray, counts: FloatArray) -> float | None:
+    def _down(
+        self, part: _DownPart, theta: FloatArray, scratch: Scratch, counts: FloatArray
+    ) -> float | None:
         total, lost = kernels.close_patterns(
             self._slots, self.patterns.components, part.components, theta,
-            self.patterns.weights, self._values, self._received, counts,
+            self.patterns.weights, scratch.values, scratch.received, counts,
         )  # fmt: skip
         if lost:
             return None
         correction = kernels.down_patterns(
-            self._slots, part.listed, self._gather, theta, self._values, self._shifts,
-            self._scaled, self._received, counts,
+            self._slots, part.listed, self._gather, theta, scratch.values, scratch.shifts,
+            self._scaled, scratch.received, counts,
         )  # fmt: skip
         return float(total - correction)  # Σ w·log of the powers of two that scaled the values
 

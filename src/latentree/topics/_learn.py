@@ -300,11 +300,11 @@ def _drafts(
     """Return the topics of a level, without names, parents, sizes and documents."""
     nats, given = association.information(), association.given
     drafts = []
-    for number, (own, column) in enumerate(zip(chosen, columns_of, strict=True)):
+    fit = map(mean_coherence, together.npmi(chosen, cautious=False))
+    for number, (own, column, coherence) in enumerate(zip(chosen, columns_of, fit, strict=True)):
         own = own[np.argsort(-nats[number, own], kind="stable")]
         texts = tuple(words[word] for word in own.tolist())
         probabilities, information = given[number, own].tolist(), nats[number, own].tolist()
-        coherence = mean_coherence(together.npmi(own, cautious=False))
         drafts.append(
             Topic(
                 "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from latentree.data import Table
-from latentree.distances import ones_of
+from latentree.distances import PackedOnes
 from latentree.typing import BoolArray, FloatArray, IntArray
 
 POOL = 2
@@ -146,12 +146,20 @@ class Cooccurrence:
     """
 
     def __init__(self, occurs: Table) -> None:
-        self._ones, self.n_documents = ones_of(occurs), occurs.n_rows
+        self._ones, self.n_documents = PackedOnes(occurs), occurs.n_rows
 
-    def npmi(self, words: IntArray, cautious: bool = True) -> FloatArray:
-        """Return the coherence of pairs of some words, see :func:`coherences`."""
-        together, alone = self._ones.common(words, words), self._ones.single[words]
-        return coherences(together, alone, self.n_documents, cautious)
+    def npmi(self, groups: Sequence[IntArray], cautious: bool = True) -> Iterator[FloatArray]:
+        """Yield the coherence of pairs of words, see :func:`coherences`, of one group each."""
+        corners = [np.triu_indices(len(words)) for words in groups]
+        pairs = [words[np.stack(corner)] for words, corner in zip(groups, corners, strict=True)]
+        first, second = np.concatenate([np.empty((2, 0), np.int64), *pairs], axis=1)
+        counts = self._ones.common_of_pairs(first, second)
+        start = 0
+        for words, corner in zip(groups, corners, strict=True):
+            together = np.empty((len(words), len(words)))
+            together[corner] = together[corner[::-1]] = counts[start : start + corner[0].size]
+            start += corner[0].size
+            yield coherences(together, self._ones.single[words], self.n_documents, cautious)
 
 
 class _Candidate:
@@ -241,23 +249,31 @@ def _candidates(
     association: Association, together: Cooccurrence, n_words: int
 ) -> dict[int, _Candidate]:
     able = (association.size >= LEAST_SIZE) & (association.size < MOST_SIZE)
-    found = {}
-    for column in np.flatnonzero(able).tolist():
+    columns, groups, information = np.flatnonzero(able).tolist(), [], []
+    for column in columns:
         nats = association.of([column]).information()[0]  # of all at once takes gigabytes
-        order = np.argsort(-nats, kind="stable")[: DEPTH * n_words]
-        words = order[nats[order] > 0]
-        found[column] = _Candidate(words, nats[words], together.npmi(words))
-    return found
+        groups.append(_largest(nats, DEPTH * n_words))
+        information.append(nats[groups[-1]])
+    found = map(_Candidate, groups, information, together.npmi(groups))
+    return dict(zip(columns, found, strict=True))
+
+
+def _largest(nats: FloatArray, n: int) -> IntArray:
+    """Return the places of the largest positive numbers, at most n, the largest first."""
+    least = np.partition(nats, -n)[-n] if n < nats.size else -np.inf
+    places = np.flatnonzero((nats >= least) & (nats > 0))
+    return places[np.argsort(-nats[places], kind="stable")[:n]]
 
 
 def broad_words(association: Association, together: Cooccurrence, n_words: int) -> list[IntArray]:
     """Return the words of topics that divide the documents: each word goes to one of them."""
     nats = association.information()
     owner = nats.argmax(axis=0)
-    found = []
-    for topic in range(len(nats)):
-        own = np.where((owner == topic) & (nats[topic] > 0), nats[topic], 0.0)
-        order = np.argsort(-own, kind="stable")[: POOL * n_words]
-        words = order[own[order] > 0]
-        found.append(words[most_coherent(together.npmi(words), n_words)])
-    return found
+    groups = [
+        _largest(np.where(owner == topic, own, 0.0), POOL * n_words)
+        for topic, own in enumerate(nats)
+    ]
+    return [
+        words[most_coherent(npmi, n_words)]
+        for words, npmi in zip(groups, together.npmi(groups), strict=True)
+    ]

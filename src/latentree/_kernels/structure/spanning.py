@@ -28,7 +28,8 @@ def minimum_spanning_tree(distance, shift):
     """
     m = distance.shape[0]
     ends = np.empty((2, max(m - 1, 0)), np.int64)
-    _prim(distance, shift, *_room(m), ends[0], ends[1])
+    best, source, lowest = _room(m)
+    _prim(distance, shift, best, source, lowest, ends[0], ends[1])
     return ends[0], ends[1]
 
 
