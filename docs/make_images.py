@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
-from matplotlib.patheffects import withStroke
 
 import latentree as lt
 from latentree.datasets import Dataset, load_holzinger, load_stocks
@@ -39,8 +38,6 @@ def draw_big_five(folder: str, *files: str) -> None:
 
 def save(picture: lt.plot.TreePlot, *files: str) -> None:
     """Write a picture."""
-    for label in picture.labels.values():
-        label.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
     for file in files:  # without the date and the version, the same picture has the same bytes
         kind = {"Date": None} if file.endswith(".svg") else {"Software": None}
         picture.ax.figure.savefig(

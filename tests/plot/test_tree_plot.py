@@ -196,6 +196,33 @@ def test_impossible_labels_are_left_out_the_unimportant_first():
     assert collisions(plot) == []
 
 
+def test_captions_keep_off_edges_and_give_up_words():
+    tree = simulate.random_latent_tree(24, 3)
+    names = [f"variable {v}" for v in range(24)] + list(tree.names[24:])
+    model = simulate.random_gaussian_model(tree.renamed(names), 0)
+    plot = plot_tree(model, hidden_labels=True)
+    plot.ax.figure.draw_without_rendering()
+    renderer = plot.ax.figure.canvas.get_renderer()
+    lines = plot.ax.transData.transform(
+        np.concatenate([*plot.edges.get_segments(), *plot.negative_edges.get_segments()])
+    )
+    captions = [plot.labels[name] for name in model.tree.names[24:] if name in plot.labels]
+    assert len(captions) > 4
+    for caption in captions:
+        box = caption.get_window_extent(renderer).padded(-1.5)  # its letters
+        assert box.count_contains(lines) == 0, caption.get_text()
+    assert any("…" in caption.get_text() for caption in captions)
+
+
+def test_all_text_of_an_svg_is_text(tmp_path):
+    tree = simulate.random_latent_tree(40, np.random.default_rng(0), inner_share=0.5)
+    names = [f"I feel that item number {i} says something long" for i in range(40)]
+    plot = plot_tree(tree.renamed([*names, *tree.names[40:]]), layout="radial", hidden_labels=True)
+    plot.save(tmp_path / "tree.svg")
+    assert not set(names) & set(plot.left_out)
+    assert (tmp_path / "tree.svg").read_text("utf-8").count("<text") == len(plot.labels)
+
+
 def test_labels_on_request():
     tree = simulate.random_latent_tree(40, 1)
     assert plot_tree(tree, labels=False).labels == {}

@@ -17,7 +17,15 @@ from latentree.models._file import load, load_report, save
 from latentree.models._gaussian import GaussianTreeModel, Normal, NormalPair, in_order
 from latentree.models._mixed import MixedTreeModel
 from latentree.models._mixture import Model, TreeMixture, component_of
-from latentree.models._naming import Informed, Names, as_names, captions, check_names, most_informed
+from latentree.models._naming import (
+    JOINED_BY,
+    Informed,
+    Names,
+    as_names,
+    captions,
+    check_names,
+    most_informed,
+)
 from latentree.models._protocol import TreeModel
 from latentree.models._saving import with_schema
 from latentree.models._states import DiscretePosterior
@@ -33,6 +41,7 @@ from latentree.models._strength import (
 
 __all__ = [
     "FEW_POINTS",
+    "JOINED_BY",
     "N_POINTS",
     "POINTS",
     "CopulaTreeModel",

@@ -27,6 +27,8 @@ from latentree.typing import FloatArray, PathLike
 AnyModel = TypeVar("AnyModel", bound=Model)
 
 JOINED_BY = " · "
+"""Between the variables of an automatic name."""
+
 N_WORDS = 3
 """Variables in an automatic name: as many as are read at a glance."""
 

@@ -95,6 +95,39 @@ def fit(extent_at: Any, room: tuple[float, float]) -> float:
     return low
 
 
+def wordings(name: str, joined_by: str) -> list[str]:
+    """A name, and what is left of it when its last words are left out."""
+    words = name.split(joined_by)
+    return [name, *(f"{joined_by.join(words[:n])} …" for n in range(len(words) - 1, 0, -1))]
+
+
+class Curves:
+    """Lines that labels should keep off.
+
+    Parameters
+    ----------
+    paths : array of shape (n_lines, n_points, 2)
+    """
+
+    def __init__(self, paths: FloatArray) -> None:
+        self._paths = paths
+        self._low, self._high = paths.min(axis=1), paths.max(axis=1)
+
+    def crossing(self, center: FloatArray, half: FloatArray, angle: float) -> int:
+        """Number of lines that run through a rectangle."""
+        reach = float(np.hypot(*half))
+        near = ((self._low <= center + reach) & (self._high >= center - reach)).all(axis=1)
+        cos, sin = np.cos(angle), np.sin(angle)
+        own = (self._paths[near] - center) @ np.array([[cos, -sin], [sin, cos]])
+        start, step = own[:, :-1], np.diff(own, axis=1)
+        # Where each piece of a line is within the rectangle along one side, as shares of the piece.
+        step = np.where(step == 0.0, 1e-300, step)
+        enter, leave = np.sort([(-half - start) / step, (half - start) / step], axis=0)
+        first, last = enter.max(axis=2), leave.min(axis=2)
+        inside = (first <= last) & (first <= 1.0) & (last >= 0.0)
+        return int(inside.any(axis=1).sum())
+
+
 class Boxes:
     """Rectangles, turned as they like, that must not overlap.
 

@@ -83,11 +83,13 @@ class Page(NamedTuple):
         return cls(width, height, PAD, low + PAD, *inner, columns, font)
 
     def holds(self, center: FloatArray, half: FloatArray, rotation: float) -> bool:
-        """Whether a label is inside the axes, as far as can be seen."""
+        """Whether a label is inside the room of the tree and its border, off legend and title."""
         cos, sin = abs(np.cos(rotation)), abs(np.sin(rotation))
         reach = np.array([[cos, sin], [sin, cos]]) @ half
-        low, high = center - reach, center + reach
-        return bool((low >= -1.0).all() and (high <= (self.width + 1.0, self.height + 1.0)).all())
+        start = np.array([self.left, self.bottom]) - PAD - 1.0
+        size = np.array([self.inner_width, self.inner_height]) + 2 * (PAD + 1.0)
+        low, high = center - reach - start, center + reach - start
+        return bool((low >= 0.0).all() and (high <= size).all())
 
 
 def legend_entries(

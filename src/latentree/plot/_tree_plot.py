@@ -14,6 +14,7 @@ import numpy as np
 from latentree._disk import write_bytes
 from latentree.errors import DataError, DataWarning, import_extra
 from latentree.models import (
+    JOINED_BY,
     Model,
     Scored,
     TreeMixture,
@@ -45,6 +46,12 @@ FEW = 30
 
 LEAST_SHARE = 0.5
 """Share of the room that the tree keeps when labels want more: some of them are then left out."""
+
+READABLE = 6.0
+"""Points of letters from which a disc is not enlarged at the cost of its labels."""
+
+INK = np.array([1.0, 0.85])
+"""Share of a label's box, across and down, that edges must keep off: its letters."""
 
 MANY = 2000
 """Nodes beyond which labels are not looked a second place for: it takes seconds."""
@@ -429,6 +436,8 @@ def _scaled(tree: Tree, placed: TreeLayout, widths: FloatArray, lines: int, page
         limits[side] = np.array(room)[side]
         limit = float(limits[0]), float(limits[1])
         with_labels = text.fit(lambda s: extent(scale_of(s), True), limit)
+        if placed.kind == "radial" and text.font_size(with_labels, lines) >= READABLE:
+            return with_labels
         return max(with_labels, LEAST_SHARE * text.fit(lambda s: extent(scale_of(s), False), limit))
 
     room = (page.inner_width, page.inner_height)
@@ -540,19 +549,41 @@ def _write_labels(
 ) -> dict[str, Text]:
     """Write the labels that have room, the most important first."""
     written: dict[str, Text] = {}
+    curves = text.Curves(drawn.paths)
     for v in _by_importance(tree, drawn, strength):
         if not wanted[v]:
             continue
         if len(written) == MOST_LABELS:
             break
-        for spot in _spots(tree, drawn, v, float(widths[v])):
-            if page.holds(*spot[-2:], spot.rotation) and boxes.is_free(
-                spot.center, spot.half, spot.rotation
-            ):
+
+        def has_room(spot: _Spot) -> bool:
+            box = spot.center, spot.half, spot.rotation
+            return page.holds(*box) and boxes.is_free(*box)
+
+        hidden = v >= tree.n_observed
+        for name in text.wordings(names[v], JOINED_BY) if hidden else [names[v]]:
+            width = float(widths[v] if name == names[v] else text.text_widths([name])[0])
+            places = filter(has_room, _spots(tree, drawn, v, width))
+            spot = _clearest(places, curves, must_be_clear=hidden)
+            if spot is not None:
                 boxes.add(spot.center, spot.half, spot.rotation)
-                written[tree.names[v]] = _write(ax, tree, drawn, v, names[v], spot, theme)
+                written[tree.names[v]] = _write(ax, tree, drawn, v, name, spot, theme)
                 break
     return written
+
+
+def _clearest(spots: Iterator[_Spot], curves: text.Curves, must_be_clear: bool) -> _Spot | None:
+    """The first place that no edge runs through, or for want of one where fewest do."""
+    best, fewest = None, np.inf
+    for spot in spots:
+        if spot.align != "center":
+            return spot  # a slot of its own
+        crossing = curves.crossing(spot.center, INK * spot.half, spot.rotation)
+        if crossing < fewest and not (crossing and must_be_clear):
+            best, fewest = spot, crossing
+        if fewest == 0:
+            break
+    return best
 
 
 def _node_boxes(tree: Tree, drawn: _Drawn) -> text.Boxes:
@@ -575,7 +606,6 @@ def _write_support(
     ax: Axes, drawn: _Drawn, support: FloatArray, boxes: text.Boxes, theme: Theme
 ) -> None:
     """Write the support of edges in percent at their middles, the most doubtful first."""
-    effects = import_extra("matplotlib.patheffects", "plot")
     font = min(0.75 * drawn.font, 7.0)
     for edge in np.argsort(support)[:MOST_LABELS]:
         if np.isnan(support[edge]):
@@ -588,8 +618,13 @@ def _write_support(
             ax.text(
                 float(center[0]), float(center[1]), number, fontsize=font, ha="center",
                 va="center", color=theme.negative if support[edge] < 0.5 else theme.ink, zorder=4,
-                path_effects=[effects.withStroke(linewidth=0.3 * font, foreground=theme.paper)],
+                bbox=_patch(theme),
             )  # fmt: skip
+
+
+def _patch(theme: Theme) -> dict[str, Any]:
+    """Paper behind text that edges run below. An outline of the letters would make them shapes."""
+    return {"boxstyle": "square,pad=0.06", "facecolor": theme.paper, "edgecolor": "none"}
 
 
 def _middle(path: FloatArray) -> FloatArray:
@@ -635,9 +670,13 @@ def _spots(tree: Tree, drawn: _Drawn, v: int, width: float) -> Iterator[_Spot]:
     if not tree.degrees[v]:
         return
     wide = _widest_gap(drawn.position[tree.neighbors(v)] - at)
-    for direction in (wide, 0.0, np.pi, np.pi / 2, -np.pi / 2):
-        center = at + _beside(direction, gap, half)
-        yield _Spot(center, "center", 0.0, center, half)
+    half = np.array([half[0], font * text.LINE * drawn.lines / 2])
+    apart = half + np.array([0.2 * gap, 0.6 * gap])
+    aside = [_beside(direction, gap, half) for direction in (wide, 0.0, np.pi)]
+    corners = [apart * (x, y) for y in (-1, 1) for x in (-1, 1)]
+    upright = [_beside(direction, gap, half) for direction in (np.pi / 2, -np.pi / 2)]
+    for offset in (*aside, *corners, *upright):
+        yield _Spot(at + offset, "center", 0.0, at + offset, half)
 
 
 def _widest_gap(edges: FloatArray) -> float:
@@ -658,7 +697,6 @@ def _beside(direction: float, gap: float, half: FloatArray) -> FloatArray:
 def _write(
     ax: Axes, tree: Tree, drawn: _Drawn, v: int, name: str, spot: _Spot, theme: Theme
 ) -> Text:
-    effects = import_extra("matplotlib.patheffects", "plot")
     hidden = v >= tree.n_observed
     over_edges = tree.degrees[v] > 1 or spot.align == "center"
     return ax.text(
@@ -667,8 +705,7 @@ def _write(
         color=theme.hidden if hidden else theme.ink, fontstyle="italic" if hidden else "normal",
         rotation=np.degrees(spot.rotation), rotation_mode="anchor",
         ha=spot.align, va="center", ma=spot.align, parse_math=False, zorder=5,
-        path_effects=[effects.withStroke(linewidth=0.22 * drawn.font, foreground=theme.paper)]
-        if over_edges else None, linespacing=text.LINE,
+        bbox=_patch(theme) if over_edges else None, linespacing=text.LINE,
     )  # fmt: skip
 
 
