@@ -56,7 +56,8 @@ export function drawLabels(ctx, state, frame, colors) {
   const most = roomy ? MOST_LABELS : crowded ? 60 : 160;
   const grid = new Occupancy(frame.width, frame.height, size * 0.5);
   if (!crowded) {
-    grid.addNodes(state.layout, frame);
+    const halo = state.evidence.size > 0 ? haloReach(frame.scale) * 0.5 : 0;
+    grid.addNodes(state.layout, frame, frame.dot + halo);
     grid.addEdges(state.layout, frame);
   }
   ctx.textBaseline = "middle";
@@ -182,6 +183,7 @@ function spotsFor(state, frame, v, width, font) {
       [x + gap, y],
     ];
     return [...places, ...beside].map(([start, height]) => ({
+      node: v,
       x: inside(start),
       y: height,
       angle: 0,
@@ -194,7 +196,7 @@ function spotsFor(state, frame, v, width, font) {
   const flipped = Math.cos(angle) < -1e-9;
   const start = { x: x + gap * Math.cos(angle), y: y + gap * Math.sin(angle) };
   if (flipped) angle += Math.PI;
-  return [{ ...start, angle, flipped, width, font }];
+  return [{ node: v, ...start, angle, flipped, width, font }];
 }
 
 function write(ctx, state, v, { text: words, spot }, hidden, urgent, colors) {

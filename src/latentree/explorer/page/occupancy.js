@@ -2,6 +2,13 @@
 
 import { edgeMeets } from "./layout.js";
 
+const RIM = [
+  [0, 0],
+  [1, 0],
+  [-1, 0],
+  [0, 1],
+  [0, -1],
+];
 const MOST_STEPS = 400; // cells along a parabola: farther ones are far out of sight
 
 /** Cells of the picture that hold a label or a node already, or that an edge runs through. */
@@ -12,6 +19,7 @@ export class Occupancy {
     this.rows = Math.ceil(height / cell) + 1;
     this.taken = new Uint8Array(this.columns * this.rows);
     this.edges = new Uint8Array(this.columns * this.rows);
+    this.owner = new Int32Array(this.columns * this.rows); // 1 + the node in a cell, 0 for none
   }
 
   index(x, y) {
@@ -21,10 +29,14 @@ export class Occupancy {
     return inside ? row * this.columns + column : -1;
   }
 
-  addNodes(layout, { nodes, scale, dx, dy }) {
+  /** Cells at the middle and the rim of every node. */
+  addNodes(layout, { nodes, scale, dx, dy }, radius) {
     for (const v of nodes) {
-      const i = this.index(layout.x[v] * scale + dx, layout.y[v] * scale + dy);
-      if (i >= 0) this.taken[i] = 1;
+      const [x, y] = [layout.x[v] * scale + dx, layout.y[v] * scale + dy];
+      for (const [ex, ey] of RIM) {
+        const i = this.index(x + ex * radius, y + ey * radius);
+        if (i >= 0) this.owner[i] = v + 1;
+      }
     }
   }
 
@@ -60,8 +72,13 @@ export class Occupancy {
     return count === 0 ? 0 : edges / count;
   }
 
+  /** Whether there is no other label and no other node. */
   isFree(spot) {
-    return !this.some(spot, (i) => this.taken[i] === 1);
+    const own = spot.node + 1;
+    return !this.some(
+      spot,
+      (i) => this.taken[i] === 1 || (this.owner[i] > 0 && this.owner[i] !== own),
+    );
   }
 
   fill(spot) {
