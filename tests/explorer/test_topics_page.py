@@ -59,9 +59,9 @@ def payload_of(path):
 def test_the_payload_is_what_the_topics_say(topics, page):
     content = payload_of(page)
     assert content["total"] == 240
-    assert [topic["words"] for topic in content["topics"]] == topics.topics_["words"]
-    names = topics.topics_["topic"]
-    for topic, parent in zip(content["topics"], topics.topics_["parent"], strict=True):
+    assert [topic["words"] for topic in content["topics"]] == topics.to_dict()["words"]
+    names = topics.to_dict()["topic"]
+    for topic, parent in zip(content["topics"], topics.to_dict()["parent"], strict=True):
         assert (names[topic["parent"]] if topic["parent"] >= 0 else "") == parent
     probability = topics.transform(texts()).toarray()
     for each, row in zip(content["documents"], probability, strict=True):
@@ -107,7 +107,7 @@ def test_of_many_documents_a_sample_and_the_typical_ones_are_shown(topics, tmp_p
     content = payload_of(tmp_path / "t.html")
     shown = {each["text"] for each in content["documents"]}
     assert (len(shown), content["total"]) == (60, 240)
-    for name in topics.topics_["topic"]:
+    for name in topics.to_dict()["topic"]:
         for place, _ in topics.find_documents(name, 3):
             assert texts()[place] in shown
 
@@ -146,8 +146,8 @@ def test_a_topic_shows_its_words_and_documents(browser, page, topics):
     browser.open(page)
     assert "240 documents · 4 topics" in reading(browser)
     browser.click_on("#outline .level-2 .topic")
-    place = topics.topics_["level"].index(2)
-    for word in topics.topics_["words"][place]:
+    place = topics.to_dict()["level"].index(2)
+    for word in topics.to_dict()["words"][place]:
         assert word in reading(browser)
     assert browser.run("return document.querySelectorAll('.document').length") == 10
     assert browser.run("return document.querySelectorAll('.document mark').length") >= 10

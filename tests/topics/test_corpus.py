@@ -110,7 +110,7 @@ def test_occurrence_is_0_or_1():
 
 
 def test_documents_that_are_no_texts_are_named():
-    with pytest.raises(DataError, match="document 1 is a int"):
+    with pytest.raises(DataError, match="document 1 must be a text, but is of type int"):
         read_corpus(["a", 7], str.split, [])
 
 

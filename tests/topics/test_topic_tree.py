@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import warnings
 
@@ -52,13 +53,16 @@ def test_planted_topics_are_found(learned):
 
 
 def test_the_table_of_topics(learned):
-    table = learned.topics_
+    table = learned.to_dict()
     assert list(table) == [
         "topic", "level", "parent", "size", "words", "probabilities", "coherence", "support",
     ]  # fmt: skip
     assert len({len(column) for column in table.values()}) == 1
-    frame = learned.to_frame()
+    frame = learned.topics_
     assert isinstance(frame, pd.DataFrame)
+    assert {name: frame[name].tolist() for name in table if name != "support"} == {
+        name: column for name, column in table.items() if name != "support"
+    }
     assert isinstance(learned.to_frame("polars"), pl.DataFrame)
     assert (frame["size"] > 0).all()
     assert all(0 <= p <= 1 for ps in table["probabilities"] for p in ps)
@@ -115,25 +119,25 @@ def test_typical_documents_are_on_the_topic(learned):
 
 def test_words_of_a_topic(learned):
     words = learned.get_topic_words("1", 3)
-    assert [word for word, _ in words] == learned.topics_["words"][0][:3]
+    assert [word for word, _ in words] == learned.to_dict()["words"][0][:3]
 
 
 def test_the_same_documents_give_the_same_topics_whatever_the_seed(learned):
     other = TopicTree(max_phrase=1, n_topics=4, random_state=7).fit(texts())
-    assert other.topics_["words"] == learned.topics_["words"]
+    assert other.to_dict()["words"] == learned.to_dict()["words"]
 
 
 def test_a_broken_word_order_changes_nothing_without_phrases(learned):
     rng = np.random.default_rng(3)
     shuffled = [" ".join(rng.permutation(text.split())) for text in texts()]
     other = TopicTree(max_phrase=1, n_topics=4).fit(shuffled)
-    assert other.topics_["words"] == learned.topics_["words"]
+    assert other.to_dict()["words"] == learned.to_dict()["words"]
 
 
 def test_blocks_of_documents_change_nothing(learned, monkeypatch):
     monkeypatch.setattr(learning, "BLOCK", 700)
     other = TopicTree(max_phrase=1, n_topics=4).fit(texts())
-    assert other.topics_["words"] == learned.topics_["words"]
+    assert other.to_dict()["words"] == learned.to_dict()["words"]
     np.testing.assert_allclose(
         other.transform(texts(30)).toarray(), learned.transform(texts(30)).toarray(), atol=1e-12
     )
@@ -160,7 +164,7 @@ def test_words_of_many_documents_are_measured_on_some_of_them(learned, monkeypat
 )
 def test_documents_in_any_form(wrap, learned):
     other = TopicTree(max_phrase=1, n_topics=4).fit(wrap(texts()))
-    assert other.topics_["words"] == learned.topics_["words"]
+    assert other.to_dict()["words"] == learned.to_dict()["words"]
 
 
 def test_a_document_term_matrix(learned):
@@ -202,6 +206,17 @@ def test_phrases_become_words():
 # Support ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("missing", [("pandas",), ("pandas", "polars")])
+def test_without_pandas_the_frame_is_that_of_polars_or_a_dict(learned, monkeypatch, missing):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name in missing else find(name)
+    )
+    table = learned.topics_
+    assert isinstance(table, dict if "polars" in missing else pl.DataFrame)
+    assert list(table["words"][0]) == learned.to_dict()["words"][0]
+
+
 def test_planted_topics_are_sure_and_others_are_not():
     topics = TopicTree(max_phrase=1, n_topics=4, n_bootstrap=3).fit(texts(300))
     support = np.array(topics.topics_["support"])
@@ -217,7 +232,7 @@ def test_saved_topics_load_equal(learned, tmp_path):
     path = tmp_path / "topics.json"
     learned.save(path)
     again = TopicTree.load(path)
-    assert json.dumps(again.topics_) == json.dumps(learned.topics_)
+    assert json.dumps(again.to_dict()) == json.dumps(learned.to_dict())
     new = texts(20, seed=9)
     assert (again.transform(new) != learned.transform(new)).nnz == 0
     assert again.find_documents("1") == learned.find_documents("1")
@@ -259,12 +274,12 @@ def test_a_model_without_topics_is_refused(tmp_path):
     ("documents", "message"),
     [
         ("one text", "single text"),
-        ([], "0 document"),
-        (["a text"], "1 document"),
+        ([], "no documents"),
+        (["a text"], "one document"),
         (["", " "], "empty"),
         (["the of", "and"], "empty"),
         (["apple pear"] * 9 + ["x"] * 9, r"topics need at least 3"),
-        ([1, 2], "document 0 is a int"),
+        ([1, 2], "document 0 must be a text, but is of type int"),
         (7, "must be texts"),
     ],
 )

@@ -616,6 +616,19 @@ def topics(
     max_phrase: Annotated[
         int, typer.Option("--max-phrase", min=1, metavar="N", help="Most words of a phrase.")
     ] = 2,
+    min_df: Annotated[
+        int, typer.Option("--min-df", min=1, metavar="N", help="Fewest documents with a word.")
+    ] = 3,
+    max_df: Annotated[
+        float,
+        typer.Option(
+            "--max-df",
+            min=0.0,
+            max=1.0,
+            metavar="SHARE",
+            help="Largest share of documents with it.",
+        ),
+    ] = 0.5,
     encoding: Annotated[
         str, typer.Option("--encoding", metavar="NAME", help="Of text files.")
     ] = "utf-8",
@@ -626,6 +639,7 @@ def topics(
         float | None,
         typer.Option("--time-limit", min=0.0, metavar="SECONDS", help="Most seconds for EM."),
     ] = None,
+    stepwise: Annotated[bool, option("stepwise")] = False,
     support: Annotated[
         int,
         typer.Option(
@@ -652,8 +666,11 @@ def topics(
         n_topics=running.level_sizes(n_topics),
         n_words=n_words,
         max_phrase=max_phrase,
+        min_df=min_df,
+        max_df=max_df,
         method=method,
         time_limit=time_limit,
+        stepwise=stepwise,
         n_bootstrap=support,
         random_state=seed,
     )

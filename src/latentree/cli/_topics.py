@@ -60,6 +60,9 @@ def topics(
         f"{path_name(list(source.paths))}: {plural(found.n_documents_, 'document')}, "
         f"{plural(found.words_.size, 'word')} chosen"
     )
+    without = found.n_documents_ - round(found.report_.n_samples)
+    if without:
+        screen.tell(f"{plural(without, 'document')} with none of these words")
     if targets.model is not None:
         found.save(targets.model)
     if targets.page is not None:
@@ -94,7 +97,7 @@ def level_sizes(text: str | None) -> int | tuple[int, ...] | None:
 
 
 def _show(screen: Screen, found: TopicTree) -> None:
-    table = found.topics_
+    table = found.to_dict()
     if screen.as_json:
         screen.json({"documents": found.n_documents_, "topics": table})
         return

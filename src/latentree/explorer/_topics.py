@@ -102,7 +102,7 @@ def _payload(topics: TopicTree, documents: Iterable[Any], title: str) -> dict[st
     n = len(documents) if isinstance(documents, Sized) else topics.n_documents_
     wanted = _sampled(topics, n)
     longest = max(MOST_CHARACTERS // max(min(n, MOST_DOCUMENTS), 1), SHORTEST)
-    shown, read, sums = [], 0, _Sums(len(topics.topics_["topic"]))
+    shown, read, sums = [], 0, _Sums(len(topics.to_dict()["topic"]))
     for block in _blocks(topics, documents):
         read += len(block.documents)
         for row, document in enumerate(block.documents):
@@ -125,7 +125,7 @@ def _sampled(topics: TopicTree, n: int) -> set[int] | None:
     """Return the places of the documents in the page; None for all."""
     if n <= MOST_DOCUMENTS:
         return None
-    names = topics.topics_["topic"]
+    names = topics.to_dict()["topic"]
     typical = {place for name in names for place, _ in topics.find_documents(name, TYPICAL)}
     rest = np.setdiff1d(np.arange(n), list(typical))
     count = min(max(MOST_DOCUMENTS - len(typical), 0), rest.size)
@@ -137,8 +137,9 @@ def _blocks(topics: TopicTree, documents: Iterable[Any]) -> Iterator[_Reading]:
     while some := list(islice(waiting, AT_A_TIME)):
         block = tuple(_as_document(each, first + i) for i, each in enumerate(some))
         occurs, words = topics.count(block), topics.words_.tolist()
-        probability = topics.transform(occurs, words=words).toarray()
-        yield _Reading(first, block, probability, topics.typicality(occurs, words=words).toarray())
+        probability = topics.transform(occurs, words=words)
+        typical = topics.typicality(occurs, words=words, probability=probability)
+        yield _Reading(first, block, probability.toarray(), typical.toarray())
         first += len(block)
 
 
@@ -164,7 +165,7 @@ def _document(document: Document, block: _Reading, row: int, longest: int) -> di
 
 
 def _topics(topics: TopicTree) -> list[dict[str, Any]]:
-    table = topics.topics_
+    table = topics.to_dict()
     place = {name: number for number, name in enumerate(table["topic"])}
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
     return [
@@ -184,7 +185,7 @@ def _topics(topics: TopicTree) -> list[dict[str, Any]]:
 
 def _overall(topics: TopicTree) -> dict[str, float]:
     """Return the probabilities in all documents of the words that topics have."""
-    used = {word for words in topics.topics_["words"] for word in words}
+    used = {word for words in topics.to_dict()["words"] for word in words}
     model = topics.model_
     return {word: round(float(model.marginal(word)[1]), 4) for word in sorted(used)}
 

@@ -135,7 +135,8 @@ def _checked(documents: Iterable[Any]) -> Iterator[str]:
         if not isinstance(text, str):
             if not _is_missing(text):
                 raise DataError(
-                    f"document {place} is a {type(text).__name__}, but must be a text: {text!r:.60}"
+                    f"document {place} must be a text, but is of type {type(text).__name__}: "
+                    f"{text!r:.60}"
                 )
             text = ""
         yield text

@@ -6,6 +6,7 @@ import csv
 import datetime
 import gzip
 import json
+import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -295,6 +296,7 @@ def as_date(value: Any) -> str:
 
 def _pdf_text(path: Path) -> str:
     pypdf = import_extra("pypdf", "pdf")
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # the error below says it
     try:
         return "\n".join(page.extract_text() for page in pypdf.PdfReader(path).pages)
     except Exception as error:  # damaged PDFs make pypdf raise nearly anything

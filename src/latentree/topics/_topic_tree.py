@@ -26,6 +26,9 @@ from latentree.typing import FloatArray, PathLike
 LEAST = 1e-3
 """Probabilities below this are 0 in what :meth:`TopicTree.transform` returns."""
 
+FRAMES: tuple[Literal["pandas", "polars"], ...] = ("pandas", "polars")
+"""Libraries whose frames ``topics_`` is, the first that is installed."""
+
 SURE = 0.5
 """A document is on a narrow topic if the probability is at least this."""
 
@@ -79,12 +82,12 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    topics_ : dict of lists
-        The topics as the columns of a table, see :meth:`to_frame`: "topic" (1, 1.2, 1.2.3),
-        "level", "parent", "size" (share of the documents), "words", "probabilities" (of the words
-        in documents on the topic), "coherence" (mean NPMI of pairs of its words over documents,
-        −1 to 1) and "support" (share of the words that are together again in resampled documents;
-        NaN without ``n_bootstrap``).
+    topics_ : frame
+        A row a topic, as a frame of pandas or, where that is not installed, of polars (else
+        :meth:`to_dict`). Columns: "topic" (1, 1.2, 1.2.3), "level", "parent", "size" (share of the
+        documents), "words", "probabilities" (of the words in documents on the topic), "coherence"
+        (mean NPMI of pairs of its words over documents, −1 to 1) and "support" (share of the words
+        that are together again in resampled documents; NaN without ``n_bootstrap``).
     model_ : DiscreteTreeModel
         The latent tree of the words.
     words_ : array of str
@@ -247,15 +250,17 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _check_words(self, counts: sparse.csr_array, chosen: list[str]) -> None:
         n = counts.shape[0]
         if n < 2:
-            raise DataError(f"there is {n} document, but learning topics needs many: hundreds")
+            found = "is one document" if n else "are no documents"
+            raise DataError(f"there {found}, but learning topics needs many: hundreds")
         if not counts.nnz:
             raise DataError(f"all {n} documents are empty, or hold nothing but stop words")
         if len(chosen) < FEWEST_WORDS:
-            those = f": {listing(chosen)}" if chosen else ""
+            those = f" ({listing(chosen)})" if chosen else ""
             raise DataError(
-                f"{len(chosen)} words are in at least {self.min_df} and at most {self.max_df} of "
-                f"{n:,} documents{those}; topics need at least {FEWEST_WORDS}: lower min_df, raise "
-                "max_df, or give more documents"
+                f"of {n:,} documents, {_limit(self.min_df)} to {_limit(self.max_df)} must have a "
+                f"word: that leaves {len(chosen)} words{those}, but topics need at least "
+                f"{FEWEST_WORDS}: lower min_df (--min-df), raise max_df (--max-df), or give more "
+                "documents"
             )
 
     def _keep(self, learned: Learned) -> None:
@@ -272,8 +277,21 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     # What was found -------------------------------------------------------------------------
 
     @property
-    def topics_(self) -> dict[str, list[Any]]:
-        """The topics as the columns of a table."""
+    def topics_(self) -> Any:
+        """The topics as a frame of a library that is installed."""
+        for backend in FRAMES:
+            if importlib.util.find_spec(backend) is not None:
+                return self.to_frame(backend)
+        return self.to_dict()
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the topics as the columns of a table.
+
+        Returns
+        -------
+        dict of lists
+            By the names of the columns; see ``topics_``.
+        """
         return self._fitted().table
 
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
@@ -290,7 +308,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         if importlib.util.find_spec(backend) is None:
             raise MissingExtraError(f"this needs {backend}: pip install {backend}")
-        return nw.from_dict(self.topics_, backend=backend).to_native()
+        return nw.from_dict(self.to_dict(), backend=backend).to_native()
 
     def get_topic_words(self, topic: str, n: int | None = None) -> list[tuple[str, float]]:
         """Return the words of a topic.
@@ -392,13 +410,21 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         empty = sparse.csr_array((0, len(learned.topics)))
         return sparse.csr_array(sparse.vstack([empty, *blocks]))
 
-    def typicality(self, documents: Any, *, words: Sequence[str] | None = None) -> sparse.csr_array:
+    def typicality(
+        self,
+        documents: Any,
+        *,
+        words: Sequence[str] | None = None,
+        probability: sparse.csr_array | None = None,
+    ) -> sparse.csr_array:
         """Return how typical each document is of each topic.
 
         Parameters
         ----------
         documents, words
             As in :meth:`fit`.
+        probability : sparse array, optional
+            What :meth:`transform` returned, if that is known.
 
         Returns
         -------
@@ -406,7 +432,8 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             Probability × information of the topic's words that occur; 0 if none does.
         """
         occurs = self.count(documents, words)
-        probability = self.transform(occurs, words=list(self._learned.words))
+        if probability is None:
+            probability = self.transform(occurs, words=list(self._learned.words))
         return sparse.csr_array((occurs @ self._learned.word_weights).multiply(probability))
 
     def predict(
@@ -517,6 +544,10 @@ def _plain_seed(random_state: Any) -> Any:
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
     return random_state
+
+
+def _limit(documents: float) -> str:
+    return f"{documents:.0%}" if isinstance(documents, float) else str(documents)
 
 
 def _sparse(block: FloatArray) -> sparse.csr_array:
