@@ -8,6 +8,7 @@ const ROW = 23; // pixels of a narrow topic
 const COLUMN = 158; // from level to level
 const LABEL = 250; // for the words of the narrowest topics
 const LETTER = 6.7; // mean width of a letter: branches begin after the words
+const BOLD = 1.1; // how much wider those of the broadest topics are
 const LARGEST = 10; // radius of the largest topic
 
 /** Draw the tree; returns a function that marks the selected topic. */
@@ -58,7 +59,8 @@ function layOut(data) {
 
 function branch({ x, y }, topic, above) {
   const [from, to] = [topic.parent, topic.number];
-  const start = Math.min(x[from] + LARGEST + 6 + LETTER * innerLabel(above).length, x[to] - 14);
+  const letter = above.level === 1 ? LETTER * BOLD : LETTER;
+  const start = Math.min(x[from] + LARGEST + 6 + letter * innerLabel(above).length, x[to] - 14);
   const middle = (start + x[to]) / 2;
   const path = `M${start} ${y[from]}C${middle} ${y[from]} ${middle} ${y[to]} ${x[to]} ${y[to]}`;
   return svgElement("path", { d: path, class: `branch series-${topic.series}` });
