@@ -9,6 +9,7 @@ const OPEN = 40; // topics up to which all branches are open from the start
 /** Build the list; returns a function that marks the selected topic and opens what is above it. */
 export function createOutline(box, data, choose) {
   const rows = new Map();
+  const largest = Math.max(...data.topics.map((topic) => topic.size));
   const open = data.topics.length <= OPEN;
   const list = (numbers) => element("ul", {}, numbers.map(item));
   function item(number) {
@@ -22,7 +23,7 @@ export function createOutline(box, data, choose) {
       isDoubtful(topic) ? element("span", { class: "doubt" }, "doubtful") : null,
     );
     const bar = element("span", { class: "bar", "aria-hidden": "true" });
-    bar.style.setProperty("--share", String(topic.size));
+    bar.style.setProperty("--share", String(topic.size / largest));
     const size = element("span", { class: "figures" }, formatPercent(topic.size));
     row.append(below ? toggle(below, topic) : element("span", { class: "leaf" }), press, bar, size);
     rows.set(number, { row, press, below });
