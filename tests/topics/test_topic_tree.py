@@ -320,6 +320,9 @@ def test_wrong_settings_are_named(wrong):
 def test_documents_without_known_words_are_on_no_topic(learned):
     found = learned.predict(["", "nothing known"], level=learned.n_levels_)
     assert found.tolist() == ["", ""]
+    topics = TopicTree(max_phrase=1, n_topics=(2, 4)).fit(texts(200))
+    assert topics.predict(["", texts(1)[0]])[0] == ""
+    assert topics.predict(["", texts(1)[0]])[1] != ""
 
 
 def test_empty_documents_keep_their_places():

@@ -451,18 +451,20 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of str
-            Topics as in ``topics_["topic"]``; empty if no topic of the narrowest level has a
-            probability of at least 0.5.
+            Topics as in ``topics_["topic"]``; empty if the document has none of the words, or no
+            topic of the narrowest level has a probability of at least 0.5.
         """
         topics = self._fitted().topics
         places = [place for place, topic in enumerate(topics) if topic.level == level]
         if not places:
             raise ModelError(f"level is {level}, but must be 1 to {self.n_levels_}")
-        found = self.transform(documents, words=words)[:, places].toarray()
+        occurs = self.count(documents, words)
+        found = self.transform(occurs, words=list(self._learned.words))[:, places].toarray()
         names = np.array([topics[place].name for place in places] + [""], object)
         best = found.argmax(axis=1)
         if level == self.n_levels_:
             best[found.max(axis=1) < SURE] = -1
+        best[np.diff(occurs.indptr) == 0] = -1
         predicted: NDArray[np.object_] = names[best]
         return predicted
 
