@@ -11,6 +11,7 @@ import pytest
 from tests.explorer.pages import discrete_mixture, gaussian_mixture, mixed_mixture
 
 from latentree import (
+    CopulaTreeModel,
     CountEmission,
     DiscreteTreeModel,
     GaussianEmission,
@@ -22,7 +23,8 @@ from latentree import (
 from latentree.explorer._bundle import joined
 from latentree.explorer._mixture import mixture_content
 from latentree.explorer._payload import payload
-from latentree.models import Names
+from latentree.inference import Odds, Thresholds
+from latentree.models import POINTS, Names
 
 pytestmark = pytest.mark.skipif(
     shutil.which("node") is None, reason="node is not installed: it runs the page's inference"
@@ -201,6 +203,28 @@ def test_mixed_posteriors_agree_with_python():
                 worst = max(worst, np.abs(found - right).max())
     print(f"largest difference, numbers in units of their spread: {worst:.1e}")  # noqa: T201
     assert n_numbers > 20
+    assert worst < 1e-9
+
+
+def test_hidden_normal_variables_behind_answers_agree_with_python():
+    rng = np.random.default_rng(9)
+    tree = simulate.random_latent_tree(10, rng, inner_share=0)
+    thresholds = [Thresholds(np.sort(rng.normal(size=4))) for _ in range(9)]
+    margins = [*thresholds, Odds([0.0, 0.5, -0.2], [0.0, 0.9, -1.2])]
+    model = CopulaTreeModel(tree, rng.uniform(-0.97, 0.97, tree.n_nodes), margins)
+    cases = [{v: int(rng.integers(3)) for v in chosen} for chosen in subsets(rng, 10, 6)]
+    cases.append({10: float(POINTS[25]), 3: 1})
+    packed = [list(map(list, case.items())) for case in cases]
+    [answers] = in_node(INFER, [{"payload": payload(model, ""), "cases": packed}])
+    starts, worst = model.grid.layout.state_starts, 0.0
+    for case, answer in zip(cases, answers, strict=True):
+        for v in range(tree.n_nodes):
+            right = model.conditional(v, case)
+            if v < 10:
+                found = answer["probability"][starts[v] : starts[v + 1]]
+            else:
+                found, right = [answer["mean"][v], answer["variance"][v]], list(right)
+            worst = max(worst, np.abs(np.subtract(found, right)).max())
     assert worst < 1e-9
 
 

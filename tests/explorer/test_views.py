@@ -17,7 +17,8 @@ from tests.explorer.pages import (
     spot,
 )
 
-from latentree import DiscreteTreeModel, GaussianTreeModel, Tree
+from latentree import CopulaTreeModel, DiscreteTreeModel, GaussianTreeModel, Tree
+from latentree.inference import Thresholds
 from latentree.models import Names, captions
 
 STATE = "window.latentreeExplorer.state"
@@ -238,6 +239,28 @@ def test_ordered_states_go_up_and_down(browser, tmp_path):
         """
     )
     assert "down" in way
+
+
+def test_hidden_normal_variables_behind_answers_are_numbers(browser, tmp_path):
+    star = Tree([3, 3, 3, -1], n_observed=3)
+    answers = [Thresholds([-1.0, 0.0, 1.0])] * 3
+    model = CopulaTreeModel(star, [0.8, -0.7, 0.6, 0], answers)
+    show(browser, tmp_path, model, data=model.sample(50, 0), rows=True)
+    ask(browser, "x0 = 3")
+    ask(browser, "h1")
+    mean = browser.run(f"return {STATE}.posterior.mean[3]")
+    assert mean == pytest.approx(model.conditional("h1", {"x0": 3}).mean, abs=1e-9)
+    assert "±" in browser.text("#details .summary")
+    assert "Highest" in browser.text("#details .choices")
+    ask(browser, "h1 = 1.1")  # the nearest point of the grid
+    given = browser.run(f"return {STATE}.evidence.get(3)")
+    assert given == pytest.approx(1.1, abs=0.13)
+    own = browser.run(f"return [...{STATE}.posterior.probability.subarray(4, 8)]")
+    wanted = model.conditional("x1", {"h1": given, "x0": 3})
+    assert own == pytest.approx(list(wanted), abs=1e-9)
+    browser.click_on("#details .edge")
+    assert browser.text("#details .facts dd").replace("\u2212", "-") == "+0.8000"
+    assert browser.run("return document.querySelectorAll('#details tbody tr').length") == 5
 
 
 def test_the_panel_is_made_wider_by_keys(browser, tmp_path):

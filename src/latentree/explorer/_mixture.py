@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from latentree.explorer._packed import packed
-from latentree.explorer._payload import Report, about_model, page_model, payload
+from latentree.explorer._payload import Report, about_model, payload
 from latentree.explorer._rows import RowChoice, rows_contents
 from latentree.models import Names, TreeMixture
 
@@ -30,9 +30,9 @@ def mixture_content(
         for k, part in enumerate(mixture.components)
     ]
     if rows is not None:
-        models = [page_model(part) for part in mixture.components]
         shares = list(mixture.responsibilities(data).T)
-        for content, own in zip(contents, rows_contents(models, data, rows, shares), strict=True):
+        found = rows_contents(mixture.components, data, rows, shares)
+        for content, own in zip(contents, found, strict=True):
             content |= own
     first = contents[0]
     same = {key for key, value in first.items() if all(own.get(key) == value for own in contents)}

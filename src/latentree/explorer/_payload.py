@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from latentree.explorer._picture import picture
 from latentree.explorer._summary import summary
 from latentree.inference import CountEmission, Emission
 from latentree.models import (
-    FEW_POINTS,
+    POINTS,
     CopulaTreeModel,
     DiscreteTreeModel,
     GaussianTreeModel,
@@ -30,6 +29,7 @@ from latentree.models import (
     edge_strengths,
     fitted_tree,
     orientation,
+    turned_correlations,
 )
 from latentree.plot import VariableGroups, group_observed
 from latentree.tree import Tree, groups_by_node
@@ -62,7 +62,8 @@ def payload(
     Parameters
     ----------
     model : GaussianTreeModel, DiscreteTreeModel, MixedTreeModel or CopulaTreeModel
-        Hidden Gaussian variables behind answers are shown on 17 points from −4 to 4.
+        Hidden Gaussian variables behind answers are on the grid of the model, numbers behind them
+        normal at each of its points.
     title : str
     data : table, optional
         Summarized per variable, see :func:`latentree.explorer._summary.summary`.
@@ -78,13 +79,14 @@ def payload(
         What is known of variables, as :func:`latentree.explorer.write_explorer` takes it.
     """
     about = about_model(model, report or {})
-    if isinstance(model, CopulaTreeModel):
-        names = _with_points_named(model, names or Names())
+    grid = _grid(model) if isinstance(model, CopulaTreeModel) and not model.is_dense else {}
     model = page_model(model)
     tree, grouping = model.tree, group_observed(model.tree, groups)
     strength, sign = edge_strengths(model), orientation(model)
     if isinstance(model, GaussianTreeModel):  # the page's numbers have the model's own signs
         strength, sign = strength * sign * sign[tree.parent], np.ones(tree.n_nodes)
+    if grid:  # correlations behind the answers, as those of numbers
+        strength, sign = grid["rho"], np.ones(tree.n_nodes)
     content: dict[str, Any] = {
         "title": title,
         "family": model.schema.family,
@@ -101,6 +103,7 @@ def payload(
         "about": about,
         "annotations": [_annotation(tree, *each) for each in (annotations or {}).items()],
         **_PARAMETERS[type(model)](model),
+        **_grid_content(model, grid),
     }
     if support is not None:
         content["support"] = _support(support)
@@ -117,13 +120,22 @@ def page_model(model: Model) -> PageModel:
     return model.simplified() if isinstance(model, CopulaTreeModel) else model
 
 
-def _with_points_named(model: CopulaTreeModel, names: Names) -> Names:
-    """Name the states of hidden variables after their places on the normal scale."""
-    if model.is_dense:
-        return names
-    points = [f"{point:+.1f}" for point in FEW_POINTS]
-    states = {model.tree.names[h]: points for h in model.tree.hidden.tolist()}
-    return replace(names, states={**states, **names.states})
+def _grid(model: CopulaTreeModel) -> dict[str, FloatArray]:
+    """The points of hidden Gaussian variables, and the correlations of nodes with their parents."""
+    rho = turned_correlations(model.tree, model.correlations, model.grid.tree)
+    return {"points": POINTS, "rho": rho}
+
+
+def _grid_content(model: Any, grid: Mapping[str, FloatArray]) -> dict[str, Any]:
+    """A grid, and the tables of observed nodes only: the page makes those of hidden ones of it."""
+    if not grid:
+        return {}
+    known = int(model.layout.starts[model.tree.n_observed])
+    return {
+        "family": "copula",
+        "grid": {key: packed(value, "<f8") for key, value in grid.items()},
+        "theta": packed(model.theta[:known], "<f8"),
+    }
 
 
 def _gaussian(model: GaussianTreeModel) -> dict[str, Any]:

@@ -222,7 +222,7 @@ def _look(
     counts = np.bincount(np.maximum(numbers, 0), weights, minlength=len(names))[
         : len(names)
     ].astype(np.float64)
-    gaussian = model.schema.family == "gaussian"
+    gaussian = model.schema.family in ("gaussian", "copula")
     lists: list[_Chosen] = []
     sums: Any = 0.0
     for start, stop in row_chunks(np.broadcast_to(0, (table.n_rows, model.tree.n_nodes))):

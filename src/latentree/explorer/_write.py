@@ -12,7 +12,7 @@ from latentree.errors import DataError, ModelError
 from latentree.explorer._bundle import page
 from latentree.explorer._mixture import mixture_content
 from latentree.explorer._pair import pair_content
-from latentree.explorer._payload import Report, page_model, payload
+from latentree.explorer._payload import Report, payload
 from latentree.explorer._rows import MOST_BYTES, RowChoice, rows_contents, split_off
 from latentree.models import Model, Names, TreeMixture, as_names
 from latentree.typing import PathLike
@@ -137,7 +137,7 @@ def explorer_html(
     [called] = _names_of(names, [found])
     content = payload(found, name, data, names=called, support=support, report=facts, **common)
     if choice is not None:
-        content |= rows_contents([page_model(found)], data, choice)[0]
+        content |= rows_contents([found], data, choice)[0]
     return page(content, name)
 
 
@@ -167,7 +167,7 @@ def _pair_html(
     for each, own, sure, facts in zip(found, called, supports, reports, strict=True):
         content = payload(each, name, data, names=own, support=sure, report=facts, **common)
         if choice is not None:
-            content |= rows_contents([page_model(each)], data, choice, room=MOST_BYTES // 2)[0]
+            content |= rows_contents([each], data, choice, room=MOST_BYTES // 2)[0]
         contents.append(content)
     return page(pair_content(name, labels, found, contents), name)
 

@@ -4,7 +4,6 @@
 """
 
 from latentree.models._copula import (
-    FEW_POINTS,
     N_POINTS,
     POINTS,
     CopulaTreeModel,
@@ -40,7 +39,6 @@ from latentree.models._strength import (
 )
 
 __all__ = [
-    "FEW_POINTS",
     "JOINED_BY",
     "N_POINTS",
     "POINTS",

@@ -47,9 +47,6 @@ END = 4.8
 POINTS = np.linspace(-END, END, N_POINTS)
 STEP = float(POINTS[1] - POINTS[0])
 
-FEW_POINTS = np.linspace(-4.0, 4.0, 17)
-"""A coarser grid, for people to look at."""
-
 N_RELIABLE = 2_000
 """Rows that are drawn to measure the reliability of hidden variables."""
 
@@ -187,7 +184,8 @@ class CopulaTreeModel(Savable):
         Returns
         -------
         MixedTreeModel or GaussianTreeModel
-            With hidden variables of 17 states from −4 to 4, and numbers that are normal in each.
+            On the same grid, with numbers that are normal in each of its states: the same
+            distribution of hidden variables, answers and labels.
             If all columns are numbers with densities, a Gaussian model on their own scales: medians
             for means, half the distances between 16 % and 84 % quantiles for standard deviations.
 
@@ -198,13 +196,13 @@ class CopulaTreeModel(Savable):
         >>> star = lt.Tree([3, 3, 3, -1], n_observed=3)
         >>> model = lt.CopulaTreeModel(star, [0.8, 0.7, 0.6, 0], [Thresholds([0.0])] * 3)
         >>> model.simplified().n_states
-        array([ 2,  2,  2, 17])
+        array([ 2,  2,  2, 39])
         """
         if self.is_dense:
             z = np.array([-1.0, 0.0, 1.0])
             low, middle, high = np.array([_value(margin, z) for margin in self.margins]).T
             return GaussianTreeModel(self.tree, self.correlations, middle, 0.5 * (high - low))
-        grid = self._grid(np.broadcast_to(FEW_POINTS, (self.tree.n_nodes, FEW_POINTS.size)))
+        grid = self.grid
         emissions = [each and _as_normal(each) for each in grid.emissions]
         return MixedTreeModel.from_theta(
             grid.tree, grid.n_states, grid.theta, emissions, grid.schema

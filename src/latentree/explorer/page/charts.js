@@ -2,7 +2,7 @@
 
 import { element, svgElement } from "./dom.js";
 import { mixtureDensity } from "./emissions.js";
-import { isCount, isHidden } from "./model.js";
+import { isCount, isHidden, isOnGrid } from "./model.js";
 import { formatNumber } from "./numbers.js";
 
 const WIDTH = 300;
@@ -82,6 +82,7 @@ function densityOf({ model }, v, found) {
 
 /** The same in one tree. */
 function densityIn(model, v, { mean, variance, probability }) {
+  if (isOnGrid(model, v)) return gridDensity(model, v, probability);
   if (model.isGaussian) {
     const one = { isCount: false, mean: mean.subarray(v, v + 1), spread: [Math.sqrt(variance[v])] };
     return mixtureDensity(one, [1]);
@@ -89,6 +90,18 @@ function densityIn(model, v, { mean, variance, probability }) {
   const above = model.parent[v];
   const states = probability.subarray(model.stateStart[above], model.stateStart[above + 1]);
   return mixtureDensity(model.emissions[v], above < 0 ? [1] : states);
+}
+
+/** The probabilities of a grid as a density, straight between its points. */
+function gridDensity({ points, stateStart }, v, probability) {
+  const step = points[1] - points[0];
+  const at = (k) => (probability[stateStart[v] + k] ?? 0) / step;
+  return (x) => {
+    const place = (x - points[0]) / step;
+    const k = Math.floor(place);
+    if (k < 0 || k >= points.length - 1) return 0;
+    return at(k) + (place - k) * (at(k + 1) - at(k));
+  };
 }
 
 /** Points of a density within a range: of a count at whole numbers only, with flat tops. */

@@ -4,7 +4,7 @@ import { element, nameOf } from "./dom.js";
 import { emissionVariance } from "./emissions.js";
 import { edgeTable, influence } from "./influence.js";
 import { goButton } from "./lists.js";
-import { titleOf } from "./model.js";
+import { isOnGrid, nearestPoint, titleOf } from "./model.js";
 import { strengthName } from "./nodes.js";
 import { formatBits, formatNumber, formatPercent, formatSigned } from "./numbers.js";
 import { paneName } from "./pair.js";
@@ -70,10 +70,7 @@ function stateFacts(state, a, b, sure) {
   const { model } = state;
   const found = influence(model, a);
   const name = strengthName(model, a, b);
-  const tables =
-    model.numeric[a] + model.numeric[b]
-      ? [momentTable(model, ...(model.numeric[b] ? [a, b] : [b, a]))]
-      : [conditionalTable(model, a, b), conditionalTable(model, b, a)];
+  const tables = tablesOf(model, a, b);
   return [
     element(
       "dl",
@@ -88,21 +85,37 @@ function stateFacts(state, a, b, sure) {
   ];
 }
 
+function tablesOf(model, a, b) {
+  const emits = (v) => model.emissions[v] !== undefined;
+  if (emits(a) || emits(b)) return [momentTable(model, ...(emits(b) ? [a, b] : [b, a]))];
+  if (isOnGrid(model, a) && isOnGrid(model, b)) return [];
+  if (isOnGrid(model, a)) return [conditionalTable(model, a, b)];
+  if (isOnGrid(model, b)) return [conditionalTable(model, b, a)];
+  return [conditionalTable(model, a, b), conditionalTable(model, b, a)];
+}
+
+/** The states of a node that tables have rows for: of a hidden number, some points. */
+function rowsOf(model, v) {
+  if (!isOnGrid(model, v)) return model.labels(v).map((label, k) => [label, k]);
+  return [-2, -1, 0, 1, 2].map((at) => {
+    const k = nearestPoint(model, at);
+    return [formatSigned(model.points[k], 1), k];
+  });
+}
+
 /** Mean and standard deviation of a number for every state of its neighbor. */
 function momentTable(model, from, to) {
   const emission = model.emissions[to];
   const cells = (values) =>
     values.map((value) => element("td", { class: "figures" }, formatNumber(value)));
-  const rows = model
-    .labels(from)
-    .map((label, k) =>
-      element(
-        "tr",
-        {},
-        element("th", { scope: "row" }, nameOf(label)),
-        cells([emission.mean[k], Math.sqrt(emissionVariance(emission, k))]),
-      ),
-    );
+  const rows = rowsOf(model, from).map(([label, k]) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, nameOf(label)),
+      cells([emission.mean[k], Math.sqrt(emissionVariance(emission, k))]),
+    ),
+  );
   const head = ["mean", "deviation"].map((text) => element("th", { scope: "col" }, text));
   return tableFigure(model, from, to, element("tr", {}, element("td", {}), head), rows);
 }
@@ -117,7 +130,7 @@ function conditionalTable(model, from, to) {
     element("td", {}),
     columns.map((label) => element("th", { scope: "col" }, nameOf(label))),
   );
-  const rows = model.labels(from).map((label, i) =>
+  const rows = rowsOf(model, from).map(([label, i]) =>
     element(
       "tr",
       {},

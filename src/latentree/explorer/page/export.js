@@ -32,7 +32,7 @@ export function createExports(panes, source) {
     "load-names": () => byId("names-file").click(),
   };
   createNamesLoader(panes);
-  byId("save-json").hidden = state.model.family === "mixed";
+  byId("save-json").hidden = ["mixed", "copula"].includes(state.model.family);
   for (const [id, action] of Object.entries(actions)) {
     byId(id).addEventListener("click", () => {
       byId("take").open = false;

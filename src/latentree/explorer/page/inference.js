@@ -3,6 +3,7 @@
 // for others the number of a state. Any node may be given, hidden ones included.
 
 import { emissionLogs, emissionVariance } from "./emissions.js";
+import { isOnGrid, nearestPoint } from "./model.js";
 
 /** Distributions of all nodes given evidence. */
 export function infer(model, evidence) {
@@ -151,7 +152,17 @@ function numberMoments(model, evidence, probability) {
     mean[v] = first;
     variance[v] = Math.max(second - first * first, 0);
   });
+  if (model.points) gridMoments(model, probability, mean, variance);
   return { mean, variance };
+}
+
+function gridMoments({ observed, size, points, stateStart }, probability, mean, variance) {
+  for (let v = observed; v < size; v++) {
+    const share = probability.subarray(stateStart[v], stateStart[v + 1]);
+    const center = share.reduce((sum, p, k) => sum + p * points[k], 0);
+    mean[v] = Math.abs(center) < 1e-12 ? 0 : center;
+    variance[v] = share.reduce((sum, p, k) => sum + p * (points[k] - center) ** 2, 0);
+  }
 }
 
 /**
@@ -170,7 +181,7 @@ function collect(model, evidence) {
   const terms = new Float64Array(states.reduce((a, b) => Math.max(a, b), 1));
   for (let i = size - 1; i >= 0; i--) {
     const v = order[i];
-    if (model.numeric[v]) emitted(model, v, evidence, messages);
+    if (model.emissions[v]) emitted(model, v, evidence, messages);
     else summed(model, v, messages, terms);
     if (parent[v] < 0) continue;
     const rows = rowStart[v + 1] - rowStart[v];
@@ -184,8 +195,9 @@ function collect(model, evidence) {
 function statesRuledOut(model, evidence) {
   const { size, states, stateStart } = model;
   const below = new Float64Array(stateStart[size]);
-  for (const [v, state] of evidence) {
-    if (model.numeric[v]) continue;
+  for (const [v, value] of evidence) {
+    if (model.emissions[v]) continue;
+    const state = isOnGrid(model, v) ? nearestPoint(model, value) : value;
     for (let j = 0; j < states[v]; j++) {
       if (j !== state) below[stateStart[v] + j] = Number.NEGATIVE_INFINITY;
     }

@@ -32,8 +32,7 @@ function gaussianInfluence(model, node) {
   const bits = new Float64Array(model.size);
   strength[node] = 1;
   walkFrom(model, node, (v, from) => {
-    const rho = model.parent[v] === from ? model.rho[v] : model.rho[from];
-    strength[v] = strength[from] * rho;
+    correlate(model, strength, v, from);
     bits[v] = -0.5 * Math.log2((1 - strength[v]) * (1 + strength[v]));
   });
   return { strength, bits };
@@ -43,7 +42,7 @@ function gaussianInfluence(model, node) {
 // two nodes with states; its strength follows from means.
 
 function statesInfluence(model, node) {
-  const { size, numeric } = model;
+  const { size } = model;
   const rows = cellCount(model, node);
   const prior = cellProbabilities(model, node);
   const strength = new Float64Array(size);
@@ -56,19 +55,29 @@ function statesInfluence(model, node) {
     given[v] = product(given[from], table, rows, cellCount(model, from), cellCount(model, v));
     const own = cellProbabilities(model, v);
     bits[v] = mutualInformation(prior, given[v], own);
-    if (numeric[node]) return;
-    strength[v] = numeric[v]
+    if (emits(model, node)) return;
+    strength[v] = emits(model, v)
       ? correlationRatio(model, v, prior, meansGiven(model, v, given[from], rows))
       : cramer(prior, given[v], own);
   });
-  if (numeric[node]) numberStrengths(model, node, strength);
+  if (emits(model, node)) numberStrengths(model, node, strength);
   strength[node] = 1;
+  if (model.points) walkFrom(model, node, (v, from) => correlate(model, strength, v, from));
   return { strength, bits };
+}
+
+/** Between normal variables, and those behind answers, correlations multiply along a path. */
+function correlate({ parent, rho }, strength, v, from) {
+  strength[v] = strength[from] * (parent[v] === from ? rho[v] : rho[from]);
+}
+
+function emits(model, v) {
+  return model.emissions[v] !== undefined;
 }
 
 /** Strengths of a number with all others, by way of its neighbor's states i. */
 function numberStrengths(model, node, strength) {
-  const { numeric, parent, states } = model;
+  const { parent, states } = model;
   const start = parent[node];
   if (start < 0) return;
   const rows = states[start];
@@ -77,7 +86,7 @@ function numberStrengths(model, node, strength) {
   const given = new Array(model.size); // P(v | i) of nodes with states
   given[start] = identity(rows);
   const measure = (v) => {
-    if (numeric[v]) {
+    if (emits(model, v)) {
       const means = meansGiven(model, v, given[parent[v]], rows);
       const scale = Math.sqrt(varianceOf(model, node) * varianceOf(model, v));
       strength[v] = covariance(prior, own, means) / scale;
@@ -89,7 +98,7 @@ function numberStrengths(model, node, strength) {
   measure(start);
   walkFrom(model, start, (v, from) => {
     if (v === node) return;
-    if (!numeric[v]) {
+    if (!emits(model, v)) {
       given[v] = product(given[from], edgeTable(model, from, v), rows, states[from], states[v]);
     }
     measure(v);
@@ -142,12 +151,12 @@ function varianceOf(model, v) {
 // Cells: the states of a node, or the intervals of a number.
 
 function cellCount(model, v) {
-  return model.numeric[v] ? model.emissions[v].width : model.states[v];
+  return emits(model, v) ? model.emissions[v].width : model.states[v];
 }
 
 export function cellProbabilities(model, v) {
-  const { numeric, parent, stateStart } = model;
-  if (!numeric[v]) return marginals(model).subarray(stateStart[v], stateStart[v + 1]);
+  const { parent, stateStart } = model;
+  if (!emits(model, v)) return marginals(model).subarray(stateStart[v], stateStart[v + 1]);
   const { cells, width } = model.emissions[v];
   const above = parent[v];
   const weights = above < 0 ? Float64Array.of(1) : cellProbabilities(model, above);
@@ -156,9 +165,8 @@ export function cellProbabilities(model, v) {
 
 /** P(to | from) of two neighbors, numbers in intervals. */
 function cellTable(model, from, to) {
-  const { numeric } = model;
-  if (numeric[to]) return model.emissions[to].cells;
-  if (!numeric[from]) return edgeTable(model, from, to);
+  if (emits(model, to)) return model.emissions[to].cells;
+  if (!emits(model, from)) return edgeTable(model, from, to);
   const { cells, width } = model.emissions[from];
   return reversed(cells, cellProbabilities(model, to), cellProbabilities(model, from), width);
 }

@@ -19,6 +19,7 @@ export function readModel(payload) {
     family: payload.family,
     isGaussian: payload.family === "gaussian",
     numeric: new Uint8Array(parent.length), // 1 for nodes that hold numbers instead of states
+    points: null, // of hidden numbers on a grid, which have a state a point
     size: parent.length,
     observed: payload.observed,
     kinds: payload.kinds, // real, count, ordered or category, of every variable
@@ -66,7 +67,6 @@ function withTail(values, count, filler) {
 function readStates(model, payload) {
   const { size, parent } = model;
   model.states = unpack(payload.states, Int32Array);
-  model.theta = unpack(payload.theta, Float64Array);
   model.stateStart = new Int32Array(size + 1);
   model.tableStart = new Int32Array(size + 1);
   for (let v = 0; v < size; v++) {
@@ -74,6 +74,8 @@ function readStates(model, payload) {
     model.stateStart[v + 1] = model.stateStart[v] + model.states[v];
     model.tableStart[v + 1] = model.tableStart[v] + rows * model.states[v];
   }
+  model.theta = unpack(payload.theta, Float64Array);
+  if (payload.grid) readGrid(model, payload.grid);
   const which = unpack(payload.labels.which, Int32Array);
   const shown = payload.labels.sets.map((set) => set.map(labelText));
   model.labelJson = (v) => payload.labels.sets[which[v]];
@@ -81,6 +83,44 @@ function readStates(model, payload) {
     v < model.observed
       ? shown[which[v]]
       : (model.stateNames[v] ?? Array.from({ length: model.states[v] }, (_, k) => `${k}`));
+}
+
+/**
+ * Hidden numbers on a grid: their tables are those of normal variables with some correlations, as in
+ * Python. Tables of hidden nodes follow those of variables.
+ */
+function readGrid(model, { points, rho }) {
+  const { size, observed, parent, tableStart } = model;
+  model.points = unpack(points, Float64Array);
+  model.rho = unpack(rho, Float64Array);
+  model.numeric.fill(1, observed);
+  const theta = new Float64Array(tableStart[size]);
+  theta.set(model.theta);
+  for (let v = observed; v < size; v++) {
+    const r = parent[v] < 0 ? 0 : model.rho[v];
+    const rows = parent[v] < 0 ? [0] : model.points;
+    rows.forEach((above, i) => {
+      const row = model.points.map((x) => Math.exp((-0.5 * (x - r * above) ** 2) / (1 - r * r)));
+      const sum = row.reduce((a, b) => a + b, 0);
+      const at = tableStart[v] + i * model.points.length;
+      theta.set(
+        row.map((density) => Math.max(density / sum, 1e-300)),
+        at,
+      );
+    });
+  }
+  model.theta = theta;
+}
+
+/** Whether a node is a hidden number on a grid. */
+export function isOnGrid(model, v) {
+  return model.points !== null && isHidden(model, v);
+}
+
+/** The number of the point nearest to a value. */
+export function nearestPoint({ points }, value) {
+  const step = points[1] - points[0];
+  return Math.min(Math.max(Math.round((value - points[0]) / step), 0), points.length - 1);
 }
 
 /**
@@ -120,12 +160,13 @@ export function isCount(model, v) {
 
 /** Whether a node that holds numbers can have a value. */
 export function isPossible(model, v, value) {
-  const sensible = Math.abs(value) <= FARTHEST;
+  const sensible = Math.abs(value) <= (isOnGrid(model, v) ? model.points.at(-1) : FARTHEST);
   return sensible && (!isCount(model, v) || (Number.isInteger(value) && value >= 0));
 }
 
 /** The value nearest to a number that the data could hold: a count, or as precise as recorded. */
 export function nearestValue(model, v, value) {
+  if (isOnGrid(model, v)) return model.points[nearestPoint(model, value)];
   const emission = model.emissions?.[v];
   if (!emission) return value;
   const rounded = Math.round(value / emission.resolution) * emission.resolution;

@@ -41,7 +41,11 @@ export function nameTools(state, v) {
   const box = element(
     "details",
     { class: "naming", open },
-    element("summary", { "data-key": "naming" }, "Name its states, add a note"),
+    element(
+      "summary",
+      { "data-key": "naming" },
+      model.numeric[v] ? "Add a note" : "Name its states, add a note",
+    ),
     model.numeric[v] ? null : stateFields(state, v),
     noteField(state, v),
   );

@@ -123,7 +123,8 @@ function relatives(state, view, v) {
 }
 
 /** What the strength of two nodes is: by whether they hold numbers or states. */
-export function strengthName({ numeric }, a, b) {
+export function strengthName({ numeric, points }, a, b) {
+  if (points) return "correlation";
   const numbers = numeric[a] + numeric[b];
   return ["association (Cramér’s V)", "correlation ratio", "correlation"][numbers];
 }

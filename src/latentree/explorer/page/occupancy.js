@@ -81,20 +81,22 @@ export class Occupancy {
     );
   }
 
+  /** Take a spot, and a blank before and after it. */
   fill(spot) {
-    this.some(spot, (i) => {
+    const take = (i) => {
       this.taken[i] = 1;
       return false;
-    });
+    };
+    this.some(spot, take, 0.5 * spot.font);
   }
 
   /** Whether a test holds for a cell under the spot's three lines of points. */
-  some(spot, test) {
+  some(spot, test, beyond = 0) {
     const { x, y, angle, width, font } = spot;
     const cos = Math.cos(angle);
     const sin = Math.sin(angle);
     const sign = spot.flipped ? -1 : 1;
-    for (let along = 0; along <= width; along += this.cell * 0.8) {
+    for (let along = -beyond; along <= width + beyond; along += this.cell * 0.8) {
       for (const across of [-0.45 * font, 0, 0.45 * font]) {
         const i = this.index(
           x + sign * along * cos - across * sin,
