@@ -83,7 +83,8 @@ TOPIC_SCRIPTS = (
 _IMPORT = re.compile(r"^import\s[^;]*;\n", re.MULTILINE)
 _COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*.*?\*/)$", re.MULTILINE | re.DOTALL)
 _AFTERWORD = re.compile(r"""[ \t]+// [^"'`\n]*$""", re.MULTILINE)
-_OPERATOR = re.compile(r" (=>|===|!==|&&|\|\||\?\?) ")
+_OPERATOR = re.compile(r" (=>|===|!==|&&|\|\||\?\?|[+*<]|[<>+*-]=) ")
+_DECLARED = re.compile(r"\b((?:const|let) (?:\w+|[{\[][\w., :\[\]{}]*[}\]])) = ")
 _BRACE = re.compile(r"(?<=\{) | (?=\})|(?<=\)) (?=\{)")
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class)\b)", re.MULTILINE)
 
@@ -121,20 +122,25 @@ def _filled(
 
 def joined(names: tuple[str, ...]) -> str:
     """Return some of the scripts as one, in a scope of its own and in strict mode."""
-    body = "\n".join(_bare(_EXPORT.sub("", _IMPORT.sub("", _asset(name)))) for name in names)
+    body = "\n".join(_tight(_EXPORT.sub("", _IMPORT.sub("", _asset(name)))) for name in names)
     return f'\n(() => {{\n"use strict";\n{body}}})();\n'
 
 
 def _bare(text: str) -> str:
     """Return a script or style without comments and indentation: a fourth of the page.
 
-    No text of the scripts has several lines, none with ``//`` after a blank ends without a quote,
-    and none holds such an operator or a brace beside a blank, so that nothing else changes. Where a
-    line cannot end a statement, the next one follows.
+    No text of the scripts has several lines, and none with ``//`` after a blank ends without a
+    quote, so that nothing else changes. Where a line cannot end a statement, the next one follows.
     """
     bare = _AFTERWORD.sub("", _COMMENT.sub("", text))
     bare = re.sub(r"\n\s*(?=[})\].?:])", "", re.sub(r"(?<=[{;,(\[])\n\s*", "", bare))
-    return re.sub(r"\n\s*", "\n", _BRACE.sub("", _OPERATOR.sub(r"\1", bare)))
+    return re.sub(r"\n\s*", "\n", bare)
+
+
+def _tight(text: str) -> str:
+    """Return a script with fewer blanks too; no text of the scripts has any of those left out."""
+    declared = _DECLARED.sub(r"\1=", _OPERATOR.sub(r"\1", _bare(text)))
+    return _BRACE.sub("", declared)
 
 
 def as_json(content: Any) -> str:
