@@ -66,6 +66,29 @@ def test_two_trees_are_tied_together(browser, tmp_path):
     assert "two" in browser.text("#details .kind")
 
 
+def test_the_address_has_both_trees(browser, tmp_path):
+    first = gaussian(62)
+    path = show(browser, tmp_path, [first, other(first)])
+    browser.run(
+        PANES + "b.view.canvas.focus(); b.view.zoom(1.7);"
+        "b.state.folded[arguments[0]] = 1; for (const f of b.state.listeners.get('fold')) f()",
+        int(other(first).tree.hidden[0]),
+    )
+    browser.type("Right", "Right")
+    look = (
+        PANES + "return [a, b].map(({ state, view }) =>"
+        " [state.selection, view.scale.toPrecision(4), [...state.folded].join('')])"
+    )
+    before = browser.run(look)
+    assert before[1][0] is not None
+    browser.wait("return location.hash.includes('s1=') && location.hash.includes('v1=')")
+    link = browser.run("return location.hash")
+    browser._call("POST", f"{browser.session}/url", {"url": "about:blank"})
+    browser._call("POST", f"{browser.session}/url", {"url": path.resolve().as_uri() + link})
+    browser.settle()
+    assert browser.run(look) == before
+
+
 @pytest.mark.parametrize("whole", [True, False])
 def test_pictures_have_a_title_a_legend_and_light_paper(browser, tmp_path, whole):
     model = gaussian(61)

@@ -6,6 +6,7 @@
 //   c  what nodes are colored by, then the styles that stand out (group,2,5)
 //   u  support under which edges are faded (50f) or contracted (50c)
 //   t  theme           n  names, states and notes as JSON; n1, n2, … those of further trees
+//   s1, f1, v1         the same of the second of two trees side by side
 //   k  the tree of a mixture that is shown; in the evidence, −1 stands for the class variable
 
 import { colorChoices } from "./coloring.js";
@@ -52,20 +53,12 @@ export function createAddress(panes, setDark) {
     restore(panes, new URLSearchParams(text), opened, setDark);
   };
   read();
-  for (const event of [
-    "selection",
-    "evidence",
-    "layout",
-    "fold",
-    "view",
-    "theme",
-    "doubt",
-    "color",
-    "tree",
-  ]) {
+  for (const event of ["evidence", "layout", "theme", "doubt", "color", "tree"]) {
     on(state, event, later);
   }
-  for (const pane of panes) on(pane.state, "names", later);
+  for (const pane of panes) {
+    for (const event of ["names", "selection", "fold", "view"]) on(pane.state, event, later);
+  }
   addEventListener("hashchange", read);
   byId("copy-link").hidden = location.protocol === "about:";
   byId("copy-link").addEventListener("click", () => {
@@ -87,22 +80,19 @@ async function copy(text) {
 
 /** The address of what is seen; empty when all is as the page opens. */
 function encodeView(panes, opened) {
-  const [{ state, view }] = panes;
-  const { evidence, selection, folded, mixture } = state;
+  const [{ state }] = panes;
+  const { evidence, mixture } = state;
   const parts = new URLSearchParams();
   const put = (key, text) => text && parts.set(key, text);
   put("k", mixture && mixture.number !== opened.number ? String(mixture.number) : "");
   put("e", Array.from(evidence, ([v, value]) => `${v}:${value}`).join(","));
-  put("s", selectionText(selection));
   put("l", state.kind === opened.kind ? "" : state.kind);
-  put(
-    "f",
-    Array.from(folded.keys())
-      .filter((v) => folded[v])
-      .join(","),
-  );
-  const digits = (x) => String(Number(x.toPrecision(6)));
-  put("v", view.fitted ? "" : [view.x, view.y, view.scale].map(digits).join(","));
+  panes.forEach((pane, i) => {
+    const { selection, folded } = pane.state;
+    put(keyOf("s", i), selectionText(selection));
+    put(keyOf("f", i), [...folded.keys()].filter((v) => folded[v]).join(","));
+    put(keyOf("v", i), viewText(pane.view));
+  });
   const { theme } = document.documentElement.dataset;
   const { below, contract } = state.doubt;
   put("u", below > 0 ? `${Math.round(100 * below)}${contract ? "c" : "f"}` : "");
@@ -111,13 +101,18 @@ function encodeView(panes, opened) {
   put("t", theme === opened.theme ? "" : theme);
   modelsOf(panes).forEach((model, i) => {
     const text = namesText(model);
-    put(namesKey(i), text === opened.names[i] ? "" : text);
+    put(keyOf("n", i), text === opened.names[i] ? "" : text);
   });
   return parts.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
 }
 
-function namesKey(i) {
-  return i === 0 ? "n" : `n${i}`;
+/** The key of a part of some tree: the first has no number. */
+function keyOf(letter, i) {
+  return i === 0 ? letter : `${letter}${i}`;
+}
+
+function viewText({ fitted, x, y, scale }) {
+  return fitted ? "" : [x, y, scale].map((value) => Number(value.toPrecision(6))).join(",");
 }
 
 function selectionText(selection) {
@@ -137,14 +132,12 @@ function namesText({ names, ownNames, stateNames, notes }) {
 
 /** Show what an address says; parts that fit no node of this model are passed over. */
 function restore(panes, parts, opened, setDark) {
-  const [{ state, view }] = panes;
+  const [{ state }] = panes;
   const list = (key) => (parts.get(key) ?? "").split(",").filter(Boolean);
   modelsOf(panes).forEach((own, i) => {
-    restoreNames(own, parts.get(namesKey(i)));
+    restoreNames(own, parts.get(keyOf("n", i)));
   });
   restoreTree(state, Number(parts.get("k") ?? opened.number));
-  const { model } = state;
-  const isNode = (v) => isNodeOf(model, v);
   if (parts.has("t")) setDark(parts.get("t") === "dark");
   if (Object.hasOwn(state.layouts, parts.get("l"))) state.kind = parts.get("l");
   restoreDoubt(state, parts.get("u") ?? "");
@@ -153,17 +146,28 @@ function restore(panes, parts, opened, setDark) {
   for (const number of styles.map(Number)) {
     if (number in state.coloring.styles) toggleHighlight(state, number);
   }
-  state.folded.fill(0);
-  for (const v of list("f").map(Number)) if (isNode(v)) state.folded[v] = 1;
   relayOut(state);
   emit(state, "layout");
-  emit(state, "fold");
+  panes.forEach((pane, i) => {
+    restoreFolds(pane.state, list(keyOf("f", i)).map(Number));
+  });
   for (const pane of panes) emit(pane.state, "names");
   const given = list("e").map((text) => text.split(":").map(Number));
   setAllEvidence(state, new Map(given.filter(([v, x]) => isValue(state, v, x))));
-  select(state, readSelection(parts.get("s") ?? "", isNode));
-  const [x, y, scale] = list("v").map(Number);
-  if ([x, y, scale].every(Number.isFinite) && scale > 0) view.flyTo({ x, y, scale }, false);
+  panes.forEach((pane, i) => {
+    const text = parts.get(keyOf("s", i)) ?? "";
+    if (i === 0 || text) select(pane.state, readSelection(text, pane.state.model));
+    const [x, y, scale] = list(keyOf("v", i)).map(Number);
+    const known = [x, y, scale].every(Number.isFinite) && scale > 0;
+    if (known) pane.view.flyTo({ x, y, scale }, false);
+  });
+}
+
+function restoreFolds(state, nodes) {
+  state.folded.fill(0);
+  for (const v of nodes) if (isNodeOf(state.model, v)) state.folded[v] = 1;
+  relayOut(state);
+  emit(state, "fold");
 }
 
 function isNodeOf(model, v) {
@@ -189,9 +193,9 @@ function isValue({ model, mixture }, v, value) {
   return Number.isInteger(value) && value >= 0 && value < model.states[v];
 }
 
-function readSelection(text, isNode) {
+function readSelection(text, model) {
   const nodes = text.slice(1).split("-").map(Number);
-  if (text === "" || !nodes.every(isNode)) return null;
+  if (text === "" || !nodes.every((v) => isNodeOf(model, v))) return null;
   const [kind] = text;
   if (kind === "p" && nodes.length === 2 && nodes[0] !== nodes[1]) return { path: nodes };
   if (kind === "n") return { node: nodes[0] };

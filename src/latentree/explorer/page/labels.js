@@ -48,18 +48,23 @@ function textWidth(ctx, state, text) {
   return width;
 }
 
+/** What is taken before any label is written: nodes and edges, unless they are too many. */
+function roomFor(state, frame, size, crowded) {
+  const grid = new Occupancy(frame.width, frame.height, size * 0.5);
+  if (crowded) return grid;
+  const halo = state.evidence.size > 0 ? haloReach(frame.scale) * 0.5 : 0;
+  grid.addNodes(state.layout, frame, frame.dot + halo);
+  grid.addEdges(state.layout, frame);
+  return grid;
+}
+
 /** Write the labels that have room, the most important first. */
 export function drawLabels(ctx, state, frame, colors) {
   const size = fontSize(frame.scale);
   const roomy = frame.scale >= ROOMY;
   const crowded = frame.nodes.length > CROWD;
   const most = roomy ? MOST_LABELS : crowded ? 60 : 160;
-  const grid = new Occupancy(frame.width, frame.height, size * 0.5);
-  if (!crowded) {
-    const halo = state.evidence.size > 0 ? haloReach(frame.scale) * 0.5 : 0;
-    grid.addNodes(state.layout, frame, frame.dot + halo);
-    grid.addEdges(state.layout, frame);
-  }
+  const grid = roomFor(state, frame, size, crowded);
   ctx.textBaseline = "middle";
   ctx.lineJoin = "round";
   let written = 0;
@@ -69,7 +74,9 @@ export function drawLabels(ctx, state, frame, colors) {
     const font = urgent ? Math.max(size, 12) : hidden ? size * 0.86 : size;
     const certain = urgent || (roomy && hasStrip(state, v));
     const place = (text) => spotsFor(state, frame, v, textWidth(ctx, state, text) * font, font);
-    const found = firstThatFits(grid, wordings(state.model, v), place, certain);
+    const crossed = isAutomatic(state.model, v) ? MOST_TOUCHED : MOST_CROSSED;
+    const texts = wordings(state.model, v);
+    const found = firstThatFits(grid, texts, place, certain ? Infinity : crossed);
     if (!found) continue;
     grid.fill(found.spot);
     write(ctx, state, v, found, hidden, urgent, colors);
@@ -78,21 +85,26 @@ export function drawLabels(ctx, state, frame, colors) {
 }
 
 /** The first of some wordings that has a place. */
-function firstThatFits(grid, texts, place, certain) {
-  const most = texts.length > 1 ? MOST_TOUCHED : MOST_CROSSED;
+function firstThatFits(grid, texts, place, most) {
   for (const text of texts) {
-    const spot = bestSpot(grid, place(text), certain ? Infinity : most);
+    const spot = bestSpot(grid, place(text), most);
     if (spot) return { text, spot };
   }
   return null;
 }
 
+function isAutomatic(model, v) {
+  return titleOf(model, v) === model.captions[v];
+}
+
 /** A label, and of automatic names what is left of it when its last words are left out. */
 function wordings(model, v) {
   const whole = titleOf(model, v);
-  const words = whole === model.captions[v] ? whole.split(WORDS) : [whole];
+  const words = isAutomatic(model, v) ? whole.split(WORDS) : [whole];
   const shorter = words.slice(1).map((_, i) => `${words.slice(0, -1 - i).join(WORDS)} …`);
-  return [whole, ...shorter].map(labelOf);
+  const all = [whole, ...shorter];
+  const short = all.filter((text) => Array.from(text).length <= LONGEST);
+  return (short.length > 0 ? short : all.slice(-1)).map(labelOf);
 }
 
 /** Nodes in the order in which labels find their places; the urgent ones always have one. */
