@@ -187,3 +187,40 @@ def test_chow_liu_of_the_newsgroups_has_the_published_likelihood(paper_data):
     assert report.method == "closed form"
     assert report.log_likelihood == pytest.approx(-238_712.6, abs=0.05)
     assert report.bic_score == pytest.approx(-239_677.3, abs=0.05)
+
+
+# The default ------------------------------------------------------------------------------------
+
+
+def test_auto_goes_by_the_size_of_the_table():
+    rng = np.random.default_rng(0)
+    real, codes = rng.normal(size=(6_000, 60)), rng.integers(0, 2, (6_000, 60))
+    assert chosen(real[:100, :50]) == "refined"
+    assert chosen(real[:, :50]) == "refined"  # sums of pairs are all that it needs
+    assert chosen(real[:100]) == "clnj"
+    assert chosen(codes[:4_000, :50]) == "refined"
+    assert chosen(codes[:4_001, :50]) == "clnj"
+    assert chosen(codes[:100, :5], "symmetric") == "clnj"  # which refined does not learn
+
+
+def test_auto_takes_what_takes_the_options():
+    x = np.random.default_rng(0).normal(size=(30, 60))
+    assert chosen(x, n_hidden=2) == "refined"
+    assert chosen(x[:, :5], n_starts=1) == "clnj"
+    assert chosen(x[:, :5], time_limit=1.0) == "refined"
+    assert chosen(x[:, :5], "gaussian", "nj", n_starts=1) == "nj"
+    with pytest.raises(ModelError, match="no option 'n_bootstrap'"):
+        methods.learn_model(x, n_bootstrap=2)
+
+
+def chosen(x, family="auto", method="auto", **options):
+    return methods.choose_method(method, as_sample(x, family), options)
+
+
+def test_auto_is_the_method_that_it_says():
+    x = lt.simulate.random_gaussian_model(lt.simulate.double_star(8), 0, (0.6, 0.8)).sample(500, 1)
+    model, report = methods.learn_model(x, random_state=0)
+    same, _ = methods.learn_model(x, "refined", random_state=0)
+    assert report.notes[0] == "auto: learned by refined"
+    assert np.array_equal(model.tree.parent, same.tree.parent)
+    assert model.total_log_likelihood(x) == same.total_log_likelihood(x)

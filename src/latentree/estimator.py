@@ -45,9 +45,11 @@ from latentree.inference import (
     state_names,
 )
 from latentree.methods import (
+    AUTO,
     METHODS,
     OPTIONS,
     ProgressText,
+    choose_method,
     chosen_options,
     describe_options,
     learn_model,
@@ -106,7 +108,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     Parameters
     ----------
     method : str
-        How the tree is learned: {methods}. See ``docs/which-method.md``.
+        How the tree is learned: {methods}. "auto" is ``refined`` for small tables and ``clnj`` for
+        larger ones; the report says which. See ``docs/which-method.md``.
     family : {"auto", "gaussian", "discrete", "symmetric", "mixed", "copula"}
         How the columns are modeled. "auto" goes by their kinds (see :func:`latentree.as_table`) and
         by ``hidden``.
@@ -163,7 +166,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
 
     def __init__(
         self,
-        method: str = "clrg",
+        method: str = AUTO,
         family: str = "auto",
         *,
         kinds: Mapping[Any, str] | None = None,
@@ -331,12 +334,13 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
     def _learn(self, sample: Sample, options: dict[str, Any], X_valid: Any = None) -> LatentTree:
         self.__dict__.pop("support_", None)
         generator = _generator(self.random_state)
+        method = choose_method(self.method, sample, options)
         fitted = learn_model(
             sample,
             self.method,
             self.family,
             random_state=generator,
-            progress=self._reporter(),
+            progress=self._reporter(method),
             X_valid=X_valid,
             **options,
         )
@@ -349,7 +353,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
             self.support_ = learned_support(
                 self.model_,
                 sample,
-                self.method,
+                method,
                 self.n_bootstrap,
                 options,
                 random_state=generator,
@@ -370,7 +374,7 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         if names != tuple(f"x{j}" for j in range(len(names))):
             self.feature_names_in_ = np.array(names, object)
 
-    def _reporter(self) -> Callable[[int, float], None] | None:
+    def _reporter(self, method: str) -> Callable[[int, float], None] | None:
         """Return what EM calls at each step: scikit-learn's callbacks, or a line if verbose."""
         context = None
         if getattr(self, "_skl_callbacks", None):
@@ -380,8 +384,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
             return None
 
         searching, text = (
-            self.method == "refined",
-            ProgressText(self.method, self.n_states, self.n_trees),
+            method == "refined",
+            ProgressText(method, self.n_states, self.n_trees),
         )
 
         def report(steps: int, log_likelihood: float) -> None:

@@ -262,6 +262,78 @@ METHODS: Mapping[str, Method] = {
 """Every method by its name."""
 
 
+AUTO = "auto"
+"""The default: :func:`choose_method` takes one of two methods, by the size of the table."""
+
+SMALL_COLUMNS = 50
+"""Up to so many columns a table is small: refinement takes seconds and predicts better."""
+
+SMALL_CELLS = 200_000
+"""Up to so many cells, too, unless sums take the place of rows."""
+
+
+def choose_method(method: str, sample: Sample, options: Mapping[str, Any]) -> str:
+    """Return the method itself, or for "auto" the one that suits the table.
+
+    That is ``refined`` for small tables: up to 50 columns and, unless all columns are real and
+    complete, 200,000 cells. For others, and where an option is asked for that ``refined`` does not
+    take, it is ``clnj``.
+
+    Parameters
+    ----------
+    method : str
+        "auto" or one of ``METHODS``.
+    sample : Sample
+        What is learned from.
+    options : mapping
+        Options that were given, see :func:`chosen_options`.
+
+    Returns
+    -------
+    str
+        One of ``METHODS``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentree.distances import as_sample
+    >>> x = np.random.default_rng(0).normal(size=(100, 60))
+    >>> [choose_method("auto", as_sample(x[:, :m]), {}) for m in (10, 60)]
+    ['refined', 'clnj']
+    """
+    if method != AUTO:
+        return method_named(method).name
+    searching, quick = METHODS["refined"], METHODS["clnj"]
+    takes = sample.family in searching.families and set(options) <= set(searching.options)
+    if not takes or not set(options) <= set(quick.options):
+        return searching.name if takes else quick.name
+    n_cells = sample.statistics.n_rows * sample.n_columns
+    is_small = sample.n_columns <= SMALL_COLUMNS and (sample.is_summed or n_cells <= SMALL_CELLS)
+    return searching.name if is_small else quick.name
+
+
+def options_of(method: str) -> tuple[str, ...]:
+    """Return the names of the options that a method takes, "auto" included.
+
+    Parameters
+    ----------
+    method : str
+        "auto" or one of ``METHODS``.
+
+    Returns
+    -------
+    tuple of str
+
+    Examples
+    --------
+    >>> "n_hidden" in options_of("clnj"), "n_hidden" in options_of("auto")
+    (False, True)
+    """
+    if method == AUTO:
+        return tuple(dict.fromkeys(METHODS["refined"].options + METHODS["clnj"].options))
+    return method_named(method).options
+
+
 def method_named(name: str) -> Method:
     """Return a method.
 
@@ -280,7 +352,7 @@ def method_named(name: str) -> Method:
     True
     """
     if name not in METHODS:
-        raise ModelError(f"method is {name!r}, but must be one of {', '.join(METHODS)}")
+        raise ModelError(f"method is {name!r}, but must be one of {AUTO}, {', '.join(METHODS)}")
     return METHODS[name]
 
 
@@ -324,7 +396,7 @@ def chosen_options(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
     >>> chosen_options("reg_clrg", {"n_hidden": 4, "stepwise": False})
     {'n_hidden': 4}
     """
-    entry = method_named(method)
+    known = options_of(method)
     chosen = {}
     for name, value in given.items():
         if name not in OPTIONS:
@@ -332,7 +404,7 @@ def chosen_options(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
         default = OPTIONS[name].default
         if value is default or (type(value) is type(default) and value == default):
             continue
-        if name not in entry.options:
+        if name not in known:
             raise ModelError(
                 f"{name}={value!r} was given, but {method} does not take {name}: it is for "
                 f"{', '.join(taken_by(name))}"
@@ -381,7 +453,7 @@ class ProgressText:
 
 def learn_model(
     X: Any,
-    method: str = "clrg",
+    method: str = AUTO,
     family: str = "auto",
     *,
     weights: ArrayLike | None = None,
@@ -398,7 +470,7 @@ def learn_model(
     X : table or Parts
         Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`).
     method : str
-        One of ``METHODS``.
+        One of ``METHODS``; "auto" leaves it to :func:`choose_method`.
     family : {"auto", "gaussian", "discrete", "symmetric", "mixed", "copula"}
         How the columns are modeled; "auto" goes by their kinds and by ``hidden``.
     weights : array, optional
@@ -434,8 +506,10 @@ def learn_model(
     from latentree.models import with_fitted_lengths, with_schema
 
     clock, compiled = time.perf_counter(), compiling.seconds()
-    entry, chosen = method_named(method), chosen_options(method, options)
+    chosen = chosen_options(method, options)
     sample = as_sample(X, family, weights)
+    method, asked = choose_method(method, sample, chosen), method
+    entry = METHODS[method]
     marginals = chosen.pop("marginals", OPTIONS["marginals"].default)
     sample = _behind(sample, chosen.pop("hidden", None), marginals, chosen)
     if sample.family not in entry.families:
@@ -470,6 +544,8 @@ def learn_model(
         model, report = _beside_independence(learn, entry, sample, chosen, common)
     model = with_fitted_lengths(with_schema(model, sample.schema))
     report = replace(report, columns=sample.schema.columns)
+    if asked == AUTO:
+        report = replace(report, notes=(f"auto: learned by {method}", *report.notes))
     seconds = time.perf_counter() - clock - (compiling.seconds() - compiled)
     return Fitted(model, report.timed(seconds))
 
@@ -621,7 +697,12 @@ def _mixed_by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
     if entry.name == "consensus":
         fitted: Fitted = entry.function()(sample, **options)
         return fitted
-    return learned_in_bins(entry.function(), sample, **options)
+    rivals = []
+    if entry.name == "refined" and "n_hidden" not in options:
+        from latentree.structure import learn_tree
+
+        rivals.append(learn_tree(sample, "clnj"))
+    return learned_in_bins(entry.function(), sample, rivals=rivals, **options)
 
 
 def _behind_by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:

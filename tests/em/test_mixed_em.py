@@ -311,6 +311,19 @@ def test_split_states_without_noise_are_the_same_model():
     np.testing.assert_allclose(split.log_likelihood(table), model.log_likelihood(table), rtol=1e-9)
 
 
+def test_a_number_alone_keeps_its_distribution_where_states_grow():
+    table = mixed_rows(8, 200)
+    kinds = table.schema.kinds
+    alone = kinds.index("real")
+    parent = [6] * 6 + [-1]
+    parent[alone] = -1
+    forest = lt.Tree(parent, n_observed=6, names=table.names)
+    model, _ = lt.fit_parameters(forest, table, n_states=2, random_state=0)
+    split = split_hidden(model, np.array([4]), np.random.default_rng(0), noise=0.0)
+    np.testing.assert_allclose(split.log_likelihood(table), model.log_likelihood(table), rtol=1e-9)
+    assert fit_mixed(forest, as_sample(table), random_state=0).model.emissions[alone].mean.size == 1
+
+
 def test_chow_liu_needs_states_everywhere():
     with pytest.raises(lt.errors.ModelError, match="columns of numbers"):
         lt.methods.learn_model(mixed_rows(7, 100), "chow_liu")

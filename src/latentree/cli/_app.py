@@ -178,8 +178,8 @@ def _latentree(
 def learn(
     data: AllData,
     method: Annotated[
-        str, typer.Option("--method", "-m", metavar="NAME", help=f"One of {METHODS}.")
-    ] = "clrg",
+        str, typer.Option("--method", "-m", metavar="NAME", help=f"One of {METHODS}; or auto.")
+    ] = registry.AUTO,
     family: Family = "auto",
     out: Annotated[
         str | None,

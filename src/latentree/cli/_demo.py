@@ -15,8 +15,9 @@ from latentree.cli._screen import Screen
 from latentree.data import write_table
 from latentree.datasets import Dataset, load_holzinger, load_stocks
 from latentree.errors import FileError
+from latentree.methods import AUTO
 
-METHOD = "clrg"
+METHOD = AUTO
 
 
 class Example(NamedTuple):

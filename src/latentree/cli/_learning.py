@@ -25,9 +25,10 @@ from latentree.cli._running import first_interrupt_keeps, raise_if_interrupted
 from latentree.cli._screen import Screen, plural
 from latentree.cli._support import How, measure, share_text, support_facts
 from latentree.data import Parts, Schema, Table
+from latentree.distances import as_sample
 from latentree.em import FitReport, Fitted, fit_parameters
 from latentree.errors import LatentTreeError, ModelError
-from latentree.methods import METHODS, ProgressText, learn_model
+from latentree.methods import AUTO, METHODS, ProgressText, choose_method, learn_model
 from latentree.metrics import held_out_score
 from latentree.models import (
     CopulaTreeModel,
@@ -139,7 +140,7 @@ def learn(
     assert result.fitted is not None
     if n_replicates:
         how = How(n_replicates, seed=seed)
-        sure = measure(screen, result.fitted.model, kept, method, how, **fitting)
+        sure = measure(screen, result.fitted.model, kept, result.method, how, **fitting)
         result = result._replace(support=sure)
     try:  # files first: whoever reads what is printed may not read to the end
         targets.write(screen, result, kept)
@@ -221,8 +222,8 @@ def compare(
 
 def check_method(method: str) -> None:
     """Raise for a name that is no method."""
-    if method not in METHODS:
-        raise typer.BadParameter(f"there is no method {method!r}: use {', '.join(METHODS)}")
+    if method not in (AUTO, *METHODS):
+        raise typer.BadParameter(f"there is no method {method!r}: use {AUTO}, {', '.join(METHODS)}")
 
 
 def learn_one(
@@ -234,10 +235,12 @@ def learn_one(
     **fitting: Any,
 ) -> Result:
     """Learn by one method, with progress; Ctrl-C ends a search with the best so far."""
+    sample = as_sample(table)
+    method = choose_method(method, sample, fitting)
     searching, text = method == "refined", ProgressText(method)
     keeping = first_interrupt_keeps() if searching else nullcontext()
     with keeping, screen.progress(f"learning by {method}", text) as progress:
-        fitted = learn_model(table, method, random_state=seed, progress=progress, **fitting)
+        fitted = learn_model(sample, method, random_state=seed, progress=progress, **fitting)
         score = None if held_out is None else held_out_score(fitted.model, held_out)
     raise_if_interrupted()
     return Result(method, fitted, score)

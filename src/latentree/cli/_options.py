@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from latentree.methods import METHODS, OPTIONS, taken_by
+from latentree.methods import METHODS, OPTIONS, options_of, taken_by
 
 CRITERIA = ("bic", "ebic", "aic", "cv")
 
@@ -36,7 +36,7 @@ def method_options(method: str, given: dict[str, Any]) -> dict[str, Any]:
         name: value for name, value in given.items() if value is not None and value is not False
     }
     for name in chosen:
-        if name not in METHODS[method].options:
+        if name not in options_of(method):
             raise typer.BadParameter(
                 f"{OPTIONS[name].flag} is for --method {_either(taken_by(name))}, and {method} "
                 "does not take it"

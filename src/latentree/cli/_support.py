@@ -45,12 +45,12 @@ def support(
     model, report = load(model_path), load_report(model_path) or {}
     if isinstance(model, TreeMixture):
         raise ModelError(f"{model_path}: support is of one tree, and this is a mixture")
-    method = how.method or str(report.get("method", "clrg"))
-    check_method(method if method in METHODS or how.method else "clrg")
+    method = how.method or str(report.get("method", "clnj"))
+    check_method(method if method in METHODS or how.method else "clnj")
     if out is not None:
         outputs.check_folder(out)
     parts = open_for(screen, model, data, header, unseen)
-    found = measure(screen, model, parts, method if method in METHODS else "clrg", how)
+    found = measure(screen, model, parts, method if method in METHODS else "clnj", how)
     if out is not None:
         model.save(out, {**report, "support": found.as_dict()})
     if screen.as_json:

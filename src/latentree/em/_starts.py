@@ -227,9 +227,10 @@ def split_hidden(
     weights = np.split(layout.marginals(model.theta), layout.state_starts[1:-1])
     emissions: list[Emission | None] = [None] * n_observed
     for column, own in enumerate(model.emissions):
-        if own is None:
-            continue
         above = int(model.tree.parent[column])
+        if own is None or above < 0:  # a number alone has one distribution
+            emissions[column] = own
+            continue
         origin = _origins(weights[above], int(n_states[above]))
         moved = 0.5 * rng.normal(0.0, noise, origin.size) * (np.bincount(origin)[origin] > 1)
         mean, sd = own.mean[origin], np.sqrt(own.variance[origin])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -191,13 +191,18 @@ def _scorer(
 
 
 def learned_in_bins(
-    learner: Callable[..., Fitted], sample: Sample, *, budget: Budget | None = None, **options: Any
+    learner: Callable[..., Fitted],
+    sample: Sample,
+    *,
+    rivals: Sequence[Tree] = (),
+    budget: Budget | None = None,
+    **options: Any,
 ) -> Fitted:
     """Learn a tree from binned numbers, and fit a mixed model to it.
 
     The learner sees a discrete table: columns with labels as they are, numbers in at most
-    ``em.N_BINS`` bins. Its hidden variables keep their numbers of states; those that take the
-    place of a column of numbers have as many as it has bins.
+    ``em.N_BINS`` bins. Numbers of states are chosen anew, by the numbers themselves; so are they
+    for every rival, and the tree of the highest BIC is kept.
 
     Parameters
     ----------
@@ -205,11 +210,13 @@ def learned_in_bins(
         Of this package.
     sample : Sample
         Of the family "mixed".
+    rivals : sequence of Tree
+        Other trees, which bins may have hidden from the learner.
     budget : Budget, optional
         When EM stops.
     **options
-        Options of the learner, of which ``prior_weight``, ``random_state`` and ``progress`` are
-        for the final fit too.
+        Options of the learner, of which ``prior_weight``, ``max_states``, ``criterion``,
+        ``random_state`` and ``progress`` are for the final fit too.
 
     Returns
     -------
@@ -219,14 +226,18 @@ def learned_in_bins(
     table = sample.parts.to_table()
     binned = Sample(cut_table(Binning.of(table).table(table)))
     found = learner(binned, budget=budget, **options)
-    tree = as_leaves(found.model.tree, sample.cardinalities == 0)
-    states = found.model.n_states[sample.n_columns :]
-    inner = np.flatnonzero(
-        (sample.cardinalities == 0) & (found.model.tree.degrees[: sample.n_columns] > 1)
-    )
-    n_states = np.concatenate([states, binned.cardinalities[inner]])
-    common = {name: options[name] for name in ("random_state", "progress") if name in options}
-    prior = options.get("prior_weight", 0.0)
-    fitted = fit_mixed(tree, sample, n_states=n_states, prior_weight=prior, budget=budget, **common)
+    again = {
+        name: options[name]
+        for name in ("random_state", "progress", "prior_weight", "max_states")
+        if options.get(name) is not None
+    }
+    if options.get("criterion") in ("aic", "cv"):
+        again["criterion"] = options["criterion"]
+    fits = [
+        fit_mixed(tree, sample, budget=budget, **again) for tree in (found.model.tree, *rivals)
+    ]
+    fitted = max(fits, key=lambda fit: fit.report.bic_score)
     note = "the tree was searched on binned numbers"
+    if fitted is not fits[0]:
+        note = "a tree from distances scored higher than the one searched on binned numbers"
     return Fitted(fitted.model, replace(fitted.report, notes=(*fitted.report.notes, note)))

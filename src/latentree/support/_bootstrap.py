@@ -50,7 +50,7 @@ _SEARCHES: dict[str, Callable[..., Any]] = {
 def bootstrap_support(
     model: TreeModel | Tree,
     X: Any,
-    method: str | Sequence[str] = "clrg",
+    method: str | Sequence[str] = "clnj",
     n_replicates: int = 100,
     *,
     random_state: RandomState = None,
