@@ -6,7 +6,7 @@ out, and at most ``--rows`` rows are used. Held-out and BIC are differences to i
 Robinson-Foulds distances on simulated trees. Tables with an even place in the alphabet were used to
 choose, the others (marked *) to report.
 
-    python benchmarks/default.py [tables] [trees] [--rows 1000] [--methods clrg,clnj,snj,refined]
+    python benchmarks/default.py [tables] [trees] [--rows 1000] [--methods auto,clrg,clnj]
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def main():
     parser.add_argument("--rows", type=int, default=1_000)
     parser.add_argument("--instances", type=int, default=5)
     parser.add_argument("--first", type=int, default=3_000)
-    parser.add_argument("--methods", default="clrg,clnj,snj,refined")
+    parser.add_argument("--methods", default="auto,clnj,clrg,nj,rg,snj,refined")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     methods = options.methods.split(",")

@@ -27,6 +27,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from experiments.results import Store, Unit
+from latentree._kernels.compiling import repeated
 from latentree.errors import DataError, DataWarning, MissingExtraError
 
 ROOT = Path(__file__).parent.parent
@@ -67,7 +68,8 @@ def work(experiment: str, parameters: dict[str, Any]) -> dict[str, Any]:
     """Measure one unit, in whatever process this is."""
     start = time.process_time()
     module = importlib.import_module(f"experiments.{experiment}")
-    with warnings.catch_warnings():
+    # Small trees are learned so often that compiled code pays.
+    with warnings.catch_warnings(), repeated():
         warnings.simplefilter("ignore", DataWarning)  # data that falls apart is a result here
         result = module.measure(**parameters)
     return {"result": result, "seconds": time.process_time() - start}

@@ -37,7 +37,7 @@ def test_learn_says_what_it_read_and_found(run, made):
     lines = out.splitlines()
     header = ["Method", "Log-likelihood", "BIC score", "Hidden", "Parameters", "Seconds"]
     assert all(title in lines[0] for title in header)
-    assert lines[2].split()[0] == "clrg"
+    assert lines[2].split()[0] == "refined"
     assert max(map(len, lines)) <= 80
     assert "\x1b" not in out + err
     found = {line.split()[0]: line for line in lines if line.startswith("h")}
@@ -227,8 +227,8 @@ def test_learn_says_what_a_refinement_did(run, made):
     assert found["score"] == pytest.approx(found["bic_score"])
     out = run(*refined, "chow_liu", "--time-limit", "0")[1]
     assert "no change of the tree that it started from" in out
-    assert "Refined" not in run("learn", made / "real.csv")[1]
-    assert "changes" not in json.loads(run("learn", made / "real.csv", "--json")[1])
+    assert "Refined" not in run("learn", made / "real.csv", "-m", "clnj")[1]
+    assert "changes" not in json.loads(run("learn", made / "real.csv", "-m", "clnj", "--json")[1])
 
 
 # Hidden variables -------------------------------------------------------------------------------
@@ -419,7 +419,7 @@ def test_show_draws_the_tree(run, made):
     assert model.distance_tree().draw() in out
     assert "\nNumbers are fitted lengths to the node above: " in out
     assert out.splitlines()[0] == (
-        "gaussian model: 6 observed, 2 hidden, 7 parameters, learned by clrg"
+        "gaussian model: 6 observed, 2 hidden, 7 parameters, learned by refined"
     )
     found = json.loads(run("show", made / "real.json", "--json")[1])
     assert len(found["edges"]) == 7
@@ -427,7 +427,7 @@ def test_show_draws_the_tree(run, made):
     for node in np.flatnonzero(model.tree.parent >= 0):
         expected = -np.log(abs(model.correlations[node]))
         assert lengths[model.tree.names[node]] == pytest.approx(expected)
-    assert found["report"]["method"] == "clrg"
+    assert found["report"]["method"] == "refined"
 
 
 def test_show_lists_the_states_of_hidden_variables(run, made):

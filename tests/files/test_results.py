@@ -145,6 +145,7 @@ def test_kill_in_the_middle_leaves_the_old_file_or_the_new(tmp_path):
             if any(file.stat().st_size > 5_000 for file in tmp_path.glob(".latentree*")):
                 time.sleep(pause)
                 break
+            time.sleep(0.001)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         process.stdout.close()

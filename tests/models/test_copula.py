@@ -63,7 +63,7 @@ def star(rho, margins, **options):
 
 
 @given(st.data())
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_the_grid_is_as_good_as_numerical_integration(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 10_000)))
     highest = data.draw(st.sampled_from([0.5, 0.9, 0.97]))

@@ -169,7 +169,7 @@ def all_proposals(model, table, penalty, options=EVERYTHING):
 
 
 @given(models, st.sampled_from([0.0, 0.2]), st.integers(0, 99))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_gains_are_those_of_the_changed_model(model, missing, seed):
     """Whatever the change: the tree is valid, and its likelihood what the proposal says."""
     table = random_table(model, seed, 60, missing)

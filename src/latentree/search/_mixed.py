@@ -233,9 +233,7 @@ def learned_in_bins(
     }
     if options.get("criterion") in ("aic", "cv"):
         again["criterion"] = options["criterion"]
-    fits = [
-        fit_mixed(tree, sample, budget=budget, **again) for tree in (found.model.tree, *rivals)
-    ]
+    fits = [fit_mixed(tree, sample, budget=budget, **again) for tree in (found.model.tree, *rivals)]
     fitted = max(fits, key=lambda fit: fit.report.bic_score)
     note = "the tree was searched on binned numbers"
     if fitted is not fits[0]:

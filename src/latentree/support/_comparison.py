@@ -89,9 +89,10 @@ class TreeComparison:
 
     def __repr__(self) -> str:
         first, second, shared = self.groups
+        moved = f"{len(self.moved)} variable{'s' * (len(self.moved) != 1)} moved"
         return (
             f"TreeComparison(Robinson-Foulds distance {self.robinson_foulds}, {shared} of {first} "
-            f"and {second} groups shared, {len(self.moved)} variables moved)"
+            f"and {second} groups shared, {moved})"
         )
 
 
