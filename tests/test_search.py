@@ -177,7 +177,9 @@ def test_every_method_learns_by_name(method, family):
 
 
 def test_unknown_methods_are_named():
-    with pytest.raises(ModelError, match="method is 'magic', but must be one of auto, chow_liu, nj"):
+    with pytest.raises(
+        ModelError, match="method is 'magic', but must be one of auto, chow_liu, nj"
+    ):
         methods.learn_model(np.zeros((3, 3)), "magic")
 
 
