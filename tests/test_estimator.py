@@ -20,12 +20,20 @@ from latentree import simulate
 from latentree.errors import DataError, ModelError
 
 
+def close_only(estimator):
+    """Checks that ask for seven digits, which EM gives to quick methods only."""
+    reason = "a refined tree is fitted to within the tolerance of EM"
+    checks = ["check_sample_weight_equivalence_on_dense_data"]
+    return dict.fromkeys(checks, reason) if estimator.method == "auto" else {}
+
+
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
     [
         lt.LatentTree(family="gaussian", output="hidden+observed", random_state=0),
         lt.LatentTree("nj", "gaussian", output="hidden+observed", refit=False),
     ],
+    expected_failed_checks=close_only,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -269,7 +277,7 @@ def test_partial_fit_says_what_statistics_cannot_tell(real):
     with pytest.raises(DataError, match="statistics do not suffice"):
         learned.learn()
     tree = lt.structure.cl_grouping(lt.information_distances(learned.statistics_))
-    assert tree.same_structure(lt.LatentTree().fit(X).tree_)
+    assert tree.same_structure(lt.LatentTree("clrg").fit(X).tree_)
     with pytest.raises(ValueError, match="5 features"):
         learned.partial_fit(real[:, :5])
 
@@ -278,7 +286,7 @@ def test_partial_fit_says_what_statistics_cannot_tell(real):
 def test_stepwise_and_checkpoint_are_options(coded, tmp_path):
     path = as_parquet(coded, tmp_path / "data.parquet")
     checkpoint = tmp_path / "fit.npz"
-    plain = lt.LatentTree(random_state=0).fit(path)
+    plain = lt.LatentTree("clnj", random_state=0).fit(path)
     learned = lt.LatentTree(random_state=0, stepwise=True, checkpoint=checkpoint).fit(path)
     assert checkpoint.exists()
     assert learned.score(path) == pytest.approx(plain.score(path), rel=1e-4)

@@ -40,6 +40,7 @@ def test_learn_says_what_it_read_and_found(run, made):
     assert lines[2].split()[0] == "refined"
     assert max(map(len, lines)) <= 80
     assert "\x1b" not in out + err
+    lines = run("learn", made / "real.csv", "-m", "clrg")[1].splitlines()
     found = {line.split()[0]: line for line in lines if line.startswith("h")}
     assert set(found) == {"h1", "h2"}
     tied = [line.rstrip().rsplit("  ", 1)[1] for line in found.values()]  # the last column
