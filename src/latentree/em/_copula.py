@@ -33,8 +33,8 @@ from latentree.inference import (
     Margin,
     NormalMargin,
     Odds,
+    PassMemory,
     RankMargin,
-    Room,
     Skeleton,
     Thresholds,
     cheapest_rooting,
@@ -126,7 +126,7 @@ class CopulaProblem:
         self.rooted = cheapest_rooting(tree, entropies, self._no_roots())
         self.layout = Layout(self.rooted, n_states)
         skeleton = Skeleton.of(self.layout, entropies)
-        self.pieces = sample.parts.tables.made(compiled, skeleton, Room())
+        self.pieces = sample.parts.tables.made(compiled, skeleton, PassMemory())
         self._points = np.broadcast_to(POINTS, (tree.n_nodes, N_POINTS))
 
     def _no_roots(self) -> Any:

@@ -19,7 +19,7 @@ from latentree.distances import DistinctRows
 from latentree.inference import (
     Expectation,
     ExpectedCounts,
-    Room,
+    PassMemory,
     Skeleton,
     compile_components,
     compile_part,
@@ -69,7 +69,7 @@ class PartedCounts:
         return together, self._made(skeleton.only(rest)) if rest else None
 
     def _made(self, skeleton: Skeleton) -> Pieces[Expectation]:
-        return self._parts.tables.made(compiled, skeleton, Room())
+        return self._parts.tables.made(compiled, skeleton, PassMemory())
 
     def _table(self, rows: DistinctRows, columns: IntArray) -> Table:
         """Return the distinct rows of a component as a table, sorted by the first columns.
@@ -111,9 +111,9 @@ def distinct_in_part(table: Table, columns: list[IntArray]) -> ComponentRows:
     return ComponentRows(threads.run(lambda mine: DistinctRows.of(table, most, mine), columns))
 
 
-def compiled(table: Table, skeleton: Skeleton, room: Room) -> Expectation:
+def compiled(table: Table, skeleton: Skeleton, shared: PassMemory) -> Expectation:
     """Compile one part of the rows: what an engine keeps of it."""
-    return Expectation(compile_part(skeleton, table), room)
+    return Expectation(compile_part(skeleton, table), shared)
 
 
 def count_part(part: Expectation, point: FloatArray) -> ExpectedCounts:

@@ -29,7 +29,14 @@ from latentree.em._driver import Budget
 from latentree.em._report import FitReport
 from latentree.em._starts import SOFTNESS, split_states, surrogate_start
 from latentree.errors import DataError, ModelError
-from latentree.inference import Expectation, Layout, Room, Skeleton, cheapest_rooting, compile_part
+from latentree.inference import (
+    Expectation,
+    Layout,
+    PassMemory,
+    Skeleton,
+    cheapest_rooting,
+    compile_part,
+)
 from latentree.models import DiscreteTreeModel
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray, Progress
@@ -115,9 +122,9 @@ class _Stage:
         self.layout = layout
         self.smoothing = Smoothing(layout)
         skeleton = Skeleton.of(layout, fit.entropies)
-        room = Room()
-        self.parts = [Expectation(compile_part(skeleton, part), room) for part in fit.parts]
-        self.held_out = [Expectation(compile_part(skeleton, group), room) for group in fit.groups]
+        shared = PassMemory()
+        self.parts = [Expectation(compile_part(skeleton, part), shared) for part in fit.parts]
+        self.held_out = [Expectation(compile_part(skeleton, group), shared) for group in fit.groups]
         self.hidden_states = layout.n_states[fit.tree.n_observed :]
         self.n_states = int(self.hidden_states.max(initial=1))
 

@@ -28,7 +28,7 @@ from latentree.inference import (
     Emissions,
     Layout,
     Leaves,
-    Room,
+    PassMemory,
     Skeleton,
     cheapest_rooting,
 )
@@ -97,8 +97,8 @@ def _itself(table: Table) -> Table:
 class Part:
     """One part of the rows, compiled, and where the expected counts of its counts stand."""
 
-    def __init__(self, table: Table, skeleton: Skeleton, room: Room) -> None:
-        self.expectation = compiled(table, skeleton, room)
+    def __init__(self, table: Table, skeleton: Skeleton, shared: PassMemory) -> None:
+        self.expectation = compiled(table, skeleton, shared)
         places = self.expectation.patterns.emissions
         values, index, states = [np.empty(0)], [np.empty(0, np.int64)], []
         for e in np.argsort(places.columns).tolist():
@@ -154,7 +154,9 @@ class MixedProblem:
         entropies = _entropies(sample.statistics)
         rooted = cheapest_rooting(tree, entropies, n_states == 0)
         self.layout = Layout(rooted, n_states)
-        self.pieces = sample.parts.tables.made(Part, Skeleton.of(self.layout, entropies), Room())
+        self.pieces = sample.parts.tables.made(
+            Part, Skeleton.of(self.layout, entropies), PassMemory()
+        )
         self.n_parts = sample.parts.n_parts
         self.weight = max(prior_weight, FLOOR)
         cells = self.layout.parent_states * n_states

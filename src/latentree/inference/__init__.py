@@ -20,7 +20,7 @@ from latentree.inference._evidence import (
     numbered_evidence,
     weighted_total,
 )
-from latentree.inference._expectation import Expectation, ExpectedCounts, Room, RowMessages
+from latentree.inference._expectation import Expectation, ExpectedCounts, PassMemory, RowMessages
 from latentree.inference._layout import Layout
 from latentree.inference._margins import (
     Margin,
@@ -75,8 +75,8 @@ __all__ = [
     "Margin",
     "NormalMargin",
     "Odds",
+    "PassMemory",
     "RankMargin",
-    "Room",
     "RowMessages",
     "ScoreEmission",
     "Skeleton",

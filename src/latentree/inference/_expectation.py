@@ -50,7 +50,7 @@ class Scratch(NamedTuple):
     shifts: FloatArray
 
 
-class Room:
+class PassMemory:
     """Memory for the passes over several parts of the rows, one after the other in a thread."""
 
     def __init__(self) -> None:
@@ -63,8 +63,8 @@ class Room:
             arrays = self._own.arrays = np.empty((3, n_values))
         return Scratch(*arrays[:, :n_values])
 
-    def __reduce__(self) -> tuple[type[Room], tuple[()]]:
-        return Room, ()  # what is in it is nobody's
+    def __reduce__(self) -> tuple[type[PassMemory], tuple[()]]:
+        return PassMemory, ()  # what is in it is nobody's
 
 
 class Expectation:
@@ -74,9 +74,9 @@ class Expectation:
     O(Σ patterns × K²) over the slots; ``_kernels.inference.counts`` has the formulas.
     """
 
-    def __init__(self, patterns: Patterns, room: Room | None = None) -> None:
+    def __init__(self, patterns: Patterns, shared: PassMemory | None = None) -> None:
         plan = _Plan(patterns)
-        self._room = room or Room()
+        self._shared = shared or PassMemory()
         self._plan, self.patterns = plan, plan.patterns
         self._slots, self._gather = plan.slots, plan.gather
         memory.require(
@@ -120,7 +120,7 @@ class Expectation:
 
     def scratch(self) -> Scratch:
         """Return the memory for a pass."""
-        return self._room.take(self._plan.n_values)
+        return self._shared.take(self._plan.n_values)
 
     def _run_emitting(
         self, theta: FloatArray, log_emissions: FloatArray, scratch: Scratch
