@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from latentree import simulate, structure
 from latentree._kernels import compiling, threads
 from latentree._kernels.compiling import Kernel, kernel, repeated, tiny
+from latentree._kernels.inference import messages
 from latentree.data import as_table
 from latentree.distances import information_distances
 from latentree.inference import Expectation, Layout, compile_patterns
@@ -69,7 +70,7 @@ def test_the_way_is_left_after_an_error():
     assert not compiling.is_interpreted()
 
 
-def test_kernels_call_each_other_in_both_whole_sum():
+def test_kernels_call_each_other_in_both_ways():
     values = np.array([1.0, 2.0, 4.0])
     with tiny(True):
         assert half_sum(values) == 3.5
@@ -93,7 +94,7 @@ def test_a_division_by_zero_is_infinite_without_a_warning():
 @pytest.mark.parametrize("method", structure.METHODS)
 @given(m=st.integers(3, 20), seed=st.integers(0, 10**6))
 @settings(max_examples=8, deadline=None)
-def test_learners_find_the_same_tree_in_both_whole_sum(method, m, seed):
+def test_learners_find_the_same_tree_in_both_ways(method, m, seed):
     rng = np.random.default_rng(seed)
     model = simulate.random_gaussian_model(simulate.random_latent_tree(m, rng), rng)
     distances = information_distances(model.sample(400, rng))
@@ -105,7 +106,7 @@ def test_learners_find_the_same_tree_in_both_whole_sum(method, m, seed):
 
 @given(n_states=st.integers(2, 4), seed=st.integers(0, 10**6), gaps=st.booleans())
 @settings(max_examples=15, deadline=None)
-def test_expected_counts_are_the_same_in_both_whole_sum(n_states, seed, gaps):
+def test_expected_counts_are_the_same_in_both_ways(n_states, seed, gaps):
     rng = np.random.default_rng(seed)
     model = simulate.random_discrete_model(simulate.random_latent_tree(6, rng), n_states, rng)
     codes = model.sample(40, rng).astype(float)
@@ -160,3 +161,11 @@ for value in (1.0, 2):
     print(double(value))
 """
     assert run_fresh(code, tmp_path) == "2.0\ncompiling\n2.0\n4.0\n"
+
+
+def test_few_rows_with_many_states_are_compiled(monkeypatch):
+    walk = messages.walk_posteriors
+    assert walk.compiled  # of the function itself, before it is replaced
+    monkeypatch.setattr(walk, "py_func", lambda *_: pytest.fail("interpreted"))
+    model = simulate.random_discrete_model(simulate.double_star(20), [2] * 20 + [64] * 2, 0)
+    assert model.posterior(model.sample(100, 0)).probabilities.shape == (100, 128)

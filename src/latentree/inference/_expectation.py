@@ -26,7 +26,7 @@ _FEW_ROWS = 1_000  # below, blocks of rows save less than it takes to compile th
 _WORK_PER_PART = 160_000
 _MOST_PARTS = 16
 _TINY = 2_000  # Σ patterns × K² of a pass that runs uncompiled: it takes some milliseconds
-_TINY_QUERY = 20_000  # rows × slots of a query that runs uncompiled: a tenth of a second
+_TINY_QUERY = 40_000  # rows × Σ K² of a query that runs uncompiled: a tenth of a second
 
 
 class ExpectedCounts(NamedTuple):
@@ -477,7 +477,8 @@ class RowMessages(Messages):
     ) -> None:
         assert patterns.of_rows is not None
         self.n_rows = patterns.of_rows.n_rows
-        self._is_tiny = self.n_rows * len(patterns.slots) <= _TINY_QUERY
+        work = max(2 * len(patterns.slots), patterns.layout.size)
+        self._is_tiny = self.n_rows * work <= _TINY_QUERY
         with tiny(self._is_tiny):
             super().__init__(patterns, theta, maximize, log_emissions)
         self._lines = patterns.of_rows.dense()
