@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -322,6 +324,16 @@ def test_a_number_alone_keeps_its_distribution_where_states_grow():
     split = split_hidden(model, np.array([4]), np.random.default_rng(0), noise=0.0)
     np.testing.assert_allclose(split.log_likelihood(table), model.log_likelihood(table), rtol=1e-9)
     assert fit_mixed(forest, as_sample(table), random_state=0).model.emissions[alone].mean.size == 1
+
+
+def test_gaps_far_smaller_than_the_range_give_no_warning():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    x[:2] = 0.0, 1e-310
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        learned = lt.LatentTree("clnj", "mixed").fit({"x": x, "y": (x > 0).astype(str), "z": 2 * x})
+        assert np.isfinite(learned.score({"x": x, "y": (x > 0).astype(str), "z": 2 * x}))
 
 
 def test_chow_liu_needs_states_everywhere():

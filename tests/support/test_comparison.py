@@ -70,7 +70,7 @@ def test_the_command_and_the_page(tmp_path, capsys):
 
 def test_what_does_not_go_with_two_models_is_refused(tmp_path):
     model = lt.simulate.random_gaussian_model(lt.simulate.double_star(6), 0)
-    with pytest.raises(DataError, match="one model"):
-        lt.write_explorer([model, model], tmp_path / "x.html", names={"h1": "mood"})
+    with pytest.raises(DataError, match="2 trees need as many names, not 3"):
+        lt.write_explorer([model, model], tmp_path / "x.html", names=[{"h1": "mood"}] * 3)
     with pytest.raises(lt.errors.ModelError, match="not 3"):
         lt.write_explorer([model] * 3, tmp_path / "x.html")

@@ -359,6 +359,7 @@ def _entropies(statistics: Statistics) -> ColumnEntropies:
             share = sums.of_column(column) / max(sums.column_weights()[column], 1e-300)
             entropy[column] = float(special.entr(share).sum())
         else:
-            n_values = (high[column] - low[column]) / sums.resolutions[column] + 1.0
+            with np.errstate(over="ignore"):  # more values than there are rows, however many
+                n_values = (high[column] - low[column]) / sums.resolutions[column] + 1.0
             entropy[column] = np.log(min(n_values, statistics.n_rows))
     return ColumnEntropies(statistics.n_rows, entropy, sums.gaps == 0)
