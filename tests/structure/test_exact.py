@@ -241,3 +241,11 @@ def test_relationships_equal_their_definition(tree):
     d = tree.path_lengths()
     result = structure.node_relationships(d, exact=True)
     np.testing.assert_array_equal(result.relation, _relations_by_definition(d))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_many_equal_rows_leave_nothing_after_rounding(seed):
+    """Spectral joining reflects equal rows again and again: what is left of them underflows."""
+    lengths = np.append(np.random.default_rng(seed).choice([0.01, 2.505, 5.0], 55), 0.0)
+    star = Tree([55] * 55 + [-1], lengths, n_observed=55)
+    assert EXACT["snj"](star.path_lengths()).equals(star, 1e-8)

@@ -26,6 +26,7 @@ from latentree._kernels.compiling import kernel
 
 _SLACK = 1e-14  # of σ₁²: more than the rounding error of a bound's square
 _PRECISION = 1e-15  # of σ₁: where the bisection ends
+_NOTHING = 1e-140  # norms of what rounding leaves of equal rows; the squares of less underflow
 
 
 @kernel(fastmath=True)
@@ -57,7 +58,7 @@ def _bidiagonalize(block, link):
         v = block[k, k:]
         norm = math.sqrt(_dot(v, v))
         link[2 * k] = norm
-        if norm > 0.0:
+        if norm > _NOTHING:
             factor = 1.0 / (norm * (norm + abs(v[0])))  # 2 / v'v of the reflection
             v[0] += norm if v[0] >= 0.0 else -norm
             for i in range(k + 1, n_rows):
@@ -70,7 +71,7 @@ def _bidiagonalize(block, link):
             column[i] = block[i, k]
         norm = math.sqrt(_dot(w, w))
         link[2 * k + 1] = norm
-        if norm > 0.0:
+        if norm > _NOTHING:
             factor = 1.0 / (norm * (norm + abs(w[0])))
             w[0] += norm if w[0] >= 0.0 else -norm
             rest = combined[k + 1 :]
