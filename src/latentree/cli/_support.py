@@ -45,12 +45,15 @@ def support(
     model, report = load(model_path), load_report(model_path) or {}
     if isinstance(model, TreeMixture):
         raise ModelError(f"{model_path}: support is of one tree, and this is a mixture")
-    method = how.method or str(report.get("method", "clnj"))
-    check_method(method if method in METHODS or how.method else "clnj")
+    if how.method:
+        check_method(how.method)
+    # By default that of the model, where the file says it.
+    named = (how.method, str(report.get("method")), "clnj")
+    method = next(name for name in named if name is not None and name in METHODS)
     if out is not None:
         outputs.check_folder(out)
     parts = open_for(screen, model, data, header, unseen)
-    found = measure(screen, model, parts, method if method in METHODS else "clnj", how)
+    found = measure(screen, model, parts, method, how)
     if out is not None:
         model.save(out, {**report, "support": found.as_dict()})
     if screen.as_json:
