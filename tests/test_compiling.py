@@ -129,6 +129,30 @@ def test_expected_counts_are_the_same_in_both_ways(n_states, seed, gaps):
     np.testing.assert_allclose(results[0].counts, results[1].counts, rtol=1e-9, atol=1e-12)
 
 
+@given(
+    seed=st.integers(0, 10**6), gaps=st.booleans(), steepness=st.sampled_from([1.0, 80.0, 300.0])
+)
+@settings(max_examples=15, deadline=None)
+def test_expected_counts_of_emissions_are_the_same_in_both_ways(seed, gaps, steepness):
+    rng = np.random.default_rng(seed)
+    tree = simulate.double_star(7)
+    values = rng.integers(0, 20, (40, 7)) / 2.0  # equal values, so that patterns are shared
+    if gaps:
+        values[rng.random(values.shape) < 0.2] = np.nan
+    states = np.array([0] * 7 + [3, 2])
+    theta = rng.random(Layout(tree, states).size)
+    results = []
+    for way in (tiny(True), repeated()):
+        with way:
+            patterns = compile_patterns(tree, states, as_table(values))
+            e = patterns.emissions
+            logs = steepness * np.random.default_rng(seed).normal(size=e.n_likelihoods)
+            theta = patterns.layout.normalized(theta)
+            results.append(Expectation(patterns).run(theta, logs))
+    assert results[0].log_likelihood == pytest.approx(results[1].log_likelihood, rel=1e-12)
+    np.testing.assert_allclose(results[0].counts, results[1].counts, rtol=1e-9, atol=1e-9)
+
+
 def run_fresh(code, tmp_path):
     """Run code in a new process that has compiled nothing yet."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy.special import ndtr, ndtri
 
 from latentree._kernels.inference import emissions as kernels
 from latentree.errors import ModelError
@@ -129,9 +129,9 @@ class GaussianEmission:
         >>> GaussianEmission([0.0], [1.0], 0.1).cells().shape
         (1, 64)
         """
-        levels = stats.norm.ppf(np.linspace(0.0, 1.0, _N_QUANTILES + 1)[1:-1])
+        levels = ndtri(np.linspace(0.0, 1.0, _N_QUANTILES + 1)[1:-1])
         edges = np.unique(self.mean[:, None] + self.sd[:, None] * levels)
-        below = stats.norm.cdf((edges - self.mean[:, None]) / self.sd[:, None])
+        below = ndtr((edges - self.mean[:, None]) / self.sd[:, None])
         return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
 

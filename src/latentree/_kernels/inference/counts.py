@@ -82,7 +82,8 @@ def relative_likelihoods(n_states, sizes, starts, logs, out):
     for e in range(sizes.size):
         width = sizes[e]
         top = best[at : at + width]
-        top[:] = logs[starts[e] : starts[e] + width]
+        for p in range(width):
+            top[p] = logs[starts[e] + p]
         at += width
         for k in range(1, n_states[e]):
             row = logs[starts[e] + k * width : starts[e] + (k + 1) * width]
