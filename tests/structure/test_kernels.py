@@ -14,7 +14,7 @@ from latentree._kernels.structure.joining import join_neighbors
 from latentree._kernels.structure.ranges import FAR, max_difference, max_difference_small
 from latentree._kernels.structure.spanning import minimum_spanning_tree
 from latentree._kernels.structure.spectral import join_spectrally, second_singular_value
-from latentree.structure._lengths import QUICK, _near_pairs
+from latentree.structure._lengths import QUICK, THOROUGH, _fit_densely, _near_pairs
 
 
 def _textbook_excess(d, ends):
@@ -221,21 +221,47 @@ def _behind(tree, center, neighbor):
     return [v for v in sorted(reached - {center}) if v < tree.n_observed]
 
 
-@given(tree=latent_trees(most=25), count=st.integers(1, 4))
+@given(tree=latent_trees(most=25), count=st.integers(1, 4), crowd=st.integers(2, 9))
 @settings(max_examples=40, deadline=None)
-def test_lists_hold_the_nearest_observed_nodes_behind_each_neighbor(tree, count):
-    entry, distance = fitting.lists_around(
-        tree.order, tree.parent, tree.length, np.zeros(tree.n_observed), count
-    )
-    found = sorted(zip(entry[:, 0].tolist(), entry[:, 2].tolist(), distance, strict=True))
+def test_near_pairs_are_the_nearest_observed_nodes_behind_each_neighbor(tree, count, crowd):
+    m, offset = tree.n_observed, np.zeros(tree.n_observed)
+    # Distances that are no ties, so that the nearest are known.
+    length = np.where(tree.parent >= 0, 1.0 + np.sqrt(2.0 + np.arange(tree.n_nodes)), 0.0)
+    tree = tree.with_lengths(length)
     far = tree.path_lengths(np.arange(tree.n_nodes), np.arange(tree.n_nodes))
-    np.testing.assert_allclose(distance, far[entry[:, 0], entry[:, 1]], atol=1e-9)
-    expected = [(v, v, 0.0) for v in range(tree.n_observed)]
+    expected = set()
     for center in range(tree.n_nodes):
+        around = [(0.0, center, center)] if center < m else []
         for neighbor in tree.neighbors(center).tolist():
-            nearest = np.sort(far[center, _behind(tree, center, neighbor)])[:count]
-            expected += [(center, neighbor, value) for value in nearest]
-    np.testing.assert_allclose(found, sorted(expected), atol=1e-9)
+            behind = sorted((far[center, v], v, neighbor) for v in _behind(tree, center, neighbor))
+            around += behind[:count]
+        around.sort()
+        for x, (_, a, side) in enumerate(around):
+            for _, b, other in around[: min(x, crowd)]:
+                if side != other:
+                    expected.add(min(a, b) * m + max(a, b))
+    found = fitting.near_pairs(tree.order, tree.parent, tree.length, offset, count, crowd)
+    assert found.tolist() == sorted(expected)
+
+
+@pytest.mark.parametrize("n_steps", [0, 300], ids=["factored", "conjugate gradients"])
+def test_fitted_paths_equal_dense_least_squares(n_steps):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        tree = simulate.random_latent_tree(20, rng)
+        length = np.where(tree.parent >= 0, rng.uniform(0.02, 1.0, tree.n_nodes), 0.0)
+        tree = tree.with_lengths(length)
+        pairs = _near_pairs(tree, np.zeros(tree.n_observed), THOROUGH)
+        distance = tree.path_lengths()[pairs[:, 0], pairs[:, 1]]
+        estimated = np.exp(-distance) * rng.uniform(0.6, 1.3, len(pairs))
+        rank = np.empty(tree.n_nodes, np.int64)
+        rank[tree.order] = np.arange(tree.n_nodes)[::-1]
+        starts, items = fitting.path_edges(pairs, tree.order, tree.parent)
+        found, expected, free = tree.length.copy(), tree.length.copy(), tree.parent >= 0
+        fitting.fit_paths(found, free, starts, items, estimated, rank, 2, n_steps)
+        _fit_densely(expected, free, starts, items, estimated, 2)
+        assert (expected[free] == 0.0).any() or seed != 0
+        np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 @given(tree=latent_trees(most=25))

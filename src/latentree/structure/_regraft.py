@@ -49,17 +49,22 @@ def regraft_weak_links(tree: Tree, block: Block, threshold: float) -> Tree:
     if block.n_samples is None:
         return tree
     correlation = _oriented_correlations(block)
-    seen = {tree.canonical.parent.tobytes()}
+    seen = {_shape(tree)}
     while len(seen) <= _MOVES:
         move = _best_move(tree, correlation, block.noise)
         if move.gain <= _GAIN:
             break
         tree = contract_insignificant(_moved(tree, move), block, threshold)
-        structure = tree.canonical.parent.tobytes()
-        if structure in seen:  # contraction has undone the move
+        shape = _shape(tree)
+        if shape in seen:  # contraction has undone the move
             break
-        seen.add(structure)
+        seen.add(shape)
     return tree
+
+
+def _shape(tree: Tree) -> bytes:
+    """Return what trees have in common exactly if they have the same splits."""
+    return np.sort(tree.bipartition_keys(), axis=0).tobytes()
 
 
 def _oriented_correlations(block: Block) -> FloatArray:
@@ -102,10 +107,12 @@ def _moved(tree: Tree, move: Move) -> Tree:
     """Cut one link and add another; a place in the middle of an edge becomes a hidden node."""
     n = tree.n_nodes
     kept = np.setdiff1d(tree.edges[:, 1], [move.cut, *(end - n for end in move.ends)])
-    edges = [*zip(tree.parent[kept], kept, strict=True), move.ends]
-    lengths = [*tree.length[kept], tree.length[move.cut]]
+    edges, lengths = [move.ends], [tree.length[move.cut]]
     for end in move.ends:
         if end >= n:
             edges += [(tree.parent[end - n], end), (end, end - n)]
             lengths += [0.5 * tree.length[end - n]] * 2
-    return Tree.from_edges(edges, tree.n_observed, lengths, minimal=True)
+    ends = np.concatenate([np.column_stack([tree.parent[kept], kept]), edges])
+    return Tree.from_edges(
+        ends, tree.n_observed, np.concatenate([tree.length[kept], lengths]), minimal=True
+    )

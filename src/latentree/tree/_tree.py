@@ -692,7 +692,10 @@ class Tree:
         >>> lt.Tree([-1, 0]).with_lengths([0, 0.25]).length
         array([0.  , 0.25])
         """
-        return Tree(self.parent, length, self.n_observed, self.names)
+        tree = object.__new__(Tree)
+        tree.__dict__.update(self.__dict__, length=_frozen(_as_lengths(length, self.parent)))
+        tree.__dict__.pop("canonical", None)  # the only thing kept that depends on lengths
+        return tree
 
     def _repr_html_(self) -> str:
         notebook = importlib.import_module("latentree.plot._notebook")
@@ -794,7 +797,7 @@ class Tree:
         rooted = build.root_edge_list(group[edges[between]], self.n_nodes, lengths[between])
         kept, old = build.renumber(rooted, group == np.arange(self.n_nodes))
         names = [self.names[node] for node in old]
-        return Tree.from_parents(*kept, self.n_observed, names, minimal=True)
+        return Tree(*kept, self.n_observed, names)
 
     # Comparing ------------------------------------------------------------------------------
 
@@ -1036,9 +1039,10 @@ def _all_names(names: Sequence[str] | None, n_nodes: int, n_observed: int) -> tu
         raise TreeError(
             f"{len(given)} names for {n_observed} observed and {n_nodes - n_observed} hidden nodes"
         )
-    odd = next((name for name in given if not isinstance(name, str)), None)
-    if odd is not None:
-        raise TreeError(f"names must be strings, got {odd!r}")
+    if set(map(type, given)) != {str}:
+        odd = next((name for name in given if not isinstance(name, str)), None)
+        if odd is not None:
+            raise TreeError(f"names must be strings, got {odd!r}")
     taken = set(given)
     if len(taken) < len(given):
         twice = next(name for name, count in Counter(given).items() if count > 1)

@@ -11,6 +11,8 @@ import numpy as np
 
 from latentree._kernels.compiling import kernel
 
+_TINY = 1e-12  # of a diagonal entry: what is left of it below this is rounding
+
 
 def nearest_around(order, parent, length, offset, count):
     """For every node the nearest observed nodes, at most ``count`` behind each neighbor.
@@ -65,52 +67,68 @@ def _spread(tails, heads, lengths, count, nodes, far, tags):
                 tags[b, place] = a
 
 
-def lists_around(order, parent, length, offset, count):
-    """The nearest observed nodes around each node, at most ``count`` behind each neighbor.
+def near_pairs(order, parent, length, offset, count, crowd):
+    """Pairs of near observed nodes around each node, as low·m + high, sorted, without repetition.
 
-    Distances to an observed node count with its ``offset``. Returns for every entry the node in the
-    middle, the observed node, the neighbor behind which it lies (the node itself for an observed
-    one), and the distance.
+    Around a node are, behind each neighbor, the ``count`` nearest observed nodes (distances to an
+    observed node count with its ``offset``), and the node itself if it is observed. Those behind
+    different neighbors are paired: all with all up to ``crowd`` of them, beyond that each with the
+    ``crowd`` nearest.
     """
     nodes, far, tags = nearest_around(order, parent, length, offset, count)
-    below = np.flatnonzero(parent >= 0)
-    center = np.concatenate([parent[below], below])
-    other = np.concatenate([below, parent[below]])
-    elsewhere = (nodes[other] >= 0) & (tags[other] != center[:, None])
-    row, place = np.nonzero(elsewhere & (np.cumsum(elsewhere, axis=1) <= count))
-    own = np.arange(offset.size)
-    entry = np.column_stack([center[row], nodes[other[row], place], other[row]])
-    distance = far[other[row], place] + length[below][row % below.size]
-    return (
-        np.concatenate([np.column_stack([own, own, own]), entry]),
-        np.concatenate([offset, distance]),
-    )
-
-
-def pairs_across(entry, crowd):
-    """Pair the entries around each node across neighbors.
-
-    ``entry`` is sorted by the node in the middle and by distance. Around a node all are paired
-    with all up to ``crowd`` of them, beyond that each with the ``crowd`` nearest. The smaller
-    node comes first; pairs may repeat.
-    """
-    pairs = np.empty((len(entry) * crowd, 2), np.int64)
-    return pairs[: _pair_up(entry, crowd, pairs)]
+    most = offset.size + 2 * count * parent.size  # entries around all nodes
+    keys = np.empty(most * crowd, np.int64)
+    n_pairs = _pair_up(parent, length, offset, count, crowd, nodes, far, tags, keys)
+    keys = np.sort(keys[:n_pairs])
+    return keys[np.diff(keys, prepend=-1) > 0]
 
 
 @kernel()
-def _pair_up(entry, crowd, pairs):
-    """Fill ``pairs`` and return their number; ``first`` is where the entries of a node begin."""
+def _pair_up(parent, length, offset, count, crowd, nodes, far, tags, keys):
+    """Fill ``keys`` with the pairs around each node and return their number."""
+    n, n_observed = parent.size, offset.size
+    child, following = np.full(n, -1), np.full(n, -1)  # first child, next sibling
+    for v in range(n):
+        if parent[v] >= 0:
+            following[v] = child[parent[v]]
+            child[parent[v]] = v
+    near, behind = np.empty(count * n, np.int64), np.empty(count * n, np.int64)
+    distance = np.empty(count * n)
     n_pairs = 0
-    first = 0
-    for x in range(entry.shape[0]):
-        if entry[x, 0] != entry[first, 0]:
-            first = x
-        for y in range(first, x if x < first + crowd else first + crowd):
-            if entry[x, 2] != entry[y, 2]:
-                pairs[n_pairs, 0] = entry[x, 1]
-                pairs[n_pairs, 1] = entry[y, 1]
-                n_pairs += 1
+    for center in range(n):
+        size = 0
+        if center < n_observed:
+            near[0], behind[0], distance[0] = center, center, offset[center]
+            size = 1
+        neighbor = parent[center] if parent[center] >= 0 else child[center]
+        while neighbor >= 0:
+            edge = length[center if neighbor == parent[center] else neighbor]
+            taken = 0
+            for q in range(nodes.shape[1]):
+                node = nodes[neighbor, q]
+                if node < 0 or taken == count:
+                    break
+                if tags[neighbor, q] == center:
+                    continue
+                taken += 1
+                # Insertion into the list that is sorted by distance, then by node.
+                place, value = size, far[neighbor, q] + edge
+                while place > 0 and (
+                    distance[place - 1] > value
+                    or (distance[place - 1] == value and near[place - 1] > node)
+                ):
+                    near[place], behind[place] = near[place - 1], behind[place - 1]
+                    distance[place] = distance[place - 1]
+                    place -= 1
+                near[place], behind[place], distance[place] = node, neighbor, value
+                size += 1
+            neighbor = child[center] if neighbor == parent[center] else following[neighbor]
+        for x in range(size):
+            for y in range(x if x < crowd else crowd):
+                if behind[x] != behind[y]:
+                    low, high = min(near[x], near[y]), max(near[x], near[y])
+                    keys[n_pairs] = low * n_observed + high
+                    n_pairs += 1
     return n_pairs
 
 
@@ -146,15 +164,137 @@ def _climb(pairs, position, parent, starts, items):
 
 
 @kernel()
-def conjugate_gradients(x, starts, items, weight, inverse, residual, direction, product, n_steps):
+def fit_paths(length, free, starts, items, estimated, rank, n_rounds, n_steps):
+    """Fit the lengths of the free edges, in place, to the correlations of pairs, round by round.
+
+    ``rank`` says when an edge is eliminated: leaves first, so that the triangle of the normal
+    equations stays nearly as empty as they are. Conjugate gradients, with ``n_steps``, need no
+    matrix.
+    """
+    weight, target, room = np.empty(estimated.size), np.empty(estimated.size), np.empty(rank.size)
+    residual, moves = np.empty(rank.size), free.copy()
+    side = 0 if n_steps else rank.size
+    normal = np.empty((side, side))
+    for _ in range(n_rounds):
+        set_goals(length, starts, items, estimated, weight, target)
+        moves[:] = free
+        # What comes out negative is set to 0 and the rest solved again, a few times over.
+        for _ in range(4):
+            find_residual(length, starts, items, weight, target, residual)
+            if n_steps:
+                conjugate_gradients(length, moves, starts, items, weight, residual, room, n_steps)
+            else:
+                fill_normal(starts, items, weight, rank, moves, normal)
+                for e in range(rank.size):
+                    room[rank[e]] = residual[e] if moves[e] else 0.0
+                solve_sparse(normal, room)
+                for e in range(rank.size):
+                    length[e] += room[rank[e]]
+            is_done = True
+            for e in range(rank.size):
+                if length[e] < 0.0:
+                    length[e] = 0.0
+                    moves[e] = is_done = False
+            if is_done:
+                break
+
+
+@kernel()
+def set_goals(length, starts, items, estimated, weight, target):
+    """Weights and wanted lengths of all paths in one Gauss-Newton step on correlations.
+
+    A pair whose ρ̂ is below the path's ρ moves the path by (ρ − ρ̂)/ρ ≤ 1, one whose ρ̂ is above
+    by log(ρ̂/ρ); its weight is ρ²/(1 − ρ²)².
+    """
+    for pair in range(estimated.size):
+        path = 0.0
+        for place in range(starts[pair], starts[pair + 1]):
+            path += length[items[place]]
+        path = path if path < 30.0 else 30.0
+        rho = np.exp(-path)
+        ratio = estimated[pair] / rho
+        rest = 1.0 - rho * rho
+        root = rho / (rest if rest > 1e-3 else 1e-3)
+        weight[pair] = root * root
+        target[pair] = path + (1.0 - ratio if ratio < 1.0 else -np.log(ratio))
+
+
+@kernel()
+def find_residual(length, starts, items, weight, target, residual):
+    """Aᵀ·W·(target − A·length), where A says which edges each path holds."""
+    residual[:] = 0.0
+    for pair in range(weight.size):
+        path = 0.0
+        for place in range(starts[pair], starts[pair + 1]):
+            path += length[items[place]]
+        lacking = weight[pair] * (target[pair] - path)
+        for place in range(starts[pair], starts[pair + 1]):
+            residual[items[place]] += lacking
+
+
+@kernel()
+def fill_normal(starts, items, weight, rank, moves, normal):
+    """The upper triangle of N = Aᵀ·W·A, edges by rank; 0 for those that shall not move."""
+    normal[:] = 0.0
+    for pair in range(weight.size):
+        for place in range(starts[pair], starts[pair + 1]):
+            if moves[items[place]]:
+                a = rank[items[place]]
+                for other in range(starts[pair], starts[pair + 1]):
+                    b = rank[items[other]]
+                    if b >= a and moves[items[other]]:
+                        normal[a, b] += weight[pair]
+
+
+@kernel()
+def solve_sparse(normal, x):
+    """Solve N·x = b in place of b, and put the factor U, N = Uᵀ·D·U, in place of the triangle.
+
+    Only what is not 0 is touched. What N does not determine, to twelve digits, stays 0.
+    """
+    n = x.size
+    filled = np.empty(n, np.int64)
+    smallest = _TINY * np.diag(normal)
+    for k in range(n):
+        pivot = normal[k, k]
+        if not pivot > smallest[k]:
+            normal[k, k:] = 0.0
+            continue
+        count = 0
+        for j in range(k + 1, n):
+            if normal[k, j] != 0.0:
+                filled[count] = j
+                count += 1
+        for a in range(count):
+            i = filled[a]
+            factor = normal[k, i] / pivot
+            for b in range(a, count):
+                normal[i, filled[b]] -= factor * normal[k, filled[b]]
+            x[i] -= factor * x[k]
+    for k in range(n - 1, -1, -1):
+        if normal[k, k] == 0.0:
+            x[k] = 0.0
+            continue
+        for j in range(k + 1, n):
+            x[k] -= normal[k, j] * x[j]
+        x[k] /= normal[k, k]
+
+
+@kernel()
+def conjugate_gradients(x, moves, starts, items, weight, residual, product, n_steps):
     """Go on from x, in place, towards Aᵀ·W·(b − A·x) = 0, where A says what each path holds.
 
-    ``residual`` is the left side at the start, ``inverse`` one over the diagonal of Aᵀ·W·A, 0 for
-    what shall not move; ``direction`` and ``product`` are room.
+    ``residual`` is the left side at the start; ``product`` is room.
     """
+    inverse = np.zeros(x.size)  # one over the diagonal of Aᵀ·W·A, 0 for what shall not move
+    for pair in range(weight.size):
+        for place in range(starts[pair], starts[pair + 1]):
+            inverse[items[place]] += weight[pair]
+    direction = np.empty(x.size)
     # Preconditioned by the diagonal: z = M⁻¹·r, energy = rᵀ·z; it ends at 1e-8 of |r|.
     energy = 0.0
     for e in range(x.size):
+        inverse[e] = 1.0 / inverse[e] if moves[e] and inverse[e] > 0.0 else 0.0
         direction[e] = inverse[e] * residual[e]
         energy += direction[e] * residual[e]
     enough = 1e-16 * energy
