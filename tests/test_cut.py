@@ -37,59 +37,74 @@ def forest(seed: int) -> Tree:
     return Tree.from_edges(np.array(edges).reshape(-1, 2), m, lengths)
 
 
-def naive_cost(tree: Tree, k: int, least: int) -> float:
-    """The least total length over all sets of edges to remove."""
+def naive_spread(tree: Tree, k: int, least: int) -> float:
+    """The least spread over all sets of edges to remove; trees of one variable are groups."""
     lengths = tree.path_lengths(np.arange(tree.n_nodes), np.arange(tree.n_nodes))
-    n_trees = tree.components.max() + 1
-    inner = np.array(
-        [
-            tree.degrees[v] > 1
-            or not (tree.degrees[tree.components == tree.components[v]] > 1).any()
-            for v in range(tree.n_nodes)
-        ]
-    )
+    alone = np.bincount(tree.components[: tree.n_observed]) < least
     best = np.inf
-    for removed in combinations(tree.edges[:, 1].tolist(), k - n_trees):
+    for removed in combinations(tree.edges[:, 1].tolist(), k - tree.roots.size):
         parent = tree.parent.copy()
         parent[list(removed)] = -1
         piece = np.empty(tree.n_nodes, int)
         for v in tree.order:
             piece[v] = v if parent[v] < 0 else piece[parent[v]]
-        cost = 0.0
+        spread = 0.0
         for top in np.unique(piece):
-            mine = np.flatnonzero(piece == top)
-            seen, speak = mine[mine < tree.n_observed], mine[inner[mine]]
-            if seen.size < least or speak.size == 0:
-                cost = np.inf
+            seen = np.flatnonzero(piece[: tree.n_observed] == top)
+            if seen.size < (1 if alone[tree.components[top]] else least):
+                spread = np.inf
                 break
-            cost += lengths[np.ix_(seen, speak)].sum(axis=0).min()
-        best = min(best, cost)
+            spread += lengths[np.ix_(seen, seen)].sum() / (2 * seen.size)
+        best = min(best, spread)
     return best
 
 
 @settings(max_examples=50, deadline=None)
 @given(SEEDS, st.integers(1, 4))
-def test_the_cut_is_the_tightest_of_all(seed: int, k: int) -> None:
+def test_a_cut_is_what_it_says(seed: int, k: int) -> None:
     tree = forest(seed)
-    if k - (tree.components.max() + 1) > tree.n_edges:
-        return
-    least = [naive_cost(tree, k, n) if k > tree.components.max() else np.inf for n in (2, 1)]
-    if np.isinf(min(least)):
+    if not tree.roots.size <= k <= tree.n_observed:
         with pytest.raises(TreeError, match=f"k is {k}, but the"):
             tree.cut(k)
         return
-    expected = least[0] if np.isfinite(least[0]) else least[1]
     cut = tree.cut(k)
-    assert cut.total_length == pytest.approx(expected)
     assert len(cut.groups) == len(cut.representatives) == k
     assert sorted(sum(cut.groups, ())) == sorted(tree.names[: tree.n_observed])
-    if np.isfinite(least[0]):
-        assert min(map(len, cut.groups)) >= 2
-    total = sum(
-        tree.path_lengths([tree.index(node)], [tree.index(name) for name in names]).sum()
-        for node, names in zip(cut.representatives, cut.groups, strict=True)
-    )
-    assert total == pytest.approx(cut.total_length)
+    spread = 0.0
+    for names in cut.groups:
+        mine = [tree.index(name) for name in names]
+        spread += tree.path_lengths(mine, mine).sum() / (2 * len(mine))
+    assert cut.spread == pytest.approx(spread)
+    best = [naive_spread(tree, k, least) for least in (2, 1)]
+    least = 2 if np.isfinite(best[0]) else 1
+    assert best[2 - least] - 1e-9 <= spread <= 1.5 * best[2 - least] + 1e-9
+    by_tree = np.bincount(tree.components[: tree.n_observed])
+    for names in cut.groups:
+        assert len(names) >= min(least, by_tree[tree.components[tree.index(names[0])]])
+
+
+def test_nearly_every_cut_is_the_tightest_of_all() -> None:
+    missed = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        tree = simulate.random_lengths(simulate.random_latent_tree(8, rng, 0.3), rng)
+        for k in (2, 3, 4):
+            best = naive_spread(tree, k, 2)
+            if np.isfinite(best) and tree.cut(k).spread > best + 1e-9:
+                missed.append((seed, k))
+    assert len(missed) <= 2, missed
+
+
+def test_who_speaks_is_nearest_to_the_variables_of_the_group() -> None:
+    tree = simulate.random_lengths(simulate.random_latent_tree(12, 0), 1)
+    for k in (1, 3, 12):
+        cut = tree.cut(k)
+        for names, speaker in zip(cut.groups, cut.representatives, strict=True):
+            mine = [tree.index(name) for name in names]
+            total = tree.path_lengths(np.arange(tree.n_nodes), mine).sum(axis=1)
+            if k == 1:
+                assert total[tree.index(speaker)] == total[tree.degrees > 1].min()
+            assert k == 12 or tree.degrees[tree.index(speaker)] > 1
 
 
 def test_the_root_does_not_matter() -> None:

