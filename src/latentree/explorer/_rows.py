@@ -137,7 +137,6 @@ def _shared_content(table: Table, texts: list[str] | None, kept: IntArray) -> di
         "total": table.n_rows,
         "kept": packed(kept, "<i4"),
         "cells": packed(_cells(table.take(kept)), _cell_type(table)),
-        "cellBytes": np.dtype(_cell_type(table)).itemsize,
     }
     if table.row_labels is not None:
         out["labels"] = [str(label) for label in np.asarray(table.row_labels)[kept]]
