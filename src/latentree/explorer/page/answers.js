@@ -5,8 +5,8 @@ import { byId, element, nameOf, replaced } from "./dom.js";
 import { directionOf, greatness, highState, sigmasOf } from "./inference.js";
 import { counted, cutList, goButton } from "./lists.js";
 import { TREE } from "./mixture.js";
-import { isHidden, rankMargin, titleOf } from "./model.js";
-import { formatNumber, formatPercent, formatSigned } from "./numbers.js";
+import { isHidden, isOnGrid, rankMargin, titleOf } from "./model.js";
+import { formatNumber, formatPercent, formatSigned, formatWithin } from "./numbers.js";
 import { rowName } from "./rows.js";
 import { clearEvidence, on, setEvidence } from "./state.js";
 
@@ -180,9 +180,11 @@ function changeRow(state, view, v) {
 /** "+1.32 σ", means (of ranks medians) "38 → 52", or the state that gained most: "yes 4 % → 61 %". */
 function changeText(state, v) {
   const { model, change, prior, posterior } = state;
-  if (model.isGaussian && !rankMargin(model, v)) return `${formatSigned(change[v])} σ`;
+  const isNormal = model.isGaussian || isOnGrid(model, v);
+  if (isNormal && !rankMargin(model, v)) return `${formatSigned(change[v])} σ`;
   if (model.numeric[v]) {
-    return `${formatNumber(prior.mean[v])} → ${formatNumber(posterior.mean[v])}`;
+    const usual = Math.sqrt(prior.variance[v]);
+    return [prior, posterior].map(({ mean }) => formatWithin(mean[v], usual)).join(" → ");
   }
   const k = mostMoved(state, v);
   const i = model.stateStart[v] + k;

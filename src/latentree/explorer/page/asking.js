@@ -7,7 +7,7 @@ import { atSigmas, sigmasOf } from "./inference.js";
 import { counted } from "./lists.js";
 import { quantileOf } from "./margins.js";
 import { isCount, isPossible, nearestValue, rankMargin } from "./model.js";
-import { formatNumber, formatPercent, formatSigned, parseNumber } from "./numbers.js";
+import { formatNumber, formatPercent, formatSigned, formatWithin, parseNumber } from "./numbers.js";
 import { setEvidence } from "./state.js";
 
 export function distribution(state, v) {
@@ -24,8 +24,9 @@ export function distribution(state, v) {
 
 export function summaryOf(state, v) {
   const { prior, posterior, evidence } = state;
+  const usual = Math.sqrt(prior.variance[v]);
   const say = (from) =>
-    `${formatNumber(from.mean[v], 4)} ± ${formatNumber(Math.sqrt(from.variance[v]))}`;
+    `${formatWithin(from.mean[v], usual)} ± ${formatWithin(Math.sqrt(from.variance[v]), usual)}`;
   const moved = formatSigned(state.change[v]);
   if (evidence.has(v)) {
     return element(
@@ -44,7 +45,10 @@ function rangeNote({ model, posterior, evidence }, v) {
   if (!rankMargin(model, v) || evidence.has(v) || posterior.parts || !posterior.possible)
     return null;
   const [low, high] = [0.8413, 0.1587].map((share) =>
-    formatNumber(quantileOf(...mixtureOf(model, v, posterior), share)),
+    formatWithin(
+      quantileOf(...mixtureOf(model, v, posterior), share),
+      Math.sqrt(posterior.variance[v]),
+    ),
   );
   return element("p", { class: "quiet" }, `68 % between ${low} and ${high}.`);
 }

@@ -4,11 +4,12 @@ import { element, svgElement } from "./dom.js";
 import { mixtureDensity, mixtureOf } from "./emissions.js";
 import { valueAt } from "./margins.js";
 import { isCount, isHidden, isOnGrid, rankMargin } from "./model.js";
-import { formatNumber } from "./numbers.js";
+import { clamp, formatNumber } from "./numbers.js";
 
 const WIDTH = 300;
 const HEIGHT = 92;
 const BASE = HEIGHT - 16;
+const BARS = 24; // of a histogram
 
 /** Histogram of the data (if any), the model's curve, and the curve given the evidence. */
 export function bellChart(state, v) {
@@ -17,7 +18,8 @@ export function bellChart(state, v) {
   const after = { mean: posterior.mean[v], deviation: Math.sqrt(posterior.variance[v]) };
   const range = rangeOf(model, v, before, after);
   const toX = (value) => ((value - range.low) / (range.high - range.low)) * WIDTH;
-  const [usual, now] = [densityOf(state, v, prior), densityOf(state, v, posterior)];
+  const width = (range.high - range.low) / BARS;
+  const [usual, now] = [prior, posterior].map((found) => densityOf(state, v, found, width));
   const curves = [pointsOf(model, v, usual, range)];
   if (evidence.size > 0 && !evidence.has(v)) curves.push(pointsOf(model, v, now, range));
   const peak = Math.max(...curves.flat().map(([, density]) => density));
@@ -81,17 +83,17 @@ function rangeOf(model, v, before, after) {
 }
 
 /** Density of a number as a function, in the distribution before or after the evidence. */
-function densityOf({ model }, v, found) {
-  if (!found.parts || isHidden(model, v)) return densityIn(model, v, found);
+function densityOf({ model }, v, found, width) {
+  if (!found.parts || isHidden(model, v)) return densityIn(model, v, found, width);
   const parts = found.parts.filter(({ share }) => share > 0);
-  const own = parts.map((part) => densityIn(part.model, v, part.found));
+  const own = parts.map((part) => densityIn(part.model, v, part.found, width));
   return (x) => parts.reduce((sum, { share }, k) => sum + share * own[k](x), 0);
 }
 
 /** The same in one tree. */
-function densityIn(model, v, found) {
+function densityIn(model, v, found, width) {
   if (isOnGrid(model, v)) return gridDensity(model, v, found.probability);
-  return mixtureDensity(...mixtureOf(model, v, found));
+  return mixtureDensity(...mixtureOf(model, v, found), width);
 }
 
 /** The probabilities of a grid as a density, straight between its points. */
@@ -131,10 +133,10 @@ function histogram(model, v, toX, toY) {
   if (!(total > 0) || !(step > 0)) return [];
   return Array.from(own, (count, i) => {
     const top = toY(count / (total * step));
-    const left = toX(low[v] + i * step);
-    const width = Math.max(toX(low[v] + (i + 1) * step) - left - 0.6, 0.4);
+    const ends = [i, i + 1].map((k) => clamp(toX(low[v] + k * step), 0, WIDTH));
+    const width = Math.max(ends[1] - ends[0] - 0.6, 0);
     return svgElement("rect", {
-      x: left,
+      x: ends[0],
       y: top,
       width,
       height: Math.max(BASE - top, 0),

@@ -82,10 +82,13 @@ export function mixtureOf(model, v, { mean, variance, probability, scores, score
   return [one, [1]];
 }
 
-/** Density of a real, or probability of a count, when its neighbor's states have some weights. */
-export function mixtureDensity(emission, weights) {
+/**
+ * Density of a real, or probability of a count, when its neighbor's states have some weights; on a
+ * scale from ranks, which has as many steps as quantiles, the mean within some width.
+ */
+export function mixtureDensity(emission, weights, width) {
   const { isCount, mean, spread } = emission;
-  if (emission.margin) return scoreDensity(emission, weights);
+  if (emission.margin) return scoreDensity(emission, weights, isCount ? 1 : width);
   const one = (value, k) => {
     if (isCount) return Math.exp(countLog(Math.round(value), mean[k], spread[k]));
     const z = (value - mean[k]) / spread[k];

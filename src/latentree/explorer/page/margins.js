@@ -163,16 +163,11 @@ export function scoreLogs({ margin, resolution, centers, spread }, value) {
   return centers.map((y) => logInterval((low - y) / spread, (high - y) / spread));
 }
 
-/** Density of a value, or probability of a count. */
-export function scoreDensity(emission, weights) {
-  const { margin, centers, spread } = emission;
-  const mean = (values) => values.reduce((sum, value, k) => sum + weights[k] * value, 0);
-  if (margin.isCount) return (x) => mean(scoreLogs(emission, Math.round(x)).map(Math.exp));
-  return (x) => {
-    const y = scoreOf(margin, x);
-    const logs = centers.map((center) => logDensity((y - center) / spread));
-    return (Math.exp(logSlope(margin, x)) / spread) * mean(logs.map(Math.exp));
-  };
+/** Mean density within some width around a value; for counts 1. */
+export function scoreDensity(emission, weights, width) {
+  const wide = { ...emission, resolution: width };
+  return (x) =>
+    scoreLogs(wide, x).reduce((sum, log, k) => sum + weights[k] * Math.exp(log), 0) / width;
 }
 
 /** The value that is exceeded with some probability. */

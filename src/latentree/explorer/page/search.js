@@ -1,4 +1,4 @@
-// The search field: completes names, flies to them, and reads "name = value" as evidence.
+// The search field: completes names, shows them, and reads "name = value" as evidence.
 
 import { byId, element, nameOf } from "./dom.js";
 import { atSigmas } from "./inference.js";
@@ -26,12 +26,8 @@ export function createSearch(state, view) {
     field.value = "";
     close();
     choose(state, option.node);
-    if ("value" in option) {
-      setEvidence(state, option.node, option.value);
-      view.bringIntoSight(option.node); // no closer: the effect is all around
-    } else {
-      view.flyToNode(option.node);
-    }
+    if ("value" in option) setEvidence(state, option.node, option.value);
+    view.bringIntoSight(option.node); // no closer: what follows is all around
     view.canvas.focus({ preventScroll: true });
   };
 
