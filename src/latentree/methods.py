@@ -265,6 +265,9 @@ METHODS: Mapping[str, Method] = {
 AUTO = "auto"
 """The default: :func:`choose_method` takes one of two methods, by the size of the table."""
 
+CHOSEN = f"{AUTO}: learned by "
+"""How the note begins that says which method was taken."""
+
 SMALL_COLUMNS = 50
 """Up to so many columns a table is small. On 700 rows of up to 30 columns refinement took some
 seconds and mostly predicted better, on 100 to 180 columns 10 s and more; docs/which-method.md."""
@@ -546,7 +549,7 @@ def learn_model(
     model = with_fitted_lengths(with_schema(model, sample.schema))
     report = replace(report, columns=sample.schema.columns)
     if asked == AUTO:
-        report = replace(report, notes=(f"auto: learned by {method}", *report.notes))
+        report = replace(report, notes=(f"{CHOSEN}{method}", *report.notes))
     seconds = time.perf_counter() - clock - (compiling.seconds() - compiled)
     return Fitted(model, report.timed(seconds))
 

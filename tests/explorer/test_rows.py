@@ -7,10 +7,11 @@ import pytest
 from tests.explorer.pages import discrete, discrete_mixture, gaussian, hidden_of, mixed, show
 from tests.explorer.test_payload import numbers
 
-from latentree import as_table
+from latentree import CopulaTreeModel, Tree, as_table
 from latentree.errors import DataError
 from latentree.explorer import write_explorer
 from latentree.explorer._rows import RowChoice, rows_contents
+from latentree.inference import Thresholds
 
 STATE = "window.latentreeExplorer.state"
 
@@ -28,9 +29,9 @@ def test_lists_hold_the_rows_with_the_greatest_posteriors(model):
     table = with_gaps(model, 300)
     [found] = rows_contents([model], table, RowChoice())
     lists = found["rowLists"]
-    starts = numbers(lists["starts"], "<i4")
-    rows, values = numbers(lists["rows"], "<i4"), numbers(lists["values"])
-    kept = numbers(found["rows"]["kept"], "<i4")
+    starts = numbers(lists["starts"])
+    rows, values = numbers(lists["rows"]), numbers(lists["values"])
+    kept = numbers(found["rows"]["kept"])
     posterior = model.posterior(table)
     is_gaussian = model.schema.family == "gaussian"
     wanted = posterior.mean if is_gaussian else posterior.probabilities
@@ -42,6 +43,16 @@ def test_lists_hold_the_rows_with_the_greatest_posteriors(model):
             assert values[own] == pytest.approx(column[listed].tolist(), abs=1e-12)
             best = _wanted(table, column, side, is_gaussian)
             assert values[own] == pytest.approx(column[best].tolist(), abs=1e-12)
+
+
+def test_missing_answers_are_missing_in_the_page():
+    star = Tree([3, 3, 3, -1], n_observed=3)
+    model = CopulaTreeModel(star, [0.8, 0.7, 0.6, 0], [Thresholds([-1.0, 0.0, 1.0])] * 3)
+    table = with_gaps(model, 50)
+    [found] = rows_contents([model], table, RowChoice())
+    cells = np.reshape(numbers(found["rows"]["cells"]), (-1, 3))
+    assert np.isnan(table.values).any()
+    assert cells.tolist() == np.nan_to_num(table.values, nan=-1).tolist()
 
 
 def _wanted(table, column, side, is_gaussian):
@@ -83,14 +94,14 @@ def test_rows_of_a_mixture_are_listed_with_the_tree_that_they_come_from():
     table = as_table(mixture.sample(300, 0), schema=mixture.schema)
     share, groups = mixture.responsibilities(table), ["a", "b"] * 150
     found = rows_contents(mixture.components, table, RowChoice(None, groups), list(share.T))
-    kept = numbers(found[0]["rows"]["kept"], "<i4")
+    kept = numbers(found[0]["rows"]["kept"])
     for k, content in enumerate(found):
         assert content["rows"] is found[0]["rows"]
         lists = content["rowLists"]
         posterior = mixture.components[k].posterior(table).probabilities
         joint = share[:, [k]] * posterior
-        starts = numbers(lists["starts"], "<i4")
-        rows, values = numbers(lists["rows"], "<i4"), numbers(lists["values"])
+        starts = numbers(lists["starts"])
+        rows, values = numbers(lists["rows"]), numbers(lists["values"])
         for column, own in enumerate(joint.T):
             span = slice(starts[2 * column], starts[2 * column + 1])
             listed = [kept[i] for i in rows[span]]

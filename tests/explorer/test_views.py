@@ -18,7 +18,7 @@ from tests.explorer.pages import (
 )
 
 from latentree import CopulaTreeModel, DiscreteTreeModel, GaussianTreeModel, Tree
-from latentree.inference import Thresholds
+from latentree.inference import RankMargin, Thresholds
 from latentree.models import Names, captions
 
 STATE = "window.latentreeExplorer.state"
@@ -252,15 +252,41 @@ def test_hidden_normal_variables_behind_answers_are_numbers(browser, tmp_path):
     assert mean == pytest.approx(model.conditional("h1", {"x0": 3}).mean, abs=1e-9)
     assert "±" in browser.text("#details .summary")
     assert "Highest" in browser.text("#details .choices")
-    ask(browser, "h1 = 1.1")  # the nearest point of the grid
-    given = browser.run(f"return {STATE}.evidence.get(3)")
-    assert given == pytest.approx(1.1, abs=0.13)
+    ask(browser, "h1 = 1.1")  # between two points of the grid
     own = browser.run(f"return [...{STATE}.posterior.probability.subarray(4, 8)]")
-    wanted = model.conditional("x1", {"h1": given, "x0": 3})
+    wanted = model.conditional("x1", {"h1": 1.1, "x0": 3})
     assert own == pytest.approx(list(wanted), abs=1e-9)
     browser.click_on("#details .edge")
     assert browser.text("#details .facts dd").replace("\u2212", "-") == "+0.8000"
     assert browser.run("return document.querySelectorAll('#details tbody tr').length") == 5
+
+
+def test_numbers_are_asked_and_answered_on_the_scale_of_their_ranks(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    incomes = np.exp(rng.normal(3.0, 1.0, (300, 1)) + 0.5 * rng.normal(size=(300, 3)))
+    margins = [RankMargin.of(column) for column in incomes.T]
+    model = CopulaTreeModel(Tree([3, 3, 3, -1], n_observed=3), [0.9, 0.8, -0.7, 0], margins)
+    show(browser, tmp_path, model, data=incomes, rows=True)
+    ask(browser, "x0 = 120")
+    ask(browser, "x1")
+    found = browser.run(
+        f"const {{ mean, variance }} = {STATE}.posterior; return [mean[1], variance[1]]"
+    )
+    assert found == pytest.approx(list(model.conditional("x1", {"x0": 120})), rel=1e-9)
+    assert browser.text("#details .bell + p + p").startswith("68 % between")
+    assert "120 (+" in browser.text("#answers .chips")
+    ask(browser, "x0 = -2 sd")  # no income is negative
+    given = browser.run(f"return {STATE}.evidence.get(0)")
+    assert given == pytest.approx(float(margins[0].value(np.array([-2.0]))[0]), rel=1e-9)
+    assert given > 0
+    ask(browser, "h1")
+    browser.click_on(".row-box summary")
+    browser.wait("return document.querySelector('.row-box button')")
+    browser.click_on(".row-box button", "Suppose this row")
+    given = browser.run(f"return [...{STATE}.evidence.values()]")
+    mean = browser.run(f"return {STATE}.posterior.mean[3]")
+    assert given == incomes[model.posterior(incomes).mean[:, 0].argmax()].tolist()
+    assert mean == pytest.approx(model.posterior([given]).mean[0, 0], abs=1e-9)
 
 
 def test_the_panel_is_made_wider_by_keys(browser, tmp_path):

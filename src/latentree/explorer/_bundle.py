@@ -22,6 +22,8 @@ from typing import Any
 SCRIPTS = (
     "dom.js",
     "numbers.js",
+    "margins.js",
+    "grid.js",
     "model.js",
     "emissions.js",
     "inference.js",
@@ -81,11 +83,14 @@ TOPIC_SCRIPTS = (
 """Those of the page of topics."""
 
 _IMPORT = re.compile(r"^import\s[^;]*;\n", re.MULTILINE)
-_COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*.*?\*/)$", re.MULTILINE | re.DOTALL)
-_AFTERWORD = re.compile(r"""[ \t]+// [^"'`\n]*$""", re.MULTILINE)
-_OPERATOR = re.compile(r" (=>|===|!==|&&|\|\||\?\?|[+*<]|[<>+*-]=) ")
-_DECLARED = re.compile(r"\b((?:const|let) (?:\w+|[{\[][\w., :\[\]{}]*[}\]])) = ")
-_BRACE = re.compile(r"(?<=\{) | (?=\})|(?<=\)) (?=\{)")
+_TEXT = r"""(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`"""
+_TEXT += r"|/(?![*/ ])(?:[^/\\\[\n]|\\.|\[(?:[^\]\\]|\\.)*\])+/\w*)"  # a regular expression
+_COMMENT = re.compile(_TEXT + r"|[ \t]*//[^\n]*|/\*.*?\*/", re.DOTALL)
+_BLANK = re.compile(
+    _TEXT + r"|(?P<line>(?<=[;}])\n+(?=\w))"
+    r"|(?P<needed>(?<=[\w$])\s+(?=[\w$])|(?<=(?P<sign>[+-]))\s+(?=(?P=sign)))|\s+"
+)
+_STYLE_BLANK = re.compile(r"\s*([{};,])\s*|(?<=:)\s+")
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class)\b)", re.MULTILINE)
 
 
@@ -126,21 +131,22 @@ def joined(names: tuple[str, ...]) -> str:
     return f'\n(() => {{\n"use strict";\n{body}}})();\n'
 
 
-def _bare(text: str) -> str:
-    """Return a script or style without comments and indentation: a fourth of the page.
-
-    No text of the scripts has several lines, and none with ``//`` after a blank ends without a
-    quote, so that nothing else changes. Where a line cannot end a statement, the next one follows.
-    """
-    bare = _AFTERWORD.sub("", _COMMENT.sub("", text))
-    bare = re.sub(r"\n\s*(?=[})\].?:])", "", re.sub(r"(?<=[{;,(\[])\n\s*", "", bare))
-    return re.sub(r"\n\s*", "\n", bare)
-
-
 def _tight(text: str) -> str:
-    """Return a script with fewer blanks too; no text of the scripts has any of those left out."""
-    declared = _DECLARED.sub(r"\1=", _OPERATOR.sub(r"\1", _bare(text)))
-    return _BRACE.sub("", declared)
+    """Return a script without comments and blanks; top-level declarations begin a line.
+
+    Statements end with a semicolon, divisions have blanks around them, and no template stands in
+    another, as the formatter and a test see to: so a regular expression tells texts from code.
+    """
+
+    def kept(found: re.Match[str]) -> str:
+        return "\n" if found["line"] else " " if found["needed"] else found["text"] or ""
+
+    return _BLANK.sub(kept, _COMMENT.sub(lambda found: found["text"] or "", text))
+
+
+def _bare(text: str) -> str:
+    """Return a style without comments and blanks."""
+    return _STYLE_BLANK.sub(r"\1", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)).strip()
 
 
 def as_json(content: Any) -> str:

@@ -7,7 +7,16 @@ import base64
 import numpy as np
 from numpy.typing import ArrayLike
 
+_LARGEST = 2**31 - 1
+
 
 def packed(values: ArrayLike, kind: str) -> str:
-    """Return an array as base64 of its little-endian bytes."""
-    return base64.b64encode(np.ascontiguousarray(values, kind).tobytes()).decode()
+    """Return an array as base64 of its little-endian bytes, after their type, such as ``f8``.
+
+    Whole numbers are written in as few bytes as hold them all.
+    """
+    array = np.ascontiguousarray(values, kind)
+    if (np.abs(array) <= _LARGEST).all() and (array == np.rint(array)).all():
+        largest = int(np.abs(array).max(initial=0))
+        array = array.astype("i1" if largest < 2**7 else "<i2" if largest < 2**15 else "<i4")
+    return array.dtype.str[1:] + base64.b64encode(array.tobytes()).decode()

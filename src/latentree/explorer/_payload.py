@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from latentree.em import FitReport
 from latentree.explorer._packed import packed
 from latentree.explorer._picture import picture
 from latentree.explorer._summary import summary
-from latentree.inference import CountEmission, Emission
+from latentree.inference import CountEmission, Emission, Margin
 from latentree.models import (
     POINTS,
     CopulaTreeModel,
@@ -23,6 +24,7 @@ from latentree.models import (
     MixedTreeModel,
     Model,
     Names,
+    Normal,
     TreeMixture,
     captions,
     check_names,
@@ -62,8 +64,7 @@ def payload(
     Parameters
     ----------
     model : GaussianTreeModel, DiscreteTreeModel, MixedTreeModel or CopulaTreeModel
-        Hidden Gaussian variables behind answers are on the grid of the model, numbers behind them
-        normal at each of its points.
+        Hidden Gaussian variables behind answers are on the grid of the model.
     title : str
     data : table, optional
         Summarized per variable, see :func:`latentree.explorer._summary.summary`.
@@ -78,15 +79,12 @@ def payload(
     annotations : mapping, optional
         What is known of variables, as :func:`latentree.explorer.write_explorer` takes it.
     """
-    about = about_model(model, report or {})
-    grid = _grid(model) if isinstance(model, CopulaTreeModel) and not model.is_dense else {}
+    about, parameters = about_model(model, report or {}), _PARAMETERS[type(model)](model)
     model = page_model(model)
     tree, grouping = model.tree, group_observed(model.tree, groups)
     strength, sign = edge_strengths(model), orientation(model)
     if isinstance(model, GaussianTreeModel):  # the page's numbers have the model's own signs
         strength, sign = strength * sign * sign[tree.parent], np.ones(tree.n_nodes)
-    if grid:  # correlations behind the answers, as those of numbers
-        strength, sign = grid["rho"], np.ones(tree.n_nodes)
     content: dict[str, Any] = {
         "title": title,
         "family": model.schema.family,
@@ -102,8 +100,7 @@ def payload(
         "picture": picture(tree, fitted_tree(model).length, grouping),
         "about": about,
         "annotations": [_annotation(tree, *each) for each in (annotations or {}).items()],
-        **_PARAMETERS[type(model)](model),
-        **_grid_content(model, grid),
+        **parameters,
     }
     if support is not None:
         content["support"] = _support(support)
@@ -116,25 +113,42 @@ def payload(
 
 
 def page_model(model: Model) -> PageModel:
-    """Return a model as the page has it: with states, and numbers on their own scale."""
-    return model.simplified() if isinstance(model, CopulaTreeModel) else model
+    """Return a model as the page has it: of copulas the grid, or a Gaussian model of their scores.
+
+    Its means and scales are medians and half the distances of 16 % and 84 % quantiles.
+    """
+    if not isinstance(model, CopulaTreeModel):
+        return model
+    if not model.is_dense:
+        return model.grid
+    usual = [cast(Normal[float], model.marginal(node)) for node in range(model.tree.n_observed)]
+    means, variances = np.array(usual).T
+    return GaussianTreeModel(model.tree, model.correlations, means, np.sqrt(variances))
 
 
-def _grid(model: CopulaTreeModel) -> dict[str, FloatArray]:
-    """The points of hidden Gaussian variables, and the correlations of nodes with their parents."""
-    rho = turned_correlations(model.tree, model.correlations, model.grid.tree)
-    return {"points": POINTS, "rho": rho}
+def _copula(model: CopulaTreeModel) -> dict[str, Any]:
+    """Margins and correlations: the page makes tables of them, but those of two answers."""
+    page = page_model(model)
+    content = {"family": "copula", "margins": [_margin(each) for each in model.margins]}
+    if isinstance(page, GaussianTreeModel):
+        return _gaussian(page) | content
+    tree = page.tree
+    rho = turned_correlations(model.tree, model.correlations, tree)
+    pairs = [v for v in range(tree.n_observed) if 0 <= tree.parent[v] < tree.n_observed]
+    tables = {v: packed(page.layout.table(page.theta, v), "<f8") for v in pairs}
+    grid = {"points": packed(POINTS, "<f8"), "rho": packed(rho, "<f8"), "pairs": tables}
+    strength = {"strengths": grid["rho"], "signs": packed(np.ones(tree.n_nodes), "i1")}
+    states = {"states": packed(page.n_states, "<i4"), "labels": _labels(page)}
+    return {**states, **strength, **content, "grid": grid}
 
 
-def _grid_content(model: Any, grid: Mapping[str, FloatArray]) -> dict[str, Any]:
-    """A grid, and the tables of observed nodes only: the page makes those of hidden ones of it."""
-    if not grid:
-        return {}
-    known = int(model.layout.starts[model.tree.n_observed])
+def _margin(margin: Margin) -> dict[str, Any]:
+    """A margin as ``readModel`` of ``page/model.js`` takes it: arrays, numbers and a flag."""
+    found: dict[str, Any] = {field.name: getattr(margin, field.name) for field in fields(margin)}
+    found["isCount"] = found.pop("kind", "real") == "count"
     return {
-        "family": "copula",
-        "grid": {key: packed(value, "<f8") for key, value in grid.items()},
-        "theta": packed(model.theta[:known], "<f8"),
+        key: packed(value, "<f8") if isinstance(value, np.ndarray) else value
+        for key, value in found.items()
     }
 
 
@@ -162,6 +176,7 @@ _PARAMETERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     GaussianTreeModel: _gaussian,
     DiscreteTreeModel: _discrete,
     MixedTreeModel: _mixed,
+    CopulaTreeModel: _copula,
 }
 """Parameters of every kind of model, as ``readModel`` of ``page/model.js`` takes them."""
 

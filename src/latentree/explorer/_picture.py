@@ -29,10 +29,11 @@ def picture(tree: Tree, lengths: FloatArray, grouping: VariableGroups) -> dict[s
 
     ``parent`` is the neighbor of every node toward the middle of the tree. Of each layout there
     are ``x``, ``y``, ``angle`` and ``slot`` of the nodes (see
-    :class:`latentree.plot.TreeLayout`) and the ``points`` of the edge from each node toward the
+    :class:`latentree.plot.TreeLayout`) and the ``points`` of the edge to each node from the
     middle: those of node v from ``starts[v]`` to ``starts[v + 1]``, a start and then the control
-    point and the end of every parabola. In the layered layout x is the level from 0 to 1: the page
-    stretches it to its window. ``halves`` are the ends of edges with the middle of a component on
+    point and the end of every parabola. The first and the last point of an edge are left out: they
+    are the places of nodes. In the layered layout x is the level from 0 to 1: the page stretches it
+    to its window. ``halves`` are the ends of edges with the middle of a component on
     them, and the center of its disc. Where edges are as long as their distances, ``lengths``, only
     x differs from the layered layout: the page draws the same curves between other levels.
     ``longest`` is the distance of level 1.
@@ -77,13 +78,20 @@ def _plain_layout(tree: Tree, layout: TreeLayout, width: float) -> dict[str, Any
     points, counts = _parabolas(layout.paths[np.argsort(outer)] * (1.0, -1.0), width)
     by_node = np.zeros(tree.n_nodes + 1, np.int64)
     by_node[np.sort(outer) + 1] = counts
+    starts = np.cumsum(by_node)
+    for second in layout.halves[:, 1].tolist():  # across a middle a path may run either way
+        own = slice(starts[second], starts[second + 1])
+        if not np.allclose(points[own][-1] * (1.0, -1.0), layout.position[second]):
+            points[own] = points[own][::-1].copy()
+    inner = np.ones(len(points), bool)
+    inner[starts[np.sort(outer)]] = inner[starts[np.sort(outer) + 1] - 1] = False
     return {
         "x": packed(layout.position[:, 0], "<f4"),
         "y": packed(-layout.position[:, 1], "<f4"),
         "angle": packed(-layout.angle, "<f4"),
         "slot": packed(layout.has_slot, "u1"),
-        "starts": packed(np.cumsum(by_node), "<i4"),
-        "points": packed(points, "<f4"),
+        "starts": packed(starts, "<i4"),
+        "points": packed(points[inner], "<f4"),
     }
 
 

@@ -136,8 +136,7 @@ def _shared_content(table: Table, texts: list[str] | None, kept: IntArray) -> di
     out = {
         "total": table.n_rows,
         "kept": packed(kept, "<i4"),
-        "cells": packed(_cells(table.take(kept)), _cell_type(table)),
-        "cellBytes": np.dtype(_cell_type(table)).itemsize,
+        "cells": packed(_coded(table.take(kept)), _cell_type(table)),
     }
     if table.row_labels is not None:
         out["labels"] = [str(label) for label in np.asarray(table.row_labels)[kept]]
@@ -161,6 +160,12 @@ def _cell_type(table: Table) -> str:
     if any(kind in ("real", "count") for kind in table.schema.kinds):
         return "<f8"
     return "i1" if table.cardinalities.max(initial=0) < 128 else "<i2"
+
+
+def _coded(table: Table) -> Any:
+    """Return cells with −1 for missing states, whether the table holds floats or codes."""
+    cells, numbers = _cells(table), [kind in ("real", "count") for kind in table.schema.kinds]
+    return np.where(np.isnan(cells) & ~np.array(numbers), -1, cells)
 
 
 def _cells(table: Table) -> Any:

@@ -14,6 +14,7 @@ from latentree.explorer._mixture import mixture_content
 from latentree.explorer._pair import pair_content
 from latentree.explorer._payload import Report, payload
 from latentree.explorer._rows import MOST_BYTES, RowChoice, rows_contents, split_off
+from latentree.methods import CHOSEN
 from latentree.models import Model, Names, TreeMixture, as_names
 from latentree.typing import PathLike
 
@@ -231,7 +232,10 @@ def _tree_model(model: Any) -> Model:
 def _learned(model: Any) -> dict[str, Any]:
     """What a fitted LatentTree, or a model with a report beside it, says of how it learned."""
     report = getattr(model, "report_", None)
-    return {} if report is None else {**report.as_dict(), "method": model.method}
+    if report is None:
+        return {}
+    chosen = [note.removeprefix(CHOSEN) for note in report.notes if note.startswith(CHOSEN)]
+    return {**report.as_dict(), "method": next(iter(chosen), model.method)}
 
 
 @dataclass(frozen=True)

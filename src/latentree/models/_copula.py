@@ -17,7 +17,6 @@ from latentree.distances import Distances
 from latentree.errors import ModelError
 from latentree.inference import (
     Emissions,
-    GaussianEmission,
     Margin,
     NormalMargin,
     Odds,
@@ -177,36 +176,6 @@ class CopulaTreeModel(Savable):
         found = CopulaTreeModel(self.tree, rho, margins, self.schema.labels)
         object.__setattr__(found, "schema", self.schema)
         return found
-
-    def simplified(self) -> MixedTreeModel | GaussianTreeModel:
-        """Return nearly the same model for programs that know no margins, such as the page.
-
-        Returns
-        -------
-        MixedTreeModel or GaussianTreeModel
-            On the same grid, with numbers that are normal in each of its states: the same
-            distribution of hidden variables, answers and labels.
-            If all columns are numbers with densities, a Gaussian model on their own scales: medians
-            for means, half the distances between 16 % and 84 % quantiles for standard deviations.
-
-        Examples
-        --------
-        >>> import latentree as lt
-        >>> from latentree.inference import Thresholds
-        >>> star = lt.Tree([3, 3, 3, -1], n_observed=3)
-        >>> model = lt.CopulaTreeModel(star, [0.8, 0.7, 0.6, 0], [Thresholds([0.0])] * 3)
-        >>> model.simplified().n_states
-        array([ 2,  2,  2, 39])
-        """
-        if self.is_dense:
-            z = np.array([-1.0, 0.0, 1.0])
-            low, middle, high = np.array([_value(margin, z) for margin in self.margins]).T
-            return GaussianTreeModel(self.tree, self.correlations, middle, 0.5 * (high - low))
-        grid = self.grid
-        emissions = [each and _as_normal(each) for each in grid.emissions]
-        return MixedTreeModel.from_theta(
-            grid.tree, grid.n_states, grid.theta, emissions, grid.schema
-        )
 
     @property
     def n_parameters(self) -> int:
@@ -793,12 +762,6 @@ def _pair(above: Margin, own: Margin, rho: float) -> FloatArray:
 def _value(margin: Margin, y: FloatArray) -> FloatArray:
     assert not isinstance(margin, Odds)
     return margin.value(y)
-
-
-def _as_normal(emission: Any) -> GaussianEmission:
-    """Return normal distributions with the medians and spreads of an emission's states."""
-    step = emission.resolution
-    return GaussianEmission(emission.mean, np.maximum(emission.sd, step / 6.0), step)
 
 
 def _drawn(shares: FloatArray, rng: np.random.Generator) -> IntArray:

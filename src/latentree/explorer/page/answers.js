@@ -2,11 +2,11 @@
 
 import { shareBar } from "./charts.js";
 import { byId, element, nameOf, replaced } from "./dom.js";
-import { directionOf, greatness, highState } from "./inference.js";
+import { directionOf, greatness, highState, sigmasOf } from "./inference.js";
 import { counted, cutList, goButton } from "./lists.js";
 import { TREE } from "./mixture.js";
-import { isHidden, titleOf } from "./model.js";
-import { formatNumber, formatPercent, formatSigned } from "./numbers.js";
+import { isHidden, isOnGrid, rankMargin, titleOf } from "./model.js";
+import { formatNumber, formatPercent, formatSigned, formatWithin } from "./numbers.js";
 import { rowName } from "./rows.js";
 import { clearEvidence, on, setEvidence } from "./state.js";
 
@@ -31,12 +31,12 @@ export function createAnswers(state, view) {
 
 /** A value of a node in words: "+2.00 σ (0.153)", in mixed models "52 (+1.31 σ)", or a label. */
 export function evidenceText(state, v) {
-  const { model, prior, evidence } = state;
+  const { model, evidence } = state;
   const value = evidence.get(v);
   if (v === TREE) return String(value);
   if (!model.numeric[v]) return model.labels(v)[value];
-  const sigma = (value - prior.mean[v]) / Math.sqrt(prior.variance[v]);
-  return model.isGaussian
+  const sigma = sigmasOf(state, v, value);
+  return model.isGaussian && !rankMargin(model, v)
     ? `${formatSigned(sigma)} σ (${formatNumber(value)})`
     : `${formatNumber(value, 5)} (${formatSigned(sigma)} σ)`;
 }
@@ -177,12 +177,14 @@ function changeRow(state, view, v) {
   );
 }
 
-/** "+1.32 σ", means "38 → 52", or the state that gained most: "yes 4 % → 61 %". */
+/** "+1.32 σ", means (of ranks medians) "38 → 52", or the state that gained most: "yes 4 % → 61 %". */
 function changeText(state, v) {
   const { model, change, prior, posterior } = state;
-  if (model.isGaussian) return `${formatSigned(change[v])} σ`;
+  const isNormal = model.isGaussian || isOnGrid(model, v);
+  if (isNormal && !rankMargin(model, v)) return `${formatSigned(change[v])} σ`;
   if (model.numeric[v]) {
-    return `${formatNumber(prior.mean[v])} → ${formatNumber(posterior.mean[v])}`;
+    const usual = Math.sqrt(prior.variance[v]);
+    return [prior, posterior].map(({ mean }) => formatWithin(mean[v], usual)).join(" → ");
   }
   const k = mostMoved(state, v);
   const i = model.stateStart[v] + k;

@@ -2,21 +2,31 @@
 
 import { bellChart, shareBar } from "./charts.js";
 import { element, nameOf } from "./dom.js";
+import { mixtureOf } from "./emissions.js";
+import { atSigmas, sigmasOf } from "./inference.js";
 import { counted } from "./lists.js";
-import { isCount, isPossible, nearestValue } from "./model.js";
-import { formatNumber, formatPercent, formatSigned, parseNumber } from "./numbers.js";
+import { quantileOf } from "./margins.js";
+import { isCount, isPossible, nearestValue, rankMargin } from "./model.js";
+import { formatNumber, formatPercent, formatSigned, formatWithin, parseNumber } from "./numbers.js";
 import { setEvidence } from "./state.js";
 
 export function distribution(state, v) {
   return state.model.numeric[v]
-    ? [bellChart(state, v), summaryOf(state, v), numberControl(state, v), dataNote(state, v)]
+    ? [
+        bellChart(state, v),
+        summaryOf(state, v),
+        rangeNote(state, v),
+        numberControl(state, v),
+        dataNote(state, v),
+      ]
     : [stateRows(state, v), dataNote(state, v)];
 }
 
 export function summaryOf(state, v) {
   const { prior, posterior, evidence } = state;
+  const usual = Math.sqrt(prior.variance[v]);
   const say = (from) =>
-    `${formatNumber(from.mean[v], 4)} ± ${formatNumber(Math.sqrt(from.variance[v]))}`;
+    `${formatWithin(from.mean[v], usual)} ± ${formatWithin(Math.sqrt(from.variance[v]), usual)}`;
   const moved = formatSigned(state.change[v]);
   if (evidence.has(v)) {
     return element(
@@ -30,25 +40,36 @@ export function summaryOf(state, v) {
   return element("p", { class: "summary figures" }, text);
 }
 
+/** Quantiles of a number whose scale comes from ranks: its deviations differ on both sides. */
+function rangeNote({ model, posterior, evidence }, v) {
+  if (!rankMargin(model, v) || evidence.has(v) || posterior.parts || !posterior.possible)
+    return null;
+  const [low, high] = [0.8413, 0.1587].map((share) =>
+    formatWithin(
+      quantileOf(...mixtureOf(model, v, posterior), share),
+      Math.sqrt(posterior.variance[v]),
+    ),
+  );
+  return element("p", { class: "quiet" }, `68 % between ${low} and ${high}.`);
+}
+
 /** A slider in standard deviations, of counts in counts, and a field in the units of the data. */
 function numberControl(state, v) {
   const { model, prior, evidence } = state;
-  const mean = prior.mean[v];
-  const deviation = Math.sqrt(prior.variance[v]);
   const given = evidence.get(v);
   const set = (value) => setEvidence(state, v, value);
-  const beyond = (sigma) => nearestValue(model, v, mean + sigma * deviation);
+  const beyond = (sigma) => nearestValue(model, v, atSigmas(state, v, sigma));
   const scale = isCount(model, v)
-    ? { min: 0, max: Math.ceil(mean + 4 * deviation), step: 1, label: "Value" }
+    ? { min: 0, max: Math.ceil(atSigmas(state, v, 4)), step: 1, label: "Value" }
     : { min: -4, max: 4, step: 0.05, label: "Value in standard deviations" };
   const toValue = (at) => (isCount(model, v) ? at : beyond(at));
-  const fromValue = (value) => (isCount(model, v) ? value : (value - mean) / deviation);
+  const fromValue = (value) => (isCount(model, v) ? value : sigmasOf(state, v, value));
   const slider = element("input", {
     type: "range",
     min: scale.min,
     max: scale.max,
     step: scale.step,
-    value: fromValue(given === undefined ? mean : given),
+    value: fromValue(given ?? prior.mean[v]),
     "aria-label": scale.label,
     "data-key": "slider",
     input: () => {

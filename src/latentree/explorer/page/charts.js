@@ -1,13 +1,15 @@
 // Small pictures in the panel: a bell curve, bars.
 
 import { element, svgElement } from "./dom.js";
-import { mixtureDensity } from "./emissions.js";
-import { isCount, isHidden, isOnGrid } from "./model.js";
-import { formatNumber } from "./numbers.js";
+import { mixtureDensity, mixtureOf } from "./emissions.js";
+import { valueAt } from "./margins.js";
+import { isCount, isHidden, isOnGrid, rankMargin } from "./model.js";
+import { clamp, formatNumber } from "./numbers.js";
 
 const WIDTH = 300;
 const HEIGHT = 92;
 const BASE = HEIGHT - 16;
+const BARS = 24; // of a histogram
 
 /** Histogram of the data (if any), the model's curve, and the curve given the evidence. */
 export function bellChart(state, v) {
@@ -16,7 +18,8 @@ export function bellChart(state, v) {
   const after = { mean: posterior.mean[v], deviation: Math.sqrt(posterior.variance[v]) };
   const range = rangeOf(model, v, before, after);
   const toX = (value) => ((value - range.low) / (range.high - range.low)) * WIDTH;
-  const [usual, now] = [densityOf(state, v, prior), densityOf(state, v, posterior)];
+  const width = (range.high - range.low) / BARS;
+  const [usual, now] = [prior, posterior].map((found) => densityOf(state, v, found, width));
   const curves = [pointsOf(model, v, usual, range)];
   if (evidence.size > 0 && !evidence.has(v)) curves.push(pointsOf(model, v, now, range));
   const peak = Math.max(...curves.flat().map(([, density]) => density));
@@ -27,7 +30,8 @@ export function bellChart(state, v) {
     class: "bell",
     role: "img",
   });
-  chart.append(svgElement("title", {}, bellText(before, after, evidence.size > 0)));
+  const middle = rankMargin(model, v) ? "median" : "mean";
+  chart.append(svgElement("title", {}, bellText(middle, before, after, evidence.size > 0)));
   if (model.data && v < model.observed) chart.append(...histogram(model, v, toX, toY));
   chart.append(svgElement("line", { x1: 0, x2: WIDTH, y1: BASE, y2: BASE, class: "axis" }));
   chart.append(curve(curves[0], toX, toY, "prior"));
@@ -44,8 +48,9 @@ export function bellChart(state, v) {
   } else if (curves.length > 1) {
     chart.append(curve(curves[1], toX, toY, "posterior"));
   }
-  for (const sigma of [-2, 0, 2]) {
-    const value = before.mean + sigma * before.deviation;
+  const sides = [-2, 0, 2].map((sigma) => before.mean + sigma * before.deviation);
+  const even = [0.1, 0.5, 0.9].map((share) => range.low + share * (range.high - range.low));
+  for (const value of rankMargin(model, v) ? even : sides) {
     const label = svgElement("text", { x: toX(value), y: HEIGHT - 4, class: "tick" });
     label.textContent = formatNumber(value);
     chart.append(
@@ -56,13 +61,18 @@ export function bellChart(state, v) {
   return chart;
 }
 
-function bellText(before, after, asked) {
+function bellText(middle, before, after, asked) {
   const say = ({ mean, deviation }) =>
-    `mean ${formatNumber(mean)}, deviation ${formatNumber(deviation)}`;
+    `${middle} ${formatNumber(mean)}, deviation ${formatNumber(deviation)}`;
   return asked ? `Before: ${say(before)}. Given the evidence: ${say(after)}.` : say(before);
 }
 
 function rangeOf(model, v, before, after) {
+  const margin = rankMargin(model, v);
+  if (margin && !margin.isCount) {
+    const [low, high] = [-2.4, 2.4].map((y) => valueAt(margin, y)); // of 98 % of the values
+    return { low: Math.min(low, after.mean), high: Math.max(high, after.mean) };
+  }
   let low = Math.min(before.mean - 3.4 * before.deviation, after.mean - 2 * after.deviation);
   let high = Math.max(before.mean + 3.4 * before.deviation, after.mean + 2 * after.deviation);
   if (model.data && v < model.observed) {
@@ -73,23 +83,17 @@ function rangeOf(model, v, before, after) {
 }
 
 /** Density of a number as a function, in the distribution before or after the evidence. */
-function densityOf({ model }, v, found) {
-  if (!found.parts || isHidden(model, v)) return densityIn(model, v, found);
+function densityOf({ model }, v, found, width) {
+  if (!found.parts || isHidden(model, v)) return densityIn(model, v, found, width);
   const parts = found.parts.filter(({ share }) => share > 0);
-  const own = parts.map((part) => densityIn(part.model, v, part.found));
+  const own = parts.map((part) => densityIn(part.model, v, part.found, width));
   return (x) => parts.reduce((sum, { share }, k) => sum + share * own[k](x), 0);
 }
 
 /** The same in one tree. */
-function densityIn(model, v, { mean, variance, probability }) {
-  if (isOnGrid(model, v)) return gridDensity(model, v, probability);
-  if (model.isGaussian) {
-    const one = { isCount: false, mean: mean.subarray(v, v + 1), spread: [Math.sqrt(variance[v])] };
-    return mixtureDensity(one, [1]);
-  }
-  const above = model.parent[v];
-  const states = probability.subarray(model.stateStart[above], model.stateStart[above + 1]);
-  return mixtureDensity(model.emissions[v], above < 0 ? [1] : states);
+function densityIn(model, v, found, width) {
+  if (isOnGrid(model, v)) return gridDensity(model, v, found.probability);
+  return mixtureDensity(...mixtureOf(model, v, found), width);
 }
 
 /** The probabilities of a grid as a density, straight between its points. */
@@ -129,10 +133,10 @@ function histogram(model, v, toX, toY) {
   if (!(total > 0) || !(step > 0)) return [];
   return Array.from(own, (count, i) => {
     const top = toY(count / (total * step));
-    const left = toX(low[v] + i * step);
-    const width = Math.max(toX(low[v] + (i + 1) * step) - left - 0.6, 0.4);
+    const ends = [i, i + 1].map((k) => clamp(toX(low[v] + k * step), 0, WIDTH));
+    const width = Math.max(ends[1] - ends[0] - 0.6, 0);
     return svgElement("rect", {
-      x: left,
+      x: ends[0],
       y: top,
       width,
       height: Math.max(BASE - top, 0),

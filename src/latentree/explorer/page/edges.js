@@ -2,9 +2,10 @@
 
 import { element, nameOf } from "./dom.js";
 import { emissionVariance } from "./emissions.js";
+import { nearestPoint } from "./grid.js";
 import { edgeTable, influence } from "./influence.js";
 import { goButton } from "./lists.js";
-import { isOnGrid, nearestPoint, titleOf } from "./model.js";
+import { isOnGrid, rankMargin, titleOf } from "./model.js";
 import { strengthName } from "./nodes.js";
 import { formatBits, formatNumber, formatPercent, formatSigned } from "./numbers.js";
 import { paneName } from "./pair.js";
@@ -116,7 +117,10 @@ function momentTable(model, from, to) {
       cells([emission.mean[k], Math.sqrt(emissionVariance(emission, k))]),
     ),
   );
-  const head = ["mean", "deviation"].map((text) => element("th", { scope: "col" }, text));
+  const ranks = rankMargin(model, to);
+  const head = (ranks ? ["median", "spread"] : ["mean", "deviation"]).map((text) =>
+    element("th", { scope: "col" }, text),
+  );
   return tableFigure(model, from, to, element("tr", {}, element("td", {}), head), rows);
 }
 

@@ -1,8 +1,10 @@
 // Leaves that emit numbers: how likely a value is for every state of their neighbor, by the same
 // formulas as in Python, so that both agree to the last digits.
 
+import { HALF_LOG_2PI, scoreDensity, scoreLogs } from "./margins.js";
+import { rankMargin } from "./model.js";
+
 const FINE = 0.04; // standard deviations below which a cell is taken at its middle
-const HALF_LOG_2PI = 0.5 * Math.log(2 * Math.PI);
 
 // Gauss-Legendre quadrature with nine nodes: one side of the nodes, and their weights.
 const NODES = [0, 0.3242534234038089, 0.6133714327005904, 0.8360311073266358, 0.9681602395076261];
@@ -14,12 +16,14 @@ const WEIGHTS = [
 /** Log-probabilities of a value as it was recorded, one a state. */
 export function emissionLogs(emission, value) {
   const { isCount, mean, spread, resolution } = emission;
+  if (emission.margin) return scoreLogs(emission, value);
   return mean.map((mu, k) =>
     isCount ? countLog(value, mu, spread[k]) : normalLog(value, mu, spread[k], resolution),
   );
 }
 
-export function emissionVariance({ isCount, mean, spread }, k) {
+export function emissionVariance({ isCount, mean, spread, variance }, k) {
+  if (variance) return variance[k];
   return isCount ? mean[k] + mean[k] ** 2 / spread[k] : spread[k] ** 2;
 }
 
@@ -64,9 +68,27 @@ function logGamma(x) {
   return (at - 0.5) * Math.log(at) - at + HALF_LOG_2PI + series - shift;
 }
 
-/** Density of a real, or probability of a count, when its neighbor's states have some weights. */
-export function mixtureDensity(emission, weights) {
+/** What a number is given what is known: an emission, and weights of its states. */
+export function mixtureOf(model, v, { mean, variance, probability, scores, scoreVariance }) {
+  if (!model.isGaussian) {
+    const above = model.parent[v];
+    const [from, to] = [model.stateStart[above], model.stateStart[above + 1]];
+    return [model.emissions[v], above < 0 ? [1] : probability.subarray(from, to)];
+  }
+  const margin = rankMargin(model, v);
+  const one = margin
+    ? { margin, centers: [scores[v]], spread: Math.sqrt(scoreVariance[v]) }
+    : { isCount: false, mean: mean.subarray(v, v + 1), spread: [Math.sqrt(variance[v])] };
+  return [one, [1]];
+}
+
+/**
+ * Density of a real, or probability of a count, when its neighbor's states have some weights; on a
+ * scale from ranks, which has as many steps as quantiles, the mean within some width.
+ */
+export function mixtureDensity(emission, weights, width) {
   const { isCount, mean, spread } = emission;
+  if (emission.margin) return scoreDensity(emission, weights, isCount ? 1 : width);
   const one = (value, k) => {
     if (isCount) return Math.exp(countLog(Math.round(value), mean[k], spread[k]));
     const z = (value - mean[k]) / spread[k];

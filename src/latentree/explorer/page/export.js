@@ -188,7 +188,9 @@ export function toCsv(state) {
   const states = "state,prior,posterior";
   const numbers = model.numeric.filter((numeric) => numeric).length;
   const mixed = numbers > 0 && (numbers < model.size || mixture !== null);
-  lines.push(`node,kind,given,${mixed ? `${states},${moments}` : numbers > 0 ? moments : states}`);
+  const columns = numbers > 0 ? [moments] : [];
+  if (mixed || numbers === 0) columns.unshift(states);
+  lines.push(["node,kind,given", ...columns].join(","));
   for (let v = 0; v < model.size; v++) {
     const front = [cell(model.names[v]), kind(v), given(v)];
     if (model.numeric[v]) {

@@ -3,20 +3,23 @@
 // for others the number of a state. Any node may be given, hidden ones included.
 
 import { emissionLogs, emissionVariance } from "./emissions.js";
-import { isOnGrid, nearestPoint } from "./model.js";
+import { movedGrids, nearestPoint } from "./grid.js";
+import { logSlope, scoreOf, valueAt } from "./margins.js";
+import { isOnGrid, rankMargin } from "./model.js";
 
 /** Distributions of all nodes given evidence. */
 export function infer(model, evidence) {
-  return model.isGaussian ? inferGaussian(model, evidence) : inferStates(model, evidence);
+  if (model.isGaussian) return inferGaussian(model, evidence);
+  return inferStates(movedGrids(model, evidence), evidence);
 }
 
 // Gaussian: in standard units, x_v given x_p is N(ρ x_p, q) with q = 1 − ρ². What lies below a node
 // says exp(−J x²/2 + h x) about it.
 
 function inferGaussian(model, evidence) {
-  const { size, order, parent, rho, mean, scale } = model;
+  const { size, order, parent, rho } = model;
   const given = new Float64Array(size).fill(Number.NaN);
-  for (const [v, value] of evidence) given[v] = (value - mean[v]) / scale[v];
+  for (const [v, value] of evidence) given[v] = scoreOf(scaleOf(model, v), value);
   const J = new Float64Array(size);
   const h = new Float64Array(size);
   for (let i = size - 1; i >= 0; i--) {
@@ -50,11 +53,27 @@ function inferGaussian(model, evidence) {
       variance[v] = q / share + (rho[v] / share) ** 2 * variance[above];
     }
   }
-  for (let v = 0; v < size; v++) {
-    m[v] = evidence.has(v) ? evidence.get(v) : m[v] * scale[v] + mean[v];
-    variance[v] *= scale[v] * scale[v];
-  }
-  return { possible: true, mean: m, variance };
+  return {
+    possible: true,
+    scores: m,
+    scoreVariance: variance,
+    ...onScales(model, m, variance, evidence),
+  };
+}
+
+/** How the values of a Gaussian node follow from its standard units. */
+function scaleOf({ margins, mean, scale }, v) {
+  return margins[v] ?? { mean: mean[v], sd: scale[v] };
+}
+
+/** Means and variances in the units of the data; of ranks medians, and half the distances of quantiles. */
+function onScales(model, scores, variances, evidence) {
+  const at = (sides) =>
+    scores.map((y, v) => valueAt(scaleOf(model, v), y + sides * Math.sqrt(variances[v])));
+  const [low, mean, high] = [-1, 0, 1].map(at);
+  const variance = low.map((value, v) => ((high[v] - value) / 2) ** 2);
+  for (const [v, value] of evidence) mean[v] = value;
+  return { mean, variance };
 }
 
 /** Log-density or log-probability of what is supposed of a tree's nodes. */
@@ -65,7 +84,7 @@ export function logLikelihoodOf(model, evidence, found) {
 // What lies below a node says exp(c − J (x − μ)²/2) about it: in this form nothing cancels.
 
 function gaussianLog(model, evidence) {
-  const { size, order, parent, rho, mean, scale } = model;
+  const { size, order, parent, rho } = model;
   const J = new Float64Array(size);
   const mu = new Float64Array(size);
   let log = 0; // the sum of all c
@@ -84,9 +103,11 @@ function gaussianLog(model, evidence) {
     const q = (1 - r) * (1 + r);
     // The integral over x of N(x; r·y, q) exp(−J (x − μ)²/2) with y above; of a given x its value.
     const given = evidence.has(v);
-    const z = given ? (evidence.get(v) - mean[v]) / scale[v] : mu[v];
+    const z = given ? scoreOf(scaleOf(model, v), evidence.get(v)) : mu[v];
     if (given)
-      log -= 0.5 * (J[v] * (z - mu[v]) ** 2 + Math.log(2 * Math.PI * q)) + Math.log(scale[v]);
+      log +=
+        logSlope(scaleOf(model, v), evidence.get(v)) -
+        0.5 * (J[v] * (z - mu[v]) ** 2 + Math.log(2 * Math.PI * q));
     else log -= 0.5 * Math.log1p(q * J[v]);
     const K = given ? 1 / q : J[v] / (1 + q * J[v]); // of r·y around z
     if (r * r === 0) log -= 0.5 * K * z * z;
@@ -152,12 +173,17 @@ function numberMoments(model, evidence, probability) {
     mean[v] = first;
     variance[v] = Math.max(second - first * first, 0);
   });
-  if (model.points) gridMoments(model, probability, mean, variance);
+  if (model.points) gridMoments(model, evidence, probability, { mean, variance });
   return { mean, variance };
 }
 
-function gridMoments({ observed, size, points, stateStart }, probability, mean, variance) {
+function gridMoments({ observed, size, points, stateStart }, evidence, probability, found) {
+  const { mean, variance } = found;
   for (let v = observed; v < size; v++) {
+    if (evidence.has(v)) {
+      [mean[v], variance[v]] = [evidence.get(v), 0];
+      continue;
+    }
     const share = probability.subarray(stateStart[v], stateStart[v + 1]);
     const center = share.reduce((sum, p, k) => sum + p * points[k], 0);
     mean[v] = Math.abs(center) < 1e-12 ? 0 : center;
@@ -252,17 +278,31 @@ function rowStarts(model) {
   return starts;
 }
 
+/** How far a value is from the usual one: in standard deviations, of ranks those of normal scores. */
+export function sigmasOf({ model, prior }, v, value) {
+  const margin = rankMargin(model, v);
+  if (margin) return scoreOf(margin, value);
+  return (value - prior.mean[v]) / Math.sqrt(prior.variance[v]);
+}
+
+/** The value so many standard deviations from the usual one. */
+export function atSigmas({ model, prior }, v, sigmas) {
+  const margin = rankMargin(model, v);
+  return margin ? valueAt(margin, sigmas) : prior.mean[v] + sigmas * Math.sqrt(prior.variance[v]);
+}
+
 /**
  * How far every node has moved from `before` to `after`: for numbers the change of the mean in
- * standard deviations; for states the total change of probability, signed by the last state when
+ * standard deviations (of ranks, of their normal scores); for states the total change of probability, signed by the last state when
  * there are two, and by the mean place when they are ordered.
  */
 export function changes(model, before, after) {
   const out = new Float64Array(model.size);
   if (!after.possible) return out;
   for (let v = 0; v < model.size; v++) {
+    const sigmas = ({ mean }) => sigmasOf({ model, prior: before }, v, mean[v]);
     out[v] = model.numeric[v]
-      ? (after.mean[v] - before.mean[v]) / Math.sqrt(before.variance[v])
+      ? sigmas(after) - sigmas(before)
       : totalChange(model, v, before.probability, after.probability);
   }
   return out;

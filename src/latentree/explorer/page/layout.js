@@ -10,8 +10,8 @@ const FILLED = 0.78; // share of the window's width that is left beside labels
 /** The tree as it is drawn, from the middle outward and from top to bottom, and its layouts. */
 export function readPicture(payload, observed) {
   const layouts = {};
-  for (const kind of ["radial", "layered"]) layouts[kind] = readLayout(kind, payload[kind]);
   const parent = unpack(payload.parent, Int32Array);
+  for (const kind of ["radial", "layered"]) layouts[kind] = readLayout(kind, payload[kind], parent);
   const tree = { parent, ...childLists(parent), size: new Int32Array(parent.length).fill(1) };
   // Nodes whose edge has the middle of a component on it, each with the center of its disc.
   tree.halves = new Map(payload.halves.map(([, second, ...center]) => [second, center]));
@@ -38,12 +38,22 @@ function withLengths(layered, tree, { x, longest }, observed) {
   return redrawn(given, tree, observed, { ...rowLens(given), top, anew: () => true });
 }
 
-function readLayout(kind, payload) {
-  const [x, y, angle, points] = ["x", "y", "angle", "points"].map((key) =>
+function readLayout(kind, payload, parent) {
+  const [x, y, angle, inner] = ["x", "y", "angle", "points"].map((key) =>
     unpack(payload[key], Float32Array),
   );
   const slot = unpack(payload.slot, Uint8Array);
-  return { kind, x, y, angle, slot, starts: unpack(payload.starts, Int32Array), points };
+  const starts = unpack(payload.starts, Int32Array);
+  // Edges begin and end at nodes, whose places are not repeated.
+  const points = new Float32Array(2 * starts.at(-1));
+  let used = 0;
+  parent.forEach((above, v) => {
+    if (above < 0) return;
+    const next = used + 2 * (starts[v + 1] - starts[v] - 2);
+    points.set([x[above], y[above], ...inner.subarray(used, next), x[v], y[v]], 2 * starts[v]);
+    used = next;
+  });
+  return { kind, x, y, angle, slot, starts, points };
 }
 
 /**

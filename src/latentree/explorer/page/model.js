@@ -1,14 +1,23 @@
 // The model as arrays, read from the page's data. A node is an integer, as in Python: the first
 // `observed` ones are variables, the rest hidden. Nothing here recurses: chains are deep.
 
+import { readGrid } from "./grid.js";
+
 const FARTHEST = 1e100; // squares of values beyond it would not be finite
 
-/** Undo base64 into an array of little-endian numbers. */
-export function unpack(text, Type) {
-  const binary = atob(text);
-  const bytes = new Uint8Array(binary.length);
-  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-  return new Type(bytes.buffer);
+const TYPES = {
+  i1: Int8Array,
+  i2: Int16Array,
+  i4: Int32Array,
+  f4: Float32Array,
+  f8: Float64Array,
+};
+
+/** Undo base64 into an array of numbers, which are written in the type that stands in front. */
+export function unpack(text, Type = TYPES[text.slice(0, 2)]) {
+  const bytes = Uint8Array.from(atob(text.slice(2)), (letter) => letter.charCodeAt(0));
+  const found = new TYPES[text.slice(0, 2)](bytes.buffer);
+  return found instanceof Type ? found : Type.from(found);
 }
 
 /** Make the model of what Python wrote into the page. */
@@ -17,9 +26,10 @@ export function readModel(payload) {
   const model = {
     title: payload.title,
     family: payload.family,
-    isGaussian: payload.family === "gaussian",
+    isGaussian: "correlations" in payload,
     numeric: new Uint8Array(parent.length), // 1 for nodes that hold numbers instead of states
     points: null, // of hidden numbers on a grid, which have a state a point
+    margins: (payload.margins ?? []).map(readMargin), // of variables with a normal one behind them
     size: parent.length,
     observed: payload.observed,
     kinds: payload.kinds, // real, count, ordered or category, of every variable
@@ -34,12 +44,8 @@ export function readModel(payload) {
   };
   for (const [v, name] of Object.entries(payload.renamed ?? {})) model.names[v] = name;
   model.order = traversal(model);
-  if (model.isGaussian) {
-    readGaussian(model, payload);
-  } else {
-    readStates(model, payload);
-    readEmissions(model, payload);
-  }
+  if (model.isGaussian) readGaussian(model, payload);
+  else readStates(model, payload);
   readGroups(model, payload);
   readStrengths(model, payload);
   readData(model, payload);
@@ -48,6 +54,16 @@ export function readModel(payload) {
   model.rows = readRows(payload.rows, payload.rowLists);
   model.support = readSupport(payload.support);
   return model;
+}
+
+function readMargin(payload) {
+  const number = (value) => (typeof value === "string" ? unpack(value, Float64Array) : value);
+  return Object.fromEntries(Object.entries(payload).map(([key, value]) => [key, number(value)]));
+}
+
+/** The margin of a number whose scale comes from ranks, with quantiles instead of deviations. */
+export function rankMargin({ margins }, v) {
+  return margins[v]?.values ? margins[v] : undefined;
 }
 
 function readGaussian(model, payload) {
@@ -74,8 +90,16 @@ function readStates(model, payload) {
     model.stateStart[v + 1] = model.stateStart[v] + model.states[v];
     model.tableStart[v + 1] = model.tableStart[v] + rows * model.states[v];
   }
-  model.theta = unpack(payload.theta, Float64Array);
-  if (payload.grid) readGrid(model, payload.grid);
+  if (payload.grid) {
+    const { points, rho, pairs } = payload.grid;
+    model.points = unpack(points, Float64Array);
+    model.rho = unpack(rho, Float64Array);
+    const tables = Object.entries(pairs).map(([v, table]) => [v, unpack(table, Float64Array)]);
+    readGrid(model, Object.fromEntries(tables));
+  } else {
+    model.theta = unpack(payload.theta, Float64Array);
+    readEmissions(model, payload);
+  }
   const which = unpack(payload.labels.which, Int32Array);
   const shown = payload.labels.sets.map((set) => set.map(labelText));
   model.labelJson = (v) => payload.labels.sets[which[v]];
@@ -85,42 +109,9 @@ function readStates(model, payload) {
       : (model.stateNames[v] ?? Array.from({ length: model.states[v] }, (_, k) => `${k}`));
 }
 
-/**
- * Hidden numbers on a grid: their tables are those of normal variables with some correlations, as in
- * Python. Tables of hidden nodes follow those of variables.
- */
-function readGrid(model, { points, rho }) {
-  const { size, observed, parent, tableStart } = model;
-  model.points = unpack(points, Float64Array);
-  model.rho = unpack(rho, Float64Array);
-  model.numeric.fill(1, observed);
-  const theta = new Float64Array(tableStart[size]);
-  theta.set(model.theta);
-  for (let v = observed; v < size; v++) {
-    const r = parent[v] < 0 ? 0 : model.rho[v];
-    const rows = parent[v] < 0 ? [0] : model.points;
-    rows.forEach((above, i) => {
-      const row = model.points.map((x) => Math.exp((-0.5 * (x - r * above) ** 2) / (1 - r * r)));
-      const sum = row.reduce((a, b) => a + b, 0);
-      const at = tableStart[v] + i * model.points.length;
-      theta.set(
-        row.map((density) => Math.max(density / sum, 1e-300)),
-        at,
-      );
-    });
-  }
-  model.theta = theta;
-}
-
 /** Whether a node is a hidden number on a grid. */
 export function isOnGrid(model, v) {
   return model.points !== null && isHidden(model, v);
-}
-
-/** The number of the point nearest to a value. */
-export function nearestPoint({ points }, value) {
-  const step = points[1] - points[0];
-  return Math.min(Math.max(Math.round((value - points[0]) / step), 0), points.length - 1);
 }
 
 /**
@@ -166,7 +157,6 @@ export function isPossible(model, v, value) {
 
 /** The value nearest to a number that the data could hold: a count, or as precise as recorded. */
 export function nearestValue(model, v, value) {
-  if (isOnGrid(model, v)) return model.points[nearestPoint(model, value)];
   const emission = model.emissions?.[v];
   if (!emission) return value;
   const rounded = Math.round(value / emission.resolution) * emission.resolution;
@@ -207,8 +197,6 @@ function readAnnotation({ name, values, styles, numbers }) {
     : { name, values: unpack(values, Float64Array) };
 }
 
-const CELLS = { 1: Int8Array, 2: Int16Array, 8: Float64Array };
-
 /**
  * Rows that came with the page: the numbers that they have in the data, their cells row by row, and
  * for each hidden state two lists of them with their probabilities (or means).
@@ -219,7 +207,7 @@ function readRows(payload, lists) {
   return {
     ...payload,
     kept: unpack(payload.kept, Int32Array),
-    cells: unpack(payload.cells, CELLS[payload.cellBytes]),
+    cells: unpack(payload.cells),
     lists: {
       starts: unpack(lists.starts, Int32Array),
       rows: unpack(lists.rows, Int32Array),

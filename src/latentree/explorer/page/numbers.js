@@ -16,6 +16,13 @@ export function formatNumber(value, digits = 3) {
   return text.replace("-", MINUS);
 }
 
+/** A number as precise as three digits of its spread: what is smaller says nothing. */
+export function formatWithin(value, spread) {
+  const decimals = 2 - Math.floor(Math.log10(spread));
+  const rounded = decimals >= 0 && decimals <= 20 ? Number(value.toFixed(decimals)) : value;
+  return formatNumber(rounded, 4);
+}
+
 /** A number with its sign, as a change is written. */
 export function formatSigned(value, digits = 2) {
   const rounded = Number(value.toFixed(digits));

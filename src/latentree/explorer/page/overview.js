@@ -22,7 +22,7 @@ export function overview(state, view) {
     ),
     element(
       "p",
-      { class: "quiet" },
+      { class: "quiet hint" },
       "Click a node or an edge to understand it; set a value to see what follows from it. Double-click folds a branch. Arrow keys walk the tree, / searches, Esc clears.",
     ),
     sureness(state),

@@ -1,4 +1,4 @@
-// Printing: in light colors, sharp, and as wide as the sheet.
+// Printing: in light colors on white, sharp, and as wide as the sheet.
 
 const SHARP = 3; // pixels of the printed picture a pixel of the screen's
 
@@ -6,6 +6,7 @@ export function createPrinting(views, setDark) {
   let wasDark = false;
   addEventListener("beforeprint", () => {
     wasDark = views[0].colors.dark;
+    document.documentElement.toggleAttribute("data-printing", true);
     for (const view of views) {
       view.printing = true;
       view.setRatio(SHARP);
@@ -13,6 +14,7 @@ export function createPrinting(views, setDark) {
     setDark(false);
   });
   addEventListener("afterprint", () => {
+    document.documentElement.toggleAttribute("data-printing", false);
     for (const view of views) view.printing = false;
     setDark(wasDark);
     for (const view of views) view.resize();

@@ -2,7 +2,7 @@
 
 import { shareBar } from "./charts.js";
 import { element, nameOf } from "./dom.js";
-import { highState } from "./inference.js";
+import { highState, sigmasOf } from "./inference.js";
 import { counted, cutList, section } from "./lists.js";
 import { isHidden, rowCell, titleOf } from "./model.js";
 import { formatNumber, formatPercent, formatSigned } from "./numbers.js";
@@ -157,7 +157,7 @@ function notableCells(state, row) {
     const value = rowCell(model, row, v);
     if (value === undefined) continue;
     const surprise = model.numeric[v]
-      ? Math.abs(value - prior.mean[v]) / Math.sqrt(prior.variance[v])
+      ? Math.abs(sigmasOf(state, v, value))
       : stateSurprise(model, prior, v, value);
     if (surprise > 0) found.push([v, surprise]);
   }

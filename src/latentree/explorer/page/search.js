@@ -1,6 +1,7 @@
-// The search field: completes names, flies to them, and reads "name = value" as evidence.
+// The search field: completes names, shows them, and reads "name = value" as evidence.
 
 import { byId, element, nameOf } from "./dom.js";
+import { atSigmas } from "./inference.js";
 import { isCount, isHidden, isPossible, nearestValue, titleOf } from "./model.js";
 import { parseNumber } from "./numbers.js";
 import { choose, setEvidence } from "./state.js";
@@ -25,12 +26,8 @@ export function createSearch(state, view) {
     field.value = "";
     close();
     choose(state, option.node);
-    if ("value" in option) {
-      setEvidence(state, option.node, option.value);
-      view.bringIntoSight(option.node); // no closer: the effect is all around
-    } else {
-      view.flyToNode(option.node);
-    }
+    if ("value" in option) setEvidence(state, option.node, option.value);
+    view.bringIntoSight(option.node); // no closer: what follows is all around
     view.canvas.focus({ preventScroll: true });
   };
 
@@ -158,12 +155,12 @@ function stateOptions(state, node, wanted) {
 
 /** "+2 σ" (or "2 sd", "2s") counts in standard deviations, a bare number in units of the data. */
 function numberOptions(state, node, wanted) {
-  const { model, prior } = state;
+  const { model } = state;
   const sigma = /\s*(σ|sd|s|sigma)$/i;
   const number = parseNumber(wanted.replace(sigma, ""));
   if (Number.isNaN(number)) return [];
   const value = sigma.test(wanted)
-    ? nearestValue(model, node, prior.mean[node] + number * Math.sqrt(prior.variance[node]))
+    ? nearestValue(model, node, atSigmas(state, node, number))
     : number;
   if (!isPossible(model, node, value)) return [];
   return [{ node, value, text: wanted }];

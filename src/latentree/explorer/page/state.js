@@ -6,7 +6,7 @@ import { clustersOf } from "./curves.js";
 import { changes, infer } from "./inference.js";
 import { layOut, readPicture } from "./layout.js";
 import { inferMixture } from "./mixture.js";
-import { isHidden, isOnGrid, nearestValue, readModel, rowCell, unpack } from "./model.js";
+import { isHidden, readModel, rowCell, unpack } from "./model.js";
 import { edgeBuckets, isDoubted } from "./scene.js";
 
 const FEW = 30; // up to so many variables are drawn in layers rather than in a disc
@@ -178,20 +178,14 @@ export function setEvidence(state, node, value) {
   if (value === undefined) {
     state.evidence.delete(node);
   } else {
-    state.evidence.set(node, supposable(state.model, node, value));
+    state.evidence.set(node, value);
   }
   updatePosterior(state);
 }
 
-/** A value as it can be supposed: hidden numbers on a grid have some only. */
-function supposable(model, node, value) {
-  return isOnGrid(model, node) ? nearestValue(model, node, value) : value;
-}
-
 export function setAllEvidence(state, evidence) {
-  const { model } = state;
   state.row = -1;
-  state.evidence = new Map([...evidence].map(([v, x]) => [v, supposable(model, v, x)]));
+  state.evidence = new Map(evidence);
   updatePosterior(state);
 }
 

@@ -9,6 +9,7 @@ export const LARGEST = 90; // pixels a unit
 const READABLE = 4; // pixels a unit below which nodes are specks
 const LARGEST_WHOLE = 56; // the same when all is shown
 const MARGIN = 22;
+const EDGE = 20; // pixels from the border within which a node is not in sight
 const MEASURED = 600; // nodes up to which labels count for the size of the whole
 const LEAST_SHARE = 0.55; // of the window that the tree keeps when labels want more
 const HEAVY = 700; // nodes beyond which moving shows the last picture, and a sharp one at rest
@@ -249,10 +250,12 @@ export class View {
 
   /** Move so that a node is seen, no more than needed; closer only where nodes are specks. */
   bringIntoSight(v) {
-    const at = this.toScreen(v);
-    const margin = 60;
+    const { x: left, y: top } = this.toScreen(v);
     const inside =
-      at.x > margin && at.y > margin && at.x < this.width - margin && at.y < this.height - margin;
+      left > EDGE &&
+      left < this.width - 3 * EDGE && // its label is on the right
+      top > this.head + EDGE / 2 &&
+      top < this.height - this.inset - EDGE / 2;
     if (this.scale < READABLE) this.flyToNode(v);
     else if (!inside) {
       const { x, y } = this.state.layout;
