@@ -47,10 +47,9 @@ def run(function: Callable[[Item], Result], parts: Iterable[Item]) -> list[Resul
     wait for each other. Within a part nothing is spread again: all threads have a part already.
     """
     parts = list(parts)
-    threads = n_threads()
-    if threads == 1 or len(parts) < 2 or compiling.is_interpreted() or _is_worker.get():
+    if len(parts) < 2 or compiling.is_interpreted() or _is_worker.get() or n_threads() == 1:
         return [function(part) for part in parts]
-    pool = _pool(threads, os.getpid())
+    pool = _pool(n_threads(), os.getpid())
     return [
         future.result()
         for future in [pool.submit(_worker_context().run, function, part) for part in parts]

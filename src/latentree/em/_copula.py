@@ -78,14 +78,14 @@ class GridCounts(NamedTuple):
 def count_part(part: Expectation, theta: FloatArray, emissions: Sequence[Any]) -> GridCounts:
     """Run the E-step on one part of the rows: the function that an engine runs in every step."""
     places = part.patterns.emissions
-    logs = score_logs(emissions, places) if places.columns.size else None
-    log_likelihood, found = part.run(theta, logs)
+    emitted = score_logs(emissions, places)
+    log_likelihood, counts = part.run(theta, emitted if emitted.size else None)
     numbers = []
     for e in np.argsort(places.columns).tolist():
-        weights = counts_of(places, found[theta.size :], e)
+        weights = counts_of(places, emitted, e)
         emission = emissions[int(places.columns[e])]
         numbers.append(score_moments(emission, values_of(places, e), weights))
-    return GridCounts(log_likelihood, found[: theta.size], numbers)
+    return GridCounts(log_likelihood, counts, numbers)
 
 
 @dataclass(frozen=True)

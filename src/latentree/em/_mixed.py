@@ -25,7 +25,6 @@ from latentree.inference import (
     POISSON,
     ColumnEntropies,
     Emission,
-    Emissions,
     Layout,
     Leaves,
     PassMemory,
@@ -123,11 +122,11 @@ class Part:
     def count(self, theta: FloatArray, leaves: Leaves, centers: FloatArray) -> MixedCounts:
         """Run the E-step: the function that an engine runs in every step."""
         places = self.expectation.patterns.emissions
-        log_likelihood, found = self.expectation.run(theta, leaves.logs(places))
-        received = found[theta.size :]
-        moments = leaves.moments(places, received, centers)
-        tally = self.tally._replace(weights=received[self.index])
-        return MixedCounts(log_likelihood, found[: theta.size], moments, tally)
+        emitted = leaves.logs(places, self.expectation.scratch().emitted)
+        log_likelihood, counts = self.expectation.run(theta, emitted)
+        moments = leaves.moments(places, emitted, centers)
+        tally = self.tally._replace(weights=emitted[self.index])
+        return MixedCounts(log_likelihood, counts, moments, tally)
 
 
 class MixedProblem:
@@ -195,9 +194,10 @@ class MixedProblem:
         """Return the leaves of numbers at a point."""
         first, second = self.coordinates(point)
         mean, spread = self._center + self._scale * first, self._scale * np.exp(second)
-        mine = self._counting
-        mean[mine] = np.exp(first[mine])
-        spread[mine] = np.where(spread[mine] >= POISSON, np.inf, spread[mine])
+        if self._counting.size:
+            mine = self._counting
+            mean[mine] = np.exp(first[mine])
+            spread[mine] = np.where(spread[mine] >= POISSON, np.inf, spread[mine])
         return Leaves(self.columns, self.is_count, self.resolutions, self.firsts, mean, spread)
 
     def joined(self, theta: FloatArray, mean: FloatArray, spread: FloatArray) -> FloatArray:
@@ -267,54 +267,15 @@ class MixedProblem:
         """Expected counts at a point, and the point that they give."""
         theta, leaves = point[: self.layout.size], self.leaves(point)
         found = self.pieces.total(Part.count, theta, leaves, self.centers)
-        mean, spread = self._normal(found.moments)
-        if self._counting.size:
-            old = self.coordinates(point)[1][self._counting]
-            mean[self._counting], spread[self._counting] = self._negative_binomial(found, old)
-        following = self.layout.normalized(found.counts + self.prior)
-        objective = found.log_likelihood + float(self.prior @ np.log(theta))
-        objective += self._log_prior(point, leaves)
-        return Step(found.log_likelihood, objective, np.concatenate([following, mean, spread]))
-
-    def _normal(self, moments: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and log of the standard deviation of every state, in units of its column.
-
-        With a = prior weight a state: μ = Σwx/(Σw + a), σ² = (Σw(x − μ)² + a·(μ² + 1))/(Σw + a).
-        """
-        scale, a = self._scale, self._share
-        total, one, two = moments[:, 0], moments[:, 1] / scale, moments[:, 2] / scale**2
-        mean = one / (total + a)
-        square = two - 2.0 * mean * one + mean**2 * total
-        variance = (np.maximum(square, 0.0) + a * (mean**2 + 1.0)) / (total + a)
-        return mean, np.maximum(0.5 * np.log(variance), self._low)
-
-    def _negative_binomial(
-        self, found: MixedCounts, log_size: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Logs of the means and sizes of counts; one more, the column's mean, has prior weight."""
         tally = found.tally
-        firsts = np.concatenate([[0], np.cumsum(tally.n_states)])
-        mean, size = kernels.fitted_counts(
-            tally.values, tally.weights, tally.sizes, firsts, self.centers[self.is_count],
-            self.weight / tally.n_states, log_size, _LOG_SMALLEST_SIZE, _LOG_LARGEST_SIZE,
+        rest, log_prior = kernels.fitted_leaves(
+            self.is_count, self.firsts, self.centers, self._scale, self._share, self._low,
+            self._high, leaves.mean, leaves.spread, self.coordinates(point), found.moments,
+            tally.values, tally.weights, tally.sizes,
         )  # fmt: skip
-        return np.log(mean), size
-
-    def _log_prior(self, point: FloatArray, leaves: Leaves) -> float:
-        first, second = self.coordinates(point)
-        mine = self._counting
-        terms = -second - 0.5 * (first**2 + 1.0) * np.exp(-2.0 * second)
-        if mine.size:
-            terms[mine] = leaves.logs(self._means_as_values)[mine]
-        return float(self._share @ terms)
-
-    @cached_property
-    def _means_as_values(self) -> Emissions:
-        """The mean of every leaf's column as its only value."""
-        ones, states = np.ones(self.columns.size, np.int64), np.diff(self.firsts)
-        return Emissions(
-            self.columns, states, ones, self.firsts[:-1], self.centers, np.cumsum(ones) - 1
-        )
+        following = self.layout.normalized(found.counts + self.prior)
+        objective = found.log_likelihood + float(self.prior @ np.log(theta)) + log_prior
+        return Step(found.log_likelihood, objective, np.concatenate([following, rest.ravel()]))
 
 
 def as_leaves(tree: Tree, emits: NDArray[np.bool_]) -> Tree:

@@ -284,9 +284,9 @@ class Leaves(NamedTuple):
             return CountEmission(self.mean[own], self.spread[own])
         return GaussianEmission(self.mean[own], self.spread[own], float(self.resolutions[leaf]))
 
-    def logs(self, places: Emissions) -> FloatArray:
+    def logs(self, places: Emissions, out: FloatArray | None = None) -> FloatArray:
         """Return the log-likelihoods of all distinct values, laid out as the E-step needs them."""
-        out = np.empty(places.n_likelihoods)
+        out = np.empty(places.n_likelihoods) if out is None else out
         kernels.all_logs(
             np.searchsorted(self.columns, places.columns), self.is_count, self.resolutions,
             self.firsts, self.mean, self.spread, places.sizes, places.starts, places.values, out,

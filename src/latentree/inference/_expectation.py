@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,11 +46,16 @@ class ExpectedCounts(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What a pass works on, a number a state and pattern of all slots; nothing is kept in it."""
+    """What a pass works on; nothing is kept in it."""
 
     values: FloatArray
+    """A number a state and pattern of all slots, as the next two."""
     received: FloatArray
     shifts: FloatArray
+    handed: FloatArray
+    """What each part of the rows but the first hands down to patterns."""
+    emitted: FloatArray
+    """A number a likelihood of emitted values: for the caller of a pass to hand over."""
 
 
 class PassMemory:
@@ -58,12 +64,17 @@ class PassMemory:
     def __init__(self) -> None:
         self._own = threading.local()
 
-    def take(self, n_values: int) -> Scratch:
-        """Return memory for so many values; what an earlier pass left there is overwritten."""
-        arrays: FloatArray | None = getattr(self._own, "arrays", None)
-        if arrays is None or arrays.shape[1] < n_values:
-            arrays = self._own.arrays = np.empty((3, n_values))
-        return Scratch(*arrays[:, :n_values])
+    def take(self, sizes: tuple[int, ...]) -> Scratch:
+        """Return arrays of these sizes; what an earlier pass left there is overwritten."""
+        own = self._own
+        if getattr(own, "sizes", None) != sizes:
+            ends = list(accumulate(sizes))
+            if getattr(own, "memory", np.empty(0)).size < ends[-1]:
+                own.memory = np.empty(ends[-1])
+            parts = (own.memory[end - size : end] for size, end in zip(sizes, ends, strict=True))
+            own.sizes, own.scratch = sizes, Scratch(*parts)
+        scratch: Scratch = own.scratch
+        return scratch
 
     def __reduce__(self) -> tuple[type[PassMemory], tuple[()]]:
         return PassMemory, ()  # what is in it is nobody's
@@ -82,13 +93,14 @@ class Expectation:
         self._plan, self.patterns = plan, plan.patterns
         self._slots, self._gather = plan.slots, plan.gather
         memory.require(
-            24.0 * plan.n_values,  # three arrays of 8 bytes a value
+            8.0 * sum(plan.scratch_sizes),
             f"a pass over {plan.n_values:,} values of patterns",
             "fit a sample of the rows, or a tree over fewer variables",
         )
         work = plan.slots["n_patterns"] * plan.slots["n_states"] ** 2
         self._is_tiny = bool(work.sum() <= _TINY)
         self._is_tolerant = patterns.emissions.columns.size > 0
+        self._sizes = plan.scratch_sizes
         self._emitted = plan.slots["value"][plan.slots["kind"] == EMISSION]
         self._scaled = np.zeros(len(plan.slots), bool)
 
@@ -106,21 +118,21 @@ class Expectation:
         kept = (self._gather, self._plan.weights, self._slots, self.patterns.slots)
         return sum(array.nbytes for array in kept)
 
-    def run(self, theta: FloatArray, log_emissions: FloatArray | None = None) -> ExpectedCounts:
+    def run(self, theta: FloatArray, emitted: FloatArray | None = None) -> ExpectedCounts:
         """Log-likelihood and expected counts under the tables ``theta`` (rooted as compiled).
 
-        ``log_emissions`` are the logarithms of the likelihoods of emitted values, laid out as the
-        patterns' ``emissions`` say; their expected counts follow those of the tables.
+        ``emitted`` holds the logarithms of the likelihoods of emitted values, laid out as the
+        patterns' ``emissions`` say; their expected counts take their place.
         """
         with tiny(self._is_tiny):
             if is_interpreted():
-                small = self._small_pass.run(theta, log_emissions)
+                small = self._small_pass.run(theta, emitted)
                 result = None if small is None else ExpectedCounts(*small)
-            elif log_emissions is None:
+            elif emitted is None:
                 result = self._run(theta, self.scratch())
             else:
-                result = self._run_emitting(theta, log_emissions, self.scratch())
-            return robust_counts(self.patterns, theta, log_emissions) if result is None else result
+                result = self._run_emitting(theta, emitted, self.scratch())
+            return robust_counts(self.patterns, theta, emitted) if result is None else result
 
     @cached_property
     def _small_pass(self) -> SmallPass:
@@ -128,45 +140,45 @@ class Expectation:
 
     def scratch(self) -> Scratch:
         """Return the memory for a pass."""
-        return self._shared.take(self._plan.n_values)
+        return self._shared.take(self._sizes)
 
     def _run_emitting(
-        self, theta: FloatArray, log_emissions: FloatArray, scratch: Scratch
+        self, theta: FloatArray, emitted: FloatArray, scratch: Scratch
     ) -> ExpectedCounts | None:
         """Run with the likelihoods of every value relative to that of its best state."""
         e = self.patterns.emissions
-        full = np.empty(theta.size + log_emissions.size)
-        full[: theta.size] = theta
         best = kernels.relative_likelihoods(
-            e.n_states, e.sizes, e.starts, log_emissions, full[theta.size :]
+            e.n_states, e.sizes, e.starts, emitted, self._emitted, scratch.values
         )
-        result = self._run(full, scratch)
+        result = self._run(theta, scratch)
         if result is None:
             return None
-        full[: theta.size] = result.counts
         rest = kernels.emission_counts(
-            e.n_states, e.sizes, e.starts, self._emitted, scratch.received, best, full[theta.size :]
+            e.n_states, e.sizes, e.starts, self._emitted, scratch.received, best, emitted
         )
-        return ExpectedCounts(result.log_likelihood + rest, full)
+        return result._replace(log_likelihood=result.log_likelihood + rest)
 
     def _run(self, theta: FloatArray, scratch: Scratch) -> ExpectedCounts | None:
         """Run with plain products; None when information may be lost."""
         plan = self._plan
         if any(threads.run(lambda listed: self._up(listed, theta, scratch), plan.pattern_parts)):
             return None
-        rows = threads.run(lambda part: self._rows(part, theta, scratch), plan.row_parts)
+        first = scratch.received[: plan.n_handed]
+        handed = [first, *scratch.handed.reshape(-1, max(plan.n_handed, 1))]
+        rows = threads.run(
+            lambda part: self._rows(*part, theta, scratch),
+            zip(plan.row_parts, handed, strict=False),
+        )
         if any(result is None for result in rows):
             return None
-        n_tables = self.patterns.layout.size  # likelihoods of emissions may follow the tables
-        counts = np.zeros(n_tables)
-        handed = scratch.received[: plan.n_handed]
-        handed[:] = 0.0
+        counts = np.zeros(theta.size)
         total = 0.0
-        for result in rows:  # in the order of the parts, whatever thread was first
+        for result, own in zip(rows, handed, strict=False):  # in order, whatever thread was first
             assert result is not None
             total += result.log_likelihood
-            counts += result.counts[:n_tables]
-            handed += result.counts[n_tables:]
+            counts += result.counts
+            if own is not first:
+                first += own
         for part in threads.run(
             lambda part: self._down(part, theta, scratch, counts), plan.down_parts
         ):
@@ -174,7 +186,8 @@ class Expectation:
                 return None
             total += part
         # The kernels add up R(i)·λ(j)/μ(i); times T[i, j] these are the expected counts.
-        return ExpectedCounts(total, counts * theta[:n_tables])
+        counts *= theta
+        return ExpectedCounts(total, counts)
 
     def _up(self, listed: IntArray, theta: FloatArray, scratch: Scratch) -> bool:
         lost = kernels.up_patterns(
@@ -184,11 +197,11 @@ class Expectation:
         return bool(lost)
 
     def _rows(
-        self, part: list[_Rows], theta: FloatArray, scratch: Scratch
+        self, part: list[_Rows], handed: FloatArray, theta: FloatArray, scratch: Scratch
     ) -> ExpectedCounts | None:
-        """Run ranges of rows; what patterns below receive stands behind the counts."""
-        n_tables = self.patterns.layout.size
-        counts = np.zeros(n_tables + self._plan.n_handed)
+        """Run ranges of rows; what patterns below receive goes to ``handed``."""
+        counts = np.zeros(theta.size)
+        handed[:] = 0.0
         total = 0.0
         for work in part:
             component = self.patterns.components[work.component]
@@ -197,8 +210,7 @@ class Expectation:
                 self._slots, work.listed, self._gather, theta, self._is_tolerant,
                 scratch.values, prior,
                 self._plan.weights[component["weights"] :], work.first, work.last,
-                work.n_values, work.n_received, work.largest,
-                counts[:n_tables], root_counts, counts[n_tables:],
+                work.n_values, work.n_received, work.largest, counts, root_counts, handed,
             )  # fmt: skip
             if lost:
                 return None
@@ -270,6 +282,8 @@ class _Plan:
         self.patterns = replace(patterns, gather=gather, of_rows=None)
         del self._gather
         self.row_parts = _row_parts(work, self.slots, self.n_handed)
+        more = max(len(self.row_parts) - 1, 0) * self.n_handed
+        self.scratch_sizes = (*[self.n_values] * 3, more, patterns.emissions.n_likelihoods)
         self.pattern_parts, self.down_parts = self._pattern_parts(set(by_row_components))
 
     def _mark_by_row(self, number: int) -> bool:
@@ -372,7 +386,7 @@ class _Plan:
         pattern_kernels.spread_down(slots, subtree)
         listed = np.flatnonzero(~slots["by_row"])
         # No subtree is cut: its slots hand values up and weights down among each other only.
-        work = (slots["n_patterns"] * slots["n_states"] ** 2.0)[listed]
+        work = (slots["n_patterns"] * _products(slots))[listed]
         tops = np.flatnonzero(np.bincount(subtree[listed], minlength=len(slots)))
         load = np.bincount(subtree[listed], work, minlength=len(slots))[tops]
         part_of = np.empty(len(slots), np.int64)
@@ -385,6 +399,12 @@ class _Plan:
             closed = [closing[slot] for slot in map(int, members) if slot in closing]
             downs.append(_DownPart(np.array(closed, np.int64), members))
         return parts, downs
+
+
+def _products(slots: NDArray[Any]) -> FloatArray:
+    """Products of a pattern on the way up: K at a join, K_parent·K at an edge."""
+    below = np.where(slots["kind"] == EDGE, slots["n_states"][slots["a"]], 1.0)
+    return np.where(np.isin(slots["kind"], (EDGE, JOIN)), slots["n_states"] * below, 0.0)
 
 
 def _share_out(load: NDArray[Any]) -> IntArray:
@@ -402,9 +422,8 @@ def _share_out(load: NDArray[Any]) -> IntArray:
 
 def _row_parts(work: list[_Rows], slots: NDArray[Any], n_handed: int) -> list[list[_Rows]]:
     """Cut ranges of rows into parts of similar work, each worth the buffer that it needs."""
-    # A row costs K at a join, and 3·K_parent·K at an edge: upward, downward and for the counts.
-    below = slots["n_states"][slots["a"]]
-    each = slots["n_states"] * np.where(slots["kind"] == EDGE, 3.0 * below, 1.0)
+    # An edge has as many again downward and for the counts.
+    each = _products(slots) * np.where(slots["kind"] == EDGE, 3.0, 1.0)
     costs = [float(each[rows.listed].sum()) for rows in work]
     total = sum(cost * rows.last for cost, rows in zip(costs, work, strict=True))
     n_parts = int(np.clip(total / max(_WORK_PER_PART, n_handed), 1, _MOST_PARTS))
@@ -427,10 +446,10 @@ def _row_parts(work: list[_Rows], slots: NDArray[Any], n_handed: int) -> list[li
 
 
 def robust_counts(
-    patterns: Patterns, theta: FloatArray, log_emissions: FloatArray | None = None
+    patterns: Patterns, theta: FloatArray, emitted: FloatArray | None = None
 ) -> ExpectedCounts:
     """Log-likelihood and expected counts by logarithms: slower, and safe for any table."""
-    messages = Messages(patterns, theta, log_emissions=log_emissions)
+    messages = Messages(patterns, theta, log_emissions=emitted)
     with np.errstate(invalid="ignore"):  # 0·(−∞): a row of weight 0 counts for nothing
         terms = np.where(patterns.weights > 0, patterns.weights * messages.log_z, 0.0)
     counts = np.zeros(theta.size + patterns.emissions.n_likelihoods)
@@ -438,7 +457,9 @@ def robust_counts(
         patterns.slots, patterns.components, patterns.gather, patterns.weights,
         messages.posterior, messages.conditionals, np.zeros(patterns.n_values), counts,
     )  # fmt: skip
-    return ExpectedCounts(float(terms.sum()), counts)
+    if emitted is not None:
+        emitted[:] = counts[theta.size :]
+    return ExpectedCounts(float(terms.sum()), counts[: theta.size])
 
 
 class Messages:

@@ -53,12 +53,16 @@ class SmallPass:
         self._is_tolerant = patterns.emissions.columns.size > 0
 
     def run(
-        self, theta: FloatArray, log_emissions: FloatArray | None = None
+        self, theta: FloatArray, emitted: FloatArray | None = None
     ) -> tuple[float, FloatArray] | None:
-        """Log-likelihood and expected counts; None when information may be lost."""
+        """Log-likelihood and expected counts; None when information may be lost.
+
+        ``emitted`` are the logarithms of the likelihoods of emitted values; their expected counts
+        take their place.
+        """
         full, best = theta, np.empty(0)
-        if log_emissions is not None:
-            full, best = self._with_likelihoods(theta, log_emissions)
+        if emitted is not None:
+            full, best = self._with_likelihoods(theta, emitted)
         upward = self._up(full)
         if upward is None:
             return None
@@ -69,9 +73,11 @@ class SmallPass:
         if total is None:
             return None
         total -= self._down(full, values, shifts, received, counts) * LOG_GROW
-        # So far counts over T[i, j]; those of emissions are complete.
-        counts[: theta.size] *= theta
-        return total + self._best_likelihood(counts[theta.size :], best), counts
+        if emitted is not None:
+            # Σ w·log of the best states' likelihoods, to which the others are relative
+            emitted[:] = counts[theta.size :]
+            total += float(emitted @ best)
+        return total, counts[: theta.size] * theta  # so far counts over T[i, j]
 
     def _with_likelihoods(
         self, theta: FloatArray, logs: FloatArray
@@ -89,11 +95,6 @@ class SmallPass:
                 block -= top
                 np.exp(block, out=block)
         return full, best
-
-    @staticmethod
-    def _best_likelihood(counts: FloatArray, best: FloatArray) -> float:
-        """Σ w·log of the best states' likelihoods, to which the others are relative."""
-        return float(counts @ best) if counts.size else 0.0
 
     def _up(self, full: FloatArray) -> tuple[list[FloatArray], dict[int, BoolArray]] | None:
         """Values of all slots, and the patterns of joins that were scaled up."""

@@ -69,11 +69,13 @@ COMPONENT = np.dtype(
 )
 
 # A part is a table of numbers over (states, patterns): entry (k, p) is at start + k·stride + p.
+# Numbers of patterns are read as unsigned: compiled code need not look for negative indices, which
+# would count from the end.
 
 
 @kernel(fastmath=True)
-def relative_likelihoods(n_states, sizes, starts, logs, out):
-    """Likelihoods of emitted values relative to that of the best state.
+def relative_likelihoods(n_states, sizes, starts, logs, places, values):
+    """Set the slots of emissions, at ``places``, to likelihoods relative to the best state's.
 
     Returns the logarithm of the best state's likelihood of every value.
     """
@@ -91,7 +93,7 @@ def relative_likelihoods(n_states, sizes, starts, logs, out):
                 top[p] = max(top[p], row[p])
         for k in range(n_states[e]):
             row = logs[starts[e] + k * width : starts[e] + (k + 1) * width]
-            target = out[starts[e] + k * width : starts[e] + (k + 1) * width]
+            target = values[places[e] + k * width : places[e] + (k + 1) * width]
             for p in range(width):
                 target[p] = exp(row[p] - top[p])
     return best
@@ -255,19 +257,43 @@ def _edge_down(
 
 
 @kernel(fastmath=True)
-def _fetch(source, source_stride, at, n_states, width, out):
-    """Look up the patterns ``at`` of a part, into a block."""
+def _multiply(a, a_stride, at_a, b, b_stride, at_b, n_states, width, out, stride):
+    """λ(k) = a(k)·b(k) of the patterns ``at_a`` and ``at_b``; returns the smallest product."""
+    low = 1.0
     for k in range(n_states):
-        row = source[k * source_stride : (k + 1) * source_stride]
-        target = out[k * BLOCK : k * BLOCK + width]
+        first = a[k * a_stride : (k + 1) * a_stride]
+        second = b[k * b_stride : (k + 1) * b_stride]
+        target = out[k * stride : k * stride + width]
         for p in range(width):
-            target[p] = row[at[p]]
+            x = first[at_a[p]] * second[at_b[p]]
+            target[p] = x
+            low = x if x < low else low
+    return low
 
 
 @kernel(fastmath=True)
 def _scatter(block, block_stride, at, n_states, width, out, stride):
-    """Add a block to the patterns ``at`` of a part."""
-    for k in range(n_states):
+    """Add a block to the patterns ``at`` of a part.
+
+    Four states at a time: where neighbors have the same pattern, one sum waits for the one before.
+    """
+    fours = n_states - n_states % 4
+    for k in range(0, fours, 4):
+        row_0 = block[k * block_stride : k * block_stride + width]
+        row_1 = block[(k + 1) * block_stride : (k + 1) * block_stride + width]
+        row_2 = block[(k + 2) * block_stride : (k + 2) * block_stride + width]
+        row_3 = block[(k + 3) * block_stride : (k + 3) * block_stride + width]
+        out_0 = out[k * stride : (k + 1) * stride]
+        out_1 = out[(k + 1) * stride : (k + 2) * stride]
+        out_2 = out[(k + 2) * stride : (k + 3) * stride]
+        out_3 = out[(k + 3) * stride : (k + 4) * stride]
+        for p in range(width):
+            i = at[p]
+            out_0[i] += row_0[p]
+            out_1[i] += row_1[p]
+            out_2[i] += row_2[p]
+            out_3[i] += row_3[p]
+    for k in range(fours, n_states):
         target = out[k * stride : (k + 1) * stride]
         row = block[k * block_stride : k * block_stride + width]
         for p in range(width):
@@ -275,37 +301,30 @@ def _scatter(block, block_stride, at, n_states, width, out, stride):
 
 
 @kernel(fastmath=True)
-def _multiply(a, b, n_states, width, out, stride):
-    """λ(k) = a(k)·b(k) of two blocks; returns the smallest product."""
-    low = 1.0
-    for k in range(n_states):
-        first = a[k * BLOCK : k * BLOCK + width]
-        second = b[k * BLOCK : k * BLOCK + width]
-        target = out[k * stride : k * stride + width]
-        for p in range(width):
-            x = first[p] * second[p]
-            target[p] = x
-            low = x if x < low else low
-    return low
-
-
-@kernel(fastmath=True)
-def _rescale(a, b, n_states, width, out, stride, exact, tolerant, shifts):
+def _rescale(
+    a, a_stride, at_a, b, b_stride, at_b, n_states, width, out, stride, exact, tolerant, shifts
+):
     """Scale up patterns that got small, noting it in ``shifts``; True if information is lost.
 
     A product below ``TINY`` of two factors that are not zero is a loss, unless one part is
     evidence (``exact``), whose factors are 0 and 1; ``tolerant``: only if all products are.
     """
-    for p in range(width):
-        shifts[p] = 0.0
-        top = 0.0
-        for k in range(n_states):
-            x = out[k * stride + p]
-            top = max(top, x)
-            if tolerant or exact or x >= TINY:
-                continue
-            if a[k * BLOCK + p] > 0.0 and b[k * BLOCK + p] > 0.0:
+    shifts[:width] = 0.0
+    for k in range(n_states):
+        row = out[k * stride : k * stride + width]
+        for p in range(width):
+            shifts[p] = max(shifts[p], row[p])
+        if tolerant or exact:
+            continue
+        for p in range(width):
+            if (
+                row[p] < TINY
+                and a[k * a_stride + at_a[p]] > 0.0
+                and b[k * b_stride + at_b[p]] > 0.0
+            ):
                 return True
+    for p in range(width):
+        top, shifts[p] = shifts[p], 0.0
         if top < TINY and (top > 0.0 or tolerant):
             return True
         if 0.0 < top < SMALL:
@@ -316,10 +335,10 @@ def _rescale(a, b, n_states, width, out, stride, exact, tolerant, shifts):
 
 
 @kernel(fastmath=True)
-def _close(prior, n_states, weights, width, source, received, stride, counts):
+def _close(prior, n_states, weights, width, source, received, stride, counts, z):
     """Close a root: w·log z summed, its states' posterior weights, its counts (over the prior)."""
     # z = Σ_k prior(k)·λ(k); R(k) = w·prior(k)·λ(k)/z.
-    z = np.zeros(width)
+    z[:width] = 0.0
     for k in range(n_states):
         row = source[k * stride : k * stride + width]
         for p in range(width):
@@ -346,11 +365,10 @@ def _close(prior, n_states, weights, width, source, received, stride, counts):
 
 @kernel(fastmath=True)
 def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled):
-    """Fill the listed slots, which work on patterns; True if information may be lost."""
-    largest = 1
-    for s in listed:
-        largest = max(largest, slots[s]["n_states"])
-    block_a, block_b = np.empty(largest * BLOCK), np.empty(largest * BLOCK)
+    """Fill the listed slots, which work on patterns; True if information may be lost.
+
+    Those of emissions are filled already.
+    """
     for s in listed:
         slot = slots[s]
         width = slot["n_patterns"]
@@ -360,10 +378,6 @@ def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled):
                 for p in range(width):
                     seen = gather[slot["index_a"] + p]
                     out[k * width + p] = 1.0 if seen == k or seen < 0 else 0.0
-        elif slot["kind"] == EMISSION:
-            given = theta[slot["table"] :]
-            for i in range(slot["n_states"] * width):
-                out[i] = given[i]
         elif slot["kind"] == EDGE:
             a = slots[slot["a"]]
             for start in range(0, width, BLOCK):
@@ -377,37 +391,42 @@ def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled):
                     width,
                     min(BLOCK, width - start),
                 )
-        else:
+        elif slot["kind"] == JOIN:
             a, b = slots[slot["a"]], slots[slot["b"]]
-            # Blocks of patterns are looked up, multiplied and checked while they are in the cache.
+            part_a, part_b = values[a["value"] :], values[b["value"] :]
+            patterns = gather.view(np.uint32)
             exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
             scaled[s] = False
+            # Blocks of patterns are multiplied and checked while they are in the cache.
             for start in range(0, width, BLOCK):
                 size = min(BLOCK, width - start)
-                _fetch(
-                    values[a["value"] :],
+                at_a, at_b = (
+                    patterns[slot["index_a"] + start :],
+                    patterns[slot["index_b"] + start :],
+                )
+                low = _multiply(
+                    part_a,
                     a["n_patterns"],
-                    gather[slot["index_a"] + start :],
-                    slot["n_states"],
-                    size,
-                    block_a,
-                )
-                _fetch(
-                    values[b["value"] :],
+                    at_a,
+                    part_b,
                     b["n_patterns"],
-                    gather[slot["index_b"] + start :],
+                    at_b,
                     slot["n_states"],
                     size,
-                    block_b,
+                    out[start:],
+                    width,
                 )
-                low = _multiply(block_a, block_b, slot["n_states"], size, out[start:], width)
                 if low < SMALL:
                     if not scaled[s]:
                         scaled[s] = True
                         shifts[slot["value"] : slot["value"] + width] = 0.0
                     if _rescale(
-                        block_a,
-                        block_b,
+                        part_a,
+                        a["n_patterns"],
+                        at_a,
+                        part_b,
+                        b["n_patterns"],
+                        at_b,
                         slot["n_states"],
                         size,
                         out[start:],
@@ -443,6 +462,7 @@ def close_patterns(slots, components, listed, theta, weights, values, received, 
             received[slot["value"] :],
             slot["n_patterns"],
             own,
+            np.empty(slot["n_patterns"]),
         )
         if lost:
             return total, True
@@ -461,6 +481,7 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received
     for s in listed:
         largest = max(largest, slots[s]["n_states"])
     ratio = np.empty(largest * BLOCK)
+    patterns = gather.view(np.uint32)
     for position in range(listed.size - 1, -1, -1):
         slot = slots[listed[position]]
         width = slot["n_patterns"]
@@ -491,7 +512,7 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received
                 _scatter(
                     mine,
                     width,
-                    gather[index:],
+                    patterns[index:],
                     slot["n_states"],
                     width,
                     received[part["value"] :],
@@ -508,11 +529,13 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received
 
 @kernel(fastmath=True)
 def _rows_up(
-    slots, listed, gather, theta, tolerant, values, own, start, width, weights, block_a, block_b
+    slots, listed, patterns, theta, tolerant, values, own, start, width, weights, straight, shift
 ):
-    """Fill one block of rows; returns the correction for scaling, and whether there is a loss."""
+    """Fill one block of rows; returns the correction for scaling, and whether there is a loss.
+
+    Row p of a part that is by row is its pattern ``straight[p]`` = p.
+    """
     correction = 0.0
-    shift = np.empty(BLOCK)
     for s in listed:
         slot = slots[s]
         out = own[slot["value"] * BLOCK :]
@@ -530,31 +553,42 @@ def _rows_up(
             )
             continue
         b = slots[slot["b"]]
-        part_a, part_b = own[a["value"] * BLOCK :], own[b["value"] * BLOCK :]
+        part_a, stride_a, at_a = own[a["value"] * BLOCK :], BLOCK, straight
         if not a["by_row"]:
-            part_a = block_a
-            _fetch(
-                values[a["value"] :],
-                a["n_patterns"],
-                gather[slot["index_a"] + start :],
-                slot["n_states"],
-                width,
-                block_a,
-            )
+            part_a, stride_a = values[a["value"] :], a["n_patterns"]
+            at_a = patterns[slot["index_a"] + start :]
+        part_b, stride_b, at_b = own[b["value"] * BLOCK :], BLOCK, straight
         if not b["by_row"]:
-            part_b = block_b
-            _fetch(
-                values[b["value"] :],
-                b["n_patterns"],
-                gather[slot["index_b"] + start :],
-                slot["n_states"],
-                width,
-                block_b,
-            )
-        if _multiply(part_a, part_b, slot["n_states"], width, out, BLOCK) < SMALL:
+            part_b, stride_b = values[b["value"] :], b["n_patterns"]
+            at_b = patterns[slot["index_b"] + start :]
+        low = _multiply(
+            part_a,
+            stride_a,
+            at_a,
+            part_b,
+            stride_b,
+            at_b,
+            slot["n_states"],
+            width,
+            out,
+            BLOCK,
+        )
+        if low < SMALL:
             exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
             if _rescale(
-                part_a, part_b, slot["n_states"], width, out, BLOCK, exact, tolerant, shift
+                part_a,
+                stride_a,
+                at_a,
+                part_b,
+                stride_b,
+                at_b,
+                slot["n_states"],
+                width,
+                out,
+                BLOCK,
+                exact,
+                tolerant,
+                shift,
             ):
                 return correction, True
             for p in range(width):
@@ -563,7 +597,7 @@ def _rows_up(
 
 
 @kernel(fastmath=True)
-def _rows_down(slots, listed, gather, theta, own, start, width, received, counts, handed, ratio):
+def _rows_down(slots, listed, patterns, theta, own, start, width, received, counts, handed, ratio):
     """Hand one block of rows down; what patterns below receive is added to ``handed``."""
     for position in range(listed.size - 1, -1, -1):
         slot = slots[listed[position]]
@@ -590,7 +624,7 @@ def _rows_down(slots, listed, gather, theta, own, start, width, received, counts
                 _scatter(
                     mine,
                     BLOCK,
-                    gather[index + start :],
+                    patterns[index + start :],
                     slot["n_states"],
                     width,
                     handed[part["received"] :],
@@ -623,9 +657,8 @@ def run_rows(
     """
     own = np.empty(n_values * BLOCK)
     received = np.empty(n_received * BLOCK)
-    block_a, block_b, ratio = (
-        np.empty(largest * BLOCK), np.empty(largest * BLOCK), np.empty(largest * BLOCK)
-    )  # fmt: skip
+    ratio, straight = np.empty(largest * BLOCK), np.arange(BLOCK).astype(np.uint32)
+    patterns = gather.view(np.uint32)
     root = slots[listed[-1]]
     total = 0.0
     for start in range(first, last, BLOCK):
@@ -633,7 +666,7 @@ def run_rows(
         correction, lost = _rows_up(
             slots,
             listed,
-            gather,
+            patterns,
             theta,
             tolerant,
             values,
@@ -641,8 +674,8 @@ def run_rows(
             start,
             width,
             weights[start:],
-            block_a,
-            block_b,
+            straight,
+            ratio,
         )
         if lost:
             return total, True
@@ -655,9 +688,12 @@ def run_rows(
             received[root["received"] * BLOCK :],
             BLOCK,
             root_counts,
+            ratio,
         )
         if lost:
             return total, True
         total += closed - correction
-        _rows_down(slots, listed, gather, theta, own, start, width, received, counts, handed, ratio)
+        _rows_down(
+            slots, listed, patterns, theta, own, start, width, received, counts, handed, ratio
+        )
     return total, False

@@ -28,7 +28,6 @@ NARROWEST = 6.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(9)
 _SHARES = _WEIGHTS / 2.0
 _LAST = float(_NODES[-1])
-_SETTLED = 1e-9  # a step of Newton's method that leaves the size where it is
 _FEW = 16.0  # sums of at most so many terms take the place of differences of ψ
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -267,46 +266,75 @@ def _size_slopes(values, tails, extra, a, mu, r):
 def _fitted_size(values, tails, extra, a, mu, start, low, high):
     """Raise the likelihood of negative binomial counts in u = log r, the mean being fitted.
 
-    Three steps of Newton's method from where it was: in u the slope is r·L′ and the curvature
-    r²·L″ + r·L′. The size stays where it was if the likelihood would fall.
+    One step of Newton's method from where it was, as EM has many: in u the slope is r·L′ and the
+    curvature r²·L″ + r·L′. The size stays where it was if the likelihood would fall.
     """
-    u, before = start, 0.0
-    for turn in range(3):
-        r = math.exp(u)
-        value, slope, curve = _size_slopes(values, tails, extra, a, mu, r)
-        if turn == 0:
-            before = value
-        first = r * slope
-        second = r * r * curve + first
-        step = -first / second if second < 0.0 else (1.0 if first > 0.0 else -1.0)
-        following = min(max(u + min(max(step, -1.0), 1.0), low), high)
-        moved = abs(following - u)
-        u = following
-        if moved < _SETTLED:
-            break
+    r = math.exp(start)
+    before, slope, curve = _size_slopes(values, tails, extra, a, mu, r)
+    first = r * slope
+    second = r * r * curve + first
+    step = -first / second if second < 0.0 else (1.0 if first > 0.0 else -1.0)
+    u = min(max(start + min(max(step, -1.0), 1.0), low), high)
     after, _, _ = _size_slopes(values, tails, extra, a, mu, math.exp(u))
     return u if after >= before else start
 
 
 @kernel()
-def fitted_counts(values, weights, sizes, firsts, extra, a, log_size, low, high):
-    """Means, and sizes u = log r, of every state of all leaves of counts.
+def _fitted_normal(sums, scale, a, lowest):
+    """Mean and log of the standard deviation of a state, in units of its column.
 
-    Leaf number c has ``sizes[c]`` of the values, in ascending order, and their weights, a row a
-    state: those from ``firsts[c]`` on. The count ``extra[c]`` has the weight ``a[c]`` in each.
+    With the prior weight a: μ = Σwx/(Σw + a), σ² = (Σw(x − μ)² + a·(μ² + 1))/(Σw + a).
     """
-    mean, fitted = np.empty(log_size.size), np.empty(log_size.size)
-    at, start = 0, 0
-    for c in range(sizes.size):
-        seen = values[at : at + sizes[c]]
-        tails = np.empty(sizes[c] + 1)
-        at += sizes[c]
-        for k in range(firsts[c], firsts[c + 1]):
-            total, tails[sizes[c]] = a[c] * extra[c], 0.0
-            for p in range(sizes[c] - 1, -1, -1):
-                tails[p] = tails[p + 1] + weights[start + p]
-                total += weights[start + p] * seen[p]
-            start += sizes[c]
-            mean[k] = max(total / (tails[0] + a[c]), 1e-8)
-            fitted[k] = _fitted_size(seen, tails, extra[c], a[c], mean[k], log_size[k], low, high)
-    return mean, fitted
+    total, one, two = sums[0] + a, sums[1] / scale, sums[2] / (scale * scale)
+    mean = one / total
+    square = max(two - 2.0 * mean * one + mean * mean * sums[0], 0.0)
+    variance = (square + a * (mean * mean + 1.0)) / total
+    return mean, max(0.5 * math.log(variance), lowest)
+
+
+@kernel()
+def _fitted_count(values, weights, extra, a, start, low, high):
+    """Log of the mean and log of the size r of a state; the count ``extra`` has the weight a."""
+    tails = np.zeros(values.size + 1)
+    total = a * extra
+    for p in range(values.size - 1, -1, -1):
+        tails[p] = tails[p + 1] + weights[p]
+        total += weights[p] * values[p]
+    mean = max(total / (tails[0] + a), 1e-8)
+    size = _fitted_size(values, tails, extra, a, mean, start, low, high)
+    return math.log(mean), size
+
+
+@kernel()
+def fitted_leaves(
+    is_count, firsts, centers, scale, a, low, high, mean, size, old, moments, values, weights, sizes
+):
+    """Coordinates of every state of all leaves (two rows) that raise the likelihood.
+
+    Counts of leaf number c are ``sizes[c]`` of the values, in ascending order, and their weights a
+    row a state. Returns the log-density of the prior at the old coordinates, too, those of counts
+    with means and sizes as given: ``a`` rows a state with the column's mean and variance.
+    """
+    new = np.empty(old.shape)
+    log_prior = 0.0
+    center, value = np.empty(1), np.empty((1, 1))
+    c, at, start = 0, 0, 0
+    for leaf in range(is_count.size):
+        center[0] = centers[leaf]
+        for k in range(firsts[leaf], firsts[leaf + 1]):
+            if is_count[leaf]:
+                own = weights[start : start + sizes[c]]
+                start += sizes[c]
+                new[0, k], new[1, k] = _fitted_count(
+                    values[at : at + sizes[c]], own, center[0], a[k], old[1, k], low[k], high[k]
+                )
+                count_logs(center, mean[k : k + 1], size[k : k + 1], value)
+                log_prior += a[k] * value[0, 0]
+            else:
+                new[0, k], new[1, k] = _fitted_normal(moments[k], scale[k], a[k], low[k])
+                x, u = old[0, k], old[1, k]
+                log_prior -= a[k] * (u + 0.5 * (x * x + 1.0) * math.exp(-2.0 * u))
+        if is_count[leaf]:
+            at += sizes[c]
+            c += 1
+    return new, log_prior
