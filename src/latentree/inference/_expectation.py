@@ -15,6 +15,7 @@ from latentree._kernels.compiling import tiny
 from latentree._kernels.inference import counts as kernels
 from latentree._kernels.inference import messages as log_kernels
 from latentree._kernels.inference import patterns as pattern_kernels
+from latentree._kernels.inference import wide as wide_kernels
 from latentree._kernels.inference.counts import EDGE, EMISSION, JOIN
 from latentree.inference._patterns import Patterns
 from latentree.typing import FloatArray, IntArray
@@ -22,9 +23,13 @@ from latentree.typing import FloatArray, IntArray
 BY_ROW_SHARE = 2
 """Slots with at least 1/BY_ROW_SHARE of their component's rows as patterns run row by row."""
 
+MANY_STATES = 12
+"""From so many states on, weighted by their work, an edge is left to BLAS."""
+
 _FEW_ROWS = 1_000  # below, blocks of rows save less than it takes to compile them (some seconds)
 _WORK_PER_PART = 160_000
 _MOST_PARTS = 16
+_MOST_ROW_PARTS = 8  # each has sums of its own for all that it hands down
 _TINY = 2_000  # Σ patterns × K² of a pass that runs uncompiled: it takes some milliseconds
 _TINY_QUERY = 40_000  # rows × Σ K² of a query that runs uncompiled: a tenth of a second
 
@@ -48,6 +53,8 @@ class Scratch(NamedTuple):
     values: FloatArray
     received: FloatArray
     shifts: FloatArray
+    sums: FloatArray
+    """What each part of the rows counts and hands down."""
 
 
 class PassMemory:
@@ -56,12 +63,18 @@ class PassMemory:
     def __init__(self) -> None:
         self._own = threading.local()
 
-    def take(self, n_values: int) -> Scratch:
-        """Return memory for so many values; what an earlier pass left there is overwritten."""
-        arrays: FloatArray | None = getattr(self._own, "arrays", None)
-        if arrays is None or arrays.shape[1] < n_values:
-            arrays = self._own.arrays = np.empty((3, n_values))
-        return Scratch(*arrays[:, :n_values])
+    def take(self, n_values: int, n_parts: int, n_sums: int) -> Scratch:
+        """Return memory for so many values, and sums of so many parts of the rows.
+
+        What an earlier pass left there is overwritten.
+        """
+        size = 3 * n_values + n_parts * n_sums
+        memory: FloatArray | None = getattr(self._own, "memory", None)
+        if memory is None or memory.size < size:
+            memory = self._own.memory = np.empty(size)
+        values, received, shifts = memory[: 3 * n_values].reshape(3, n_values)
+        sums = memory[3 * n_values : size].reshape(n_parts, n_sums)
+        return Scratch(values, received, shifts, sums)
 
     def __reduce__(self) -> tuple[type[PassMemory], tuple[()]]:
         return PassMemory, ()  # what is in it is nobody's
@@ -79,8 +92,9 @@ class Expectation:
         self._shared = shared or PassMemory()
         self._plan, self.patterns = plan, plan.patterns
         self._slots, self._gather = plan.slots, plan.gather
+        n_sums = len(plan.row_parts) * (patterns.layout.size + plan.n_handed)
         memory.require(
-            24.0 * plan.n_values,  # three arrays of 8 bytes a value
+            24.0 * plan.n_values + 8.0 * n_sums,  # three arrays of 8 bytes a value
             f"a pass over {plan.n_values:,} values of patterns",
             "fit a sample of the rows, or a tree over fewer variables",
         )
@@ -89,6 +103,9 @@ class Expectation:
         self._is_tolerant = patterns.emissions.columns.size > 0
         self._emitted = plan.slots["value"][plan.slots["kind"] == EMISSION]
         self._scaled = np.zeros(len(plan.slots), bool)
+        states = (work * plan.slots["n_states"]).sum() / work.sum()
+        self._is_wide = bool(states >= MANY_STATES)
+        self._kernels: Any = wide_kernels if self._is_wide else kernels
 
     @property
     def work(self) -> float:
@@ -120,7 +137,10 @@ class Expectation:
 
     def scratch(self) -> Scratch:
         """Return the memory for a pass."""
-        return self._shared.take(self._plan.n_values)
+        plan = self._plan
+        return self._shared.take(
+            plan.n_values, len(plan.row_parts), self.patterns.layout.size + plan.n_handed
+        )
 
     def _run_emitting(
         self, theta: FloatArray, log_emissions: FloatArray, scratch: Scratch
@@ -146,7 +166,8 @@ class Expectation:
         plan = self._plan
         if any(threads.run(lambda listed: self._up(listed, theta, scratch), plan.pattern_parts)):
             return None
-        rows = threads.run(lambda part: self._rows(part, theta, scratch), plan.row_parts)
+        numbers = range(len(plan.row_parts))
+        rows = threads.run(lambda number: self._rows(number, theta, scratch), numbers)
         if any(result is None for result in rows):
             return None
         n_tables = self.patterns.layout.size  # likelihoods of emissions may follow the tables
@@ -169,23 +190,22 @@ class Expectation:
         return ExpectedCounts(total, counts * theta[:n_tables])
 
     def _up(self, listed: IntArray, theta: FloatArray, scratch: Scratch) -> bool:
-        lost = kernels.up_patterns(
+        lost = self._kernels.up_patterns(
             self._slots, listed, self._gather, theta, self._is_tolerant,
             scratch.values, scratch.shifts, self._scaled,
         )  # fmt: skip
         return bool(lost)
 
-    def _rows(
-        self, part: list[_Rows], theta: FloatArray, scratch: Scratch
-    ) -> ExpectedCounts | None:
-        """Run ranges of rows; what patterns below receive stands behind the counts."""
+    def _rows(self, number: int, theta: FloatArray, scratch: Scratch) -> ExpectedCounts | None:
+        """Run a part of the rows; what patterns below receive stands behind the counts."""
         n_tables = self.patterns.layout.size
-        counts = np.zeros(n_tables + self._plan.n_handed)
+        counts = scratch.sums[number]
+        counts[:] = 0.0
         total = 0.0
-        for work in part:
+        for work in self._plan.row_parts[number]:
             component = self.patterns.components[work.component]
             prior, root_counts = self._prior(component, theta, counts)
-            log_likelihood, lost = kernels.run_rows(
+            log_likelihood, lost = self._kernels.run_rows(
                 self._slots, work.listed, self._gather, theta, self._is_tolerant,
                 scratch.values, prior,
                 self._plan.weights[component["weights"] :], work.first, work.last,
@@ -202,11 +222,11 @@ class Expectation:
     ) -> float | None:
         total, lost = kernels.close_patterns(
             self._slots, self.patterns.components, part.components, theta,
-            self.patterns.weights, scratch.values, scratch.received, counts,
+            self.patterns.weights, scratch.values, scratch.received, counts, self._is_wide,
         )  # fmt: skip
         if lost:
             return None
-        correction = kernels.down_patterns(
+        correction = self._kernels.down_patterns(
             self._slots, part.listed, self._gather, theta, scratch.values, scratch.shifts,
             self._scaled, scratch.received, counts,
         )  # fmt: skip
@@ -399,7 +419,7 @@ def _row_parts(work: list[_Rows], slots: NDArray[Any], n_handed: int) -> list[li
     each = slots["n_states"] * np.where(slots["kind"] == EDGE, 3.0 * below, 1.0)
     costs = [float(each[rows.listed].sum()) for rows in work]
     total = sum(cost * rows.last for cost, rows in zip(costs, work, strict=True))
-    n_parts = int(np.clip(total / max(_WORK_PER_PART, n_handed), 1, _MOST_PARTS))
+    n_parts = int(np.clip(total / max(_WORK_PER_PART, n_handed), 1, _MOST_ROW_PARTS))
     share = total / n_parts
     parts: list[list[_Rows]] = [[]]
     room = share
@@ -428,7 +448,8 @@ def robust_counts(
     counts = np.zeros(theta.size + patterns.emissions.n_likelihoods)
     log_kernels.expected_counts(
         patterns.slots, patterns.components, patterns.gather, patterns.weights,
-        messages.posterior, messages.conditionals, np.zeros(patterns.n_values), counts,
+        messages.posterior, messages.values, messages.theta, messages.log_theta,
+        np.zeros(patterns.n_values), counts,
     )  # fmt: skip
     return ExpectedCounts(float(terms.sum()), counts)
 
@@ -447,14 +468,12 @@ class Messages:
             log_theta = np.log(theta)
         if log_emissions is not None:
             log_theta = np.concatenate([log_theta, log_emissions])
-        values = np.empty(patterns.n_values)
+        self.theta, self.log_theta, self.maximize = theta, log_theta, maximize
+        self.values = values = np.empty(patterns.n_values)
         self.patterns = patterns
-        self.conditionals = np.empty(patterns.n_conditionals)
         self.posterior = np.empty(patterns.n_posteriors)
         self.log_z = np.empty(patterns.weights.size)
-        log_kernels.up_messages(
-            patterns.slots, patterns.gather, log_theta, maximize, values, self.conditionals
-        )
+        log_kernels.up_messages(patterns.slots, patterns.gather, theta, log_theta, maximize, values)
         for component in patterns.components:
             root = patterns.slots[component["root"]]
             n_states, prior = int(root["n_states"]), int(component["prior"])
@@ -527,7 +546,8 @@ class RowMessages(Messages):
         def part(bounds: tuple[int, int]) -> None:
             kernel(
                 patterns.slots, patterns.components, self._lines, patterns.gather, self.posterior,
-                self.conditionals, patterns.layout.tree.parent, *bounds, *arguments,
+                self.values, self.theta, self.log_theta, self.maximize,
+                patterns.layout.tree.parent, *bounds, *arguments,
             )  # fmt: skip
 
         with tiny(self._is_tiny):
