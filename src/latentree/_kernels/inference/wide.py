@@ -36,15 +36,15 @@ def _step(n_parent, n_child):
 
 
 @kernel(fastmath=True)
-def _edge_up(table, n_parent, n_child, source, out, width):
-    """μ(i) = Σ_j T[i, j]·λ(j)."""
-    turned = table[: n_parent * n_child].reshape((n_parent, n_child)).T
+def _edge_up(turned, n_parent, n_child, source, out, width):
+    """μ(i) = Σ_j T[i, j]·λ(j); T comes column by column, as BLAS takes longer to turn it."""
+    table = turned[: n_parent * n_child].reshape((n_child, n_parent))
     step = _step(n_parent, n_child)
     for first in range(0, width, step):
         n = min(step, width - first)
         below = source[first * n_child : (first + n) * n_child].reshape((n, n_child))
         above = out[first * n_parent : (first + n) * n_parent].reshape((n, n_parent))
-        np.dot(below, turned, above)
+        np.dot(below, table, above)
 
 
 @kernel(fastmath=True)
@@ -146,6 +146,7 @@ def _buffers(slots, listed):
 @kernel(fastmath=True)
 def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled):
     """Fill the listed slots, which work on patterns; True if information may be lost."""
+    turned = _buffers(slots, listed)[1]
     for s in listed:
         slot = slots[s]
         width, n_states = slot["n_patterns"], slot["n_states"]
@@ -159,9 +160,8 @@ def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled):
         elif slot["kind"] == EMISSION:
             _turn(theta[slot["table"] :], n_states, width, out)
         elif slot["kind"] == EDGE:
-            _edge_up(
-                theta[slot["table"] :], n_states, a["n_states"], values[a["value"] :], out, width
-            )
+            _turn(theta[slot["table"] :], n_states, a["n_states"], turned)
+            _edge_up(turned, n_states, a["n_states"], values[a["value"] :], out, width)
         else:
             part_a, at_a = values[a["value"] :], gather[slot["index_a"] :]
             part_b, at_b = values[b["value"] :], gather[slot["index_b"] :]
@@ -219,11 +219,28 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received
     return correction * LOG_GROW
 
 
+@kernel()
+def _turned_tables(slots, listed, theta):
+    """Return the tables of the listed edges, each column by column, end to end."""
+    size = 0
+    for s in listed:
+        size += slots[s]["n_states"] * slots[slots[s]["a"]]["n_states"]
+    out = np.empty(size)
+    at = 0
+    for s in listed:
+        slot, n_child = slots[s], slots[slots[s]["a"]]["n_states"]
+        if slot["kind"] == EDGE:
+            _turn(theta[slot["table"] :], slot["n_states"], n_child, out[at:])
+            at += slot["n_states"] * n_child
+    return out
+
+
 @kernel(fastmath=True)
-def _rows_up(slots, listed, gather, theta, tolerant, values, own, start, width, weights, rows):
+def _rows_up(slots, listed, gather, turned, tolerant, values, own, start, width, weights, rows):
     """Fill one block of rows; returns the correction for scaling, and whether there is a loss."""
     correction = 0.0
     shift = np.empty(BLOCK)
+    at = 0
     for s in listed:
         slot = slots[s]
         n_states = slot["n_states"]
@@ -231,7 +248,8 @@ def _rows_up(slots, listed, gather, theta, tolerant, values, own, start, width, 
         a, b = slots[slot["a"]], slots[slot["b"]]
         part_a, at_a = own[a["value"] * BLOCK :], rows
         if slot["kind"] == EDGE:
-            _edge_up(theta[slot["table"] :], n_states, a["n_states"], part_a, out, width)
+            _edge_up(turned[at:], n_states, a["n_states"], part_a, out, width)
+            at += n_states * a["n_states"]
             continue
         part_b, at_b = own[b["value"] * BLOCK :], rows
         if not a["by_row"]:
@@ -310,6 +328,7 @@ def run_rows(
     own = np.empty(n_values * BLOCK)
     received = np.empty(n_received * BLOCK)
     ratio, sums = _buffers(slots, listed)
+    turned = _turned_tables(slots, listed, theta)
     rows = np.arange(BLOCK).astype(np.int32)
     root = slots[listed[-1]]
     total = 0.0
@@ -319,7 +338,7 @@ def run_rows(
             slots,
             listed,
             gather,
-            theta,
+            turned,
             tolerant,
             values,
             own,
