@@ -99,9 +99,9 @@ def test_fast_and_robust_counts_agree(tree, seed, missing, n_rows):
 
 
 @pytest.mark.parametrize("n_rows", [70, 1_500])
-@pytest.mark.parametrize("n_hidden", [4, 5, 7, 16])
+@pytest.mark.parametrize("n_hidden", [4, 5, 7, 40])
 def test_many_states_are_counted_in_tiles(n_hidden, n_rows):
-    """Tables of all remainders by 4 and by 2, on patterns and row by row."""
+    """Tables of all remainders by 4 and by 2, and by BLAS, on patterns and row by row."""
     rng = np.random.default_rng(n_hidden)
     tree = random_latent_tree(12, rng, inner_share=0.2)
     n_states = np.append(rng.integers(2, 4, 12), n_hidden + np.arange(tree.n_hidden) % 3)
@@ -257,9 +257,9 @@ def test_no_underflow_with_many_variables():
     np.testing.assert_allclose(model.expected_counts(codes).log_likelihood, expected.sum())
 
 
-def test_a_long_chain_is_exact_and_scaled():
-    m = 5_000
-    model = DiscreteTreeModel.symmetric(hidden_markov(m), 2, 0.1)
+@pytest.mark.parametrize(("m", "n_states", "crossover"), [(5_000, 2, 0.1), (1_000, 16, 0.02)])
+def test_a_long_chain_is_exact_and_scaled(m, n_states, crossover):
+    model = DiscreteTreeModel.symmetric(hidden_markov(m), n_states, crossover)
     codes = np.zeros((200, m), np.int8)
     codes[:, ::3] = np.random.default_rng(0).random((200, (m + 2) // 3)) < 0.5
     per_row = model.log_likelihood(codes)

@@ -17,6 +17,7 @@ from latentree._kernels.compiling import is_interpreted, tiny
 from latentree._kernels.inference import counts as kernels
 from latentree._kernels.inference import messages as log_kernels
 from latentree._kernels.inference import patterns as pattern_kernels
+from latentree._kernels.inference import wide as wide_kernels
 from latentree._kernels.inference.counts import EDGE, EMISSION, JOIN
 from latentree.inference._patterns import Patterns
 from latentree.inference._small_pass import SmallPass
@@ -25,9 +26,13 @@ from latentree.typing import FloatArray, IntArray
 BY_ROW_SHARE = 2
 """Slots with at least 1/BY_ROW_SHARE of their component's rows as patterns run row by row."""
 
+MANY_STATES = 12
+"""From so many states on, weighted by their work, an edge is left to BLAS."""
+
 _FEW_ROWS = 1_000  # below, blocks of rows save less than it takes to compile them (some seconds)
 _WORK_PER_PART = 160_000
 _MOST_PARTS = 16
+_MOST_ROW_PARTS = 8  # each has sums of its own for all that it hands down
 _TINY = 100_000  # Σ patterns × K² of a pass that runs in NumPy, in half a millisecond or so
 _TINY_QUERY = 40_000  # rows × Σ K² of a query that runs uncompiled: a tenth of a second
 
@@ -52,6 +57,8 @@ class Scratch(NamedTuple):
     """A number a state and pattern of all slots, as the next two."""
     received: FloatArray
     shifts: FloatArray
+    counts: FloatArray
+    """What each part of the rows counts, a number an entry of the tables."""
     handed: FloatArray
     """What each part of the rows but the first hands down to patterns."""
     emitted: FloatArray
@@ -103,6 +110,9 @@ class Expectation:
         self._sizes = plan.scratch_sizes
         self._emitted = plan.slots["value"][plan.slots["kind"] == EMISSION]
         self._scaled = np.zeros(len(plan.slots), bool)
+        states = (work * plan.slots["n_states"]).sum() / work.sum()
+        self._is_wide = bool(states >= MANY_STATES)
+        self._kernels: Any = wide_kernels if self._is_wide else kernels
 
     @property
     def work(self) -> float:
@@ -167,7 +177,9 @@ class Expectation:
         handed = [first, *scratch.handed.reshape(-1, max(plan.n_handed, 1))]
         rows = threads.run(
             lambda part: self._rows(*part, theta, scratch),
-            zip(plan.row_parts, handed, strict=False),
+            zip(
+                plan.row_parts, scratch.counts.reshape(-1, max(theta.size, 1)), handed, strict=False
+            ),
         )
         if any(result is None for result in rows):
             return None
@@ -190,23 +202,28 @@ class Expectation:
         return ExpectedCounts(total, counts)
 
     def _up(self, listed: IntArray, theta: FloatArray, scratch: Scratch) -> bool:
-        lost = kernels.up_patterns(
+        lost = self._kernels.up_patterns(
             self._slots, listed, self._gather, theta, self._is_tolerant,
             scratch.values, scratch.shifts, self._scaled,
         )  # fmt: skip
         return bool(lost)
 
     def _rows(
-        self, part: list[_Rows], handed: FloatArray, theta: FloatArray, scratch: Scratch
+        self,
+        part: list[_Rows],
+        counts: FloatArray,
+        handed: FloatArray,
+        theta: FloatArray,
+        scratch: Scratch,
     ) -> ExpectedCounts | None:
-        """Run ranges of rows; what patterns below receive goes to ``handed``."""
-        counts = np.zeros(theta.size)
+        """Run ranges of rows into ``counts``; what patterns below receive goes to ``handed``."""
+        counts[:] = 0.0
         handed[:] = 0.0
         total = 0.0
         for work in part:
             component = self.patterns.components[work.component]
             prior, root_counts = self._prior(component, theta, counts)
-            log_likelihood, lost = kernels.run_rows(
+            log_likelihood, lost = self._kernels.run_rows(
                 self._slots, work.listed, self._gather, theta, self._is_tolerant,
                 scratch.values, prior,
                 self._plan.weights[component["weights"] :], work.first, work.last,
@@ -222,11 +239,11 @@ class Expectation:
     ) -> float | None:
         total, lost = kernels.close_patterns(
             self._slots, self.patterns.components, part.components, theta,
-            self.patterns.weights, scratch.values, scratch.received, counts,
+            self.patterns.weights, scratch.values, scratch.received, counts, self._is_wide,
         )  # fmt: skip
         if lost:
             return None
-        correction = kernels.down_patterns(
+        correction = self._kernels.down_patterns(
             self._slots, part.listed, self._gather, theta, scratch.values, scratch.shifts,
             self._scaled, scratch.received, counts,
         )  # fmt: skip
@@ -283,7 +300,9 @@ class _Plan:
         del self._gather
         self.row_parts = _row_parts(work, self.slots, self.n_handed)
         more = max(len(self.row_parts) - 1, 0) * self.n_handed
-        self.scratch_sizes = (*[self.n_values] * 3, more, patterns.emissions.n_likelihoods)
+        counted = len(self.row_parts) * patterns.layout.size
+        emitted = patterns.emissions.n_likelihoods
+        self.scratch_sizes = (*[self.n_values] * 3, counted, more, emitted)
         self.pattern_parts, self.down_parts = self._pattern_parts(set(by_row_components))
 
     def _mark_by_row(self, number: int) -> bool:
@@ -426,7 +445,7 @@ def _row_parts(work: list[_Rows], slots: NDArray[Any], n_handed: int) -> list[li
     each = _products(slots) * np.where(slots["kind"] == EDGE, 3.0, 1.0)
     costs = [float(each[rows.listed].sum()) for rows in work]
     total = sum(cost * rows.last for cost, rows in zip(costs, work, strict=True))
-    n_parts = int(np.clip(total / max(_WORK_PER_PART, n_handed), 1, _MOST_PARTS))
+    n_parts = int(np.clip(total / max(_WORK_PER_PART, n_handed), 1, _MOST_ROW_PARTS))
     share = total / n_parts
     parts: list[list[_Rows]] = [[]]
     room = share
@@ -455,7 +474,8 @@ def robust_counts(
     counts = np.zeros(theta.size + patterns.emissions.n_likelihoods)
     log_kernels.expected_counts(
         patterns.slots, patterns.components, patterns.gather, patterns.weights,
-        messages.posterior, messages.conditionals, np.zeros(patterns.n_values), counts,
+        messages.posterior, messages.values, messages.theta, messages.log_theta,
+        np.zeros(patterns.n_values), counts,
     )  # fmt: skip
     if emitted is not None:
         emitted[:] = counts[theta.size :]
@@ -476,14 +496,12 @@ class Messages:
             log_theta = np.log(theta)
         if log_emissions is not None:
             log_theta = np.concatenate([log_theta, log_emissions])
-        values = np.empty(patterns.n_values)
+        self.theta, self.log_theta, self.maximize = theta, log_theta, maximize
+        self.values = values = np.empty(patterns.n_values)
         self.patterns = patterns
-        self.conditionals = np.empty(patterns.n_conditionals)
         self.posterior = np.empty(patterns.n_posteriors)
         self.log_z = np.empty(patterns.weights.size)
-        log_kernels.up_messages(
-            patterns.slots, patterns.gather, log_theta, maximize, values, self.conditionals
-        )
+        log_kernels.up_messages(patterns.slots, patterns.gather, theta, log_theta, maximize, values)
         for component in patterns.components:
             root = patterns.slots[component["root"]]
             n_states, prior = int(root["n_states"]), int(component["prior"])
@@ -556,7 +574,8 @@ class RowMessages(Messages):
         def part(bounds: tuple[int, int]) -> None:
             kernel(
                 patterns.slots, patterns.components, self._lines, patterns.gather, self.posterior,
-                self.conditionals, patterns.layout.tree.parent, *bounds, *arguments,
+                self.values, self.theta, self.log_theta, self.maximize,
+                patterns.layout.tree.parent, *bounds, *arguments,
             )  # fmt: skip
 
         with tiny(self._is_tiny):

@@ -93,13 +93,6 @@ class Patterns:
         roots = self.slots[self.components["root"]]
         return int((roots["n_states"] * roots["n_patterns"]).sum())
 
-    @property
-    def n_conditionals(self) -> int:
-        """Numbers in the conditional tables of all edges and patterns."""
-        edges = self.slots[self.slots["kind"] == EDGE]
-        below = self.slots["n_states"][edges["a"]]
-        return int((edges["n_states"] * edges["n_patterns"] * below).sum())
-
 
 @dataclass(frozen=True, eq=False)
 class Skeleton:
@@ -407,8 +400,6 @@ def _slot_records(
     records["n_states"] = n_states
     records["table"] = np.where(kind == EDGE, layout.starts[node], 0)
     records["value"] = _starts(n_states * n_patterns)
-    below = np.where(kind == EDGE, n_states[records["a"]], 0)
-    records["received"] = _starts(n_states * n_patterns * below)
     return records
 
 

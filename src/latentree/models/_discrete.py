@@ -551,7 +551,7 @@ class DiscreteTreeModel(StateTreeModel):
         layout = self.layout
         for rows, messages in self._messages(table):
             refuse_impossible(messages, rows)
-            posteriors = messages.posteriors()
+            posteriors = messages.posteriors(np.arange(table.n_columns))
             for column in range(table.n_columns):
                 span = slice(layout.state_starts[column], layout.state_starts[column + 1])
                 out[rows, column] = posteriors[:, span].argmax(axis=1)

@@ -339,7 +339,8 @@ class StateTreeModel(Savable):
         self, table: Table, maximize: bool = False
     ) -> Iterator[tuple[slice, RowMessages]]:
         """Messages of chunks of the rows."""
-        numbers = self.layout.size // (_SHARED if table.is_sparse else 1)
+        # Two joins and an edge a node, each with a number a state and pattern.
+        numbers = 3 * int(self.layout.state_starts[-1]) // (_SHARED if table.is_sparse else 1)
         for start, stop in chunks(table.n_rows, numbers):
             yield slice(start, stop), self._row_messages(table.rows(start, stop), maximize)
 

@@ -335,14 +335,18 @@ def _rescale(
 
 
 @kernel(fastmath=True)
-def _close(prior, n_states, weights, width, source, received, stride, counts, z):
-    """Close a root: w·log z summed, its states' posterior weights, its counts (over the prior)."""
+def _close(prior, n_states, weights, width, source, received, state_step, pattern_step, counts, z):
+    """Close a root: w·log z summed, its states' posterior weights, its counts (over the prior).
+
+    Entry (k, p) is at k·state_step + p·pattern_step; one of the steps is 1. ``z`` is scratch.
+    """
     # z = Σ_k prior(k)·λ(k); R(k) = w·prior(k)·λ(k)/z.
-    z[:width] = 0.0
+    for p in range(width):
+        z[p] = 0.0
     for k in range(n_states):
-        row = source[k * stride : k * stride + width]
+        row = source[k * state_step :]
         for p in range(width):
-            z[p] += prior[k] * row[p]
+            z[p] += prior[k] * row[p * pattern_step]
     total = 0.0
     for p in range(width):
         w = weights[p]
@@ -352,13 +356,13 @@ def _close(prior, n_states, weights, width, source, received, stride, counts, z)
             total += w * np.log(z[p])
         z[p] = w / z[p] if z[p] > TINY else 0.0
     for k in range(n_states):
-        row = source[k * stride : k * stride + width]
-        out = received[k * stride : k * stride + width]
+        row = source[k * state_step :]
+        out = received[k * state_step :]
         count = 0.0
         for p in range(width):
-            x = z[p] * row[p]
+            x = z[p] * row[p * pattern_step]
             count += x
-            out[p] = prior[k] * x
+            out[p * pattern_step] = prior[k] * x
         counts[k] += count
     return total, False
 
@@ -440,8 +444,8 @@ def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled):
 
 
 @kernel(fastmath=True)
-def close_patterns(slots, components, listed, theta, weights, values, received, counts):
-    """Close the listed components, whose roots work on patterns.
+def close_patterns(slots, components, listed, theta, weights, values, received, counts, is_wide):
+    """Close the listed components, whose roots work on patterns (those of `wide`, if so).
 
     Returns their log-likelihood and whether information may be lost.
     """
@@ -460,7 +464,8 @@ def close_patterns(slots, components, listed, theta, weights, values, received, 
             slot["n_patterns"],
             values[slot["value"] :],
             received[slot["value"] :],
-            slot["n_patterns"],
+            1 if is_wide else slot["n_patterns"],
+            slot["n_states"] if is_wide else 1,
             own,
             np.empty(slot["n_patterns"]),
         )
@@ -687,6 +692,7 @@ def run_rows(
             own[root["value"] * BLOCK :],
             received[root["received"] * BLOCK :],
             BLOCK,
+            1,
             root_counts,
             ratio,
         )

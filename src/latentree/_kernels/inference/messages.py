@@ -1,9 +1,9 @@
 """Messages in a discrete tree with logarithms: exact for any number of variables.
 
-The slots are those of `counts`, all on patterns. The pass up gives, for every edge and every
-pattern q below it, the conditional table P(child = j | parent = i, q) (or, when maximizing, a 1 at
-the child's best state), and for the root of every component the posterior of its states. Whatever
-is asked of a row is then a walk down from the roots along these tables.
+The slots are those of `counts`, all on patterns. The pass up gives the logarithms of all messages,
+and for the root of every component the posterior of its states. Whatever is asked of a row is then
+a walk down from the roots: below the state i of a parent, and given the pattern q of what is below
+the child, P(child = j | i, q) = T[i, j]·λ(j)/μ(i) (when maximizing, a 1 at the best state).
 """
 
 from __future__ import annotations
@@ -32,16 +32,19 @@ def _log_sum(values, n):
 
 @kernel()
 def _normalize(terms, n, maximize, out):
-    """Turn log-weights into probabilities, or into a 1 at the first largest; returns their sum."""
+    """Turn log-weights into probabilities, or into a 1 at the first largest; returns their sum.
+
+    Both may be the same array.
+    """
     if maximize:
         best = 0
         for k in range(n):
-            out[k] = 0.0
             if terms[k] > terms[best]:
                 best = k
-        if terms[best] > -np.inf:
-            out[best] = 1.0
-        return terms[best]
+        highest = terms[best]
+        for k in range(n):
+            out[k] = 1.0 if k == best and highest > -np.inf else 0.0
+        return highest
     total = _log_sum(terms, n)
     for k in range(n):
         out[k] = math.exp(terms[k] - total) if total > -np.inf else 0.0
@@ -53,83 +56,121 @@ SAFE = 1e-200
 
 
 @kernel()
-def _weighted_rows(slot, a, p, table, values, weights, conditionals):
-    """Fill the message of an edge from plain products; returns whether no sum underflowed.
-
-    With the largest λ(j) taken out it needs K exponentials a pattern, in place of K² with
-    logarithms.
-    """
-    width, n_states, n_child = slot["n_patterns"], slot["n_states"], a["n_states"]
+def _weights(logs, out):
+    """Write e^logs over the largest, whose logarithm is returned."""
     top = -np.inf
-    for j in range(n_child):
-        top = max(top, values[a["value"] + j * width + p])
-    if top == -np.inf:
-        return False
-    for j in range(n_child):
-        weights[j] = math.exp(values[a["value"] + j * width + p] - top)
-    for i in range(n_states):
-        at = slot["received"] + (p * n_states + i) * n_child
-        row = table[i * n_child : (i + 1) * n_child]
-        out = conditionals[at : at + n_child]
-        total = 0.0
-        for j in range(n_child):
-            out[j] = row[j] * weights[j]
-            total += out[j]
-        if total < SAFE:
-            return False
-        for j in range(n_child):
-            out[j] /= total
-        values[slot["value"] + i * width + p] = top + math.log(total)
-    return True
+    for k in range(logs.size):
+        top = max(top, logs[k])
+    for k in range(logs.size):
+        out[k] = math.exp(logs[k] - top) if logs[k] > -np.inf else 0.0
+    return top
+
+
+@kernel(fastmath={"contract"})
+def _weighted_sum(matrix, weights, n_rows, n_columns, out):
+    """Σ_r weights(r)·matrix[r, c] for every column c."""
+    out[:n_columns] = 0.0
+    even = n_rows - n_rows % 2
+    for r in range(0, even, 2):
+        x, y = weights[r], weights[r + 1]
+        first = matrix[r * n_columns : (r + 1) * n_columns]
+        second = matrix[(r + 1) * n_columns : (r + 2) * n_columns]
+        for c in range(n_columns):
+            out[c] += x * first[c] + y * second[c]
+    for r in range(even, n_rows):
+        for c in range(n_columns):
+            out[c] += weights[r] * matrix[r * n_columns + c]
 
 
 @kernel()
-def up_messages(slots, gather, log_theta, maximize, values, conditionals):
-    """Fill the log-messages of all slots and the conditional tables of all edges."""
+def _edge_message(log_table, turned, below, maximize, weights, sums, out):
+    """Fill log μ(i) = log Σ_j T[i, j]·λ(j), or the largest term; ``turned`` is T by columns.
+
+    With the largest λ(j) taken out it needs K exponentials, in place of K² with logarithms.
+    """
+    n_child = below.size
+    top = -np.inf
+    if not maximize:
+        top = _weights(below, weights)
+        _weighted_sum(turned, weights, n_child, out.size, sums)
+    for i in range(out.size):
+        if top > -np.inf and sums[i] > SAFE:
+            out[i] = top + math.log(sums[i])
+            continue
+        for j in range(n_child):
+            weights[j] = log_table[i * n_child + j] + below[j]
+        out[i] = weights[:n_child].max() if maximize else _log_sum(weights, n_child)
+
+
+@kernel()
+def _conditional(log_table, table, below, weights, top, message, out):
+    """P(child = j | parent = i, pattern) = T[i, j]·λ(j)/μ(i), from row i of the table.
+
+    ``weights`` are λ(j) over the largest, whose logarithm is ``top``.
+    """
+    n = below.size
+    whole = math.exp(message - top)
+    if whole > SAFE:
+        for j in range(n):
+            out[j] = table[j] * weights[j] / whole
+    else:
+        for j in range(n):
+            out[j] = log_table[j] + below[j]
+        _normalize(out, n, False, out)
+
+
+@kernel()
+def _largest(slots):
+    """Return the largest number of states."""
     largest = 1
     for slot in slots:
         largest = max(largest, slot["n_states"])
-    terms = np.empty(largest)
-    table = np.empty(largest * largest)
+    return largest
+
+
+# The values of a slot lie pattern by pattern, all states of a pattern side by side.
+
+
+@kernel()
+def up_messages(slots, gather, theta, log_theta, maximize, values):
+    """Fill the log-messages of all slots."""
+    largest = _largest(slots)
+    weights, sums = np.empty(largest), np.empty(largest)
+    turned = np.empty(largest * largest)
     for slot in slots:
         width = slot["n_patterns"]
         n_states = slot["n_states"]
         a, b = slots[slot["a"]], slots[slot["b"]]
         if slot["kind"] == EDGE:
-            for k in range(n_states * a["n_states"]):
-                table[k] = math.exp(log_theta[slot["table"] + k])
+            for i in range(n_states):
+                for j in range(a["n_states"]):
+                    turned[j * n_states + i] = theta[slot["table"] + i * a["n_states"] + j]
         for p in range(width):
+            at = slot["value"] + p * n_states
+            out = values[at : at + n_states]
             if slot["kind"] == EVIDENCE:
                 seen = gather[slot["index_a"] + p]
                 for k in range(n_states):
-                    values[slot["value"] + k * width + p] = (
-                        0.0 if seen == k or seen < 0 else -np.inf
-                    )
+                    out[k] = 0.0 if seen == k or seen < 0 else -np.inf
             elif slot["kind"] == EMISSION:
                 for k in range(n_states):
-                    values[slot["value"] + k * width + p] = log_theta[slot["table"] + k * width + p]
+                    out[k] = log_theta[slot["table"] + k * width + p]
             elif slot["kind"] == EDGE:
-                if not maximize and _weighted_rows(slot, a, p, table, values, terms, conditionals):
-                    continue
-                # log μ(i) = log Σ_j T[i, j]·λ(j); the terms, normalized, are P(j | i, pattern).
-                for i in range(n_states):
-                    for j in range(a["n_states"]):
-                        terms[j] = (
-                            log_theta[slot["table"] + i * a["n_states"] + j]
-                            + values[a["value"] + j * width + p]
-                        )
-                    at = slot["received"] + (p * n_states + i) * a["n_states"]
-                    values[slot["value"] + i * width + p] = _normalize(
-                        terms, a["n_states"], maximize, conditionals[at : at + a["n_states"]]
-                    )
+                at = a["value"] + p * a["n_states"]
+                _edge_message(
+                    log_theta[slot["table"] :],
+                    turned,
+                    values[at : at + a["n_states"]],
+                    maximize,
+                    weights,
+                    sums,
+                    out,
+                )
             else:
-                at_a = gather[slot["index_a"] + p]
-                at_b = gather[slot["index_b"] + p]
+                at_a = a["value"] + gather[slot["index_a"] + p] * n_states
+                at_b = b["value"] + gather[slot["index_b"] + p] * n_states
                 for k in range(n_states):
-                    values[slot["value"] + k * width + p] = (
-                        values[a["value"] + k * a["n_patterns"] + at_a]
-                        + values[b["value"] + k * b["n_patterns"] + at_b]
-                    )
+                    out[k] = values[at_a + k] + values[at_b + k]
 
 
 @kernel()
@@ -139,7 +180,7 @@ def close_messages(slot, log_prior, maximize, values, log_z, posterior):
     terms = np.empty(n)
     for p in range(slot["n_patterns"]):
         for k in range(n):
-            terms[k] = log_prior[k] + values[slot["value"] + k * slot["n_patterns"] + p]
+            terms[k] = log_prior[k] + values[slot["value"] + p * n + k]
         log_z[p] = _normalize(terms, n, maximize, posterior[p * n : (p + 1) * n])
 
 
@@ -160,7 +201,10 @@ def walk_posteriors(
     patterns,
     gather,
     posterior,
-    conditionals,
+    values,
+    theta,
+    log_theta,
+    maximize,
     parent,
     first,
     last,
@@ -180,6 +224,8 @@ def walk_posteriors(
     """
     pattern = np.empty(slots.size, np.int64)
     known = np.empty(starts[-1])
+    largest = _largest(slots)
+    weights, ratio, terms = np.empty(largest), np.empty(largest), np.empty(largest)
     for row in range(first, last):
         for c in range(components.size):
             start = ends[c - 1] if c else 0
@@ -197,22 +243,44 @@ def walk_posteriors(
                 slot = slots[s]
                 p = pattern[s]
                 _hand_down(slot, p, gather, pattern)
-                if slot["kind"] == EDGE:
-                    n_child = slots[slot["a"]]["n_states"]
-                    here, above = starts[slot["node"]], starts[parent[slot["node"]]]
-                    at = slot["received"] + p * slot["n_states"] * n_child
-                    # P(j | row) = Σ_i P(i | row)·P(j | i, pattern)
-                    for j in range(n_child):
-                        total = 0.0
-                        for i in range(slot["n_states"]):
-                            total += known[above + i] * conditionals[at + i * n_child + j]
-                        known[here + j] = total
+                if slot["kind"] != EDGE:
+                    continue
+                a = slots[slot["a"]]
+                n_child = a["n_states"]
+                here, above = starts[slot["node"]], starts[parent[slot["node"]]]
+                given = known[above : above + slot["n_states"]]
+                mine = known[here : here + n_child]
+                if a["kind"] == EVIDENCE and slot["node"] != child:
+                    seen = gather[a["index_a"] + p]
+                    if seen >= 0:
+                        mine[:] = 0.0
+                        mine[seen] = 1.0
+                        continue
+                at = a["value"] + p * n_child
+                below = values[at : at + n_child]
+                message = values[slot["value"] + p * slot["n_states"] :]
+                top = _weights(below, weights)
+                # P(j | row) = Σ_i P(i | row)·T[i, j]·λ(j)/μ(i); where μ(i) is too small beside the
+                # largest λ(j), by logarithms.
+                for i in range(slot["n_states"]):
+                    whole = math.exp(message[i] - top) if given[i] > 0.0 else 0.0
+                    ratio[i] = given[i] / whole if whole > SAFE else 0.0
+                _weighted_sum(theta[slot["table"] :], ratio, slot["n_states"], n_child, mine)
+                for j in range(n_child):
+                    mine[j] *= weights[j]
+                for i in range(slot["n_states"]):
+                    is_small = given[i] > 0.0 and ratio[i] == 0.0
+                    if is_small or slot["node"] == child:
+                        line = slot["table"] + i * n_child
+                        _conditional(
+                            log_theta[line:], theta[line:], below, weights, top, message[i], terms
+                        )
+                    if is_small:
+                        for j in range(n_child):
+                            mine[j] += given[i] * terms[j]
                     if slot["node"] == child:
-                        for i in range(slot["n_states"]):
-                            for j in range(n_child):
-                                joint[row, i, j] = (
-                                    known[above + i] * conditionals[at + i * n_child + j]
-                                )
+                        for j in range(n_child):
+                            joint[row, i, j] = given[i] * terms[j]
         for place in range(columns.size):
             out[row, place] = known[columns[place]]
 
@@ -246,10 +314,24 @@ def _choose(probabilities, n, u):
 
 @kernel()
 def walk_states(
-    slots, components, patterns, gather, posterior, conditionals, parent, first, last, uniform, out
+    slots,
+    components,
+    patterns,
+    gather,
+    posterior,
+    values,
+    theta,
+    log_theta,
+    maximize,
+    parent,
+    first,
+    last,
+    uniform,
+    out,
 ):
     """States of all nodes, row by row, drawn with the numbers ``uniform`` in [0, 1)."""
     pattern = np.empty(slots.size, np.int64)
+    terms = np.empty(_largest(slots))
     for row in range(first, last):
         for c in range(components.size):
             component = components[c]
@@ -266,13 +348,21 @@ def walk_states(
                 if slot["kind"] == EDGE:
                     v = slot["node"]
                     n_child = slots[slot["a"]]["n_states"]
-                    at = slot["received"] + (p * slot["n_states"] + out[row, parent[v]]) * n_child
-                    out[row, v] = _choose(conditionals[at : at + n_child], n_child, uniform[row, v])
+                    at = slots[slot["a"]]["value"] + p * n_child
+                    line = slot["table"] + out[row, parent[v]] * n_child
+                    for j in range(n_child):
+                        terms[j] = log_theta[line + j] + values[at + j]
+                    _normalize(terms, n_child, maximize, terms)
+                    out[row, v] = _choose(terms, n_child, uniform[row, v])
 
 
 @kernel()
-def expected_counts(slots, components, gather, weights, posterior, conditionals, received, counts):
-    """Expected counts from conditional tables, by patterns; ``received`` comes in as zeros."""
+def expected_counts(
+    slots, components, gather, weights, posterior, values, theta, log_theta, received, counts
+):
+    """Expected counts from messages, by patterns; ``received`` comes in as zeros."""
+    largest = _largest(slots)
+    relative, terms = np.empty(largest), np.empty(largest)
     for c in range(components.size):
         component = components[c]
         root = slots[component["root"]]
@@ -280,26 +370,38 @@ def expected_counts(slots, components, gather, weights, posterior, conditionals,
             w = weights[component["weights"] + p]
             for k in range(root["n_states"]):
                 r = w * posterior[component["posterior"] + p * root["n_states"] + k]
-                received[root["value"] + k * root["n_patterns"] + p] += r
+                received[root["value"] + p * root["n_states"] + k] += r
                 if component["prior"] >= 0:
                     counts[component["prior"] + k] += r
         for s in range(component["root"], component["first"] - 1, -1):
             slot = slots[s]
-            width = slot["n_patterns"]
+            width, n_states = slot["n_patterns"], slot["n_states"]
             a, b = slots[slot["a"]], slots[slot["b"]]
+            n_child = a["n_states"]
             for p in range(width):
-                for i in range(slot["n_states"]):
-                    r = received[slot["value"] + i * width + p]
-                    if slot["kind"] == JOIN:
-                        at_a = i * a["n_patterns"] + gather[slot["index_a"] + p]
-                        at_b = i * b["n_patterns"] + gather[slot["index_b"] + p]
-                        received[a["value"] + at_a] += r
-                        received[b["value"] + at_b] += r
-                    elif slot["kind"] == EDGE:
-                        at = slot["received"] + (p * slot["n_states"] + i) * a["n_states"]
-                        for j in range(a["n_states"]):
-                            x = r * conditionals[at + j]
-                            counts[slot["table"] + i * a["n_states"] + j] += x
-                            received[a["value"] + j * width + p] += x
-                    elif slot["kind"] == EMISSION:
-                        counts[slot["table"] + i * width + p] += r
+                mine = received[slot["value"] + p * n_states :]
+                if slot["kind"] == JOIN:
+                    at_a = a["value"] + gather[slot["index_a"] + p] * n_states
+                    at_b = b["value"] + gather[slot["index_b"] + p] * n_states
+                    for k in range(n_states):
+                        received[at_a + k] += mine[k]
+                        received[at_b + k] += mine[k]
+                elif slot["kind"] == EMISSION:
+                    for k in range(n_states):
+                        counts[slot["table"] + k * width + p] += mine[k]
+                elif slot["kind"] == EDGE:
+                    at = a["value"] + p * n_child
+                    below = values[at : at + n_child]
+                    top = _weights(below, relative)
+                    for i in range(n_states):
+                        if mine[i] <= 0.0:
+                            continue
+                        line = slot["table"] + i * n_child
+                        message = values[slot["value"] + p * n_states + i]
+                        _conditional(
+                            log_theta[line:], theta[line:], below, relative, top, message, terms
+                        )
+                        for j in range(n_child):
+                            x = mine[i] * terms[j]
+                            counts[line + j] += x
+                            received[at + j] += x

@@ -1,0 +1,370 @@
+"""Expected counts of a discrete tree whose hidden variables have many states.
+
+The slots, their formulas and the arguments of the passes are those of `counts`. Here the values of
+a slot lie pattern by pattern, all states of a pattern side by side: an edge is a product of
+matrices, which BLAS computes, and a join reads and writes whole rows, wherever its patterns lie.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from latentree._kernels.compiling import kernel
+from latentree._kernels.inference.counts import (
+    BLOCK,
+    EDGE,
+    EMISSION,
+    EVIDENCE,
+    GROW,
+    JOIN,
+    LOG_GROW,
+    SMALL,
+    TINY,
+    _close,
+)
+
+MOST_PRODUCTS = 1 << 18
+"""Products in one call of BLAS; OpenBLAS spreads larger ones over threads, and ours are busy."""
+MOST_PATTERNS = 256
+"""Patterns in one call of BLAS: they stay in the cache."""
+
+
+@kernel()
+def _step(n_parent, n_child):
+    """Return how many patterns an edge takes at a time."""
+    return max(1, min(MOST_PATTERNS, MOST_PRODUCTS // (n_parent * n_child)))
+
+
+@kernel(fastmath=True)
+def _edge_up(turned, n_parent, n_child, source, out, width):
+    """μ(i) = Σ_j T[i, j]·λ(j); T comes column by column, as BLAS takes longer to turn it."""
+    table = turned[: n_parent * n_child].reshape((n_child, n_parent))
+    step = _step(n_parent, n_child)
+    for first in range(0, width, step):
+        n = min(step, width - first)
+        below = source[first * n_child : (first + n) * n_child].reshape((n, n_child))
+        above = out[first * n_parent : (first + n) * n_parent].reshape((n, n_parent))
+        np.dot(below, table, above)
+
+
+@kernel(fastmath=True)
+def _edge_down(
+    table, n_parent, n_child, received, message, source, handed, width, counts, ratio, sums
+):
+    """Expected counts (over T) are added to ``counts``, posterior weights handed to the child."""
+    # With ratio(i) = R(i)/μ(i): counts over T are Σ_p ratio(i)·λ(j), and the child receives
+    # λ(j)·Σ_i T[i, j]·ratio(i).
+    matrix = table[: n_parent * n_child].reshape((n_parent, n_child))
+    total = sums[: n_parent * n_child].reshape((n_parent, n_child))
+    step = _step(n_parent, n_child)
+    for first in range(0, width, step):
+        n = min(step, width - first)
+        r = received[first * n_parent : (first + n) * n_parent]
+        m = message[first * n_parent : (first + n) * n_parent]
+        for x in range(n * n_parent):
+            ratio[x] = r[x] / m[x] if m[x] > TINY else 0.0
+        quotient = ratio[: n * n_parent].reshape((n, n_parent))
+        below = source[first * n_child : (first + n) * n_child]
+        out = handed[first * n_child : (first + n) * n_child]
+        np.dot(quotient.T, below.reshape((n, n_child)), total)
+        for x in range(n_parent * n_child):
+            counts[x] += sums[x]
+        np.dot(quotient, matrix, out.reshape((n, n_child)))
+        for x in range(n * n_child):
+            out[x] *= below[x]
+
+
+@kernel(fastmath=True)
+def _join(a, at_a, b, at_b, n_states, width, out):
+    """λ(k) = a(k)·b(k) of the patterns ``at``; returns whether a product is small."""
+    small = False
+    for p in range(width):
+        first = a[at_a[p] * n_states : (at_a[p] + 1) * n_states]
+        second = b[at_b[p] * n_states : (at_b[p] + 1) * n_states]
+        target = out[p * n_states : (p + 1) * n_states]
+        for k in range(n_states):
+            x = first[k] * second[k]
+            target[k] = x
+            small |= x < SMALL
+    return small
+
+
+@kernel(fastmath=True)
+def _rescale(a, at_a, b, at_b, n_states, width, out, exact, tolerant, shifts):
+    """Scale up patterns that got small, noting it in ``shifts``; True if information is lost.
+
+    What a loss is, `counts` says.
+    """
+    for p in range(width):
+        shifts[p] = 0.0
+        first = a[at_a[p] * n_states : (at_a[p] + 1) * n_states]
+        second = b[at_b[p] * n_states : (at_b[p] + 1) * n_states]
+        target = out[p * n_states : (p + 1) * n_states]
+        top = 0.0
+        for k in range(n_states):
+            top = max(top, target[k])
+            if tolerant or exact or target[k] >= TINY:
+                continue
+            if first[k] > 0.0 and second[k] > 0.0:
+                return True
+        if top < TINY and (top > 0.0 or tolerant):
+            return True
+        if 0.0 < top < SMALL:
+            shifts[p] = 1.0
+            for k in range(n_states):
+                target[k] *= GROW
+    return False
+
+
+@kernel(fastmath=True)
+def _scatter(block, at, n_states, width, out):
+    """Add the patterns of a block to the patterns ``at`` of a part."""
+    for p in range(width):
+        row = block[p * n_states : (p + 1) * n_states]
+        target = out[at[p] * n_states : (at[p] + 1) * n_states]
+        for k in range(n_states):
+            target[k] += row[k]
+
+
+@kernel()
+def _turn(source, n_rows, n_columns, out):
+    """Write a matrix with its rows as columns."""
+    for i in range(n_rows):
+        for j in range(n_columns):
+            out[j * n_rows + i] = source[i * n_columns + j]
+
+
+@kernel()
+def _buffers(slots, listed):
+    """Return memory for the ratios and for the counts of one call of BLAS."""
+    largest = 1
+    for s in listed:
+        largest = max(largest, slots[s]["n_states"], slots[slots[s]["a"]]["n_states"])
+    return np.empty(MOST_PATTERNS * largest), np.empty(largest * largest)
+
+
+@kernel(fastmath=True)
+def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled):
+    """Fill the listed slots, which work on patterns; True if information may be lost."""
+    turned = _buffers(slots, listed)[1]
+    for s in listed:
+        slot = slots[s]
+        width, n_states = slot["n_patterns"], slot["n_states"]
+        out = values[slot["value"] : slot["value"] + n_states * width]
+        a, b = slots[slot["a"]], slots[slot["b"]]
+        if slot["kind"] == EVIDENCE:
+            for p in range(width):
+                seen = gather[slot["index_a"] + p]
+                for k in range(n_states):
+                    out[p * n_states + k] = 1.0 if seen == k or seen < 0 else 0.0
+        elif slot["kind"] == EMISSION:
+            _turn(out.copy(), n_states, width, out)  # as the caller laid them, state by state
+        elif slot["kind"] == EDGE:
+            _turn(theta[slot["table"] :], n_states, a["n_states"], turned)
+            _edge_up(turned, n_states, a["n_states"], values[a["value"] :], out, width)
+        else:
+            part_a, at_a = values[a["value"] :], gather[slot["index_a"] :]
+            part_b, at_b = values[b["value"] :], gather[slot["index_b"] :]
+            shift = shifts[slot["value"] : slot["value"] + width]
+            scaled[s] = _join(part_a, at_a, part_b, at_b, n_states, width, out)
+            exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
+            if scaled[s] and _rescale(
+                part_a, at_a, part_b, at_b, n_states, width, out, exact, tolerant, shift
+            ):
+                return True
+    return False
+
+
+@kernel(fastmath=True)
+def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received, counts):
+    """Hand posterior weights down through the listed slots, last first, adding up counts.
+
+    Returns what the scaling of values must take from the log-likelihood. What emissions receive
+    ends as `counts` has it, state by state.
+    """
+    correction = 0.0
+    ratio, sums = _buffers(slots, listed)
+    for position in range(listed.size - 1, -1, -1):
+        slot = slots[listed[position]]
+        width, n_states = slot["n_patterns"], slot["n_states"]
+        mine = received[slot["value"] : slot["value"] + n_states * width]
+        a = slots[slot["a"]]
+        if slot["kind"] == EDGE:
+            _edge_down(
+                theta[slot["table"] :],
+                n_states,
+                a["n_states"],
+                mine,
+                values[slot["value"] :],
+                values[a["value"] :],
+                received[a["value"] :],
+                width,
+                counts[slot["table"] :],
+                ratio,
+                sums,
+            )
+        elif slot["kind"] == EMISSION:
+            _turn(mine.copy(), width, n_states, mine)
+        elif slot["kind"] == JOIN:
+            for part, index in ((a, slot["index_a"]), (slots[slot["b"]], slot["index_b"])):
+                out = received[part["value"] : part["value"] + n_states * part["n_patterns"]]
+                out[:] = 0.0
+                _scatter(mine, gather[index:], n_states, width, out)
+            # Rows whose values were scaled by 2²⁵⁶ have log z too large by as much: Σ_k R(k) is
+            # their weight.
+            if scaled[listed[position]]:
+                for p in range(width):
+                    if shifts[slot["value"] + p] > 0.0:
+                        correction += mine[p * n_states : (p + 1) * n_states].sum()
+    return correction * LOG_GROW
+
+
+@kernel()
+def _turned_tables(slots, listed, theta):
+    """Return the tables of the listed edges, each column by column, end to end."""
+    size = 0
+    for s in listed:
+        size += slots[s]["n_states"] * slots[slots[s]["a"]]["n_states"]
+    out = np.empty(size)
+    at = 0
+    for s in listed:
+        slot, n_child = slots[s], slots[slots[s]["a"]]["n_states"]
+        if slot["kind"] == EDGE:
+            _turn(theta[slot["table"] :], slot["n_states"], n_child, out[at:])
+            at += slot["n_states"] * n_child
+    return out
+
+
+@kernel(fastmath=True)
+def _rows_up(slots, listed, gather, turned, tolerant, values, own, start, width, weights, rows):
+    """Fill one block of rows; returns the correction for scaling, and whether there is a loss."""
+    correction = 0.0
+    shift = np.empty(BLOCK)
+    at = 0
+    for s in listed:
+        slot = slots[s]
+        n_states = slot["n_states"]
+        out = own[slot["value"] * BLOCK :]
+        a, b = slots[slot["a"]], slots[slot["b"]]
+        part_a, at_a = own[a["value"] * BLOCK :], rows
+        if slot["kind"] == EDGE:
+            _edge_up(turned[at:], n_states, a["n_states"], part_a, out, width)
+            at += n_states * a["n_states"]
+            continue
+        part_b, at_b = own[b["value"] * BLOCK :], rows
+        if not a["by_row"]:
+            part_a, at_a = values[a["value"] :], gather[slot["index_a"] + start :]
+        if not b["by_row"]:
+            part_b, at_b = values[b["value"] :], gather[slot["index_b"] + start :]
+        if _join(part_a, at_a, part_b, at_b, n_states, width, out):
+            exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
+            if _rescale(
+                part_a, at_a, part_b, at_b, n_states, width, out, exact, tolerant, shift
+            ):  # fmt: skip
+                return correction, True
+            for p in range(width):
+                correction += weights[p] * shift[p]
+    return correction * LOG_GROW, False
+
+
+@kernel(fastmath=True)
+def _rows_down(
+    slots, listed, gather, theta, own, start, width, received, counts, handed, ratio, sums
+):
+    """Hand one block of rows down; what patterns below receive is added to ``handed``."""
+    for position in range(listed.size - 1, -1, -1):
+        slot = slots[listed[position]]
+        mine = received[slot["received"] * BLOCK :]
+        a = slots[slot["a"]]
+        if slot["kind"] == EDGE:
+            _edge_down(
+                theta[slot["table"] :],
+                slot["n_states"],
+                a["n_states"],
+                mine,
+                own[slot["value"] * BLOCK :],
+                own[a["value"] * BLOCK :],
+                received[a["received"] * BLOCK :],
+                width,
+                counts[slot["table"] :],
+                ratio,
+                sums,
+            )
+            continue
+        for part, index in ((a, slot["index_a"]), (slots[slot["b"]], slot["index_b"])):
+            if not part["by_row"]:
+                _scatter(
+                    mine,
+                    gather[index + start :],
+                    slot["n_states"],
+                    width,
+                    handed[part["received"] :],
+                )
+
+
+@kernel(fastmath=True)
+def run_rows(
+    slots,
+    listed,
+    gather,
+    theta,
+    tolerant,
+    values,
+    prior,
+    weights,
+    first,
+    last,
+    n_values,
+    n_received,
+    largest,
+    counts,
+    root_counts,
+    handed,
+):
+    """Run rows ``first`` to ``last`` of a component through its by-row slots, up and down.
+
+    Returns their log-likelihood and whether information may be lost.
+    """
+    own = np.empty(n_values * BLOCK)
+    received = np.empty(n_received * BLOCK)
+    ratio, sums = _buffers(slots, listed)
+    turned = _turned_tables(slots, listed, theta)
+    rows = np.arange(BLOCK).astype(np.int32)
+    root = slots[listed[-1]]
+    total = 0.0
+    for start in range(first, last, BLOCK):
+        width = min(BLOCK, last - start)
+        correction, lost = _rows_up(
+            slots,
+            listed,
+            gather,
+            turned,
+            tolerant,
+            values,
+            own,
+            start,
+            width,
+            weights[start:],
+            rows,
+        )
+        if lost:
+            return total, True
+        closed, lost = _close(
+            prior,
+            root["n_states"],
+            weights[start:],
+            width,
+            own[root["value"] * BLOCK :],
+            received[root["received"] * BLOCK :],
+            1,
+            root["n_states"],
+            root_counts,
+            ratio,
+        )
+        if lost:
+            return total, True
+        total += closed - correction
+        _rows_down(
+            slots, listed, gather, theta, own, start, width, received, counts, handed, ratio, sums
+        )
+    return total, False
