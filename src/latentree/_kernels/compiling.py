@@ -88,7 +88,9 @@ def is_interpreted() -> bool:
 
 
 def kernel(
-    fastmath: bool | set[str] = False, small: int | None = None
+    fastmath: bool | set[str] = False,
+    small: int | None = None,
+    plain: Callable[..., Any] | None = None,
 ) -> Callable[[Function], Function]:
     """Make a kernel of a function: compiled when it is first called, or called as it is.
 
@@ -100,10 +102,13 @@ def kernel(
     small : int, optional
         Outside :func:`tiny` and :func:`repeated`, calls in which no array is larger than this
         run as plain Python. By default all calls there are compiled.
+    plain : callable, optional
+        The same in whole arrays, to be called in place of the function where that is not compiled:
+        for loops over many numbers.
     """
 
     def decorate(function: Function) -> Function:
-        return cast(Function, Kernel(function, fastmath, small))
+        return cast(Function, Kernel(function, fastmath, small, plain))
 
     return decorate
 
@@ -115,21 +120,26 @@ class Kernel:
     """
 
     def __init__(
-        self, function: Callable[..., Any], fastmath: bool | set[str], small: int | None
+        self,
+        function: Callable[..., Any],
+        fastmath: bool | set[str],
+        small: int | None,
+        plain: Callable[..., Any] | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
         self._fastmath = fastmath
         self._small = small
+        self._plain = plain or function
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel."""
         way = _way.get()
         if way == _INTERPRETED:
-            return self.py_func(*arguments)
+            return self._plain(*arguments)
         if way is None and self._small is not None and _largest(arguments) <= self._small:
             with tiny(True):
-                return self.py_func(*arguments)
+                return self._plain(*arguments)
         return self.compiled(*arguments)
 
     @functools.cached_property

@@ -33,7 +33,7 @@ _FEW_ROWS = 1_000  # below, blocks of rows save less than it takes to compile th
 _WORK_PER_PART = 160_000
 _MOST_PARTS = 16
 _MOST_ROW_PARTS = 8  # each has sums of its own for all that it hands down
-_TINY = 100_000  # Σ patterns × K² of a pass that runs in NumPy, in half a millisecond or so
+_TINY = 250_000  # Σ patterns × K² of a pass that runs in NumPy, in a millisecond or less
 _TINY_QUERY = 40_000  # rows × Σ K² of a query that runs uncompiled: a tenth of a second
 
 

@@ -30,6 +30,44 @@ _SHARES = _WEIGHTS / 2.0
 _LAST = float(_NODES[-1])
 _FEW = 16.0  # sums of at most so many terms take the place of differences of ψ
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+_SMALL = 20_000  # likelihoods of values for which nothing is compiled
+
+
+def _plain_shares(z, half):
+    """Return h·|z| of cells z ± h, and the terms of `_node`: states × nodes × values."""
+    tilt = half[:, None] * np.abs(z)
+    c = _SHARES * np.exp(-0.5 * (half[:, None] * _NODES) ** 2)
+    shares = np.exp((_NODES - _LAST)[:, None] * tilt[:, None])
+    shares *= c[:, :, None]
+    return tilt, shares
+
+
+def _plain_normal_logs(values, mean, sd, step, out):
+    z = (values - mean[:, None]) / sd[:, None]
+    out[:] = (math.log(step) - _HALF_LOG_2PI - np.log(sd))[:, None] - 0.5 * z * z
+    coarse = step >= FINE * sd
+    if coarse.any():
+        tilt, shares = _plain_shares(z[coarse], 0.5 * step / sd[coarse])
+        out[coarse] += _LAST * tilt + np.log(shares.sum(1))
+    out[:, np.isnan(values)] = 0.0
+
+
+def _plain_leaf_moments(values, weights, mean, sd, step, center, sums):
+    seen = ~np.isnan(values)
+    values, weights = values[seen], weights.reshape(mean.size, -1)[:, seen]
+    x = values - center
+    shift, spread = np.zeros((2, *weights.shape))  # of the value before rounding, from x
+    coarse = step >= FINE * sd
+    if coarse.any():
+        z = (values - mean[coarse, None]) / sd[coarse, None]
+        shares = _plain_shares(z, 0.5 * step / sd[coarse])[1]
+        shares /= shares.sum(1)[:, None]
+        toward = 0.5 * step * _NODES
+        shift[coarse] = np.where(z < 0.0, 1.0, -1.0) * (toward @ shares)
+        spread[coarse] = toward**2 @ shares
+    sums[:, 0] += weights.sum(1)
+    sums[:, 1] += (weights * (x + shift)).sum(1)
+    sums[:, 2] += (weights * (x * x + 2.0 * x * shift + spread)).sum(1)
 
 
 @kernel(fastmath=True)
@@ -66,7 +104,7 @@ def _node(i, half):
     return _SHARES[i] * math.exp(-0.5 * (half * _NODES[i]) ** 2), _NODES[i] - _LAST
 
 
-@kernel()
+@kernel(small=_SMALL, plain=_plain_normal_logs)
 def normal_logs(values, mean, sd, step, out):
     """Log-probability of every value for every state (row of ``out``); 0 for missing ones."""
     hole = _hole(values)
@@ -81,7 +119,7 @@ def normal_logs(values, mean, sd, step, out):
             out[k, hole] = 0.0
 
 
-@kernel()
+@kernel(small=_SMALL)
 def count_logs(values, mean, size, out):
     """Log-probability of every count for every state; 0 for missing ones.
 
@@ -115,7 +153,7 @@ def _hole(values):
     return values.size
 
 
-@kernel()
+@kernel(small=_SMALL)
 def all_logs(leaf, is_count, resolutions, firsts, mean, spread, sizes, starts, values, out):
     """Log-likelihoods of the distinct values of all leaves, for every state of their neighbors.
 
@@ -173,7 +211,21 @@ def _add_cell_moments(values, weights, mean, sd, step, center, sums):
         sums[2] += w * (x * x + 2.0 * x * shift + two[p] / total[p])
 
 
-@kernel()
+@kernel(plain=_plain_leaf_moments)
+def _add_leaf_moments(values, weights, mean, sd, step, center, sums):
+    """Add the same sums of all states of a leaf (rows of ``sums``), each with its own weights."""
+    hole, width = _hole(values), values.size
+    for k in range(mean.size):
+        mine = weights[k * width : (k + 1) * width]
+        for first, last in ((0, hole), (hole + 1, width)):
+            x, w = values[first:last], mine[first:last]
+            if step < FINE * sd[k]:
+                _add_moments(x, w, center, sums[k])
+            else:
+                _add_cell_moments(x, w, mean[k], sd[k], step, center, sums[k])
+
+
+@kernel(small=_SMALL)
 def all_moments(
     leaf, is_count, resolutions, firsts, mean, spread, centers, sizes, starts, values, weights
 ):
@@ -189,16 +241,16 @@ def all_moments(
         at += width
         if is_count[own]:
             continue
-        hole, step, center = _hole(seen), resolutions[own], centers[own]
-        for k in range(firsts[own], firsts[own + 1]):
-            start = starts[e] + (k - firsts[own]) * width
-            mine = weights[start : start + width]
-            for first, last in ((0, hole), (hole + 1, width)):
-                x, w = seen[first:last], mine[first:last]
-                if step < FINE * spread[k]:
-                    _add_moments(x, w, center, sums[k])
-                else:
-                    _add_cell_moments(x, w, mean[k], spread[k], step, center, sums[k])
+        first, last = firsts[own], firsts[own + 1]
+        _add_leaf_moments(
+            seen,
+            weights[starts[e] : starts[e] + (last - first) * width],
+            mean[first:last],
+            spread[first:last],
+            resolutions[own],
+            centers[own],
+            sums[first:last],
+        )
     return sums
 
 
@@ -305,7 +357,7 @@ def _fitted_count(values, weights, extra, a, start, low, high):
     return math.log(mean), size
 
 
-@kernel()
+@kernel(small=_SMALL)
 def fitted_leaves(
     is_count, firsts, centers, scale, a, low, high, mean, size, old, moments, values, weights, sizes
 ):

@@ -188,7 +188,11 @@ def list_slots(slots, entropy, roots):
 # Which patterns each slot has -------------------------------------------------------------------
 
 
-@kernel()
+def _plain_copy(source, start, size, target, at):
+    target[at : at + size] = source[start : start + size]
+
+
+@kernel(plain=_plain_copy)
 def _copy(source, start, size, target, at):
     """Copy a piece of an array; a loop, as assigning a slice takes seconds to compile."""
     for i in range(size):
@@ -234,7 +238,17 @@ def _pair_up(rows_a, ids_a, rows_b, ids_b, place):
     return rows[:count], first[:count], second[:count]
 
 
-@kernel()
+def _plain_number_pairs(first, second, n_first, n_second):
+    keys = np.append(0, first.astype(np.int64) * n_second + second)
+    _, found, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(found)  # by appearance
+    number = np.empty(order.size, np.int32)
+    number[order] = np.arange(order.size)
+    pairs = np.divmod(keys[found[order]], n_second)
+    return number[inverse[1:]], pairs[0].astype(np.int32), pairs[1].astype(np.int32)
+
+
+@kernel(plain=_plain_number_pairs)
 def _number_pairs(first, second, n_first, n_second):
     """Number the distinct pairs in order of appearance; pair (0, 0) is always number 0.
 
