@@ -15,7 +15,15 @@ from scipy import linalg
 from latentree._kernels.distances import canonical as kernels
 from latentree.data import Table
 from latentree.distances._counting import common_rows, in_parts, ranges
-from latentree.distances._scores import Scores, each_column, number_table, starts_of, state_table
+from latentree.distances._scores import (
+    N_SCORES,
+    Scores,
+    each_column,
+    number_table,
+    squares_of,
+    starts_of,
+    state_table,
+)
 from latentree.distances._sums import RealSums, StateCounts
 from latentree.typing import BoolArray, FloatArray, IntArray
 
@@ -182,9 +190,8 @@ class Lines:
 
     Attributes
     ----------
-    functions, squares : arrays
-        Functions of all columns, and the products of those of each column of numbers; 0 where
-        a cell is missing.
+    functions : array
+        Functions of all columns; 0 where a cell is missing.
     present : array or None
         1 where a cell is present, one line a column; None without gaps.
     weights : array or None
@@ -194,7 +201,6 @@ class Lines:
     """
 
     functions: NDArray[np.float32]
-    squares: NDArray[np.float32]
     present: NDArray[np.float32] | None
     weights: NDArray[np.float32] | None
     is_indicator: BoolArray
@@ -202,10 +208,8 @@ class Lines:
     @classmethod
     def of(cls, table: Table, scores: Scores, gaps: bool) -> Lines:
         """Return the functions of all columns of a table."""
-        functions = scores.functions(table.values)
         return cls(
-            functions,
-            scores.squares(functions),
+            scores.functions(table.values),
             np.logical_not(np.isnan(table.values.T), dtype=np.float32) if gaps else None,
             None if table.weights is None else table.weights.astype(np.float32),
             np.repeat(~scores.numbers, np.diff(scores.starts)),
@@ -216,18 +220,16 @@ class Lines:
         some = slice(start, stop)
         return Lines(
             self.functions[:, some],
-            self.squares[:, some],
             None if self.present is None else self.present[:, some],
             None if self.weights is None else self.weights[some],
             self.is_indicator,
         )
 
-    def take(self, columns: IntArray, starts: IntArray, square_starts: IntArray) -> Lines:
+    def take(self, columns: IntArray, starts: IntArray) -> Lines:
         """Return the functions of some columns."""
         functions = places(columns, starts)
         return Lines(
             self.functions[functions],
-            self.squares[places(columns, square_starts)],
             None if self.present is None else self.present[columns],
             self.weights,
             self.is_indicator[functions],
@@ -272,15 +274,23 @@ class Lines:
 
     def _side(self, present: NDArray[np.float32] | None) -> Side:
         """Return the sums of single columns, in the rows in which others are present."""
-        sums = []
-        for lines in (self.functions, self.squares):
-            if present is not None:
-                sums.append(np.asarray(self.weighted(lines) @ present.T, np.float64))
-            elif self.weights is None:
-                sums.append(lines.sum(axis=1, dtype=np.float64))
-            else:
-                sums.append(lines.astype(np.float64) @ self.weights)
-        return Side(*sums)
+        second = [
+            self._sums(squares_of(self.functions[some]), present)
+            for some in np.array_split(self._scores, max(1, len(self._scores) // 64))
+        ]
+        return Side(self._sums(self.functions, present), np.concatenate(second))
+
+    @property
+    def _scores(self) -> IntArray:
+        """Where the normal score z of each column of numbers is; z² follows it."""
+        return np.flatnonzero(~self.is_indicator)[::N_SCORES]
+
+    def _sums(self, lines: NDArray[np.float32], present: NDArray[np.float32] | None) -> FloatArray:
+        if present is not None:
+            return np.asarray(self.weighted(lines) @ present.T, np.float64)
+        if self.weights is None:
+            return np.asarray(lines.sum(axis=1, dtype=np.float64))
+        return np.asarray(lines.astype(np.float64) @ self.weights)
 
 
 # Columns of any kind ----------------------------------------------------------------------------

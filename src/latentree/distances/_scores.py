@@ -164,14 +164,14 @@ class Scores:
         for line, state in zip(out, self.states[place], strict=False):
             np.equal(x, state, out=line)
 
-    def squares(self, functions: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the products of the functions of each column of numbers: z², z³ and z⁴."""
-        z = functions[self.starts[:-1][self.numbers]]
-        out = np.empty((len(z), N_SQUARES, z.shape[1]), np.float32)
-        out[:, 0] = z * z
-        for power in range(1, N_SQUARES):
-            np.multiply(out[:, power - 1], z, out=out[:, power])
-        return out.reshape(-1, z.shape[1])
+
+def squares_of(z: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the products of the functions of each column of numbers, given z: z², z³ and z⁴."""
+    out = np.empty((len(z), N_SQUARES, z.shape[1]), np.float32)
+    np.multiply(z, z, out=out[:, 0])
+    for power in range(1, N_SQUARES):
+        np.multiply(out[:, power - 1], z, out=out[:, power])
+    return out.reshape(-1, z.shape[1])
 
 
 def each_column(function: Callable[[int, FloatArray], Any], values: FloatArray) -> list[Any]:
