@@ -61,19 +61,21 @@ def _common_bits(a: NDArray[np.uint64], b: NDArray[np.uint64], out: FloatArray) 
     in_parts(len(a), lambda part: bit_kernels.common_bits(a[part], b, out[part]))
 
 
-def common_rows(lines: NDArray[np.bool_]) -> FloatArray:
-    """Return in how many rows both of two lines are true; of all pairs the lower triangle."""
-    packed = np.packbits(lines, axis=1)
-    n_words = -(-packed.shape[1] // 8)
-    bits = np.zeros((len(lines), 8 * n_words), np.uint8)
-    bits[:, : packed.shape[1]] = packed
-    words = bits.view(np.uint64)
-    out = np.zeros((len(lines), len(lines)))
+def common_rows(lines: NDArray[np.float32], chosen: IntArray) -> NDArray[np.uint32]:
+    """Return in how many rows two of the chosen lines are positive: the lower triangle."""
+    n_words = -(-lines.shape[1] // 64)
+    words = np.zeros((chosen.size, n_words), np.uint64)
+    out = np.zeros((chosen.size, chosen.size), np.uint32)
+
+    def pack(part: slice) -> None:
+        packed = np.packbits(lines[chosen[part]] > 0, axis=1)
+        words[part].view(np.uint8)[:, : packed.shape[1]] = packed
 
     def fill(part: slice) -> None:
         bit_kernels.common_bits(words[part], words[: part.stop], out[part, : part.stop])
 
-    in_parts(len(lines), fill)
+    in_parts(chosen.size, pack)
+    in_parts(chosen.size, fill)
     return out
 
 

@@ -12,11 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from latentree._kernels import threads
 from latentree._kernels.distances import canonical as kernels
 from latentree.data import Table
 from latentree.distances._counting import common_rows, in_parts, ranges
-from latentree.distances._scores import Scores, number_table, starts_of, state_table
+from latentree.distances._scores import (
+    N_SCORES,
+    Scores,
+    each_column,
+    number_table,
+    squares_of,
+    starts_of,
+    state_table,
+)
 from latentree.distances._sums import RealSums, StateCounts
 from latentree.typing import BoolArray, FloatArray, IntArray
 
@@ -72,12 +79,12 @@ class OwnProducts:
     """
 
     is_indicator: BoolArray
-    scores: FloatArray
-    indicators: FloatArray
+    scores: FloatArray | NDArray[np.float32]
+    indicators: FloatArray | NDArray[np.uint32]
 
     def __add__(self, other: OwnProducts) -> OwnProducts:
-        scores, indicators = self.scores + other.scores, self.indicators + other.indicators
-        return OwnProducts(self.is_indicator, scores, indicators)
+        scores = np.add(self.scores, other.scores, dtype=np.float64)
+        return OwnProducts(self.is_indicator, scores, self.indicators + other.indicators)
 
     def select(self, functions: IntArray) -> OwnProducts:
         """Return the products of some functions."""
@@ -88,11 +95,15 @@ class OwnProducts:
         counts = self.indicators[np.maximum.outer(mine, mine), np.minimum.outer(mine, mine)]
         return OwnProducts(kept, self.scores[np.ix_(of_score[functions[~kept]], functions)], counts)
 
-    @cached_property
-    def matrix(self) -> FloatArray:
-        """The products of all functions; the lower triangle is meant."""
-        out = np.zeros((self.is_indicator.size,) * 2)
-        kernels.assemble_products(self.is_indicator, self.scores, self.indicators, out)
+    def rows(self, functions: slice) -> FloatArray:
+        """Return the products of a range of functions with those up to its end; the lower triangle.
+
+        All rows together would take as much memory as all products do already.
+        """
+        out = np.empty((functions.stop - functions.start, functions.stop))
+        kernels.assemble_products(
+            self.is_indicator, self.scores, self.indicators, functions.start, out
+        )
         return out
 
 
@@ -129,10 +140,10 @@ class ScoreSums:
         """Whether nothing is missing."""
         return not isinstance(self.weight, np.ndarray)
 
-    @property
-    def cross(self) -> FloatArray:
-        """Σ w·x·y as a matrix. Of columns with themselves the lower triangle is meant."""
-        return self.products.matrix if isinstance(self.products, OwnProducts) else self.products
+    def cross(self, functions: slice) -> FloatArray:
+        """Σ w·x·y of a range of functions of x. Of columns with themselves as ``OwnProducts``."""
+        own = self.products
+        return own.rows(functions) if isinstance(own, OwnProducts) else own[functions]
 
     def __add__(self, other: ScoreSums) -> ScoreSums:
         a, b = self, other
@@ -179,9 +190,8 @@ class Lines:
 
     Attributes
     ----------
-    functions, squares : arrays
-        Functions of all columns, and the products of those of each column of numbers; 0 where
-        a cell is missing.
+    functions : array
+        Functions of all columns; 0 where a cell is missing.
     present : array or None
         1 where a cell is present, one line a column; None without gaps.
     weights : array or None
@@ -191,7 +201,6 @@ class Lines:
     """
 
     functions: NDArray[np.float32]
-    squares: NDArray[np.float32]
     present: NDArray[np.float32] | None
     weights: NDArray[np.float32] | None
     is_indicator: BoolArray
@@ -199,12 +208,9 @@ class Lines:
     @classmethod
     def of(cls, table: Table, scores: Scores, gaps: bool) -> Lines:
         """Return the functions of all columns of a table."""
-        values = np.ascontiguousarray(table.values.T)
-        functions = scores.functions(values)
         return cls(
-            functions,
-            scores.squares(functions),
-            (~np.isnan(values)).astype(np.float32) if gaps else None,
+            scores.functions(table.values),
+            np.logical_not(np.isnan(table.values.T), dtype=np.float32) if gaps else None,
             None if table.weights is None else table.weights.astype(np.float32),
             np.repeat(~scores.numbers, np.diff(scores.starts)),
         )
@@ -214,18 +220,16 @@ class Lines:
         some = slice(start, stop)
         return Lines(
             self.functions[:, some],
-            self.squares[:, some],
             None if self.present is None else self.present[:, some],
             None if self.weights is None else self.weights[some],
             self.is_indicator,
         )
 
-    def take(self, columns: IntArray, starts: IntArray, square_starts: IntArray) -> Lines:
+    def take(self, columns: IntArray, starts: IntArray) -> Lines:
         """Return the functions of some columns."""
         functions = places(columns, starts)
         return Lines(
             self.functions[functions],
-            self.squares[places(columns, square_starts)],
             None if self.present is None else self.present[columns],
             self.weights,
             self.is_indicator[functions],
@@ -260,9 +264,9 @@ class Lines:
         Without weights products of indicators are counts of rows: bits are four times as fast.
         """
         f, is_indicator = self.functions, self.is_indicator
-        scores = np.asarray(self.weighted(f[~is_indicator]) @ f.T, np.float64)
+        scores = self.weighted(f[~is_indicator]) @ f.T
         if self.weights is None:
-            return OwnProducts(is_indicator, scores, common_rows((f > 0)[is_indicator]))
+            return OwnProducts(is_indicator, scores, common_rows(f, np.flatnonzero(is_indicator)))
         # Half the work of a general product; its upper triangle in Fortran's order is our lower.
         root = f[is_indicator] * np.sqrt(self.weights)
         counts = linalg.blas.ssyrk(1.0, root.T, trans=1).T if len(root) else np.zeros((0, 0))
@@ -270,15 +274,23 @@ class Lines:
 
     def _side(self, present: NDArray[np.float32] | None) -> Side:
         """Return the sums of single columns, in the rows in which others are present."""
-        sums = []
-        for lines in (self.functions, self.squares):
-            if present is not None:
-                sums.append(np.asarray(self.weighted(lines) @ present.T, np.float64))
-            elif self.weights is None:
-                sums.append(lines.sum(axis=1, dtype=np.float64))
-            else:
-                sums.append(lines.astype(np.float64) @ self.weights)
-        return Side(*sums)
+        second = [
+            self._sums(squares_of(self.functions[some]), present)
+            for some in np.array_split(self._scores, max(1, len(self._scores) // 64))
+        ]
+        return Side(self._sums(self.functions, present), np.concatenate(second))
+
+    @property
+    def _scores(self) -> IntArray:
+        """Where the normal score z of each column of numbers is; z² follows it."""
+        return np.flatnonzero(~self.is_indicator)[::N_SCORES]
+
+    def _sums(self, lines: NDArray[np.float32], present: NDArray[np.float32] | None) -> FloatArray:
+        if present is not None:
+            return np.asarray(self.weighted(lines) @ present.T, np.float64)
+        if self.weights is None:
+            return np.asarray(lines.sum(axis=1, dtype=np.float64))
+        return np.asarray(lines.astype(np.float64) @ self.weights)
 
 
 # Columns of any kind ----------------------------------------------------------------------------
@@ -540,7 +552,7 @@ def read_moments(sums: ScoreSums, x: Layout, y: Layout, limits: IntArray, out: F
         functions = slice(x.starts[part.start], x.starts[part.stop])
         squares = slice(x.squares[part.start], x.squares[part.stop])
         kernels.correlations_of_moments(
-            sums.cross[functions], left.first[functions], left.second[squares],
+            sums.cross(functions), left.first[functions], left.second[squares],
             right.first[:, part], right.second[:, part], weight[part],
             *x.select(np.arange(part.start, part.stop)), *y,
             limits[part], WEAKEST_OF_MANY, alone, out[part],
@@ -553,11 +565,11 @@ def _smallest_steps(table: Table) -> FloatArray:
     """Smallest positive difference of two values of each column; infinite where all are equal."""
     counted = slice(None) if table.weights is None else table.weights > 0
 
-    def step(column: int) -> float:
-        x = np.sort(table.values[counted, column])  # NaN comes last
+    def step(_: int, x: FloatArray) -> float:
+        x = np.sort(x[counted])  # NaN comes last
         gaps = np.diff(x)
         # Values that differ by a few units in the last place are one value.
         gaps = gaps[gaps > 8 * _EPS * np.abs(x[1:])]
         return float(gaps.min(initial=np.inf))
 
-    return np.array(threads.run(step, range(table.n_columns)))
+    return np.array(each_column(step, table.values))

@@ -342,8 +342,7 @@ class _FromScores(OnDemand):
         return Lines.of(self.table, self._sums.scores, self.statistics.has_missing)
 
     def _take(self, columns: IntArray) -> Lines:
-        scores = self._sums.scores
-        return self._lines.take(columns, scores.starts, scores.square_starts)
+        return self._lines.take(columns, self._sums.scores.starts)
 
     def block(self, rows: Index, columns: Index) -> FloatArray:
         every = np.arange(self.n_variables)

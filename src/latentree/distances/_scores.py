@@ -8,9 +8,10 @@ not the functions themselves: another base state or unit gives the same dependen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -76,11 +77,14 @@ class Scores:
         numbers = holds_numbers(table.schema)
         real, coded = np.flatnonzero(numbers), np.flatnonzero(~numbers)
         weights = table.weight_array()
-        curves = threads.run(lambda j: _normal_curve(table.values[:, j], weights), real)
-        states = [
-            _with_indicators(table.values[:, j], weights, len(table.schema.labels[j]))
-            for j in coded.tolist()
-        ]
+
+        def fixed(j: int, x: FloatArray) -> Any:
+            if numbers[j]:
+                return _normal_curve(x, weights)
+            return _with_indicators(x, weights, len(table.schema.labels[j]))
+
+        found = each_column(fixed, table.values)
+        curves, states = ([found[j] for j in columns] for columns in (real, coded))
         units = Units.of(number_table(table)) if real.size else Units(np.empty(0), np.empty(0))
         return cls(table.schema, units, tuple(curves), tuple(states))
 
@@ -143,16 +147,11 @@ class Scores:
 
     # Functions of rows ----------------------------------------------------------------------
 
-    def functions(self, lines: FloatArray) -> NDArray[np.float32]:
-        """Return the functions of columns given as lines, one line each; 0 where missing."""
+    def functions(self, values: FloatArray) -> NDArray[np.float32]:
+        """Return the functions of rows of values, one line each; 0 where missing."""
         starts = self.starts
-        out = np.zeros((int(starts[-1]), lines.shape[1]), np.float32)
-
-        def fill(part: tuple[int, int]) -> None:
-            for j in range(*part):
-                self._fill(j, lines[j], out[starts[j] : starts[j + 1]])
-
-        threads.run(fill, threads.split(len(lines), 16))
+        out = np.zeros((int(starts[-1]), len(values)), np.float32)
+        each_column(lambda j, x: self._fill(j, x, out[starts[j] : starts[j + 1]]), values)
         return out
 
     def _fill(self, column: int, x: FloatArray, out: NDArray[np.float32]) -> None:
@@ -165,14 +164,27 @@ class Scores:
         for line, state in zip(out, self.states[place], strict=False):
             np.equal(x, state, out=line)
 
-    def squares(self, functions: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the products of the functions of each column of numbers: z², z³ and z⁴."""
-        z = functions[self.starts[:-1][self.numbers]]
-        out = np.empty((len(z), N_SQUARES, z.shape[1]), np.float32)
-        out[:, 0] = z * z
-        for power in range(1, N_SQUARES):
-            np.multiply(out[:, power - 1], z, out=out[:, power])
-        return out.reshape(-1, z.shape[1])
+
+def squares_of(z: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the products of the functions of each column of numbers, given z: z², z³ and z⁴."""
+    out = np.empty((len(z), N_SQUARES, z.shape[1]), np.float32)
+    np.multiply(z, z, out=out[:, 0])
+    for power in range(1, N_SQUARES):
+        np.multiply(out[:, power - 1], z, out=out[:, power])
+    return out.reshape(-1, z.shape[1])
+
+
+def each_column(function: Callable[[int, FloatArray], Any], values: FloatArray) -> list[Any]:
+    """Return what a function gives for every column, called with its number and its values.
+
+    Columns are copied some at a time: one by one every cell would be fetched on its own.
+    """
+
+    def run(part: tuple[int, int]) -> list[Any]:
+        lines = np.ascontiguousarray(values[:, slice(*part)].T)
+        return [function(j, line) for j, line in enumerate(lines, part[0])]
+
+    return list(chain(*threads.run(run, threads.split(values.shape[1], 16))))
 
 
 def number_table(table: Table) -> Table:
@@ -186,8 +198,10 @@ def state_table(table: Table) -> Table:
     """Return the columns of states of a mixed table as a discrete one."""
     columns = np.flatnonzero(~holds_numbers(table.schema))
     names, labels = zip(*((table.names[j], table.schema.labels[j]) for j in columns), strict=True)
-    values = table.values[:, columns]
-    codes = np.where(np.isnan(values), -1.0, values).astype(np.int32)
+    codes = np.empty((table.n_rows, columns.size), np.int32)
+    for start in range(0, table.n_rows, 1_024):  # copies of all cells would take ten times as much
+        some = table.values[start : start + 1_024, columns]
+        codes[start : start + 1_024] = np.where(np.isnan(some), -1.0, some)
     return Table(codes, Schema(names, "discrete", labels), table.weights)
 
 

@@ -91,22 +91,23 @@ def correlations_of_moments(
 
 
 @kernel(small=_SMALL)
-def assemble_products(is_indicator, with_scores, counts, out):
-    """Set the lower triangle of out to the products of all functions.
+def assemble_products(is_indicator, with_scores, counts, first, out):
+    """Set out to the products of the functions from ``first`` on: the lower triangle of all.
 
     ``with_scores`` has the products of those that are no indicators (rows) with all, ``counts``
     those of indicators with each other.
     """
     place = np.cumsum(is_indicator) - 1
     of_score = np.cumsum(~is_indicator) - 1
-    for i in range(out.shape[0]):
+    for row in range(out.shape[0]):
+        i = first + row
         for j in range(i + 1):
             if not is_indicator[i]:
-                out[i, j] = with_scores[of_score[i], j]
+                out[row, j] = with_scores[of_score[i], j]
             elif not is_indicator[j]:
-                out[i, j] = with_scores[of_score[j], i]
+                out[row, j] = with_scores[of_score[j], i]
             else:
-                out[i, j] = counts[place[i], place[j]]
+                out[row, j] = counts[place[i], place[j]]
 
 
 @kernel(small=_SMALL)
