@@ -28,8 +28,7 @@ import latentree as lt
 from common import show
 from latentree.distances import as_sample
 from latentree.metrics import robinson_foulds
-from latentree.structure import learn_tree
-from latentree.support import QUICK, agreed_tree, support_from
+from latentree.support import QUICK, gather_trees, majority_tree, support_from
 
 SHAPES = {
     "double star": lt.simulate.double_star(80),
@@ -37,7 +36,7 @@ SHAPES = {
     "5-complete": lt.simulate.complete_tree(5, 3),
 }
 FAMILIES = ("gaussian", "K = 2", "K = 3")
-SIZES = (1_000, 2_000, 10_000)
+SIZES = (1_000, 2_000, 10_000, 100_000)
 BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.99, 1.01)
 
 
@@ -65,20 +64,18 @@ def one_instance(shape, family, n, seed, n_replicates, with_kl):
     """Distances to the truth and divergences by name, and (support, whether true) of edges."""
     model, rows = draw(shape, family, n, seed)
     truth, sample = model.tree, as_sample(lt.as_table(rows, schema=model.schema))
-    trees = {name: learn_tree(sample, name) for name in QUICK}
+    gathered = gather_trees(sample, seed, n_replicates)
+    trees = dict(zip(QUICK, gathered.own, strict=True))
     trees["star"] = lt.simulate.latent_class(truth.n_observed)
-    support = lt.bootstrap_support(trees["star"], sample, QUICK, n_replicates, random_state=seed)
-    own = [trees[name] for name in QUICK]
-    replicates = [support.replicates[place :: len(QUICK)] for place in range(len(QUICK))]
-    trees["majority"] = support.consensus()
-    trees["consensus"] = agreed_tree(own, replicates)
+    trees["majority"] = majority_tree([tree for each in gathered.replicates for tree in each])
+    trees["consensus"] = gathered.agreed
     found = {
         name: (robinson_foulds(tree, truth), divergence(model, tree, sample) if with_kl else 0.0)
         for name, tree in trees.items()
     }
     edges = []
     for place, name in enumerate(QUICK):
-        own = support_from(trees[name], support.replicates[place :: len(QUICK)])
+        own = support_from(trees[name], gathered.replicates[place])
         # As in the support: observed ends of an edge count for either side.
         true = support_from(trees[name], [truth]).edge_share[trees[name].edges[:, 1]] == 1.0
         below = trees[name].edges[:, 1]

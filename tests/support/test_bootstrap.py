@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import multivariate_normal
 
 import latentree as lt
 from latentree.data import cut_table
@@ -16,6 +18,7 @@ from latentree.distances import Sample, as_sample
 from latentree.errors import DataError, ModelError, TreeError
 from latentree.structure import learn_structure
 from latentree.support import agreed_tree, majority_tree, support_from
+from latentree.support._consensus_method import Gathered, prediction_loss
 from latentree.support._draws import STRETCH, Draws
 from latentree.support._replicates import _Source, draws_of
 from latentree.tree import Tree
@@ -245,16 +248,66 @@ def test_majority_tree_has_the_majority_splits(seed):
             assert mean <= own + 1e-12
 
 
-def test_all_learners_must_agree():
+def test_agreement_is_the_weighted_mean_of_certainty_and_shares():
     two, star = lt.simulate.double_star(4), lt.simulate.latent_class(4)
-    cases = {
-        (((two, two), ((two, star), (two, star)))): two,
-        (((two, star), ((two, two), (two, two, star)))): two,  # the second in most replicates
-        (((two, star), ((two, two), (two, star)))): star,  # not in most
-        (((two, star), ((star, star), (two, two)))): star,  # no majority of all
-    }
-    for (own, replicates), wanted in cases.items():
-        assert agreed_tree(own, replicates).same_structure(wanted)
+    edge = two.edges[two.edges[:, 1] >= 4][0, 1]
+    for first, share, weight in (
+        (0.9, 0.2, 0.9),
+        (0.9, 0.0, 0.9),
+        (0.4, 0.8, 1.0),
+        (1.0, 1.0, 0.4),
+    ):
+        sure = np.ones(two.n_nodes)
+        sure[edge] = first
+        replicates = [[two] * int(10 * share) + [star] * (10 - int(10 * share)), [star, star]]
+        found = agreed_tree(
+            [two, star], [sure, np.ones(star.n_nodes)], replicates, [weight, 1.0 - weight]
+        )
+        wanted = two if weight * (first + share) / 2 > 0.5 else star
+        assert found.same_structure(wanted)
+
+
+def test_what_is_left_out_is_what_was_not_drawn():
+    draws = Draws(3, STRETCH + 100)
+    drawn, left = (
+        replace(draws, are_left_out=out).of_rows(2, 50, STRETCH + 60) for out in (False, True)
+    )
+    np.testing.assert_array_equal(left, drawn == 0)
+    # Of ten equal rows, c draws leave out 10·(1 − 1/10)^c on average.
+    weighted = Draws(3, 5, np.array([10.0, 1.0, 1.0, 2.0, 0.5]))
+    drawn, left = (replace(weighted, are_left_out=out).of_rows(0, 0, 5) for out in (False, True))
+    expected = [10 * 0.9 ** drawn[0], drawn[1] == 0, drawn[2] == 0, 2 * 0.5 ** drawn[3]]
+    np.testing.assert_allclose(left, [*expected, 0.5 * (drawn[4] == 0)])
+
+
+def test_the_learner_that_predicts_left_out_rows_counts_more():
+    truth = lt.simulate.random_gaussian_model(lt.simulate.double_star(8), 0, (0.7, 0.8))
+    sample = as_sample(truth.sample(500, 1))
+    good, bad = truth.tree, lt.simulate.latent_class(8).with_lengths([0.5] * 8 + [0.0])
+    left = [np.corrcoef(np.asarray(truth.sample(200, seed)), rowvar=False) for seed in range(4)]
+    fitted = learn_structure(sample.distances, "rg")
+    assert fitted.same_structure(good)
+    gathered = Gathered(
+        sample.distances, ("a", "b"), [fitted, bad], [[fitted] * 4, [bad] * 4], left
+    )
+    np.testing.assert_allclose(gathered.weights, [0.75, 0.25])
+    assert gathered.agreed.same_structure(good)
+    loss = (
+        -multivariate_normal(np.zeros(8), np.exp(-fitted.path_lengths())).logpdf(np.eye(8)).mean()
+    )
+    constant = 4 * np.log(2 * np.pi)
+    assert prediction_loss(fitted, np.eye(8) / 8) == pytest.approx(loss - constant, rel=1e-4)
+
+
+@pytest.mark.parametrize("what", ["mixture", "estimator"])
+def test_support_is_of_one_tree(what):
+    rows = gaussian_rows(100, 6)
+    model = lt.LatentTree("rg").fit(rows).model_
+    odd = (
+        lt.models.TreeMixture([model, model], [0.5, 0.5]) if what == "mixture" else lt.LatentTree()
+    )
+    with pytest.raises(ModelError, match="support is of"):
+        lt.bootstrap_support(odd, rows, "rg", 2)
 
 
 def test_lengths_are_means():

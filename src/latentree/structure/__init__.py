@@ -30,6 +30,7 @@ links of the spanning tree, with all that lies on both sides of them.
 """
 
 from latentree.structure._blocks import Block, learn_by_blocks
+from latentree.structure._certainty import correlations, split_certainty, variable_signs
 from latentree.structure._chow_liu import chow_liu, mutual_information_tree
 from latentree.structure._cl_blind import cl_blind
 from latentree.structure._cl_grouping import TreeBuilder, cl_grouping
@@ -53,6 +54,7 @@ __all__ = [
     "cl_blind",
     "cl_grouping",
     "contract_short",
+    "correlations",
     "hidden_chow_liu",
     "hidden_mutual_information_tree",
     "independent_groups",
@@ -64,4 +66,6 @@ __all__ = [
     "node_relationships",
     "recursive_grouping",
     "spectral_neighbor_joining",
+    "split_certainty",
+    "variable_signs",
 ]

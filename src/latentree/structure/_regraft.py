@@ -48,7 +48,8 @@ def regraft_weak_links(tree: Tree, block: Block, threshold: float) -> Tree:
     """
     if block.n_samples is None:
         return tree
-    correlation = _oriented_correlations(block)
+    turn = spanning_signs(block)
+    correlation = np.exp(-block.matrix) * block.signs * np.outer(turn, turn)
     seen = {_shape(tree)}
     while len(seen) <= _MOVES:
         move = _best_move(tree, correlation, block.noise)
@@ -67,15 +68,15 @@ def _shape(tree: Tree) -> bytes:
     return np.sort(tree.bipartition_keys(), axis=0).tobytes()
 
 
-def _oriented_correlations(block: Block) -> FloatArray:
-    """Correlations with the signs of variables turned so that the spanning tree's are positive."""
+def spanning_signs(block: Block) -> FloatArray:
+    """Return the sign to turn each variable by so that the spanning tree's are positive."""
     spanning = Tree.from_edges(block.spanning, block.n_variables)
     above = np.maximum(spanning.parent, 0)
     own = block.signs[np.arange(block.n_variables), above].astype(np.float64)
     turn = np.ones(block.n_variables)
     for v in spanning.order[1:]:
         turn[v] = turn[above[v]] * own[v]
-    return np.asarray(np.exp(-block.matrix) * block.signs * np.outer(turn, turn))
+    return turn
 
 
 def _best_move(tree: Tree, correlation: FloatArray, noise: float) -> Move:

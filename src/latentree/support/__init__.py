@@ -16,7 +16,7 @@
 from latentree.support._bootstrap import QUICK, bootstrap_support
 from latentree.support._comparison import TreeComparison, compare_trees
 from latentree.support._consensus import agreed_tree, majority_tree
-from latentree.support._consensus_method import consensus, consensus_tree
+from latentree.support._consensus_method import consensus, consensus_tree, gather_trees
 from latentree.support._file import load_support
 from latentree.support._support import DOUBTFUL, Support, support_from
 
@@ -30,6 +30,7 @@ __all__ = [
     "compare_trees",
     "consensus",
     "consensus_tree",
+    "gather_trees",
     "load_support",
     "majority_tree",
     "support_from",

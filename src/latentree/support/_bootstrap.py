@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from latentree.data import Parts, as_parts, as_table, cut_table, is_parted
 from latentree.distances import Sample, Statistics, as_sample
 from latentree.errors import DataError, ModelError
-from latentree.models import TreeModel
+from latentree.models import TreeMixture, TreeModel
 from latentree.search import (
     as_gaussian,
     binary_tree,
@@ -27,7 +27,7 @@ from latentree.support._replicates import (
     Progress,
     by_distances,
     draws_of,
-    replicate_trees,
+    of_replicates,
 )
 from latentree.support._support import Support, support_from
 from latentree.tree import Tree
@@ -123,18 +123,31 @@ def bootstrap_support(
     """
     if n_replicates < 1:
         raise DataError(f"n_replicates is {n_replicates}, but must be at least 1")
-    tree = model if isinstance(model, Tree) else model.tree
+    tree = _tree_of(model)
     sample = _sample(model, X, weights)
     names = method_names(method, sample.n_columns)
     learners = [_learner(name, tree, sample, options) for name in names]
     seed = int(np.random.default_rng(random_state).integers(2**63))
     rounds = -(-n_replicates // len(names))
-    found = replicate_trees(
+    found = of_replicates(
         sample, learners, rounds, draws_of(sample, seed, block_length), time_limit, progress
     )
     trees = [each for trees in found for each in trees]
     note = "" if len(found) == rounds else f"stopped after {len(trees)} of {n_replicates}"
     return support_from(tree, trees, names, note)
+
+
+def _tree_of(model: Any) -> Tree:
+    """Return the one tree that support is about."""
+    if isinstance(model, TreeMixture):
+        raise ModelError("support is of one tree, but a mixture has several: take its components")
+    tree = model if isinstance(model, Tree) else getattr(model, "tree", None)
+    if not isinstance(tree, Tree):
+        raise ModelError(
+            f"support is of a tree or a model, not of {type(model).__name__}: give model_ of an "
+            "estimator; topics have support by n_bootstrap"
+        )
+    return tree
 
 
 def quick_learners(n_variables: int) -> tuple[str, ...]:

@@ -13,6 +13,8 @@ from latentree.errors import TreeError
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
+_ROUNDING = 1e-9  # of a sum of shares
+
 
 class Splits(NamedTuple):
     """The distinct splits of many trees: one row each."""
@@ -72,20 +74,30 @@ def majority_tree(trees: Sequence[Tree], threshold: float = 0.5) -> Tree:
     return _tree_of(trees, found, np.flatnonzero(found.share > threshold))
 
 
-def agreed_tree(own: Sequence[Tree], replicates: Sequence[Sequence[Tree]]) -> Tree:
+def agreed_tree(
+    own: Sequence[Tree],
+    certainty: Sequence[FloatArray],
+    replicates: Sequence[Sequence[Tree]],
+    weights: Sequence[float] | FloatArray,
+) -> Tree:
     """Return the tree of the splits that several learners agree on, lengths averaged.
 
-    For every learner a split has a share of the trees, where the tree of the rows themselves weighs
-    as much as all replicates. It is kept if the geometric mean of these shares is above one half:
-    a split that one learner never finds needs all others to be sure. The arithmetic mean is above
-    one half then, so any two splits are together in some tree, and agree.
+    For every learner a split has two numbers: how probable it is in the tree of the rows
+    themselves, 0 if that does not have it, and the share of the replicates with it. Their mean,
+    averaged over the learners by their weights, is above one half for the splits that are kept. So
+    the trees with a kept split have more than half of all weight: any two kept splits are together
+    in some tree, and agree.
 
     Parameters
     ----------
     own : sequence of Tree
         The tree of every learner.
+    certainty : sequence of array
+        How probable the split above every node of these trees is.
     replicates : sequence of sequences of Tree
         Those of every learner.
+    weights : array
+        Of the learners, with sum 1.
 
     Returns
     -------
@@ -96,23 +108,23 @@ def agreed_tree(own: Sequence[Tree], replicates: Sequence[Sequence[Tree]]) -> Tr
     >>> import latentree as lt
     >>> star = lt.Tree([4, 4, 4, 4, -1], n_observed=4)
     >>> split = lt.Tree([4, 4, 5, 5, -1, 4], n_observed=4)
-    >>> agreed_tree([split, star], [[split, split], [split, star]])  # the second is not sure
-    Tree(4 observed, 1 hidden, 4 edges)
-    >>> agreed_tree([split, split], [[split, split], [split, star]])
+    >>> sure = [[1.0] * 6, [1.0] * 5]
+    >>> agreed_tree([split, star], sure, [[split], [star]], [0.6, 0.4])
     Tree(4 observed, 2 hidden, 5 edges)
+    >>> agreed_tree([split, star], sure, [[star], [star]], [0.6, 0.4])
+    Tree(4 observed, 1 hidden, 4 edges)
     """
     trees = [*own, *(tree for each in replicates for tree in each)]
     found = count_splits(trees)
-    k, sizes = len(own), [len(each) for each in replicates]
-    share = np.empty((len(found.share), 2 * k))
-    ends = np.cumsum([*np.ones(k, int), *sizes])
-    for column, (stop, size) in enumerate(zip(ends, [*[1] * k, *sizes], strict=True)):
-        share[:, column] = found.counts(stop - size, stop) / size
-    # Half a replicate for and half against, so that no logarithm is infinite.
-    smooth = (share[:, k:] * sizes + 0.5) / (np.array(sizes) + 1.0)
-    agreement = np.exp(np.log((share[:, :k] + smooth) / 2.0).mean(axis=1))
-    kept = np.flatnonzero((agreement > 0.5) & (share.mean(axis=1) > 0.5))
-    return _tree_of(trees, found, kept)
+    agreement = np.zeros(len(found.share))
+    start = len(own)
+    for number, (tree, sure, each) in enumerate(zip(own, certainty, replicates, strict=True)):
+        there = found.of[found.tree_of == number]
+        agreement[there] += 0.5 * weights[number] * np.asarray(sure)[tree.edges[:, 1]]
+        share = found.counts(start, start + len(each)) / len(each)
+        agreement += 0.5 * weights[number] * share
+        start += len(each)
+    return _tree_of(trees, found, np.flatnonzero(agreement > 0.5 + _ROUNDING))
 
 
 def _tree_of(trees: Sequence[Tree], found: Splits, kept: IntArray) -> Tree:

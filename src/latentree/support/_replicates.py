@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -27,6 +27,8 @@ from latentree.typing import IntArray
 
 Learner = Callable[[Sample], Tree]
 """Learns the tree of a replicate."""
+
+Found = TypeVar("Found")
 
 Progress = Callable[[int, int, str], None]
 """Called with the replicates done, their number, and what is under way."""
@@ -48,27 +50,27 @@ def by_distances(method: str, components: IntArray) -> Learner:
     return learn
 
 
-def replicate_trees(
+def of_replicates(
     sample: Sample,
-    learners: Sequence[Learner],
+    learners: Sequence[Callable[[Sample], Found]],
     n_replicates: int,
     draws: Draws,
     time_limit: float | None = None,
     progress: Progress | None = None,
-) -> list[tuple[Tree, ...]]:
-    """Return, for every replicate, the trees that the learners find in its rows.
+) -> list[tuple[Found, ...]]:
+    """Return, for every replicate, what the learners (or other functions) find in its rows.
 
     Replicates are spread over threads, and each runs on one: so results do not depend on their
     number. A keyboard interrupt, or the end of the time, ends it early with the first replicates,
     if there is one.
     """
-    done: list[tuple[Tree, ...]] = []
+    done: list[tuple[Found, ...]] = []
     end = math.inf if time_limit is None else time.monotonic() + time_limit
     with _one_thread_each(), repeated(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         try:
-            for trees in _in_order(sample, learners, n_replicates, draws):
-                done.append(trees)
+            for found in _in_order(sample, learners, n_replicates, draws):
+                done.append(found)
                 if progress is not None:
                     progress(len(done), n_replicates, "learning from resampled rows")
                 if time.monotonic() > end:
@@ -80,9 +82,12 @@ def replicate_trees(
 
 
 def _in_order(
-    sample: Sample, learners: Sequence[Learner], n_replicates: int, draws: Draws
-) -> Iterator[tuple[Tree, ...]]:
-    def learn(made: Sample) -> tuple[Tree, ...]:
+    sample: Sample,
+    learners: Sequence[Callable[[Sample], Found]],
+    n_replicates: int,
+    draws: Draws,
+) -> Iterator[tuple[Found, ...]]:
+    def learn(made: Sample) -> tuple[Found, ...]:
         return tuple(learner(made) for learner in learners)
 
     source = _Source(sample, draws)

@@ -121,15 +121,14 @@ def is_open(place, nodes, end, degree, n_observed):
 
 
 @kernel()
-def best_link(
-    small, large, ends, parent, rho, degree, n_observed, correlation, x, h, h_up, t, t_up, t_down,
-    q, first, first_place, second, second_place,
-):  # fmt: skip
-    """Return the best place of a cut link: z² there, z² at present, and its ends as places.
+def correlate_places(small, large, parent, rho, n_observed, correlation, room, places):
+    """Correlate all places of two sides of a cut link; return the numbers of their places.
 
-    z is the correlation of what the two sides say about their ends.
+    ``room`` and ``places`` are of :func:`make_room`. The third array of ``room`` then has the
+    correlations, a row for every place of the large side.
     """
-    n_nodes = parent.size
+    x, first, second, h, h_up, told_to = room
+    t, t_up, t_down, q = told_to
     count = 0
     for v in large:
         if v < n_observed:
@@ -139,7 +138,7 @@ def best_link(
             count += 1
     estimate_side(small, parent, rho, n_observed, count, x, t, h, t_up, h_up, t_down, q)
     n_first = places_of(
-        small, parent, rho, n_observed, count, h, t, t_up, t_down, q, n_nodes, first, first_place
+        small, parent, rho, n_observed, count, h, t, t_up, t_down, q, parent.size, first, places[0]
     )
     count = 0
     for v in large:
@@ -149,20 +148,44 @@ def best_link(
             count += 1
     estimate_side(large, parent, rho, n_observed, n_first, x, t, h, t_up, h_up, t_down, q)
     n_second = places_of(
-        large,
-        parent,
-        rho,
-        n_observed,
-        n_first,
-        h,
-        t,
-        t_up,
-        t_down,
-        q,
-        n_nodes,
-        second,
-        second_place,
+        large, parent, rho, n_observed, n_first, h, t, t_up, t_down, q, parent.size, second,
+        places[1],
+    )  # fmt: skip
+    return n_first, n_second
+
+
+@kernel()
+def make_room(n):
+    """Room to correlate the places of a tree with n nodes, and for the places of both sides."""
+    x, h, h_up = np.empty((n, 2 * n)), np.empty((n, 2 * n)), np.empty((n, 2 * n))
+    first, second = np.empty((2 * n, n)), np.empty((2 * n, 2 * n))
+    return (x, first, second, h, h_up, np.zeros((4, n))), np.empty((2, 2 * n), np.int64)
+
+
+@kernel()
+def subtree_ranges(order, parent):
+    """Where the nodes below each node, and itself, begin and end in depth-first order."""
+    start, size = np.empty(parent.size, np.int64), np.ones(parent.size, np.int64)
+    for i in range(order.size - 1, -1, -1):
+        v = order[i]
+        start[v] = i
+        if parent[v] >= 0:
+            size[parent[v]] += size[v]
+    return start, start + size
+
+
+@kernel()
+def best_link(
+    small, large, ends, parent, rho, degree, n_observed, correlation, room, places
+):  # fmt: skip
+    """Return the best place of a cut link: z² there, z² at present, and its ends as places.
+
+    z is the correlation of what the two sides say about their ends.
+    """
+    n_first, n_second = correlate_places(
+        small, large, parent, rho, n_observed, correlation, room, places
     )
+    second, first_place, second_place = room[2], places[0], places[1]
     best, present = 0.0, 0.0
     best_small, best_large = ends[0], ends[1]
     for u in range(n_first):
@@ -181,32 +204,117 @@ def best_link(
 @kernel()
 def best_move(links, order, parent, rho, degree, n_observed, correlation, noise):
     """Return the gain of the best move of a link, the link (by lower node), and its new ends."""
-    n = parent.size
-    position = np.empty(n, np.int64)
-    size = np.ones(n, np.int64)
-    for i in range(n):
-        position[order[i]] = i
-    for i in range(n - 1, -1, -1):
-        if parent[order[i]] >= 0:
-            size[parent[order[i]]] += size[order[i]]
-    x, h, h_up = np.empty((n, 2 * n)), np.empty((n, 2 * n)), np.empty((n, 2 * n))
-    t, t_up, t_down, q = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
-    first, second = np.empty((2 * n, n)), np.empty((2 * n, 2 * n))
-    first_place, second_place = np.empty(2 * n, np.int64), np.empty(2 * n, np.int64)
+    begin, end = subtree_ranges(order, parent)
+    room, places = make_room(parent.size)
     found = (0.0, -1, -1, -1)
     ends = np.empty(2, np.int64)
     for v in links:
-        start, stop = position[v], position[v] + size[v]
+        start, stop = begin[v], end[v]
         inside = order[start:stop]
         outside = np.concatenate((order[:start], order[stop:]))
         inside_is_small = inside.size <= outside.size
         small, large = (inside, outside) if inside_is_small else (outside, inside)
         ends[0], ends[1] = (v, parent[v]) if inside_is_small else (parent[v], v)
         best, present, own, other = best_link(
-            small, large, ends, parent, rho, degree, n_observed, correlation, x, h, h_up, t, t_up,
-            t_down, q, first, first_place, second, second_place,
-        )  # fmt: skip
+            small, large, ends, parent, rho, degree, n_observed, correlation, room, places
+        )
         gain = 0.5 * (best - present) / (noise * noise)
         if gain > found[0]:
             found = (gain, v, own, other)
     return found
+
+
+@kernel()
+def split_chances(order, parent, rho, degree, n_observed, correlation, n_samples):
+    """Log-probability of every edge's split (by lower node), of one tree, by single moves.
+
+    Cut every edge in turn. Its two sides may be linked anywhere else: between any edge of the one
+    and any of the other, at the ends or in the middle, where they correlate most, by r. All pairs
+    of edges are alike before, so their probability is proportional to the likelihood
+    (1 − r²)^(−n/2). An edge keeps its split if the other side stays on its side of it; the
+    probabilities of that for all cuts are multiplied. ``order`` holds the nodes of the tree.
+    """
+    begin, end = subtree_ranges(order, parent)
+    room, places = make_room(parent.size)
+    found = np.zeros(parent.size)
+    mass, index = np.zeros(parent.size), np.empty(parent.size, np.int64)
+    for v in order[1:]:
+        inside = order[begin[v] : end[v]]
+        outside = np.concatenate((order[: begin[v]], order[end[v] :]))
+        if inside.size <= outside.size:
+            small, large, small_end, large_end = inside, outside, v, parent[v]
+        else:
+            small, large, small_end, large_end = outside, inside, parent[v], v
+        correlate_places(small, large, parent, rho, n_observed, correlation, room, places)
+        best = best_of_edges(room[2], small, large, parent, index)
+        chance = likelihoods(best, n_samples)
+        halve_split_edge(chance, small, small_end, parent, degree, n_observed)
+        halve_split_edge(chance.T, large, large_end, parent, degree, n_observed)
+        chance /= chance.sum()
+        add_stays(found, mass, chance.sum(axis=1), small, small_end, parent)
+        add_stays(found, mass, chance.sum(axis=0), large, large_end, parent)
+    return found
+
+
+@kernel()
+def best_of_edges(between, small, large, parent, index):
+    """Largest correlation between any edges of the sides, at ends or middles; at least 0.
+
+    ``between`` is by places, the nodes first, then the middles. A single node is its own place.
+    """
+    n_small, n_large = small.size, large.size
+    by_small = np.zeros((max(n_small - 1, 1), max(2 * n_large - 1, 1)))
+    for i in range(n_small):
+        index[small[i]] = i
+    for w in range(2 * n_large - 1):
+        if n_small == 1:
+            by_small[0, w] = between[w, 0]
+        for e in range(n_small - 1):
+            ends = max(between[w, e + 1], between[w, index[parent[small[e + 1]]]])
+            by_small[e, w] = max(ends, between[w, n_small + e])
+    for i in range(n_large):
+        index[large[i]] = i
+    best = np.zeros((max(n_small - 1, 1), max(n_large - 1, 1)))
+    for e in range(best.shape[0]):
+        if n_large == 1:
+            best[e, 0] = max(by_small[e, 0], 0.0)
+        for f in range(n_large - 1):
+            ends = max(by_small[e, f + 1], by_small[e, index[parent[large[f + 1]]]])
+            best[e, f] = max(ends, by_small[e, n_large + f], 0.0)
+    return best
+
+
+@kernel()
+def likelihoods(correlation, n_samples):
+    """(1 − r²)^(−n/2), relative to the largest."""
+    squared = np.minimum(correlation * correlation, LARGEST)
+    gain = -0.5 * n_samples * np.log(1.0 - squared)
+    return np.exp(gain - gain.max())
+
+
+@kernel()
+def halve_split_edge(chance, nodes, end, parent, degree, n_observed):
+    """Let the two edges at a hidden end of the cut, which it splits, count as the one they are."""
+    if end >= n_observed and degree[end] == 3:
+        for e in range(nodes.size - 1):
+            if nodes[e + 1] == end or parent[nodes[e + 1]] == end:
+                chance[e] *= 0.5
+
+
+@kernel()
+def add_stays(found, mass, chance, nodes, end, parent):
+    """Add, for every edge of a side, the log of the chance that the other side stays there."""
+    for v in nodes:
+        mass[v] = 0.0
+    # Sums over the edges strictly below each edge of the side.
+    for e in range(nodes.size - 2, -1, -1):
+        v = nodes[e + 1]
+        mass[parent[v]] += mass[v] + chance[e]
+    above = end
+    for e in range(nodes.size - 2, -1, -1):
+        v = nodes[e + 1]
+        stays = 1.0 - mass[v]
+        if v == above:  # on the way from the end to the top
+            stays = mass[v] + chance[e]
+            above = parent[v]
+        found[v] += math.log(max(stays, 1e-300))
