@@ -87,7 +87,8 @@ OPTIONS: Mapping[str, Option] = {
     "n_trees": Option(
         'int or "auto"', None,
         "number of trees of a mixture, each with its own structure and parameters; by default one "
-        "tree. auto: a committee of mixtures, as many trees as predict held-out rows best",
+        "tree, for hclt on discrete columns four unless n_states is given. "
+        "auto: a committee of mixtures, as many trees as predict held-out rows best",
         "--trees",
     ),
     "validation_fraction": Option(
@@ -536,8 +537,14 @@ def learn_model(
         if not entry.from_distances:
             raise ModelError(f"X_valid was given, but {method} does not hold out rows")
         common["X_valid"] = X_valid
-    learn = _from_distances if entry.from_distances else _by_scores
-    if chosen.get("n_trees") is not None:
+    learn: Callable[..., Fitted] = _from_distances if entry.from_distances else _by_scores
+    if _is_committee(entry, sample, chosen):
+        chosen["n_trees"], learn = AUTO, _mixture
+        model, report = _beside_independence(learn, entry, sample, chosen, common)
+    elif chosen.get("n_trees") == 1 and _decides(entry, chosen):
+        del chosen["n_trees"]
+        model, report = learn(entry, sample, **chosen, **common)
+    elif chosen.get("n_trees") is not None:
         model, report = _mixture(entry, sample, **chosen, **common)
     elif method == "independent" or _is_asked_for(method, chosen):
         model, report = learn(entry, sample, **chosen, **common)
@@ -573,6 +580,18 @@ def _behind(
     from latentree.distances import as_copula
 
     return as_copula(sample)
+
+
+def _is_committee(entry: Method, sample: Sample, chosen: Mapping[str, Any]) -> bool:
+    """Whether hclt learns several trees: where nothing is said of trees, states or EM."""
+    alone = {"n_trees", "n_states", "validation_fraction", "checkpoint", "stepwise", "refit"}
+    is_enough = sample.statistics.n_rows >= LEAST_ROWS_OF_A_COMMITTEE
+    return bool(
+        entry.name == "hclt"
+        and sample.family == "discrete"
+        and is_enough
+        and not alone & set(chosen)
+    )
 
 
 def _is_asked_for(method: str, chosen: Mapping[str, Any]) -> bool:
@@ -658,6 +677,9 @@ def _mixture(
         budget=budget, random_state=rng, progress=progress,
     )  # fmt: skip
 
+
+LEAST_ROWS_OF_A_COMMITTEE = 100
+"""With fewer rows than that, hclt learns one tree: a fourth of them decides nothing."""
 
 _STEPS_A_ROUND = 30  # of EM inside a component: rounds of the mixture follow
 

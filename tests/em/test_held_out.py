@@ -93,7 +93,7 @@ def test_split_states_without_noise_are_the_same_model(seed, more):
 
 def test_held_out_rows_choose_states_that_predict():
     X, new = draws(), draws(2_000, 4)
-    learned = lt.LatentTree("hclt", random_state=0).fit(X)
+    learned = lt.LatentTree("hclt", n_trees=1, random_state=0).fit(X)
     flat = lt.LatentTree("chow_liu").fit(X)
     two = lt.LatentTree("hclt", n_states=2, random_state=0).fit(X)
     assert learned.model_.n_states[9:].min() >= 4

@@ -17,13 +17,14 @@ from latentree.em._fit import (
     start_points,
 )
 from latentree.em._gaussian import MomentProblem, RowProblem, chunks_of, moment_step
-from latentree.em._held_out import held_out_split
+from latentree.em._held_out import INTERRUPTED, held_out_split
 from latentree.em._mixed import MixedProblem, as_leaves
 from latentree.em._report import FitReport
 from latentree.em._starts import random_discrete_start, split_hidden
 
 __all__ = [
     "FLOOR",
+    "INTERRUPTED",
     "N_BINS",
     "Binning",
     "Budget",

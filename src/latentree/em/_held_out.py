@@ -57,6 +57,7 @@ GROUPS = 10
 """Groups of held-out rows, from whose gains the standard error of the gain is known."""
 FINAL_STEPS = 20
 """Steps of EM on all rows in the end."""
+INTERRUPTED = "interrupted: the best parameters so far are kept"
 _ROWS_A_PART = 500  # a part should say something of every state
 _MOST_PARTS = 8  # more parts share fewer patterns, and tables are normalized after each
 _MEMORY = 3.0  # stepwise EM remembers about a third of a pass: η = 3/parts, 1 for up to 3 parts
@@ -220,7 +221,7 @@ class HeldOutFit:
             self._grow(_Found(stage, self._start(stage), np.ones(2)))
             self._learn_from_all()
         except KeyboardInterrupt:
-            stopped = "interrupted: the best parameters so far are kept"
+            stopped = INTERRUPTED
         except _Stop as reason:
             stopped = f"{reason} came before the held-out rows decided"
         if stopped and self.latest.score > self.best.score:

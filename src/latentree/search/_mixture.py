@@ -20,12 +20,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from scipy.cluster.vq import kmeans2
 from scipy.special import logsumexp
 
 from latentree.data import Table, cut_table
 from latentree.distances import Sample
-from latentree.em import Budget, FitReport, Fitted, held_out_split
+from latentree.em import INTERRUPTED, Budget, FitReport, Fitted, held_out_split
 from latentree.errors import DataError, ModelError
 from latentree.models import TreeMixture, with_schema
 from latentree.typing import BoolArray, FloatArray, Progress
@@ -177,8 +178,10 @@ def fold_mixture(
         left = max((deadline - time.monotonic()) / (count - number), 0.0)
         rows = Sample(cut_table(table.take(kept)))
         fits.append(learn(rows, table.take(fold), replace(budget, time_limit=left)))
+        if INTERRUPTED in fits[-1].report.notes:
+            break
     schema = table.schema
-    mixture = TreeMixture([with_schema(fit.model, schema) for fit in fits], np.ones(count))
+    mixture = TreeMixture([with_schema(fit.model, schema) for fit in fits], np.ones(len(fits)))
     reports = [fit.report for fit in fits]
     report = FitReport(
         method="em by held-out rows",
@@ -230,9 +233,14 @@ def _one_split(
 
 def _stacked(first: Table, second: Table) -> Table:
     """Rows of two tables, one below the other."""
-    values = [t.values.toarray() if t.is_sparse else t.values for t in (first, second)]
-    weights = np.concatenate([first.weight_array(), second.weight_array()])
-    return Table(np.concatenate(values), first.schema, weights)
+    tables = (first, second)
+    weights = np.concatenate([table.weight_array() for table in tables])
+    if first.is_sparse and second.is_sparse:
+        values = scipy.sparse.vstack([table.values for table in tables], "csr")
+    else:
+        dense = [table.values.toarray() if table.is_sparse else table.values for table in tables]
+        values = np.concatenate(dense)
+    return Table(values, first.schema, weights)
 
 
 # EM over components -----------------------------------------------------------------------------
