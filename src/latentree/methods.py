@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # the help of the command line reads the registry, and nothin
     from numpy.typing import ArrayLike
 
     from latentree.distances import Sample
-    from latentree.em import Budget, Fitted
+    from latentree.em import Budget, Fitted, HeldOutFit
     from latentree.models import TreeModel
     from latentree.support import Support
     from latentree.tree import Tree
@@ -648,7 +648,9 @@ def _mixture(
     import numpy as np
 
     from latentree.data import as_table
+    from latentree.em import held_out_fit
     from latentree.search import fold_mixture, tree_mixture
+    from latentree.structure import learn_tree
 
     for name in ("checkpoint", "stepwise"):
         if name in options:
@@ -658,14 +660,13 @@ def _mixture(
         held_out = as_table(X_valid, schema=sample.schema, unseen="missing")
     rng = np.random.default_rng(random_state)
     if sample.family == "discrete" and _decides(entry, options):
+        wanted = options.get("n_states")
 
-        def learn_fold(rows: Sample, fold: Any, share: Budget) -> Fitted:
-            more = {"X_valid": fold, "budget": share, "random_state": rng, "progress": progress}
-            return _from_distances(entry, rows, **options, **more)
+        def prepare(rows: Sample, fold: Any) -> HeldOutFit:
+            tree, states = learn_tree(rows, entry.name), None if wanted == AUTO else wanted
+            return held_out_fit(tree, rows, states, budget, rng, progress, None, fold)
 
-        return fold_mixture(
-            sample, learn_fold, n_trees, held_out=held_out, budget=budget, random_state=rng
-        )
+        return fold_mixture(sample, prepare, n_trees, held_out=held_out, random_state=rng)
 
     def learn(rows: Sample) -> Fitted:
         with warnings.catch_warnings():  # what is said of a few rows' weights helps nobody

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from scipy.special import logsumexp
 
 from latentree.data import Table, cut_table
 from latentree.distances import Sample
-from latentree.em import INTERRUPTED, Budget, FitReport, Fitted, held_out_split
+from latentree.em import Budget, FitReport, Fitted, HeldOutFit, held_out_split, run_together
 from latentree.errors import DataError, ModelError
 from latentree.models import TreeMixture, with_schema
 from latentree.typing import BoolArray, FloatArray, Progress
@@ -136,11 +136,10 @@ FOLDS = 4
 
 def fold_mixture(
     sample: Sample,
-    learn: Callable[[Sample, Table, Budget], Fitted],
+    prepare: Callable[[Sample, Table], HeldOutFit],
     n_trees: int | str,
     *,
     held_out: Table | None = None,
-    budget: Budget | None = None,
     random_state: Any = None,
 ) -> Fitted:
     """Learn a mixture of trees, each of which has other rows held out.
@@ -148,15 +147,13 @@ def fold_mixture(
     Parameters
     ----------
     sample : Sample
-    learn : callable
-        Learns a model from rows while others, that are held out, decide on its size; in the end it
-        learns from these too.
+    prepare : callable
+        Prepares a fit to rows while others are held out. These decide on the size of all trees
+        together, by cross-validation, and in the end the tree learns from them too.
     n_trees : int or "auto"
         Number of trees; "auto" means ``FOLDS``.
     held_out : Table, optional
         More rows: all rows are held out in turn.
-    budget : Budget, optional
-        Its time is shared out.
     random_state : int or Generator, optional
 
     Returns
@@ -164,25 +161,21 @@ def fold_mixture(
     Fitted
         ``model, report``. Components have equal weights.
     """
-    rng, budget = np.random.default_rng(random_state), budget or Budget()
+    rng = np.random.default_rng(random_state)
     table = sample.parts.to_table()
     if held_out is not None:
         table = _stacked(table, held_out)
     count = FOLDS if n_trees == "auto" else _checked_number(n_trees)
     order = rng.permutation(table.n_rows)
-    deadline = time.monotonic() + budget.time_limit
-    fits = []
+    prepared = []
     for number in range(count):
         fold = np.sort(order[number::count] if count > 1 else order[::FOLDS])
         kept = np.setdiff1d(np.arange(table.n_rows), fold)
-        left = max((deadline - time.monotonic()) / (count - number), 0.0)
-        rows = Sample(cut_table(table.take(kept)))
-        fits.append(learn(rows, table.take(fold), replace(budget, time_limit=left)))
-        if INTERRUPTED in fits[-1].report.notes:
-            break
+        prepared.append(prepare(Sample(cut_table(table.take(kept))), table.take(fold)))
+    fits = run_together(prepared)
     schema = table.schema
-    mixture = TreeMixture([with_schema(fit.model, schema) for fit in fits], np.ones(len(fits)))
-    reports = [fit.report for fit in fits]
+    mixture = TreeMixture([with_schema(model, schema) for model, _ in fits], np.ones(count))
+    reports = [report for _, report in fits]
     report = FitReport(
         method="em by held-out rows",
         log_likelihood=mixture.total_log_likelihood(table),
