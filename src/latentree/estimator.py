@@ -335,6 +335,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
         self.__dict__.pop("support_", None)
         generator = _generator(self.random_state)
         method = choose_method(self.method, sample, options)
+        if self.n_bootstrap and method == "hclt":  # support is of one tree
+            options.setdefault("n_trees", 1)
         fitted = learn_model(
             sample,
             self.method,

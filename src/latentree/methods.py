@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # the help of the command line reads the registry, and nothin
     from numpy.typing import ArrayLike
 
     from latentree.distances import Sample
-    from latentree.em import Budget, Fitted
+    from latentree.em import Budget, Fitted, HeldOutFit
     from latentree.models import TreeModel
     from latentree.support import Support
     from latentree.tree import Tree
@@ -87,7 +87,8 @@ OPTIONS: Mapping[str, Option] = {
     "n_trees": Option(
         'int or "auto"', None,
         "number of trees of a mixture, each with its own structure and parameters; by default one "
-        "tree. auto: a committee of mixtures, as many trees as predict held-out rows best",
+        "tree, for hclt on discrete columns four unless n_states is given. "
+        "auto: a committee of mixtures, as many trees as predict held-out rows best",
         "--trees",
     ),
     "validation_fraction": Option(
@@ -539,8 +540,14 @@ def learn_model(
         if not entry.from_distances:
             raise ModelError(f"X_valid was given, but {method} does not hold out rows")
         common["X_valid"] = X_valid
-    learn = _from_distances if entry.from_distances else _by_scores
-    if chosen.get("n_trees") is not None:
+    learn: Callable[..., Fitted] = _from_distances if entry.from_distances else _by_scores
+    if _is_committee(entry, sample, chosen):
+        chosen["n_trees"], learn = AUTO, _mixture
+        model, report = _beside_independence(learn, entry, sample, chosen, common)
+    elif chosen.get("n_trees") == 1 and _decides(entry, chosen):
+        del chosen["n_trees"]
+        model, report = learn(entry, sample, **chosen, **common)
+    elif chosen.get("n_trees") is not None:
         model, report = _mixture(entry, sample, **chosen, **common)
     elif method == "independent" or _is_asked_for(method, chosen):
         model, report = learn(entry, sample, **chosen, **common)
@@ -576,6 +583,18 @@ def _behind(
     from latentree.distances import as_copula
 
     return as_copula(sample)
+
+
+def _is_committee(entry: Method, sample: Sample, chosen: Mapping[str, Any]) -> bool:
+    """Whether hclt learns several trees: where nothing is said of trees, states or EM."""
+    alone = {"n_trees", "n_states", "validation_fraction", "checkpoint", "stepwise", "refit"}
+    is_enough = sample.statistics.n_rows >= LEAST_ROWS_OF_A_COMMITTEE
+    return bool(
+        entry.name == "hclt"
+        and sample.family == "discrete"
+        and is_enough
+        and not alone & set(chosen)
+    )
 
 
 def _is_asked_for(method: str, chosen: Mapping[str, Any]) -> bool:
@@ -632,7 +651,9 @@ def _mixture(
     import numpy as np
 
     from latentree.data import as_table
+    from latentree.em import held_out_fit
     from latentree.search import fold_mixture, tree_mixture
+    from latentree.structure import learn_tree
 
     for name in ("checkpoint", "stepwise"):
         if name in options:
@@ -642,14 +663,13 @@ def _mixture(
         held_out = as_table(X_valid, schema=sample.schema, unseen="missing")
     rng = np.random.default_rng(random_state)
     if sample.family == "discrete" and _decides(entry, options):
+        wanted = options.get("n_states")
 
-        def learn_fold(rows: Sample, fold: Any, share: Budget) -> Fitted:
-            more = {"X_valid": fold, "budget": share, "random_state": rng, "progress": progress}
-            return _from_distances(entry, rows, **options, **more)
+        def prepare(rows: Sample, fold: Any) -> HeldOutFit:
+            tree, states = learn_tree(rows, entry.name), None if wanted == AUTO else wanted
+            return held_out_fit(tree, rows, states, budget, rng, progress, None, fold)
 
-        return fold_mixture(
-            sample, learn_fold, n_trees, held_out=held_out, budget=budget, random_state=rng
-        )
+        return fold_mixture(sample, prepare, n_trees, held_out=held_out, random_state=rng)
 
     def learn(rows: Sample) -> Fitted:
         with warnings.catch_warnings():  # what is said of a few rows' weights helps nobody
@@ -661,6 +681,9 @@ def _mixture(
         budget=budget, random_state=rng, progress=progress,
     )  # fmt: skip
 
+
+LEAST_ROWS_OF_A_COMMITTEE = 100
+"""With fewer rows than that, hclt learns one tree: a fourth of them decides nothing."""
 
 _STEPS_A_ROUND = 30  # of EM inside a component: rounds of the mixture follow
 

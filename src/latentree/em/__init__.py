@@ -10,6 +10,7 @@ from latentree.em._driver import Budget, Driver, Problem, Step
 from latentree.em._fit import (
     Fitted,
     fit_parameters,
+    held_out_fit,
     hidden_states,
     make_problem,
     matched,
@@ -17,7 +18,7 @@ from latentree.em._fit import (
     start_points,
 )
 from latentree.em._gaussian import MomentProblem, RowProblem, chunks_of, moment_step
-from latentree.em._held_out import held_out_split
+from latentree.em._held_out import HeldOutFit, held_out_split, run_together
 from latentree.em._mixed import MixedProblem, as_leaves
 from latentree.em._report import FitReport
 from latentree.em._starts import random_discrete_start, split_hidden
@@ -31,6 +32,7 @@ __all__ = [
     "Driver",
     "FitReport",
     "Fitted",
+    "HeldOutFit",
     "MixedProblem",
     "MomentProblem",
     "Problem",
@@ -39,6 +41,7 @@ __all__ = [
     "as_leaves",
     "chunks_of",
     "fit_parameters",
+    "held_out_fit",
     "held_out_split",
     "hidden_states",
     "make_problem",
@@ -46,6 +49,7 @@ __all__ = [
     "maximize",
     "moment_step",
     "random_discrete_start",
+    "run_together",
     "split_hidden",
     "start_points",
 ]

@@ -152,10 +152,11 @@ def fit_parameters(
         model = _from_distances(tree, sample, marginals)
         report = _report(model, sample)
     elif method == "held_out":
-        model, report = _fit_held_out(
+        fit = held_out_fit(
             tree, given, n_states, budget or Budget(), np.random.default_rng(random_state),
             progress, validation_fraction, X_valid,
         )  # fmt: skip
+        model, report = fit.run()
     elif method in ("ml", "stepwise"):
         if n_states is None and isinstance(start, DiscreteTreeModel | MixedTreeModel):
             n_states = start.n_states[tree.n_observed :]
@@ -253,7 +254,7 @@ def _limit_notes(model: GaussianTreeModel) -> tuple[str, ...]:
     )
 
 
-def _fit_held_out(
+def held_out_fit(
     tree: Tree,
     given: Sample,
     n_states: HiddenStates,
@@ -262,8 +263,8 @@ def _fit_held_out(
     progress: Progress | None,
     fraction: float | None,
     X_valid: Any,
-) -> Fitted:
-    """Fit for prediction; ``given`` has the columns as the data has them."""
+) -> HeldOutFit:
+    """Prepare a fit for prediction; ``given`` has the columns as the data has them."""
     if given.family != "discrete":
         raise ModelError(f"held-out rows decide for discrete columns, but these are {given.family}")
     if n_states is not None and not isinstance(n_states, int | np.integer):
@@ -277,11 +278,10 @@ def _fit_held_out(
         if columns is not None:
             held_out = held_out.select(np.array(columns), sample.names)
         training = sample.parts.to_table()
-    fit = HeldOutFit(
+    return HeldOutFit(
         tree, sample, training, held_out, n_states=None if n_states is None else int(n_states),
         budget=budget, rng=rng, progress=progress,
     )  # fmt: skip
-    return Fitted(*fit.run())
 
 
 def maximize(

@@ -17,8 +17,10 @@ a step of EM on the held-out rows would raise, and the strength moves to where i
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 
@@ -122,7 +124,7 @@ class _Stage:
         self.layout = layout
         self.smoothing = Smoothing(layout)
         skeleton = Skeleton.of(layout, fit.entropies)
-        shared = PassMemory()
+        shared = fit.memory
         self.parts = [Expectation(compile_part(skeleton, part), shared) for part in fit.parts]
         self.held_out = [Expectation(compile_part(skeleton, group), shared) for group in fit.groups]
         self.hidden_states = layout.n_states[fit.tree.n_observed :]
@@ -149,13 +151,18 @@ class _Found:
         """Mean log-likelihood of the held-out rows."""
         return -np.inf if self.scores is None else float(self.scores.sum())
 
-    def is_better_than(self, other: _Found) -> bool:
-        """Whether held-out rows gain more than a trace, and more than chance would give them."""
-        if self.scores is None or other.scores is None:
+
+def are_better(found: Sequence[_Found], others: Sequence[_Found]) -> bool:
+    """Whether held-out rows gain more than a trace, and more than chance would give them."""
+    gains = []
+    for mine, other in zip(found, others, strict=True):
+        if mine.scores is None or other.scores is None:
             return other.scores is None
-        gains = self.scores - other.scores
-        error = float(np.sqrt(gains.size) * gains.std(ddof=1)) if gains.size > 1 else 0.0
-        return float(gains.sum()) > max(TOLERANCE * abs(self.score), error)
+        gains.append((mine.scores - other.scores) / len(found))
+    every = np.concatenate(gains)
+    error = float(np.sqrt(every.size) * every.std(ddof=1)) if every.size > 1 else 0.0
+    trace = TOLERANCE * abs(float(np.mean([each.score for each in found])))
+    return float(every.sum()) > max(trace, error)
 
 
 class HeldOutFit:
@@ -210,22 +217,17 @@ class HeldOutFit:
         self.work = 0.0
         self.trace: list[float] = []
         self.tried: dict[int, float] = {}
+        self.memory = PassMemory()
 
     def run(self) -> tuple[DiscreteTreeModel, FitReport]:
         """Return the model that predicts the held-out rows best, and the report."""
+        return run_together([self])[0]
+
+    def begin(self) -> _Found:
+        """Return where the climb begins; until then copies are the best."""
         stage = self._first_stage()
         self.best = self.latest = self._copies(stage)
-        stopped = ""
-        try:
-            self._grow(_Found(stage, self._start(stage), np.ones(2)))
-            self._learn_from_all()
-        except KeyboardInterrupt:
-            stopped = "interrupted: the best parameters so far are kept"
-        except _Stop as reason:
-            stopped = f"{reason} came before the held-out rows decided"
-        if stopped and self.latest.score > self.best.score:
-            self.best = self.latest
-        return self._result(stopped)
+        return _Found(stage, self._start(stage), np.ones(2))
 
     def _first_stage(self) -> _Stage:
         """Every hidden node has the states of the observed node nearest to it, if it may."""
@@ -251,30 +253,14 @@ class HeldOutFit:
 
     # Growing --------------------------------------------------------------------------------
 
-    def _grow(self, found: _Found) -> None:
-        """Split states as long as the held-out rows gain by it."""
-        target = self.n_states or MOST_STATES
-        while True:
-            work = self.work
-            found = self._climb(found)
-            self.tried[found.stage.n_states] = found.score
-            is_better = found.is_better_than(self.best)
-            if is_better or self.n_states is not None:
-                self.best = found
-            # With twice as many states a pass is four times the work. The first stage may well be
-            # no better than copies: it has no more states.
-            fits = self.work + 4.0 * (self.work - work) <= MOST_WORK
-            is_last = self.n_states is None and not (fits and (is_better or len(self.tried) < 2))
-            if is_last or (found.stage.hidden_states >= target).all():
-                return
-            found = self._split(found, np.minimum(2 * found.stage.hidden_states, target))
-
-    def _split(self, found: _Found, n_states: IntArray) -> _Found:
-        layout = self._layout(n_states)
+    def split(self, found: _Found) -> _Found:
+        """Double the states of every hidden node, as far as wanted."""
+        wanted = self.n_states or MOST_STATES
+        layout = self._layout(np.minimum(2 * found.stage.hidden_states, wanted))
         theta = split_states(found.stage.layout, found.theta, layout, self.rng)
         return _Found(_Stage(self, layout), theta, found.strengths)
 
-    def _climb(self, found: _Found) -> _Found:
+    def climb(self, found: _Found) -> _Found:
         """Run stepwise EM until the held-out rows stop gaining; returns the best on the way."""
         stage, theta, strengths = found.stage, found.theta, found.strengths
         highest = found
@@ -292,6 +278,7 @@ class HeldOutFit:
             if calm == 2:
                 break
             strengths = stage.smoothing.stronger(counts, seen, theta, strengths)
+        self.tried[stage.n_states] = highest.score
         return highest
 
     def _seen(self, stage: _Stage, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -315,7 +302,7 @@ class HeldOutFit:
         self.work += stage.work
         return theta, counts
 
-    def _learn_from_all(self) -> None:
+    def learn_from_all(self) -> None:
         """Take full steps of EM on all rows, the held-out ones included."""
         best = self.best
         stage, theta = best.stage, best.theta
@@ -338,7 +325,8 @@ class HeldOutFit:
 
     # The result -----------------------------------------------------------------------------
 
-    def _result(self, stopped: str) -> tuple[DiscreteTreeModel, FitReport]:
+    def result(self, stopped: str) -> tuple[DiscreteTreeModel, FitReport]:
+        """Return the best model and the report; ``stopped`` says why it ended early, if so."""
         stage, theta = self.best.stage, self.best.theta
         layout = Layout(self.tree, stage.layout.n_states)
         schema = self.sample.schema
@@ -364,3 +352,54 @@ class HeldOutFit:
         tried = ", ".join(f"{states}: {score:.4f}" for states, score in self.tried.items())
         chosen = self.best.stage.n_states
         return [f"{chosen} states a hidden variable (held-out log-likelihood a row: {tried})"]
+
+
+def run_together(fits: Sequence[HeldOutFit]) -> list[tuple[DiscreteTreeModel, FitReport]]:
+    """Run fits that hold out different rows, all of which decide on the states together.
+
+    Parameters
+    ----------
+    fits : sequence of HeldOutFit
+        Of the same columns.
+
+    Returns
+    -------
+    list of tuples
+        The model and the report of each.
+    """
+    for fit in fits:  # they run one after the other
+        fit.memory = fits[0].memory
+    found = [fit.begin() for fit in fits]
+    stopped = ""
+    try:
+        _grow(fits, found)
+        for fit in fits:
+            fit.learn_from_all()
+    except KeyboardInterrupt:
+        stopped = "interrupted: the best parameters so far are kept"
+    except _Stop as reason:
+        stopped = f"{reason} came before the held-out rows decided"
+    for fit in fits:
+        if stopped and fit.latest.score > fit.best.score:
+            fit.best = fit.latest
+    return [fit.result(stopped) for fit in fits]
+
+
+def _grow(fits: Sequence[HeldOutFit], found: list[_Found]) -> None:
+    """Split states as long as the held-out rows of all fits gain by it."""
+    is_given = fits[0].n_states is not None
+    for n_stages in count(1):
+        before = [fit.work for fit in fits]
+        found = [fit.climb(each) for fit, each in zip(fits, found, strict=True)]
+        is_better = are_better(found, [fit.best for fit in fits])
+        if is_better or is_given:
+            for fit, each in zip(fits, found, strict=True):
+                fit.best = each
+        # With twice as many states a pass is four times the work. The first stage may well be
+        # no better than copies: it has no more states.
+        work = max(fit.work + 4.0 * (fit.work - w) for fit, w in zip(fits, before, strict=True))
+        is_last = not is_given and not (work <= MOST_WORK and (is_better or n_stages < 2))
+        target = fits[0].n_states or MOST_STATES
+        if is_last or all((each.stage.hidden_states >= target).all() for each in found):
+            return
+        found = [fit.split(each) for fit, each in zip(fits, found, strict=True)]

@@ -16,16 +16,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from scipy.cluster.vq import kmeans2
 from scipy.special import logsumexp
 
 from latentree.data import Table, cut_table
 from latentree.distances import Sample
-from latentree.em import Budget, FitReport, Fitted, held_out_split
+from latentree.em import Budget, FitReport, Fitted, HeldOutFit, held_out_split, run_together
 from latentree.errors import DataError, ModelError
 from latentree.models import TreeMixture, with_schema
 from latentree.typing import BoolArray, FloatArray, Progress
@@ -135,11 +136,10 @@ FOLDS = 4
 
 def fold_mixture(
     sample: Sample,
-    learn: Callable[[Sample, Table, Budget], Fitted],
+    prepare: Callable[[Sample, Table], HeldOutFit],
     n_trees: int | str,
     *,
     held_out: Table | None = None,
-    budget: Budget | None = None,
     random_state: Any = None,
 ) -> Fitted:
     """Learn a mixture of trees, each of which has other rows held out.
@@ -147,15 +147,13 @@ def fold_mixture(
     Parameters
     ----------
     sample : Sample
-    learn : callable
-        Learns a model from rows while others, that are held out, decide on its size; in the end it
-        learns from these too.
+    prepare : callable
+        Prepares a fit to rows while others are held out. These decide on the size of all trees
+        together, by cross-validation, and in the end the tree learns from them too.
     n_trees : int or "auto"
         Number of trees; "auto" means ``FOLDS``.
     held_out : Table, optional
         More rows: all rows are held out in turn.
-    budget : Budget, optional
-        Its time is shared out.
     random_state : int or Generator, optional
 
     Returns
@@ -163,23 +161,21 @@ def fold_mixture(
     Fitted
         ``model, report``. Components have equal weights.
     """
-    rng, budget = np.random.default_rng(random_state), budget or Budget()
+    rng = np.random.default_rng(random_state)
     table = sample.parts.to_table()
     if held_out is not None:
         table = _stacked(table, held_out)
     count = FOLDS if n_trees == "auto" else _checked_number(n_trees)
     order = rng.permutation(table.n_rows)
-    deadline = time.monotonic() + budget.time_limit
-    fits = []
+    prepared = []
     for number in range(count):
         fold = np.sort(order[number::count] if count > 1 else order[::FOLDS])
         kept = np.setdiff1d(np.arange(table.n_rows), fold)
-        left = max((deadline - time.monotonic()) / (count - number), 0.0)
-        rows = Sample(cut_table(table.take(kept)))
-        fits.append(learn(rows, table.take(fold), replace(budget, time_limit=left)))
+        prepared.append(prepare(Sample(cut_table(table.take(kept))), table.take(fold)))
+    fits = run_together(prepared)
     schema = table.schema
-    mixture = TreeMixture([with_schema(fit.model, schema) for fit in fits], np.ones(count))
-    reports = [fit.report for fit in fits]
+    mixture = TreeMixture([with_schema(model, schema) for model, _ in fits], np.ones(count))
+    reports = [report for _, report in fits]
     report = FitReport(
         method="em by held-out rows",
         log_likelihood=mixture.total_log_likelihood(table),
@@ -230,9 +226,14 @@ def _one_split(
 
 def _stacked(first: Table, second: Table) -> Table:
     """Rows of two tables, one below the other."""
-    values = [t.values.toarray() if t.is_sparse else t.values for t in (first, second)]
-    weights = np.concatenate([first.weight_array(), second.weight_array()])
-    return Table(np.concatenate(values), first.schema, weights)
+    tables = (first, second)
+    weights = np.concatenate([table.weight_array() for table in tables])
+    if first.is_sparse and second.is_sparse:
+        values = scipy.sparse.vstack([table.values for table in tables], "csr")
+    else:
+        dense = [table.values.toarray() if table.is_sparse else table.values for table in tables]
+        values = np.concatenate(dense)
+    return Table(values, first.schema, weights)
 
 
 # EM over components -----------------------------------------------------------------------------
