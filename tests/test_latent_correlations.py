@@ -18,6 +18,7 @@ from latentree.distances import (
     polyserial,
     rank_correlation,
 )
+from latentree.distances._latent_sums import unbounded
 
 
 def naive_bivariate_cdf(h, k, rho):
@@ -111,6 +112,25 @@ def test_standard_errors_are_those_of_many_samples(rho):
         assert error.mean() == pytest.approx(r.std(), rel=0.2), name
 
 
+def test_bounded_scores_tell_the_correlation():
+    x = np.linspace(-6.0, 6.0, 1201)
+    scores = np.clip(x, -2.0, 2.0)
+    for rho in (0.2, 0.6, -0.9):
+        joint = stats.multivariate_normal([0, 0], [[1, rho], [rho, 1]]).pdf(
+            np.stack(np.meshgrid(x, x), axis=-1)
+        )
+        r = scores @ joint @ scores / (scores**2 @ joint.sum(axis=0))
+        assert unbounded(np.array(r)) == pytest.approx(rho, abs=2e-4)
+
+
+def test_some_outliers_cost_little():
+    x, y = drawn(0.6, 20_000, 0)
+    rng = np.random.default_rng(1)
+    for column in (x, y):
+        column[rng.random(x.size) < 0.01] = 20.0
+    assert 0.56 < rank_correlation(x, y).r < 0.6  # 0.54 without a bound
+
+
 def test_tables_on_the_limit():
     assert polychoric([[5, 0, 0], [0, 4, 0], [0, 0, 9]]) == (1.0, 0.0, 18.0)
     assert polychoric([[0, 5], [4, 0]]).r == -1.0
@@ -187,6 +207,7 @@ def test_distances_add_up_and_give_the_tree_back():
     distances = lt.information_distances(answers, "copula")
     wanted = truth.information_distances().dense()[:8, :8]
     assert distances.dense() == pytest.approx(wanted, abs=0.1)
+    assert 4_000 < distances.n_effective < 5_400  # four answers tell less than numbers
     assert lt.metrics.same_structure(lt.structure.recursive_grouping(distances), tree)
 
 

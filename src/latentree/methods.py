@@ -578,8 +578,6 @@ def _behind(
         return sample
     if hidden is None and marginals == "normal":  # states predict better, see docs/ordered.md
         return sample
-    if "n_trees" in chosen:
-        raise ModelError('mixtures of trees have hidden="states"')
     from latentree.distances import as_copula
 
     return as_copula(sample)

@@ -9,12 +9,8 @@ from scipy import optimize
 import latentree as lt
 from latentree.distances import as_sample
 from latentree.em import Budget, Driver
-from latentree.em._copula import (
-    CopulaProblem,
-    fitted_correlation,
-    fitted_logit,
-    fitted_probit,
-)
+from latentree.em._coordinates import fitted_correlation, fitted_logit, fitted_probit
+from latentree.em._copula import CopulaProblem
 from latentree.inference import Odds, RankMargin, Thresholds
 from latentree.models import POINTS, CopulaTreeModel
 

@@ -155,6 +155,23 @@ def test_mixed_tables_with_gaps():
     assert np.isfinite(np.asarray(filled["age"], float)).all()
 
 
+def test_people_who_use_a_scale_in_two_ways():
+    """Some answer in extremes only: one Gaussian behind the answers cannot say that, two can."""
+    rng = np.random.default_rng(0)
+    x = 0.8 * rng.standard_normal((500, 1)) + 0.6 * rng.standard_normal((500, 4))
+    narrow, wide = np.array([-0.3, 0.3]), np.array([-1.5, 1.5])
+    extreme = rng.random(500) < 0.5
+    answers = 1.0 + np.where(extreme[:, None], np.digitize(x, narrow), np.digitize(x, wide))
+    answers[::9, 1] = np.nan
+    fits = [
+        lt.LatentTree("nj", hidden="gaussian", random_state=0, **more).fit(answers[:300])
+        for more in ({}, {"n_trees": 2})
+    ]
+    assert fits[1].model_.schema.family == "copula"
+    assert fits[1].score(answers[300:]) > fits[0].score(answers[300:]) + 0.1
+    assert not np.isnan(np.asarray(fits[1].impute(answers), float)).any()
+
+
 def test_limits_and_bad_options():
     with pytest.raises(ModelError, match="n_trees is 0"):
         lt.LatentTree("chow_liu", n_trees=0).fit(X)

@@ -82,7 +82,9 @@ class Scale(NamedTuple):
             return self.precision
         p, q = self.functions[rows], self.functions[columns]
         found = self.precision / null_variance(p[:, None], q)
-        return found if self.shares is None else found * np.outer(self.shares, self.shares)
+        if self.shares is None:
+            return found
+        return found * np.outer(self.shares[rows], self.shares[columns])
 
     def pair_precisions(self, first: IntArray, second: IntArray) -> float | FloatArray:
         """Return 1 / (n · variance of r) of some independent pairs."""

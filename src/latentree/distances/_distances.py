@@ -150,11 +150,19 @@ class Distances:
         """The factor c in d = −c·log|r|: K − 1 if all variables have K states, 1 for all else."""
         return self._held.exponent
 
-    @property
+    @cached_property
     def n_effective(self) -> float | None:
-        """1 / variance of r for an independent pair: n, or (K − 1)·n in the symmetric family."""
+        """1 / variance of r for an independent pair: n, or (K − 1)·n in the symmetric family.
+
+        Of normal variables behind columns, n·s·t with the shares s and t of their variance that two
+        columns show, on average over pairs: 0.4·n of yes/no.
+        """
         if self.n_samples is None:
             return None
+        held = self._held
+        known = held.precision if isinstance(held, _Dense) else None
+        if self.family == "copula" and isinstance(known, np.ndarray) and len(known) > 1:
+            return float(known[~np.eye(len(known), dtype=bool)].mean())
         return self.n_samples * (self.exponent if self.family == "symmetric" else 1.0)
 
     def block(self, rows: Any, columns: Any) -> FloatArray:

@@ -34,6 +34,15 @@ from latentree.distances._sums import RealSums, StateCounts, Units
 from latentree.typing import BoolArray, FloatArray, IntArray
 
 _BLOCK_CELLS = 1 << 24  # of joint tables that are spread out at the same time
+BOUND = 2.0
+"""Normal scores z of two numbers are cut off at ±2 before they are multiplied.
+
+1 % of cells far outside have the scores beyond 2.6, and so 8 % of the variance: correlations of z
+then have the noise of 82 % of the rows, those of bounded scores that of 88 %, and of 98 % in clean
+data. 1.8 to 2 are the best bounds for such outliers.
+"""
+
+_SHARE = 0.98972  # E[ψ′]²/E[ψ²] of the bounded score ψ: the slope of its correlation at ρ = 0
 _TINY_PAIRS = 20  # so few tables are read without compiled code, in milliseconds each
 
 
@@ -55,7 +64,7 @@ class LatentPairs:
     weight : float or array of shape (m, m)
         Weight of the rows in which both of a pair are present: one number without gaps.
     numbers : RealSums or None
-        Of the normal scores z of the columns of numbers.
+        Of the bounded normal scores of the columns of numbers.
     states : StateCounts or None
         Tables of all pairs of columns with states.
     sums, counts : arrays, a row a column of numbers, a column a state
@@ -82,7 +91,7 @@ class LatentPairs:
             z = _normal_scores(table, scores)
             names = [f"z{j}" for j in range(z.shape[1])]
             units = Units(np.zeros(z.shape[1]), np.ones(z.shape[1]))
-            numbers = RealSums.of(Table(z, Schema.gaussian(names), table.weights), units)
+            numbers = RealSums.of(Table(bounded(z), Schema.gaussian(names), table.weights), units)
         states = None if scores.numbers.all() else StateCounts.of(state_table(table))
         sums, counts = _cross(table, scores, z, weights)
         return cls(table.schema, weight, numbers, states, sums, counts)
@@ -127,10 +136,9 @@ class LatentPairs:
         r, error = np.eye(m), np.zeros((m, m))
         real, coded = np.flatnonzero(is_number), np.flatnonzero(~is_number)
         if self.numbers is not None:
-            found = _mirrored(self.numbers.correlations())
-            r[np.ix_(real, real)] = found
-            n = np.maximum(self.numbers.pair_weights(), 1.0)
-            error[np.ix_(real, real)] = (1.0 - found**2) / np.sqrt(n)
+            pair = np.ix_(real, real)
+            r[pair] = unbounded(_mirrored(self.numbers.correlations()))
+            error[pair] = error_of_numbers(r[pair], self.numbers.pair_weights())
         if self.states is not None:
             own = np.ix_(coded, coded)
             r[own], error[own] = _of_states(self.states, precise)
@@ -188,10 +196,10 @@ class LatentPairs:
     def shares(self) -> FloatArray:
         """Return the share of the variance of each hidden normal variable that its column shows.
 
-        1 for numbers. The correlation of an independent pair has the variance 1/n over the product
-        of the shares of its columns.
+        Of numbers what bounded scores show. The correlation of an independent pair has the variance
+        1/n over the product of the shares of its columns.
         """
-        out = np.ones(self.schema.n_columns)
+        out = np.full(self.schema.n_columns, _SHARE)
         coded = np.flatnonzero(~_numbers(self.schema))
         for place, column in enumerate(coded.tolist()):
             assert self.states is not None
@@ -235,6 +243,26 @@ class LatentSums(MixedSums):
     def correlations(self) -> FloatArray:
         """Return r of all pairs."""
         return self.latent.correlations().r
+
+
+def bounded(z: FloatArray) -> FloatArray:
+    """Return normal scores cut off at ±2."""
+    return np.clip(z, -BOUND, BOUND)
+
+
+def unbounded(r: FloatArray) -> FloatArray:
+    """Return ρ of two normal variables whose bounded scores have the correlation r.
+
+    dr/dρ = P(|x| < 2, |y| < 2)/E[ψ²], so that r is 0.99·ρ near 0 and ρ at ±1; the formula is right
+    to within 10⁻⁴.
+    """
+    rest = np.maximum(1.0 - r * r, 0.0)
+    return np.asarray(r * (1.0 + (1.0 / _SHARE - 1.0) * rest**0.85))
+
+
+def error_of_numbers(r: Any, n: Any) -> Any:
+    """Return the standard error of such a ρ: (1 − ρ²)/√n, and what the bound costs."""
+    return np.maximum(1.0 - r * r, 0.0) / (_SHARE * np.sqrt(np.maximum(n, 1.0)))
 
 
 def is_unordered(schema: Schema) -> BoolArray:

@@ -3,17 +3,12 @@
 :class:`TreeModel` names the methods that all of them share.
 """
 
-from latentree.models._copula import (
-    N_POINTS,
-    POINTS,
-    CopulaTreeModel,
-    grid_parameters,
-    turned_correlations,
-)
+from latentree.models._copula import CopulaTreeModel
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._encode import encode
 from latentree.models._file import load, load_report, save
 from latentree.models._gaussian import GaussianTreeModel, Normal, NormalPair, in_order
+from latentree.models._grid import N_POINTS, POINTS, grid_parameters, turned_correlations
 from latentree.models._mixed import MixedTreeModel
 from latentree.models._mixture import Model, TreeMixture, component_of
 from latentree.models._naming import (

@@ -11,54 +11,41 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from latentree import _memory as memory
-from latentree._kernels.distances import latent as kernels
 from latentree.data import Schema, Table, as_table
 from latentree.distances import Distances
 from latentree.errors import ModelError
 from latentree.inference import (
-    Emissions,
     Margin,
     NormalMargin,
     Odds,
     RankMargin,
-    ScoreEmission,
     Thresholds,
     node_number,
     node_numbers,
     numbered_evidence,
     recorded,
-    score_logs,
 )
+from latentree.models._factors import FactorReports
 from latentree.models._gaussian import GaussianTreeModel, Normal
+from latentree.models._grid import (
+    END,
+    N_POINTS,
+    POINTS,
+    STEP,
+    GridTreeModel,
+    grid_parameters,
+    normal_weights,
+    turned_correlations,
+)
 from latentree.models._mixed import MixedTreeModel
 from latentree.models._saving import Savable
 from latentree.models._states import DiscretePosterior
 from latentree.tree import Tree
 from latentree.typing import AnyArray, FloatArray, IntArray, Kind, Node, RandomState, TableLike
 
-N_POINTS = 39
-"""Points of the grid of a hidden variable, a quarter apart: the log-likelihood is off by less than
-10⁻⁴ a row at correlations up to 0.97 (with 33 points by 1.7·10⁻⁴ at most, with 21 by 5·10⁻³)."""
-
-END = 4.8
-"""The grid reaches from −4.8 to 4.8: P(|z| > 4.8) is 2·10⁻⁶."""
-
-POINTS = np.linspace(-END, END, N_POINTS)
-STEP = float(POINTS[1] - POINTS[0])
-
-N_RELIABLE = 2_000
-"""Rows that are drawn to measure the reliability of hidden variables."""
-
-
-class GridTreeModel(MixedTreeModel):
-    """A copula on a grid: hidden variables have states, numbers the likelihood of their margin."""
-
-    def _logs(self, places: Emissions) -> FloatArray:
-        return score_logs(self.emissions, places)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CopulaTreeModel(Savable):
+class CopulaTreeModel(FactorReports, Savable):
     """A Gaussian tree whose observed variables are seen through margins of their own.
 
     Hidden variables are standard normal, and node v given its parent p is N(ρ_v·x_p, 1 − ρ_v²), as
@@ -117,7 +104,7 @@ class CopulaTreeModel(Savable):
         if rho.shape == (tree.n_nodes,):
             for node, margin in enumerate(margins):
                 if isinstance(margin, Odds):
-                    rho[node] = margin.strength(POINTS, _weights(POINTS))
+                    rho[node] = margin.strength(POINTS, normal_weights(POINTS))
         rho = np.array(GaussianTreeModel(tree, rho).correlations)
         rho.flags.writeable = False
         schema = _schema(tree, margins, labels)
@@ -446,7 +433,7 @@ class CopulaTreeModel(Savable):
         if isinstance(margin, Thresholds):
             return margin.probabilities()
         if isinstance(margin, Odds):
-            return np.asarray(_weights(POINTS) @ margin.table(POINTS))
+            return np.asarray(normal_weights(POINTS) @ margin.table(POINTS))
         low, middle, high = margin.value(np.array([-1.0, 0.0, 1.0])).tolist()
         return Normal(middle, (0.5 * (high - low)) ** 2)
 
@@ -535,135 +522,6 @@ class CopulaTreeModel(Savable):
         """
         return self.latent.distance_tree()
 
-    # The reports of factor analysis ---------------------------------------------------------
-
-    def loadings(self) -> dict[str, list[Any]]:
-        """Return what each column shows of the hidden variable next to it.
-
-        Returns
-        -------
-        dict
-            Columns of equal length, as pandas and polars take them for a frame: "variable",
-            "factor" (its neighbor in the tree), "loading" (their correlation, with the signs of
-            :func:`latentree.models.orientation`), "communality" (its square, the share of the
-            variance behind the variable that the factor explains) and "uniqueness" (the rest).
-
-        Examples
-        --------
-        >>> import latentree as lt
-        >>> from latentree.inference import Thresholds
-        >>> star = lt.Tree([3, 3, 3, -1], n_observed=3)
-        >>> model = lt.CopulaTreeModel(star, [0.8, 0.6, -0.5, 0], [Thresholds([0.0])] * 3)
-        >>> for column, cells in model.loadings().items():
-        ...     print(column, cells)
-        variable ['x0', 'x1', 'x2']
-        factor ['h1', 'h1', 'h1']
-        loading [0.8, 0.6, -0.5]
-        communality [0.64, 0.36, 0.25]
-        uniqueness [0.36, 0.64, 0.75]
-        """
-        from latentree.models._strength import edge_strengths  # which knows the models
-
-        tree, strength = self.tree, edge_strengths(self)
-        found: dict[str, list[Any]] = {
-            name: [] for name in ("variable", "factor", "loading", "communality", "uniqueness")
-        }
-        for column in range(tree.n_observed):
-            above = int(tree.parent[column])
-            joined = above if above >= 0 else next(iter(tree.children(column).tolist()), -1)
-            child = column if above >= 0 else joined
-            loading = float(strength[child]) if joined >= 0 else 0.0
-            row = (
-                tree.names[column], tree.names[joined] if joined >= 0 else None,
-                round(loading, 6), round(loading**2, 6), round(1.0 - loading**2, 6),
-            )  # fmt: skip
-            for cells, cell in zip(found.values(), row, strict=True):
-                cells.append(cell)
-        return found
-
-    def thresholds(self) -> dict[str, list[Any]]:
-        """Return the thresholds of ordered answers.
-
-        Returns
-        -------
-        dict
-            Columns of equal length: "variable", "from" and "to" (labels), and "threshold": where
-            on the standard normal scale the answer changes from the one to the other.
-
-        Examples
-        --------
-        >>> import latentree as lt
-        >>> from latentree.inference import Thresholds
-        >>> pair = lt.CopulaTreeModel(lt.Tree([-1, 0]), [0, 0.9], [Thresholds([-0.5, 1.0])] * 2)
-        >>> pair.thresholds()["threshold"]
-        [-0.5, 1.0, -0.5, 1.0]
-        """
-        found: dict[str, list[Any]] = {"variable": [], "from": [], "to": [], "threshold": []}
-        for name, labels, margin in zip(
-            self.schema.names, self.schema.labels, self.margins, strict=True
-        ):
-            if isinstance(margin, Thresholds):
-                found["variable"] += [name] * margin.thresholds.size
-                found["from"] += labels[:-1]
-                found["to"] += labels[1:]
-                found["threshold"] += margin.thresholds.tolist()
-        return found
-
-    def factors(self) -> dict[str, list[Any]]:
-        """Return the hidden variables: how reliably they are known, and their correlations.
-
-        Returns
-        -------
-        dict
-            Columns of equal length: "factor", "reliability" (the share of its variance that the
-            scores of complete rows have, by 2,000 rows drawn from the model), "n_variables" (those
-            next to it), and a column for every factor with the correlations along the tree.
-
-        Examples
-        --------
-        >>> import latentree as lt
-        >>> from latentree.inference import Thresholds
-        >>> star = lt.Tree([3, 3, 3, -1], n_observed=3)
-        >>> model = lt.CopulaTreeModel(star, [0.9, 0.9, 0.9, 0], [Thresholds([-1, 0, 1])] * 3)
-        >>> factors = model.factors()
-        >>> round(factors["reliability"][0], 2), factors["n_variables"], factors["h1"]
-        (0.87, [3], [1.0])
-        """
-        from latentree.models._strength import orientation  # which knows the models
-
-        tree, hidden = self.tree, self.tree.hidden
-        sign = orientation(self)[hidden]
-        between = self.latent.correlation(hidden, hidden) * sign[:, None] * sign
-        names = [tree.names[h] for h in hidden]
-        columns = [sum(tree.neighbors(h) < tree.n_observed) for h in hidden.tolist()]
-        return {
-            "factor": names,
-            "reliability": self.reliability().tolist(),
-            "n_variables": list(map(int, columns)),
-            **{name: row.round(6).tolist() for name, row in zip(names, between, strict=True)},
-        }
-
-    def reliability(self) -> FloatArray:
-        """Return the share of each hidden variable's variance that scores of complete rows have.
-
-        Returns
-        -------
-        array of float, one a hidden variable
-
-        Notes
-        -----
-        Marginal reliability, 1 − E[V[z | row]], over rows that are drawn from the model.
-
-        References
-        ----------
-        B. F. Green, R. D. Bock, L. G. Humphreys, R. L. Linn and M. D. Reckase, "Technical
-        guidelines for assessing computerized adaptive tests", Journal of Educational Measurement 21
-        (1984).
-        """
-        drawn = as_table(self.sample(N_RELIABLE, 0), schema=self.schema)
-        variance = np.asarray(self.posterior(drawn).variance)  # type: ignore[union-attr]
-        return np.asarray(np.clip(1.0 - variance.mean(axis=0), 0.0, 1.0))
-
     # Private --------------------------------------------------------------------------------
 
     def _table(self, X: TableLike) -> Table:
@@ -696,69 +554,6 @@ class CopulaTreeModel(Savable):
         return f"CopulaTreeModel({self.tree!r}, {', '.join(counts)})"
 
 
-def grid_parameters(
-    tree: Tree, rho: FloatArray, margins: Sequence[Margin], points: FloatArray
-) -> tuple[FloatArray, list[Any]]:
-    """Return all tables of a model on a grid, and the emissions of its columns.
-
-    Parameters
-    ----------
-    tree : Tree
-        Rooted at hidden nodes, or at columns without hidden neighbors.
-    rho : array of float
-        Correlations with the parents.
-    margins : sequence, one a column
-    points : array of shape (n_nodes, N_POINTS)
-        The grid of every hidden node.
-
-    Returns
-    -------
-    tuple
-        Tables end to end in the order of :class:`latentree.inference.Layout`, and emissions.
-    """
-    tables: list[FloatArray] = []
-    emissions: list[Any] = [None] * tree.n_observed
-    for node in range(tree.n_nodes):
-        above = int(tree.parent[node])
-        margin: Any = margins[node] if node < tree.n_observed else None
-        grid = points[above] if above >= tree.n_observed else np.zeros(1)
-        own = float(rho[node]) if above >= 0 else 0.0
-        if node >= tree.n_observed:
-            table = _weights(points[node]) if above < 0 else _step(grid, points[node], own)
-        elif 0 <= above < tree.n_observed:
-            table = _pair(margins[above], margin, own)
-        elif isinstance(margin, NormalMargin | RankMargin):
-            emissions[node], table = ScoreEmission(margin, grid, own), np.empty(0)
-        elif above < 0 and isinstance(margin, Odds):
-            table = _weights(POINTS) @ margin.table(POINTS, 1.0)
-        else:
-            table = margin.table(grid, own)
-        tables.append(np.maximum(table, 1e-300).ravel())
-    return np.concatenate(tables), emissions
-
-
-def _weights(points: FloatArray) -> FloatArray:
-    """Probabilities of the points of a grid of the standard normal distribution."""
-    density = np.exp(-0.5 * points**2)
-    return np.asarray(density / density.sum())
-
-
-def _step(above: FloatArray, points: FloatArray, rho: float) -> FloatArray:
-    """P(point | point of the neighbor) of two hidden variables; every row sums to 1."""
-    density = np.exp(-0.5 * (points - rho * above[:, None]) ** 2 / (1.0 - rho * rho))
-    return np.asarray(density / density.sum(axis=1, keepdims=True))
-
-
-def _pair(above: Margin, own: Margin, rho: float) -> FloatArray:
-    """P(level | level) of two ordered columns that have no other neighbor."""
-    if not (isinstance(above, Thresholds) and isinstance(own, Thresholds)):
-        raise ModelError("two columns of which one has no levels need a hidden variable in between")
-    ends = [np.concatenate([[-9.0], each.thresholds, [9.0]]) for each in (above, own)]
-    below = [[kernels.bivariate_cdf(a, b, rho) for b in ends[1]] for a in ends[0]]
-    cells = np.maximum(np.diff(np.diff(below, axis=0), axis=1), 1e-300)
-    return np.asarray(cells / cells.sum(axis=1, keepdims=True))
-
-
 def _value(margin: Margin, y: FloatArray) -> FloatArray:
     assert not isinstance(margin, Odds)
     return margin.value(y)
@@ -778,14 +573,6 @@ def _rooted_inside(tree: Tree) -> Tree:
             if inner >= tree.n_observed:
                 tree = tree.rerooted(inner)
     return tree
-
-
-def turned_correlations(tree: Tree, rho: FloatArray, target: Tree) -> FloatArray:
-    """Return the correlations of every node with its parent in another rooting of a tree."""
-    moved = np.flatnonzero((target.parent >= 0) & (target.parent != tree.parent))
-    out = np.where(target.parent >= 0, rho, 0.0)
-    out[moved] = rho[target.parent[moved]]  # the edge was that of the other end
-    return out
 
 
 def _check_leaves(tree: Tree) -> None:

@@ -96,8 +96,8 @@ def node_relationships(
     d = checked.dense()
     m = len(d)
     noise = 0.0
-    if not exact and epsilon is None and checked.n_samples is not None:
-        noise = 1.0 / math.sqrt(max(checked.n_samples, 2.0))
+    if not exact and epsilon is None and checked.n_effective is not None:
+        noise = 1.0 / math.sqrt(max(checked.n_effective, 2.0))
     limit = EXACT * float(d.max(initial=0.0)) if epsilon is None else epsilon
     cut = 1e8 if tau is None else tau
     bounds = grouping.distance_bounds(d, np.zeros(m), noise, certainty(noise), cut)

@@ -1,0 +1,159 @@
+"""What factor analysts read in a Gaussian tree behind margins: loadings, thresholds, factors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from latentree.data import Schema, as_table
+from latentree.inference import Margin, Thresholds
+from latentree.models._gaussian import GaussianTreeModel
+from latentree.tree import Tree
+from latentree.typing import FloatArray
+
+N_RELIABLE = 2_000
+"""Rows that are drawn to measure the reliability of hidden variables."""
+
+
+class FactorReports:
+    """The reports of factor analysis, of a :class:`latentree.CopulaTreeModel`."""
+
+    tree: Tree
+    margins: Sequence[Margin]
+    schema: Schema
+    sample: Any
+    posterior: Any
+
+    @property
+    def latent(self) -> GaussianTreeModel:
+        """The Gaussian tree behind the columns."""
+        raise NotImplementedError
+
+    def loadings(self) -> dict[str, list[Any]]:
+        """Return what each column shows of the hidden variable next to it.
+
+        Returns
+        -------
+        dict
+            Columns of equal length, as pandas and polars take them for a frame: "variable",
+            "factor" (its neighbor in the tree), "loading" (their correlation, with the signs of
+            :func:`latentree.models.orientation`), "communality" (its square, the share of the
+            variance behind the variable that the factor explains) and "uniqueness" (the rest).
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> from latentree.inference import Thresholds
+        >>> star = lt.Tree([3, 3, 3, -1], n_observed=3)
+        >>> model = lt.CopulaTreeModel(star, [0.8, 0.6, -0.5, 0], [Thresholds([0.0])] * 3)
+        >>> for column, cells in model.loadings().items():
+        ...     print(column, cells)
+        variable ['x0', 'x1', 'x2']
+        factor ['h1', 'h1', 'h1']
+        loading [0.8, 0.6, -0.5]
+        communality [0.64, 0.36, 0.25]
+        uniqueness [0.36, 0.64, 0.75]
+        """
+        from latentree.models._strength import edge_strengths  # which knows the models
+
+        tree, strength = self.tree, edge_strengths(self)  # type: ignore[arg-type]
+        found: dict[str, list[Any]] = {
+            name: [] for name in ("variable", "factor", "loading", "communality", "uniqueness")
+        }
+        for column in range(tree.n_observed):
+            above = int(tree.parent[column])
+            joined = above if above >= 0 else next(iter(tree.children(column).tolist()), -1)
+            child = column if above >= 0 else joined
+            loading = float(strength[child]) if joined >= 0 else 0.0
+            row = (
+                tree.names[column], tree.names[joined] if joined >= 0 else None,
+                round(loading, 6), round(loading**2, 6), round(1.0 - loading**2, 6),
+            )  # fmt: skip
+            for cells, cell in zip(found.values(), row, strict=True):
+                cells.append(cell)
+        return found
+
+    def thresholds(self) -> dict[str, list[Any]]:
+        """Return the thresholds of ordered answers.
+
+        Returns
+        -------
+        dict
+            Columns of equal length: "variable", "from" and "to" (labels), and "threshold": where
+            on the standard normal scale the answer changes from the one to the other.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> from latentree.inference import Thresholds
+        >>> pair = lt.CopulaTreeModel(lt.Tree([-1, 0]), [0, 0.9], [Thresholds([-0.5, 1.0])] * 2)
+        >>> pair.thresholds()["threshold"]
+        [-0.5, 1.0, -0.5, 1.0]
+        """
+        found: dict[str, list[Any]] = {"variable": [], "from": [], "to": [], "threshold": []}
+        for name, labels, margin in zip(
+            self.schema.names, self.schema.labels, self.margins, strict=True
+        ):
+            if isinstance(margin, Thresholds):
+                found["variable"] += [name] * margin.thresholds.size
+                found["from"] += labels[:-1]
+                found["to"] += labels[1:]
+                found["threshold"] += margin.thresholds.tolist()
+        return found
+
+    def factors(self) -> dict[str, list[Any]]:
+        """Return the hidden variables: how reliably they are known, and their correlations.
+
+        Returns
+        -------
+        dict
+            Columns of equal length: "factor", "reliability" (the share of its variance that the
+            scores of complete rows have, by 2,000 rows drawn from the model), "n_variables" (those
+            next to it), and a column for every factor with the correlations along the tree.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> from latentree.inference import Thresholds
+        >>> star = lt.Tree([3, 3, 3, -1], n_observed=3)
+        >>> model = lt.CopulaTreeModel(star, [0.9, 0.9, 0.9, 0], [Thresholds([-1, 0, 1])] * 3)
+        >>> factors = model.factors()
+        >>> round(factors["reliability"][0], 2), factors["n_variables"], factors["h1"]
+        (0.87, [3], [1.0])
+        """
+        from latentree.models._strength import orientation  # which knows the models
+
+        tree, hidden = self.tree, self.tree.hidden
+        sign = orientation(self)[hidden]  # type: ignore[arg-type]
+        between = self.latent.correlation(hidden, hidden) * sign[:, None] * sign
+        names = [tree.names[h] for h in hidden]
+        columns = [sum(tree.neighbors(h) < tree.n_observed) for h in hidden.tolist()]
+        return {
+            "factor": names,
+            "reliability": self.reliability().tolist(),
+            "n_variables": list(map(int, columns)),
+            **{name: row.round(6).tolist() for name, row in zip(names, between, strict=True)},
+        }
+
+    def reliability(self) -> FloatArray:
+        """Return the share of each hidden variable's variance that scores of complete rows have.
+
+        Returns
+        -------
+        array of float, one a hidden variable
+
+        Notes
+        -----
+        Marginal reliability, 1 − E[V[z | row]], over rows that are drawn from the model.
+
+        References
+        ----------
+        B. F. Green, R. D. Bock, L. G. Humphreys, R. L. Linn and M. D. Reckase, "Technical
+        guidelines for assessing computerized adaptive tests", Journal of Educational Measurement 21
+        (1984).
+        """
+        drawn = as_table(self.sample(N_RELIABLE, 0), schema=self.schema)
+        variance = np.asarray(self.posterior(drawn).variance)
+        return np.asarray(np.clip(1.0 - variance.mean(axis=0), 0.0, 1.0))
