@@ -9,6 +9,7 @@ const MOST_LABELS = 320;
 const CROWD = 1500; // nodes in sight beyond which few labels are better than many
 const MOST_CROSSED = 0.2; // share of a label that edges may run through
 const MOST_TOUCHED = 0.02; // the same of an automatic name, which can be shorter: a corner of it
+const BOLD = 1.1; // width of bold letters to that of others
 const WORDS = " · "; // between the words of automatic names
 const LONGEST = 30; // characters of a label
 const ROOMY = 9.2; // pixels a row at which all labels fit by construction
@@ -73,7 +74,8 @@ export function drawLabels(ctx, state, frame, colors) {
     const hidden = isHidden(state.model, v);
     const font = urgent ? Math.max(size, 12) : hidden ? size * 0.86 : size;
     const certain = urgent || (roomy && hasStrip(state, v));
-    const place = (text) => spotsFor(state, frame, v, textWidth(ctx, state, text) * font, font);
+    const wide = font * (urgent ? BOLD : 1);
+    const place = (text) => spotsFor(state, frame, v, textWidth(ctx, state, text) * wide, font);
     const crossed = isAutomatic(state.model, v) ? MOST_TOUCHED : MOST_CROSSED;
     const texts = wordings(state.model, v);
     const found = firstThatFits(grid, texts, place, certain ? Infinity : crossed);

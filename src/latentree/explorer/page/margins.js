@@ -8,7 +8,7 @@ const NEAR = 2; // up to here the series is precise, beyond it the fraction
 const LEAST = Math.log(1e-300);
 
 /** log P(y > x), precise in both tails. */
-export function logTail(x) {
+function logTail(x) {
   if (x < -NEAR) return Math.log1p(-Math.exp(logTail(-x)));
   if (x > NEAR) {
     // φ(x) / (x + 1/(x + 2/(x + 3/(x + …))))
