@@ -72,7 +72,7 @@ export function drawLabels(ctx, state, frame, colors) {
   for (const { v, urgent } of labelQueue(state, frame.nodes, frame)) {
     if (written >= most) break;
     const hidden = isHidden(state.model, v);
-    const font = urgent ? Math.max(size, 12) : hidden ? size * 0.86 : size;
+    const font = letterSize(size, hidden, urgent);
     const certain = urgent || (roomy && hasStrip(state, v));
     const wide = font * (urgent ? BOLD : 1);
     const place = (text) => spotsFor(state, frame, v, textWidth(ctx, state, text) * wide, font);
@@ -84,6 +84,11 @@ export function drawLabels(ctx, state, frame, colors) {
     write(ctx, state, v, found, hidden, urgent, colors);
     written++;
   }
+}
+
+function letterSize(size, hidden, urgent) {
+  if (urgent) return Math.max(size, 12);
+  return hidden ? size * 0.86 : size;
 }
 
 /** The first of some wordings that has a place. */
