@@ -162,7 +162,7 @@ def test_wheel_zooms_where_the_pointer_is_and_dragging_pans(browser, tmp_path):
     browser.wait("return document.getElementById('minimap').hidden")
 
 
-def test_search_completes_and_flies(browser, tmp_path):
+def test_search_completes_and_shows(browser, tmp_path):
     model = gaussian(5)
     show(browser, tmp_path, model)
     browser.type("/")
@@ -175,15 +175,16 @@ def test_search_completes_and_flies(browser, tmp_path):
     browser.type("Down", "Enter")
     node = model.tree.index(options[1])
     assert selected(browser) == node
-    x, y, width, height = browser.run(
-        """
+    off = """
         const { view } = window.latentreeExplorer;
         const at = view.toScreen(arguments[0]);
-        return [at.x, at.y, view.width, view.height];
-        """,
-        node,
-    )
-    assert (x, y) == pytest.approx((width / 2, height / 2), abs=1)
+        return [at.x - view.width / 2, at.y - view.height / 2];
+        """
+    assert browser.run("return window.latentreeExplorer.view.fitted")  # it was in sight
+    browser.run("window.latentreeExplorer.view.flyTo({ x: 1e3, y: 0, scale: 20 }, false)")
+    browser.type("/")
+    browser.type("x1", "Enter")
+    assert browser.run(off, model.tree.index("x1")) == pytest.approx([0, 0], abs=1)
 
 
 def test_arrows_walk_and_escape_clears(browser, tmp_path):

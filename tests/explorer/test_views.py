@@ -17,7 +17,7 @@ from tests.explorer.pages import (
     spot,
 )
 
-from latentree import CopulaTreeModel, DiscreteTreeModel, GaussianTreeModel, Tree
+from latentree import CopulaTreeModel, DiscreteTreeModel, GaussianTreeModel, Tree, as_table
 from latentree.inference import RankMargin, Thresholds
 from latentree.models import Names, captions
 
@@ -143,7 +143,7 @@ def test_the_address_brings_a_view_back(browser, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "wrong", ["s=n999", "e=5:77,x:y", "v=1,,", "n=[[", "l=spiral&f=-3", "s=p1"]
+    "wrong", ["s=n999", "e=5:77,x:y", "v=1,,", "n=[[", "l=spiral&f=-3", "s=p1", "s=e12"]
 )
 def test_addresses_that_fit_nothing_are_passed_over(browser, tmp_path, wrong):
     path = show(browser, tmp_path, discrete(5))
@@ -266,7 +266,7 @@ def test_numbers_are_asked_and_answered_on_the_scale_of_their_ranks(browser, tmp
     incomes = np.exp(rng.normal(3.0, 1.0, (300, 1)) + 0.5 * rng.normal(size=(300, 3)))
     margins = [RankMargin.of(column) for column in incomes.T]
     model = CopulaTreeModel(Tree([3, 3, 3, -1], n_observed=3), [0.9, 0.8, -0.7, 0], margins)
-    show(browser, tmp_path, model, data=incomes, rows=True)
+    show(browser, tmp_path, model, data=as_table(incomes, schema=model.schema), rows=True)
     ask(browser, "x0 = 120")
     ask(browser, "x1")
     found = browser.run(

@@ -80,18 +80,18 @@ def payload(
         What is known of variables, as :func:`latentree.explorer.write_explorer` takes it.
     """
     about, parameters = about_model(model, report or {}), _PARAMETERS[type(model)](model)
-    model = page_model(model)
+    schema, model = model.schema, page_model(model)
     tree, grouping = model.tree, group_observed(model.tree, groups)
     strength, sign = edge_strengths(model), orientation(model)
     if isinstance(model, GaussianTreeModel):  # the page's numbers have the model's own signs
         strength, sign = strength * sign * sign[tree.parent], np.ones(tree.n_nodes)
     content: dict[str, Any] = {
         "title": title,
-        "family": model.schema.family,
+        "family": schema.family,
         "observed": tree.n_observed,
         "names": list(tree.names),
         **_called(model, names or Names()),
-        "kinds": list(model.schema.kinds),
+        "kinds": list(schema.kinds),
         "parent": packed(tree.parent, "<i4"),
         "length": packed(tree.length, "<f8"),
         "strengths": packed(strength, "<f8"),
@@ -107,7 +107,7 @@ def payload(
     if data is not None:
         content["data"] = {
             key: packed(value, "<f8") if isinstance(value, np.ndarray) else value
-            for key, value in summary(as_table(data, schema=model.schema)).items()
+            for key, value in summary(as_table(data, schema=schema)).items()
         }
     return content
 
@@ -129,7 +129,7 @@ def page_model(model: Model) -> PageModel:
 def _copula(model: CopulaTreeModel) -> dict[str, Any]:
     """Margins and correlations: the page makes tables of them, but those of two answers."""
     page = page_model(model)
-    content = {"family": "copula", "margins": [_margin(each) for each in model.margins]}
+    content = {"margins": [_margin(each) for each in model.margins]}
     if isinstance(page, GaussianTreeModel):
         return _gaussian(page) | content
     tree = page.tree

@@ -156,7 +156,7 @@ function restore(panes, parts, opened, setDark) {
   setAllEvidence(state, new Map(given.filter(([v, x]) => isValue(state, v, x))));
   panes.forEach((pane, i) => {
     const text = parts.get(keyOf("s", i)) ?? "";
-    if (i === 0 || text) select(pane.state, readSelection(text, pane.state.model));
+    if (i === 0 || text) select(pane.state, readSelection(text, pane.state));
     const [x, y, scale] = list(keyOf("v", i)).map(Number);
     const known = [x, y, scale].every(Number.isFinite) && scale > 0;
     if (known) pane.view.flyTo({ x, y, scale }, false);
@@ -193,13 +193,13 @@ function isValue({ model, mixture }, v, value) {
   return Number.isInteger(value) && value >= 0 && value < model.states[v];
 }
 
-function readSelection(text, model) {
+function readSelection(text, { model, tree }) {
   const nodes = text.slice(1).split("-").map(Number);
   if (text === "" || !nodes.every((v) => isNodeOf(model, v))) return null;
   const [kind] = text;
   if (kind === "p" && nodes.length === 2 && nodes[0] !== nodes[1]) return { path: nodes };
   if (kind === "n") return { node: nodes[0] };
-  return kind === "e" ? { edge: nodes[0] } : null;
+  return kind === "e" && tree.parent[nodes[0]] >= 0 ? { edge: nodes[0] } : null;
 }
 
 function restoreNames(model, text) {

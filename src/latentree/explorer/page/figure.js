@@ -12,6 +12,7 @@ const BORDER = 24;
 const LEGIBLE = 9.5; // pixels a unit at which every label is written
 const LONGEST_SIDE = 8000; // pixels of a picture's side
 const LEGEND_LINE = 20; // pixels of a line of the legend
+const NAME_LINE = 24; // pixels of the names of two trees
 const NARROWEST_FIGURE = 480; // pixels, so that titles and legends have room
 
 /** The picture as SVG: of the whole tree, or of what is seen of it. */
@@ -53,7 +54,8 @@ export function toPng(panes, { whole = true } = {}, done) {
 /** The pieces of a picture, each with its place, its size and how it is drawn. */
 function figureOf(panes, whole) {
   const colors = lightColors();
-  const frames = panes.map(({ view }) => (whole ? wholeFrame(view) : seenFrame(view)));
+  const scale = Math.min(...panes.map(({ view }) => view.whole().scale)); // of both trees
+  const frames = panes.map(({ view }) => (whole ? wholeFrame(view, scale) : seenFrame(view)));
   const tall = Math.max(...frames.map((frame) => frame.height));
   const width = Math.max(
     frames.reduce((sum, frame) => sum + frame.width, 0),
@@ -62,13 +64,15 @@ function figureOf(panes, whole) {
   const title = titlePiece(panes[0], width, colors);
   const pieces = [title];
   let x = (width - frames.reduce((sum, frame) => sum + frame.width, 0)) / 2;
+  const top = title.height + (panes.length > 1 ? NAME_LINE : 0);
   panes.forEach(({ state }, i) => {
-    const y = title.height + (tall - frames[i].height) / 2;
+    const y = top + (tall - frames[i].height) / 2;
     pieces.push(scenePiece(state, frames[i], colors, x, y));
+    if (state.pair) pieces.push(namePiece(state.pair.name, frames[i], colors, x, title.height));
     x += frames[i].width;
   });
   const legend = legendPiece(panes[0], width, colors);
-  legend.y = title.height + tall;
+  legend.y = top + tall;
   pieces.push(legend);
   return { width, height: legend.y + legend.height, pieces, colors };
 }
@@ -88,8 +92,8 @@ function seenFrame({ x, y, scale, width, height }) {
 }
 
 /** All of the tree, so large that its labels can be read. */
-function wholeFrame(view) {
-  let scale = Math.max(view.whole().scale, LEGIBLE);
+function wholeFrame(view, usual) {
+  let scale = Math.max(usual, LEGIBLE);
   const sizeAt = (size) => {
     const box = view.extent(size, true);
     return { box, width: box.right - box.left, height: box.bottom - box.top };
@@ -116,6 +120,12 @@ function scenePiece(state, frame, colors, x, y) {
   return { x, y, width, height, draw: (ctx) => drawScene(ctx, clean, frame, colors) };
 }
 
+/** What one of two trees is called, above it. */
+function namePiece(name, { width }, colors, x, y) {
+  const draw = (ctx) => writeLine(ctx, name, BORDER, 12, `600 13px ${FONT}`, colors.hiddenInk);
+  return { x, y, width, height: NAME_LINE, draw };
+}
+
 function titlePiece({ state }, width, colors) {
   const given = Array.from(
     state.evidence.keys(),
@@ -124,7 +134,7 @@ function titlePiece({ state }, width, colors) {
   const most = 3;
   const more = given.length > most ? ` and ${given.length - most} more` : "";
   const lines = [[`600 17px ${FONT}`, colors.ink, state.model.title]];
-  const which = state.pair?.both ?? treeName(state);
+  const which = treeName(state);
   if (which) lines.push([`13px ${FONT}`, colors.hiddenInk, which]);
   if (given.length > 0) {
     lines.push([

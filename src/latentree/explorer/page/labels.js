@@ -9,6 +9,7 @@ const MOST_LABELS = 320;
 const CROWD = 1500; // nodes in sight beyond which few labels are better than many
 const MOST_CROSSED = 0.2; // share of a label that edges may run through
 const MOST_TOUCHED = 0.02; // the same of an automatic name, which can be shorter: a corner of it
+const BOLD = 1.1; // width of bold letters to that of others
 const WORDS = " · "; // between the words of automatic names
 const LONGEST = 30; // characters of a label
 const ROOMY = 9.2; // pixels a row at which all labels fit by construction
@@ -71,9 +72,10 @@ export function drawLabels(ctx, state, frame, colors) {
   for (const { v, urgent } of labelQueue(state, frame.nodes, frame)) {
     if (written >= most) break;
     const hidden = isHidden(state.model, v);
-    const font = urgent ? Math.max(size, 12) : hidden ? size * 0.86 : size;
+    const font = letterSize(size, hidden, urgent);
     const certain = urgent || (roomy && hasStrip(state, v));
-    const place = (text) => spotsFor(state, frame, v, textWidth(ctx, state, text) * font, font);
+    const wide = font * (urgent ? BOLD : 1);
+    const place = (text) => spotsFor(state, frame, v, textWidth(ctx, state, text) * wide, font);
     const crossed = isAutomatic(state.model, v) ? MOST_TOUCHED : MOST_CROSSED;
     const texts = wordings(state.model, v);
     const found = firstThatFits(grid, texts, place, certain ? Infinity : crossed);
@@ -82,6 +84,11 @@ export function drawLabels(ctx, state, frame, colors) {
     write(ctx, state, v, found, hidden, urgent, colors);
     written++;
   }
+}
+
+function letterSize(size, hidden, urgent) {
+  if (urgent) return Math.max(size, 12);
+  return hidden ? size * 0.86 : size;
 }
 
 /** The first of some wordings that has a place. */

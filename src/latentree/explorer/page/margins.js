@@ -4,16 +4,16 @@
 
 export const HALF_LOG_2PI = 0.5 * Math.log(2 * Math.PI);
 const BEYOND = 9; // the score of what lies beyond an end that bounds
-const NEAR = 3; // up to here the series is precise, beyond it the fraction
+const NEAR = 2; // up to here the series is precise, beyond it the fraction
 const LEAST = Math.log(1e-300);
 
 /** log P(y > x), precise in both tails. */
-export function logTail(x) {
+function logTail(x) {
   if (x < -NEAR) return Math.log1p(-Math.exp(logTail(-x)));
   if (x > NEAR) {
     // φ(x) / (x + 1/(x + 2/(x + 3/(x + …))))
     let fraction = x;
-    for (let k = 100; k > 0; k--) fraction = x + k / fraction;
+    for (let k = 200; k > 0; k--) fraction = x + k / fraction;
     return logDensity(x) - Math.log(fraction);
   }
   // ½ − φ(x) (x + x³/3 + x⁵/(3·5) + …)

@@ -18,7 +18,6 @@ export function createPair(panes, { comparison, labels }) {
     view.head = HEAD;
     state.pair = {
       name: labels[i],
-      both: labels.join(" | "),
       differs: facts.shared[i].map((shared) => 1 - shared),
       moved: new Set(i === 0 ? facts.moved : facts.moved.map((v) => facts.match[v])),
     };
