@@ -136,11 +136,13 @@ def test_sizes_of_counts_end_at_the_highest_likelihood(seed, top):
     weights, extra, a = rng.gamma(0.7, 5.0, (2, values.size)), values.mean() + 0.3, 0.5
     sizes, firsts = np.array([values.size]), np.array([0, 2])
     low, high = np.log(1e-2), np.log(1e6)
-    u = np.zeros(2)
+    is_count, one, point = np.array([True]), np.ones(2), np.zeros((2, 2))
     for _ in range(60):
-        mean, u = kernels.fitted_counts(
-            values, weights.ravel(), sizes, firsts, np.array([extra]), np.array([a]), u, low, high
-        )
+        point, _ = kernels.fitted_leaves(
+            is_count, firsts, np.array([extra]), one, a * one, low * one, high * one, one, one,
+            point, np.zeros((2, 3)), values, weights.ravel(), sizes,
+        )  # fmt: skip
+    mean, u = np.exp(point[0]), point[1]
     for k in range(2):
         x, w = np.append(values, extra), np.append(weights[k], a)
         mu = w @ x / w.sum()

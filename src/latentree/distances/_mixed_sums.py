@@ -210,7 +210,7 @@ class Lines:
         """Return the functions of all columns of a table."""
         return cls(
             scores.functions(table.values),
-            np.logical_not(np.isnan(table.values.T), dtype=np.float32) if gaps else None,
+            (~np.isnan(table.values.T)).astype(np.float32, order="C") if gaps else None,
             None if table.weights is None else table.weights.astype(np.float32),
             np.repeat(~scores.numbers, np.diff(scores.starts)),
         )
