@@ -41,6 +41,15 @@ def mixed(n, m, rng):
     return pd.DataFrame(columns)
 
 
+def ordered(n, m, rng):
+    """Answers from 1 to 5."""
+    answers = rng.integers(1, 6, (n, m))
+    return pd.DataFrame({
+        f"x{j}": pd.Categorical(answers[:, j], categories=range(1, 6), ordered=True)
+        for j in range(m)
+    })  # fmt: skip
+
+
 KINDS = {
     "normal": ("gaussian", lambda n, m, rng: rng.normal(size=(n, m))),
     "exponential": ("gaussian", lambda n, m, rng: rng.exponential(size=(n, m))),
@@ -50,6 +59,8 @@ KINDS = {
     ),
     "K = 3": ("discrete", coded(3)),
     "K = 5": ("discrete", coded(5)),
+    "ordered": ("auto", ordered),
+    "counts": ("mixed", lambda n, m, rng: pd.DataFrame(rng.poisson(3.0, (n, m)))),
     "mixed": ("mixed", mixed),
 }  # fmt: skip
 

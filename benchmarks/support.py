@@ -2,7 +2,7 @@
 
 For every cell, a shape of tree and a number of rows, random instances are drawn. The trees of the
 learners, the star (no structure at all), the majority tree of the bootstrap replicates of all
-learners together, and what all of them agree on (the method consensus) are compared with the truth:
+learners together, and what they agree on (the method consensus) are compared with the truth:
 mean Robinson-Foulds distance with its standard error, and the KL divergence D(truth ‖ model) with
 parameters by EM. A cell is met if the consensus is no worse than any learner and than the star
 by more than one standard error of the difference.
@@ -12,7 +12,7 @@ Then, over all edges of the learners' trees: how many of those with a given supp
     python benchmarks/support.py [--instances 20] [--seed 2000] [--replicates 100] [--only hmm]
                                  [--kl] [--quick]
 
-Seeds below 1000 were used while the rule was made; the documentation reports seeds 2000 to 2019.
+Seeds below 1000 were used while the rule was made; the documentation reports seeds from 2000 on.
 """
 
 from __future__ import annotations
