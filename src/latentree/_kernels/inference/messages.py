@@ -14,6 +14,7 @@ import numpy as np
 
 from latentree._kernels.compiling import kernel
 from latentree._kernels.inference.counts import EDGE, EMISSION, EVIDENCE, JOIN
+from latentree._kernels.inference.exponential import LOWEST, exp
 
 
 @kernel()
@@ -53,6 +54,7 @@ def _normalize(terms, n, maximize, out):
 
 SAFE = 1e-200
 """Sums of products above this lose nothing: what underflows beside them is far smaller."""
+LOG_SAFE = math.log(SAFE)
 
 
 @kernel()
@@ -61,8 +63,12 @@ def _weights(logs, out):
     top = -np.inf
     for k in range(logs.size):
         top = max(top, logs[k])
+    if top == -np.inf:
+        out[: logs.size] = 0.0
+        return top
     for k in range(logs.size):
-        out[k] = math.exp(logs[k] - top) if logs[k] > -np.inf else 0.0
+        x = logs[k] - top
+        out[k] = exp(x if x > LOWEST else LOWEST) if x > LOWEST else 0.0
     return top
 
 
@@ -263,8 +269,8 @@ def walk_posteriors(
                 # P(j | row) = Σ_i P(i | row)·T[i, j]·λ(j)/μ(i); where μ(i) is too small beside the
                 # largest λ(j), by logarithms.
                 for i in range(slot["n_states"]):
-                    whole = math.exp(message[i] - top) if given[i] > 0.0 else 0.0
-                    ratio[i] = given[i] / whole if whole > SAFE else 0.0
+                    x = message[i] - top
+                    ratio[i] = given[i] / exp(x) if x > LOG_SAFE else 0.0
                 _weighted_sum(theta[slot["table"] :], ratio, slot["n_states"], n_child, mine)
                 for j in range(n_child):
                     mine[j] *= weights[j]
