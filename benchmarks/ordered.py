@@ -187,7 +187,8 @@ def held_out(seed: int, names: tuple[str, ...] = ("bfi", "epi", "ability")) -> N
 
 MODELS = (
     *(("Gaussians", method) for method in ("clrg", "clnj", "nj", "lcm", "refined")),
-    ("states", "clrg"), ("discrete", "clrg"), ("discrete", "refined"),
+    ("two trees of Gaussians", "clrg"), ("states", "clrg"), ("6 states", "clrg"),
+    ("discrete", "clrg"), ("discrete", "refined"),
     ("raw Gaussian, cells", "clrg"), ("raw Gaussian, cells", "clnj"),
     ("factor analysis, cells", "5"),
 )  # fmt: skip
@@ -203,7 +204,9 @@ def scored(what: str, method: str, train: Any, test: Any) -> tuple[float, int]:
     kinds = dict.fromkeys(train.columns, "ordered")
     options = {
         "Gaussians": {"hidden": "gaussian", "kinds": kinds},
+        "two trees of Gaussians": {"hidden": "gaussian", "kinds": kinds, "n_trees": 2},
         "states": {"hidden": "states", "kinds": kinds},
+        "6 states": {"hidden": "states", "kinds": kinds, "n_states": 6},
         "discrete": {"family": "discrete"},
     }
     learned = lt.LatentTree(method, random_state=0, **options[what]).fit(train)
