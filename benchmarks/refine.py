@@ -203,7 +203,6 @@ DISCRETE = SEARCH | {
     "far_places 2": {"far_places": 2},
     "edges 1": {"edges": 1},
     "trial_loss 15": {"trial_loss": 15.0},
-    "insert_loss 40": {"insert_loss": 40.0},
     "splits 1": {"splits": 1},
     "joins 1": {"joins": 1},
     "spread 0.2": {"spread": 0.2},

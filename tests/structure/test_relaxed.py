@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.structure.shapes import (
     is_minimal,
@@ -104,6 +104,7 @@ def test_a_perturbation_of_the_last_digits_changes_nothing(method, seed):
 
 @pytest.mark.parametrize("method", LATENT)
 @given(seed=st.integers(0, 10**6))
+@example(seed=22066)  # whose lengths converge slowly
 @settings(max_examples=5, deadline=None)
 def test_the_order_of_the_variables_does_not_matter(method, seed):
     rng = np.random.default_rng(seed)

@@ -82,7 +82,9 @@ def contract_insignificant(tree: Tree, block: Block, threshold: float) -> Tree:
         weak = _weakest_edges(tree, block.noise, threshold)
         smaller = _contract_greedily(tree, weak)
         if smaller.n_nodes == tree.n_nodes:
-            return tree
+            # Once more from there: one fit may leave 1e-6 of where it began, that is of the order
+            # of the variables.
+            return fit_lengths(tree, block)
         tree = fit_lengths(smaller, block)
 
 

@@ -275,19 +275,20 @@ class EdgeMoves(DiscreteMoves):
 
     def _prune(self, x: int, p: int, estimate: FloatArray) -> list[Proposal]:
         pruned = self._pruned(x, p, estimate)
-        options = self.options
         found = self._cut(pruned)
         trials = [self._trial(pruned, y) for y in self._places(pruned)]
-        trials.sort(key=lambda trial: -trial.gain)
-        for trial in trials[: options.places]:
-            if trial.gain > -options.trial_loss:
-                found += self._regraft(pruned, trial)
+        for trial in self._best(trials):
+            found += self._regraft(pruned, trial)
         if p in pruned.draft.parent:  # where it hangs already
             trials.append(_Trial(0.0, p, self.messages.table(p, x)))
-        for trial in sorted(trials, key=lambda trial: -trial.gain)[: options.places]:
-            if trial.gain > -options.insert_loss:
-                found += self._into_edges(pruned, trial)
+        for trial in self._best(trials):
+            found += self._into_edges(pruned, trial)
         return found
+
+    def _best(self, trials: list[_Trial]) -> list[_Trial]:
+        """Return the few places to be fitted."""
+        best = sorted(trials, key=lambda trial: -trial.gain)[: self.options.places]
+        return [trial for trial in best if trial.gain > -self.options.trial_loss]
 
     def _pruned(self, x: int, p: int, estimate: FloatArray) -> _Pruned:
         whole = self.draft.copy()

@@ -23,7 +23,7 @@ class RefineOptions:
         What it tries although it may fail, and for how long.
     softness, gaussian_steps, discrete_steps, trial_steps, state_steps, hope, tolerance
         How the parameters around a change are fitted.
-    places, far_places, edges, trial_loss, insert_loss
+    places, far_places, edges, trial_loss
         Which places for a subtree are compared.
     splits, joins, spread, independent
         Which changes of states and which cuts are tried.
@@ -82,8 +82,6 @@ class RefineOptions:
     """Edges around a good place into which the subtree is inserted."""
     trial_loss: float = 40.0
     """Places that lose more when one table is fitted are given up."""
-    insert_loss: float = 15.0
-    """Places that lose more have no edges tried around them."""
     splits: int = 4
     """States of a node that are split, those of highest probability."""
     joins: int = 2
