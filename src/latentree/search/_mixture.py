@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from scipy.cluster.vq import kmeans2
 from scipy.special import logsumexp
 
 from latentree.data import Table, cut_table
@@ -284,6 +283,8 @@ def first_share(table: Table, n_trees: int, rng: np.random.Generator) -> FloatAr
     """Return shares to begin with: k-means on standardized numbers and indicators of labels."""
     if n_trees == 1:
         return np.ones((table.n_rows, 1))
+    from scipy.cluster.vq import kmeans2
+
     _, nearest = kmeans2(_coded(table), n_trees, minit="++", seed=rng)
     return np.asarray(0.9 * np.eye(n_trees)[nearest] + 0.1 / n_trees)
 
