@@ -20,20 +20,12 @@ from latentree import simulate
 from latentree.errors import DataError, ModelError
 
 
-def close_only(estimator):
-    """Checks that ask for seven digits, which EM gives to quick methods only."""
-    reason = "a refined tree is fitted to within the tolerance of EM"
-    checks = ["check_sample_weight_equivalence_on_dense_data"]
-    return dict.fromkeys(checks, reason) if estimator.method == "auto" else {}
-
-
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
     [
         lt.LatentTree(family="gaussian", output="hidden+observed", random_state=0),
         lt.LatentTree("nj", "gaussian", output="hidden+observed", refit=False),
     ],
-    expected_failed_checks=close_only,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import ndtr
@@ -62,11 +62,11 @@ def star(rho, margins, **options):
     return CopulaTreeModel(lt.Tree([m] * m + [-1], n_observed=m), [*rho, 0.0], margins, **options)
 
 
-@given(st.data())
-@settings(max_examples=10)
-def test_the_grid_is_as_good_as_numerical_integration(data):
-    rng = np.random.default_rng(data.draw(st.integers(0, 10_000)))
-    highest = data.draw(st.sampled_from([0.5, 0.9, 0.97]))
+@given(seed=st.integers(0, 10_000), highest=st.sampled_from([0.5, 0.9, 0.97]))
+@example(seed=80, highest=0.5)  # a rare answer, behind which the hidden variable is large
+@settings(max_examples=8)
+def test_the_grid_is_as_good_as_numerical_integration(seed, highest):
+    rng = np.random.default_rng(seed)
     margins = []
     for _ in range(5):
         k = int(rng.integers(2, 7))
@@ -167,7 +167,7 @@ def test_missing_cells_are_filled_in_with_labels_and_numbers():
     assert (spread[1:] > 0).all()
     complete = model.complete([["d", None, "y", None]])
     assert complete.shape == (1, 5)
-    assert abs(complete[0, 4]) <= 4.8
+    assert abs(complete[0, 4]) <= 5.3
     assert model.sample_hidden([["d", 9.0, "y", 1]] * 2000, 0).mean() == pytest.approx(
         model.posterior([["d", 9.0, "y", 1]]).mean[0, 0], abs=0.06
     )

@@ -51,7 +51,7 @@ class CopulaTreeModel(FactorReports, Savable):
     Hidden variables are standard normal, and node v given its parent p is N(ρ_v·x_p, 1 − ρ_v²), as
     in :class:`GaussianTreeModel`. Of the observed ones a column shows what its margin says: ordered
     answers the interval between two thresholds, numbers their value on a scale of their own, labels
-    without an order one of several odds that depend on the neighbor. Inference runs on a grid of 39
+    without an order one of several odds that depend on the neighbor. Inference runs on a grid of 43
     points for every hidden variable; if all columns are numbers with densities, it is exact.
 
     Parameters
@@ -128,7 +128,7 @@ class CopulaTreeModel(FactorReports, Savable):
 
     @cached_property
     def grid(self) -> MixedTreeModel:
-        """The model with hidden variables on a grid of 39 states."""
+        """The model with hidden variables on a grid of 43 states."""
         return self._grid(np.broadcast_to(POINTS, (self.tree.n_nodes, N_POINTS)))
 
     def oriented(self) -> CopulaTreeModel:
@@ -446,7 +446,7 @@ class CopulaTreeModel(FactorReports, Savable):
         ----------
         node : int or str
         given : mapping of nodes to values, optional
-            Labels or numbers of observed nodes, numbers from −4.8 to 4.8 of hidden ones.
+            Labels or numbers of observed nodes, numbers from −5.3 to 5.3 of hidden ones.
 
         Returns
         -------
@@ -475,7 +475,7 @@ class CopulaTreeModel(FactorReports, Savable):
                 continue
             if not abs(float(value)) <= END:
                 raise ModelError(
-                    f"{self.tree.names[other]!r} is given as {value}, but must be from −4.8 to 4.8"
+                    f"{self.tree.names[other]!r} is given as {value}, but must be from −5.3 to 5.3"
                 )
             state = int(np.abs(POINTS - float(value)).argmin())
             states[other] = state

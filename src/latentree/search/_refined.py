@@ -19,7 +19,7 @@ from latentree.structure import METHODS as BY_DISTANCES
 from latentree.structure import learn_tree
 from latentree.tree import Tree
 
-STARTS = ("nj", "clnj", "clrg")
+STARTS = ("clnj", "clrg", "nj")
 """Methods whose trees are compared to find where a refinement starts."""
 
 TINY = 10
@@ -85,7 +85,7 @@ def refined(
             if INTERRUPTED in found[-1].report.notes:
                 break
     is_extended = options.get("caution", 1.0) > 0 and options.get("criterion") != "ebic"
-    return max(found, key=lambda fit: _score(fit) - is_extended * _structure_cost(fit.model.tree))
+    return max(found, key=lambda fit: _rank(_score(fit), is_extended * _structure(fit.model.tree)))
 
 
 def _names(start: str | Sequence[str] | None) -> Sequence[str]:
@@ -103,11 +103,16 @@ def _best_starts(trees: Sequence[Tree], sample: Sample) -> list[Model]:
     """Return the trees fitted, those of the highest extended BIC first."""
     budget = Budget(max_steps=100)
     fits = [fit_parameters(t, sample, n_starts=1, budget=budget, random_state=0) for t in trees]
-    fits.sort(key=lambda fit: _structure_cost(fit.model.tree) - fit.report.bic_score)
+    fits.sort(key=lambda fit: -_rank(fit.report.bic_score, _structure(fit.model.tree)))
     return [fit.model for fit in fits]
 
 
-def _structure_cost(tree: Tree) -> float:
+def _rank(score: float, cost: float) -> float:
+    """Return what ranks a fit; those of the same tree are equal, although rounding differs."""
+    return round(score - cost, 6)
+
+
+def _structure(tree: Tree) -> float:
     """Return log m for every inner node, hidden or observed, as in the extended BIC."""
     return float((tree.degrees > 1).sum() * np.log(tree.n_observed))
 
