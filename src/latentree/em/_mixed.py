@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from latentree._kernels.compiling import tiny
 from latentree._kernels.inference import emissions as kernels
 from latentree.data import Table
 from latentree.distances import MixedSums, Sample, Statistics
@@ -40,6 +41,7 @@ FLOOR = 1e-5
 
 _LOG_LARGEST_SIZE = float(np.log(1e6))  # of a negative binomial distribution: Poisson's
 _LOG_SMALLEST_SIZE = float(np.log(1e-2))
+_FEW_ROWS = 1_000  # of a table whose leaves are fitted uncompiled, in a millisecond or two
 _FARTHEST = 2.0  # how far a jump may move a coordinate of an emission
 
 
@@ -122,9 +124,10 @@ class Part:
     def count(self, theta: FloatArray, leaves: Leaves, centers: FloatArray) -> MixedCounts:
         """Run the E-step: the function that an engine runs in every step."""
         places = self.expectation.patterns.emissions
-        emitted = leaves.logs(places, self.expectation.scratch().emitted)
-        log_likelihood, counts = self.expectation.run(theta, emitted)
-        moments = leaves.moments(places, emitted, centers)
+        with tiny(self.expectation.is_tiny):
+            emitted = leaves.logs(places, self.expectation.scratch().emitted)
+            log_likelihood, counts = self.expectation.run(theta, emitted)
+            moments = leaves.moments(places, emitted, centers)
         tally = self.tally._replace(weights=emitted[self.index])
         return MixedCounts(log_likelihood, counts, moments, tally)
 
@@ -268,11 +271,12 @@ class MixedProblem:
         theta, leaves = point[: self.layout.size], self.leaves(point)
         found = self.pieces.total(Part.count, theta, leaves, self.centers)
         tally = found.tally
-        rest, log_prior = kernels.fitted_leaves(
-            self.is_count, self.firsts, self.centers, self._scale, self._share, self._low,
-            self._high, leaves.mean, leaves.spread, self.coordinates(point), found.moments,
-            tally.values, tally.weights, tally.sizes,
-        )  # fmt: skip
+        with tiny(self.total_weight < _FEW_ROWS):
+            rest, log_prior = kernels.fitted_leaves(
+                self.is_count, self.firsts, self.centers, self._scale, self._share, self._low,
+                self._high, leaves.mean, leaves.spread, self.coordinates(point), found.moments,
+                tally.values, tally.weights, tally.sizes,
+            )  # fmt: skip
         following = self.layout.normalized(found.counts + self.prior)
         objective = found.log_likelihood + float(self.prior @ np.log(theta)) + log_prior
         return Step(found.log_likelihood, objective, np.concatenate([following, rest.ravel()]))

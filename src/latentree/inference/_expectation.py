@@ -105,7 +105,8 @@ class Expectation:
             "fit a sample of the rows, or a tree over fewer variables",
         )
         work = plan.slots["n_patterns"] * plan.slots["n_states"] ** 2
-        self._is_tiny = bool(work.sum() <= _TINY)
+        few = plan.slots["n_patterns"].max(initial=0) < _FEW_ROWS
+        self.is_tiny = bool(few and work.sum() <= _TINY)
         self._is_tolerant = patterns.emissions.columns.size > 0
         self._sizes = plan.scratch_sizes
         self._emitted = plan.slots["value"][plan.slots["kind"] == EMISSION]
@@ -134,7 +135,7 @@ class Expectation:
         ``emitted`` holds the logarithms of the likelihoods of emitted values, laid out as the
         patterns' ``emissions`` say; their expected counts take their place.
         """
-        with tiny(self._is_tiny):
+        with tiny(self.is_tiny):
             if is_interpreted():
                 small = self._small_pass.run(theta, emitted)
                 result = None if small is None else ExpectedCounts(*small)

@@ -30,7 +30,7 @@ _SHARES = _WEIGHTS / 2.0
 _LAST = float(_NODES[-1])
 _FEW = 16.0  # sums of at most so many terms take the place of differences of ψ
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
-_SMALL = 20_000  # likelihoods of values for which nothing is compiled
+_SMALL = 5_000  # likelihoods of values for which nothing is compiled
 
 
 def _plain_shares(z, half):
@@ -153,7 +153,7 @@ def _hole(values):
     return values.size
 
 
-@kernel(small=_SMALL)
+@kernel()
 def all_logs(leaf, is_count, resolutions, firsts, mean, spread, sizes, starts, values, out):
     """Log-likelihoods of the distinct values of all leaves, for every state of their neighbors.
 
@@ -225,7 +225,7 @@ def _add_leaf_moments(values, weights, mean, sd, step, center, sums):
                 _add_cell_moments(x, w, mean[k], sd[k], step, center, sums[k])
 
 
-@kernel(small=_SMALL)
+@kernel()
 def all_moments(
     leaf, is_count, resolutions, firsts, mean, spread, centers, sizes, starts, values, weights
 ):
@@ -357,7 +357,7 @@ def _fitted_count(values, weights, extra, a, start, low, high):
     return math.log(mean), size
 
 
-@kernel(small=_SMALL)
+@kernel()
 def fitted_leaves(
     is_count, firsts, centers, scale, a, low, high, mean, size, old, moments, values, weights, sizes
 ):
