@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy import special
 
 from latentree._kernels.compiling import kernel
 from latentree._kernels.inference.exponential import exp
@@ -29,6 +30,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(9)
 _SHARES = _WEIGHTS / 2.0
 _LAST = float(_NODES[-1])
 _FEW = 16.0  # sums of at most so many terms take the place of differences of ψ
+_FEW_STEPS = 1_000.0  # the same in whole arrays
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _SMALL = 5_000  # likelihoods of values for which nothing is compiled
 
@@ -68,6 +70,29 @@ def _plain_leaf_moments(values, weights, mean, sd, step, center, sums):
     sums[:, 0] += weights.sum(1)
     sums[:, 1] += (weights * (x + shift)).sum(1)
     sums[:, 2] += (weights * (x * x + 2.0 * x * shift + spread)).sum(1)
+
+
+def _plain_count_logs(values, mean, size, out):
+    mu, r = mean[:, None], size[:, None]
+    rest = special.gammaln(values + 1.0)
+    poisson = values * np.log(mu) - mu
+    base = special.gammaln(r) + r * np.log1p(mu / r)
+    other = special.gammaln(values + r) + values * np.log(mu / (r + mu)) - base
+    out[:] = np.where(np.isinf(r), poisson, other) - rest
+    out[:, np.isnan(values)] = 0.0
+
+
+def _plain_size_slopes(values, tails, extra, a, mu, r):
+    if values.size == 0 or values[-1] > _FEW_STEPS:
+        return _size_slopes.py_func(values, tails, extra, a, mu, r)
+    total = tails[0] + a
+    slope, curve, value = (a * each for each in _rising(0.0, extra, r))
+    below = np.arange(values[-1])  # log Γ(x + r) − log Γ(r) = Σ log(r + j) over all j < x
+    above, at = tails[np.searchsorted(values, below, "right")], r + below
+    slope += float((above / at).sum()) - total * math.log1p(mu / r)
+    curve += total * mu / (r * (r + mu)) - float((above / (at * at)).sum())
+    value += float(above @ np.log(at)) - total * (r * math.log1p(mu / r) + mu * math.log(r + mu))
+    return value, slope, curve
 
 
 @kernel(fastmath=True)
@@ -119,7 +144,7 @@ def normal_logs(values, mean, sd, step, out):
             out[k, hole] = 0.0
 
 
-@kernel(small=_SMALL)
+@kernel(small=_SMALL, plain=_plain_count_logs)
 def count_logs(values, mean, size, out):
     """Log-probability of every count for every state; 0 for missing ones.
 
@@ -290,7 +315,7 @@ def _rising(low, gap, r):
     return first, second, math.log(product)
 
 
-@kernel()
+@kernel(plain=_plain_size_slopes)
 def _size_slopes(values, tails, extra, a, mu, r):
     """Log-likelihood of counts (but for what does not depend on r) and two derivatives in r.
 
