@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import latentree as lt
 from latentree import simulate
 from latentree._kernels.compiling import repeated, tiny
-from latentree._kernels.inference import emissions, gaussian
+from latentree._kernels.inference import emissions, gaussian, tables
 from latentree._kernels.search import beliefs, stars
 from latentree.inference import Layout
 from latentree.models import in_order
@@ -184,6 +184,17 @@ def test_likelihoods_and_slopes_of_counts(counts, size, is_large):
 
     # Slopes are differences of large sums.
     assert_same(run, 1e-7)
+
+
+@given(seed=seeds)
+@quickly
+def test_joint_counts_of_a_column_with_others(seed):
+    rng = np.random.default_rng(seed)
+    n_states = rng.integers(1, 5, 4)
+    codes = rng.integers(-1, n_states, (30, 4)).astype(np.int32)
+    others = np.flatnonzero(rng.random(4) < 0.7)
+    weights = rng.integers(0, 3, 30).astype(float)
+    assert_same(lambda: (tables.joint_with_all(codes, 2, others, weights, n_states),))
 
 
 KINDS = ("real", "gaps", "binary", "ordered", "counts", "mixed")

@@ -174,7 +174,7 @@ def _hole(values):
     return values.size
 
 
-@kernel()
+@kernel(small=_SMALL)
 def all_logs(leaf, is_count, resolutions, firsts, mean, spread, sizes, starts, values, out):
     """Log-likelihoods of the distinct values of all leaves, for every state of their neighbors.
 

@@ -8,6 +8,7 @@ from latentree._kernels.compiling import kernel
 
 SMALL = 400  # numbers in the largest array for which nothing is compiled
 _PLAIN = 2_000  # the same where there is a form in whole arrays
+_FEW_CELLS = 10_000  # of a table of codes
 
 
 def _plain_marginals(order, parent, n_states, starts, theta, state_starts):
@@ -40,6 +41,17 @@ def _plain_reorient(
             found = np.where(whole > 0.0, (mine[:, None] * table).T / whole, 1.0 / n).ravel()
         out[new_starts[v] : new_starts[v] + found.size] = found
     return out
+
+
+def _plain_joint_with_all(codes, node, others, weights, n_states):
+    most = n_states[others].max(initial=1)
+    counts = np.zeros((others.size, n_states[node], most))
+    for o, other in enumerate(others):
+        a, b = codes[:, node], codes[:, other]
+        both = (a >= 0) & (b >= 0)
+        cell = a[both].astype(np.int64) * most + b[both]
+        counts[o] = np.bincount(cell, weights[both], counts[o].size).reshape(counts[o].shape)
+    return counts
 
 
 @kernel(small=_PLAIN, plain=_plain_marginals)
@@ -130,7 +142,7 @@ def sample_states(order, parent, n_states, starts, theta, uniform, out):
             out[row, v] = state
 
 
-@kernel()
+@kernel(small=_FEW_CELLS, plain=_plain_joint_with_all)
 def joint_with_all(codes, node, others, weights, n_states):
     """Weighted joint counts of one column of codes with several others, both present.
 
