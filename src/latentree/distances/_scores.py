@@ -80,7 +80,7 @@ class Scores:
 
         def fixed(j: int, x: FloatArray) -> Any:
             if numbers[j]:
-                return _normal_curve(x, weights)
+                return normal_curve(x, weights)
             return _with_indicators(x, weights, len(table.schema.labels[j]))
 
         found = each_column(fixed, table.values)
@@ -214,7 +214,7 @@ def _same_arrays(first: Sequence[Any], second: Sequence[Any]) -> bool:
     return len(first) == len(second) and all(map(np.array_equal, first, second))
 
 
-def _normal_curve(x: FloatArray, weights: FloatArray) -> Curve:
+def normal_curve(x: FloatArray, weights: FloatArray) -> Curve:
     """Return knots and Φ⁻¹ of their mid-ranks: the share of rows below plus half of the equal."""
     counted = ~np.isnan(x) & (weights > 0)
     order = np.argsort(x[counted])
