@@ -303,6 +303,12 @@ class Distances:
         return source.statistic if source.statistic.margin > 0 else None
 
     @property
+    def candidates(self) -> IntArray | None:
+        """The pairs among which a spanning tree is looked for; None for all pairs."""
+        held = self._held
+        return held.candidates if isinstance(held, _OnDemand) else None
+
+    @property
     def span(self) -> int:
         """Columns of the blocks that are cheapest when all pairs are wanted."""
         return self._held.span
@@ -407,6 +413,17 @@ def distances_on_demand(table: Table, statistics: Statistics, centered: bool = T
     return Distances(table.names, statistics.mean_pair_weight, table.family, source)
 
 
+def distances_among_candidates(
+    table: Table, statistics: Statistics, candidates: IntArray
+) -> Distances:
+    """Return distances on demand whose spanning tree is looked for among some pairs only.
+
+    The pairs connect all variables, or all of each component. Nothing is said of duplicate columns.
+    """
+    source = _OnDemand(on_demand(table, statistics), None, candidates)
+    return Distances(table.names, statistics.mean_pair_weight, table.family, source)
+
+
 def warn_of_duplicates(names: Sequence[str], pairs: Sequence[tuple[int, int]]) -> None:
     """Warn of pairs of equal columns."""
     if pairs:
@@ -504,6 +521,8 @@ class _OnDemand:
 
     statistic: OnDemand
     chosen: NDArray[np.int64] | None
+    candidates: IntArray | None = None
+    """Pairs among which a spanning tree is looked for, by their numbers here; None for all."""
 
     def _r(self, rows: Index, columns: Index) -> FloatArray:
         return self.statistic.block(self._of(rows), self._of(columns))
@@ -578,7 +597,13 @@ class _OnDemand:
         return r
 
     def subset(self, index: NDArray[np.int64]) -> _OnDemand:
-        return _OnDemand(self.statistic, np.asarray(self._of(index)))
+        near = None
+        if self.candidates is not None:
+            number = np.full(self.statistic.n_variables, -1)
+            number[index] = np.arange(index.size)
+            near = number[self.candidates]
+            near = near[(near >= 0).all(axis=1)]
+        return _OnDemand(self.statistic, np.asarray(self._of(index)), near)
 
     def evidence(self, columns: IntArray | None) -> Evidence:
         """Return the evidence against independence of some columns, from sums of their pairs."""
