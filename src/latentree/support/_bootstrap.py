@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,7 @@ from latentree.search import (
     regularized_cl_grouping,
     star,
 )
-from latentree.structure import METHODS
+from latentree.structure import METHODS, candidate_pairs
 from latentree.support._replicates import (
     Learner,
     Progress,
@@ -31,13 +32,22 @@ from latentree.support._replicates import (
 )
 from latentree.support._support import Support, support_from
 from latentree.tree import Tree
-from latentree.typing import RandomState
+from latentree.typing import IntArray, RandomState
 
 QUICK = ("rg", "clnj", "snj")
 """Learners whose replicates the method ``consensus`` puts together."""
 
 MOST_SPECTRAL = 128
 """With more variables ``snj`` is left out of them: its time grows with m³, and is 1 s for 300."""
+
+LOCAL = ("chow_liu", "cl_blind", "clnj", "clrg")
+"""Learners that need distances of near variables only, once the spanning tree is known."""
+
+MOST_COMPARED = 1024
+"""With more variables, replicates of local learners look at near pairs only."""
+
+N_NEAREST = 40
+"""Others of each variable that are near: those among which replicates look for a spanning tree."""
 
 _SEARCHES: dict[str, Callable[..., Any]] = {
     "reg_clnj": partial(regularized_cl_grouping, subroutine="nj"),
@@ -104,6 +114,11 @@ def bootstrap_support(
     ``random_state`` gives the same replicates on any number of threads, and from data in memory
     and in files.
 
+    Of more than 1,024 variables in memory, replicates by ``chow_liu``, ``cl_blind``, ``clnj`` and
+    ``clrg`` are approximated: their spanning tree is looked for among the 40 pairs of each variable
+    that are nearest in the data itself, and the spanning tree of the data. All else is as in the
+    learner.
+
     References
     ----------
     Felsenstein, Confidence limits on phylogenies: an approach using the bootstrap, Evolution 39,
@@ -130,7 +145,13 @@ def bootstrap_support(
     seed = int(np.random.default_rng(random_state).integers(2**63))
     rounds = -(-n_replicates // len(names))
     found = of_replicates(
-        sample, learners, rounds, draws_of(sample, seed, block_length), time_limit, progress
+        sample,
+        learners,
+        rounds,
+        draws_of(sample, seed, block_length),
+        time_limit,
+        progress,
+        _candidates(tree, sample, names),
     )
     trees = [each for trees in found for each in trees]
     note = "" if len(found) == rounds else f"stopped after {len(trees)} of {n_replicates}"
@@ -148,6 +169,15 @@ def _tree_of(model: Any) -> Tree:
             "estimator; topics have support by n_bootstrap"
         )
     return tree
+
+
+def _candidates(tree: Tree, sample: Sample, methods: Sequence[str]) -> IntArray | None:
+    """Return the pairs among which replicates look for a spanning tree; None for all."""
+    is_local = all(method in LOCAL for method in methods)
+    if not is_local or tree.n_observed <= MOST_COMPARED or sample.family == "copula":
+        return None
+    within = replace(sample.distances, components=tree.components[: tree.n_observed])
+    return candidate_pairs(within, N_NEAREST)
 
 
 def quick_learners(n_variables: int) -> tuple[str, ...]:
