@@ -34,6 +34,23 @@ def test_learn_and_show_what_factor_analysts_read(run, survey, tmp_path):
     assert all(0 < each < 1 for each in facts["factors"]["reliability"])
 
 
+def test_many_factors_are_shown_with_their_neighbors(run, tmp_path):
+    tree = lt.simulate.hidden_markov(12)
+    model = lt.CopulaTreeModel(tree, [0.8] * tree.n_nodes, [Thresholds([0.0])] * 12)
+    model.save(tmp_path / "model.json")
+    text = run("show", tmp_path / "model.json")[1]
+    lines = text[text.index("Factor  Reliability") :].splitlines()
+    assert max(map(len, lines[: tree.n_hidden + 2])) <= 80
+    factors = model.factors()
+    names = {v: tree.names[v] for v in tree.hidden.tolist()}
+    for line, (node, name) in zip(lines[2:], names.items(), strict=False):
+        assert line.split()[0] == name
+        for other in tree.neighbors(node).tolist():
+            if other in names:
+                place = factors["factor"].index(name)
+                assert f"{names[other]} {factors[names[other]][place]:.2f}" in line
+
+
 def test_compare_says_what_should_be_hidden(run, survey):
     hidden = ("--hidden", "gaussian", "--hidden", "states", "--hidden", "raw")
     code, text, _ = run("compare", survey, "--methods", "nj", "--test-fraction", "0.3", *hidden)

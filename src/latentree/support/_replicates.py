@@ -40,6 +40,7 @@ Progress = Callable[[int, int, str], None]
 
 _BATCH_SHARE = 0.2  # of the memory available, for the statistics of replicates taken in one pass
 _MOST_AT_ONCE = 64  # replicates of one pass over data that is read in parts
+_TINY_COLUMNS, _FEW_TREES = 12, 150  # learned uncompiled before the kernels are even loaded
 
 
 def by_distances(method: str, components: IntArray) -> Learner:
@@ -73,7 +74,9 @@ def of_replicates(
     """
     done: list[tuple[Found, ...]] = []
     end = math.inf if time_limit is None else time.monotonic() + time_limit
-    with _one_thread_each(), repeated(), warnings.catch_warnings():
+    is_tiny = sample.n_columns <= _TINY_COLUMNS and n_replicates * len(learners) <= _FEW_TREES
+    many = contextlib.nullcontext() if is_tiny else repeated()
+    with _one_thread_each(), many, warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         try:
             for found in _in_order(_Source(sample, draws, candidates), learners, n_replicates):
