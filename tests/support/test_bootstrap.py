@@ -117,14 +117,14 @@ def test_data_in_parts_and_on_threads_has_the_same_replicates(monkeypatch, tmp_p
 
 
 def test_replicates_of_many_variables_look_at_near_pairs_only():
-    truth = lt.simulate.random_latent_tree(1_030, np.random.default_rng(6))
-    X = lt.simulate.random_gaussian_model(truth, 6, (0.6, 0.9)).sample(300, 7)
+    truth = lt.simulate.random_latent_tree(2_050, np.random.default_rng(6))
+    X = lt.simulate.random_gaussian_model(truth, 6, (0.6, 0.9)).sample(600, 7)
     sample = as_sample(X)
     tree = lt.structure.chow_liu(sample.distances)
     found = lt.bootstrap_support(tree, X, "chow_liu", n_replicates=3, random_state=1)
-    learner = by_distances("chow_liu", tree.components[:1_030])
+    learner = by_distances("chow_liu", tree.components[:2_050])
     draws = draws_of(sample, int(np.random.default_rng(1).integers(2**63)), None)
-    near = candidate_pairs(sample.distances, 40)
+    near = candidate_pairs(sample.distances, 100)
     shares = []
     for candidates in (near, None):
         trees = of_replicates(sample, [learner], 3, draws, candidates=candidates)

@@ -22,7 +22,12 @@ from latentree._kernels import threads
 from latentree.data import Parts, Table, cut_table, duplicate_columns, listing
 from latentree.distances._counting import in_parts
 from latentree.distances._dependence import dependence, scale_of_sums
-from latentree.distances._evidence import Evidence, evidence_of_correlations, pair_evidence
+from latentree.distances._evidence import (
+    Evidence,
+    evidence_of_correlations,
+    pair_evidence,
+    real_evidence,
+)
 from latentree.distances._matrices import checked_matrix, checked_names, checked_signs, frozen
 from latentree.distances._on_demand import OnDemand, on_demand
 from latentree.distances._statistics import Statistics, gather
@@ -398,8 +403,11 @@ def distances_from_sums(
         warn_of_duplicates(statistics.names, statistics.sums.duplicates(r, statistics.rounding))
     known = _known(statistics.sums.pair_weights() * scale.precisions(_EVERY, _EVERY))
     signs = _finish(r, scale.exponent, statistics.rounding)
-    evidence = partial(pair_evidence, statistics, rows)
-    source = _Dense(frozen(r), frozen(signs), known, scale.exponent, evidence=evidence)
+    matrix = frozen(r)
+    evidence: Callable[[IntArray | None], Evidence] = partial(pair_evidence, statistics)
+    if statistics.family == "gaussian":
+        evidence = partial(_evidence_of_matrix, matrix, statistics, rows)
+    source = _Dense(matrix, frozen(signs), known, scale.exponent, evidence=evidence)
     return Distances(statistics.names, statistics.mean_pair_weight, statistics.family, source)
 
 
@@ -610,7 +618,14 @@ class _OnDemand:
         table = self.statistic.table
         chosen = self.chosen if columns is None else np.asarray(self._of(columns))
         rows = cut_table(table if chosen is None else table.select(chosen))
-        return pair_evidence(gather(rows, pairs=True), rows)
+        if table.family != "gaussian":
+            return pair_evidence(gather(rows, pairs=True))
+        own = self if columns is None else self.subset(columns)
+        sums = self.statistic.statistics
+        sums = sums if chosen is None else sums.select(chosen)
+        every: Index = _EVERY if chosen is None else chosen
+        n = self.statistic.precisions(every, every)
+        return real_evidence(np.exp(-own.distances(_EVERY, _EVERY)), n, sums, rows)
 
     def dense_size(self) -> float:
         """Bytes of the whole matrix: distances, signs, and counts if they differ."""
@@ -633,6 +648,15 @@ class _OnDemand:
         precision = _known(statistic.precisions(every, every))
         signs = _finish(d, statistic.exponent, statistic.rounding)
         return _Dense(frozen(d), frozen(signs), precision, statistic.exponent)
+
+
+def _evidence_of_matrix(
+    matrix: FloatArray, statistics: Statistics, rows: Parts | None, columns: IntArray | None
+) -> Evidence:
+    """Return the evidence of some real columns, from their distances −log|r|."""
+    if columns is not None:
+        matrix, statistics = matrix[np.ix_(columns, columns)], statistics.select(columns)
+    return real_evidence(np.exp(-matrix), statistics.sums.pair_weights(), statistics, rows)
 
 
 def _selected(

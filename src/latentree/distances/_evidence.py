@@ -39,7 +39,7 @@ from latentree.data import Parts
 from latentree.distances._counting import ranges
 from latentree.distances._dependence import dependence, mirrored, scale_of, scale_of_sums
 from latentree.distances._statistics import Statistics
-from latentree.distances._sums import RealSums, StateCounts
+from latentree.distances._sums import StateCounts
 from latentree.distances._tails import far_from_normal, score_correlations
 from latentree.typing import FloatArray, IntArray
 
@@ -79,18 +79,13 @@ def evidence_of_correlations(r: FloatArray, n: float | FloatArray) -> Evidence:
     return Evidence(statistic, 1.0 - np.eye(len(r)))
 
 
-def pair_evidence(
-    statistics: Statistics, rows: Parts | None = None, columns: IntArray | None = None
-) -> Evidence:
-    """Return the evidence of all pairs, from sums of all pairs.
+def pair_evidence(statistics: Statistics, columns: IntArray | None = None) -> Evidence:
+    """Return the evidence of all pairs of columns that are not all real, from sums of all pairs.
 
     Parameters
     ----------
     statistics : Statistics
         With sums of all pairs.
-    rows : Parts, optional
-        The rows, for real columns that are far from normal. Without them these are tested as if
-        they were normal.
     columns : array of int, optional
         Which columns; by default all.
 
@@ -107,24 +102,40 @@ def pair_evidence(
     if statistics.family == "copula":
         n = sums.pair_weights() * scale_of_sums(statistics).precisions(slice(None), slice(None))
         return evidence_of_correlations(r, n)
-    if isinstance(sums, RealSums):
-        return _evidence_of_reals(r, statistics, rows)
     return _evidence_of_functions(r, sums.pair_weights(), statistics)
 
 
-def _evidence_of_reals(r: FloatArray, statistics: Statistics, rows: Parts | None) -> Evidence:
-    """Return the evidence of correlations, those of normal scores where columns are not normal."""
-    evidence = evidence_of_correlations(r, statistics.sums.pair_weights())
+def real_evidence(
+    r: FloatArray, n: float | FloatArray, statistics: Statistics, rows: Parts | None
+) -> Evidence:
+    """Return the evidence of pairs of real columns.
+
+    Parameters
+    ----------
+    r : array of shape (m, m)
+        Their correlations.
+    n : float or array of shape (m, m)
+        Weight of the rows of every pair.
+    statistics : Statistics
+        Sums of the columns.
+    rows : Parts or None
+        The rows, which may have more columns: pairs far from normal are ranked. Without rows they
+        are tested as if they were normal.
+
+    Returns
+    -------
+    Evidence
+    """
+    evidence = evidence_of_correlations(r, n)
     if rows is None:
         return evidence
-    far = far_from_normal(statistics, rows)
+    far = far_from_normal(n, statistics, rows)
     among = np.flatnonzero(far.any(axis=0))
-    if among.size == 0:
-        return evidence
-    names = tuple(statistics.names[j] for j in among)
-    scored = evidence_of_correlations(*score_correlations(rows, names)).statistic
-    pairs = np.ix_(among, among)
-    evidence.statistic[pairs] = np.where(far[pairs], scored, evidence.statistic[pairs])
+    if among.size:
+        names = tuple(statistics.names[j] for j in among)
+        scored = evidence_of_correlations(*score_correlations(rows, names)).statistic
+        pairs = np.ix_(among, among)
+        evidence.statistic[pairs] = np.where(far[pairs], scored, evidence.statistic[pairs])
     return evidence
 
 

@@ -24,7 +24,7 @@ first terms of Edgeworth's series, skewness times z³/6 and kurtosis times z⁴/
 beyond z = 4.6 standard errors is then off by a third each."""
 
 
-def far_from_normal(statistics: Statistics, rows: Parts) -> BoolArray:
+def far_from_normal(n: float | FloatArray, statistics: Statistics, rows: Parts) -> BoolArray:
     """Find the pairs of real columns whose correlation is not distributed as that of normal ones.
 
     Skewness and kurtosis are those of the first part of the rows, or what the most extreme value of
@@ -32,8 +32,10 @@ def far_from_normal(statistics: Statistics, rows: Parts) -> BoolArray:
 
     Parameters
     ----------
+    n : float or array of shape (m, m)
+        Weight of the rows of every pair.
     statistics : Statistics
-        Of all rows.
+        Sums of the columns over all rows.
     rows : Parts
         The rows; they may have more columns.
 
@@ -47,11 +49,11 @@ def far_from_normal(statistics: Statistics, rows: Parts) -> BoolArray:
     place = {name: column for column, name in enumerate(rows.names)}
     columns = np.array([place[name] for name in statistics.names])
     skewness, kurtosis = rows.tables.one(0, _shape, columns)
-    n = np.maximum(statistics.column_weights(), 1.0)
+    weight = np.maximum(statistics.column_weights(), 1.0)
     extreme = sums.extremes()
-    skewness = np.maximum(np.abs(skewness), extreme**3 / n)
-    kurtosis = np.maximum(np.abs(kurtosis), extreme**4 / n)
-    pair = np.maximum(sums.pair_weights(), 1.0)
+    skewness = np.maximum(np.abs(skewness), extreme**3 / weight)
+    kurtosis = np.maximum(np.abs(kurtosis), extreme**4 / weight)
+    pair = np.maximum(n, 1.0)
     far: BoolArray = np.outer(skewness, skewness) > FARTHEST * np.sqrt(pair)
     far |= np.outer(kurtosis, kurtosis) > FARTHEST * pair
     np.fill_diagonal(far, False)
