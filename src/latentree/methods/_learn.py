@@ -356,7 +356,8 @@ def _behind_by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
     if entry.name in ("independent", "consensus"):
         fitted: Fitted = entry.function()(sample, **options)
         return fitted
-    return learned_behind(entry.function(), sample, **options)
+    simplify = entry.name == "refined" and "n_hidden" not in options
+    return learned_behind(entry.function(), sample, simplify=simplify, **options)
 
 
 def _refuse_states(options: Mapping[str, Any]) -> None:
