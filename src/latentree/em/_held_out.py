@@ -28,6 +28,7 @@ from latentree.data import Table, cut_table
 from latentree.distances import Sample
 from latentree.em._discrete import DiscreteProblem, column_entropies
 from latentree.em._driver import Budget
+from latentree.em._early_stopping import MOST_PASSES, PASSES_A_CHECK, TOLERANCE, Patience
 from latentree.em._report import FitReport
 from latentree.em._starts import SOFTNESS, split_states, surrogate_start
 from latentree.errors import DataError, ModelError
@@ -46,12 +47,6 @@ from latentree.typing import FloatArray, IntArray, Progress
 # Constants were chosen on nltcs, plants and 1,500 rows of plants; docs/prediction.md says so.
 LEAST_SHARE, MOST_SHARE, ENOUGH_ROWS = 0.1, 0.25, 500
 """A tenth of the rows is held out; of a small table more, as few rows choose badly."""
-TOLERANCE = 1e-4
-"""Gain, as a share of the held-out log-likelihood, below which passes or doublings end."""
-MOST_PASSES = 100
-"""Passes over the training rows between two doublings."""
-PASSES_A_CHECK = 5
-"""Passes between two looks at the held-out rows."""
 MOST_WORK = 2e11
 """Products of all passes: no doubling begins that would exceed it (minutes on two cores)."""
 MOST_STATES = 256
@@ -177,6 +172,8 @@ class HeldOutFit:
         Rows with the columns of the sample.
     n_states : int, optional
         States of every hidden node; left out, the held-out rows decide.
+    most_states : int
+        Most states that they may decide on.
     budget : Budget
         Most passes over the training rows, and seconds.
     rng : Generator
@@ -192,6 +189,7 @@ class HeldOutFit:
         held_out: Table,
         *,
         n_states: int | None = None,
+        most_states: int = MOST_STATES,
         budget: Budget,
         rng: np.random.Generator,
         progress: Progress | None = None,
@@ -199,7 +197,7 @@ class HeldOutFit:
         self.tree, self.sample, self.held_out = tree, sample, held_out
         if n_states is not None and n_states < 1:
             raise ModelError(f"a hidden node cannot have {n_states} states")
-        self.n_states = n_states
+        self.n_states, self.most_states = n_states, most_states
         self.budget = budget
         self.deadline = time.monotonic() + budget.time_limit
         self.rng, self.progress = rng, progress
@@ -226,7 +224,7 @@ class HeldOutFit:
     def begin(self) -> _Found:
         """Return where the climb begins; until then copies are the best."""
         stage = self._first_stage()
-        self.best = self.latest = self._copies(stage)
+        self.best = self.latest = self.decided = self._copies(stage)
         return _Found(stage, self._start(stage), np.ones(2))
 
     def _first_stage(self) -> _Stage:
@@ -255,7 +253,7 @@ class HeldOutFit:
 
     def split(self, found: _Found) -> _Found:
         """Double the states of every hidden node, as far as wanted."""
-        wanted = self.n_states or MOST_STATES
+        wanted = self.n_states or self.most_states
         layout = self._layout(np.minimum(2 * found.stage.hidden_states, wanted))
         theta = split_states(found.stage.layout, found.theta, layout, self.rng)
         return _Found(_Stage(self, layout), theta, found.strengths)
@@ -265,17 +263,16 @@ class HeldOutFit:
         stage, theta, strengths = found.stage, found.theta, found.strengths
         highest = found
         counts = self.weight * stage.layout.joint(theta)
-        calm = 0
+        patience = Patience(highest.score)
         for _ in range(MOST_PASSES // PASSES_A_CHECK):
             for _ in range(PASSES_A_CHECK):
                 theta, counts = self._pass(stage, theta, counts, strengths)
             scores, seen = self._seen(stage, theta)
             score = float(scores.sum())
             self._report(score)
-            calm = calm + 1 if score - highest.score < TOLERANCE * abs(score) else 0
             if score > highest.score:
                 highest = self.latest = _Found(stage, theta, strengths, scores)
-            if calm == 2:
+            if patience.ends_at(score):
                 break
             strengths = stage.smoothing.stronger(counts, seen, theta, strengths)
         self.tried[stage.n_states] = highest.score
@@ -304,7 +301,7 @@ class HeldOutFit:
 
     def learn_from_all(self) -> None:
         """Take full steps of EM on all rows, the held-out ones included."""
-        best = self.best
+        self.decided = best = self.best
         stage, theta = best.stage, best.theta
         for _ in range(FINAL_STEPS):
             self._check_budget()
@@ -325,14 +322,26 @@ class HeldOutFit:
 
     # The result -----------------------------------------------------------------------------
 
+    def _model(self, found: _Found) -> DiscreteTreeModel:
+        own = found.stage.layout
+        layout = Layout(self.tree, own.n_states)
+        theta = own.reoriented(found.theta, layout)
+        labels = self.sample.schema.labels
+        return DiscreteTreeModel.from_theta(self.tree, layout.n_states, theta, labels)
+
+    def held_out_densities(self) -> FloatArray:
+        """Log-likelihood of every held-out row before the model learned from it."""
+        return self._model(self.decided).log_likelihood(self.held_out)
+
+    @property
+    def chosen_states(self) -> int:
+        """Most states of a hidden variable of the best model."""
+        return self.best.stage.n_states
+
     def result(self, stopped: str) -> tuple[DiscreteTreeModel, FitReport]:
         """Return the best model and the report; ``stopped`` says why it ended early, if so."""
         stage, theta = self.best.stage, self.best.theta
-        layout = Layout(self.tree, stage.layout.n_states)
-        schema = self.sample.schema
-        model = DiscreteTreeModel.from_theta(
-            self.tree, layout.n_states, stage.layout.reoriented(theta, layout), schema.labels
-        )
+        model = self._model(self.best)
         passes = [*stage.parts, *stage.held_out]
         report = FitReport(
             method="em by held-out rows",
@@ -350,8 +359,8 @@ class HeldOutFit:
         if not self.tried:
             return []
         tried = ", ".join(f"{states}: {score:.4f}" for states, score in self.tried.items())
-        chosen = self.best.stage.n_states
-        return [f"{chosen} states a hidden variable (held-out log-likelihood a row: {tried})"]
+        chosen = f"{self.chosen_states} states a hidden variable"
+        return [f"{chosen} (held-out log-likelihood a row: {tried})"]
 
 
 def run_together(fits: Sequence[HeldOutFit]) -> list[tuple[DiscreteTreeModel, FitReport]]:
@@ -399,7 +408,7 @@ def _grow(fits: Sequence[HeldOutFit], found: list[_Found]) -> None:
         # no better than copies: it has no more states.
         work = max(fit.work + 4.0 * (fit.work - w) for fit, w in zip(fits, before, strict=True))
         is_last = not is_given and not (work <= MOST_WORK and (is_better or n_stages < 2))
-        target = fits[0].n_states or MOST_STATES
+        target = fits[0].n_states or fits[0].most_states
         if is_last or all((each.stage.hidden_states >= target).all() for each in found):
             return
         found = [fit.split(each) for fit, each in zip(fits, found, strict=True)]
