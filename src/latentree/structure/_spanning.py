@@ -81,6 +81,17 @@ def candidate_pairs(distances: Distances, n_nearest: int) -> IntArray:
     -------
     array of int of shape (p, 2)
         The lower number first, without repetition. They contain the minimum spanning tree.
+
+    References
+    ----------
+    Borůvka, O jistém problému minimálním, Práce moravské přírodovědecké společnosti 3, 1926.
+
+    Examples
+    --------
+    >>> from latentree.distances import Distances
+    >>> line = Distances.from_matrix([[0, 1, 3, 6], [1, 0, 2, 5], [3, 2, 0, 3], [6, 5, 3, 0]])
+    >>> candidate_pairs(line, 1).tolist()
+    [[0, 1], [1, 2], [2, 3]]
     """
     m = distances.n_variables
     label = np.zeros(m, np.int64) if distances.components is None else distances.components
