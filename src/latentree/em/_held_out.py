@@ -4,8 +4,9 @@ A fit begins with the tree in which every hidden node is a copy of the observed 
 of a hidden Chow-Liu tree, that is the Chow-Liu tree. From a noisy copy EM goes on, and states are
 doubled: each becomes two that differ by noise. Between two doublings stepwise EM runs over parts of
 the training rows until the likelihood of the held-out rows stops rising; states are doubled as long
-as it rises by more than its standard error. The best tables then take a few full steps of EM on all
-rows.
+as it rises by more than its standard error. In the end the way to the best tables is gone once more
+with all rows, the held-out ones included: with the same numbers of states, passes and strengths.
+Where that would take too long, the best tables take a few full steps of EM on all rows instead.
 
 Tables are smoothed toward the marginal of their child: a table of K_p rows counts a/K_p rows more
 for each of them, shared out as the child's states are overall. One strength a is for tables of
@@ -24,7 +25,7 @@ from itertools import count
 
 import numpy as np
 
-from latentree.data import Table, cut_table
+from latentree.data import Table, cut_table, stacked
 from latentree.distances import Sample
 from latentree.em._discrete import DiscreteProblem, column_entropies
 from latentree.em._driver import Budget
@@ -52,8 +53,12 @@ MOST_WORK = 2e11
 MOST_STATES = 256
 GROUPS = 10
 """Groups of held-out rows, from whose gains the standard error of the gain is known."""
+MOST_WORK_TWICE = MOST_WORK / 8
+"""Products of a fit that is done a second time, with all rows."""
 FINAL_STEPS = 20
-"""Steps of EM on all rows in the end."""
+"""Full steps of EM on all rows in the end of a fit that is not."""
+LAST_STEPS = 5
+"""Full steps in the end of one that is: stepwise EM ends at what the last part of the rows says."""
 _ROWS_A_PART = 500  # a part should say something of every state
 _MOST_PARTS = 8  # more parts share fewer patterns, and tables are normalized after each
 _MEMORY = 3.0  # stepwise EM remembers about a third of a pass: η = 3/parts, 1 for up to 3 parts
@@ -140,6 +145,8 @@ class _Found:
     strengths: FloatArray
     scores: FloatArray | None = None
     """Log-likelihood of every group of held-out rows, over the weight of all."""
+    way: tuple[tuple[FloatArray, ...], ...] = ()
+    """Of every stage until here, the strengths of each few passes."""
 
     @property
     def score(self) -> float:
@@ -256,12 +263,12 @@ class HeldOutFit:
         wanted = self.n_states or self.most_states
         layout = self._layout(np.minimum(2 * found.stage.hidden_states, wanted))
         theta = split_states(found.stage.layout, found.theta, layout, self.rng)
-        return _Found(_Stage(self, layout), theta, found.strengths)
+        return _Found(_Stage(self, layout), theta, found.strengths, way=found.way)
 
     def climb(self, found: _Found) -> _Found:
         """Run stepwise EM until the held-out rows stop gaining; returns the best on the way."""
         stage, theta, strengths = found.stage, found.theta, found.strengths
-        highest = found
+        highest, used = found, [strengths]
         counts = self.weight * stage.layout.joint(theta)
         patience = Patience(highest.score)
         for _ in range(MOST_PASSES // PASSES_A_CHECK):
@@ -271,10 +278,12 @@ class HeldOutFit:
             score = float(scores.sum())
             self._report(score)
             if score > highest.score:
-                highest = self.latest = _Found(stage, theta, strengths, scores)
+                way = (*found.way, tuple(used))
+                highest = self.latest = _Found(stage, theta, strengths, scores, way)
             if patience.ends_at(score):
                 break
             strengths = stage.smoothing.stronger(counts, seen, theta, strengths)
+            used.append(strengths)
         self.tried[stage.n_states] = highest.score
         return highest
 
@@ -300,14 +309,41 @@ class HeldOutFit:
         return theta, counts
 
     def learn_from_all(self) -> None:
-        """Take full steps of EM on all rows, the held-out ones included."""
+        """Learn from all rows, the held-out ones included."""
         self.decided = best = self.best
-        stage, theta = best.stage, best.theta
-        for _ in range(FINAL_STEPS):
+        if self.work > MOST_WORK_TWICE:
+            self.best = self._stepped(best, FINAL_STEPS)
+            return
+        rows = stacked(self.training.parts.to_table(), self.held_out)
+        again = HeldOutFit(
+            self.tree, self.sample, rows, rows.take(np.empty(0, np.int64)),
+            n_states=self.n_states, most_states=self.most_states, budget=self.budget, rng=self.rng,
+        )  # fmt: skip
+        again.deadline, again.memory = self.deadline, self.memory
+        self.best = again.follow(best.way)
+        self.work += again.work
+
+    def follow(self, way: tuple[tuple[FloatArray, ...], ...]) -> _Found:
+        """Return the tables at the end of a way that another fit has found."""
+        found = self.begin()
+        for number, strengths_used in enumerate(way):
+            if number:
+                found = self.split(found)
+            theta, counts = found.theta, self.weight * found.stage.layout.joint(found.theta)
+            for strengths in strengths_used:
+                for _ in range(PASSES_A_CHECK):
+                    theta, counts = self._pass(found.stage, theta, counts, strengths)
+                found = replace(found, theta=theta, strengths=strengths)
+        return self._stepped(found if way else self.best, LAST_STEPS)
+
+    def _stepped(self, found: _Found, n_steps: int) -> _Found:
+        """Take full steps of EM on all rows."""
+        stage, theta = found.stage, found.theta
+        for _ in range(n_steps):
             self._check_budget()
             counts = sum(part.run(theta).counts for part in (*stage.parts, *stage.held_out))
-            theta = stage.smoothing.tables(np.asarray(counts), theta, best.strengths)
-            self.best = replace(best, theta=theta)
+            theta = stage.smoothing.tables(np.asarray(counts), theta, found.strengths)
+        return replace(found, theta=theta)
 
     def _check_budget(self) -> None:
         if time.monotonic() > self.deadline:

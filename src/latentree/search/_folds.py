@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from latentree.data import Table, cut_table
+from latentree.data import Table, cut_table, stacked
 from latentree.distances import Sample
 from latentree.em import Budget, FitReport, Fitted, HeldOutFit, run_together
 from latentree.models import DiscreteTreeModel, TreeMixture, with_schema
-from latentree.search._mixture import checked_number, stacked
+from latentree.search._mixture import checked_number
 from latentree.typing import FloatArray, IntArray
 
 Prepare = Callable[[Sample, Table, Budget, int | None], HeldOutFit]

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from latentree.data import Table, cut_table
+from latentree.data import Table, cut_table, stacked
 from latentree.distances import Sample
 from latentree.em import Binning, Budget, Fitted, as_leaves, fit_parameters
 from latentree.errors import ModelError
 from latentree.search._mixed_growth import Candidate, HeldOut, Penalized, grown, learned_from_all
-from latentree.search._mixture import stacked
 from latentree.tree import Tree, hung_as_leaves
 from latentree.typing import IntArray, Progress
 

@@ -20,10 +20,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from scipy.special import logsumexp
 
-from latentree.data import Table, cut_table
+from latentree.data import Table, cut_table, stacked
 from latentree.distances import Sample
 from latentree.em import Budget, FitReport, Fitted, held_out_split
 from latentree.errors import DataError, ModelError
@@ -163,18 +162,6 @@ def _one_split(
         table, held_out = held_out_split(table, fraction, rng)
     left_out = np.arange(table.n_rows + held_out.n_rows) >= table.n_rows
     return stacked(table, held_out), left_out[None, :]
-
-
-def stacked(first: Table, second: Table) -> Table:
-    """Rows of two tables, one below the other."""
-    tables = (first, second)
-    weights = np.concatenate([table.weight_array() for table in tables])
-    if first.is_sparse and second.is_sparse:
-        values = scipy.sparse.vstack([table.values for table in tables], "csr")
-    else:
-        dense = [table.values.toarray() if table.is_sparse else table.values for table in tables]
-        values = np.concatenate(dense)
-    return Table(values, first.schema, weights)
 
 
 # EM over components -----------------------------------------------------------------------------
