@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import latentree as lt
@@ -49,6 +51,22 @@ def test_many_factors_are_shown_with_their_neighbors(run, tmp_path):
             if other in names:
                 place = factors["factor"].index(name)
                 assert f"{names[other]} {factors[names[other]][place]:.2f}" in line
+
+
+def test_scores_come_with_their_standard_errors(run, survey, tmp_path):
+    model, out = tmp_path / "model.json", tmp_path / "scores.csv"
+    run("learn", survey, "--hidden", "gaussian", "-m", "nj", "--out", model)
+    assert run("infer", model, survey, "--errors", "--out", out)[0] == 0
+    found, rows = pd.read_csv(out), pd.read_csv(survey)
+    hidden = lt.load(model).tree.n_hidden
+    names = list(found)
+    assert names[hidden:] == [f"{name} error" for name in names[:hidden]]
+    mean, variance = lt.load(model).posterior(rows)
+    assert found.to_numpy() == pytest.approx(np.hstack([mean, variance**0.5]))
+    run("learn", survey, "-m", "lcm", "--out", model)
+    code, _, text = run("infer", model, survey, "--errors")
+    assert code != 0
+    assert "probabilities, not standard errors" in text
 
 
 def test_compare_says_what_should_be_hidden(run, survey):
