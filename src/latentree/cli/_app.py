@@ -425,7 +425,8 @@ def support(
             "--method",
             "-m",
             metavar="NAME",
-            help="How trees are learned again; by default as the model was.",
+            help="How trees are learned again; by default as the model was. rell compares rivals "
+            "of its tree by resampled log-likelihoods.",
         ),
     ] = None,
     block_length: Annotated[

@@ -294,6 +294,14 @@ class RealSums:
         spread = np.sqrt(np.maximum(square - mean**2, 0.0))
         return self.units.shift + mean / self.units.scale, spread / self.units.scale
 
+    def extremes(self) -> FloatArray:
+        """Return how many standard deviations the most extreme value of each column is away."""
+        n = self.column_weights()
+        mean, square = self._of_columns(self.first) / n, self._of_columns(self.squares) / n
+        spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+        away = np.maximum(self.high - mean, mean - self.low)
+        return np.divide(away, spread, out=np.zeros_like(away), where=spread > 0.0)
+
     def correlations(self, centered: bool = True) -> FloatArray:
         """Return the correlations of all pairs, 0 where a variance is; the lower triangle is meant.
 
