@@ -95,3 +95,14 @@ def test_the_page_has_the_margins_of_columns(tmp_path):
     lt.write_explorer(model, tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text("utf-8")
     assert '"thresholds"' in text
+
+
+def test_the_page_calls_factors_as_the_command_line_does(tmp_path):
+    star = lt.Tree([4, 4, 4, 4, -1], n_observed=4)
+    # One yes and a thousand noes tell little of what is behind them.
+    margins = [Thresholds([0.0]), Thresholds([3.1]), Thresholds([-1, 0, 1]), Thresholds([0.5])]
+    model = lt.CopulaTreeModel(star, [0.6, 0.8, 0.7, 0.5, 0], margins)
+    lt.write_explorer(model, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert lt.models.captions(model) != lt.models.captions(model.grid)
+    assert f'"captions":{{"4":"{lt.models.captions(model)["h1"]}"}}' in text
