@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from latentree._kernels.structure import nearest
 from latentree._kernels.structure.spanning import (
@@ -21,7 +23,7 @@ from latentree._kernels.structure.spanning import (
     spanning_tree_of_rows,
 )
 from latentree.distances import WEAKEST, Distances, OnDemand, in_parts
-from latentree.typing import FloatArray, IntArray
+from latentree.typing import BoolArray, FloatArray, IntArray
 
 _TIE = 1e-12  # of the longest distance: what tells tied nodes apart
 _CELLS = 1 << 24
@@ -51,8 +53,65 @@ def spanning_edges(distances: Distances, sizes: BlockSizes = BlockSizes()) -> In
     m, longest = distances.n_variables, distances.longest
     if distances.is_dense:
         return np.column_stack(minimum_spanning_tree(distances.dense(), _shifts(m, longest)))
+    near = distances.candidates
+    if near is not None:
+        shift = _shifts(m, longest)
+        keys = distances.of_pairs(near) + (shift[near[:, 0]] + shift[near[:, 1]])
+        return _in_prims_order(m, near, keys)
     edges, keys = _Lists(distances, _shifts(m, longest), sizes).edges()
     return _in_prims_order(m, edges, keys)
+
+
+def candidate_pairs(distances: Distances, n_nearest: int) -> IntArray:
+    """Return the pairs among which the spanning tree of slightly other distances is to be found.
+
+    Borůvka's algorithm joins every component to another by the shortest pair that leaves it, first
+    variables, then what has been joined. The shortest few that leave each of them are near: other
+    distances have a minimum spanning tree among these as long as they change the order of few
+    pairs. A pass over all pairs for every round, of which there are log₂ m at most.
+
+    Parameters
+    ----------
+    distances : Distances
+        If components are known, pairs are within them.
+    n_nearest : int
+        Pairs that leave each component.
+
+    Returns
+    -------
+    array of int of shape (p, 2)
+        The lower number first, without repetition. They contain the minimum spanning tree.
+
+    References
+    ----------
+    Borůvka, O jistém problému minimálním, Práce moravské přírodovědecké společnosti 3, 1926.
+
+    Examples
+    --------
+    >>> from latentree.distances import Distances
+    >>> line = Distances.from_matrix([[0, 1, 3, 6], [1, 0, 2, 5], [3, 2, 0, 3], [6, 5, 3, 0]])
+    >>> candidate_pairs(line, 1).tolist()
+    [[0, 1], [1, 2], [2, 3]]
+    """
+    m = distances.n_variables
+    label = np.zeros(m, np.int64) if distances.components is None else distances.components
+    found = [np.empty((0, 2), np.int64)]
+    for c in np.unique(label):
+        group = np.flatnonzero(label == c)
+        part = distances.subset(group) if group.size < m else distances
+        found.append(group[_near_among(part, n_nearest)])
+    return np.concatenate(found)
+
+
+def _near_among(distances: Distances, n_nearest: int) -> IntArray:
+    m = distances.n_variables
+    lists = _Lists(distances, _shifts(m, distances.longest), BlockSizes(n_nearest))
+    found = [np.empty(0, np.int64)]
+    while lists.label.max() > 0:
+        pairs, is_shortest = lists.leaving()
+        found.append(np.unique(pairs[:, 0] * m + pairs[:, 1]))
+        lists.join(pairs[is_shortest])
+    return np.column_stack(np.divmod(np.unique(np.concatenate(found)), m))
 
 
 def edges_of_rows(
@@ -111,6 +170,27 @@ class _Lists:
             count, inside = nearest.join_components(*lists, edges, values, count)
             rows = nearest.unsettled(*lists, inside)
         return edges, values
+
+    def leaving(self) -> tuple[IntArray, BoolArray]:
+        """Return the shortest pairs that leave each component, and which is the shortest of one.
+
+        As many as a list is long, the lower number of each pair first.
+        """
+        self._fill(np.arange(self.label.size), self.distances.quick)
+        own, place = np.nonzero(self.node >= 0)
+        pairs = np.sort(np.column_stack([own, self.node[own, place]]), axis=1)
+        value, label = self.value[own, place], self.label[own]
+        order = np.lexsort([pairs[:, 1], pairs[:, 0], value, label])
+        first = np.flatnonzero(np.diff(label[order], prepend=-1))
+        rank = np.arange(order.size) - np.repeat(first, np.diff(np.append(first, order.size)))
+        kept = rank < self.value.shape[1]
+        return pairs[order[kept]], rank[kept] == 0
+
+    def join(self, edges: IntArray) -> None:
+        """Join the components at the ends of edges."""
+        m = self.label.size
+        graph = coo_array((np.ones(len(edges)), self.label[edges].T), (m, m))
+        self.label = connected_components(graph)[1].astype(np.int64)[self.label]
 
     def _fill(self, rows: IntArray, quick: OnDemand | None) -> None:
         """Make the lists of some rows anew, by quick estimates if there are any."""
