@@ -13,8 +13,8 @@ neighbors and a flat mixture.
 ``--tables`` fits real tables instead: 70 % of the rows, in three random splits, standardized by the
 training rows; ``LatentTree("chow_liu", n_trees="auto")`` beside one tree, factor analysis, Ledoit
 and Wolf's covariance and a Gaussian mixture, whose sizes and kinds are chosen by cross-validation.
-The answers of bfi are whole numbers, whose density has no upper limit: a mixture with a component of
-variance 1e-6 on one answer wins. So each answer is spread evenly over its unit, for all models.
+The answers of bfi are whole numbers, whose density has no upper limit: a mixture with a component
+of variance 1e-6 on one answer wins. So each answer is spread evenly over its unit, for all models.
 """
 
 from __future__ import annotations
