@@ -32,7 +32,7 @@ ENOUGH_ROWS = 5_000
 """From so many rows on, one part of them judges alone."""
 FOLDS = 4
 GROUPS = 10
-"""Groups of the rows that one fit holds out."""
+"""Groups of the rows that are held out, at least, in all fits together."""
 FINAL_STEPS = 20
 """Steps of EM on all rows, after held-out rows have decided."""
 FACTOR = 3.0
@@ -128,7 +128,8 @@ class HeldOut:
             splits = [held_out_split(table, fraction, rng)]
         else:
             splits = _folds(table, rng)
-        self.splits = [(Sample(cut_table(kept)), _groups(rows)) for kept, rows in splits]
+        n_groups = -(-GROUPS // len(splits))
+        self.splits = [(Sample(cut_table(kept)), _groups(rows, n_groups)) for kept, rows in splits]
 
     def first(self, tree: Tree) -> Candidate:
         """Fit a tree whose hidden variables have two states."""
@@ -150,7 +151,8 @@ class HeldOut:
     def is_better(self, candidate: Candidate, other: Candidate) -> bool:
         """Whether held-out rows gain more than the standard error of the gain."""
         gains = candidate.values - other.values
-        return float(gains.sum()) > float(np.sqrt(gains.size) * gains.std(ddof=1))
+        error = np.sqrt(gains.size) * gains.std(ddof=1) if gains.size > 1 else 0.0
+        return float(gains.sum()) > float(error)
 
     def smoothed(self, best: Candidate, deadline: float) -> Candidate:
         """Make the prior stronger, or weaker, as long as held-out rows gain."""
@@ -166,9 +168,9 @@ class HeldOut:
         return best
 
 
-def _groups(table: Table) -> list[Table]:
+def _groups(table: Table, n_groups: int) -> list[Table]:
     """Deal rows into groups, from whose gains the standard error of the gain is known."""
-    n_groups = min(GROUPS, table.n_rows)
+    n_groups = min(n_groups, table.n_rows)
     return [table.take(np.arange(first, table.n_rows, n_groups)) for first in range(n_groups)]
 
 
