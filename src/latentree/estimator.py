@@ -34,7 +34,7 @@ from latentree.distances import Sample, Statistics, as_sample
 from latentree.errors import DataError, ModelError
 from latentree.inference import (
     blocks_of,
-    has_normal_hidden,
+    errors_part,
     impute_part,
     infer_part,
     node_number,
@@ -479,11 +479,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
                 "always has a hidden variable, such as lcm"
             )
         if self.output == "hidden+errors":
-            if not has_normal_hidden(self.model_):
-                raise ModelError(
-                    'output="hidden+errors" is for Gaussian hidden variables, but these have states'
-                )
-            return self._blocks(X, _errors_part)
+            posterior_names(self.model_, errors=True)  # raises if hidden variables have states
+            return self._blocks(X, errors_part)
         return self._blocks(X, infer_part if self.output == "hidden" else _features_part)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -503,10 +500,8 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
             without an order have one column a label, ``color=red``, ….
         """
         check_is_fitted(self)
-        names = posterior_names(self.model_)
-        if self.output == "hidden+errors":
-            names += [f"{name} error" for name in names]
-        elif self.output != "hidden":
+        names = posterior_names(self.model_, errors=self.output == "hidden+errors")
+        if self.output == "hidden+observed":
             names += _feature_names(self.model_.schema)
         return np.array(names, object)
 
@@ -713,12 +708,6 @@ def _side_by_side(table: Table, model: Any, parts: list[Any]) -> tuple[NDArray[A
     """Columns of several functions of a part."""
     found = [part(table, model)[0] for part in parts]
     return np.hstack(found) if found else np.empty((table.n_rows, 0)), 0.0
-
-
-def _errors_part(table: Table, model: Any) -> tuple[FloatArray, float]:
-    """Means of hidden variables of each row of a part, and their standard errors."""
-    mean, variance = model.posterior(table)
-    return np.hstack([mean, np.sqrt(np.maximum(variance, 0.0))]), 0.0
 
 
 def _features_part(table: Table, model: Any) -> tuple[FloatArray, float]:

@@ -7,10 +7,12 @@ values too, and there they tell the most; only the other columns can tell the tw
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaincc
 from threadpoolctl import threadpool_limits
 
 from latentree.data import Table
@@ -28,11 +30,11 @@ from latentree.typing import FloatArray, IntArray
 FENCE = 3.0
 """Outliers are beyond the quartiles by so many of their distances: Tukey's outer fences."""
 
-UNRELATED = 0.1
+UNRELATED = 0.2
 """This share of the numbers in an ordinary tail may be unrelated to other columns."""
 
-CHANCE = 0.01
-"""Probability that outliers are found in an ordinary table."""
+FALSE = 0.05
+"""False discovery rate: the expected share of columns without outliers among those limited."""
 
 _QUARTILE = 0.674489750196  # of the standard normal distribution
 _PARTNERS = 8  # columns that a number is compared with; more tell hardly more of it
@@ -45,11 +47,12 @@ def without_outliers(scores: Scores, table: Table) -> Scores:
     Outliers are far from the other numbers of their column, and unrelated to the other columns.
     With ψ the normal score of a number, and y what the columns most correlated with its column say
     of it, y is drawn from f = N(R·ψ, 1 − R²) in a related row, and from g = N(0, 1) in that of an
-    outlier. A tenth may be unrelated in any tail, so that ordinary numbers have the density
-    0.9·f + 0.1·g. From the outermost number inward to the fence, ℓ = log(0.9·f + 0.1·g) − log g is
-    added up. If the lowest sum is below −log(2·m/0.01), the numbers up to there are outliers. Of
-    ordinary numbers E[e^(−ℓ)] ≤ 1, so that e^(−Σℓ) is a supermartingale, and a sum of one of the
-    2·m tails ever comes as low with a probability of at most 0.01.
+    outlier. A fifth may be unrelated in any tail, so that ordinary numbers have the density
+    0.8·f + 0.2·g. From the outermost number inward to the fence, ℓ = log(0.8·f + 0.2·g) − log g is
+    added up; the numbers up to the lowest sum may be outliers. Of ordinary numbers E[e^(−ℓ)] ≤ 1,
+    so that e^(−Σℓ) is a supermartingale, and e to the lowest sum is a p-value. Those of the two
+    tails are put together by Fisher's method, and the columns with outliers are chosen by the
+    method of Benjamini and Hochberg: where many have outliers, less evidence is needed of each.
 
     Parameters
     ----------
@@ -66,7 +69,8 @@ def without_outliers(scores: Scores, table: Table) -> Scores:
     References
     ----------
     J. W. Tukey, *Exploratory Data Analysis*, 1977. J. Ville, *Étude critique de la notion de
-    collectif*, 1939.
+    collectif*, 1939. Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate", Journal
+    of the Royal Statistical Society B 57, 1995.
     """
     weights, values = table.weight_array(), table.values
     fences = np.array([_fences(*curve) for curve in scores.curves]).reshape(-1, 2)
@@ -78,14 +82,17 @@ def without_outliers(scores: Scores, table: Table) -> Scores:
     ]
     if not far or table.n_columns < 2:
         return scores
-    limits, curves = scores.limits.copy(), list(scores.curves)
     relations = _Relations.of(table, scores)
-    for place in far:
+    tails = [
+        _tails(values[:, column], relations.gains(column) * weights, fences[place])
+        for place, column in zip(far, numbers[far].tolist(), strict=True)
+    ]
+    limits, curves = scores.limits.copy(), list(scores.curves)
+    for which in _significant([each.p_value for each in tails]):
+        place = far[which]
         x = values[:, numbers[place]]
-        gain = relations.gains(numbers[place]) * weights
-        limits[place] = _limits(x, gain, fences[place], np.log(2.0 * table.n_columns / CHANCE))
-        if np.isfinite(limits[place]).any():
-            curves[place] = normal_curve(np.where(beyond(x, *limits[place]), np.nan, x), weights)
+        limits[place] = tails[which].limits
+        curves[place] = normal_curve(np.where(beyond(x, *limits[place]), np.nan, x), weights)
     return replace(scores, curves=tuple(curves), limits=limits)
 
 
@@ -96,27 +103,46 @@ def _fences(knots: FloatArray, heights: FloatArray) -> tuple[float, float]:
     return (low - FENCE * width, high + FENCE * width) if width > 0 else (-np.inf, np.inf)
 
 
-def _limits(
-    x: FloatArray, gain: FloatArray, fences: FloatArray, needed: float
-) -> tuple[float, float]:
-    """Return the innermost outliers of both sides; −∞ and ∞ if there are none."""
-    low = _innermost(x, gain, fences[0], needed)
-    return low, -_innermost(-x, gain, -fences[1], needed)
+class _Tails(NamedTuple):
+    """The innermost numbers of both tails that may be outliers, and how ordinary tails are."""
+
+    limits: tuple[float, float]
+    p_value: float
 
 
-def _innermost(x: FloatArray, gain: FloatArray, fence: float, needed: float) -> float:
+def _tails(x: FloatArray, gain: FloatArray, fences: FloatArray) -> _Tails:
+    """Test both tails, by Fisher's method: −log p of an ordinary tail is exponential at most."""
+    found = [_innermost(x, gain, fences[0]), _innermost(-x, gain, -fences[1])]
+    (low, below), (high, above) = found
+    tested = sum(np.isfinite(evidence) for _, evidence in found)
+    evidence = max(below, 0.0) + max(above, 0.0)
+    return _Tails((low, -high), float(gammaincc(tested, evidence)) if tested else 1.0)
+
+
+def _innermost(x: FloatArray, gain: FloatArray, fence: float) -> tuple[float, float]:
     """Return the number, from the lowest up to the fence, up to which gains sum to the least.
 
-    Equal numbers are outliers or not together.
+    With the negative of that sum, or −∞ for both if no number is as low as the fence. Equal numbers
+    are outliers or not together; none is one if no sum is negative.
     """
     outer = np.flatnonzero(x <= fence)
     if not outer.size:
-        return -np.inf
+        return -np.inf, -np.inf
     outer = outer[np.argsort(x[outer], kind="stable")]
     last = np.flatnonzero(np.diff(x[outer], append=np.inf) > 0)
     sums = np.cumsum(gain[outer])[last]
     lowest = int(sums.argmin())
-    return float(x[outer[last[lowest]]]) if sums[lowest] < -needed else -np.inf
+    if sums[lowest] >= 0.0:
+        return -np.inf, 0.0
+    return float(x[outer[last[lowest]]]), -float(sums[lowest])
+
+
+def _significant(p_values: Sequence[float]) -> list[int]:
+    """Return the tests that are significant by the method of Benjamini and Hochberg."""
+    order = np.argsort(p_values, kind="stable")
+    allowed = FALSE * np.arange(1, order.size + 1) / order.size
+    good = np.flatnonzero(np.asarray(p_values)[order] <= allowed)
+    return sorted(order[: good[-1] + 1].tolist()) if good.size else []
 
 
 class _Relations(NamedTuple):
@@ -134,7 +160,7 @@ class _Relations(NamedTuple):
             return cls(lines, block_product(scaled, scaled))
 
     def gains(self, column: int) -> FloatArray:
-        """Return ℓ = log(0.9·f + 0.1·g) − log g of every row; 0 if nothing is related."""
+        """Return ℓ = log(0.8·f + 0.2·g) − log g of every row; 0 if nothing is related."""
         near = self._partners(column)
         own, among = self.r[near, column], self.r[np.ix_(near, near)]
         slopes = np.linalg.solve(among + 1e-3 * np.eye(near.size), own)
