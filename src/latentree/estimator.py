@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, TypeVar, cast
@@ -31,7 +32,7 @@ from latentree.data import (
     weighted,
 )
 from latentree.distances import Sample, Statistics, as_sample
-from latentree.errors import DataError, ModelError
+from latentree.errors import DataError, DataWarning, ModelError
 from latentree.inference import (
     blocks_of,
     has_normal_hidden,
@@ -464,20 +465,25 @@ class LatentTree(CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstim
             Gaussian hidden variables: the posterior mean of each; with ``output="hidden+errors"``
             their standard errors follow. Hidden variables with states: the probability of each
             state, one column a state. With ``output="hidden+observed"`` the columns of the table
-            follow, as numbers and without gaps; see :meth:`get_feature_names_out`.
+            follow, as numbers and without gaps; see :meth:`get_feature_names_out`. Where nothing is
+            hidden there are no columns, and a warning says so, as scikit-learn's selectors of
+            features do.
 
         Raises
         ------
         ModelError
-            If there is no hidden variable and ``output="hidden"``.
+            If ``output="hidden+errors"`` and hidden variables have states.
         """
         check_is_fitted(self)
         if not self.n_hidden_ and self.output != "hidden+observed":
-            raise ModelError(
-                "the columns are explained without hidden variables, so that transform has nothing "
-                "to return: use output='hidden+observed' to pass the columns on, or a method that "
-                "always has a hidden variable, such as lcm"
+            warnings.warn(
+                "the columns are explained without hidden variables, so that transform returns no "
+                "column: use output='hidden+observed' to pass the columns on, or a method that "
+                "always has a hidden variable, such as lcm",
+                DataWarning,
+                stacklevel=2,
             )
+            return np.empty((self._parts(X).n_rows, 0))
         if self.output == "hidden+errors":
             if not has_normal_hidden(self.model_):
                 raise ModelError(
