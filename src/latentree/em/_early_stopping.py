@@ -16,7 +16,8 @@ MOST_PASSES = 100
 """Passes over the training rows with one number of states."""
 PASSES_A_CHECK = 5
 """Passes between two looks at the held-out rows."""
-_CALM_CHECKS = 2
+CALM_CHECKS = 2
+"""Looks in a row without a gain, after which passes end."""
 
 
 class Patience:
@@ -26,6 +27,8 @@ class Patience:
     ----------
     highest : float
         Mean log-likelihood of the held-out rows at the start.
+    most_calm : int
+        After so many such looks it is time to stop.
 
     Examples
     --------
@@ -34,8 +37,9 @@ class Patience:
     [False, False, False, False, True]
     """
 
-    def __init__(self, highest: float) -> None:
+    def __init__(self, highest: float, most_calm: int = CALM_CHECKS) -> None:
         self.highest = highest
+        self.most_calm = most_calm
         self._calm = 0
 
     def ends_at(self, score: float) -> bool:
@@ -43,7 +47,7 @@ class Patience:
         is_calm = score - self.highest < TOLERANCE * abs(score)
         self._calm = self._calm + 1 if is_calm else 0
         self.highest = max(score, self.highest)
-        return self._calm == _CALM_CHECKS
+        return self._calm == self.most_calm
 
 
 def climb_by_held_out(

@@ -29,7 +29,13 @@ from latentree.data import Table, cut_table, stacked
 from latentree.distances import Sample
 from latentree.em._discrete import DiscreteProblem, column_entropies
 from latentree.em._driver import Budget
-from latentree.em._early_stopping import MOST_PASSES, PASSES_A_CHECK, TOLERANCE, Patience
+from latentree.em._early_stopping import (
+    CALM_CHECKS,
+    MOST_PASSES,
+    PASSES_A_CHECK,
+    TOLERANCE,
+    Patience,
+)
 from latentree.em._report import FitReport
 from latentree.em._starts import SOFTNESS, split_states, surrogate_start
 from latentree.errors import DataError, ModelError
@@ -50,6 +56,11 @@ LEAST_SHARE, MOST_SHARE, ENOUGH_ROWS = 0.1, 0.25, 500
 """A tenth of the rows is held out; of a small table more, as few rows choose badly."""
 MOST_WORK = 2e11
 """Products of all passes: no doubling begins that would exceed it (minutes on two cores)."""
+QUICK_PASS, PATIENT_CHECKS = 1e8, 6
+"""Products of a pass that is quick, and looks without a gain after which such passes end.
+
+On few rows the held-out likelihood often falls a little and then rises far above where it was.
+"""
 MOST_STATES = 256
 GROUPS = 10
 """Groups of held-out rows, from whose gains the standard error of the gain is known."""
@@ -129,6 +140,11 @@ class _Stage:
         self.held_out = [Expectation(compile_part(skeleton, group), shared) for group in fit.groups]
         self.hidden_states = layout.n_states[fit.tree.n_observed :]
         self.n_states = int(self.hidden_states.max(initial=1))
+
+    @property
+    def patience(self) -> int:
+        """Looks without a gain after which passes end: more where they are quick."""
+        return PATIENT_CHECKS if self.work <= QUICK_PASS else CALM_CHECKS
 
     @cached_property
     def work(self) -> float:
@@ -270,7 +286,7 @@ class HeldOutFit:
         stage, theta, strengths = found.stage, found.theta, found.strengths
         highest, used = found, [strengths]
         counts = self.weight * stage.layout.joint(theta)
-        patience = Patience(highest.score)
+        patience = Patience(highest.score, stage.patience)
         for _ in range(MOST_PASSES // PASSES_A_CHECK):
             for _ in range(PASSES_A_CHECK):
                 theta, counts = self._pass(stage, theta, counts, strengths)
