@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -71,16 +73,16 @@ def test_rounds_end_when_they_gain_a_trace_or_take_too_long():
     committee = _folds._Committee(table, prepare, Budget(), np.random.default_rng(0))
     rng = np.random.default_rng(1)
     committee.densities = [rng.normal(-5.0, 0.5, 100)]
-    assert committee._needs_more(None)
-    committee.work = 0.6 * _folds.MOST_WORK
-    assert not committee._needs_more(None)
-    committee.work = 0.0
+    assert committee._needs_more()
+    committee.work = committee.last_work = 0.6 * _folds.MOST_WORK
+    assert not committee._needs_more()
+    committee.work = committee.last_work = 0.0
     committee.densities.append(rng.normal(-5.0, 0.5, 100))
-    assert committee._needs_more(None)
+    assert committee._needs_more()
     committee.densities += [rng.normal(-5.0, 0.5, 100) for _ in range(_folds.MOST_ROUNDS - 2)]
-    assert not committee._needs_more(None)
+    assert not committee._needs_more()
     committee.densities = [np.full(100, -5.0)] * 2  # both rounds say the same
-    assert not committee._needs_more(None)
+    assert not committee._needs_more()
 
 
 def test_every_row_is_judged_by_a_tree_that_left_it_out():
@@ -92,12 +94,13 @@ def test_every_row_is_judged_by_a_tree_that_left_it_out():
         return prepare(rows, fold, budget, most_states)
 
     committee = _folds._Committee(table, watched, Budget(), np.random.default_rng(0))
-    committee.grow(4)
+    committee.fill(4)
     assert all(kept + left == 101 for kept, left in seen)
     assert sum(left for _, left in seen) == 101
     assert np.isfinite(committee.densities[0]).all()
     # The trees have learned from all rows in the end: then the same rows are more probable.
-    final = np.mean([model.log_likelihood(table) for model in committee.models])
+    models = [model for member in committee.members for model in member.models]
+    final = np.mean([model.log_likelihood(table) for model in models])
     assert committee.densities[0].mean() < final
 
 
@@ -112,3 +115,38 @@ def test_a_later_round_that_is_cut_is_dropped():
     assert fitted.model.n_trees == 4
     assert not fitted.report.converged
     assert fitted.report.notes[0].startswith("4 trees: the time limit")
+
+
+def two_worlds(n: int, seed: int) -> np.ndarray:
+    """Rows of two classes, whose columns depend on each other along other trees."""
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, 2, (n, 8))
+    for row, turned in zip(rows, rng.random(n) < 0.5, strict=True):
+        order = [0, 2, 4, 6, 1, 3, 5, 7] if turned else range(8)
+        for before, after in pairwise(order):
+            if rng.random() < 0.9:
+                row[after] = row[before] if turned else 1 - row[before]
+    return rows
+
+
+def test_classes_of_rows_get_trees_of_their_own():
+    table = as_table(two_worlds(700, 0), "discrete")
+    committee = _folds._Committee(table, prepare, Budget(), np.random.default_rng(0))
+    committee.n_classes = 2
+    found = committee._round(1)
+    [(fold, member)] = found
+    assert len(member.models) == 2
+    assert member.weights.sum() == pytest.approx(1.0)
+    assert committee._left_out(found)[fold] == pytest.approx(member.density)
+    share = committee._shares(fold)
+    assert share.shape == (700, 2)
+    assert share.sum(axis=1) == pytest.approx(1.0)
+
+
+def test_a_gain_is_more_than_its_standard_error():
+    rng = np.random.default_rng(0)
+    others, weights = rng.normal(-5.0, 1.0, 400), np.ones(400)
+    noise = rng.normal(0.0, 1.0, 400)
+    noise -= noise.mean()
+    assert _folds.is_gain(others + noise + 0.06, others, weights)
+    assert not _folds.is_gain(others + noise + 0.04, others, weights)
