@@ -12,8 +12,9 @@ from scipy import optimize, special, stats
 from sklearn.mixture import GaussianMixture
 
 import latentree as lt
+from latentree._kernels.compiling import repeated
 from latentree._kernels.inference import emissions as kernels
-from latentree._kernels.inference.exponential import exp
+from latentree._kernels.inference.exponential import exp, log
 from latentree.data import Schema, Table, cut_table
 from latentree.distances import Sample, as_sample
 from latentree.em import (
@@ -21,10 +22,13 @@ from latentree.em import (
     Budget,
     MixedProblem,
     as_leaves,
+    climb_by_held_out,
     make_problem,
     split_hidden,
     start_points,
 )
+from latentree.inference import Expectation, compile_patterns
+from latentree.inference._expectation import robust_counts
 from latentree.search import fit_mixed
 
 
@@ -161,6 +165,55 @@ def test_the_exponential_is_exact_to_rounding():
     x = np.concatenate([np.linspace(-699.0, 699.0, 1_001), [0.0, -1e-300]])
     np.testing.assert_allclose([exp(each) for each in x], np.exp(x), rtol=5e-14)
     assert exp(-1e6) < 1e-300
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_logarithm_is_exact_to_rounding(compiled):
+    x = np.exp(np.concatenate([np.linspace(-700.0, 700.0, 501), np.linspace(-0.4, 0.4, 301)]))
+    x = np.append(x, [2.0**-1022, 0.5, 1.0, 2.0])
+    function = log.compiled if compiled else log
+    np.testing.assert_allclose([function(each) for each in x], np.log(x), rtol=1e-15, atol=1e-17)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("top", [3, 50, 100_000])
+def test_counts_have_their_likelihood(top, compiled):
+    """Sums of logarithms for small counts, the gamma function for large ones and fractions."""
+    rng = np.random.default_rng(top)
+    emission = lt.CountEmission([0.2, 7.0, 0.4 * top, 3.0], [0.05, 2.0, 900.0, np.inf])
+    whole = np.unique(rng.integers(0, top, 30)).astype(float)
+    for values in (np.append(whole, np.nan), whole[:1], np.array([0.37 * top])):
+        found = np.empty((4, values.size))
+        function = kernels.count_logs.compiled if compiled else kernels.count_logs
+        function(values, emission.mean, emission.size, found)
+        x, mu, r = values[:, None], emission.mean[:3], emission.size[:3]
+        naive = special.gammaln(x + r) - special.gammaln(r) - special.gammaln(x + 1)
+        naive += x * np.log(mu / (r + mu)) - r * np.log1p(mu / r)
+        poisson = values * np.log(3.0) - 3.0 - special.gammaln(values + 1)
+        expected = np.where(np.isnan(values), 0.0, np.vstack([naive.T, poisson]))
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_states", [3, 14])
+@pytest.mark.parametrize("steepness", [1.0, 30.0, 120.0])
+@pytest.mark.parametrize("gaps", [0.0, 0.2])
+def test_rows_of_small_likelihood_are_counted_as_by_logarithms(n_states, steepness, gaps):
+    """Products of twelve likelihoods fall far below 2^-256 in some rows, or in all."""
+    rng = np.random.default_rng(n_states)
+    tree = lt.simulate.double_star(12)
+    values = rng.integers(0, 40, (1_200, 12)) / 2.0
+    values[rng.random(values.shape) < gaps] = np.nan
+    states = np.array([0] * 12 + [n_states] * 2)
+    with repeated():
+        patterns = compile_patterns(tree, states, lt.as_table(values))
+        logs = steepness * rng.normal(size=patterns.emissions.n_likelihoods)
+        theta = patterns.layout.normalized(rng.random(patterns.layout.size))
+        fast, slow = logs.copy(), logs.copy()
+        found = Expectation(patterns).run(theta, fast)
+        expected = robust_counts(patterns, theta, slow)
+    assert found.log_likelihood == pytest.approx(expected.log_likelihood, rel=1e-12)
+    np.testing.assert_allclose(found.counts, expected.counts, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(fast, slow, rtol=1e-8, atol=1e-8)
 
 
 def test_the_report_has_the_likelihood_of_the_model():
@@ -341,3 +394,50 @@ def test_gaps_far_smaller_than_the_range_give_no_warning():
 def test_chow_liu_needs_states_everywhere():
     with pytest.raises(lt.errors.ModelError, match="columns of numbers"):
         lt.methods.learn_model(mixed_rows(7, 100), "chow_liu")
+
+
+# Held-out rows ----------------------------------------------------------------------------------
+
+
+def overfitted(seed: int) -> tuple[lt.models.MixedTreeModel, Sample, Table]:
+    """A start with too many states for sixty rows, these rows, and others."""
+    rows = mixed_rows(seed, 260)
+    few, others = rows.take(np.arange(60)), rows.take(np.arange(60, 260))
+    sample = Sample(cut_table(few))
+    rng = np.random.default_rng(seed)
+    two = lt.fit_parameters(star(6), sample, n_states=2, prior_weight=1.0, random_state=0).model
+    four = split_hidden(two, np.array([4]), rng)
+    return split_hidden(four, np.array([8]), rng), sample, others
+
+
+@settings(max_examples=5)
+@given(seed=st.integers(0, 1_000))
+def test_em_stops_where_held_out_rows_do(seed):
+    start, sample, others = overfitted(seed)
+    groups = [others.take(np.arange(first, 200, 3)) for first in range(3)]
+    model, scores = climb_by_held_out(start, sample, groups, 0.1)
+    for group, score in zip(groups, scores, strict=True):
+        assert score == pytest.approx(model.log_likelihood(group).sum(), rel=1e-9)
+    assert scores.sum() >= start.log_likelihood(others).sum() - 1e-6
+    to_the_end = lt.fit_parameters(start.tree, sample, start=start, prior_weight=0.1).model
+    assert scores.sum() > to_the_end.log_likelihood(others).sum()
+
+
+def test_states_and_smoothing_by_held_out_rows_predict():
+    rows, new = mixed_rows(1, 120), mixed_rows(2, 2_000)
+    sample = as_sample(rows)
+    chosen, report = fit_mixed(star(6), sample, criterion="cv", random_state=0)
+    assert "by cv" in report.notes[0]
+    assert report.n_samples == 120
+    for states in (2, 8):
+        plain, _ = fit_mixed(star(6), sample, n_states=states, random_state=0)
+        assert chosen.log_likelihood(new).mean() > plain.log_likelihood(new).mean()
+
+
+def test_rows_of_a_mixed_table_may_be_given_to_decide():
+    rows, valid = mixed_rows(3, 150), mixed_rows(4, 50)
+    fitted = lt.LatentTree("clrg", n_states="auto", random_state=0).fit(rows, X_valid=valid)
+    assert fitted.report_.n_samples == 200
+    assert "by cv" in fitted.report_.notes[0]
+    share = lt.LatentTree("clrg", criterion="cv", validation_fraction=0.3, random_state=0)
+    assert share.fit(rows).report_.n_samples == 150

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
@@ -26,7 +27,7 @@ from latentree.data import (
     frame_type,
     is_parted,
 )
-from latentree.errors import ModelError
+from latentree.errors import DataWarning
 from latentree.inference import (
     blocks_of,
     errors_part,
@@ -144,20 +145,25 @@ class RowsMixin(TransformerMixin):  # type: ignore[misc]
             Gaussian hidden variables: the posterior mean of each; with ``output="hidden+errors"``
             their standard errors follow. Hidden variables with states: the probability of each
             state, one column a state. With ``output="hidden+observed"`` the columns of the table
-            follow, as numbers and without gaps; see :meth:`get_feature_names_out`.
+            follow, as numbers and without gaps; see :meth:`get_feature_names_out`. Where nothing is
+            hidden there are no columns, and a warning says so, as scikit-learn's selectors of
+            features do.
 
         Raises
         ------
         ModelError
-            If there is no hidden variable and ``output="hidden"``.
+            If ``output="hidden+errors"`` and hidden variables have states.
         """
         check_is_fitted(self)
         if not self.n_hidden_ and self.output != "hidden+observed":
-            raise ModelError(
-                "the columns are explained without hidden variables, so that transform has nothing "
-                "to return: use output='hidden+observed' to pass the columns on, or a method that "
-                "always has a hidden variable, such as lcm"
+            warnings.warn(
+                "the columns are explained without hidden variables, so that transform returns no "
+                "column: use output='hidden+observed' to pass the columns on, or a method that "
+                "always has a hidden variable, such as lcm",
+                DataWarning,
+                stacklevel=2,
             )
+            return np.empty((self._parts(X).n_rows, 0))
         if self.output == "hidden+errors":
             posterior_names(self.model_, errors=True)  # raises if hidden variables have states
             return self._blocks(X, errors_part)

@@ -279,11 +279,13 @@ def _mixture(
     if sample.family == "discrete" and _decides(entry, options):
         wanted = options.get("n_states")
 
-        def prepare(rows: Sample, fold: Any) -> HeldOutFit:
+        def prepare(rows: Sample, fold: Any, budget: Budget, most_states: int | None) -> HeldOutFit:
             tree, states = learn_tree(rows, entry.name), None if wanted == AUTO else wanted
-            return held_out_fit(tree, rows, states, budget, rng, progress, None, fold)
+            return held_out_fit(tree, rows, states, budget, rng, progress, None, fold, most_states)
 
-        return fold_mixture(sample, prepare, n_trees, held_out=held_out, random_state=rng)
+        return fold_mixture(
+            sample, prepare, n_trees, held_out=held_out, budget=budget, random_state=rng
+        )
 
     def learn(rows: Sample) -> Fitted:
         with warnings.catch_warnings():  # what is said of a few rows' weights helps nobody
@@ -394,7 +396,8 @@ def _from_distances(
 
 def _decides(entry: Method, options: Mapping[str, Any]) -> bool:
     """Whether held-out rows decide on states, smoothing and stopping of a tree."""
-    return entry.name == "hclt" or options.get("n_states") == "auto"
+    by_rows = options.get("n_states") == "auto" or options.get("criterion") == "cv"
+    return entry.name == "hclt" or by_rows
 
 
 def _pop_held_out(entry: Method, sample: Sample, options: dict[str, Any]) -> dict[str, Any] | None:
@@ -403,14 +406,15 @@ def _pop_held_out(entry: Method, sample: Sample, options: dict[str, Any]) -> dic
     decide = _decides(entry, options)
     if options.get("n_states") == "auto":
         del options["n_states"]
-    if "X_valid" in held_out and not (decide and sample.family == "discrete"):
-        raise ModelError('X_valid is for hclt and n_states="auto" with discrete columns')
+    if "X_valid" in held_out and not (decide and sample.family in ("discrete", "mixed")):
+        raise ModelError('X_valid is for hclt and n_states="auto" with discrete or mixed columns')
     return held_out if decide else None
 
 
 def _mixed_from_distances(
     entry: Method, sample: Sample, refit: bool, stepwise: bool, **options: Any
 ) -> Fitted:
+    from latentree.data import as_table
     from latentree.search import fit_mixed
     from latentree.structure import learn_tree
 
@@ -422,8 +426,13 @@ def _mixed_from_distances(
             "chow_liu has no hidden variables, but columns of numbers hang from states: use "
             "another method, or family='gaussian' or 'discrete'"
         )
-    if _pop_held_out(entry, sample, options) is not None:
+    held_out = _pop_held_out(entry, sample, options)
+    if held_out is not None:
         options["criterion"] = "cv"
+        if "X_valid" in held_out:
+            rows = as_table(held_out.pop("X_valid"), schema=sample.schema, unseen="missing")
+            options["held_out"] = rows
+        options.update(held_out)
     return fit_mixed(learn_tree(sample, entry.name), sample, **options)
 
 

@@ -76,7 +76,7 @@ OPTIONS: Mapping[str, Option] = {
     "n_trees": Option(
         'int or "auto"', None,
         "number of trees of a mixture, each with its own structure and parameters; by default one "
-        "tree, for hclt on discrete columns four unless n_states is given. "
+        "tree, for hclt on discrete columns four to sixteen unless n_states is given. "
         "auto: a committee of mixtures, as many trees as predict held-out rows best",
         "--trees",
     ),

@@ -110,6 +110,16 @@ def rivals_of(
     Returns
     -------
     Rivals
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> from latentree.distances import as_sample
+    >>> truth = lt.simulate.random_gaussian_model(lt.simulate.double_star(6), 0, (0.5, 0.6))
+    >>> sample = as_sample(truth.sample(200, 1))
+    >>> rivals = rivals_of(truth, sample)
+    >>> rivals.tree_with(-np.ones(len(rivals.models))).same_structure(truth.tree)
+    True
     """
     if not isinstance(model, GaussianTreeModel | DiscreteTreeModel):
         raise ModelError(
