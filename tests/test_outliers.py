@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import optimize, stats
 
 import latentree as lt
@@ -130,6 +132,18 @@ def test_answers_and_gaps_help_to_find_outliers():
     kinds = dict(zip(["x0", "x1", "x2", "x3"], ["ordered"] * 2 + ["real"] * 2, strict=True))
     found = is_beyond(X[:, 2:], limits_of(X, kinds=kinds))
     assert np.array_equal(found, bad[:, 2:] & ~np.isnan(X[:, 2:]))
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=15)
+def test_order_and_units_do_not_matter(seed):
+    rng = np.random.default_rng(seed)
+    X, _ = spoiled(related(400, seed), seed, 0.02)
+    rows, columns = rng.permutation(400), rng.permutation(4)
+    scale, shift = 2.0 ** rng.integers(-8, 8, 4), rng.integers(-50, 50, 4)
+    found = limits_of(X)
+    moved = limits_of((X * scale + shift)[rows][:, columns])
+    assert moved == pytest.approx((found * scale[:, None] + shift[:, None])[columns])
 
 
 def test_parts_weights_and_columns_agree_with_the_whole():
