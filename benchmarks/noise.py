@@ -41,6 +41,24 @@ def mixed(n, m, rng):
     return pd.DataFrame(columns)
 
 
+def skewed_mixed(n, m, rng):
+    """Columns as in :func:`mixed`, but numbers from a log-normal distribution."""
+    frame = mixed(n, m, rng)
+    for name in frame.columns[::3]:
+        frame[name] = np.exp(frame[name])
+    return frame
+
+
+def contaminated(n, m, rng):
+    """Normal numbers, of which one in twenty has six times the spread."""
+    return rng.normal(size=(n, m)) * np.where(rng.random((n, m)) < 0.05, 6.0, 1.0)
+
+
+def two_groups(n, m, rng):
+    """Normal numbers, of which one in ten is eight standard deviations above the rest."""
+    return rng.normal(size=(n, m)) + np.where(rng.random((n, m)) < 0.1, 8.0, 0.0)
+
+
 def ordered(n, m, rng):
     """Answers from 1 to 5."""
     answers = rng.integers(1, 6, (n, m))
@@ -53,6 +71,10 @@ def ordered(n, m, rng):
 KINDS = {
     "normal": ("gaussian", lambda n, m, rng: rng.normal(size=(n, m))),
     "exponential": ("gaussian", lambda n, m, rng: rng.exponential(size=(n, m))),
+    "log-normal": ("gaussian", lambda n, m, rng: np.exp(rng.normal(size=(n, m)))),
+    "t(3)": ("gaussian", lambda n, m, rng: rng.standard_t(3, (n, m))),
+    "contaminated": ("gaussian", contaminated),
+    "two groups": ("gaussian", two_groups),
     "binary": ("discrete", coded(2)),
     "rare ones": (
         "discrete", lambda n, m, rng: pd.DataFrame((rng.random((n, m)) < 0.1).astype(int)),
@@ -62,6 +84,7 @@ KINDS = {
     "ordered": ("auto", ordered),
     "counts": ("mixed", lambda n, m, rng: pd.DataFrame(rng.poisson(3.0, (n, m)))),
     "mixed": ("mixed", mixed),
+    "mixed, skewed": ("mixed", skewed_mixed),
 }  # fmt: skip
 
 

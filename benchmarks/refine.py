@@ -1,6 +1,7 @@
 """Refinement beside the paper, the authors' program and what is needed.
 
-    python benchmarks/refine.py [stocks|trees|newsgroups|halves|growth|ablation …] [--quick]
+    python benchmarks/refine.py [stocks|trees|newsgroups|halves|growth|ablation|pieces …]
+                                [--quick]
                                 [--first 1120] [--instances 20]
 
 stocks      BIC of the returns, from the best of the trees by distances
@@ -11,6 +12,8 @@ halves      log-likelihood of the paper's test half, chosen on the training half
 growth      seconds against the number of variables, simulated binary trees
 ablation    what each number of RefineOptions brings: the search without it, or with another value.
             On instances from 1000 on, which were used for choosing; only if it is named
+pieces      the same lines on pieces of real tables, 600 rows of up to 24 columns drawn at random:
+            mean change of the score with its standard error; only if it is named
 
 Instances are random seeds, from --first on: those from 1120 on had no part in choosing. What needs
 the paper's data is left out, saying so, where it is not.
@@ -19,10 +22,13 @@ the paper's data is left out, saying so, where it is not.
 from __future__ import annotations
 
 import argparse
+import gzip
 import time
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 import latentree as lt
 from common import data_folder, newsgroups, show, stocks
@@ -229,6 +235,56 @@ def run_ablation(arguments) -> None:
     ablate(DISCRETE, tables, header, [slice(0, (few + 1) // 2)])
 
 
+def run_pieces(arguments) -> None:
+    folder = data_folder()
+    if folder is None:
+        return
+    frame = pd.read_csv(folder / "tables" / "bfi.csv.gz").iloc[:, :25].dropna()
+    numbers = {
+        "breast cancer": load_breast_cancer().data,
+        "wine": load_wine().data,
+        "stocks": stocks(),
+        "bfi": frame.to_numpy(float),
+        "digits": load_digits().data + 0.0,
+    }
+    codes = {"newsgroups": newsgroups()}
+    for name in ("nltcs", "plants", "baudio", "accidents", "dna"):
+        with gzip.open(folder / "density" / f"{name}.train.txt.gz", "rt") as file:
+            codes[name] = np.array([list(line) for line in file.read().split()], dtype=np.int8)
+    codes["epi"] = pd.read_csv(folder / "tables" / "epi.csv.gz").dropna().to_numpy(int)
+    codes["bfi"] = frame.to_numpy(int)
+    compare_pieces("Gaussian", numbers, GAUSSIAN, arguments)
+    compare_pieces("discrete", codes, DISCRETE, arguments)
+
+
+def compare_pieces(family, sources, options, arguments) -> None:
+    """Print the mean change of the score by every line, with its standard error."""
+    pieces = [
+        lt.as_table(piece(values, np.random.default_rng((number, seed))), family.lower())
+        for number, values in enumerate(sources.values())
+        for seed in range(arguments.instances // 5)
+    ]
+    usual, lines = None, []
+    for name, changed in options.items():
+        found = np.array([refine_one(None, table, changed)[1:] for table in pieces])
+        usual = found if usual is None else usual
+        gain = found[:, 0] - usual[:, 0]
+        error = gain.std(ddof=1) / np.sqrt(len(gain))
+        counts = f"{(gain > 0.1).sum()} / {(gain < -0.1).sum()}"
+        lines.append([name, f"{gain.mean():+.2f} ± {error:.2f}", counts,
+                      f"{found[:, 1].mean():.2f}"])  # fmt: skip
+        print(*lines[-1], sep=" | ", flush=True)
+    title = f"{family}, {len(pieces)} pieces of {', '.join(sources)}"
+    show([title, "score", "higher / lower", "seconds"], lines)
+
+
+def piece(values, rng):
+    """Return 600 rows of up to 24 columns that vary, drawn at random."""
+    rows = values[rng.choice(len(values), min(600, len(values)), replace=False)]
+    columns = np.flatnonzero(rows.std(axis=0) > 0)
+    return rows[:, np.sort(rng.choice(columns, min(24, columns.size), replace=False))]
+
+
 def ablate(options, tables, header, cells) -> None:
     """Print mean RF of the cells, mean score less that of the search as it is, and seconds."""
     lines, usual = [], None
@@ -270,6 +326,7 @@ PARTS = {
     "halves": run_halves,
     "growth": run_growth,
     "ablation": run_ablation,
+    "pieces": run_pieces,
 }
 
 
@@ -281,7 +338,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="stocks, few instances, small trees")
     arguments = parser.parse_args()
     quick = ["stocks", "trees", "growth"]
-    every = [part for part in PARTS if part != "ablation"]
+    every = [part for part in PARTS if part not in ("ablation", "pieces")]
     for part in arguments.parts or (quick if arguments.quick else every):
         PARTS[part](arguments)
 

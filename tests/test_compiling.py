@@ -176,6 +176,18 @@ print("numba" in sys.modules)
     assert run_fresh(code, tmp_path) == "False\n"
 
 
+@pytest.mark.parametrize("method", ["refined", "consensus", "lcm", "clrg"])
+def test_a_small_table_of_mixed_kinds_needs_no_compiler(method, tmp_path):
+    code = f"""
+import sys
+import latentree as lt
+from latentree.datasets import load_holzinger
+lt.LatentTree({method!r}).fit(load_holzinger().to_frame().head(150))
+print("numba" in sys.modules)
+"""
+    assert run_fresh(code, tmp_path) == "False\n"
+
+
 def test_the_first_compilation_is_announced_once(tmp_path):
     code = """
 from latentree._kernels import compiling

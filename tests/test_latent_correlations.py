@@ -90,6 +90,35 @@ def test_published_values():
     assert polychoric([[44268, 193], [14, 0]]).r == pytest.approx(0.24, abs=1e-2)
 
 
+def normals_of_r(seed, size):
+    """The numbers of R's set.seed and rnorm: a Mersenne Twister, by inversion of 53 bits."""
+    word, words = seed, []
+    for _ in range(50 + 625):
+        word = (69069 * word + 1) % 2**32
+        words.append(word)
+    bits = np.random.MT19937()
+    bits.state = {
+        "bit_generator": "MT19937",
+        "state": {"key": np.array(words[-624:], np.uint32), "pos": 624},
+    }
+    u = bits.random_raw(2 * size).reshape(-1, 2) / 2**32
+    return stats.norm.ppf((np.floor(2**27 * u[:, 0]) + u[:, 1]) / 2**27)
+
+
+def test_the_examples_of_polycor():
+    """The data and results of polycor's documentation (Fox), set.seed(12345)."""
+    values, vectors = np.linalg.eigh([[1.0, 0.5], [0.5, 1.0]])
+    root = vectors * np.sqrt(values) @ vectors.T
+    x, y = (normals_of_r(12345, 2_000).reshape(-1, 2) @ root).T
+    assert np.corrcoef(x, y)[0, 1] == pytest.approx(0.5263698, abs=5e-8)
+    answer, yes = np.digitize(y, [-1, 0.5, 1.5]), np.digitize(x, [0.75])
+    both = polychoric(yes, answer)
+    assert both.r == pytest.approx(0.5230474, abs=2e-5)
+    assert both.error == pytest.approx(0.03819, abs=5e-5)
+    # Maximum likelihood with x itself, where ours takes its ranks.
+    assert polyserial(x, answer).r == pytest.approx(0.5083, abs=2e-3)
+
+
 def test_a_median_split_has_sheppards_correlation():
     p = 0.4
     with_half = polychoric(1e4 * np.array([[p, 0.5 - p], [0.5 - p, p]]))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import latentree as lt
@@ -34,6 +36,39 @@ def test_learn_and_show_what_factor_analysts_read(run, survey, tmp_path):
     assert all(0 < each < 1 for each in facts["factors"]["reliability"])
 
 
+def test_many_factors_are_shown_with_their_neighbors(run, tmp_path):
+    tree = lt.simulate.hidden_markov(12)
+    model = lt.CopulaTreeModel(tree, [0.8] * tree.n_nodes, [Thresholds([0.0])] * 12)
+    model.save(tmp_path / "model.json")
+    text = run("show", tmp_path / "model.json")[1]
+    lines = text[text.index("Factor  Reliability") :].splitlines()
+    assert max(map(len, lines[: tree.n_hidden + 2])) <= 80
+    factors = model.factors()
+    names = {v: tree.names[v] for v in tree.hidden.tolist()}
+    for line, (node, name) in zip(lines[2:], names.items(), strict=False):
+        assert line.split()[0] == name
+        for other in tree.neighbors(node).tolist():
+            if other in names:
+                place = factors["factor"].index(name)
+                assert f"{names[other]} {factors[names[other]][place]:.2f}" in line
+
+
+def test_scores_come_with_their_standard_errors(run, survey, tmp_path):
+    model, out = tmp_path / "model.json", tmp_path / "scores.csv"
+    run("learn", survey, "--hidden", "gaussian", "-m", "nj", "--out", model)
+    assert run("infer", model, survey, "--errors", "--out", out)[0] == 0
+    found, rows = pd.read_csv(out), pd.read_csv(survey)
+    hidden = lt.load(model).tree.n_hidden
+    names = list(found)
+    assert names[hidden:] == [f"{name} error" for name in names[:hidden]]
+    mean, variance = lt.load(model).posterior(rows)
+    assert found.to_numpy() == pytest.approx(np.hstack([mean, variance**0.5]))
+    run("learn", survey, "-m", "lcm", "--out", model)
+    code, _, text = run("infer", model, survey, "--errors")
+    assert code != 0
+    assert "probabilities, not standard errors" in text
+
+
 def test_compare_says_what_should_be_hidden(run, survey):
     hidden = ("--hidden", "gaussian", "--hidden", "states", "--hidden", "raw")
     code, text, _ = run("compare", survey, "--methods", "nj", "--test-fraction", "0.3", *hidden)
@@ -60,3 +95,14 @@ def test_the_page_has_the_margins_of_columns(tmp_path):
     lt.write_explorer(model, tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text("utf-8")
     assert '"thresholds"' in text
+
+
+def test_the_page_calls_factors_as_the_command_line_does(tmp_path):
+    star = lt.Tree([4, 4, 4, 4, -1], n_observed=4)
+    # One yes and a thousand noes tell little of what is behind them.
+    margins = [Thresholds([0.0]), Thresholds([3.1]), Thresholds([-1, 0, 1]), Thresholds([0.5])]
+    model = lt.CopulaTreeModel(star, [0.6, 0.8, 0.7, 0.5, 0], margins)
+    lt.write_explorer(model, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert lt.models.captions(model) != lt.models.captions(model.grid)
+    assert f'"captions":{{"4":"{lt.models.captions(model)["h1"]}"}}' in text

@@ -185,3 +185,38 @@ def test_gains_within_chance_are_no_gains():
     )  # 0.5 in all, of standard error 0.3
     assert not _held_out.are_better([found(-0.5 + noise + 0.02)], [base])
     assert not _held_out.are_better([found(np.full(10, -0.49999))], [base])  # sure, but a trace
+
+
+def test_a_way_is_gone_again():
+    """With the same rows it ends at the same tables, after the last full steps."""
+    training, held_out = (as_table(draws(n, n), "discrete") for n in (400, 200))
+    sample = as_sample(training)
+    tree = lt.structure.hidden_mutual_information_tree(sample)
+    nothing = training.take(np.empty(0, np.int64))
+    fit, again = (
+        _held_out.HeldOutFit(
+            tree, sample, training, rows, n_states=2, budget=Budget(), rng=np.random.default_rng(0)
+        )
+        for rows in (held_out, nothing)
+    )
+    found = fit.climb(fit.begin())
+    assert len(found.way) == 1
+    stage, theta = found.stage, found.theta
+    for _ in range(_held_out.LAST_STEPS):
+        counts = sum(part.run(theta).counts for part in stage.parts)
+        theta = stage.smoothing.tables(counts, theta, found.strengths)
+    assert again.follow(found.way).theta == pytest.approx(theta, abs=1e-9)
+
+
+def test_a_fit_learns_from_the_held_out_rows_in_the_end():
+    training, held_out = (as_table(draws(n, n), "discrete") for n in (400, 200))
+    sample = as_sample(training)
+    tree = lt.structure.hidden_mutual_information_tree(sample)
+    fit = _held_out.HeldOutFit(
+        tree, sample, training, held_out, budget=Budget(), rng=np.random.default_rng(0)
+    )
+    model, report = fit.run()
+    assert report.n_samples == 600
+    both = model.total_log_likelihood(training) + model.total_log_likelihood(held_out)
+    assert report.log_likelihood == pytest.approx(both)
+    assert model.total_log_likelihood(held_out) > fit.held_out_densities().sum()

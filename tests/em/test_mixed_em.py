@@ -22,6 +22,7 @@ from latentree.em import (
     Budget,
     MixedProblem,
     as_leaves,
+    climb_by_held_out,
     make_problem,
     split_hidden,
     start_points,
@@ -393,3 +394,50 @@ def test_gaps_far_smaller_than_the_range_give_no_warning():
 def test_chow_liu_needs_states_everywhere():
     with pytest.raises(lt.errors.ModelError, match="columns of numbers"):
         lt.methods.learn_model(mixed_rows(7, 100), "chow_liu")
+
+
+# Held-out rows ----------------------------------------------------------------------------------
+
+
+def overfitted(seed: int) -> tuple[lt.models.MixedTreeModel, Sample, Table]:
+    """A start with too many states for sixty rows, these rows, and others."""
+    rows = mixed_rows(seed, 260)
+    few, others = rows.take(np.arange(60)), rows.take(np.arange(60, 260))
+    sample = Sample(cut_table(few))
+    rng = np.random.default_rng(seed)
+    two = lt.fit_parameters(star(6), sample, n_states=2, prior_weight=1.0, random_state=0).model
+    four = split_hidden(two, np.array([4]), rng)
+    return split_hidden(four, np.array([8]), rng), sample, others
+
+
+@settings(max_examples=5)
+@given(seed=st.integers(0, 1_000))
+def test_em_stops_where_held_out_rows_do(seed):
+    start, sample, others = overfitted(seed)
+    groups = [others.take(np.arange(first, 200, 3)) for first in range(3)]
+    model, scores = climb_by_held_out(start, sample, groups, 0.1)
+    for group, score in zip(groups, scores, strict=True):
+        assert score == pytest.approx(model.log_likelihood(group).sum(), rel=1e-9)
+    assert scores.sum() >= start.log_likelihood(others).sum() - 1e-6
+    to_the_end = lt.fit_parameters(start.tree, sample, start=start, prior_weight=0.1).model
+    assert scores.sum() > to_the_end.log_likelihood(others).sum()
+
+
+def test_states_and_smoothing_by_held_out_rows_predict():
+    rows, new = mixed_rows(1, 120), mixed_rows(2, 2_000)
+    sample = as_sample(rows)
+    chosen, report = fit_mixed(star(6), sample, criterion="cv", random_state=0)
+    assert "by cv" in report.notes[0]
+    assert report.n_samples == 120
+    for states in (2, 8):
+        plain, _ = fit_mixed(star(6), sample, n_states=states, random_state=0)
+        assert chosen.log_likelihood(new).mean() > plain.log_likelihood(new).mean()
+
+
+def test_rows_of_a_mixed_table_may_be_given_to_decide():
+    rows, valid = mixed_rows(3, 150), mixed_rows(4, 50)
+    fitted = lt.LatentTree("clrg", n_states="auto", random_state=0).fit(rows, X_valid=valid)
+    assert fitted.report_.n_samples == 200
+    assert "by cv" in fitted.report_.notes[0]
+    share = lt.LatentTree("clrg", criterion="cv", validation_fraction=0.3, random_state=0)
+    assert share.fit(rows).report_.n_samples == 150

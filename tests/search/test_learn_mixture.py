@@ -10,7 +10,8 @@ import latentree as lt
 from latentree.data import as_table
 from latentree.distances import Sample
 from latentree.errors import DataError, ModelError
-from latentree.methods import METHODS, _component
+from latentree.methods import METHODS
+from latentree.methods._learn import _component
 from latentree.models import TreeMixture
 from latentree.search import _mixture as mixture
 

@@ -11,8 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+import latentree as lt
 from latentree import simulate, structure
+from latentree.data import cut_table
 from latentree.distances import Distances, as_sample, information_distances
+from latentree.distances._tails import FARTHEST
 from latentree.errors import DataWarning
 from latentree.methods import METHODS, learn_model
 from latentree.search import NOTHING
@@ -32,10 +35,15 @@ def _mixed(n, m, rng):
 
 KINDS = {
     "gaussian": lambda n, m, rng: rng.normal(size=(n, m)),
+    "log-normal": lambda n, m, rng: np.exp(rng.normal(size=(n, m))),
+    "t(3)": lambda n, m, rng: rng.standard_t(3, (n, m)),
     "binary": _coded(2),
     "K = 4": _coded(4),
     "mixed": _mixed,
 }
+
+
+FAMILIES = {"gaussian": "gaussian", "log-normal": "gaussian", "t(3)": "gaussian", "mixed": "mixed"}
 
 
 # The evidence of pairs --------------------------------------------------------------------------
@@ -66,20 +74,93 @@ def test_evidence_of_tables_equals_its_definition(states, gaps, seed):
     np.testing.assert_allclose(found.statistic, found.statistic.T, atol=1e-9)
 
 
-def test_evidence_of_correlations_is_fishers():
-    X = np.random.default_rng(0).normal(size=(50, 4))
+@pytest.mark.parametrize("n", [20, 60, 400])
+def test_evidence_of_correlations_is_students(n):
+    X = np.random.default_rng(0).normal(size=(n, 6))
+    X[:, :3] += np.random.default_rng(1).normal(size=(n, 1))
+    found = Distances.from_matrix(information_distances(X).dense(), n_samples=n).evidence()
+    for i in range(6):
+        for j in range(i):
+            wanted = stats.pearsonr(X[:, i], X[:, j]).pvalue
+            assert found.p_values()[i, j] == pytest.approx(wanted, rel=0.1)
+
+
+def _naive_evidence(X):
+    """Statistic of every pair: of the ranks' normal scores where the columns are far from normal.
+
+    Pitman's skewness and kurtosis of r, for an unweighted table without gaps and ties.
+    """
+    n, m = X.shape
+    z = np.empty((m, m))
+    scores = stats.norm.ppf((stats.rankdata(X, axis=0) - 0.5) / n)
+    skewness, kurtosis = stats.skew(X), stats.kurtosis(X)
+    extreme = np.abs(stats.zscore(X)).max(axis=0)
+    skewness = np.maximum(np.abs(skewness), extreme**3 / n)
+    kurtosis = np.maximum(np.abs(kurtosis), extreme**4 / n)
+    for i in range(m):
+        for j in range(m):
+            far = skewness[i] * skewness[j] / np.sqrt(n) > FARTHEST
+            far |= kurtosis[i] * kurtosis[j] / n > FARTHEST
+            own = scores if far else X
+            r, nu = np.corrcoef(own[:, i], own[:, j])[0, 1], n - 2
+            z[i, j] = -nu * np.log(1 - r**2) * ((8 * nu + 1) / (8 * nu + 3)) ** 2 if i != j else 0
+    return z
+
+
+@given(
+    draw=st.sampled_from(["normal", "exponential", "standard_cauchy", "uniform"]),
+    n=st.integers(20, 300),
+    seed=st.integers(0, 10**6),
+)
+@settings(max_examples=40, deadline=None)
+def test_evidence_of_real_columns_equals_its_definition(draw, n, seed):
+    rng = np.random.default_rng(seed)
+    X = getattr(rng, draw)(size=(n, 5))
+    X[:, 3:] = rng.normal(size=(n, 2))  # pairs of either kind
     found = information_distances(X).evidence()
-    z = np.arctanh(np.corrcoef(X.T)[0, 1]) * np.sqrt(47)
-    assert found.statistic[0, 1] == pytest.approx(z**2)
-    assert found.p_values()[0, 1] == pytest.approx(2 * stats.norm.sf(abs(z)))
-    matrix = Distances.from_matrix(information_distances(X).dense(), n_samples=50)
-    np.testing.assert_allclose(matrix.evidence().statistic, found.statistic)
+    np.testing.assert_allclose(found.statistic, _naive_evidence(X), rtol=1e-6, atol=1e-9)
+
+
+def _heavy_table(gaps):
+    rng = np.random.default_rng(6)
+    X = np.exp(rng.normal(size=(600, 5)))
+    X[:, 1] *= X[:, 0]
+    if gaps:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    return X
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_evidence_of_heavy_tails_is_the_same_however_rows_are_held(gaps, tmp_path):
+    X = _heavy_table(gaps)
+    wanted = information_distances(X).evidence().statistic
+    on_demand = information_distances(X, dense=False)
+    np.testing.assert_allclose(on_demand.evidence().statistic, wanted)
+    order = np.array([3, 1, 0])
+    for whole in (information_distances(X), on_demand):
+        part = whole.subset(order).evidence().statistic
+        np.testing.assert_allclose(part, wanted[np.ix_(order, order)])
+    twice = information_distances(np.vstack([X, X])).evidence().statistic
+    weighted = information_distances(X, weights=np.full(600, 2.0)).evidence().statistic
+    np.testing.assert_allclose(weighted, twice, rtol=1e-6)
+    pd.DataFrame(X, columns=list("abcde")).to_csv(tmp_path / "heavy.csv", index=False)
+    read = information_distances(lt.as_parts(tmp_path / "heavy.csv")).evidence().statistic
+    np.testing.assert_allclose(read, wanted)
+
+
+def test_evidence_of_heavy_tails_adds_up_over_parts():
+    table = lt.as_table(_heavy_table(False))
+    whole = as_sample(cut_table(table)).distances.evidence()
+    parts = as_sample(cut_table(table, rows=320)).distances.evidence()
+    # The second part is ranked among the rows of the first.
+    np.testing.assert_allclose(np.sqrt(parts.statistic), np.sqrt(whole.statistic), atol=0.4)
+    assert parts.p_values()[0, 1] < 1e-9
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_evidence_is_the_same_on_demand_and_of_a_part(kind):
     table = KINDS[kind](200, 6, np.random.default_rng(1))
-    family = {"gaussian": "gaussian", "mixed": "mixed"}.get(kind, "discrete")
+    family = FAMILIES.get(kind, "discrete")
     whole = information_distances(table, family).evidence()
     on_demand = information_distances(table, family, dense=False)
     order = np.array([4, 0, 2])
@@ -109,7 +190,7 @@ def test_independent_columns_are_found_independent(kind):
     found = 0
     for seed in range(100):
         n, m = ((100, 20), (50, 10), (300, 8))[seed % 3]
-        family = {"gaussian": "gaussian", "mixed": "mixed"}.get(kind, "discrete")
+        family = FAMILIES.get(kind, "discrete")
         sample = as_sample(KINDS[kind](n, m, np.random.default_rng([seed, 5])), family)
         found += np.unique(structure.independent_groups(sample.distances)).size < m
     assert found < 8
@@ -119,7 +200,7 @@ def test_independent_columns_are_found_independent(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_method_finds_what_is_not_there(kind, method):
     table = KINDS[kind](100, 8, np.random.default_rng(7))
-    family = {"gaussian": "gaussian", "mixed": "mixed"}.get(kind, "discrete")
+    family = FAMILIES.get(kind, "discrete")
     model, report = learn_model(table, method, family, random_state=0)
     assert model.tree.n_edges == 0
     assert NOTHING in report.notes or method == "independent"
@@ -167,6 +248,19 @@ def test_many_weak_dependences_stand_out_together():
     distances = information_distances(X)
     assert significant(distances.evidence().p_values()).sum() < 60
     assert not structure.independent_groups(distances).any()
+
+
+@pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")
+def test_many_columns_are_tested_by_their_strongest_pairs():
+    rng = np.random.default_rng(5)
+    X = np.exp(rng.normal(size=(60, 1_100)))
+    for dense in (False, True):
+        assert (
+            np.unique(structure.independent_groups(information_distances(X, dense=dense))).size
+            == 1_100
+        )
+    X[:, 7] = X[:, 300] + 0.1 * X[:, 7]
+    assert np.unique(structure.independent_groups(information_distances(X))).size < 1_100
 
 
 def test_exact_distances_are_not_tested():

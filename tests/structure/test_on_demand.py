@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.sparse.csgraph import minimum_spanning_tree
 from tests.structure.test_exact import _spanning_weight
 
+import latentree as lt
 from latentree import information_distances, simulate, structure
-from latentree.distances import Distances
+from latentree.distances import Distances, as_sample, distances_among_candidates
 from latentree.distances._distances import _OnDemand
 from latentree.errors import MemoryBudgetError
-from latentree.structure._spanning import BlockSizes, spanning_edges
+from latentree.structure._spanning import BlockSizes, candidate_pairs, spanning_edges
 
 METHODS = ["chow_liu", "cl_blind", "clnj", "clrg", "hclt"]
 KINDS = [
@@ -175,3 +178,78 @@ def test_pairs_known_are_not_asked_for_again(monkeypatch):
     assert block.pair_distances(more)[1] == block.pair_distances(pairs)[1]
     monkeypatch.setattr(Distances, "of_pairs", None)
     assert np.allclose(block.pair_distances(pairs), expected, atol=1e-12)
+
+
+# Candidates -------------------------------------------------------------------------------------
+
+
+def _naive_candidates(d, count):
+    """Borůvka's algorithm, with the shortest pairs of each variable that leave its component."""
+    m = len(d)
+    label, found = list(range(m)), set()
+    while len(set(label)) > 1:
+        chosen = []
+        for c in sorted(set(label)):
+            inside = [i for i in range(m) if label[i] == c]
+            shortest = []
+            for i in inside:
+                leaving = sorted((d[i, j], j) for j in range(m) if label[j] != c)
+                near = [(x, min(i, j), max(i, j)) for x, j in leaving[: -(-count // len(inside))]]
+                found.update(pair[1:] for pair in near)
+                shortest += near
+            chosen.append(min(shortest)[1:])
+        for i, j in chosen:
+            label = [label[j] if each == label[i] else each for each in label]
+    return sorted(found)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 40])
+@pytest.mark.parametrize("seed", range(5))
+def test_candidates_are_the_shortest_pairs_that_leave_each_component(count, seed):
+    dense, lazy = both_ways("gaussian", 40, 25, seed)
+    expected = _naive_candidates(dense.dense(), count)
+    for distances in (dense, lazy):
+        assert list(map(tuple, candidate_pairs(distances, count).tolist())) == expected
+
+
+def test_candidates_stay_within_components():
+    distances = both_ways("gaussian", 60, 20, 3)[0]
+    label = np.arange(distances.n_variables) % 3
+    found = candidate_pairs(replace(distances, components=label), 4)
+    assert (label[found[:, 0]] == label[found[:, 1]]).all()
+    wanted = [
+        np.flatnonzero(label == c)[candidate_pairs(distances.subset(label == c), 4)]
+        for c in range(3)
+    ]
+    assert set(map(tuple, found.tolist())) == set(map(tuple, np.concatenate(wanted).tolist()))
+
+
+@pytest.mark.parametrize("method", ["chow_liu", "clnj"])
+@pytest.mark.parametrize("kind", ["gaussian", "missing", "binary", "three"])
+def test_all_pairs_as_candidates_give_the_same_tree(kind, method):
+    rng = np.random.default_rng(4)
+    x, family = table_of(kind, 300, 40, rng)
+    sample = as_sample(x, family, rng.integers(1, 4, 300).astype(float))
+    every = np.column_stack(np.triu_indices(sample.n_columns, 1))
+    among = distances_among_candidates(sample.table, sample.statistics, every)
+    one = np.zeros(sample.n_columns, np.int64)
+    wanted = structure.learn_structure(replace(sample.distances, components=one), method)
+    found = structure.learn_structure(replace(among, components=one), method)
+    assert found == wanted or lt.metrics.robinson_foulds(found, wanted) == 0
+    two = np.arange(sample.n_columns) % 2  # pairs are numbered anew in each component
+    wanted = structure.learn_structure(replace(sample.distances, components=two), method)
+    found = structure.learn_structure(replace(among, components=two), method)
+    assert lt.metrics.robinson_foulds(found, wanted) == 0
+
+
+def test_spanning_tree_among_candidates_is_that_of_their_graph():
+    rng = np.random.default_rng(5)
+    sample = as_sample(rng.normal(size=(50, 60)))
+    near = candidate_pairs(sample.distances, 3)
+    found = spanning_edges(distances_among_candidates(sample.table, sample.statistics, near))
+    d = sample.distances.dense()
+    graph = np.zeros_like(d)
+    graph[near[:, 0], near[:, 1]] = d[near[:, 0], near[:, 1]]
+    wanted = minimum_spanning_tree(sparse.csr_array(graph)).sum()
+    assert len(found) == 59
+    assert d[found[:, 0], found[:, 1]].sum() == pytest.approx(wanted)

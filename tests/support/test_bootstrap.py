@@ -16,11 +16,11 @@ import latentree as lt
 from latentree.data import cut_table
 from latentree.distances import Sample, as_sample
 from latentree.errors import DataError, ModelError, TreeError
-from latentree.structure import learn_structure
+from latentree.structure import candidate_pairs, learn_structure
 from latentree.support import agreed_tree, majority_tree, support_from
 from latentree.support._consensus_method import Gathered, prediction_loss
 from latentree.support._draws import STRETCH, Draws
-from latentree.support._replicates import _Source, draws_of
+from latentree.support._replicates import _Source, by_distances, draws_of, of_replicates
 from latentree.tree import Tree
 from strategies import trees
 
@@ -114,6 +114,24 @@ def test_data_in_parts_and_on_threads_has_the_same_replicates(monkeypatch, tmp_p
         for one, two in zip(first.replicates, other.replicates, strict=True):
             assert np.array_equal(one.parent, two.parent)
             assert np.array_equal(one.length, two.length)
+
+
+def test_replicates_of_many_variables_look_at_near_pairs_only():
+    truth = lt.simulate.random_latent_tree(2_050, np.random.default_rng(6))
+    X = lt.simulate.random_gaussian_model(truth, 6, (0.6, 0.9)).sample(600, 7)
+    sample = as_sample(X)
+    tree = lt.structure.chow_liu(sample.distances)
+    found = lt.bootstrap_support(tree, X, "chow_liu", n_replicates=3, random_state=1)
+    learner = by_distances("chow_liu", tree.components[:2_050])
+    draws = draws_of(sample, int(np.random.default_rng(1).integers(2**63)), None)
+    near = candidate_pairs(sample.distances, 100)
+    shares = []
+    for candidates in (near, None):
+        trees = of_replicates(sample, [learner], 3, draws, candidates=candidates)
+        support = support_from(tree, [one for (one,) in trees])
+        shares.append(np.array(support.edges["share"], float))
+    np.testing.assert_array_equal(found.edges["share"], shares[0])
+    assert np.nanmean(np.abs(shares[0] - shares[1])) < 0.02
 
 
 def test_an_interrupt_gives_what_is_done():

@@ -86,6 +86,9 @@ Kinds = Annotated[
         help="Take a column as real, count, ordered, category or ignore; may be repeated.",
     ),
 ]
+Errors = Annotated[
+    bool, typer.Option("--errors", help="Add standard errors, of Gaussian hidden variables.")
+]
 Unseen = Annotated[
     str,
     typer.Option(
@@ -300,6 +303,7 @@ def infer(
     model: Model,
     data: AllData,
     out: Out = "-",
+    errors: Errors = False,
     header: Header = None,
     unseen: Unseen = "error",
     na: Missing = None,
@@ -311,7 +315,7 @@ def infer(
     from latentree.cli._screen import Screen
 
     given = using.Given(data, header, unseen, na or (), scheduler)
-    using.infer(Screen(quiet), model, given, out)
+    using.infer(Screen(quiet), model, given, out, errors)
 
 
 @app.command()
@@ -421,7 +425,8 @@ def support(
             "--method",
             "-m",
             metavar="NAME",
-            help="How trees are learned again; by default as the model was.",
+            help="How trees are learned again; by default as the model was. rell compares rivals "
+            "of its tree by resampled log-likelihoods.",
         ),
     ] = None,
     block_length: Annotated[

@@ -6,8 +6,9 @@ from typing import Any
 
 from latentree.cli._screen import Screen
 from latentree.models import CopulaTreeModel, Model
+from latentree.tree import Tree
 
-_MOST_FACTORS = 12  # whose correlations are printed side by side
+_MOST_FACTORS = 8  # whose correlations fit side by side into 80 characters
 
 
 def factor_facts(model: Model) -> dict[str, Any]:
@@ -28,22 +29,42 @@ def show_factors(screen: Screen, model: Model) -> None:
     screen.text()
     header = ["Variable", "Factor", "Loading", "Communality", "Thresholds"]
     screen.table(header, _loading_rows(model))
-    factors = model.factors()
-    names = factors["factor"][:_MOST_FACTORS]
-    rows = [
-        [name, f"{factors['reliability'][k]:.2f}", f"{factors['n_variables'][k]:,}"]
-        + [f"{factors[other][k]:.2f}" if j < k else "" for j, other in enumerate(names[:-1])]
-        for k, name in enumerate(names)
-    ]
     screen.text()
-    screen.table(["Factor", "Reliability", "Variables", *names[:-1]], rows)
+    facts = model.factors()
+    if len(facts["factor"]) <= _MOST_FACTORS:
+        last, rows = facts["factor"][:-1], _side_by_side(facts)
+    else:
+        last, rows = ["Correlations with its neighbors"], _along_the_tree(facts, model.tree)
+    screen.table(["Factor", "Reliability", "Variables", *last], rows)
     screen.text(
         "Loading: correlation of the normal variable behind a column with its factor; communality: "
-        "its square.\nReliability: share of a factor's variance in the scores of complete rows; "
-        "then correlations of factors."
+        "its square.\nReliability: share of a factor's variance in the scores of complete rows.\n"
+        "Correlations of factors that are no neighbors in the tree multiply along it."
     )
-    if len(factors["factor"]) > len(names):
-        screen.text(f"{len(factors['factor']) - len(names)} factors more: --json lists all.")
+
+
+def _side_by_side(facts: dict[str, Any]) -> list[list[str]]:
+    """Each factor with its correlations with those before it."""
+    names = facts["factor"]
+    return [
+        _about(facts, k)
+        + [f"{facts[other][k]:.2f}" if j < k else "" for j, other in enumerate(names[:-1])]
+        for k in range(len(names))
+    ]
+
+
+def _along_the_tree(facts: dict[str, Any], tree: Tree) -> list[list[str]]:
+    """Each factor with its correlations with the factors next to it."""
+    rows = []
+    for k, node in enumerate(tree.hidden.tolist()):
+        near = [tree.names[v] for v in tree.neighbors(node).tolist() if v >= tree.n_observed]
+        joined = ", ".join(f"{name} {facts[name][k]:.2f}" for name in near)
+        rows.append([*_about(facts, k), joined or "–"])
+    return rows
+
+
+def _about(facts: dict[str, Any], k: int) -> list[str]:
+    return [facts["factor"][k], f"{facts['reliability'][k]:.2f}", f"{facts['n_variables'][k]:,}"]
 
 
 def _loading_rows(model: CopulaTreeModel) -> list[list[str]]:

@@ -14,7 +14,7 @@ from latentree.cli._screen import Screen
 from latentree.errors import ModelError
 from latentree.methods import METHODS, learned_support
 from latentree.models import Model, TreeMixture, load, load_report
-from latentree.support import Support
+from latentree.support import RIVALS, Support
 
 _MOST_VARIABLES = 5  # of those placed least surely
 _UNSURE = 0.5  # a variable that keeps fewer of its neighbors is named
@@ -45,11 +45,11 @@ def support(
     model, report = load(model_path), load_report(model_path) or {}
     if isinstance(model, TreeMixture):
         raise ModelError(f"{model_path}: support is of one tree, and this is a mixture")
-    if how.method:
+    if how.method and how.method != RIVALS:
         check_method(how.method)
     # By default that of the model, where the file says it.
     named = (how.method, str(report.get("method")), "clnj")
-    method = next(name for name in named if name is not None and name in METHODS)
+    method = next(name for name in named if name in (*METHODS, RIVALS))
     if out is not None:
         outputs.check_folder(out)
     parts = open_for(screen, model, data, header, unseen)

@@ -30,6 +30,7 @@ from latentree.inference import (
     Written,
     blocks_of,
     node_number,
+    posterior_names,
     score_part,
     state_names,
     write_imputed,
@@ -76,14 +77,15 @@ class Given(NamedTuple):
             )
 
 
-def infer(screen: Screen, model_path: str, given: Given, out: str) -> None:
+def infer(screen: Screen, model_path: str, given: Given, out: str, errors: bool = False) -> None:
     """Write the hidden variables of each row: posterior means, or probabilities of the states."""
     _check_out(out, model_path, *given.paths)
     model = load(model_path)
     if model.tree.n_hidden == 0:
         raise ModelError(f"{model_path}: the model has no hidden variables, nothing to infer")
+    posterior_names(model, errors)  # raises for states, better before the data is read
     with given.opened(screen, model) as parts:
-        _tell_written(screen, out, write_posteriors(model, parts, out))
+        _tell_written(screen, out, write_posteriors(model, parts, out, errors=errors))
 
 
 def impute(screen: Screen, model_path: str, given: Given, out: str) -> None:

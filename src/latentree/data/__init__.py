@@ -27,7 +27,16 @@ from latentree.data._frames import (
 from latentree.data._opening import as_parts, is_parted, open_table
 from latentree.data._parts import Parts, cut_table, part_cells, part_rows
 from latentree.data._pieces import LocalPieces, Pieces, add_up
-from latentree.data._table import FAMILIES, KINDS, ColumnKind, Schema, SetAside, Table, WithSchema
+from latentree.data._table import (
+    FAMILIES,
+    KINDS,
+    ColumnKind,
+    Schema,
+    SetAside,
+    Table,
+    WithSchema,
+    stacked,
+)
 
 __all__ = [
     "FAMILIES",
@@ -63,6 +72,7 @@ __all__ = [
     "path_name",
     "refuse_columns",
     "row_chunks",
+    "stacked",
     "table_writer",
     "weighted",
     "whole_columns",

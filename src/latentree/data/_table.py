@@ -491,3 +491,17 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def stacked(first: Table, second: Table) -> Table:
+    """Rows of two tables, one below the other."""
+    tables = (first, second)
+    weights = np.concatenate([table.weight_array() for table in tables])
+    if first.is_sparse and second.is_sparse:
+        import scipy.sparse
+
+        values = scipy.sparse.vstack([table.values for table in tables], "csr")
+    else:
+        dense = [table.values.toarray() if table.is_sparse else table.values for table in tables]
+        values = np.concatenate(dense)
+    return Table(values, first.schema, weights)

@@ -8,7 +8,12 @@ give the correlations of the Gaussian variables behind ordered answers and numbe
 """
 
 from latentree.distances._counting import PackedOnes, in_parts
-from latentree.distances._distances import WEAKEST, Distances, as_distances
+from latentree.distances._distances import (
+    WEAKEST,
+    Distances,
+    as_distances,
+    distances_among_candidates,
+)
 from latentree.distances._evidence import Evidence
 from latentree.distances._latent import (
     Correlation,
@@ -45,6 +50,7 @@ __all__ = [
     "as_copula",
     "as_distances",
     "as_sample",
+    "distances_among_candidates",
     "gather",
     "in_parts",
     "information_distances",

@@ -16,14 +16,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import erfc
 
 from latentree import _memory as memory
 from latentree._kernels import threads
-from latentree.data import Table, cut_table, duplicate_columns, listing
+from latentree.data import Parts, Table, cut_table, duplicate_columns, listing
 from latentree.distances._counting import in_parts
 from latentree.distances._dependence import dependence, scale_of_sums
-from latentree.distances._evidence import Evidence, evidence_of_correlations, pair_evidence
+from latentree.distances._evidence import (
+    Evidence,
+    evidence_of_correlations,
+    pair_evidence,
+    real_evidence,
+)
 from latentree.distances._matrices import checked_matrix, checked_names, checked_signs, frozen
 from latentree.distances._on_demand import OnDemand, on_demand
 from latentree.distances._statistics import Statistics, gather
@@ -269,30 +273,11 @@ class Distances:
     @cached_property
     def _evidence(self) -> Evidence:
         if self.source.evidence is not None:
-            return self.source.evidence()
-        held = self._held
-        if isinstance(held, _OnDemand):
-            return evidence_of_correlations(*held.correlations())
+            return self.source.evidence(None)
         whole = self._whole
         assert self.n_effective is not None
         n: float | FloatArray = self.n_effective if whole.precision is None else whole.precision
         return evidence_of_correlations(np.exp(-whole.matrix / whole.exponent), n)
-
-    def p_values_of(self, pairs: NDArray[np.int64]) -> FloatArray:
-        """Return p-values of the independence of pairs, from their strengths.
-
-        Parameters
-        ----------
-        pairs : array of int of shape (p, 2)
-            Numbers of the variables of each pair.
-
-        Returns
-        -------
-        array of shape (p,)
-            2·Φ(−|r| / standard error); 0 for distances that came as a matrix.
-        """
-        strength = self._held.strengths_of(pairs[:, 0], pairs[:, 1])
-        return np.asarray(erfc(strength / np.sqrt(2.0)))
 
     def independent_pairs(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Find the pairs that look independent.
@@ -321,6 +306,12 @@ class Distances:
         if isinstance(source, _Dense) or source.chosen is not None:
             return None
         return source.statistic if source.statistic.margin > 0 else None
+
+    @property
+    def candidates(self) -> IntArray | None:
+        """The pairs among which a spanning tree is looked for; None for all pairs."""
+        held = self._held
+        return held.candidates if isinstance(held, _OnDemand) else None
 
     @property
     def span(self) -> int:
@@ -399,17 +390,24 @@ class Distances:
         return f"Distances({self.n_variables} variables, {rows}, {kind})"
 
 
-def distances_from_sums(statistics: Statistics, centered: bool = True) -> Distances:
-    """Return the distances of all pairs, from the sums of all pairs; warn of duplicate columns."""
+def distances_from_sums(
+    statistics: Statistics, centered: bool = True, rows: Parts | None = None
+) -> Distances:
+    """Return the distances of all pairs, from the sums of all pairs; warn of duplicate columns.
+
+    With the rows, independence is tested by ranks where columns are far from normal.
+    """
     scale = scale_of_sums(statistics)
     r = dependence(statistics, centered)
     if np.count_nonzero(np.abs(r) >= 1.0 - statistics.rounding) > len(r):
         warn_of_duplicates(statistics.names, statistics.sums.duplicates(r, statistics.rounding))
     known = _known(statistics.sums.pair_weights() * scale.precisions(_EVERY, _EVERY))
     signs = _finish(r, scale.exponent, statistics.rounding)
-    # Of real columns r says it all; of others it does not.
-    evidence = None if statistics.family == "gaussian" else partial(pair_evidence, statistics)
-    source = _Dense(frozen(r), frozen(signs), known, scale.exponent, evidence=evidence)
+    matrix = frozen(r)
+    evidence: Callable[[IntArray | None], Evidence] = partial(pair_evidence, statistics)
+    if statistics.family == "gaussian":
+        evidence = partial(_evidence_of_matrix, matrix, statistics, rows)
+    source = _Dense(matrix, frozen(signs), known, scale.exponent, evidence=evidence)
     return Distances(statistics.names, statistics.mean_pair_weight, statistics.family, source)
 
 
@@ -420,6 +418,17 @@ def distances_on_demand(table: Table, statistics: Statistics, centered: bool = T
     """
     warn_of_duplicates(table.names, duplicate_columns(table.values))
     source = _OnDemand(on_demand(table, statistics, centered), None)
+    return Distances(table.names, statistics.mean_pair_weight, table.family, source)
+
+
+def distances_among_candidates(
+    table: Table, statistics: Statistics, candidates: IntArray
+) -> Distances:
+    """Return distances on demand whose spanning tree is looked for among some pairs only.
+
+    The pairs connect all variables, or all of each component. Nothing is said of duplicate columns.
+    """
+    source = _OnDemand(on_demand(table, statistics), None, candidates)
     return Distances(table.names, statistics.mean_pair_weight, table.family, source)
 
 
@@ -452,8 +461,8 @@ class _Dense:
     """1 / variance of r for an independent pair; None for distances without a statistic."""
     exponent: float
     marked: NDArray[np.bool_] | None = None
-    evidence: Callable[[], Evidence] | None = None
-    """Evidence against independence, where it is more than that of a correlation r."""
+    evidence: Callable[[IntArray | None], Evidence] | None = None
+    """Evidence against independence of some columns, where it is more than that of r."""
     span = _SPAN
 
     @cached_property
@@ -520,6 +529,8 @@ class _OnDemand:
 
     statistic: OnDemand
     chosen: NDArray[np.int64] | None
+    candidates: IntArray | None = None
+    """Pairs among which a spanning tree is looked for, by their numbers here; None for all."""
 
     def _r(self, rows: Index, columns: Index) -> FloatArray:
         return self.statistic.block(self._of(rows), self._of(columns))
@@ -547,12 +558,6 @@ class _OnDemand:
             in_parts(len(d), lambda part: self._overwrite(d[part]))
         d[self._same(rows, columns)] = 0.0
         return d
-
-    def correlations(self) -> tuple[FloatArray, Any]:
-        """|r| of all pairs, as their distances say, and its precision."""
-        every = self._of(slice(None))
-        d = self.distances(slice(None), slice(None))
-        return np.exp(-d / self.exponent), self.statistic.precisions(every, every)
 
     def _same(self, rows: Index, columns: Index) -> tuple[IntArray, IntArray]:
         """Where in a block a variable meets itself."""
@@ -600,18 +605,27 @@ class _OnDemand:
         return r
 
     def subset(self, index: NDArray[np.int64]) -> _OnDemand:
-        return _OnDemand(self.statistic, np.asarray(self._of(index)))
+        near = None
+        if self.candidates is not None:
+            number = np.full(self.statistic.n_variables, -1)
+            number[index] = np.arange(index.size)
+            near = number[self.candidates]
+            near = near[(near >= 0).all(axis=1)]
+        return _OnDemand(self.statistic, np.asarray(self._of(index)), near)
 
-    @property
-    def evidence(self) -> Callable[[], Evidence] | None:
-        """Evidence against independence, where r does not say it all, from sums of all pairs."""
-        if self.statistic.table.family == "gaussian":
-            return None
-        return self._gathered_evidence
-
-    def _gathered_evidence(self) -> Evidence:
-        evidence = pair_evidence(gather(cut_table(self.statistic.table), pairs=True))
-        return evidence if self.chosen is None else evidence.select(self.chosen)
+    def evidence(self, columns: IntArray | None) -> Evidence:
+        """Return the evidence against independence of some columns, from sums of their pairs."""
+        table = self.statistic.table
+        chosen = self.chosen if columns is None else np.asarray(self._of(columns))
+        rows = cut_table(table if chosen is None else table.select(chosen))
+        if table.family != "gaussian":
+            return pair_evidence(gather(rows, pairs=True))
+        own = self if columns is None else self.subset(columns)
+        sums = self.statistic.statistics
+        sums = sums if chosen is None else sums.select(chosen)
+        every: Index = _EVERY if chosen is None else chosen
+        n = self.statistic.precisions(every, every)
+        return real_evidence(np.exp(-own.distances(_EVERY, _EVERY)), n, sums, rows)
 
     def dense_size(self) -> float:
         """Bytes of the whole matrix: distances, signs, and counts if they differ."""
@@ -636,8 +650,19 @@ class _OnDemand:
         return _Dense(frozen(d), frozen(signs), precision, statistic.exponent)
 
 
-def _selected(evidence: Callable[[], Evidence], variables: IntArray) -> Evidence:
-    return evidence().select(variables)
+def _evidence_of_matrix(
+    matrix: FloatArray, statistics: Statistics, rows: Parts | None, columns: IntArray | None
+) -> Evidence:
+    """Return the evidence of some real columns, from their distances −log|r|."""
+    if columns is not None:
+        matrix, statistics = matrix[np.ix_(columns, columns)], statistics.select(columns)
+    return real_evidence(np.exp(-matrix), statistics.sums.pair_weights(), statistics, rows)
+
+
+def _selected(
+    evidence: Callable[[IntArray | None], Evidence], among: IntArray, columns: IntArray | None
+) -> Evidence:
+    return evidence(among if columns is None else among[columns])
 
 
 def _known(precision: float | FloatArray) -> float | FloatArray:

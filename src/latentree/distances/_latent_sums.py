@@ -80,7 +80,8 @@ class LatentPairs:
 
     @classmethod
     def of(cls, table: Table, scores: Scores) -> LatentPairs:
-        """Sum over the rows of a table."""
+        """Sum over the rows of a table; outliers count as missing."""
+        table = scores.without_outliers(table)
         weights = table.weight_array()
         weight: Any = table.total_weight
         if table.has_missing:
@@ -243,6 +244,11 @@ class LatentSums(MixedSums):
     def correlations(self) -> FloatArray:
         """Return r of all pairs."""
         return self.latent.correlations().r
+
+    def pair_weights(self) -> float | FloatArray:
+        """Weight of the rows in which both of a pair count: one number without gaps."""
+        found: float | FloatArray = self.latent.weight
+        return found
 
 
 def bounded(z: FloatArray) -> FloatArray:

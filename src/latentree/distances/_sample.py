@@ -38,6 +38,11 @@ class Sample(WithSchema):
             self.statistics = statistics
 
     @property
+    def known_parts(self) -> Parts | None:
+        """The rows, or None if only their statistics are known."""
+        return self._parts
+
+    @property
     def parts(self) -> Parts:
         """The rows; raises an error if only their statistics are known."""
         if self._parts is None:
@@ -56,7 +61,7 @@ class Sample(WithSchema):
     def distances(self) -> Distances:
         """Information distances of all pairs: a matrix where it fits into memory."""
         if self.statistics.has_pairs:
-            return distances_from_sums(self.statistics)
+            return distances_from_sums(self.statistics, rows=self.known_parts)
         return distances_on_demand(self.table, self.statistics)
 
     @cached_property
@@ -256,7 +261,9 @@ def information_distances(
     if dense is None:
         dense = sample.statistics.has_pairs
     if dense and sample.statistics.has_pairs:
-        return sample.distances if centered else distances_from_sums(sample.statistics, False)
+        if centered:
+            return sample.distances
+        return distances_from_sums(sample.statistics, False, sample.known_parts)
     found = distances_on_demand(sample.table, sample.statistics, centered)
     if dense:
         found.dense()

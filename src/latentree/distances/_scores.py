@@ -64,12 +64,15 @@ class Scores:
     states : tuple of arrays of int
         For each column of states those that have an indicator: all but the most frequent one of the
         first rows, in ascending order.
+    limits : array of shape (columns of numbers, 2)
+        Numbers as low as the first or as high as the second are outliers; see ``_outliers``.
     """
 
     schema: Schema
     units: Units
     curves: tuple[Curve, ...]
     states: tuple[IntArray, ...]
+    limits: FloatArray
 
     @classmethod
     def of(cls, table: Table) -> Scores:
@@ -80,13 +83,14 @@ class Scores:
 
         def fixed(j: int, x: FloatArray) -> Any:
             if numbers[j]:
-                return _normal_curve(x, weights)
+                return normal_curve(x, weights)
             return _with_indicators(x, weights, len(table.schema.labels[j]))
 
         found = each_column(fixed, table.values)
         curves, states = ([found[j] for j in columns] for columns in (real, coded))
         units = Units.of(number_table(table)) if real.size else Units(np.empty(0), np.empty(0))
-        return cls(table.schema, units, tuple(curves), tuple(states))
+        limits = np.tile([-np.inf, np.inf], (real.size, 1))
+        return cls(table.schema, units, tuple(curves), tuple(states), limits)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -95,6 +99,7 @@ class Scores:
             and self.units == other.units
             and _same_arrays(self.states, other.states)
             and all(map(_same_arrays, self.curves, other.curves))
+            and np.array_equal(self.limits, other.limits)
         )
 
     def select(self, columns: IntArray) -> Scores:
@@ -105,6 +110,7 @@ class Scores:
             self.units.select(place[numbers]),
             tuple(self.curves[p] for p in place[numbers]),
             tuple(self.states[p] for p in place[~numbers]),
+            self.limits[place[numbers]],
         )
 
     # Where things are -----------------------------------------------------------------------
@@ -144,6 +150,17 @@ class Scores:
                 base = np.setdiff1d(np.arange(n_states), mine)[:1]
                 codes[self.starts[j] : self.starts[j] + mine.size] = mine - base
         return codes
+
+    def without_outliers(self, table: Table) -> Table:
+        """Return a table in which outliers are missing; the same if there are no limits."""
+        limited = np.isfinite(self.limits).any(axis=1)
+        if not limited.any():
+            return table
+        values = table.values.copy()
+        for column in np.flatnonzero(self.numbers)[limited].tolist():
+            x = values[:, column]
+            x[beyond(x, *self.limits[self.place[column]])] = np.nan
+        return Table(values, table.schema, table.weights)
 
     # Functions of rows ----------------------------------------------------------------------
 
@@ -214,7 +231,7 @@ def _same_arrays(first: Sequence[Any], second: Sequence[Any]) -> bool:
     return len(first) == len(second) and all(map(np.array_equal, first, second))
 
 
-def _normal_curve(x: FloatArray, weights: FloatArray) -> Curve:
+def normal_curve(x: FloatArray, weights: FloatArray) -> Curve:
     """Return knots and Φ⁻¹ of their mid-ranks: the share of rows below plus half of the equal."""
     counted = ~np.isnan(x) & (weights > 0)
     order = np.argsort(x[counted])
@@ -228,6 +245,11 @@ def _normal_curve(x: FloatArray, weights: FloatArray) -> Curve:
         chosen = np.linspace(0, values.size - 1, KNOTS).round().astype(np.int64)
         values, ranks = values[chosen], ranks[chosen]
     return values, ndtri(ranks)
+
+
+def beyond(x: FloatArray, low: float, high: float) -> BoolArray:
+    """Whether each number is as low or as high as the limits."""
+    return np.asarray((x <= low) | (x >= high))
 
 
 def normal_score(x: FloatArray, knots: FloatArray, heights: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from latentree import _memory as memory
 from latentree.data import Parts, Schema, Table, WithSchema, refuse_columns
 from latentree.distances._latent_sums import LatentSums
 from latentree.distances._mixed_sums import MixedSums
+from latentree.distances._outliers import without_outliers
 from latentree.distances._scores import Scores, n_functions
 from latentree.distances._sums import (
     DistinctRows,
@@ -289,7 +290,10 @@ def plan_of(table: Table, pairs: bool = True) -> Plan:
     if table.family == "gaussian":
         return Plan(Units.of(table), False, pairs)
     if table.schema.is_mixed:
-        return Plan(Scores.of(table), False, pairs)
+        scores = Scores.of(table)
+        if pairs and table.family == "copula":
+            scores = without_outliers(scores, table)
+        return Plan(scores, False, pairs)
     return Plan(None, has_few_distinct_rows(table), pairs)
 
 

@@ -41,7 +41,7 @@ FEW_DISTINCT = 0.25
 _COLUMNS = 64  # of a block of a product: enough to keep one thread busy
 
 
-def _product(a: FloatArray, b: FloatArray) -> FloatArray:
+def block_product(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return aᵀ·b, the same bits on any number of threads.
 
     BLAS cuts a product by its number of threads, and rounds accordingly. So it gets one thread from
@@ -163,9 +163,9 @@ class RealSums:
         there = present.astype(np.float64)
         wz = z * w[:, None]
         with threadpool_limits(1, "blas"):
-            weight = _product(there * w[:, None], there)
-            first, squares = _product(wz, there), _product(wz * z, there)
-            products = _product(wz, z)
+            weight = block_product(there * w[:, None], there)
+            first, squares = block_product(wz, there), block_product(wz * z, there)
+            products = block_product(wz, z)
         return cls(units, weight, first, squares, products, low, high)
 
     @property
@@ -293,6 +293,14 @@ class RealSums:
             mean, square = self._of_columns(self.first) / n, self._of_columns(self.squares) / n
         spread = np.sqrt(np.maximum(square - mean**2, 0.0))
         return self.units.shift + mean / self.units.scale, spread / self.units.scale
+
+    def extremes(self) -> FloatArray:
+        """Return how many standard deviations the most extreme value of each column is away."""
+        n = self.column_weights()
+        mean, square = self._of_columns(self.first) / n, self._of_columns(self.squares) / n
+        spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+        away = np.maximum(self.high - mean, mean - self.low)
+        return np.divide(away, spread, out=np.zeros_like(away), where=spread > 0.0)
 
     def correlations(self, centered: bool = True) -> FloatArray:
         """Return the correlations of all pairs, 0 where a variance is; the lower triangle is meant.

@@ -7,6 +7,7 @@ acceleration, stopping and reports; each family of models supplies the steps.
 from latentree.em._binning import N_BINS, Binning
 from latentree.em._discrete import FLOOR, DiscreteProblem
 from latentree.em._driver import Budget, Driver, Problem, Step
+from latentree.em._early_stopping import climb_by_held_out
 from latentree.em._fit import (
     Fitted,
     fit_parameters,
@@ -40,6 +41,7 @@ __all__ = [
     "Step",
     "as_leaves",
     "chunks_of",
+    "climb_by_held_out",
     "fit_parameters",
     "held_out_fit",
     "held_out_split",

@@ -23,7 +23,7 @@ from latentree.em._copula import CopulaProblem, first_margins
 from latentree.em._discrete import DiscreteProblem, SymmetricProblem
 from latentree.em._driver import Budget, Driver, Problem, StateKeeper
 from latentree.em._gaussian import LARGEST_Z, RowProblem, gaussian_problem
-from latentree.em._held_out import HeldOutFit, held_out_split
+from latentree.em._held_out import MOST_STATES, HeldOutFit, held_out_split
 from latentree.em._mixed import MixedProblem, as_leaves
 from latentree.em._report import FitReport
 from latentree.em._stepwise import stepwise_starts
@@ -263,6 +263,7 @@ def held_out_fit(
     progress: Progress | None,
     fraction: float | None,
     X_valid: Any,
+    most_states: int | None = None,
 ) -> HeldOutFit:
     """Prepare a fit for prediction; ``given`` has the columns as the data has them."""
     if given.family != "discrete":
@@ -280,7 +281,7 @@ def held_out_fit(
         training = sample.parts.to_table()
     return HeldOutFit(
         tree, sample, training, held_out, n_states=None if n_states is None else int(n_states),
-        budget=budget, rng=rng, progress=progress,
+        most_states=most_states or MOST_STATES, budget=budget, rng=rng, progress=progress,
     )  # fmt: skip
 
 

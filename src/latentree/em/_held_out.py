@@ -4,8 +4,9 @@ A fit begins with the tree in which every hidden node is a copy of the observed 
 of a hidden Chow-Liu tree, that is the Chow-Liu tree. From a noisy copy EM goes on, and states are
 doubled: each becomes two that differ by noise. Between two doublings stepwise EM runs over parts of
 the training rows until the likelihood of the held-out rows stops rising; states are doubled as long
-as it rises by more than its standard error. The best tables then take a few full steps of EM on all
-rows.
+as it rises by more than its standard error. In the end the way to the best tables is gone once more
+with all rows, the held-out ones included: with the same numbers of states, passes and strengths.
+Where that would take too long, the best tables take a few full steps of EM on all rows instead.
 
 Tables are smoothed toward the marginal of their child: a table of K_p rows counts a/K_p rows more
 for each of them, shared out as the child's states are overall. One strength a is for tables of
@@ -24,10 +25,17 @@ from itertools import count
 
 import numpy as np
 
-from latentree.data import Table, cut_table
+from latentree.data import Table, cut_table, stacked
 from latentree.distances import Sample
 from latentree.em._discrete import DiscreteProblem, column_entropies
 from latentree.em._driver import Budget
+from latentree.em._early_stopping import (
+    CALM_CHECKS,
+    MOST_PASSES,
+    PASSES_A_CHECK,
+    TOLERANCE,
+    Patience,
+)
 from latentree.em._report import FitReport
 from latentree.em._starts import SOFTNESS, split_states, surrogate_start
 from latentree.errors import DataError, ModelError
@@ -46,19 +54,22 @@ from latentree.typing import FloatArray, IntArray, Progress
 # Constants were chosen on nltcs, plants and 1,500 rows of plants; docs/prediction.md says so.
 LEAST_SHARE, MOST_SHARE, ENOUGH_ROWS = 0.1, 0.25, 500
 """A tenth of the rows is held out; of a small table more, as few rows choose badly."""
-TOLERANCE = 1e-4
-"""Gain, as a share of the held-out log-likelihood, below which passes or doublings end."""
-MOST_PASSES = 100
-"""Passes over the training rows between two doublings."""
-PASSES_A_CHECK = 5
-"""Passes between two looks at the held-out rows."""
 MOST_WORK = 2e11
 """Products of all passes: no doubling begins that would exceed it (minutes on two cores)."""
+QUICK_PASS, PATIENT_CHECKS = 1e8, 6
+"""Products of a pass that is quick, and looks without a gain after which such passes end.
+
+On few rows the held-out likelihood often falls a little and then rises far above where it was.
+"""
 MOST_STATES = 256
 GROUPS = 10
 """Groups of held-out rows, from whose gains the standard error of the gain is known."""
+MOST_WORK_TWICE = MOST_WORK / 8
+"""Products of a fit that is done a second time, with all rows."""
 FINAL_STEPS = 20
-"""Steps of EM on all rows in the end."""
+"""Full steps of EM on all rows in the end of a fit that is not."""
+LAST_STEPS = 5
+"""Full steps in the end of one that is: stepwise EM ends at what the last part of the rows says."""
 _ROWS_A_PART = 500  # a part should say something of every state
 _MOST_PARTS = 8  # more parts share fewer patterns, and tables are normalized after each
 _MEMORY = 3.0  # stepwise EM remembers about a third of a pass: η = 3/parts, 1 for up to 3 parts
@@ -130,6 +141,11 @@ class _Stage:
         self.hidden_states = layout.n_states[fit.tree.n_observed :]
         self.n_states = int(self.hidden_states.max(initial=1))
 
+    @property
+    def patience(self) -> int:
+        """Looks without a gain after which passes end: more where they are quick."""
+        return PATIENT_CHECKS if self.work <= QUICK_PASS else CALM_CHECKS
+
     @cached_property
     def work(self) -> float:
         """Products of a pass over the training rows, up and down."""
@@ -145,6 +161,8 @@ class _Found:
     strengths: FloatArray
     scores: FloatArray | None = None
     """Log-likelihood of every group of held-out rows, over the weight of all."""
+    way: tuple[tuple[FloatArray, ...], ...] = ()
+    """Of every stage until here, the strengths of each few passes."""
 
     @property
     def score(self) -> float:
@@ -177,6 +195,8 @@ class HeldOutFit:
         Rows with the columns of the sample.
     n_states : int, optional
         States of every hidden node; left out, the held-out rows decide.
+    most_states : int
+        Most states that they may decide on.
     budget : Budget
         Most passes over the training rows, and seconds.
     rng : Generator
@@ -192,6 +212,7 @@ class HeldOutFit:
         held_out: Table,
         *,
         n_states: int | None = None,
+        most_states: int = MOST_STATES,
         budget: Budget,
         rng: np.random.Generator,
         progress: Progress | None = None,
@@ -199,7 +220,7 @@ class HeldOutFit:
         self.tree, self.sample, self.held_out = tree, sample, held_out
         if n_states is not None and n_states < 1:
             raise ModelError(f"a hidden node cannot have {n_states} states")
-        self.n_states = n_states
+        self.n_states, self.most_states = n_states, most_states
         self.budget = budget
         self.deadline = time.monotonic() + budget.time_limit
         self.rng, self.progress = rng, progress
@@ -226,7 +247,7 @@ class HeldOutFit:
     def begin(self) -> _Found:
         """Return where the climb begins; until then copies are the best."""
         stage = self._first_stage()
-        self.best = self.latest = self._copies(stage)
+        self.best = self.latest = self.decided = self._copies(stage)
         return _Found(stage, self._start(stage), np.ones(2))
 
     def _first_stage(self) -> _Stage:
@@ -255,29 +276,30 @@ class HeldOutFit:
 
     def split(self, found: _Found) -> _Found:
         """Double the states of every hidden node, as far as wanted."""
-        wanted = self.n_states or MOST_STATES
+        wanted = self.n_states or self.most_states
         layout = self._layout(np.minimum(2 * found.stage.hidden_states, wanted))
         theta = split_states(found.stage.layout, found.theta, layout, self.rng)
-        return _Found(_Stage(self, layout), theta, found.strengths)
+        return _Found(_Stage(self, layout), theta, found.strengths, way=found.way)
 
     def climb(self, found: _Found) -> _Found:
         """Run stepwise EM until the held-out rows stop gaining; returns the best on the way."""
         stage, theta, strengths = found.stage, found.theta, found.strengths
-        highest = found
+        highest, used = found, [strengths]
         counts = self.weight * stage.layout.joint(theta)
-        calm = 0
+        patience = Patience(highest.score, stage.patience)
         for _ in range(MOST_PASSES // PASSES_A_CHECK):
             for _ in range(PASSES_A_CHECK):
                 theta, counts = self._pass(stage, theta, counts, strengths)
             scores, seen = self._seen(stage, theta)
             score = float(scores.sum())
             self._report(score)
-            calm = calm + 1 if score - highest.score < TOLERANCE * abs(score) else 0
             if score > highest.score:
-                highest = self.latest = _Found(stage, theta, strengths, scores)
-            if calm == 2:
+                way = (*found.way, tuple(used))
+                highest = self.latest = _Found(stage, theta, strengths, scores, way)
+            if patience.ends_at(score):
                 break
             strengths = stage.smoothing.stronger(counts, seen, theta, strengths)
+            used.append(strengths)
         self.tried[stage.n_states] = highest.score
         return highest
 
@@ -303,14 +325,41 @@ class HeldOutFit:
         return theta, counts
 
     def learn_from_all(self) -> None:
-        """Take full steps of EM on all rows, the held-out ones included."""
-        best = self.best
-        stage, theta = best.stage, best.theta
-        for _ in range(FINAL_STEPS):
+        """Learn from all rows, the held-out ones included."""
+        self.decided = best = self.best
+        if self.work > MOST_WORK_TWICE:
+            self.best = self._stepped(best, FINAL_STEPS)
+            return
+        rows = stacked(self.training.parts.to_table(), self.held_out)
+        again = HeldOutFit(
+            self.tree, self.sample, rows, rows.take(np.empty(0, np.int64)),
+            n_states=self.n_states, most_states=self.most_states, budget=self.budget, rng=self.rng,
+        )  # fmt: skip
+        again.deadline, again.memory = self.deadline, self.memory
+        self.best = again.follow(best.way)
+        self.work += again.work
+
+    def follow(self, way: tuple[tuple[FloatArray, ...], ...]) -> _Found:
+        """Return the tables at the end of a way that another fit has found."""
+        found = self.begin()
+        for number, strengths_used in enumerate(way):
+            if number:
+                found = self.split(found)
+            theta, counts = found.theta, self.weight * found.stage.layout.joint(found.theta)
+            for strengths in strengths_used:
+                for _ in range(PASSES_A_CHECK):
+                    theta, counts = self._pass(found.stage, theta, counts, strengths)
+                found = replace(found, theta=theta, strengths=strengths)
+        return self._stepped(found if way else self.best, LAST_STEPS)
+
+    def _stepped(self, found: _Found, n_steps: int) -> _Found:
+        """Take full steps of EM on all rows."""
+        stage, theta = found.stage, found.theta
+        for _ in range(n_steps):
             self._check_budget()
             counts = sum(part.run(theta).counts for part in (*stage.parts, *stage.held_out))
-            theta = stage.smoothing.tables(np.asarray(counts), theta, best.strengths)
-            self.best = replace(best, theta=theta)
+            theta = stage.smoothing.tables(np.asarray(counts), theta, found.strengths)
+        return replace(found, theta=theta)
 
     def _check_budget(self) -> None:
         if time.monotonic() > self.deadline:
@@ -325,14 +374,26 @@ class HeldOutFit:
 
     # The result -----------------------------------------------------------------------------
 
+    def _model(self, found: _Found) -> DiscreteTreeModel:
+        own = found.stage.layout
+        layout = Layout(self.tree, own.n_states)
+        theta = own.reoriented(found.theta, layout)
+        labels = self.sample.schema.labels
+        return DiscreteTreeModel.from_theta(self.tree, layout.n_states, theta, labels)
+
+    def held_out_densities(self) -> FloatArray:
+        """Log-likelihood of every held-out row before the model learned from it."""
+        return self._model(self.decided).log_likelihood(self.held_out)
+
+    @property
+    def chosen_states(self) -> int:
+        """Most states of a hidden variable of the best model."""
+        return self.best.stage.n_states
+
     def result(self, stopped: str) -> tuple[DiscreteTreeModel, FitReport]:
         """Return the best model and the report; ``stopped`` says why it ended early, if so."""
         stage, theta = self.best.stage, self.best.theta
-        layout = Layout(self.tree, stage.layout.n_states)
-        schema = self.sample.schema
-        model = DiscreteTreeModel.from_theta(
-            self.tree, layout.n_states, stage.layout.reoriented(theta, layout), schema.labels
-        )
+        model = self._model(self.best)
         passes = [*stage.parts, *stage.held_out]
         report = FitReport(
             method="em by held-out rows",
@@ -350,8 +411,8 @@ class HeldOutFit:
         if not self.tried:
             return []
         tried = ", ".join(f"{states}: {score:.4f}" for states, score in self.tried.items())
-        chosen = self.best.stage.n_states
-        return [f"{chosen} states a hidden variable (held-out log-likelihood a row: {tried})"]
+        chosen = f"{self.chosen_states} states a hidden variable"
+        return [f"{chosen} (held-out log-likelihood a row: {tried})"]
 
 
 def run_together(fits: Sequence[HeldOutFit]) -> list[tuple[DiscreteTreeModel, FitReport]]:
@@ -399,7 +460,7 @@ def _grow(fits: Sequence[HeldOutFit], found: list[_Found]) -> None:
         # no better than copies: it has no more states.
         work = max(fit.work + 4.0 * (fit.work - w) for fit, w in zip(fits, before, strict=True))
         is_last = not is_given and not (work <= MOST_WORK and (is_better or n_stages < 2))
-        target = fits[0].n_states or MOST_STATES
+        target = fits[0].n_states or fits[0].most_states
         if is_last or all((each.stage.hidden_states >= target).all() for each in found):
             return
         found = [fit.split(each) for fit, each in zip(fits, found, strict=True)]

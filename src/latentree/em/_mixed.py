@@ -8,7 +8,7 @@ summed up at once: real leaves to three moments a state, counts to weights of di
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -156,9 +156,8 @@ class MixedProblem:
         entropies = _entropies(sample.statistics)
         rooted = cheapest_rooting(tree, entropies, n_states == 0)
         self.layout = Layout(rooted, n_states)
-        self.pieces = sample.parts.tables.made(
-            Part, Skeleton.of(self.layout, entropies), PassMemory()
-        )
+        self.skeleton, self.memory = Skeleton.of(self.layout, entropies), PassMemory()
+        self.pieces = sample.parts.tables.made(Part, self.skeleton, self.memory)
         self.n_parts = sample.parts.n_parts
         self.weight = max(prior_weight, FLOOR)
         cells = self.layout.parent_states * n_states
@@ -265,6 +264,12 @@ class MixedProblem:
         return np.concatenate([theta, first, np.clip(second, self._low, self._high)])
 
     # Steps ----------------------------------------------------------------------------------
+
+    def log_likelihoods(self, groups: Sequence[Part], point: FloatArray) -> FloatArray:
+        """Return the log-likelihood of other rows at a point, of every group of them."""
+        theta, leaves = point[: self.layout.size], self.leaves(point)
+        counts = (group.count(theta, leaves, self.centers) for group in groups)
+        return np.array([each.log_likelihood for each in counts])
 
     def step(self, point: FloatArray) -> Step:
         """Expected counts at a point, and the point that they give."""

@@ -80,6 +80,7 @@ def payload(
         What is known of variables, as :func:`latentree.explorer.write_explorer` takes it.
     """
     about, parameters = about_model(model, report or {}), _PARAMETERS[type(model)](model)
+    automatic = captions(model)  # by the normal variables of a copula, as everywhere else
     schema, model = model.schema, page_model(model)
     tree, grouping = model.tree, group_observed(model.tree, groups)
     strength, sign = edge_strengths(model), orientation(model)
@@ -90,7 +91,7 @@ def payload(
         "family": schema.family,
         "observed": tree.n_observed,
         "names": list(tree.names),
-        **_called(model, names or Names()),
+        **_called(model, automatic, names or Names()),
         "kinds": list(schema.kinds),
         "parent": packed(tree.parent, "<i4"),
         "length": packed(tree.length, "<f8"),
@@ -212,7 +213,7 @@ def _support(support: Support) -> dict[str, Any]:
     }
 
 
-def _called(model: Model, names: Names) -> dict[str, Any]:
+def _called(model: Model, automatic: Mapping[str, str], names: Names) -> dict[str, Any]:
     """Automatic names and those that people gave, by the numbers of the nodes."""
     check_names(names, model)
 
@@ -220,7 +221,7 @@ def _called(model: Model, names: Names) -> dict[str, Any]:
         return {model.tree.index(name): value for name, value in given.items()}
 
     return {
-        "captions": by_number(captions(model)),
+        "captions": by_number(automatic),
         "renamed": by_number(names.names),
         "stateNames": by_number(names.states),
         "notes": by_number(names.notes),

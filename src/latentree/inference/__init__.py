@@ -47,7 +47,7 @@ from latentree.inference._patterns import (
 from latentree.inference._results import (
     Written,
     blocks_of,
-    has_normal_hidden,
+    errors_part,
     impute_part,
     infer_part,
     posterior_names,
@@ -90,7 +90,7 @@ __all__ = [
     "compile_part",
     "compile_patterns",
     "counts_of",
-    "has_normal_hidden",
+    "errors_part",
     "impute_part",
     "infer_part",
     "node_number",

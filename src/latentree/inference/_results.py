@@ -87,7 +87,9 @@ def write_scores(model: RowModel, X: Any, path: PathLike, *, client: Any = None)
     return _write(model, X, path, ["log_likelihood"], score_part, client=client)
 
 
-def write_posteriors(model: RowModel, X: Any, path: PathLike, *, client: Any = None) -> Written:
+def write_posteriors(
+    model: RowModel, X: Any, path: PathLike, *, errors: bool = False, client: Any = None
+) -> Written:
     """Write the hidden variables of each row: posterior means, or probabilities of the states.
 
     Parameters
@@ -98,6 +100,8 @@ def write_posteriors(model: RowModel, X: Any, path: PathLike, *, client: Any = N
         Anything :func:`latentree.as_parts` takes.
     path : path
         The file to write, in the format of its suffix; ``-`` is standard output.
+    errors : bool
+        Whether standard errors follow, of Gaussian hidden variables.
     client : dask.distributed.Client, optional
         The cluster that reads and computes. Without it everything happens in this process.
 
@@ -116,7 +120,8 @@ def write_posteriors(model: RowModel, X: Any, path: PathLike, *, client: Any = N
     >>> written.n_rows, written.n_columns
     (100, 1)
     """
-    return _write(model, X, path, posterior_names(model), infer_part, client=client)
+    names, part = posterior_names(model, errors), errors_part if errors else infer_part
+    return _write(model, X, path, names, part, client=client)
 
 
 def write_imputed(model: RowModel, X: Any, path: PathLike, *, client: Any = None) -> Written:
@@ -207,12 +212,15 @@ def write_predictions(
     return _write(model, parts, path, may_lack, partial(predict_part, number=number), labels)
 
 
-def posterior_names(model: RowModel) -> list[str]:
-    """Names of the columns of posteriors: ``h1``, or ``h1=0``, ``h1=1``, …."""
+def posterior_names(model: RowModel, errors: bool = False) -> list[str]:
+    """Names of the columns of posteriors: ``h1``, or ``h1=0``, ``h1=1``, …; ``h1 error``."""
     hidden = model.tree.hidden.tolist()
     known = getattr(model, "n_states", None)
     if known is None:
-        return [model.tree.names[h] for h in hidden]
+        names = [model.tree.names[h] for h in hidden]
+        return names + [f"{name} error" for name in names] if errors else names
+    if errors:
+        raise ModelError("hidden variables with states have probabilities, not standard errors")
     names = [f"{model.tree.names[h]}={k}" for h in hidden for k in range(int(known[h]))]
     for number, part in enumerate(_components(model)):
         names += [f"tree {number}: {name}" for name in posterior_names(part)]
@@ -222,11 +230,6 @@ def posterior_names(model: RowModel) -> list[str]:
 def _components(model: RowModel) -> Sequence[RowModel]:
     """Components of a mixture, whose hidden variables follow its class variable."""
     return getattr(model, "components", ())
-
-
-def has_normal_hidden(model: RowModel) -> bool:
-    """Whether hidden variables are normal, and have no states."""
-    return getattr(model, "n_states", None) is None
 
 
 # One part ---------------------------------------------------------------------------------------
@@ -245,6 +248,12 @@ def infer_part(table: Table, model: RowModel) -> Block:
     own = _expected(model.posterior(table))
     parts = [infer_part(table, part)[0] for part in _components(model)]
     return np.hstack([own, *parts]) if parts else own, 0.0
+
+
+def errors_part(table: Table, model: RowModel) -> Block:
+    """Means of Gaussian hidden variables of each row of a part, and their standard errors."""
+    mean, variance = model.posterior(table)
+    return np.hstack([mean, np.sqrt(np.maximum(variance, 0.0))]), 0.0
 
 
 def _expected(posterior: Any) -> FloatArray:

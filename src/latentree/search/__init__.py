@@ -13,19 +13,21 @@ Each returns a model and the report of its fit.
 """
 
 from latentree.search._binary_tree import binary_tree
+from latentree.search._folds import fold_mixture
 from latentree.search._independent import NOTHING, independent, noted, without_losses
 from latentree.search._latent import as_gaussian, learned_behind
 from latentree.search._latent_class import latent_class, star
 from latentree.search._mixed import fit_mixed, learned_in_bins
-from latentree.search._mixture import fold_mixture, tree_mixture
+from latentree.search._mixture import tree_mixture
 from latentree.search._refined import refined
-from latentree.search._refinement import RefineOptions, RefineReport, refine
+from latentree.search._refinement import RefineOptions, RefineReport, Rivals, refine, rivals_of
 from latentree.search._regularized import regularized_cl_grouping
 
 __all__ = [
     "NOTHING",
     "RefineOptions",
     "RefineReport",
+    "Rivals",
     "as_gaussian",
     "binary_tree",
     "fit_mixed",
@@ -38,6 +40,7 @@ __all__ = [
     "refine",
     "refined",
     "regularized_cl_grouping",
+    "rivals_of",
     "star",
     "tree_mixture",
     "without_losses",

@@ -11,6 +11,9 @@ import numpy as np
 from latentree.data import Schema
 from latentree.distances import LatentSums, RealSums, Sample, Statistics, Units
 from latentree.em import Budget, Fitted, fit_parameters
+from latentree.models import CopulaTreeModel
+from latentree.structure import STRONG
+from latentree.tree import Tree
 
 SMALLEST = 1e-3
 """Smallest eigenvalue of the correlations that a search sees: pairs alone may give less than 0."""
@@ -49,6 +52,7 @@ def learned_behind(
     *,
     budget: Budget | None = None,
     marginals: str = "normal",
+    simplify: bool = False,
     **options: Any,
 ) -> Fitted:
     """Learn a tree of the normal variables behind the columns, and fit a copula to it.
@@ -63,6 +67,8 @@ def learned_behind(
         When EM stops.
     marginals : str
         As in :func:`latentree.fit_parameters`.
+    simplify : bool
+        Whether hidden variables that correlate by more than 0.9 become one while that raises BIC.
     **options
         Options of the learner, of which ``random_state`` and ``progress`` are for the fit too.
 
@@ -73,8 +79,31 @@ def learned_behind(
     """
     found = learner(as_gaussian(sample), budget=budget, **options)
     common = {name: options[name] for name in ("random_state", "progress") if name in options}
-    model, report = fit_parameters(
-        found.model.tree, sample, marginals=marginals, budget=budget, **common
-    )
+
+    def fitted(tree: Tree) -> Fitted:
+        return fit_parameters(tree, sample, marginals=marginals, budget=budget, **common)
+
+    model, report = fitted(found.model.tree)
+    if simplify:
+        model, report = _simplified(Fitted(model, report), fitted)
     note = "the tree was searched on the correlations of the normal variables behind the columns"
     return Fitted(model, replace(report, notes=(*report.notes, note)))
+
+
+def _simplified(best: Fitted, fitted: Callable[[Tree], Fitted]) -> Fitted:
+    """Contract the shortest edge between hidden variables while that raises BIC.
+
+    Correlations of pairs do not know how well the cells themselves tell two such variables apart.
+    """
+    while True:
+        assert isinstance(best.model, CopulaTreeModel)
+        tree = best.model.distance_tree()
+        below = tree.edges[:, 1]
+        below = below[(below >= tree.n_observed) & (tree.parent[below] >= tree.n_observed)]
+        short = below[tree.length[below] < STRONG]
+        if not short.size:
+            return best
+        smaller = fitted(tree.contract_edges(short[[tree.length[short].argmin()]]))
+        if smaller.report.bic_score <= best.report.bic_score:
+            return best
+        best = smaller

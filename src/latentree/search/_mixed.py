@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from latentree.data import cut_table
+from latentree.data import Table, cut_table, stacked
 from latentree.distances import Sample
-from latentree.em import Binning, Budget, Fitted, as_leaves, fit_parameters, split_hidden
+from latentree.em import Binning, Budget, Fitted, as_leaves, fit_parameters
 from latentree.errors import ModelError
+from latentree.search._mixed_growth import Candidate, HeldOut, Penalized, grown, learned_from_all
 from latentree.tree import Tree, hung_as_leaves
 from latentree.typing import IntArray, Progress
 
@@ -23,13 +23,6 @@ PRIOR = 1.0
 
 MOST_STATES = 64
 """Growth ends by itself; this bounds the time that it takes."""
-
-_FIRST = Budget(tolerance=1e-6, max_steps=200)
-_TRIAL = Budget(tolerance=1e-6, max_steps=60)
-"""When EM stops that goes on from split states: most of what it gains it gains at once."""
-
-_MOST_GROUPS = 16  # of hidden variables that grow together: trials cost as much for any tree
-_HELD_OUT = 4  # a fourth of the rows is held out
 
 
 def fit_mixed(
@@ -45,6 +38,8 @@ def fit_mixed(
     random_state: Any = None,
     progress: Progress | None = None,
     checkpoint: Any = None,
+    validation_fraction: float | None = None,
+    held_out: Table | None = None,
 ) -> Fitted:
     """Fit a mixed model to a tree; hidden variables get the number of states that scores best.
 
@@ -59,13 +54,19 @@ def fit_mixed(
         rises. A column of numbers beside a column of categories has one distribution for each of
         them; a hidden variable takes the place of such categories where the criterion prefers it.
     criterion : {"bic", "aic", "cv"}
-        What decides on it; "cv" is the likelihood of a fourth of the rows that are held out.
+        What decides on it; "cv" is the likelihood of rows that are held out, each once in four fits
+        or, of many rows, a part of them. These decide on smoothing and stopping too, and the model
+        learns from all rows in a few steps at the end.
     max_states : int
         Most states to try.
     prior_weight : float
         Weight of the prior, as a number of rows; one row where it is 0.
     n_starts, budget, random_state, progress, checkpoint
         As in :func:`latentree.fit_parameters`.
+    validation_fraction : float, optional
+        For "cv": the share of the rows that is held out, in one fit.
+    held_out : Table, optional
+        For "cv": these rows are held out, in place of some of the sample.
 
     Returns
     -------
@@ -77,22 +78,60 @@ def fit_mixed(
     fit: dict[str, Any] = {
         "prior_weight": prior_weight or PRIOR, "n_starts": n_starts, "random_state": random_state,
     }  # fmt: skip
-    notes: tuple[str, ...] = ()
     if n_states is None:
-        limit = math.inf if budget is None else budget.time_limit
-        deadline = time.monotonic() + 0.5 * limit
-        apart = _numbers_apart(tree, sample.cardinalities == 0)
-        trees = [tree] if apart is tree else [tree, apart]
-        grown = [_grown(each, sample, criterion, max_states, deadline, fit) for each in trees]
-        best = max(grown, key=lambda each: each.score)
-        tree, notes = best.model.tree, best.notes(criterion)
-        fit = {"prior_weight": fit["prior_weight"], "start": best.model}
-    final = fit_parameters(
-        tree, sample, n_states=n_states, budget=budget, progress=progress, checkpoint=checkpoint,
-        **fit,
-    )  # fmt: skip
-    report = replace(final.report, notes=(*final.report.notes, *notes))
-    return Fitted(with_lengths(final.model), report.timed(time.perf_counter() - clock))
+        final = _with_chosen_states(
+            tree, sample, criterion, max_states, fit, budget or Budget(), progress, checkpoint,
+            held_out, validation_fraction,
+        )  # fmt: skip
+    else:
+        final = fit_parameters(
+            tree, sample, n_states=n_states, budget=budget, progress=progress,
+            checkpoint=checkpoint, **fit,
+        )  # fmt: skip
+    return Fitted(with_lengths(final.model), final.report.timed(time.perf_counter() - clock))
+
+
+def _with_chosen_states(
+    tree: Tree,
+    sample: Sample,
+    criterion: str,
+    max_states: int,
+    fit: dict[str, Any],
+    budget: Budget,
+    progress: Progress | None,
+    checkpoint: Any,
+    held_out: Table | None,
+    fraction: float | None,
+) -> Fitted:
+    """Let states grow, and fit the model with those that score best."""
+    deadline = time.monotonic() + 0.5 * budget.time_limit
+    apart = _numbers_apart(tree, sample.cardinalities == 0)
+    trees = [tree] if apart is tree else [tree, apart]
+    judge: Penalized | HeldOut
+    if criterion in ("bic", "aic"):
+        judge = Penalized(sample, criterion, fit)
+    elif criterion == "cv":
+        judge = HeldOut(sample, fit, held_out, fraction)
+    else:
+        raise ModelError(f"criterion is {criterion!r}, but states are chosen by bic, aic or cv")
+    found = []
+    for each in trees:
+        rng = np.random.default_rng(fit["random_state"])
+        found.append(grown(judge, each, max_states, deadline, rng))
+    best = max(found, key=lambda candidate: candidate.score)
+    if isinstance(judge, HeldOut):
+        best = judge.smoothed(best, deadline)
+        everything = sample
+        if held_out is not None:
+            everything = Sample(cut_table(stacked(sample.parts.to_table(), held_out)))
+        final = learned_from_all(best, everything, budget)
+    else:
+        final = fit_parameters(
+            best.models[0].tree, sample, start=best.models[0], prior_weight=best.prior_weight,
+            budget=budget, progress=progress, checkpoint=checkpoint,
+        )  # fmt: skip
+    notes = (*final.report.notes, *_note(best, criterion))
+    return Fitted(final.model, replace(final.report, notes=notes))
 
 
 def with_lengths(model: Any) -> Any:
@@ -112,82 +151,14 @@ def _numbers_apart(tree: Tree, emits: NDArray[np.bool_]) -> Tree:
     return hung_as_leaves(tree, above[(above >= 0) & (above < tree.n_observed)])
 
 
-class _Grown(NamedTuple):
-    """A model whose numbers of states have grown, and its score."""
-
-    score: float
-    model: Any
-
-    def notes(self, criterion: str) -> tuple[str, ...]:
-        """Say how many states there are."""
-        states = self.model.n_states[self.model.tree.n_observed :]
-        if not states.size:
-            return ()
-        least, most = int(states.min()), int(states.max())
-        shown = f"{least}" if least == most else f"{least} to {most}"
-        return (f"{shown} states a hidden variable, by {criterion} ({self.score:,.1f})",)
-
-
-def _grown(
-    tree: Tree,
-    sample: Sample,
-    criterion: str,
-    max_states: int,
-    deadline: float,
-    fit: dict[str, Any],
-) -> _Grown:
-    """Let numbers of states grow from 2 as long as the score rises.
-
-    One group of hidden variables after the other gets a third more states, or twice as many if
-    that does not pay: its heaviest states are split, and EM goes on from there. A group that does
-    not gain stays as it is.
-    """
-    rows, score = _scorer(sample, criterion, fit["random_state"])
-    rng = np.random.default_rng(fit["random_state"])
-    best = fit_parameters(tree, rows, n_states=2, budget=_FIRST, **fit)
-    highest = score(best)
-    hidden = slice(tree.n_observed, None)
-
-    def gains(group: IntArray) -> bool:
-        nonlocal best, highest
-        for third in (4, 6):
-            states = best.model.n_states[hidden].copy()
-            more = np.maximum(states[group] + 1, states[group] * third // 3)
-            states[group] = np.minimum(more, max_states)
-            if time.monotonic() > deadline or (states == best.model.n_states[hidden]).all():
-                return False
-            start = split_hidden(best.model, states, rng)
-            trial = fit_parameters(
-                tree, rows, start=start, prior_weight=fit["prior_weight"], budget=_TRIAL
-            )
-            if score(trial) > highest:
-                best, highest = trial, score(trial)
-                return True
-        return False
-
-    n_groups = max(1, min(tree.n_hidden, _MOST_GROUPS))
-    growing = [group for group in np.array_split(np.arange(tree.n_hidden), n_groups) if group.size]
-    while growing:
-        growing = [group for group in growing if gains(group)]
-    return _Grown(highest, best.model)
-
-
-def _scorer(
-    sample: Sample, criterion: str, random_state: Any
-) -> tuple[Sample, Callable[[Fitted], float]]:
-    """Return the rows to fit, and what scores a fit."""
-    if criterion == "bic":
-        return sample, lambda fitted: fitted.report.bic_score
-    if criterion == "aic":
-        return sample, lambda fitted: fitted.report.aic_score
-    if criterion != "cv":
-        raise ModelError(f"criterion is {criterion!r}, but states are chosen by bic, aic or cv")
-    table = sample.parts.to_table()
-    order = np.random.default_rng(random_state).permutation(table.n_rows)
-    cut = table.n_rows // _HELD_OUT
-    held_out, kept = (table.take(np.sort(part)) for part in (order[:cut], order[cut:]))
-    training = Sample(cut_table(kept))
-    return training, lambda fitted: float(fitted.model.total_log_likelihood(held_out))
+def _note(best: Candidate, criterion: str) -> tuple[str, ...]:
+    """Say how many states there are."""
+    states = best.n_states
+    if not states.size:
+        return ()
+    least, most = int(states.min()), int(states.max())
+    shown = f"{least}" if least == most else f"{least} to {most}"
+    return (f"{shown} states a hidden variable, by {criterion} ({best.score:,.1f})",)
 
 
 def learned_in_bins(

@@ -20,12 +20,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from scipy.special import logsumexp
 
-from latentree.data import Table, cut_table
+from latentree.data import Table, cut_table, stacked
 from latentree.distances import Sample
-from latentree.em import Budget, FitReport, Fitted, HeldOutFit, held_out_split, run_together
+from latentree.em import Budget, FitReport, Fitted, held_out_split
 from latentree.errors import DataError, ModelError
 from latentree.models import TreeMixture, with_schema
 from latentree.typing import BoolArray, FloatArray, Progress
@@ -97,10 +96,10 @@ def tree_mixture(
     rng = np.random.default_rng(random_state)
     limit = (budget or Budget()).time_limit
     table = sample.parts.to_table()
-    wanted = None if n_trees == "auto" else _checked_number(n_trees)
+    wanted = None if n_trees == "auto" else checked_number(n_trees)
     if wanted is None:
         if held_out is not None:  # every row decides when it is left out
-            table = _stacked(table, held_out)
+            table = stacked(table, held_out)
         left_out = _left_out(table.n_rows, rng)
     else:
         table, left_out = _one_split(table, held_out, validation_fraction, rng)
@@ -129,66 +128,8 @@ def _report(mixture: TreeMixture, table: Table, search: _Search, stopped: str) -
     )
 
 
-FOLDS = 4
-"""Members of a committee of held-out fits by default: as many trees as the published HCLT has."""
-
-
-def fold_mixture(
-    sample: Sample,
-    prepare: Callable[[Sample, Table], HeldOutFit],
-    n_trees: int | str,
-    *,
-    held_out: Table | None = None,
-    random_state: Any = None,
-) -> Fitted:
-    """Learn a mixture of trees, each of which has other rows held out.
-
-    Parameters
-    ----------
-    sample : Sample
-    prepare : callable
-        Prepares a fit to rows while others are held out. These decide on the size of all trees
-        together, by cross-validation, and in the end the tree learns from them too.
-    n_trees : int or "auto"
-        Number of trees; "auto" means ``FOLDS``.
-    held_out : Table, optional
-        More rows: all rows are held out in turn.
-    random_state : int or Generator, optional
-
-    Returns
-    -------
-    Fitted
-        ``model, report``. Components have equal weights.
-    """
-    rng = np.random.default_rng(random_state)
-    table = sample.parts.to_table()
-    if held_out is not None:
-        table = _stacked(table, held_out)
-    count = FOLDS if n_trees == "auto" else _checked_number(n_trees)
-    order = rng.permutation(table.n_rows)
-    prepared = []
-    for number in range(count):
-        fold = np.sort(order[number::count] if count > 1 else order[::FOLDS])
-        kept = np.setdiff1d(np.arange(table.n_rows), fold)
-        prepared.append(prepare(Sample(cut_table(table.take(kept))), table.take(fold)))
-    fits = run_together(prepared)
-    schema = table.schema
-    mixture = TreeMixture([with_schema(model, schema) for model, _ in fits], np.ones(count))
-    reports = [report for _, report in fits]
-    report = FitReport(
-        method="em by held-out rows",
-        log_likelihood=mixture.total_log_likelihood(table),
-        n_parameters=mixture.n_parameters,
-        n_samples=table.total_weight,
-        converged=all(each.converged for each in reports),
-        n_steps=sum(each.n_steps for each in reports),
-        held_out_log_likelihoods=sum((each.held_out_log_likelihoods for each in reports), ()),
-        notes=tuple(f"tree {k}: {note}" for k, each in enumerate(reports) for note in each.notes),
-    )
-    return Fitted(mixture, report)
-
-
-def _checked_number(n_trees: Any) -> int:
+def checked_number(n_trees: Any) -> int:
+    """Return a number of trees, or say what is wrong with it."""
     if isinstance(n_trees, int | np.integer) and not isinstance(n_trees, bool) and n_trees >= 1:
         return int(n_trees)
     raise ModelError(f'n_trees is {n_trees!r}, but must be a positive integer or "auto"')
@@ -220,19 +161,7 @@ def _one_split(
     if held_out is None:
         table, held_out = held_out_split(table, fraction, rng)
     left_out = np.arange(table.n_rows + held_out.n_rows) >= table.n_rows
-    return _stacked(table, held_out), left_out[None, :]
-
-
-def _stacked(first: Table, second: Table) -> Table:
-    """Rows of two tables, one below the other."""
-    tables = (first, second)
-    weights = np.concatenate([table.weight_array() for table in tables])
-    if first.is_sparse and second.is_sparse:
-        values = scipy.sparse.vstack([table.values for table in tables], "csr")
-    else:
-        dense = [table.values.toarray() if table.is_sparse else table.values for table in tables]
-        values = np.concatenate(dense)
-    return Table(values, first.schema, weights)
+    return stacked(table, held_out), left_out[None, :]
 
 
 # EM over components -----------------------------------------------------------------------------

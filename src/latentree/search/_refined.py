@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latentree._kernels.compiling import tiny
 from latentree.distances import Sample, as_sample
 from latentree.em import Budget, Fitted, fit_parameters
 from latentree.errors import ModelError
@@ -21,9 +19,6 @@ from latentree.tree import Tree
 
 STARTS = ("clnj", "clrg", "nj")
 """Methods whose trees are compared to find where a refinement starts."""
-
-TINY = 10
-"""Up to so many real columns without gaps, kernels run uncompiled."""
 
 
 def refined(
@@ -71,19 +66,16 @@ def refined(
     """
     sample = as_sample(X, family, weights)
     names = _names(start)
-    is_tiny = sample.is_summed and sample.n_columns <= TINY
-    # Elsewhere what is around the search decides by its own sizes; the search is compiled.
-    with tiny(True) if is_tiny else nullcontext():
-        starts: list[Any] = [learn_tree(sample, name) for name in names]
-        if start is None:
-            starts = _best_starts(starts, sample)[: 2 if sample.is_summed else 1]
-        if "time_limit" in options:
-            options["time_limit"] /= len(starts)
-        found: list[Fitted] = []
-        for each in starts:
-            found.append(refine(each, sample, random_state=random_state, **options))
-            if INTERRUPTED in found[-1].report.notes:
-                break
+    starts: list[Any] = [learn_tree(sample, name) for name in names]
+    if start is None:
+        starts = _best_starts(starts, sample)[: 2 if sample.is_summed else 1]
+    if "time_limit" in options:
+        options["time_limit"] /= len(starts)
+    found: list[Fitted] = []
+    for each in starts:
+        found.append(refine(each, sample, random_state=random_state, **options))
+        if INTERRUPTED in found[-1].report.notes:
+            break
     is_extended = options.get("caution", 1.0) > 0 and options.get("criterion") != "ebic"
     return max(found, key=lambda fit: _rank(_score(fit), is_extended * _structure(fit.model.tree)))
 

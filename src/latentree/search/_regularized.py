@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latentree._kernels.compiling import tiny
 from latentree.distances import Sample, as_sample
 from latentree.em import Budget, Fitted, fit_parameters, make_problem, maximize, start_points
 from latentree.structure import STRONG, Block, TreeBuilder, contract_short, learn_by_blocks
@@ -190,8 +189,7 @@ class _Search:
         problem = make_problem(tree.renamed(sample.names), sample)
         rng = np.random.default_rng(self.seed)
         points = start_points(problem, sample, None, 1, rng)
-        with tiny(False):  # the learner around may be tiny, but this is done many times
-            return maximize(problem, points, LOCAL).report.bic_score
+        return maximize(problem, points, LOCAL).report.bic_score
 
 
 def _versions(members: IntArray, ends: IntArray, lengths: FloatArray) -> list[Tree]:

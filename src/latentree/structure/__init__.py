@@ -41,6 +41,7 @@ from latentree.structure._learn import METHODS, learn_structure, learn_tree
 from latentree.structure._neighbor_joining import STRONG, neighbor_joining
 from latentree.structure._recursive_grouping import recursive_grouping
 from latentree.structure._relationships import Relation, Relationships, node_relationships
+from latentree.structure._spanning import candidate_pairs
 from latentree.structure._spectral import spectral_neighbor_joining
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "Relation",
     "Relationships",
     "TreeBuilder",
+    "candidate_pairs",
     "chow_liu",
     "cl_blind",
     "cl_grouping",

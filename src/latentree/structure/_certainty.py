@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from latentree._kernels.compiling import tiny
 from latentree._kernels.structure import grafting
 from latentree.distances import Distances
-from latentree.structure._blocks import Block, groups_of
+from latentree.structure._blocks import TINY, Block, groups_of
 from latentree.structure._regraft import spanning_signs
 from latentree.structure._spanning import spanning_edges
 from latentree.tree import Tree
@@ -37,18 +38,19 @@ def split_certainty(tree: Tree, distances: Distances) -> FloatArray:
     found = np.zeros(tree.n_nodes)
     if distances.n_effective is None:
         return np.exp(found)
-    turn = variable_signs(tree, distances)
-    correlation = correlations(distances) * np.outer(turn, turn)
-    for number in range(len(tree.roots)):
-        found += grafting.split_chances(
-            tree.order[tree.components[tree.order] == number],
-            tree.parent,
-            np.exp(-tree.length / distances.exponent),
-            tree.degrees,
-            tree.n_observed,
-            correlation,
-            distances.n_effective,
-        )
+    with tiny(distances.n_variables <= TINY):
+        turn = variable_signs(tree, distances)
+        correlation = correlations(distances) * np.outer(turn, turn)
+        for number in range(len(tree.roots)):
+            found += grafting.split_chances(
+                tree.order[tree.components[tree.order] == number],
+                tree.parent,
+                np.exp(-tree.length / distances.exponent),
+                tree.degrees,
+                tree.n_observed,
+                correlation,
+                distances.n_effective,
+            )
     return np.exp(found)
 
 

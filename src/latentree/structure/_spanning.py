@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from latentree._kernels.structure import nearest
 from latentree._kernels.structure.spanning import (
@@ -51,8 +53,79 @@ def spanning_edges(distances: Distances, sizes: BlockSizes = BlockSizes()) -> In
     m, longest = distances.n_variables, distances.longest
     if distances.is_dense:
         return np.column_stack(minimum_spanning_tree(distances.dense(), _shifts(m, longest)))
+    near = distances.candidates
+    if near is not None:
+        shift = _shifts(m, longest)
+        keys = distances.of_pairs(near) + (shift[near[:, 0]] + shift[near[:, 1]])
+        return _in_prims_order(m, near, keys)
     edges, keys = _Lists(distances, _shifts(m, longest), sizes).edges()
     return _in_prims_order(m, edges, keys)
+
+
+def candidate_pairs(distances: Distances, n_nearest: int) -> IntArray:
+    """Return the pairs among which the spanning tree of slightly other distances is to be found.
+
+    Borůvka's algorithm joins every component to another by the shortest pair that leaves it, first
+    variables, then what has been joined. In every round the shortest pairs that leave a component
+    are near, k/s of each of its s variables, rounded up: other distances have a minimum
+    spanning tree among these as long as they change the order of few pairs. A pass over all pairs
+    for every round, of which there are log₂ m at most.
+
+    Parameters
+    ----------
+    distances : Distances
+        If components are known, pairs are within them.
+    n_nearest : int
+        k, about the number of pairs that leave each component.
+
+    Returns
+    -------
+    array of int of shape (p, 2)
+        The lower number first, without repetition. They contain the minimum spanning tree.
+
+    References
+    ----------
+    Borůvka, O jistém problému minimálním, Práce moravské přírodovědecké společnosti 3, 1926.
+
+    Examples
+    --------
+    >>> from latentree.distances import Distances
+    >>> line = Distances.from_matrix([[0, 1, 3, 6], [1, 0, 2, 5], [3, 2, 0, 3], [6, 5, 3, 0]])
+    >>> candidate_pairs(line, 1).tolist()
+    [[0, 1], [1, 2], [2, 3]]
+    """
+    m = distances.n_variables
+    label = np.zeros(m, np.int64) if distances.components is None else distances.components
+    found = [np.empty((0, 2), np.int64)]
+    for c in np.unique(label):
+        group = np.flatnonzero(label == c)
+        part = distances.subset(group) if group.size < m else distances
+        found.append(group[_near_among(part, n_nearest)])
+    return np.concatenate(found)
+
+
+def _near_among(distances: Distances, n_nearest: int) -> IntArray:
+    m = distances.n_variables
+    shift, label = _shifts(m, distances.longest), np.arange(m)
+    found = [np.empty(0, np.int64)]
+    while label.max() > 0:
+        own_share = -(-n_nearest // np.bincount(label)[label])
+        lists = _Lists(distances, shift, BlockSizes(int(own_share.max())), label)
+        pairs, value = lists.leaving(own_share)
+        found.append(np.unique(pairs[:, 0] * m + pairs[:, 1]))
+        label = _joined(label, pairs, value)
+    return np.column_stack(np.divmod(np.unique(np.concatenate(found)), m))
+
+
+def _joined(label: IntArray, pairs: IntArray, value: FloatArray) -> IntArray:
+    """Join each component to another by the shortest of the pairs that leave it."""
+    own = label[pairs].T.ravel()  # a pair leaves the components of both its ends
+    both = np.tile(np.arange(len(pairs)), 2)
+    order = np.lexsort([pairs[both, 1], pairs[both, 0], value[both], own])
+    shortest = both[order[np.diff(own[order], prepend=-1) > 0]]
+    ends = label[pairs[shortest]].T
+    graph = coo_array((np.ones(ends.shape[1]), tuple(ends)), (label.max() + 1,) * 2)
+    return np.asarray(connected_components(graph)[1].astype(np.int64)[label])
 
 
 def edges_of_rows(
@@ -84,13 +157,19 @@ class _Lists:
     the component only. About three passes over the pairs, each over fewer rows.
     """
 
-    def __init__(self, distances: Distances, shift: FloatArray, sizes: BlockSizes) -> None:
+    def __init__(
+        self,
+        distances: Distances,
+        shift: FloatArray,
+        sizes: BlockSizes,
+        label: IntArray | None = None,
+    ) -> None:
         m = distances.n_variables
         k = min(sizes.neighbors, max(m - 1, 1))
         self.sizes = sizes
         self.distances = distances
         self.shift = shift
-        self.label = np.arange(m)
+        self.label = np.arange(m) if label is None else label
         self.value = np.full((m, k), np.inf)
         self.node = np.full((m, k), -1)
         self.cursor = np.zeros(m, np.int64)
@@ -111,6 +190,17 @@ class _Lists:
             count, inside = nearest.join_components(*lists, edges, values, count)
             rows = nearest.unsettled(*lists, inside)
         return edges, values
+
+    def leaving(self, counts: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return so many of the shortest pairs of each variable that leave its component.
+
+        The lower number of each pair comes first; with the values they are compared by.
+        """
+        self._fill(np.arange(self.label.size), self.distances.quick)
+        wanted = (np.arange(self.node.shape[1]) < counts[:, None]) & (self.node >= 0)
+        own, place = np.nonzero(wanted)
+        pairs = np.sort(np.column_stack([own, self.node[own, place]]), axis=1)
+        return pairs, self.value[own, place]
 
     def _fill(self, rows: IntArray, quick: OnDemand | None) -> None:
         """Make the lists of some rows anew, by quick estimates if there are any."""

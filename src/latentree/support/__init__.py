@@ -13,7 +13,7 @@
 =============================== ==============================================================
 """
 
-from latentree.support._bootstrap import QUICK, bootstrap_support
+from latentree.support._bootstrap import QUICK, RIVALS, bootstrap_support
 from latentree.support._comparison import TreeComparison, compare_trees
 from latentree.support._consensus import agreed_tree, majority_tree
 from latentree.support._consensus_method import consensus, consensus_tree, gather_trees
@@ -23,6 +23,7 @@ from latentree.support._support import DOUBTFUL, Support, support_from
 __all__ = [
     "DOUBTFUL",
     "QUICK",
+    "RIVALS",
     "Support",
     "TreeComparison",
     "agreed_tree",

@@ -18,7 +18,12 @@ from latentree import _memory as memory
 from latentree._kernels import threads
 from latentree._kernels.compiling import repeated
 from latentree.data import Parts, Table, cut_table
-from latentree.distances import Sample, Statistics, part_statistics
+from latentree.distances import (
+    Sample,
+    Statistics,
+    distances_among_candidates,
+    part_statistics,
+)
 from latentree.errors import DataError, DataWarning
 from latentree.structure import learn_structure
 from latentree.support._draws import Draws
@@ -35,6 +40,7 @@ Progress = Callable[[int, int, str], None]
 
 _BATCH_SHARE = 0.2  # of the memory available, for the statistics of replicates taken in one pass
 _MOST_AT_ONCE = 64  # replicates of one pass over data that is read in parts
+_TINY_COLUMNS, _FEW_TREES = 12, 150  # learned uncompiled before the kernels are even loaded
 
 
 def by_distances(method: str, components: IntArray) -> Learner:
@@ -57,19 +63,23 @@ def of_replicates(
     draws: Draws,
     time_limit: float | None = None,
     progress: Progress | None = None,
+    candidates: IntArray | None = None,
 ) -> list[tuple[Found, ...]]:
     """Return, for every replicate, what the learners (or other functions) find in its rows.
 
     Replicates are spread over threads, and each runs on one: so results do not depend on their
     number. A keyboard interrupt, or the end of the time, ends it early with the first replicates,
-    if there is one.
+    if there is one. With ``candidates``, rows in memory get distances on demand, whose spanning
+    tree is looked for among these pairs.
     """
     done: list[tuple[Found, ...]] = []
     end = math.inf if time_limit is None else time.monotonic() + time_limit
-    with _one_thread_each(), repeated(), warnings.catch_warnings():
+    is_tiny = sample.n_columns <= _TINY_COLUMNS and n_replicates * len(learners) <= _FEW_TREES
+    many = contextlib.nullcontext() if is_tiny else repeated()
+    with _one_thread_each(), many, warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         try:
-            for found in _in_order(sample, learners, n_replicates, draws):
+            for found in _in_order(_Source(sample, draws, candidates), learners, n_replicates):
                 done.append(found)
                 if progress is not None:
                     progress(len(done), n_replicates, "learning from resampled rows")
@@ -82,15 +92,11 @@ def of_replicates(
 
 
 def _in_order(
-    sample: Sample,
-    learners: Sequence[Callable[[Sample], Found]],
-    n_replicates: int,
-    draws: Draws,
+    source: _Source, learners: Sequence[Callable[[Sample], Found]], n_replicates: int
 ) -> Iterator[tuple[Found, ...]]:
     def learn(made: Sample) -> tuple[Found, ...]:
         return tuple(learner(made) for learner in learners)
 
-    source = _Source(sample, draws)
     if source.is_in_memory:
         yield from threads.each(lambda n: learn(source.replicate(n)), range(n_replicates))
         return
@@ -126,6 +132,8 @@ class _Source:
 
     sample: Sample
     draws: Draws
+    candidates: IntArray | None = None
+    """Pairs among which spanning trees are looked for; None for all."""
 
     @property
     def is_in_memory(self) -> bool:
@@ -160,9 +168,15 @@ class _Source:
         if self._is_distinct:  # most replicates leave some distinct rows out
             drawn = np.flatnonzero(weights)
             table = Table(whole.values[drawn], whole.schema, weights[drawn])
-            return _checked(Sample(cut_table(table), part_statistics(table, self._plan)))
-        parts = self.sample.parts.weighted(weights)
-        return _checked(Sample(parts, parts.tables.total(part_statistics, self._plan)))
+            made = Sample(cut_table(table), part_statistics(table, self._plan))
+        else:
+            parts = self.sample.parts.weighted(weights)
+            made = Sample(parts, parts.tables.total(part_statistics, self._plan))
+        if self.candidates is not None:
+            made.distances = distances_among_candidates(
+                made.table, made.statistics, self.candidates
+            )
+        return _checked(made)
 
     def replicates(self, numbers: range) -> list[Sample]:
         """Return the statistics of several replicates, from one pass over rows that are read."""
@@ -178,7 +192,8 @@ class _Source:
     @property
     def _plan(self) -> Any:
         """The units of the data itself; distinct rows are not looked for again."""
-        return replace(self.sample.statistics.plan, distinct=False)
+        plan = self.sample.statistics.plan
+        return replace(plan, distinct=False, pairs=plan.pairs and self.candidates is None)
 
 
 def _reweighted(parts: Parts, draws: Draws, number: int) -> Parts:

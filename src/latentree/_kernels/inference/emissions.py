@@ -30,6 +30,7 @@ _SHARES = _WEIGHTS / 2.0
 _LAST = float(_NODES[-1])
 _SUMMED = 8.0  # logarithms that take the time of a log Γ
 _FEW = 16.0  # sums of at most so many terms take the place of differences of ψ
+_FEW_STEPS = 1_000.0  # the same in whole arrays
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _SMALL = 5_000  # likelihoods of values for which nothing is compiled
 
@@ -69,6 +70,26 @@ def _plain_leaf_moments(values, weights, mean, sd, step, center, sums):
     sums[:, 0] += weights.sum(1)
     sums[:, 1] += (weights * (x + shift)).sum(1)
     sums[:, 2] += (weights * (x * x + 2.0 * x * shift + spread)).sum(1)
+
+
+_plain_log_gamma = np.vectorize(math.lgamma, otypes=[float])
+
+
+def _plain_count_logs(values, mean, size, out):
+    mu, r = mean[:, None], size[:, None]
+    poisson = values * np.log(mu) - mu
+    base = _plain_log_gamma(r) + r * np.log1p(mu / r)
+    other = _plain_log_gamma(values + r) + values * np.log(mu / (r + mu)) - base
+    out[:] = np.where(np.isinf(r), poisson, other) - _plain_log_gamma(values + 1.0)
+    out[:, np.isnan(values)] = 0.0
+
+
+def _plain_add_rising(values, tails, r):
+    if values[-1] > _FEW_STEPS:
+        return _add_rising_gaps(values, tails, r)
+    below = np.arange(values[-1])  # log Γ(x + r) − log Γ(r) = Σ log(r + j) over all j < x
+    above, at = tails[np.searchsorted(values, below, "right")], r + below
+    return float((above / at).sum()), -float((above / (at * at)).sum()), float(above @ np.log(at))
 
 
 @kernel(fastmath=True)
@@ -147,7 +168,7 @@ def _few_counts(values):
     return int(largest) + 1 if largest < _SUMMED * values.size else 0
 
 
-@kernel(small=_SMALL)
+@kernel(small=_SMALL, plain=_plain_count_logs)
 def count_logs(values, mean, size, out):
     """Log-probability of every count for every state; 0 for missing ones.
 
@@ -189,7 +210,7 @@ def _hole(values):
     return values.size
 
 
-@kernel()
+@kernel(small=_SMALL)
 def all_logs(leaf, is_count, resolutions, firsts, mean, spread, sizes, starts, values, out):
     """Log-likelihoods of the distinct values of all leaves, for every state of their neighbors.
 
@@ -327,6 +348,23 @@ def _rising(low, gap, r):
     return first, second, log(product)
 
 
+def _add_rising_gaps(values, tails, r):
+    """The same as :func:`_rising` from 0 to each count, summed with the counts' weights."""
+    slope, curve, value, below = 0.0, 0.0, 0.0, 0.0
+    for p in range(values.size):
+        gap = values[p] - below
+        if gap > 0.0 and tails[p] > 0.0:
+            first, second, logs = _rising(below, gap, r)
+            slope += tails[p] * first
+            curve += tails[p] * second
+            value += tails[p] * logs
+        below = values[p]
+    return slope, curve, value
+
+
+_add_rising = kernel(plain=_plain_add_rising)(_add_rising_gaps)
+
+
 @kernel()
 def _size_slopes(values, tails, extra, a, mu, r):
     """Log-likelihood of counts (but for what does not depend on r) and two derivatives in r.
@@ -337,16 +375,8 @@ def _size_slopes(values, tails, extra, a, mu, r):
     """
     total = tails[0] + a
     slope, curve, value = _rising(0.0, extra, r)
-    slope, curve, value = a * slope, a * curve, a * value
-    below = 0.0
-    for p in range(values.size):
-        gap = values[p] - below
-        if gap > 0.0 and tails[p] > 0.0:
-            first, second, logs = _rising(below, gap, r)
-            slope += tails[p] * first
-            curve += tails[p] * second
-            value += tails[p] * logs
-        below = values[p]
+    more_slope, more_curve, more = _add_rising(values, tails, r)
+    slope, curve, value = a * slope + more_slope, a * curve + more_curve, a * value + more
     value -= total * (r * math.log1p(mu / r) + mu * math.log(r + mu))
     return value, slope - total * math.log1p(mu / r), curve + total * mu / (r * (r + mu))
 
@@ -395,6 +425,16 @@ def _fitted_count(values, weights, extra, a, start, low, high):
 
 
 @kernel()
+def _count_log(x, mu, r):
+    """Log-probability of a count, as in :func:`count_logs`."""
+    rest = math.lgamma(x + 1.0)
+    if r == np.inf:
+        return x * math.log(mu) - mu - rest
+    base = math.lgamma(r) + r * math.log1p(mu / r)
+    return math.lgamma(x + r) + x * math.log(mu / (r + mu)) - base - rest
+
+
+@kernel()
 def fitted_leaves(
     is_count, firsts, centers, scale, a, low, high, mean, size, old, moments, values, weights, sizes
 ):
@@ -406,19 +446,17 @@ def fitted_leaves(
     """
     new = np.empty(old.shape)
     log_prior = 0.0
-    center, value = np.empty(1), np.empty((1, 1))
     c, at, start = 0, 0, 0
     for leaf in range(is_count.size):
-        center[0] = centers[leaf]
+        center = centers[leaf]
         for k in range(firsts[leaf], firsts[leaf + 1]):
             if is_count[leaf]:
                 own = weights[start : start + sizes[c]]
                 start += sizes[c]
                 new[0, k], new[1, k] = _fitted_count(
-                    values[at : at + sizes[c]], own, center[0], a[k], old[1, k], low[k], high[k]
+                    values[at : at + sizes[c]], own, center, a[k], old[1, k], low[k], high[k]
                 )
-                count_logs(center, mean[k : k + 1], size[k : k + 1], value)
-                log_prior += a[k] * value[0, 0]
+                log_prior += a[k] * _count_log(center, mean[k], size[k])
             else:
                 new[0, k], new[1, k] = _fitted_normal(moments[k], scale[k], a[k], low[k])
                 x, u = old[0, k], old[1, k]

@@ -20,8 +20,84 @@ import numpy as np
 from latentree._kernels.compiling import kernel
 
 LANES = 8
-_SMALL = 400  # cells of a table for which nothing is compiled
+_SMALL = 5_000  # numbers in the largest array for which nothing is compiled
 _LARGE = 1e250
+
+
+# The same in whole arrays, all rows side by side, for the first use on a small table: see
+# ``compiling.kernel``.
+
+
+def _plain_load(rows, n_nodes, place, center, inverse_scale):
+    """Return the cells of some rows in standard units, nodes × rows, NaN where nothing is seen."""
+    x = np.full((n_nodes, len(rows)), np.nan)
+    m = rows.shape[1]
+    x[place[:m]] = ((rows - center[:m]) * inverse_scale[:m]).T
+    return x
+
+
+def _plain_up(parent, rho, x):
+    """Return h and s of all nodes, and the rows' log-likelihoods in standard units."""
+    h, J, s = np.zeros((3, *x.shape))
+    seen, total = ~np.isnan(x), np.zeros(x.shape[1])
+    for v in range(parent.size - 1, -1, -1):
+        r, y, p = rho[v], np.where(seen[v], x[v], 0.0), parent[v]
+        q = (1.0 - r) * (1.0 + r)
+        k = 1.0 / (1.0 + q * J[v])
+        present = y * (h[v] - 0.5 * (J[v] + 1.0 / q) * y) - 0.5 * np.log(2.0 * np.pi * q)
+        total += np.where(seen[v], present, 0.5 * (q * k * h[v] * h[v] + np.log(k)))
+        s[v] = np.where(seen[v], 0.0, k)
+        if p >= 0:
+            h[p] += np.where(seen[v], r / q * y, r * k * h[v])
+            J[p] += np.where(seen[v], r * r / q, r * r * k * J[v])
+    return h, s, total
+
+
+def _plain_down(parent, rho, h, s, noise, x):
+    """Fill in absent nodes of ``x``; return their variances, and covariances with the parents."""
+    variance, covariance = np.zeros((2, *x.shape))
+    for v, p in enumerate(parent):
+        r, k = rho[v], s[v]
+        spread = (1.0 - r) * (1.0 + r) * k
+        y = spread * h[v] + np.sqrt(spread) * noise[v]
+        if p >= 0:
+            y += r * k * x[p]
+            covariance[v] = r * k * variance[p]
+            spread += r * r * k * k * variance[p]
+        x[v] = np.where(k > 0.0, y, x[v])
+        variance[v] = spread
+    return variance, covariance
+
+
+def _plain_run_rows(
+    values, first, last, place, parent, rho, center, inverse_scale, log_likelihood, states,
+    variances, covariances,
+):  # fmt: skip
+    own = slice(first, last)
+    x = _plain_load(values[own], parent.size, place, center, inverse_scale)
+    h, s, log_likelihood[own] = _plain_up(parent, rho, x)
+    if states.shape[0] == 0:
+        return
+    noise = np.empty_like(x)
+    noise[place] = states[own].T
+    variance, covariance = _plain_down(parent, rho, h, s, noise, x)
+    states[own] = x[place].T
+    if variances.shape[0] > 0:
+        variances[own] = variance[place].T
+        covariances[own] = covariance[place].T
+
+
+def _plain_run_moments(
+    values, weights, first, last, place, parent, rho, center, inverse_scale, moments
+):
+    w = weights[first:last]
+    x = _plain_load(values[first:last], parent.size, place, center, inverse_scale)
+    h, s, total = _plain_up(parent, rho, x)
+    variance, covariance = _plain_down(parent, rho, h, s, np.zeros_like(x), x)
+    moments[:, 0] += x @ w
+    moments[:, 1] += (x * x + variance) @ w
+    moments[:, 2] += (x * x[parent] + covariance) @ w * (parent >= 0)
+    return float(w[w > 0.0] @ total[w > 0.0])
 
 
 @kernel()
@@ -120,7 +196,7 @@ def _store(block, place, first, lanes, out):
             out[first + b, node] = block[place[node], b]
 
 
-@kernel()
+@kernel(small=_SMALL, plain=_plain_run_rows)
 def run_rows(
     values,
     first,
@@ -213,7 +289,7 @@ def _down_moments(parent, rho, absent, h, s, x, variance, w, moments):
         moments[v, 2] += product
 
 
-@kernel(small=_SMALL)
+@kernel(small=_SMALL, plain=_plain_run_moments)
 def run_moments(values, weights, first, last, place, parent, rho, center, inverse_scale, moments):
     """Add up expected moments of all nodes over rows; returns their log-likelihood.
 

@@ -7,9 +7,54 @@ import numpy as np
 from latentree._kernels.compiling import kernel
 
 SMALL = 400  # numbers in the largest array for which nothing is compiled
+_PLAIN = 2_000  # the same where there is a form in whole arrays
+_FEW_CELLS = 10_000  # of a table of codes
 
 
-@kernel(small=SMALL)
+def _plain_marginals(order, parent, n_states, starts, theta, state_starts):
+    out = np.zeros(state_starts[-1])
+    for v in order:
+        p, n = parent[v], n_states[v]
+        if p < 0:
+            found = theta[starts[v] : starts[v] + n]
+        else:
+            table = theta[starts[v] : starts[v] + n_states[p] * n].reshape(n_states[p], n)
+            found = out[state_starts[p] : state_starts[p] + n_states[p]] @ table
+        out[state_starts[v] : state_starts[v] + n] = found
+    return out
+
+
+def _plain_reorient(
+    parent, new_parent, n_states, starts, theta, marginal, state_starts, new_starts, size
+):
+    out = np.empty(size)
+    for v, p in enumerate(new_parent):
+        n = n_states[v]
+        mine = marginal[state_starts[v] : state_starts[v] + n]
+        if p < 0:
+            found = mine
+        elif p == parent[v]:
+            found = theta[starts[v] : starts[v] + n_states[p] * n]
+        else:
+            table = theta[starts[p] : starts[p] + n * n_states[p]].reshape(n, n_states[p])
+            whole = marginal[state_starts[p] : state_starts[p] + n_states[p], None]
+            found = np.where(whole > 0.0, (mine[:, None] * table).T / whole, 1.0 / n).ravel()
+        out[new_starts[v] : new_starts[v] + found.size] = found
+    return out
+
+
+def _plain_joint_with_all(codes, node, others, weights, n_states):
+    most = n_states[others].max(initial=1)
+    counts = np.zeros((others.size, n_states[node], most))
+    for o, other in enumerate(others):
+        a, b = codes[:, node], codes[:, other]
+        both = (a >= 0) & (b >= 0)
+        cell = a[both].astype(np.int64) * most + b[both]
+        counts[o] = np.bincount(cell, weights[both], counts[o].size).reshape(counts[o].shape)
+    return counts
+
+
+@kernel(small=_PLAIN, plain=_plain_marginals)
 def marginals(order, parent, n_states, starts, theta, state_starts):
     """Marginal probabilities of every node, laid end to end."""
     # P(v = j) = Σ_i P(p = i)·T[i, j], parents first.
@@ -28,7 +73,7 @@ def marginals(order, parent, n_states, starts, theta, state_starts):
     return out
 
 
-@kernel(small=SMALL)
+@kernel(small=_PLAIN, plain=_plain_reorient)
 def reorient(parent, new_parent, n_states, starts, theta, marginal, state_starts, new_starts, size):
     """The same distribution as tables for another rooting.
 
@@ -97,7 +142,7 @@ def sample_states(order, parent, n_states, starts, theta, uniform, out):
             out[row, v] = state
 
 
-@kernel()
+@kernel(small=_FEW_CELLS, plain=_plain_joint_with_all)
 def joint_with_all(codes, node, others, weights, n_states):
     """Weighted joint counts of one column of codes with several others, both present.
 

@@ -142,7 +142,21 @@ def both_ways(order, parent, rho, data, side, g, h, J):
     return total
 
 
-@kernel()
+def _plain_add_spread(parent, n_observed, node, variances, covariances, weights, out):
+    gaps = (variances[:, :n_observed] != 0.0).any(axis=1)
+    own, with_parent = variances[gaps][:, node].T, covariances[gaps][:, node].T
+    spread = np.zeros((parent.size, *own.shape))
+    for v, p in enumerate(parent):
+        if p >= 0:
+            a = np.divide(with_parent[v], own[p], out=np.zeros_like(own[p]), where=own[p] > 0.0)
+            spread[v, :v] = spread[:v, v] = a * spread[p, :v]
+        spread[v, v] = own[v]
+    is_column = node < n_observed
+    columns = node[is_column]
+    out[np.ix_(columns, columns)] += (spread @ weights[gaps])[np.ix_(is_column, is_column)]
+
+
+@kernel(plain=_plain_add_spread)
 def add_spread(parent, n_observed, node, variances, covariances, weights, out):
     """Add up Σ w·Cov(x_i, x_j | row) over rows, for absent cells of observed variables.
 

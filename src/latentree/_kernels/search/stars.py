@@ -20,6 +20,78 @@ BLOCK = 64
 _RESCALE = 8  # arms between two rescalings of the product
 
 
+# The same in whole arrays, for the first use on a small table: see ``compiling.kernel``.
+
+
+def _plain_shaped(tables, starts, n_states):
+    """Return the tables of the arms, one array each: views of ``tables``."""
+    parts = np.split(tables, n_states * starts[1:-1])
+    return [part.reshape(n_states, -1) for part in parts]
+
+
+def _plain_reach(arms, starts, tables, n_states):
+    """A_k(s) of every arm, for all rows."""
+    shaped = _plain_shaped(tables, starts, n_states)
+    return [table @ arms[starts[k] : starts[k + 1]] for k, table in enumerate(shaped)]
+
+
+def _plain_product(evidence, reach):
+    """ε(s)·Π_k A_k(s), scaled now and then, and the logarithm of the scale."""
+    product, shift = evidence.copy(), np.zeros(evidence.shape[1])
+    for k, arm in enumerate(reach):
+        if k > 0 and k % _RESCALE == 0:
+            _plain_rescale(product, shift)
+        product *= arm
+    return product, shift
+
+
+def _plain_rescale(product, shift):
+    largest = np.maximum(product.max(axis=0), 1e-300)
+    shift += np.log(largest)
+    product /= largest
+
+
+def _plain_message(arms, starts, tables, evidence, out, shifts):
+    reach = _plain_reach(arms, starts, tables, evidence.shape[0]) if starts.size > 1 else []
+    product, shift = _plain_product(evidence, reach)
+    _plain_rescale(product, shift)
+    out[:] = product
+    shifts += shift
+
+
+def _plain_exchange(before, table, old_arm, new_arm, out, shifts):
+    out[:] = before * ((table @ new_arm) / (table @ old_arm))
+    _plain_rescale(out, shifts)
+
+
+def _plain_log_likelihood(arms, starts, evidence, weights, prior, tables):
+    reach = _plain_reach(arms, starts, tables, evidence.shape[0])
+    product, shift = _plain_product(evidence, reach)
+    return float(weights @ (np.log(prior @ product) + shift))
+
+
+def _plain_expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts):
+    n_states = evidence.shape[0]
+    reach = _plain_reach(arms, starts, tables, n_states)
+    posterior, shift = _plain_product(evidence, reach)
+    likelihood = prior @ posterior
+    posterior *= prior[:, None] * (weights / likelihood)
+    prior_counts += posterior.sum(axis=1)
+    for k, mine in enumerate(_plain_shaped(counts, starts, n_states)):
+        mine += (posterior / reach[k]) @ arms[starts[k] : starts[k + 1]].T
+    return float(weights @ (np.log(likelihood) + shift))
+
+
+def _plain_maximize(starts, prior, tables, floor, prior_counts, counts):
+    prior_counts += floor / prior.size
+    prior[:] = prior_counts / prior_counts.sum()
+    old = _plain_shaped(tables, starts, prior.size)
+    for table, mine in zip(old, _plain_shaped(counts, starts, prior.size), strict=True):
+        mine *= table
+        mine += floor / table.size
+        table[:] = mine / mine.sum(axis=1, keepdims=True)
+
+
 @kernel(fastmath=True)
 def _arms_up(arms, starts, tables, n_states, first, width, reach):
     """A_k(s) for a block of rows."""
@@ -70,7 +142,7 @@ def _rescale(product, n_states, width, shift):
             product[s, r] /= largest
 
 
-@kernel(fastmath=True)
+@kernel(fastmath=True, plain=_plain_message)
 def message(arms, starts, tables, evidence, out, shifts):
     """Write ε(s)·Π_k A_k(s), scaled to a largest value of 1; add the logarithm of the scale."""
     n_states, n = evidence.shape
@@ -96,7 +168,7 @@ def _write(product, n_states, first, width, shift, out, shifts):
         shifts[first + r] += shift[r]
 
 
-@kernel(fastmath=True)
+@kernel(fastmath=True, plain=_plain_exchange)
 def exchange(before, table, old_arm, new_arm, out, shifts):
     """Write a message in which the arm of one neighbor is exchanged, scaled as in ``message``.
 
@@ -126,7 +198,7 @@ def exchange(before, table, old_arm, new_arm, out, shifts):
         _write(product, n_states, first, width, shift, out, shifts)
 
 
-@kernel(fastmath=True)
+@kernel(fastmath=True, plain=_plain_log_likelihood)
 def log_likelihood(arms, starts, evidence, weights, prior, tables):
     """Σ w·log z."""
     n_states, n = evidence.shape
@@ -147,7 +219,7 @@ def log_likelihood(arms, starts, evidence, weights, prior, tables):
     return total
 
 
-@kernel(fastmath=True)
+@kernel(fastmath=True, plain=_plain_expect)
 def _expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts):
     """Add expected counts, those of tables still to be multiplied by T; return Σ w·log z."""
     n_states, n = evidence.shape
@@ -195,6 +267,30 @@ def _expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts
     return total
 
 
+@kernel(plain=_plain_maximize)
+def _maximize(starts, prior, tables, floor, prior_counts, counts):
+    """Set ``prior`` and ``tables`` to the shares of the expected counts."""
+    n_states = prior.size
+    whole = 0.0
+    for s in range(n_states):
+        prior_counts[s] += floor / n_states
+        whole += prior_counts[s]
+    for s in range(n_states):
+        prior[s] = prior_counts[s] / whole
+    offset = 0
+    for k in range(starts.size - 1):
+        n_end = starts[k + 1] - starts[k]
+        for s in range(n_states):
+            row = offset + s * n_end
+            whole = 0.0
+            for j in range(row, row + n_end):
+                counts[j] = counts[j] * tables[j] + floor / (n_states * n_end)
+                whole += counts[j]
+            for j in range(row, row + n_end):
+                tables[j] = counts[j] / whole
+        offset += n_states * n_end
+
+
 @kernel()
 def fit_star(arms, starts, evidence, weights, prior, tables, floor, n_steps, least, hope):
     """Run steps of EM on ``prior`` and ``tables`` in place.
@@ -208,29 +304,10 @@ def fit_star(arms, starts, evidence, weights, prior, tables, floor, n_steps, lea
     counts = np.empty(tables.size)
     value = -np.inf
     for step in range(n_steps):
-        for s in range(n_states):
-            prior_counts[s] = 0.0
-        for c in range(tables.size):
-            counts[c] = 0.0
+        prior_counts[:] = 0.0
+        counts[:] = 0.0
         last = value
         value = _expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts)
         if step > 0 and value + hope * (n_steps - step) * (value - last) < least:
             return
-        whole = 0.0
-        for s in range(n_states):
-            prior_counts[s] += floor / n_states
-            whole += prior_counts[s]
-        for s in range(n_states):
-            prior[s] = prior_counts[s] / whole
-        offset = 0
-        for k in range(starts.size - 1):
-            n_end = starts[k + 1] - starts[k]
-            for s in range(n_states):
-                row = offset + s * n_end
-                whole = 0.0
-                for j in range(row, row + n_end):
-                    counts[j] = counts[j] * tables[j] + floor / (n_states * n_end)
-                    whole += counts[j]
-                for j in range(row, row + n_end):
-                    tables[j] = counts[j] / whole
-            offset += n_states * n_end
+        _maximize(starts, prior, tables, floor, prior_counts, counts)

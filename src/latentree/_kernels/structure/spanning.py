@@ -124,14 +124,15 @@ def _first_of_lowest(lowest, best, source):
 
 
 def prim_order(n, ends_a, ends_b):
-    """Edges of a tree, which come in ascending order of their keys, in the order Prim finds them.
+    """Edges of the minimum spanning tree of a connected graph, in the order Prim finds them.
 
-    Returns both ends from node 0 outwards, the one nearer to it first.
+    The edges of the graph come in ascending order of their keys. Returns both ends from node 0
+    outwards, the one nearer to it first.
     """
     tails, heads = np.concatenate([ends_a, ends_b]), np.concatenate([ends_b, ends_a])
     by_tail = np.argsort(tails, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(tails, minlength=n))])
-    out = np.empty((2, ends_a.size), np.int64)
+    out = np.empty((2, max(n - 1, 0)), np.int64)
     heap, inside = np.empty(ends_a.size + 1, np.int64), np.zeros(n, bool)
     edges = by_tail % max(ends_a.size, 1)
     _grow(starts, heads[by_tail], edges, ends_a, ends_b, heap, inside, out[0], out[1])
@@ -142,13 +143,16 @@ def prim_order(n, ends_a, ends_b):
 def _grow(starts, neighbors, edges, ends_a, ends_b, heap, inside, out_a, out_b):
     """Fill ``out``; ``heap`` holds numbers of edges, the smallest on top."""
     node, size = 0, 0
-    for step in range(ends_a.size):
+    for step in range(out_a.size):
         inside[node] = True
         for position in range(starts[node], starts[node + 1]):
             if not inside[neighbors[position]]:
                 size = _push(heap, size, edges[position])
         e = heap[0]
         size = _pop(heap, size)
+        while inside[ends_a[e]] and inside[ends_b[e]]:  # closes a cycle
+            e = heap[0]
+            size = _pop(heap, size)
         first, node = ends_a[e], ends_b[e]
         if inside[node]:
             first, node = node, first

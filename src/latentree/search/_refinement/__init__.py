@@ -4,6 +4,7 @@
 ``_refine``           the function: start, penalty, search, report
 ``_options``          every number that steers it
 ``_search``           propose, accept what raises the score, fit all parameters, and again
+``_rivals``           the trees one change away, for support
 ``_draft``            a tree while it is being changed, and the edits that change it
 ``_discrete_moves``   changes of discrete trees
 ``_discrete_fit``     fits around one node, with the messages that arrive there
@@ -15,6 +16,15 @@
 
 from latentree.search._refinement._options import RefineOptions
 from latentree.search._refinement._refine import RefineReport, penalty_of, refine
+from latentree.search._refinement._rivals import Rivals, rivals_of
 from latentree.search._refinement._search import INTERRUPTED
 
-__all__ = ["INTERRUPTED", "RefineOptions", "RefineReport", "penalty_of", "refine"]
+__all__ = [
+    "INTERRUPTED",
+    "RefineOptions",
+    "RefineReport",
+    "Rivals",
+    "penalty_of",
+    "refine",
+    "rivals_of",
+]

@@ -39,6 +39,7 @@ from latentree.typing import FloatArray, IntArray
 Job = Callable[[], list[Proposal]]
 
 _LEAST = 1e-9  # no probability of a draft is smaller, so that messages are positive
+_TINY = 5_000  # cells of distinct rows: a search takes a second uncompiled
 
 
 class DiscreteEngine:
@@ -58,6 +59,7 @@ class DiscreteEngine:
         self.shares = options.discrete_shares
         self.settle_steps = options.settle_steps
         self.rows = DistinctRows(sample.table)
+        self.is_tiny = self.rows.weights.size * sample.n_columns <= _TINY
         self.proposers = (self.states, self.structures)
 
     def draft(self, model: DiscreteTreeModel) -> DiscreteDraft:

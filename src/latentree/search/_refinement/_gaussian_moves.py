@@ -40,6 +40,8 @@ from latentree.search._refinement._options import DEFAULTS, RefineOptions
 from latentree.search._refinement._search import Edit, Key, Proposal, Request, Star
 from latentree.typing import FloatArray
 
+_TINY_COLUMNS, _TINY_CELLS = 10, 5_000  # a search takes a second uncompiled
+
 
 class GaussianEngine:
     """Changes of Gaussian trees on one sample.
@@ -56,6 +58,8 @@ class GaussianEngine:
         self.settle_steps = options.gaussian_settle_steps
         self.moments = sample.statistics.moments
         self.proposers = (self.structures,)
+        is_short = sample.is_summed or sample.table.values.size <= _TINY_CELLS
+        self.is_tiny = is_short and sample.n_columns <= _TINY_COLUMNS
         self.data: FloatArray | None = None
         if sample.is_summed:
             self.data = sample.statistics.correlation_root

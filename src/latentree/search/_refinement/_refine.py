@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
+from latentree._kernels.compiling import tiny
 from latentree.data import Table
 from latentree.distances import Sample, as_sample
 from latentree.em import Budget, FitReport, Fitted, matched
@@ -184,7 +186,8 @@ def refine(
     engine = make_engine(sample, max_states, int(rng.integers(2**31)), options)
     # Thousands of small products: waking threads for each takes longer than all of them, and the
     # jobs of a round use the processors already.
-    with threadpool_limits(1, "blas"):
+    way = tiny(True) if engine.is_tiny else nullcontext()
+    with threadpool_limits(1, "blas"), way:
         search = Search(engine, options, clock + time_limit, progress)
         found = search.run(engine.draft(model), penalty)
     if found.note:

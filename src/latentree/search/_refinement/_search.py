@@ -153,6 +153,8 @@ class Engine(Protocol):
     """Shares of the penalty, one stage after the other."""
     settle_steps: int
     """EM steps on all parameters after changes; a start gets four times as many."""
+    is_tiny: bool
+    """Whether the search is done uncompiled before its kernels would be loaded."""
 
     def draft(self, model: Any) -> Draft:
         """Return a model as a draft."""

@@ -1,25 +1,29 @@
-"""The registry of methods: what each is, which options it takes, and one door to all of them.
-
-Estimator, command line, their help and the documentation read it. To add a method, add an entry to
-:data:`METHODS`; to add an option, an entry to :data:`OPTIONS` and its name to the methods that
-take it.
-"""
+"""One door to all methods: from data to a model, whatever the method and the kind of data."""
 
 from __future__ import annotations
 
-import importlib
 import math
-import textwrap
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from latentree.errors import DataWarning, ModelError
+from latentree.methods._registry import (
+    AUTO,
+    CHOSEN,
+    HELD_OUT,
+    METHODS,
+    OF_MIXED,
+    OF_SEARCH,
+    OPTIONS,
+    Method,
+    choose_method,
+    chosen_options,
+)
 
-if TYPE_CHECKING:  # the help of the command line reads the registry, and nothing heavy
+if TYPE_CHECKING:  # the help of the command line loads nothing heavy
     from numpy.typing import ArrayLike
 
     from latentree.distances import Sample
@@ -28,394 +32,6 @@ if TYPE_CHECKING:  # the help of the command line reads the registry, and nothin
     from latentree.support import Support
     from latentree.tree import Tree
     from latentree.typing import Progress
-
-
-@dataclass(frozen=True)
-class Option:
-    """An option of one or more methods.
-
-    Parameters
-    ----------
-    type : str
-        What it may be, in words.
-    default : object
-        Its value where nothing is said.
-    meaning : str
-        A sentence or two without a final stop.
-    flag : str
-        How the command line calls it; empty if it does not.
-
-    Examples
-    --------
-    >>> OPTIONS["n_starts"].type, OPTIONS["n_starts"].default
-    ('int', 3)
-    """
-
-    type: str
-    default: Any
-    meaning: str
-    flag: str = ""
-
-
-OPTIONS: Mapping[str, Option] = {
-    "refit": Option(
-        "bool", True,
-        "whether parameters are fitted by maximum likelihood. If not, they follow from the "
-        "distances (Gaussian and symmetric families)",
-    ),
-    "hidden": Option(
-        '"states" or "gaussian"', None,
-        "what hidden variables are: states, or Gaussian variables, of which an ordered column "
-        "shows the interval between two thresholds. By default Gaussian if all columns are real, "
-        "and states otherwise. On the command line a number here is n_hidden",
-        "--hidden",
-    ),
-    "marginals": Option(
-        '"normal" or "ranks"', "normal",
-        "scales of real columns: normal, or estimated from their ranks, so that tails and outliers "
-        "do not make the tree; hidden variables are Gaussian then",
-        "--marginals",
-    ),
-    "n_states": Option(
-        'int or "auto"', None,
-        "number of states of every hidden variable of a discrete or mixed model. By default that "
-        "of most columns; for lcm the one with the highest BIC, and for mixed data each variable "
-        "its own, see criterion. "
-        "auto, which is hclt's default: as many as predict held-out rows best",
-        "--states",
-    ),
-    "n_trees": Option(
-        'int or "auto"', None,
-        "number of trees of a mixture, each with its own structure and parameters; by default one "
-        "tree, for hclt on discrete columns four unless n_states is given. "
-        "auto: a committee of mixtures, as many trees as predict held-out rows best",
-        "--trees",
-    ),
-    "validation_fraction": Option(
-        "float", None,
-        "share of the rows that is held out, where these decide on states, smoothing and stopping; "
-        "by default a tenth, of fewer than 5,000 rows up to a quarter",
-        "--validation-fraction",
-    ),
-    "n_hidden": Option(
-        "int", None,
-        "most hidden variables for reg_clrg and reg_clnj; their number for refined",
-        "--hidden",
-    ),
-    "start": Option(
-        "str or list of str", None,
-        "the method, or several, whose tree is refined; by default the best of nj, clnj and clrg",
-        "--start",
-    ),
-    "criterion": Option(
-        '"bic", "ebic", "aic", "cv" or float', "bic",
-        "what is maximized: bic, ebic, aic, cv (chosen by held-out rows), or a multiple of BIC's "
-        "penalty, such as 0.5. Beside refined it is for mixed data: bic, aic or cv chooses the "
-        "number of states of hidden variables",
-        "--criterion",
-    ),
-    "max_states": Option(
-        "int", None, "most states of a hidden variable; by default free", "--max-states"
-    ),
-    "caution": Option(
-        "float", 1.0,
-        "how much more than chance a subtree's new place must gain; more keeps more of the start, "
-        "with 0 the criterion alone decides",
-        "--caution",
-    ),
-    "prior_weight": Option(
-        "float", 0.0, "weight of a uniform prior on discrete tables, as a number of rows"
-    ),
-    "n_starts": Option(
-        "int", 3, "starts of EM, the first from the distances and the others random"
-    ),
-    "max_steps": Option("int", 5_000, "most steps of EM"),
-    "time_limit": Option(
-        "float", None, "most seconds for EM, and for the search of refined", "--time-limit"
-    ),
-    "stepwise": Option(
-        "bool", False,
-        "whether EM begins with stepwise passes over parts of the rows: quicker for millions",
-        "--stepwise",
-    ),
-    "checkpoint": Option(
-        "path", None,
-        "a file that keeps EM while it is under way, so that a fit that was broken off goes on",
-        "--checkpoint",
-    ),
-}  # fmt: skip
-"""Every option by its name."""
-
-_EM = ("max_steps", "time_limit")
-_MIXED = ("criterion", "max_states")  # choose numbers of states of mixed data
-_BEHIND = ("hidden", "marginals")
-_FROM_DISTANCES = (
-    "refit", *_BEHIND, "n_states", "n_trees", "validation_fraction", *_MIXED, "n_starts",
-    "prior_weight", *_EM, "stepwise", "checkpoint",
-)  # fmt: skip
-_REFINED = ("start", "criterion", "n_hidden", "max_states", "caution", "prior_weight")
-_HELD_OUT = ("validation_fraction", "X_valid")
-_ALL = ("gaussian", "discrete", "symmetric", "mixed", "copula")
-
-
-@dataclass(frozen=True)
-class Method:
-    """A way from data to a model.
-
-    Parameters
-    ----------
-    name : str
-        How users call it.
-    summary : str
-        What it does, in a line.
-    learner : str
-        Where its function is, as ``module:name``; it is imported when it is used.
-    options : tuple of str
-        Names of the options that it takes.
-    families : tuple of str
-        Families of data that it learns from.
-    from_distances : bool
-        Whether it needs nothing but distances for the tree.
-    settings : mapping
-        What the function is called with besides.
-
-    Examples
-    --------
-    >>> METHODS["clnj"].summary
-    'neighbor joining in the neighborhoods of the Chow-Liu tree'
-    >>> METHODS["refined"].families
-    ('gaussian', 'discrete', 'mixed', 'copula')
-    """
-
-    name: str
-    summary: str
-    learner: str
-    options: tuple[str, ...]
-    families: tuple[str, ...] = _ALL
-    from_distances: bool = False
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    def function(self) -> Callable[..., Any]:
-        """Import the learner.
-
-        Returns
-        -------
-        callable
-            The learner with its settings.
-        """
-        module, name = self.learner.split(":")
-        return partial(getattr(importlib.import_module(module), name), **self.settings)
-
-
-def _structure(name: str, summary: str, function: str, **settings: Any) -> Method:
-    learner = f"latentree.structure:{function}"
-    return Method(name, summary, learner, _FROM_DISTANCES, _ALL, True, settings)
-
-
-def _search(name: str, summary: str, function: str, *options: str, **settings: Any) -> Method:
-    families = ("gaussian", "discrete", "mixed", "copula") if name == "refined" else _ALL
-    learner = f"latentree.search:{function}"
-    return Method(name, summary, learner, (*options, *_BEHIND, *_EM), families, False, settings)
-
-
-METHODS: Mapping[str, Method] = {
-    method.name: method
-    for method in (
-        _structure("chow_liu", "the best tree without hidden variables", "chow_liu"),
-        _structure("nj", "neighbor joining", "neighbor_joining"),
-        _structure("snj", "spectral neighbor joining", "spectral_neighbor_joining"),
-        _structure("rg", "recursive grouping", "recursive_grouping"),
-        _structure("cl_blind", "a blind transformation of the Chow-Liu tree", "cl_blind"),
-        _structure(
-            "clnj", "neighbor joining in the neighborhoods of the Chow-Liu tree", "cl_grouping",
-            subroutine="nj",
-        ),
-        _structure(
-            "clrg", "recursive grouping in the neighborhoods of the Chow-Liu tree", "cl_grouping",
-            subroutine="rg",
-        ),
-        Method(
-            "hclt", "the Chow-Liu tree with a hidden variable for each inner one, for prediction",
-            "latentree.structure:hidden_chow_liu",
-            (*_BEHIND, "n_states", "n_trees", "validation_fraction", *_EM),
-            _ALL[:-1], from_distances=True,
-        ),
-        _search(
-            "reg_clnj", "clnj, where hidden variables enter only if they raise the BIC",
-            "regularized_cl_grouping", "n_hidden", subroutine="nj",
-        ),
-        _search(
-            "reg_clrg", "clrg, where hidden variables enter only if they raise the BIC",
-            "regularized_cl_grouping", "n_hidden", subroutine="rg",
-        ),
-        _search("independent", "no edges: what any other model has to beat", "independent"),
-        _search("lcm", "one hidden variable: a latent class or one-factor model", "latent_class",
-                "n_states", *_MIXED),
-        _search("bin", "a binary tree, joined greedily from the bottom up", "binary_tree"),
-        _search("refined", "a tree from distances, improved by local changes", "refined",
-        *_REFINED),
-        Method(
-            "consensus", "what rg, clnj and snj agree on, over resampled rows",
-            "latentree.support:consensus", (*_BEHIND, "n_states", "n_starts", "prior_weight", *_EM),
-        ),
-    )
-}  # fmt: skip
-"""Every method by its name."""
-
-
-AUTO = "auto"
-"""The default: :func:`choose_method` takes one of two methods, by the size of the table."""
-
-CHOSEN = f"{AUTO}: learned by "
-"""How the note begins that says which method was taken."""
-
-SMALL_COLUMNS = 50
-"""Up to so many columns a table is small. On 700 rows of up to 30 columns refinement took some
-seconds and mostly predicted better, on 100 to 180 columns 10 s and more; docs/which-method.md."""
-
-SMALL_CELLS = 200_000
-"""Up to so many cells, too, unless sums take the place of rows: 2,800 × 25 answers took 23 s."""
-
-
-def choose_method(method: str, sample: Sample, options: Mapping[str, Any]) -> str:
-    """Return the method itself, or for "auto" the one that suits the table.
-
-    That is ``refined`` for small tables: up to 50 columns and, unless all columns are real and
-    complete, 200,000 cells. For others, and where an option is asked for that ``refined`` does not
-    take, it is ``clnj``.
-
-    Parameters
-    ----------
-    method : str
-        "auto" or one of ``METHODS``.
-    sample : Sample
-        What is learned from.
-    options : mapping
-        Options that were given, see :func:`chosen_options`.
-
-    Returns
-    -------
-    str
-        One of ``METHODS``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from latentree.distances import as_sample
-    >>> x = np.random.default_rng(0).normal(size=(100, 60))
-    >>> [choose_method("auto", as_sample(x[:, :m]), {}) for m in (10, 60)]
-    ['refined', 'clnj']
-    """
-    if method != AUTO:
-        return method_named(method).name
-    searching, quick = METHODS["refined"], METHODS["clnj"]
-    takes = sample.family in searching.families and set(options) <= set(searching.options)
-    if not takes or not set(options) <= set(quick.options):
-        return searching.name if takes else quick.name
-    n_cells = sample.statistics.n_rows * sample.n_columns
-    is_small = sample.n_columns <= SMALL_COLUMNS and (sample.is_summed or n_cells <= SMALL_CELLS)
-    return searching.name if is_small else quick.name
-
-
-def options_of(method: str) -> tuple[str, ...]:
-    """Return the names of the options that a method takes, "auto" included.
-
-    Parameters
-    ----------
-    method : str
-        "auto" or one of ``METHODS``.
-
-    Returns
-    -------
-    tuple of str
-
-    Examples
-    --------
-    >>> "n_hidden" in options_of("clnj"), "n_hidden" in options_of("auto")
-    (False, True)
-    """
-    if method == AUTO:
-        return tuple(dict.fromkeys(METHODS["refined"].options + METHODS["clnj"].options))
-    return method_named(method).options
-
-
-def method_named(name: str) -> Method:
-    """Return a method.
-
-    Parameters
-    ----------
-    name : str
-        One of ``METHODS``.
-
-    Returns
-    -------
-    Method
-
-    Examples
-    --------
-    >>> method_named("clnj").from_distances
-    True
-    """
-    if name not in METHODS:
-        raise ModelError(f"method is {name!r}, but must be one of {AUTO}, {', '.join(METHODS)}")
-    return METHODS[name]
-
-
-def taken_by(option: str) -> list[str]:
-    """Return the names of the methods that take an option.
-
-    Parameters
-    ----------
-    option : str
-        One of ``OPTIONS``.
-
-    Returns
-    -------
-    list of str
-
-    Examples
-    --------
-    >>> taken_by("n_hidden")
-    ['reg_clnj', 'reg_clrg', 'refined']
-    """
-    return [method.name for method in METHODS.values() if option in method.options]
-
-
-def chosen_options(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that a method takes; refuse those that it does not take.
-
-    Parameters
-    ----------
-    method : str
-        Name of the method.
-    given : mapping
-        Values of options; one with its default counts as not given.
-
-    Returns
-    -------
-    dict
-        Values of options that were given.
-
-    Examples
-    --------
-    >>> chosen_options("reg_clrg", {"n_hidden": 4, "stepwise": False})
-    {'n_hidden': 4}
-    """
-    known = options_of(method)
-    chosen = {}
-    for name, value in given.items():
-        if name not in OPTIONS:
-            raise ModelError(f"there is no option {name!r}: known are {', '.join(OPTIONS)}")
-        default = OPTIONS[name].default
-        if value is default or (type(value) is type(default) and value == default):
-            continue
-        if name not in known:
-            raise ModelError(
-                f"{name}={value!r} was given, but {method} does not take {name}: it is for "
-                f"{', '.join(taken_by(name))}"
-            )
-        chosen[name] = value
-    return chosen
 
 
 class ProgressText:
@@ -520,7 +136,7 @@ def learn_model(
     if sample.family not in entry.families:
         raise ModelError(f"{method} learns from {' and '.join(entry.families)} data only")
     if sample.family not in ("mixed", "copula") and method != "refined":
-        for name in set(_MIXED) & set(chosen):
+        for name in set(OF_MIXED) & set(chosen):
             raise ModelError(
                 f"{name}={chosen[name]!r} chooses numbers of states, of mixed data only: give "
                 f"n_states, or use refined"
@@ -663,11 +279,13 @@ def _mixture(
     if sample.family == "discrete" and _decides(entry, options):
         wanted = options.get("n_states")
 
-        def prepare(rows: Sample, fold: Any) -> HeldOutFit:
+        def prepare(rows: Sample, fold: Any, budget: Budget, most_states: int | None) -> HeldOutFit:
             tree, states = learn_tree(rows, entry.name), None if wanted == AUTO else wanted
-            return held_out_fit(tree, rows, states, budget, rng, progress, None, fold)
+            return held_out_fit(tree, rows, states, budget, rng, progress, None, fold, most_states)
 
-        return fold_mixture(sample, prepare, n_trees, held_out=held_out, random_state=rng)
+        return fold_mixture(
+            sample, prepare, n_trees, held_out=held_out, budget=budget, random_state=rng
+        )
 
     def learn(rows: Sample) -> Fitted:
         with warnings.catch_warnings():  # what is said of a few rows' weights helps nobody
@@ -740,7 +358,8 @@ def _behind_by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
     if entry.name in ("independent", "consensus"):
         fitted: Fitted = entry.function()(sample, **options)
         return fitted
-    return learned_behind(entry.function(), sample, **options)
+    simplify = entry.name == "refined" and "n_hidden" not in options
+    return learned_behind(entry.function(), sample, simplify=simplify, **options)
 
 
 def _refuse_states(options: Mapping[str, Any]) -> None:
@@ -777,23 +396,25 @@ def _from_distances(
 
 def _decides(entry: Method, options: Mapping[str, Any]) -> bool:
     """Whether held-out rows decide on states, smoothing and stopping of a tree."""
-    return entry.name == "hclt" or options.get("n_states") == "auto"
+    by_rows = options.get("n_states") == "auto" or options.get("criterion") == "cv"
+    return entry.name == "hclt" or by_rows
 
 
 def _pop_held_out(entry: Method, sample: Sample, options: dict[str, Any]) -> dict[str, Any] | None:
     """Take what is about held-out rows out of the options; None if these decide nothing."""
-    held_out = {name: options.pop(name) for name in _HELD_OUT if name in options}
+    held_out = {name: options.pop(name) for name in HELD_OUT if name in options}
     decide = _decides(entry, options)
     if options.get("n_states") == "auto":
         del options["n_states"]
-    if "X_valid" in held_out and not (decide and sample.family == "discrete"):
-        raise ModelError('X_valid is for hclt and n_states="auto" with discrete columns')
+    if "X_valid" in held_out and not (decide and sample.family in ("discrete", "mixed")):
+        raise ModelError('X_valid is for hclt and n_states="auto" with discrete or mixed columns')
     return held_out if decide else None
 
 
 def _mixed_from_distances(
     entry: Method, sample: Sample, refit: bool, stepwise: bool, **options: Any
 ) -> Fitted:
+    from latentree.data import as_table
     from latentree.search import fit_mixed
     from latentree.structure import learn_tree
 
@@ -805,8 +426,13 @@ def _mixed_from_distances(
             "chow_liu has no hidden variables, but columns of numbers hang from states: use "
             "another method, or family='gaussian' or 'discrete'"
         )
-    if _pop_held_out(entry, sample, options) is not None:
+    held_out = _pop_held_out(entry, sample, options)
+    if held_out is not None:
         options["criterion"] = "cv"
+        if "X_valid" in held_out:
+            rows = as_table(held_out.pop("X_valid"), schema=sample.schema, unseen="missing")
+            options["held_out"] = rows
+        options.update(held_out)
     return fit_mixed(learn_tree(sample, entry.name), sample, **options)
 
 
@@ -843,39 +469,6 @@ def learned_support(
     """
     from latentree.support import bootstrap_support
 
-    of_search = _REFINED if method in ("refined", "reg_clnj", "reg_clrg") else ()
+    of_search = OF_SEARCH if method in ("refined", "reg_clnj", "reg_clrg") else ()
     options = {name: value for name, value in given.items() if name in of_search}
     return bootstrap_support(model, X, method, n_replicates, **how, **options)
-
-
-def describe_options(indent: str = "    ") -> str:
-    """Return all options as the Parameters of a docstring.
-
-    Parameters
-    ----------
-    indent : str
-        What every line begins with.
-
-    Returns
-    -------
-    str
-    """
-    lines = []
-    for name, option in OPTIONS.items():
-        methods = taken_by(name)
-        whose = "" if len(methods) == len(METHODS) else f"For {_listed(methods)}: "
-        text = f"{whose}{option.meaning if whose else option.meaning.capitalize()}."
-        lines.append(f"{indent}{name} : {option.type}, default {option.default!r}")
-        lines += textwrap.wrap(text, 96, initial_indent=indent * 2, subsequent_indent=indent * 2)
-    return "\n".join(lines)
-
-
-def _listed(methods: list[str]) -> str:
-    distances = taken_by("refit")
-    if methods == distances:
-        return "methods that learn the tree from distances"
-    if methods[: len(distances)] == distances:
-        return " and ".join(
-            ["methods that learn the tree from distances", *methods[len(distances) :]]
-        )
-    return ", ".join(methods)

@@ -1,0 +1,39 @@
+"""Methods: the registry of what there is, and one door to all of them.
+
+Estimator, command line, their help and the documentation read the registry. Each method has its
+learner, its options with their meanings and defaults, and the families of data that it takes.
+"""
+
+from latentree.methods._learn import ProgressText, learn_model, learned_support
+from latentree.methods._registry import (
+    AUTO,
+    CHOSEN,
+    METHODS,
+    OPTIONS,
+    Method,
+    Option,
+    choose_method,
+    chosen_options,
+    describe_options,
+    method_named,
+    options_of,
+    taken_by,
+)
+
+__all__ = [
+    "AUTO",
+    "CHOSEN",
+    "METHODS",
+    "OPTIONS",
+    "Method",
+    "Option",
+    "ProgressText",
+    "choose_method",
+    "chosen_options",
+    "describe_options",
+    "learn_model",
+    "learned_support",
+    "method_named",
+    "options_of",
+    "taken_by",
+]
