@@ -82,8 +82,6 @@ def _used(frame: Any) -> list[str]:
         warnings.simplefilter("ignore")
         fitted = lt.LatentTree(random_state=0).fit(frame)
         score = fitted.score(frame)
-        if not fitted.n_hidden_:  # transform would say so
-            fitted.set_params(output="hidden+observed")
         fitted.transform(frame)
         fitted.impute(frame)
         with tempfile.TemporaryDirectory() as folder:

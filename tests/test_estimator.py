@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import latentree as lt
 from latentree import simulate
-from latentree.errors import DataError, ModelError
+from latentree.errors import DataError, DataWarning, ModelError
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -294,8 +294,13 @@ def test_transform_always_gives_a_pipeline_features():
     frame.iloc[0, 0] = np.nan
     frame["color"] = rng.choice(["red", "green", "blue"], 200)
     plain = lt.LatentTree("chow_liu", "gaussian").fit(frame[["a", "b"]])
-    with pytest.raises(ModelError, match=r"without hidden variables.*output='hidden\+observed'"):
-        plain.transform(frame[["a", "b"]])
+    for output in ("hidden", "hidden+errors"):
+        plain.set_params(output=output)
+        with pytest.warns(DataWarning, match=r"without hidden.*output='hidden\+observed'"):
+            assert plain.transform(frame[["a", "b"]]).shape == (200, 0)
+        assert plain.get_feature_names_out().size == 0
+    with pytest.raises(ValueError, match="eature names"), pytest.warns(DataWarning):
+        plain.transform(frame[["a", "c"]])
     learned = lt.LatentTree("lcm", n_states=2, output="hidden+observed").fit(frame)
     out = learned.transform(frame)
     names = learned.get_feature_names_out().tolist()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, stats
 
 import latentree as lt
 from latentree.distances import latent_correlations, part_statistics, plan_of
@@ -33,11 +35,11 @@ def is_beyond(X, limits):
 
 
 def naive_limits(X):
-    """Add up the log-ratios of the densities, number by number from outside, column by column."""
+    """Compare the likelihoods of every tail, number by number from outside, column by column."""
     n, m = X.shape
     psi = np.clip(stats.norm.ppf((stats.rankdata(X, axis=0) - 0.5) / n), -2, 2)
     psi = (psi - psi.mean(axis=0)) / psi.std(axis=0)
-    found, p_values = np.tile([-np.inf, np.inf], (m, 1)), {}
+    tails = {}
     for j in range(m):
         others = np.delete(psi, j, axis=1)
         r = np.corrcoef(others.T)
@@ -46,27 +48,39 @@ def naive_limits(X):
         y /= y.std()
         R = np.corrcoef(y, psi[:, j])[0, 1]
         low, high = np.quantile(X[:, j], [0.25, 0.75])
-        sums = []
         for side, fence in ((-1, low - 3 * (high - low)), (1, high + 3 * (high - low))):
             outer = [x for x in np.unique(X[:, j])[::-side] if side * (x - fence) >= 0]
-            total, lowest = 0.0, 0.0
+            ratio, ratios = 1.0, []
             for x in outer:
                 for i in np.flatnonzero(X[:, j] == x):
-                    related_to = stats.norm.pdf(y[i], R * psi[i, j], np.sqrt(1 - R * R))
+                    near = stats.norm.pdf(y[i], R * psi[i, j], np.sqrt(1 - R * R))
                     apart = stats.norm.pdf(y[i])
-                    total += np.log((0.8 * related_to + 0.2 * apart) / apart)
-                if total < lowest:
-                    lowest, found[j, int(side > 0)] = total, x
-            sums += [-lowest] if outer else []
-        if sums:
-            p_values[j] = stats.gamma.sf(sum(sums), len(sums))
-    ranked = sorted(p_values, key=p_values.get)
-    good = [k for k, j in enumerate(ranked, 1) if p_values[j] <= 0.05 * k / len(ranked)]
-    found[np.setdiff1d(np.arange(m), ranked[: max(good, default=0)])] = [-np.inf, np.inf]
+                    ratio *= apart / (0.8 * near + 0.2 * apart)
+                ratios.append(ratio)
+            if outer:
+                tails[j, int(side > 0)] = np.mean(ratios), outer[int(np.argmax(ratios))]
+    return chosen_limits(tails, m)
+
+
+def chosen_limits(tails, m):
+    """Cut off the tails with the highest posterior probabilities, in the mean 0.95."""
+    odds = np.array([ratio for ratio, _ in tails.values()])
+
+    def loss(share):
+        return -np.log1p(-share) - np.log1p(share * (odds - 1)).sum()
+
+    share = optimize.minimize_scalar(loss, bounds=(0, 1), method="bounded").x
+    probability = dict(zip(tails, share * odds / (share * odds + 1 - share), strict=True))
+    found, chosen = np.tile([-np.inf, np.inf], (m, 1)), []
+    for tail in sorted(tails, key=probability.get, reverse=True):
+        chosen.append(probability[tail])
+        if np.mean(chosen) < 0.95:
+            break
+        found[tail] = tails[tail][1]
     return found
 
 
-def test_limits_are_where_the_log_ratios_sum_to_the_least():
+def test_limits_are_those_of_the_most_probable_outliers():
     counts = []
     for seed in range(8):
         # Outliers of many sizes, ordinary tails, and both in one column.
@@ -86,6 +100,14 @@ def test_outliers_are_found_and_nothing_else():
     found = latent_correlations(X)
     assert found.correlations == pytest.approx(clean.correlations)
     assert found.standard_errors == pytest.approx(clean.standard_errors)
+
+
+def test_where_most_columns_have_outliers_weak_ones_need_little_evidence():
+    X = np.hstack([related(5_000, 7, m=8), related(5_000, 8, m=2, r=0.3)])
+    dirty, bad = spoiled(X, 9)
+    assert np.array_equal(is_beyond(dirty, limits_of(dirty)), bad)
+    alone, _ = spoiled(X[:, 8:], 9)
+    assert not np.isfinite(limits_of(alone)).any()
 
 
 def test_heavy_tails_that_columns_share_are_no_outliers():
@@ -110,6 +132,18 @@ def test_answers_and_gaps_help_to_find_outliers():
     kinds = dict(zip(["x0", "x1", "x2", "x3"], ["ordered"] * 2 + ["real"] * 2, strict=True))
     found = is_beyond(X[:, 2:], limits_of(X, kinds=kinds))
     assert np.array_equal(found, bad[:, 2:] & ~np.isnan(X[:, 2:]))
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=15)
+def test_order_and_units_do_not_matter(seed):
+    rng = np.random.default_rng(seed)
+    X, _ = spoiled(related(400, seed), seed, 0.02)
+    rows, columns = rng.permutation(400), rng.permutation(4)
+    scale, shift = 2.0 ** rng.integers(-8, 8, 4), rng.integers(-50, 50, 4)
+    found = limits_of(X)
+    moved = limits_of((X * scale + shift)[rows][:, columns])
+    assert moved == pytest.approx((found * scale[:, None] + shift[:, None])[columns])
 
 
 def test_parts_weights_and_columns_agree_with_the_whole():

@@ -12,8 +12,9 @@ from scipy import optimize, special, stats
 from sklearn.mixture import GaussianMixture
 
 import latentree as lt
+from latentree._kernels.compiling import repeated
 from latentree._kernels.inference import emissions as kernels
-from latentree._kernels.inference.exponential import exp
+from latentree._kernels.inference.exponential import exp, log
 from latentree.data import Schema, Table, cut_table
 from latentree.distances import Sample, as_sample
 from latentree.em import (
@@ -26,6 +27,8 @@ from latentree.em import (
     split_hidden,
     start_points,
 )
+from latentree.inference import Expectation, compile_patterns
+from latentree.inference._expectation import robust_counts
 from latentree.search import fit_mixed
 
 
@@ -162,6 +165,55 @@ def test_the_exponential_is_exact_to_rounding():
     x = np.concatenate([np.linspace(-699.0, 699.0, 1_001), [0.0, -1e-300]])
     np.testing.assert_allclose([exp(each) for each in x], np.exp(x), rtol=5e-14)
     assert exp(-1e6) < 1e-300
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_logarithm_is_exact_to_rounding(compiled):
+    x = np.exp(np.concatenate([np.linspace(-700.0, 700.0, 501), np.linspace(-0.4, 0.4, 301)]))
+    x = np.append(x, [2.0**-1022, 0.5, 1.0, 2.0])
+    function = log.compiled if compiled else log
+    np.testing.assert_allclose([function(each) for each in x], np.log(x), rtol=1e-15, atol=1e-17)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("top", [3, 50, 100_000])
+def test_counts_have_their_likelihood(top, compiled):
+    """Sums of logarithms for small counts, the gamma function for large ones and fractions."""
+    rng = np.random.default_rng(top)
+    emission = lt.CountEmission([0.2, 7.0, 0.4 * top, 3.0], [0.05, 2.0, 900.0, np.inf])
+    whole = np.unique(rng.integers(0, top, 30)).astype(float)
+    for values in (np.append(whole, np.nan), whole[:1], np.array([0.37 * top])):
+        found = np.empty((4, values.size))
+        function = kernels.count_logs.compiled if compiled else kernels.count_logs
+        function(values, emission.mean, emission.size, found)
+        x, mu, r = values[:, None], emission.mean[:3], emission.size[:3]
+        naive = special.gammaln(x + r) - special.gammaln(r) - special.gammaln(x + 1)
+        naive += x * np.log(mu / (r + mu)) - r * np.log1p(mu / r)
+        poisson = values * np.log(3.0) - 3.0 - special.gammaln(values + 1)
+        expected = np.where(np.isnan(values), 0.0, np.vstack([naive.T, poisson]))
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_states", [3, 14])
+@pytest.mark.parametrize("steepness", [1.0, 30.0, 120.0])
+@pytest.mark.parametrize("gaps", [0.0, 0.2])
+def test_rows_of_small_likelihood_are_counted_as_by_logarithms(n_states, steepness, gaps):
+    """Products of twelve likelihoods fall far below 2^-256 in some rows, or in all."""
+    rng = np.random.default_rng(n_states)
+    tree = lt.simulate.double_star(12)
+    values = rng.integers(0, 40, (1_200, 12)) / 2.0
+    values[rng.random(values.shape) < gaps] = np.nan
+    states = np.array([0] * 12 + [n_states] * 2)
+    with repeated():
+        patterns = compile_patterns(tree, states, lt.as_table(values))
+        logs = steepness * rng.normal(size=patterns.emissions.n_likelihoods)
+        theta = patterns.layout.normalized(rng.random(patterns.layout.size))
+        fast, slow = logs.copy(), logs.copy()
+        found = Expectation(patterns).run(theta, fast)
+        expected = robust_counts(patterns, theta, slow)
+    assert found.log_likelihood == pytest.approx(expected.log_likelihood, rel=1e-12)
+    np.testing.assert_allclose(found.counts, expected.counts, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(fast, slow, rtol=1e-8, atol=1e-8)
 
 
 def test_the_report_has_the_likelihood_of_the_model():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from itertools import pairwise
 
@@ -156,6 +157,17 @@ def test_messages_after_a_cut_that_take_up_earlier_ones_are_those_computed_afres
             found, expected = again.get(node, towards), afresh.get(node, towards)
             np.testing.assert_allclose(found.value, expected.value, atol=1e-10)
             np.testing.assert_allclose(found.shift, expected.shift, atol=1e-9)
+
+
+@pytest.mark.parametrize(("same", "n_trees"), [(0.527, 1), (0.505, 2)])
+def test_an_edge_is_cut_only_if_it_is_no_stronger_than_by_chance(same, n_trees):
+    # The edge of the last two of three columns adds 2.9 or 0.1 nats to the log-likelihood of 2,000
+    # rows; its price is ½·log n = 3.8. The best of three edges adds 0.5 by chance.
+    rows = np.array(list(itertools.product([0, 1], repeat=3)))
+    agree = rows[:, :2] == rows[:, 1:]
+    weights = 1000 * np.where(agree, [0.9, same], [0.1, 1 - same]).prod(axis=1)
+    model, _ = lt.search.refine(lt.Tree([-1, 0, 1]), rows, "discrete", weights=weights)
+    assert len(model.tree.roots) == n_trees
 
 
 # What changes are worth -------------------------------------------------------------------------

@@ -184,19 +184,20 @@ def test_pairs_known_are_not_asked_for_again(monkeypatch):
 
 
 def _naive_candidates(d, count):
-    """Borůvka's algorithm, with the shortest few pairs that leave each component in each round."""
+    """Borůvka's algorithm, with the shortest pairs of each variable that leave its component."""
     m = len(d)
     label, found = list(range(m)), set()
     while len(set(label)) > 1:
         chosen = []
         for c in sorted(set(label)):
-            leaving = sorted(
-                (d[i, j], min(i, j), max(i, j))
-                for i in range(m) for j in range(m) if label[i] == c != label[j]
-            )  # fmt: skip
-            # Where both ends have lists, a pair of the component is listed once from inside.
-            found.update(pair[1:] for pair in leaving[:count])
-            chosen.append(leaving[0][1:])
+            inside = [i for i in range(m) if label[i] == c]
+            shortest = []
+            for i in inside:
+                leaving = sorted((d[i, j], j) for j in range(m) if label[j] != c)
+                near = [(x, min(i, j), max(i, j)) for x, j in leaving[: -(-count // len(inside))]]
+                found.update(pair[1:] for pair in near)
+                shortest += near
+            chosen.append(min(shortest)[1:])
         for i, j in chosen:
             label = [label[j] if each == label[i] else each for each in label]
     return sorted(found)

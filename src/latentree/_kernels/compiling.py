@@ -48,34 +48,39 @@ def seconds() -> float:
     return _seconds
 
 
-@contextmanager
-def tiny(is_tiny: bool) -> Iterator[None]:
+class tiny:
     """Run the kernels within as plain Python if the work is tiny, and compiled if it is not.
 
-    The innermost decision counts, except within :func:`repeated`.
+    The innermost decision counts, except within :func:`repeated`. A class, as a generator would
+    take a good part of the time of a small step of EM.
     """
-    if _way.get() == _ALWAYS_COMPILED:
-        yield
-    elif not is_tiny:
-        with _going(_COMPILED):
-            yield
-    else:
-        # As in compiled code, a division by 0 gives an infinity without a warning.
-        with _going(_INTERPRETED), np.errstate(all="ignore"):
-            yield
+
+    def __init__(self, is_tiny: bool) -> None:
+        self._is_tiny = is_tiny
+
+    def __enter__(self) -> None:
+        way = _way.get()
+        self._token = self._errors = None
+        if way == _ALWAYS_COMPILED:
+            return
+        wanted = _INTERPRETED if self._is_tiny else _COMPILED
+        if way != wanted:
+            self._token = _way.set(wanted)
+        if self._is_tiny:
+            # As in compiled code, a division by 0 gives an infinity without a warning.
+            self._errors = np.seterr(all="ignore")
+
+    def __exit__(self, *problem: object) -> None:
+        if self._token is not None:
+            _way.reset(self._token)
+        if self._errors is not None:
+            np.seterr(**self._errors)
 
 
 @contextmanager
 def repeated() -> Iterator[None]:
     """Run the kernels within compiled, whatever the size: for tiny work that is done many times."""
-    with _going(_ALWAYS_COMPILED):
-        yield
-
-
-@contextmanager
-def _going(way: str) -> Iterator[None]:
-    """Let kernels run one way, in this thread and in those it starts through ``threads.run``."""
-    token = _way.set(way)
+    token = _way.set(_ALWAYS_COMPILED)
     try:
         yield
     finally:

@@ -220,8 +220,9 @@ def latent_correlations(
 
     Notes
     -----
-    Each pair is taken over the rows in which both are present. Time is that of the tables of pairs,
-    not of the rows.
+    Each pair is taken over the rows in which both are present. Outliers count as missing: numbers
+    beyond Tukey's outer fences that have nothing to do with the other columns. Time is that of the
+    tables of pairs, not of the rows.
 
     Examples
     --------

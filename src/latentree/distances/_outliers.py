@@ -7,12 +7,12 @@ values too, and there they tell the most; only the other columns can tell the tw
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaincc
+from scipy.special import expit, logit, logsumexp
 from threadpoolctl import threadpool_limits
 
 from latentree.data import Table
@@ -34,11 +34,12 @@ UNRELATED = 0.2
 """This share of the numbers in an ordinary tail may be unrelated to other columns."""
 
 FALSE = 0.05
-"""False discovery rate: the expected share of columns without outliers among those limited."""
+"""The expected share of tails without outliers among those that are cut off."""
 
 _QUARTILE = 0.674489750196  # of the standard normal distribution
 _PARTNERS = 8  # columns that a number is compared with; more tell hardly more of it
 _STRONGEST = 0.99  # R² at most
+_ROUNDS = 300  # of EM for one share
 
 
 def without_outliers(scores: Scores, table: Table) -> Scores:
@@ -49,10 +50,10 @@ def without_outliers(scores: Scores, table: Table) -> Scores:
     of it, y is drawn from f = N(R·ψ, 1 − R²) in a related row, and from g = N(0, 1) in that of an
     outlier. A fifth may be unrelated in any tail, so that ordinary numbers have the density
     0.8·f + 0.2·g. From the outermost number inward to the fence, ℓ = log(0.8·f + 0.2·g) − log g is
-    added up; the numbers up to the lowest sum may be outliers. Of ordinary numbers E[e^(−ℓ)] ≤ 1,
-    so that e^(−Σℓ) is a supermartingale, and e to the lowest sum is a p-value. Those of the two
-    tails are put together by Fisher's method, and the columns with outliers are chosen by the
-    method of Benjamini and Hochberg: where many have outliers, less evidence is needed of each.
+    added up. Of ordinary numbers E[e^(−ℓ)] ≤ 1, so that e^(−Σℓ), the likelihood ratio of a tail of
+    outliers, is large by chance only: it exceeds c with a probability of at most 1/c. How many
+    tails have outliers is estimated from all of them (empirical Bayes): where most have, less
+    evidence is needed of each.
 
     Parameters
     ----------
@@ -69,8 +70,8 @@ def without_outliers(scores: Scores, table: Table) -> Scores:
     References
     ----------
     J. W. Tukey, *Exploratory Data Analysis*, 1977. J. Ville, *Étude critique de la notion de
-    collectif*, 1939. Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate", Journal
-    of the Royal Statistical Society B 57, 1995.
+    collectif*, 1939. B. Efron, R. Tibshirani, J. Storey and V. Tusher, "Empirical Bayes analysis of
+    a microarray experiment", Journal of the American Statistical Association 96, 2001.
     """
     weights, values = table.weight_array(), table.values
     fences = np.array([_fences(*curve) for curve in scores.curves]).reshape(-1, 2)
@@ -84,14 +85,18 @@ def without_outliers(scores: Scores, table: Table) -> Scores:
         return scores
     relations = _Relations.of(table, scores)
     tails = [
-        _tails(values[:, column], relations.gains(column) * weights, fences[place])
-        for place, column in zip(far, numbers[far].tolist(), strict=True)
-    ]
+        tail
+        for place in far
+        for tail in _tails(
+            place, values[:, numbers[place]], relations.gains(numbers[place]) * weights,
+            fences[place],
+        )
+    ]  # fmt: skip
     limits, curves = scores.limits.copy(), list(scores.curves)
-    for which in _significant([each.p_value for each in tails]):
-        place = far[which]
+    for which in _outlying(np.array([tail.evidence for tail in tails])):
+        limits[tails[which].place, tails[which].side] = tails[which].limit
+    for place in np.flatnonzero(np.isfinite(limits).any(axis=1)).tolist():
         x = values[:, numbers[place]]
-        limits[place] = tails[which].limits
         curves[place] = normal_curve(np.where(beyond(x, *limits[place]), np.nan, x), weights)
     return replace(scores, curves=tuple(curves), limits=limits)
 
@@ -103,46 +108,52 @@ def _fences(knots: FloatArray, heights: FloatArray) -> tuple[float, float]:
     return (low - FENCE * width, high + FENCE * width) if width > 0 else (-np.inf, np.inf)
 
 
-class _Tails(NamedTuple):
-    """The innermost numbers of both tails that may be outliers, and how ordinary tails are."""
+class _Tail(NamedTuple):
+    """Numbers of a column that are far out on one side."""
 
-    limits: tuple[float, float]
-    p_value: float
-
-
-def _tails(x: FloatArray, gain: FloatArray, fences: FloatArray) -> _Tails:
-    """Test both tails, by Fisher's method: −log p of an ordinary tail is exponential at most."""
-    found = [_innermost(x, gain, fences[0]), _innermost(-x, gain, -fences[1])]
-    (low, below), (high, above) = found
-    tested = sum(np.isfinite(evidence) for _, evidence in found)
-    evidence = max(below, 0.0) + max(above, 0.0)
-    return _Tails((low, -high), float(gammaincc(tested, evidence)) if tested else 1.0)
+    place: int
+    side: int
+    limit: float
+    """The innermost number that would be an outlier."""
+    evidence: float
+    """Logarithm of the likelihood of outliers over that of ordinary numbers."""
 
 
-def _innermost(x: FloatArray, gain: FloatArray, fence: float) -> tuple[float, float]:
-    """Return the number, from the lowest up to the fence, up to which gains sum to the least.
+def _tails(place: int, x: FloatArray, gain: FloatArray, fences: FloatArray) -> Iterator[_Tail]:
+    """Yield the tails of a column that have numbers beyond the fences."""
+    for side, sign in ((0, 1.0), (1, -1.0)):
+        outer = np.flatnonzero(sign * x <= sign * fences[side])
+        if outer.size:
+            limit, evidence = _innermost(sign * x[outer], gain[outer])
+            yield _Tail(place, side, sign * limit, evidence)
 
-    With the negative of that sum, or −∞ for both if no number is as low as the fence. Equal numbers
-    are outliers or not together; none is one if no sum is negative.
+
+def _innermost(x: FloatArray, gain: FloatArray) -> tuple[float, float]:
+    """Return up to which number, from the lowest, there are most probably outliers.
+
+    With the logarithm of the likelihood ratio e^(−Σℓ), averaged over all numbers up to which there
+    may be some. Equal numbers are outliers or not together.
     """
-    outer = np.flatnonzero(x <= fence)
-    if not outer.size:
-        return -np.inf, -np.inf
-    outer = outer[np.argsort(x[outer], kind="stable")]
-    last = np.flatnonzero(np.diff(x[outer], append=np.inf) > 0)
-    sums = np.cumsum(gain[outer])[last]
-    lowest = int(sums.argmin())
-    if sums[lowest] >= 0.0:
-        return -np.inf, 0.0
-    return float(x[outer[last[lowest]]]), -float(sums[lowest])
+    order = np.argsort(x, kind="stable")
+    last = np.flatnonzero(np.diff(x[order], append=np.inf) > 0)
+    sums = np.cumsum(gain[order])[last]
+    evidence = float(logsumexp(-sums) - np.log(sums.size))
+    return float(x[order[last[sums.argmin()]]]), evidence
 
 
-def _significant(p_values: Sequence[float]) -> list[int]:
-    """Return the tests that are significant by the method of Benjamini and Hochberg."""
-    order = np.argsort(p_values, kind="stable")
-    allowed = FALSE * np.arange(1, order.size + 1) / order.size
-    good = np.flatnonzero(np.asarray(p_values)[order] <= allowed)
-    return sorted(order[: good[-1] + 1].tolist()) if good.size else []
+def _outlying(evidence: FloatArray) -> list[int]:
+    """Return the tails with outliers, by their posterior probabilities.
+
+    The share of such tails is estimated by maximum likelihood, beside one more tail that has none.
+    Those with the highest probabilities are chosen as long as their mean is at least 0.95.
+    """
+    share = 0.5
+    for _ in range(_ROUNDS):
+        probability = expit(evidence + logit(share))
+        share = float(np.clip(probability.sum() / (evidence.size + 1.0), 1e-12, 1.0 - 1e-12))
+    order = np.argsort(-probability, kind="stable")
+    false = np.cumsum(1.0 - probability[order]) / np.arange(1, order.size + 1)
+    return sorted(order[: np.count_nonzero(false <= FALSE)].tolist())
 
 
 class _Relations(NamedTuple):

@@ -112,8 +112,7 @@ class Expectation:
         self._emitted = plan.slots["value"][plan.slots["kind"] == EMISSION]
         self._scaled = np.zeros(len(plan.slots), bool)
         states = (work * plan.slots["n_states"]).sum() / work.sum()
-        self._is_wide = bool(states >= MANY_STATES)
-        self._kernels: Any = wide_kernels if self._is_wide else kernels
+        self._kernels: Any = wide_kernels if states >= MANY_STATES else kernels
 
     @property
     def work(self) -> float:
@@ -158,13 +157,13 @@ class Expectation:
     ) -> ExpectedCounts | None:
         """Run with the likelihoods of every value relative to that of its best state."""
         e = self.patterns.emissions
-        best = kernels.relative_likelihoods(
+        best = self._kernels.relative_likelihoods(
             e.n_states, e.sizes, e.starts, emitted, self._emitted, scratch.values
         )
         result = self._run(theta, scratch)
         if result is None:
             return None
-        rest = kernels.emission_counts(
+        rest = self._kernels.emission_counts(
             e.n_states, e.sizes, e.starts, self._emitted, scratch.received, best, emitted
         )
         return result._replace(log_likelihood=result.log_likelihood + rest)
@@ -238,9 +237,9 @@ class Expectation:
     def _down(
         self, part: _DownPart, theta: FloatArray, scratch: Scratch, counts: FloatArray
     ) -> float | None:
-        total, lost = kernels.close_patterns(
+        total, lost = self._kernels.close_patterns(
             self._slots, self.patterns.components, part.components, theta,
-            self.patterns.weights, scratch.values, scratch.received, counts, self._is_wide,
+            self.patterns.weights, scratch.values, scratch.received, counts,
         )  # fmt: skip
         if lost:
             return None

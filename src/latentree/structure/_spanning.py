@@ -23,7 +23,7 @@ from latentree._kernels.structure.spanning import (
     spanning_tree_of_rows,
 )
 from latentree.distances import WEAKEST, Distances, OnDemand, in_parts
-from latentree.typing import BoolArray, FloatArray, IntArray
+from latentree.typing import FloatArray, IntArray
 
 _TIE = 1e-12  # of the longest distance: what tells tied nodes apart
 _CELLS = 1 << 24
@@ -66,16 +66,17 @@ def candidate_pairs(distances: Distances, n_nearest: int) -> IntArray:
     """Return the pairs among which the spanning tree of slightly other distances is to be found.
 
     Borůvka's algorithm joins every component to another by the shortest pair that leaves it, first
-    variables, then what has been joined. The shortest few that leave each of them are near: other
-    distances have a minimum spanning tree among these as long as they change the order of few
-    pairs. A pass over all pairs for every round, of which there are log₂ m at most.
+    variables, then what has been joined. In every round the shortest pairs that leave a component
+    are near, k/s of each of its s variables, rounded up: other distances have a minimum
+    spanning tree among these as long as they change the order of few pairs. A pass over all pairs
+    for every round, of which there are log₂ m at most.
 
     Parameters
     ----------
     distances : Distances
         If components are known, pairs are within them.
     n_nearest : int
-        Pairs that leave each component.
+        k, about the number of pairs that leave each component.
 
     Returns
     -------
@@ -105,13 +106,26 @@ def candidate_pairs(distances: Distances, n_nearest: int) -> IntArray:
 
 def _near_among(distances: Distances, n_nearest: int) -> IntArray:
     m = distances.n_variables
-    lists = _Lists(distances, _shifts(m, distances.longest), BlockSizes(n_nearest))
+    shift, label = _shifts(m, distances.longest), np.arange(m)
     found = [np.empty(0, np.int64)]
-    while lists.label.max() > 0:
-        pairs, is_shortest = lists.leaving()
+    while label.max() > 0:
+        own_share = -(-n_nearest // np.bincount(label)[label])
+        lists = _Lists(distances, shift, BlockSizes(int(own_share.max())), label)
+        pairs, value = lists.leaving(own_share)
         found.append(np.unique(pairs[:, 0] * m + pairs[:, 1]))
-        lists.join(pairs[is_shortest])
+        label = _joined(label, pairs, value)
     return np.column_stack(np.divmod(np.unique(np.concatenate(found)), m))
+
+
+def _joined(label: IntArray, pairs: IntArray, value: FloatArray) -> IntArray:
+    """Join each component to another by the shortest of the pairs that leave it."""
+    own = label[pairs].T.ravel()  # a pair leaves the components of both its ends
+    both = np.tile(np.arange(len(pairs)), 2)
+    order = np.lexsort([pairs[both, 1], pairs[both, 0], value[both], own])
+    shortest = both[order[np.diff(own[order], prepend=-1) > 0]]
+    ends = label[pairs[shortest]].T
+    graph = coo_array((np.ones(ends.shape[1]), tuple(ends)), (label.max() + 1,) * 2)
+    return np.asarray(connected_components(graph)[1].astype(np.int64)[label])
 
 
 def edges_of_rows(
@@ -143,13 +157,19 @@ class _Lists:
     the component only. About three passes over the pairs, each over fewer rows.
     """
 
-    def __init__(self, distances: Distances, shift: FloatArray, sizes: BlockSizes) -> None:
+    def __init__(
+        self,
+        distances: Distances,
+        shift: FloatArray,
+        sizes: BlockSizes,
+        label: IntArray | None = None,
+    ) -> None:
         m = distances.n_variables
         k = min(sizes.neighbors, max(m - 1, 1))
         self.sizes = sizes
         self.distances = distances
         self.shift = shift
-        self.label = np.arange(m)
+        self.label = np.arange(m) if label is None else label
         self.value = np.full((m, k), np.inf)
         self.node = np.full((m, k), -1)
         self.cursor = np.zeros(m, np.int64)
@@ -171,26 +191,16 @@ class _Lists:
             rows = nearest.unsettled(*lists, inside)
         return edges, values
 
-    def leaving(self) -> tuple[IntArray, BoolArray]:
-        """Return the shortest pairs that leave each component, and which is the shortest of one.
+    def leaving(self, counts: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return so many of the shortest pairs of each variable that leave its component.
 
-        As many as a list is long, the lower number of each pair first.
+        The lower number of each pair comes first; with the values they are compared by.
         """
         self._fill(np.arange(self.label.size), self.distances.quick)
-        own, place = np.nonzero(self.node >= 0)
+        wanted = (np.arange(self.node.shape[1]) < counts[:, None]) & (self.node >= 0)
+        own, place = np.nonzero(wanted)
         pairs = np.sort(np.column_stack([own, self.node[own, place]]), axis=1)
-        value, label = self.value[own, place], self.label[own]
-        order = np.lexsort([pairs[:, 1], pairs[:, 0], value, label])
-        first = np.flatnonzero(np.diff(label[order], prepend=-1))
-        rank = np.arange(order.size) - np.repeat(first, np.diff(np.append(first, order.size)))
-        kept = rank < self.value.shape[1]
-        return pairs[order[kept]], rank[kept] == 0
-
-    def join(self, edges: IntArray) -> None:
-        """Join the components at the ends of edges."""
-        m = self.label.size
-        graph = coo_array((np.ones(len(edges)), self.label[edges].T), (m, m))
-        self.label = connected_components(graph)[1].astype(np.int64)[self.label]
+        return pairs, self.value[own, place]
 
     def _fill(self, rows: IntArray, quick: OnDemand | None) -> None:
         """Make the lists of some rows anew, by quick estimates if there are any."""

@@ -124,8 +124,8 @@ def bootstrap_support(
 
     Of more than 2,000 variables in memory, replicates by ``chow_liu``, ``cl_blind``, ``clnj`` and
     ``clrg`` are approximated: their spanning tree is looked for among the pairs that are nearest in
-    the data itself, the 100 shortest that leave each component while Borůvka's algorithm joins
-    them. All else is as in the learner.
+    the data itself, some 100 that leave each component while Borůvka's algorithm joins them. All
+    else is as in the learner.
 
     References
     ----------

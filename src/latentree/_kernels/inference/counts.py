@@ -29,7 +29,7 @@ from __future__ import annotations
 import numpy as np
 
 from latentree._kernels.compiling import kernel
-from latentree._kernels.inference.exponential import exp
+from latentree._kernels.inference.exponential import exp, log
 
 EVIDENCE, EDGE, JOIN, EMISSION = 0, 1, 2, 3
 BLOCK = 64
@@ -335,34 +335,33 @@ def _rescale(
 
 
 @kernel(fastmath=True)
-def _close(prior, n_states, weights, width, source, received, state_step, pattern_step, counts, z):
+def _close(prior, n_states, weights, width, source, received, stride, counts, z, least):
     """Close a root: w·log z summed, its states' posterior weights, its counts (over the prior).
 
-    Entry (k, p) is at k·state_step + p·pattern_step; one of the steps is 1. ``z`` is scratch.
+    ``z`` is scratch. True, and nothing is counted, if z is below ``least`` anywhere.
     """
     # z = Σ_k prior(k)·λ(k); R(k) = w·prior(k)·λ(k)/z.
     for p in range(width):
         z[p] = 0.0
     for k in range(n_states):
-        row = source[k * state_step :]
+        row = source[k * stride : k * stride + width]
         for p in range(width):
-            z[p] += prior[k] * row[p * pattern_step]
-    total = 0.0
+            z[p] += prior[k] * row[p]
+    total, lost = 0.0, 0
     for p in range(width):
-        w = weights[p]
-        if w > 0.0:
-            if z[p] < TINY:
-                return total, True
-            total += w * np.log(z[p])
-        z[p] = w / z[p] if z[p] > TINY else 0.0
+        lost += (z[p] < least) & (weights[p] > 0.0)
+        total += weights[p] * log(max(z[p], least))
+        z[p] = weights[p] / max(z[p], least)
+    if lost > 0:
+        return total, True
     for k in range(n_states):
-        row = source[k * state_step :]
-        out = received[k * state_step :]
+        row = source[k * stride : k * stride + width]
+        out = received[k * stride : k * stride + width]
         count = 0.0
         for p in range(width):
-            x = z[p] * row[p * pattern_step]
+            x = z[p] * row[p]
             count += x
-            out[p * pattern_step] = prior[k] * x
+            out[p] = prior[k] * x
         counts[k] += count
     return total, False
 
@@ -444,8 +443,8 @@ def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled):
 
 
 @kernel(fastmath=True)
-def close_patterns(slots, components, listed, theta, weights, values, received, counts, is_wide):
-    """Close the listed components, whose roots work on patterns (those of `wide`, if so).
+def close_patterns(slots, components, listed, theta, weights, values, received, counts):
+    """Close the listed components, whose roots work on patterns.
 
     Returns their log-likelihood and whether information may be lost.
     """
@@ -464,10 +463,10 @@ def close_patterns(slots, components, listed, theta, weights, values, received, 
             slot["n_patterns"],
             values[slot["value"] :],
             received[slot["value"] :],
-            1 if is_wide else slot["n_patterns"],
-            slot["n_states"] if is_wide else 1,
+            slot["n_patterns"],
             own,
             np.empty(slot["n_patterns"]),
+            TINY,
         )
         if lost:
             return total, True
@@ -534,11 +533,24 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received
 
 @kernel(fastmath=True)
 def _rows_up(
-    slots, listed, patterns, theta, tolerant, values, own, start, width, weights, straight, shift
+    slots,
+    listed,
+    patterns,
+    theta,
+    tolerant,
+    scaling,
+    values,
+    own,
+    start,
+    width,
+    weights,
+    straight,
+    shift,
 ):
     """Fill one block of rows; returns the correction for scaling, and whether there is a loss.
 
-    Row p of a part that is by row is its pattern ``straight[p]`` = p.
+    Row p of a part that is by row is its pattern ``straight[p]`` = p. Without ``scaling`` products
+    stay as small as they are.
     """
     correction = 0.0
     for s in listed:
@@ -578,7 +590,7 @@ def _rows_up(
             out,
             BLOCK,
         )
-        if low < SMALL:
+        if scaling and low < SMALL:
             exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
             if _rescale(
                 part_a,
@@ -668,34 +680,42 @@ def run_rows(
     total = 0.0
     for start in range(first, last, BLOCK):
         width = min(BLOCK, last - start)
-        correction, lost = _rows_up(
-            slots,
-            listed,
-            patterns,
-            theta,
-            tolerant,
-            values,
-            own,
-            start,
-            width,
-            weights[start:],
-            straight,
-            ratio,
-        )
-        if lost:
-            return total, True
-        closed, lost = _close(
-            prior,
-            root["n_states"],
-            weights[start:],
-            width,
-            own[root["value"] * BLOCK :],
-            received[root["received"] * BLOCK :],
-            BLOCK,
-            1,
-            root_counts,
-            ratio,
-        )
+        # Products only get smaller. If z is large enough at the end, no scaling was needed for the
+        # states that count; others may be lost where that is tolerated. Few rows have a second try.
+        for scaling in (False, True):
+            if not (scaling or tolerant):
+                continue
+            correction, lost = _rows_up(
+                slots,
+                listed,
+                patterns,
+                theta,
+                tolerant,
+                scaling,
+                values,
+                own,
+                start,
+                width,
+                weights[start:],
+                straight,
+                ratio,
+            )
+            if lost:
+                return total, True
+            closed, lost = _close(
+                prior,
+                root["n_states"],
+                weights[start:],
+                width,
+                own[root["value"] * BLOCK :],
+                received[root["received"] * BLOCK :],
+                BLOCK,
+                root_counts,
+                ratio,
+                TINY if scaling else SMALL,
+            )
+            if not lost:
+                break
         if lost:
             return total, True
         total += closed - correction

@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from latentree._kernels.compiling import kernel
-from latentree._kernels.inference.exponential import exp
+from latentree._kernels.inference.exponential import exp, log
 
 FINE = 0.04
 """Cells narrower than this many standard deviations are taken at their middle."""
@@ -28,6 +28,7 @@ NARROWEST = 6.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(9)
 _SHARES = _WEIGHTS / 2.0
 _LAST = float(_NODES[-1])
+_SUMMED = 8.0  # logarithms that take the time of a log Γ
 _FEW = 16.0  # sums of at most so many terms take the place of differences of ψ
 _FEW_STEPS = 1_000.0  # the same in whole arrays
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -140,12 +141,40 @@ def normal_logs(values, mean, sd, step, out):
             out[k, hole] = 0.0
 
 
+@kernel(fastmath=True)
+def _log_rising(r, out):
+    """Fill log Γ(x + r)/Γ(r) = Σ log(r + j) over j < x, for x from 0 on."""
+    for j in range(out.size - 1):
+        out[j + 1] = log(r + j)
+    out[0] = 0.0
+    total = 0.0
+    for x in range(1, out.size):
+        total += out[x]
+        out[x] = total
+
+
+@kernel()
+def _few_counts(values):
+    """Return the largest count plus 1, or 0 if sums over all counts below would take longer.
+
+    0 also where a value is no integer, as the mean of a column is.
+    """
+    largest = 0.0
+    for p in range(values.size):
+        if values[p] % 1.0 > 0.0:
+            return 0
+        if values[p] > largest:  # not where it is missing
+            largest = values[p]
+    return int(largest) + 1 if largest < _SUMMED * values.size else 0
+
+
 @kernel(small=_SMALL, plain=_plain_count_logs)
 def count_logs(values, mean, size, out):
     """Log-probability of every count for every state; 0 for missing ones.
 
     Negative binomial with mean μ and size r, the variance μ + μ²/r; Poisson for r = ∞.
     """
+    rising = np.empty(_few_counts(values))
     log_factorials = np.empty(values.size)
     for p in range(values.size):
         log_factorials[p] = math.lgamma(values[p] + 1.0)
@@ -156,10 +185,17 @@ def count_logs(values, mean, size, out):
                 out[k, p] = values[p] * math.log(mu) - mu - log_factorials[p]
             continue
         # log Γ(x + r)/Γ(r) + x·log(μ/(r + μ)) − r·log(1 + μ/r) − log x!
-        slope, base = math.log(mu / (r + mu)), math.lgamma(r) + r * math.log1p(mu / r)
+        slope, base = math.log(mu / (r + mu)), r * math.log1p(mu / r)
+        if rising.size > 0:
+            _log_rising(r, rising)
+        else:
+            base += math.lgamma(r)
         for p in range(values.size):
             x = values[p]
-            out[k, p] = math.lgamma(x + r) + x * slope - base - log_factorials[p]
+            if math.isnan(x):
+                continue
+            first = rising[int(x)] if rising.size > 0 else math.lgamma(x + r)
+            out[k, p] = first + x * slope - base - log_factorials[p]
     hole = _hole(values)
     if hole < values.size:
         out[:, hole] = 0.0
@@ -305,10 +341,11 @@ def _rising(low, gap, r):
     first, second, product = 0.0, 0.0, 1.0
     for j in range(int(gap)):
         at = r + low + j
-        first += 1.0 / at
-        second -= 1.0 / (at * at)
+        inverse = 1.0 / at
+        first += inverse
+        second -= inverse * inverse
         product *= at
-    return first, second, math.log(product)
+    return first, second, log(product)
 
 
 def _add_rising_gaps(values, tails, r):

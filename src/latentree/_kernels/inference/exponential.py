@@ -1,7 +1,10 @@
-"""An exponential function that compilers turn into vector instructions; that of libm they call.
+"""An exponential and a logarithm that compilers turn into vector instructions; libm's they call.
 
 With n = x/log 2 to the nearest integer and r = x − n·log 2, eˣ = 2ⁿ·eʳ. The series of eʳ to r¹³ is
 exact to rounding for |r| ≤ log(2)/2, and 2ⁿ is made from its bits: n + 1023 stands in the exponent.
+
+A number is 2ⁿ·m by its bits, with m from √½ to √2. With s = (m − 1)/(m + 1), at most 0.172,
+log m = 2·(s + s³/3 + s⁵/5 + …), exact to rounding with s²¹.
 """
 
 from __future__ import annotations
@@ -34,3 +37,21 @@ def exp(x):
     y = 1.0 + r * (1.0 + r * (_C2 + r * (_C3 + r * y)))
     bits = (np.int64(np.int32(n)) + np.int64(1023)) << np.int64(52)
     return y * np.int64(bits).view(np.float64)
+
+
+_ROOT_HALF = 0x3FE6A09E667F3BCD  # the bits of √½
+_D1, _D2, _D3, _D4, _D5, _D6, _D7, _D8, _D9, _D10 = (2.0 / (2 * i + 1) for i in range(1, 11))
+
+
+@kernel(fastmath=True)
+def log(x):
+    """Return log x to rounding, for x from 2⁻¹⁰²² on."""
+    bits = np.float64(x).view(np.int64)
+    n = (bits - np.int64(_ROOT_HALF)) >> np.int64(52)
+    m = np.int64(bits - (n << np.int64(52))).view(np.float64)
+    s = (m - 1.0) / (m + 1.0)
+    z = s * s
+    y = _D5 + z * (_D6 + z * (_D7 + z * (_D8 + z * (_D9 + z * _D10))))
+    y = z * (_D1 + z * (_D2 + z * (_D3 + z * (_D4 + z * y))))
+    power = np.float64(np.int32(n))
+    return power * _LOG_2_HIGH + (s * (2.0 + y) + power * _LOG_2_LOW)

@@ -2,7 +2,8 @@
 
 The slots, their formulas and the arguments of the passes are those of `counts`. Here the values of
 a slot lie pattern by pattern, all states of a pattern side by side: an edge is a product of
-matrices, which BLAS computes, and a join reads and writes whole rows, wherever its patterns lie.
+matrices, which BLAS computes, and a join reads and writes whole rows, wherever its patterns lie. An
+edge to a node that is seen is a column of its table.
 """
 
 from __future__ import annotations
@@ -13,15 +14,14 @@ from latentree._kernels.compiling import kernel
 from latentree._kernels.inference.counts import (
     BLOCK,
     EDGE,
-    EMISSION,
     EVIDENCE,
     GROW,
     JOIN,
     LOG_GROW,
     SMALL,
     TINY,
-    _close,
 )
+from latentree._kernels.inference.exponential import exp, log
 
 MOST_PRODUCTS = 1 << 18
 """Products in one call of BLAS; OpenBLAS spreads larger ones over threads, and ours are busy."""
@@ -75,18 +75,119 @@ def _edge_down(
 
 
 @kernel(fastmath=True)
+def relative_likelihoods(n_states, sizes, starts, logs, places, values):
+    """Set the slots of emissions as that of `counts` does, from ``logs`` state by state."""
+    best = np.empty(sizes.sum())
+    relative = np.empty(BLOCK)
+    at = 0
+    for e in range(sizes.size):
+        width, n = sizes[e], n_states[e]
+        for first in range(0, width, BLOCK):
+            size = min(BLOCK, width - first)
+            top = best[at + first : at + first + size]
+            top[:] = logs[starts[e] + first : starts[e] + first + size]
+            for k in range(1, n):
+                row = logs[starts[e] + k * width + first :]
+                for p in range(size):
+                    top[p] = max(top[p], row[p])
+            target = values[places[e] + first * n : places[e] + (first + size) * n]
+            for k in range(n):
+                row = logs[starts[e] + k * width + first :]
+                for p in range(size):
+                    relative[p] = exp(row[p] - top[p])
+                for p in range(size):
+                    target[p * n + k] = relative[p]
+        at += width
+    return best
+
+
+@kernel(fastmath=True)
+def emission_counts(n_states, sizes, starts, places, received, best, out):
+    """Copy what the slots of emissions received as that of `counts` does, to be state by state."""
+    total = 0.0
+    at = 0
+    for e in range(sizes.size):
+        width, n = sizes[e], n_states[e]
+        for p in range(width):
+            source = received[places[e] + p * n : places[e] + (p + 1) * n]
+            weight = 0.0
+            for k in range(n):
+                out[starts[e] + k * width + p] = source[k]
+                weight += source[k]
+            total += weight * best[at + p]
+        at += width
+    return total
+
+
+@kernel(fastmath=True)
+def _see(table, n_parent, n_child, symbols, out, width):
+    """μ(i) = T[i, s] of an edge to a node seen in state s; Σ_j T[i, j] where it is missing."""
+    for p in range(width):
+        seen = symbols[p]
+        for i in range(n_parent):
+            row = table[i * n_child : (i + 1) * n_child]
+            out[p * n_parent + i] = row[seen] if seen >= 0 else row.sum()
+
+
+@kernel(fastmath=True)
+def _count_seen(n_parent, n_child, symbols, received, message, width, counts):
+    """Add expected counts (over T) of an edge to a node that is seen."""
+    for p in range(width):
+        for i in range(n_parent):
+            m = message[p * n_parent + i]
+            ratio = received[p * n_parent + i] / m if m > TINY else 0.0
+            row = counts[i * n_child : (i + 1) * n_child]
+            if symbols[p] >= 0:
+                row[symbols[p]] += ratio
+            else:
+                row += ratio
+
+
+@kernel(fastmath=True)
 def _join(a, at_a, b, at_b, n_states, width, out):
-    """λ(k) = a(k)·b(k) of the patterns ``at``; returns whether a product is small."""
-    small = False
+    """λ(k) = a(k)·b(k) of the patterns ``at``."""
     for p in range(width):
         first = a[at_a[p] * n_states : (at_a[p] + 1) * n_states]
         second = b[at_b[p] * n_states : (at_b[p] + 1) * n_states]
         target = out[p * n_states : (p + 1) * n_states]
         for k in range(n_states):
-            x = first[k] * second[k]
-            target[k] = x
-            small |= x < SMALL
-    return small
+            target[k] = first[k] * second[k]
+
+
+@kernel(fastmath=True)
+def _has_small(values, size):
+    """Whether a product is so small that it may have to be scaled."""
+    found = 0
+    for x in range(size):
+        found += values[x] < SMALL
+    return found > 0
+
+
+@kernel(fastmath=True)
+def _close(prior, n_states, weights, width, source, received, counts, z, least):
+    """Close a root as that of `counts` does."""
+    # z = Σ_k prior(k)·λ(k); R(k) = w·prior(k)·λ(k)/z.
+    for p in range(width):
+        row = source[p * n_states : (p + 1) * n_states]
+        total = 0.0
+        for k in range(n_states):
+            total += prior[k] * row[k]
+        z[p] = total
+    total, lost = 0.0, 0
+    for p in range(width):
+        lost += (z[p] < least) & (weights[p] > 0.0)
+        total += weights[p] * log(max(z[p], least))
+        z[p] = weights[p] / max(z[p], least)
+    if lost > 0:
+        return total, True
+    for p in range(width):
+        row = source[p * n_states : (p + 1) * n_states]
+        out = received[p * n_states : (p + 1) * n_states]
+        for k in range(n_states):
+            x = z[p] * row[k]
+            counts[k] += x
+            out[k] = prior[k] * x
+    return total, False
 
 
 @kernel(fastmath=True)
@@ -157,16 +258,18 @@ def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled):
                 seen = gather[slot["index_a"] + p]
                 for k in range(n_states):
                     out[p * n_states + k] = 1.0 if seen == k or seen < 0 else 0.0
-        elif slot["kind"] == EMISSION:
-            _turn(out.copy(), n_states, width, out)  # as the caller laid them, state by state
+        elif slot["kind"] == EDGE and a["kind"] == EVIDENCE:
+            symbols = gather[a["index_a"] :]
+            _see(theta[slot["table"] :], n_states, a["n_states"], symbols, out, width)
         elif slot["kind"] == EDGE:
             _turn(theta[slot["table"] :], n_states, a["n_states"], turned)
             _edge_up(turned, n_states, a["n_states"], values[a["value"] :], out, width)
-        else:
+        elif slot["kind"] == JOIN:
             part_a, at_a = values[a["value"] :], gather[slot["index_a"] :]
             part_b, at_b = values[b["value"] :], gather[slot["index_b"] :]
             shift = shifts[slot["value"] : slot["value"] + width]
-            scaled[s] = _join(part_a, at_a, part_b, at_b, n_states, width, out)
+            _join(part_a, at_a, part_b, at_b, n_states, width, out)
+            scaled[s] = _has_small(out, width * n_states)
             exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
             if scaled[s] and _rescale(
                 part_a, at_a, part_b, at_b, n_states, width, out, exact, tolerant, shift
@@ -176,11 +279,41 @@ def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled):
 
 
 @kernel(fastmath=True)
+def close_patterns(slots, components, listed, theta, weights, values, received, counts):
+    """Close the listed components, whose roots work on patterns.
+
+    Returns their log-likelihood and whether information may be lost.
+    """
+    total = 0.0
+    for number in listed:
+        component = components[number]
+        slot = slots[component["root"]]
+        if component["prior"] < 0:  # the root is given: nothing to count
+            prior, own = np.ones(slot["n_states"]), np.zeros(slot["n_states"])
+        else:
+            prior, own = theta[component["prior"] :], counts[component["prior"] :]
+        log_likelihood, lost = _close(
+            prior,
+            slot["n_states"],
+            weights[component["weights"] :],
+            slot["n_patterns"],
+            values[slot["value"] :],
+            received[slot["value"] :],
+            own,
+            np.empty(slot["n_patterns"]),
+            TINY,
+        )
+        if lost:
+            return total, True
+        total += log_likelihood
+    return total, False
+
+
+@kernel(fastmath=True)
 def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received, counts):
     """Hand posterior weights down through the listed slots, last first, adding up counts.
 
-    Returns what the scaling of values must take from the log-likelihood. What emissions receive
-    ends as `counts` has it, state by state.
+    Returns what the scaling of values must take from the log-likelihood.
     """
     correction = 0.0
     ratio, sums = _buffers(slots, listed)
@@ -189,7 +322,17 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received
         width, n_states = slot["n_patterns"], slot["n_states"]
         mine = received[slot["value"] : slot["value"] + n_states * width]
         a = slots[slot["a"]]
-        if slot["kind"] == EDGE:
+        if slot["kind"] == EDGE and a["kind"] == EVIDENCE:
+            _count_seen(
+                n_states,
+                a["n_states"],
+                gather[a["index_a"] :],
+                mine,
+                values[slot["value"] :],
+                width,
+                counts[slot["table"] :],
+            )
+        elif slot["kind"] == EDGE:
             _edge_down(
                 theta[slot["table"] :],
                 n_states,
@@ -203,8 +346,6 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received
                 ratio,
                 sums,
             )
-        elif slot["kind"] == EMISSION:
-            _turn(mine.copy(), width, n_states, mine)
         elif slot["kind"] == JOIN:
             for part, index in ((a, slot["index_a"]), (slots[slot["b"]], slot["index_b"])):
                 out = received[part["value"] : part["value"] + n_states * part["n_patterns"]]
@@ -236,7 +377,9 @@ def _turned_tables(slots, listed, theta):
 
 
 @kernel(fastmath=True)
-def _rows_up(slots, listed, gather, turned, tolerant, values, own, start, width, weights, rows):
+def _rows_up(
+    slots, listed, gather, turned, tolerant, scaling, values, own, start, width, weights, rows
+):
     """Fill one block of rows; returns the correction for scaling, and whether there is a loss."""
     correction = 0.0
     shift = np.empty(BLOCK)
@@ -256,7 +399,8 @@ def _rows_up(slots, listed, gather, turned, tolerant, values, own, start, width,
             part_a, at_a = values[a["value"] :], gather[slot["index_a"] + start :]
         if not b["by_row"]:
             part_b, at_b = values[b["value"] :], gather[slot["index_b"] + start :]
-        if _join(part_a, at_a, part_b, at_b, n_states, width, out):
+        _join(part_a, at_a, part_b, at_b, n_states, width, out)
+        if scaling and _has_small(out, width * n_states):
             exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
             if _rescale(
                 part_a, at_a, part_b, at_b, n_states, width, out, exact, tolerant, shift
@@ -334,33 +478,38 @@ def run_rows(
     total = 0.0
     for start in range(first, last, BLOCK):
         width = min(BLOCK, last - start)
-        correction, lost = _rows_up(
-            slots,
-            listed,
-            gather,
-            turned,
-            tolerant,
-            values,
-            own,
-            start,
-            width,
-            weights[start:],
-            rows,
-        )
-        if lost:
-            return total, True
-        closed, lost = _close(
-            prior,
-            root["n_states"],
-            weights[start:],
-            width,
-            own[root["value"] * BLOCK :],
-            received[root["received"] * BLOCK :],
-            1,
-            root["n_states"],
-            root_counts,
-            ratio,
-        )
+        for scaling in (False, True):  # as in `counts`
+            if not (scaling or tolerant):
+                continue
+            correction, lost = _rows_up(
+                slots,
+                listed,
+                gather,
+                turned,
+                tolerant,
+                scaling,
+                values,
+                own,
+                start,
+                width,
+                weights[start:],
+                rows,
+            )
+            if lost:
+                return total, True
+            closed, lost = _close(
+                prior,
+                root["n_states"],
+                weights[start:],
+                width,
+                own[root["value"] * BLOCK :],
+                received[root["received"] * BLOCK :],
+                root_counts,
+                ratio,
+                TINY if scaling else SMALL,
+            )
+            if not lost:
+                break
         if lost:
             return total, True
         total += closed - correction

@@ -33,7 +33,7 @@ from latentree.search._refinement._discrete_fit import (
 from latentree.search._refinement._draft import DiscreteDraft, Draft
 from latentree.search._refinement._full_fit import fit_all
 from latentree.search._refinement._options import DEFAULTS, RefineOptions
-from latentree.search._refinement._search import Edit, Key, Proposal, Request, Star
+from latentree.search._refinement._search import Edit, Key, Proposal, Request, Star, chance_gain
 from latentree.typing import FloatArray, IntArray
 
 Job = Callable[[], list[Proposal]]
@@ -325,11 +325,19 @@ class EdgeMoves(DiscreteMoves):
         return np.delete(left, np.searchsorted(left, self._place[p]))
 
     def _cut(self, pruned: _Pruned) -> list[Proposal]:
-        """Leave a subtree by itself."""
+        """Leave a subtree by itself, if its edge is no stronger than by chance.
+
+        The penalty alone would cut whatever hangs by a weak edge. One stays that adds more to the
+        log-likelihood than the best edge between any two nodes adds where all are independent.
+        """
         x, p = pruned.x, pruned.p
         new = pruned.draft.copy()
         new.tidy(x)
         rise, cost = pruned.apart - pruned.before, self.request.penalty(new) - self.price
+        n_states, n_nodes = self.draft.n_states, len(self.nodes)
+        n_parameters = (n_states[p] - 1) * (n_states[x] - 1)
+        if -rise > chance_gain(0.5 * n_nodes * (n_nodes - 1), n_parameters):
+            return []
         region = {p, x, *pruned.left, *self.draft.neighbors(x)}
         edit = partial(edits.cut, p=p, x=x)
         return self.proposal(("cut", p, x), rise, cost, region, edit, None)

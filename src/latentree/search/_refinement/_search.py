@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from scipy.special import ndtri
+from scipy.special import gammainccinv
 
 from latentree.search._refinement._draft import Conflict, Draft
 from latentree.search._refinement._options import RefineOptions
@@ -40,13 +40,13 @@ def bic_cost(n_samples: float) -> float:
     return 0.5 * math.log(max(n_samples, 2.0))
 
 
-def chance_gain(n_places: float) -> float:
+def chance_gain(n_places: float, n_parameters: int = 1) -> float:
     """Return the gain that one of so many places reaches by chance.
 
-    A place that is as good as the old one gains ½·χ² with one degree of freedom, so the level t
-    that one of P places exceeds on average has P·Pr(½·χ² > t) = 1.
+    A place that is as good as the old one gains ½·χ², by default with one degree of freedom, so the
+    level t that one of P places exceeds on average has P·Pr(½·χ² > t) = 1.
     """
-    return 0.5 * float(ndtri(0.5 / max(n_places, 1.0))) ** 2
+    return float(gammainccinv(0.5 * n_parameters, 1.0 / max(n_places, 1.0)))
 
 
 @dataclass(frozen=True)

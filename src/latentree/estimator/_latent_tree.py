@@ -1,0 +1,342 @@
+"""The scikit-learn estimator: a short line through the stages."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.exceptions import NotFittedError
+
+from latentree.data import as_parts, as_table, cut_table, is_parted, weighted
+from latentree.distances import Sample, Statistics, as_sample
+from latentree.errors import DataError, ModelError
+from latentree.estimator._callbacks import CallbackSupportMixin, typed_callbacks
+from latentree.estimator._rows import OUTPUTS, RowsMixin, numpy_seed, row_weights
+from latentree.methods import (
+    AUTO,
+    METHODS,
+    OPTIONS,
+    ProgressText,
+    choose_method,
+    chosen_options,
+    describe_options,
+    learn_model,
+    learned_support,
+)
+from latentree.models import TreeMixture
+from latentree.typing import PathLike
+
+_LEARNED = ("model_", "report_", "tree_", "n_hidden_", "support_")
+
+
+class LatentTree(RowsMixin, CallbackSupportMixin, DensityMixin, BaseEstimator):  # type: ignore[misc]
+    """Learn a latent tree model: the hidden variables behind the columns of a table.
+
+    Parameters
+    ----------
+    method : str
+        How the tree is learned: {methods}. "auto" is ``refined`` for small tables and ``clnj`` for
+        larger ones; the report says which. See ``docs/which-method.md``.
+    family : {"auto", "gaussian", "discrete", "symmetric", "mixed", "copula"}
+        How the columns are modeled. "auto" goes by their kinds (see :func:`latentree.as_table`) and
+        by ``hidden``.
+    kinds : mapping from names to kinds, optional
+        What columns hold, where the rule takes them otherwise: ``real``, ``count``, ``ordered``,
+        ``category``, or ``ignore``.
+    unseen : {"error", "missing"}
+        What a label is, in rows after learning, that the model has not seen: an error that names
+        it, or a missing cell.
+    output : {"hidden", "hidden+errors", "hidden+observed"}
+        What :meth:`transform` returns: the hidden variables; these and the standard errors of
+        Gaussian ones; or these and the columns themselves, so that a pipeline has features even
+        where no variable is hidden.
+    {options}
+    n_bootstrap : int
+        Number of times that the tree is learned again from resampled rows, to say how sure it is
+        (``support_``); 0 for none. 100 give shares within 0.05.
+    random_state : int, RandomState or Generator, optional
+        For random starts and resampled rows.
+    verbose : int
+        1 or more: progress on standard error.
+
+    Attributes
+    ----------
+    tree_ : Tree
+        The tree that was learned.
+    model_ : GaussianTreeModel, DiscreteTreeModel, MixedTreeModel, CopulaTreeModel or TreeMixture
+        The tree with its parameters; with ``n_trees`` a mixture of trees.
+    report_ : FitReport
+        What learning did; a :class:`latentree.search.RefineReport` for ``refined``. Its
+        ``columns`` say how every column was taken: name, kind and reason.
+    n_hidden_ : int
+        Number of hidden variables.
+    support_ : Support
+        How sure each edge, hidden variable and place is; only with ``n_bootstrap``.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str
+        Names of the columns, only if they have names.
+    statistics_ : Statistics
+        Sums over the rows so far, only after :meth:`partial_fit`.
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> truth = lt.simulate.random_gaussian_model(lt.simulate.double_star(8), 0, (0.6, 0.8))
+    >>> X = truth.sample(2_000, 1)
+    >>> learned = lt.LatentTree(method="rg").fit(X)
+    >>> learned.n_hidden_
+    2
+    >>> learned.transform(X).shape
+    (2000, 2)
+    """
+
+    def __init__(
+        self,
+        method: str = AUTO,
+        family: str = "auto",
+        *,
+        kinds: Mapping[Any, str] | None = None,
+        unseen: Literal["error", "missing"] = "error",
+        output: str = "hidden",
+        refit: bool = True,
+        hidden: Literal["states", "gaussian"] | None = None,
+        marginals: Literal["normal", "ranks"] = "normal",
+        n_states: int | Literal["auto"] | None = None,
+        n_trees: int | Literal["auto"] | None = None,
+        validation_fraction: float | None = None,
+        n_hidden: int | None = None,
+        start: str | list[str] | None = None,
+        criterion: str | float = "bic",
+        max_states: int | None = None,
+        caution: float = 1.0,
+        prior_weight: float = 0.0,
+        n_starts: int = 3,
+        max_steps: int = 5_000,
+        time_limit: float | None = None,
+        stepwise: bool = False,
+        checkpoint: PathLike | None = None,
+        n_bootstrap: int = 0,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.method = method
+        self.family = family
+        self.kinds = kinds
+        self.unseen = unseen
+        self.output = output
+        self.refit = refit
+        self.hidden = hidden
+        self.marginals = marginals
+        self.n_states = n_states
+        self.n_trees = n_trees
+        self.validation_fraction = validation_fraction
+        self.n_hidden = n_hidden
+        self.start = start
+        self.criterion = criterion
+        self.max_states = max_states
+        self.caution = caution
+        self.prior_weight = prior_weight
+        self.n_starts = n_starts
+        self.max_steps = max_steps
+        self.time_limit = time_limit
+        self.stepwise = stepwise
+        self.checkpoint = checkpoint
+        self.n_bootstrap = n_bootstrap
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.non_deterministic = False
+        return tags
+
+    # Learning -------------------------------------------------------------------------------
+
+    @typed_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_valid: Any = None,
+        client: Any = None,
+    ) -> LatentTree:
+        """Learn the tree and its parameters.
+
+        Parameters
+        ----------
+        X : table, path, dask collection or Parts
+            pandas, polars, pyarrow, numpy or sparse 0/1; cells may be missing. Files and folders
+            (Parquet, Arrow, text), dask arrays and dataframes are read part by part and need not
+            fit into memory; see :func:`latentree.as_parts`.
+        y : ignored
+            There for scikit-learn's sake.
+        sample_weight : array, optional
+            How much each row counts.
+        X_valid : table, optional
+            For ``hclt``, ``n_states="auto"`` and ``n_trees``: rows that decide on states, smoothing
+            and stopping in place of ``validation_fraction`` of the rows. In the end the model
+            learns from them too.
+        client : dask.distributed.Client, optional
+            The cluster that reads and computes. Without it everything happens in this process.
+
+        Returns
+        -------
+        LatentTree
+            The estimator itself.
+        """
+        options = self._options()
+        self.__dict__.pop("statistics_", None)
+        if client is not None or is_parted(X):
+            parts = as_parts(X, self.family, weights=sample_weight, client=client, kinds=self.kinds)
+            self._note_columns(parts.schema.whole_names)
+        else:
+            self._check(X, reset=True)
+            weights = row_weights(sample_weight, X)
+            parts = cut_table(as_table(X, self.family, weights=weights, kinds=self.kinds))
+            if parts.n_rows < 2:
+                raise DataError("there is 1 sample (n_samples=1), but learning needs at least 2")
+        return self._learn(as_sample(parts), options, X_valid)
+
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> LatentTree:
+        """Add rows to the statistics; :meth:`learn` learns from them.
+
+        Statistics suffice for real columns without missing cells, and for discrete ones as long as
+        the distinct rows are few. The first rows must show every label of discrete columns.
+
+        Parameters
+        ----------
+        X : table
+            The rows to add.
+        y : ignored
+            There for scikit-learn's sake.
+        sample_weight : array, optional
+            How much each row counts.
+
+        Returns
+        -------
+        LatentTree
+            The estimator itself, with ``statistics_`` and no model: one learned before is
+            forgotten.
+        """
+        self._options()
+        known: Statistics | None = getattr(self, "statistics_", None)
+        weights = row_weights(sample_weight, X)
+        if known is None:
+            self._check(X, reset=True)
+            table = as_table(X, self.family, kinds=self.kinds)
+        else:
+            self._check(X, reset=False, schema=known.schema)
+            table = as_table(X, schema=known.schema)
+        if weights is not None:
+            table = weighted(table, weights, some_count=False)
+        for name in _LEARNED:
+            self.__dict__.pop(name, None)
+        added = Statistics.of(table, like=known)
+        self.statistics_ = added if known is None else known + added
+        return self
+
+    def learn(self) -> LatentTree:
+        """Learn the tree and its parameters from the rows that :meth:`partial_fit` has added.
+
+        Returns
+        -------
+        LatentTree
+            The estimator itself.
+        """
+        if "statistics_" not in self.__dict__:
+            raise NotFittedError("learn() needs rows: call partial_fit first, or use fit")
+        return self._learn(as_sample(self.statistics_), self._options())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "model_" in self.__dict__
+
+    def _learn(self, sample: Sample, options: dict[str, Any], X_valid: Any = None) -> LatentTree:
+        self.__dict__.pop("support_", None)
+        generator = numpy_seed(self.random_state)
+        method = choose_method(self.method, sample, options)
+        if self.n_bootstrap and method == "hclt":  # support is of one tree
+            options.setdefault("n_trees", 1)
+        fitted = learn_model(
+            sample,
+            self.method,
+            self.family,
+            random_state=generator,
+            progress=self._reporter(method),
+            X_valid=X_valid,
+            **options,
+        )
+        self.model_, self.report_ = fitted
+        self.tree_ = self.model_.tree
+        self.n_hidden_ = self.tree_.n_hidden
+        if self.n_bootstrap and isinstance(self.model_, TreeMixture):
+            raise ModelError("support is of one tree: leave out n_bootstrap or n_trees")
+        if self.n_bootstrap:
+            self.support_ = learned_support(
+                self.model_,
+                sample,
+                method,
+                self.n_bootstrap,
+                options,
+                random_state=generator,
+            )
+        return self
+
+    def _options(self) -> dict[str, Any]:
+        """Options that were set; raises an error for one that the method does not take."""
+        if self.output not in OUTPUTS:
+            raise ModelError(f"output is {self.output!r}, but must be one of {', '.join(OUTPUTS)}")
+        return chosen_options(self.method, {name: getattr(self, name) for name in OPTIONS})
+
+    def _reporter(self, method: str) -> Callable[[int, float], None] | None:
+        """Return what EM calls at each step: scikit-learn's callbacks, or a line if verbose."""
+        context = None
+        if getattr(self, "_skl_callbacks", None):
+            context = self._init_callback_context(max_subtasks=None)
+            context.call_on_fit_task_begin(estimator=self)
+        if context is None and not self.verbose:
+            return None
+
+        searching, text = (
+            method == "refined",
+            ProgressText(method, self.n_states, self.n_trees),
+        )
+
+        def report(steps: int, log_likelihood: float) -> None:
+            if context is not None:
+                step = context.subcontext(task_name="step")
+                step.call_on_fit_task_begin(estimator=self)
+                step.call_on_fit_task_end(
+                    estimator=self, metadata={"log_likelihood": log_likelihood}
+                )
+            if self.verbose and (searching or steps % 10 == 0):
+                sys.stderr.write(f"latentree: {text(steps, log_likelihood)}\n")
+
+        return report
+
+    # Showing --------------------------------------------------------------------------------
+
+    def _html_repr(self) -> str:
+        plain = str(super()._html_repr())
+        if "model_" not in self.__dict__:
+            return plain
+        # Pictures are a layer above: looked up when a notebook asks, not imported.
+        notebook = importlib.import_module("latentree.plot._notebook")
+        return str(notebook.fitted_html(self)) + plain
+
+
+assert LatentTree.__doc__ is not None
+LatentTree.__doc__ = LatentTree.__doc__.replace("{options}", describe_options()).replace(
+    "{methods}", ", ".join(f"``{name}``" for name in METHODS)
+)
