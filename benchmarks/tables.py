@@ -386,6 +386,7 @@ def cut_gaussians(tree: lt.Tree, rng: np.random.Generator) -> tuple[Table, Table
 def columns_of_states(tree: lt.Tree, rng: np.random.Generator) -> Table:
     """Rows of a random model with 3 hidden states; centers of states are in random order."""
     m = tree.n_observed
+    tree = tree.rerooted(m)  # so that every column has a parent whose states it goes by
     kinds, states = random_kinds(m, rng)
     counts = np.full(tree.n_nodes, 3)
     counts[:m] = np.where(kinds == "category", states, 3)
