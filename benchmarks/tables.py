@@ -386,14 +386,14 @@ def cut_gaussians(tree: lt.Tree, rng: np.random.Generator) -> tuple[Table, Table
 def columns_of_states(tree: lt.Tree, rng: np.random.Generator) -> Table:
     """Rows of a random model with 3 hidden states; centers of states are in random order."""
     m = tree.n_observed
-    tree = tree.rerooted(m)  # so that every column has a parent whose states it goes by
     kinds, states = random_kinds(m, rng)
     counts = np.full(tree.n_nodes, 3)
     counts[:m] = np.where(kinds == "category", states, 3)
     rows = lt.simulate.random_discrete_model(tree, counts, rng).sample(N_ROWS, rng, hidden=True)
     values = rows[:, :m].astype(float)
     for j in np.flatnonzero(kinds != "category").tolist():
-        center = rng.permutation([-(1.5**0.5), 0.0, 1.5**0.5])[rows[:, tree.parent[j]].astype(int)]
+        source = j if tree.degrees[j] > 1 else tree.parent[j]  # an inner one has states of its own
+        center = rng.permutation([-(1.5**0.5), 0.0, 1.5**0.5])[rows[:, source].astype(int)]
         rho = rng.uniform(0.2, 0.8)
         values[:, j] = rho * center + np.sqrt(1 - rho**2) * rng.standard_normal(N_ROWS)
         if kinds[j] == "ordered":
