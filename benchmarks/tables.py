@@ -392,7 +392,8 @@ def columns_of_states(tree: lt.Tree, rng: np.random.Generator) -> Table:
     rows = lt.simulate.random_discrete_model(tree, counts, rng).sample(N_ROWS, rng, hidden=True)
     values = rows[:, :m].astype(float)
     for j in np.flatnonzero(kinds != "category").tolist():
-        center = rng.permutation([-(1.5**0.5), 0.0, 1.5**0.5])[rows[:, tree.parent[j]].astype(int)]
+        source = j if tree.degrees[j] > 1 else tree.parent[j]  # an inner one has states of its own
+        center = rng.permutation([-(1.5**0.5), 0.0, 1.5**0.5])[rows[:, source].astype(int)]
         rho = rng.uniform(0.2, 0.8)
         values[:, j] = rho * center + np.sqrt(1 - rho**2) * rng.standard_normal(N_ROWS)
         if kinds[j] == "ordered":
