@@ -165,7 +165,7 @@ def test_the_search_begins_at_the_chow_liu_tree():
     sample = as_sample(training)
     tree = lt.structure.hidden_mutual_information_tree(sample)
     fit = _held_out.HeldOutFit(
-        tree, sample, training, held_out, budget=Budget(), rng=np.random.default_rng(0)
+        tree, sample, sample, held_out, budget=Budget(), rng=np.random.default_rng(0)
     )
     found = fit._copies(fit._first_stage())
     flat, _ = fit_parameters(lt.structure.mutual_information_tree(sample), sample)
@@ -195,7 +195,7 @@ def test_a_way_is_gone_again():
     nothing = training.take(np.empty(0, np.int64))
     fit, again = (
         _held_out.HeldOutFit(
-            tree, sample, training, rows, n_states=2, budget=Budget(), rng=np.random.default_rng(0)
+            tree, sample, sample, rows, n_states=2, budget=Budget(), rng=np.random.default_rng(0)
         )
         for rows in (held_out, nothing)
     )
@@ -213,7 +213,7 @@ def test_a_fit_learns_from_the_held_out_rows_in_the_end():
     sample = as_sample(training)
     tree = lt.structure.hidden_mutual_information_tree(sample)
     fit = _held_out.HeldOutFit(
-        tree, sample, training, held_out, budget=Budget(), rng=np.random.default_rng(0)
+        tree, sample, sample, held_out, budget=Budget(), rng=np.random.default_rng(0)
     )
     model, report = fit.run()
     assert report.n_samples == 600

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latentree.data import Schema, Table, as_table
+from latentree.data import Schema, Table, as_table, cut_table
 from latentree.distances import Sample, as_sample
 from latentree.em import _starts as starts
 from latentree.em._checkpoint import (
@@ -272,13 +272,14 @@ def held_out_fit(
         raise ModelError("with held-out rows every hidden node has the same number of states")
     sample = matched(tree, given)
     if X_valid is None:
-        training, held_out = held_out_split(sample.parts.to_table(), fraction, rng)
+        kept, held_out = held_out_split(sample.parts.to_table(), fraction, rng)
+        training = Sample(cut_table(kept))
     else:
         columns = _matching(tree, given.names)
         held_out = as_table(X_valid, schema=given.schema, unseen="missing")
         if columns is not None:
             held_out = held_out.select(np.array(columns), sample.names)
-        training = sample.parts.to_table()
+        training = sample
     return HeldOutFit(
         tree, sample, training, held_out, n_states=None if n_states is None else int(n_states),
         most_states=most_states or MOST_STATES, budget=budget, rng=rng, progress=progress,

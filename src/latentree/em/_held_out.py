@@ -191,7 +191,9 @@ class HeldOutFit:
     tree : Tree
     sample : Sample
         The rows that the tree was learned from: what is known of the columns.
-    training, held_out : Table
+    training : Sample
+        Rows to learn from: those of the sample itself, or those of them that are not held out.
+    held_out : Table
         Rows with the columns of the sample.
     n_states : int, optional
         States of every hidden node; left out, the held-out rows decide.
@@ -208,7 +210,7 @@ class HeldOutFit:
         self,
         tree: Tree,
         sample: Sample,
-        training: Table,
+        training: Sample,
         held_out: Table,
         *,
         n_states: int | None = None,
@@ -224,16 +226,17 @@ class HeldOutFit:
         self.budget = budget
         self.deadline = time.monotonic() + budget.time_limit
         self.rng, self.progress = rng, progress
-        self.training = Sample(cut_table(training))
-        self.entropies = column_entropies(self.training.statistics)
+        self.training = training
+        self.entropies = column_entropies(training.statistics)
         self.rooted = cheapest_rooting(tree, self.entropies)
-        n_parts = int(np.clip(training.n_rows // _ROWS_A_PART, 1, _MOST_PARTS))
-        order = rng.permutation(training.n_rows)
-        self.parts = [training.take(np.sort(rows)) for rows in np.array_split(order, n_parts)]
+        table = training.parts.to_table()
+        n_parts = int(np.clip(table.n_rows // _ROWS_A_PART, 1, _MOST_PARTS))
+        order = rng.permutation(table.n_rows)
+        self.parts = [table.take(np.sort(rows)) for rows in np.array_split(order, n_parts)]
         n_groups = min(GROUPS, held_out.n_rows)
         numbers = np.arange(held_out.n_rows)
         self.groups = [held_out.take(numbers[first::n_groups]) for first in range(n_groups)]
-        self.weight = training.total_weight
+        self.weight = table.total_weight
         self.n_passes = 0
         self.work = 0.0
         self.trace: list[float] = []
@@ -330,14 +333,19 @@ class HeldOutFit:
         if self.work > MOST_WORK_TWICE:
             self.best = self._stepped(best, FINAL_STEPS)
             return
-        rows = stacked(self.training.parts.to_table(), self.held_out)
+        none = self.held_out.take(np.empty(0, np.int64))
         again = HeldOutFit(
-            self.tree, self.sample, rows, rows.take(np.empty(0, np.int64)),
-            n_states=self.n_states, most_states=self.most_states, budget=self.budget, rng=self.rng,
+            self.tree, self.sample, self._all_rows(), none, n_states=self.n_states,
+            most_states=self.most_states, budget=self.budget, rng=self.rng,
         )  # fmt: skip
         again.deadline, again.memory = self.deadline, self.memory
         self.best = again.follow(best.way)
         self.work += again.work
+
+    def _all_rows(self) -> Sample:
+        if self.training is self.sample:  # and other rows were held out
+            return Sample(cut_table(stacked(self.sample.parts.to_table(), self.held_out)))
+        return self.sample
 
     def follow(self, way: tuple[tuple[FloatArray, ...], ...]) -> _Found:
         """Return the tables at the end of a way that another fit has found."""
