@@ -150,3 +150,11 @@ def test_a_gain_is_more_than_its_standard_error():
     noise -= noise.mean()
     assert _folds.is_gain(others + noise + 0.06, others, weights)
     assert not _folds.is_gain(others + noise + 0.04, others, weights)
+
+
+def test_classes_that_take_too_long_are_given_up():
+    table = as_table(draws(100), "discrete")
+    committee = _folds._Committee(table, prepare, Budget(), np.random.default_rng(0))
+    committee.n_classes, committee.work = 2, 2.0 * _folds.MOST_CLASS_WORK
+    assert committee._round(_folds.FOLDS) == []
+    assert not committee.stopped

@@ -51,6 +51,9 @@ TRACE = 1e-4
 """Gain, as a share of the log-likelihood a row, for which no round is run."""
 MOST_WORK = 1e11
 """Products of all trees: nothing more begins that would exceed it (a minute or two)."""
+MOST_CLASS_WORK = 3e11
+"""Products at which trees of classes are given up: each decides on its states alone, so that one
+may take far longer than the trees of all rows did."""
 
 
 def fold_mixture(
@@ -247,6 +250,8 @@ class _Committee:
             share = self._shares(fold)
             learned, densities = [], []
             for mine in share.T:
+                if self.work > MOST_CLASS_WORK:
+                    return []
                 weights = self.table.weight_array() * (mine + SHARED)
                 rows = Table(self.table.values, self.table.schema, weights)
                 fit = self._prepared(rows, fold, None)
