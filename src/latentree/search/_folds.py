@@ -296,7 +296,12 @@ class _Committee:
     def report(self, mixture: TreeMixture) -> FitReport:
         """Return the report of all trees."""
         reports = [report for member in self.members for report in member.reports]
-        notes = [f"tree {k}: {note}" for k, each in enumerate(reports) for note in each.notes]
+        listed = enumerate(reports[:FOLDS])
+        notes = [f"tree {k}: {note}" for k, each in listed for note in each.notes]
+        more = [model for member in self.members for model in member.models][FOLDS:]
+        if more:
+            most = max(int(model.n_states.max()) for model in more)
+            notes.append(f"{len(more)} trees more: at most {most} states a variable")
         if self.n_classes > 1:
             notes.insert(0, f"{self.n_classes} classes of rows, with a tree each")
         if self.stopped and all(each.converged for each in reports):
