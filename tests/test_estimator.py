@@ -131,9 +131,10 @@ def test_weights_clone_pipeline_and_search(real):
 
 @pytest.mark.parametrize("method", lt.methods.METHODS)
 def test_every_method(method, coded):
-    learned = lt.LatentTree(method=method, random_state=0).fit(coded)
-    assert np.isfinite(learned.score(coded))
-    again = lt.LatentTree(method=method, random_state=0).fit(coded)
+    few = coded[:150]  # many trees are learned of few rows by hclt
+    learned = lt.LatentTree(method=method, random_state=0).fit(few)
+    assert np.isfinite(learned.score(few))
+    again = lt.LatentTree(method=method, random_state=0).fit(few)
     assert again.tree_ == learned.tree_
 
 
