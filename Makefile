@@ -13,11 +13,8 @@ BIOME := npx --yes @biomejs/biome@2.6.6
 .DELETE_ON_ERROR:
 .PHONY: install demo test fuzz lint bench paper docs clean
 
-# One process more than there are processors: tests of the page and of the command line wait.
-WORKERS = $(shell $(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
-
 test: lint
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # Random damage to files, frames and checkpoints, for SECONDS.
 fuzz: $(INSTALLED)
