@@ -169,7 +169,7 @@ def test_every_method_takes_missing_real_cells(method):
 def test_every_method_learns_by_name(method, family):
     rng = np.random.default_rng(10)
     tree = simulate.double_star(8)
-    X = draw(family, tree, 1_000, rng, (0.6, 0.8))
+    X = draw(family, tree, 300, rng, (0.6, 0.8))
     model, report = methods.learn_model(X, method, random_state=0)
     assert report.bic_score == pytest.approx(lt.metrics.bic_score(model, X))
     again, _ = methods.learn_model(X, method, random_state=0)
