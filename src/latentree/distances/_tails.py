@@ -46,8 +46,7 @@ def far_from_normal(n: float | FloatArray, statistics: Statistics, rows: Parts) 
     """
     assert isinstance(statistics.sums, RealSums)
     sums = statistics.sums
-    place = {name: column for column, name in enumerate(rows.names)}
-    columns = np.array([place[name] for name in statistics.names])
+    columns = _columns(rows, statistics.names)
     skewness, kurtosis = rows.tables.one(0, _shape, columns)
     weight = np.maximum(statistics.column_weights(), 1.0)
     extreme = sums.extremes()
@@ -58,6 +57,12 @@ def far_from_normal(n: float | FloatArray, statistics: Statistics, rows: Parts) 
     far |= np.outer(kurtosis, kurtosis) > FARTHEST * pair
     np.fill_diagonal(far, False)
     return far
+
+
+def _columns(rows: Parts, names: tuple[str, ...]) -> IntArray:
+    """Return the numbers of some columns."""
+    place = {name: column for column, name in enumerate(rows.names)}
+    return np.array([place[name] for name in names])
 
 
 def _shape(table: Table, columns: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -94,8 +99,7 @@ def score_correlations(
     -------
     array of shape (m, m), and float or array of shape (m, m)
     """
-    place = {name: column for column, name in enumerate(rows.names)}
-    columns = np.array([place[name] for name in names])
+    columns = _columns(rows, names)
     curves = rows.tables.one(0, _curves, columns)
     sums = rows.tables.total(_scored, columns, curves)
     r = sums.correlations()

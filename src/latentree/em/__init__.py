@@ -19,13 +19,24 @@ from latentree.em._fit import (
     start_points,
 )
 from latentree.em._gaussian import MomentProblem, RowProblem, chunks_of, moment_step
-from latentree.em._held_out import HeldOutFit, held_out_split, run_together
+from latentree.em._held_out import HeldOutFit, run_together
+from latentree.em._held_rows import (
+    FOLDS,
+    GROUPS,
+    dealt_folds,
+    dealt_groups,
+    error_of_sum,
+    held_out_split,
+    without_fold,
+)
 from latentree.em._mixed import MixedProblem, as_leaves
 from latentree.em._report import FitReport
 from latentree.em._starts import random_discrete_start, split_hidden
 
 __all__ = [
     "FLOOR",
+    "FOLDS",
+    "GROUPS",
     "N_BINS",
     "Binning",
     "Budget",
@@ -42,6 +53,9 @@ __all__ = [
     "as_leaves",
     "chunks_of",
     "climb_by_held_out",
+    "dealt_folds",
+    "dealt_groups",
+    "error_of_sum",
     "fit_parameters",
     "held_out_fit",
     "held_out_split",
@@ -54,4 +68,5 @@ __all__ = [
     "run_together",
     "split_hidden",
     "start_points",
+    "without_fold",
 ]

@@ -23,7 +23,8 @@ from latentree.em._copula import CopulaProblem, first_margins
 from latentree.em._discrete import DiscreteProblem, SymmetricProblem
 from latentree.em._driver import Budget, Driver, Problem, StateKeeper
 from latentree.em._gaussian import LARGEST_Z, RowProblem, gaussian_problem
-from latentree.em._held_out import MOST_STATES, HeldOutFit, held_out_split
+from latentree.em._held_out import MOST_STATES, HeldOutFit
+from latentree.em._held_rows import held_out_split
 from latentree.em._mixed import MixedProblem, as_leaves
 from latentree.em._report import FitReport
 from latentree.em._stepwise import stepwise_starts

@@ -36,9 +36,10 @@ from latentree.em._early_stopping import (
     TOLERANCE,
     Patience,
 )
+from latentree.em._held_rows import dealt_groups, error_of_sum
 from latentree.em._report import FitReport
 from latentree.em._starts import SOFTNESS, split_states, surrogate_start
-from latentree.errors import DataError, ModelError
+from latentree.errors import ModelError
 from latentree.inference import (
     Expectation,
     Layout,
@@ -52,8 +53,6 @@ from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray, Progress
 
 # Constants were chosen on nltcs, plants and 1,500 rows of plants; docs/prediction.md says so.
-LEAST_SHARE, MOST_SHARE, ENOUGH_ROWS = 0.1, 0.25, 500
-"""A tenth of the rows is held out; of a small table more, as few rows choose badly."""
 MOST_WORK = 2e11
 """Products of all passes: no doubling begins that would exceed it (minutes on two cores)."""
 QUICK_PASS, PATIENT_CHECKS = 1e8, 6
@@ -62,8 +61,6 @@ QUICK_PASS, PATIENT_CHECKS = 1e8, 6
 On few rows the held-out likelihood often falls a little and then rises far above where it was.
 """
 MOST_STATES = 256
-GROUPS = 10
-"""Groups of held-out rows, from whose gains the standard error of the gain is known."""
 MOST_WORK_TWICE = MOST_WORK / 8
 """Products of a fit that is done a second time, with all rows."""
 FINAL_STEPS = 20
@@ -75,21 +72,6 @@ _MOST_PARTS = 8  # more parts share fewer patterns, and tables are normalized af
 _MEMORY = 3.0  # stepwise EM remembers about a third of a pass: η = 3/parts, 1 for up to 3 parts
 _FACTORS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])  # by which a strength moves at a check
 _WEAKEST, _STRONGEST = 1e-4, 1e4
-
-
-def held_out_split(
-    table: Table, fraction: float | None, rng: np.random.Generator
-) -> tuple[Table, Table]:
-    """Return the rows to learn from, and those that are held out, drawn at random."""
-    if table.n_rows < 2:
-        raise DataError("there is 1 row, but one to learn from and one to hold out are needed")
-    if fraction is None:
-        fraction = float(np.clip(ENOUGH_ROWS / table.n_rows, LEAST_SHARE, MOST_SHARE))
-    if not 0.0 < fraction < 1.0:
-        raise ModelError(f"validation_fraction is {fraction}, but must be between 0 and 1")
-    order = rng.permutation(table.n_rows)
-    cut = int(np.clip(round(fraction * table.n_rows), 1, table.n_rows - 1))
-    return table.take(np.sort(order[cut:])), table.take(np.sort(order[:cut]))
 
 
 class _Stop(Exception):
@@ -178,9 +160,8 @@ def are_better(found: Sequence[_Found], others: Sequence[_Found]) -> bool:
             return other.scores is None
         gains.append((mine.scores - other.scores) / len(found))
     every = np.concatenate(gains)
-    error = float(np.sqrt(every.size) * every.std(ddof=1)) if every.size > 1 else 0.0
     trace = TOLERANCE * abs(float(np.mean([each.score for each in found])))
-    return float(every.sum()) > max(trace, error)
+    return float(every.sum()) > max(trace, error_of_sum(every))
 
 
 class HeldOutFit:
@@ -233,9 +214,7 @@ class HeldOutFit:
         n_parts = int(np.clip(table.n_rows // _ROWS_A_PART, 1, _MOST_PARTS))
         order = rng.permutation(table.n_rows)
         self.parts = [table.take(np.sort(rows)) for rows in np.array_split(order, n_parts)]
-        n_groups = min(GROUPS, held_out.n_rows)
-        numbers = np.arange(held_out.n_rows)
-        self.groups = [held_out.take(numbers[first::n_groups]) for first in range(n_groups)]
+        self.groups = dealt_groups(held_out)
         self.weight = table.total_weight
         self.n_passes = 0
         self.work = 0.0

@@ -27,7 +27,17 @@ from scipy.special import logsumexp
 
 from latentree.data import Table, cut_table, stacked
 from latentree.distances import Sample
-from latentree.em import Budget, FitReport, Fitted, HeldOutFit, fit_parameters, run_together
+from latentree.em import (
+    FOLDS,
+    Budget,
+    FitReport,
+    Fitted,
+    HeldOutFit,
+    dealt_folds,
+    fit_parameters,
+    run_together,
+    without_fold,
+)
 from latentree.models import DiscreteTreeModel, TreeMixture, with_schema
 from latentree.search._latent_class import star
 from latentree.search._mixture import checked_number
@@ -36,8 +46,6 @@ from latentree.typing import FloatArray, IntArray
 Prepare = Callable[[Sample, Table, Budget, int | None], HeldOutFit]
 """Prepares a fit to rows while others are held out: budget, and most states of its choice."""
 
-FOLDS = 4
-"""A fourth of the rows decides: fewer choose badly, more are missing in the tree."""
 MOST_ROUNDS = 4
 """Sixteen members have 15/16 of what averaging can gain."""
 MOST_CLASSES = 4
@@ -221,8 +229,8 @@ class _Committee:
 
         A round that is cut short is dropped, unless it is the first.
         """
-        order, before = self.rng.permutation(self.table.n_rows), self.work
-        folds = [np.sort(order[number::FOLDS]) for number in range(FOLDS)][:n_members]
+        before = self.work
+        folds = dealt_folds(self.table.n_rows, self.rng)[:n_members]
         try:
             learn = self._trees if self.n_classes == 1 else self._classes
             members = learn(folds)
@@ -290,8 +298,7 @@ class _Committee:
         return self.prepare(self._without(table, fold), table.take(fold), budget, most_states)
 
     def _without(self, table: Table, fold: IntArray) -> Sample:
-        kept = np.setdiff1d(np.arange(table.n_rows), fold)
-        return Sample(cut_table(table.take(kept)))
+        return Sample(cut_table(without_fold(table, fold)))
 
     def report(self, mixture: TreeMixture) -> FitReport:
         """Return the report of all trees."""

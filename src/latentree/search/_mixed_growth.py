@@ -18,21 +18,23 @@ import numpy as np
 from latentree.data import Table, cut_table
 from latentree.distances import Sample
 from latentree.em import (
+    GROUPS,
     Budget,
     Fitted,
     climb_by_held_out,
+    dealt_folds,
+    dealt_groups,
+    error_of_sum,
     fit_parameters,
     held_out_split,
     split_hidden,
+    without_fold,
 )
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
 ENOUGH_ROWS = 5_000
 """From so many rows on, one part of them judges alone."""
-FOLDS = 4
-GROUPS = 10
-"""Groups of the rows that are held out, at least, in all fits together."""
 FINAL_STEPS = 20
 """Steps of EM on all rows, after held-out rows have decided."""
 FACTOR = 3.0
@@ -127,9 +129,12 @@ class HeldOut:
         elif fraction is not None or table.n_rows >= ENOUGH_ROWS:
             splits = [held_out_split(table, fraction, rng)]
         else:
-            splits = _folds(table, rng)
-        n_groups = -(-GROUPS // len(splits))
-        self.splits = [(Sample(cut_table(kept)), _groups(rows, n_groups)) for kept, rows in splits]
+            folds = dealt_folds(table.n_rows, rng)
+            splits = [(without_fold(table, fold), table.take(fold)) for fold in folds]
+        n_groups = -(-GROUPS // len(splits))  # at least so many in all fits together
+        self.splits = [
+            (Sample(cut_table(kept)), dealt_groups(rows, n_groups)) for kept, rows in splits
+        ]
 
     def first(self, tree: Tree) -> Candidate:
         """Fit a tree whose hidden variables have two states."""
@@ -151,8 +156,7 @@ class HeldOut:
     def is_better(self, candidate: Candidate, other: Candidate) -> bool:
         """Whether held-out rows gain more than the standard error of the gain."""
         gains = candidate.values - other.values
-        error = np.sqrt(gains.size) * gains.std(ddof=1) if gains.size > 1 else 0.0
-        return float(gains.sum()) > float(error)
+        return float(gains.sum()) > error_of_sum(gains)
 
     def smoothed(self, best: Candidate, deadline: float) -> Candidate:
         """Make the prior stronger, or weaker, as long as held-out rows gain."""
@@ -166,19 +170,6 @@ class HeldOut:
             if best is not before:
                 return best
         return best
-
-
-def _groups(table: Table, n_groups: int) -> list[Table]:
-    """Deal rows into groups, from whose gains the standard error of the gain is known."""
-    n_groups = min(n_groups, table.n_rows)
-    return [table.take(np.arange(first, table.n_rows, n_groups)) for first in range(n_groups)]
-
-
-def _folds(table: Table, rng: np.random.Generator) -> list[tuple[Table, Table]]:
-    order = rng.permutation(table.n_rows)
-    folds = [np.sort(order[number::FOLDS]) for number in range(FOLDS)]
-    every = np.arange(table.n_rows)
-    return [(table.take(np.setdiff1d(every, fold)), table.take(fold)) for fold in folds]
 
 
 def grown(
