@@ -424,7 +424,7 @@ def _mixed_from_distances(
     if entry.name == "chow_liu" and not sample.cardinalities.all():
         raise ModelError(
             "chow_liu has no hidden variables, but columns of numbers hang from states: use "
-            "another method, or family='gaussian' or 'discrete'"
+            "another method, or family='gaussian' or family='discrete'"
         )
     held_out = _pop_held_out(entry, sample, options)
     if held_out is not None:
