@@ -8,12 +8,18 @@ PAPER ?=
 SECONDS ?= 600
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+# Modules are compiled to bytecode when they are first imported: most never are.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 BIOME := npx --yes @biomejs/biome@2.6.6
 
 .DELETE_ON_ERROR:
-.PHONY: install demo test fuzz lint bench paper docs clean
+.PHONY: install demo test pytest fuzz lint bench paper docs clean
 
-test: lint
+# Types are checked on one processor while the tests begin on the other.
+test: $(INSTALLED)
+	$(MAKE) --no-print-directory --jobs=2 lint pytest
+
+pytest: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # Random damage to files, frames and checkpoints, for SECONDS.
@@ -45,11 +51,11 @@ install: $(INSTALLED)
 # A stamp, so that a second call installs nothing; a changed pyproject.toml installs again.
 $(INSTALLED): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(PIP) --editable '.[dev]'
 	touch $@
 
 .venv/.docs: $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(PIP) --editable '.[docs]'
 	touch $@
 
 clean:

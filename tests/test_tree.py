@@ -580,7 +580,7 @@ def test_drawing_a_forest():
 
 # Deep trees -------------------------------------------------------------------------------------
 
-N_DEEP = 60_000
+N_DEEP = 20_000
 
 
 def observed_chain() -> Tree:
@@ -628,7 +628,7 @@ def test_deep_chains_need_no_recursion_and_linear_memory(make):
         operation(tree)
         peak[name] = tracemalloc.get_traced_memory()[1] / tree.n_nodes
         tracemalloc.stop()
-    # Bytes a node. A graph of networkx takes 960; anything quadratic would take 8 · 60,000.
+    # Bytes a node. A graph of networkx takes 960; anything quadratic would take 8 · 20,000.
     assert max(peak.values()) < 3_000, peak
 
 

@@ -53,7 +53,7 @@ def batch(number: int) -> range:
     return range(number if time.monotonic() < END else 0)
 
 
-N_FILES = 1_000
+N_FILES = 400
 N_TRACED = 20  # the last ones, with memory measured: this makes them slower
 
 ODD = [
