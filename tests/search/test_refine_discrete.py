@@ -17,7 +17,7 @@ from latentree.distances import as_sample
 from latentree.errors import ModelError
 from latentree.metrics import robinson_foulds
 from latentree.models import DiscreteTreeModel
-from latentree.search._refinement import RefineOptions, penalty_of
+from latentree.search._refinement import RefineOptions, first_fit, penalty_of
 from latentree.search._refinement._discrete_fit import (
     ALL,
     DistinctRows,
@@ -309,7 +309,8 @@ def test_states_grow_to_their_number_and_not_beyond():
     rng = np.random.default_rng(0)
     truth = DiscreteTreeModel(star, [*rng.dirichlet([0.4, 0.4], (8, 3)), np.full(3, 1 / 3)])
     table = as_table(truth.sample(5_000, 1), schema=truth.schema)
-    model, report = lt.search.refine(star.renamed(table.names), table)
+    start = lt.fit_parameters(star.renamed(table.names), table, n_states=2).model
+    model, report = lt.search.refine(start, table)
     assert model.n_states[-1] == 3
     assert report.gains()["more"][0] == 1
     binary, _ = lt.search.refine(star.renamed(table.names), table, max_states=2)
@@ -458,3 +459,29 @@ def test_several_starts_give_the_best_of_them():
     each = [lt.search.refined(table, start=name, **options).report.score for name in ("nj", "clrg")]
     both = lt.search.refined(table, start=["nj", "clrg"], **options).report.score
     assert both == pytest.approx(max(each))
+
+
+# Where a search starts --------------------------------------------------------------------------
+
+
+def test_hidden_variables_start_with_the_number_of_states_of_the_highest_bic():
+    """Columns have 2 to 6 states, most of them 2; the hidden variables behind them have four."""
+    tree = lt.simulate.double_star(12)
+    states = np.array([2, 2, 2, 6, 5, 4, 2, 2, 2, 6, 5, 4, 4, 4])
+    truth = lt.simulate.random_discrete_model(tree, states, 3, (0.5, 0.9))
+    table = as_table(truth.sample(4_000, 1), schema=truth.schema)
+    sample = as_sample(table)
+    bic = {k: lt.fit_parameters(tree, table, n_states=k).report.bic_score for k in (2, 3, 4, 5)}
+    assert max(bic, key=lambda k: bic[k]) == 4
+    fitted = first_fit(tree, sample, None, 0)
+    assert fitted.model.n_states[-2:].tolist() == [4, 4]
+    assert fitted.report.bic_score == pytest.approx(bic[4], abs=5.0)
+    assert first_fit(tree, sample, 3, 0).model.n_states[-2:].tolist() == [3, 3]
+
+
+def test_numbers_of_states_go_down_where_columns_have_more():
+    truth = lt.simulate.random_discrete_model(
+        lt.simulate.latent_class(6), [5] * 6 + [2], 0, (0.5, 0.9)
+    )
+    table = as_table(truth.sample(2_000, 1), schema=truth.schema)
+    assert first_fit(truth.tree, as_sample(table), None, 0).model.n_states[-1] == 2

@@ -12,11 +12,11 @@ from latentree.em._fit import (
     Fitted,
     fit_parameters,
     held_out_fit,
-    hidden_states,
     make_problem,
     matched,
     maximize,
     start_points,
+    usual_states,
 )
 from latentree.em._gaussian import MomentProblem, RowProblem, chunks_of, moment_step
 from latentree.em._held_out import HeldOutFit, run_together
@@ -59,7 +59,6 @@ __all__ = [
     "fit_parameters",
     "held_out_fit",
     "held_out_split",
-    "hidden_states",
     "make_problem",
     "matched",
     "maximize",
@@ -68,5 +67,6 @@ __all__ = [
     "run_together",
     "split_hidden",
     "start_points",
+    "usual_states",
     "without_fold",
 ]

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from latentree.distances import Sample, as_sample
-from latentree.em import Budget, Fitted, fit_parameters
+from latentree.em import Fitted
 from latentree.errors import ModelError
 from latentree.models import Model
-from latentree.search._refinement import INTERRUPTED, RefineReport, refine
+from latentree.search._refinement import INTERRUPTED, RefineReport, first_fit, refine
 from latentree.structure import METHODS as BY_DISTANCES
 from latentree.structure import learn_tree
 from latentree.tree import Tree
@@ -68,7 +68,9 @@ def refined(
     names = _names(start)
     starts: list[Any] = [learn_tree(sample, name) for name in names]
     if start is None:
-        starts = _best_starts(starts, sample)[: 2 if sample.is_summed else 1]
+        starts = _best_starts(starts, sample, options.get("max_states"))[
+            : 2 if sample.is_summed else 1
+        ]
     if "time_limit" in options:
         options["time_limit"] /= len(starts)
     found: list[Fitted] = []
@@ -91,10 +93,9 @@ def _names(start: str | Sequence[str] | None) -> Sequence[str]:
     return names
 
 
-def _best_starts(trees: Sequence[Tree], sample: Sample) -> list[Model]:
+def _best_starts(trees: Sequence[Tree], sample: Sample, max_states: int | None) -> list[Model]:
     """Return the trees fitted, those of the highest extended BIC first."""
-    budget = Budget(max_steps=100)
-    fits = [fit_parameters(t, sample, n_starts=1, budget=budget, random_state=0) for t in trees]
+    fits = [first_fit(tree, sample, max_states, 0) for tree in trees]
     fits.sort(key=lambda fit: -_rank(fit.report.bic_score, _structure(fit.model.tree)))
     return [fit.model for fit in fits]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from latentree.distances import Sample
 from latentree.em import (
     FLOOR,
@@ -15,7 +13,7 @@ from latentree.em import (
     Fitted,
     RowProblem,
     fit_parameters,
-    hidden_states,
+    usual_states,
 )
 from latentree.models import DiscreteTreeModel, GaussianTreeModel, Model
 from latentree.tree import Tree
@@ -27,18 +25,33 @@ _START = Budget(max_steps=100)
 """What a tree without parameters gets before the search."""
 
 
-def first_fit(
-    tree: Tree, sample: Sample, max_states: int | None, rng: np.random.Generator
-) -> Model:
-    """Fit a tree, with at most so many states a hidden variable."""
-    states = None
-    if sample.family != "gaussian" and max_states is not None:
-        states = np.minimum(hidden_states(tree, sample, None)[tree.n_observed :], max_states)
-    fitted = fit_parameters(
-        tree, sample, n_states=states, random_state=rng, n_starts=1, budget=_START
-    )
-    model: Model = fitted.model
-    return model
+def first_fit(tree: Tree, sample: Sample, max_states: int | None, random_state: Any) -> Fitted:
+    """Fit a tree; its hidden variables have one number of states, the one of the highest BIC.
+
+    It is looked for one by one, from the most common number among the columns: up, or down if that
+    does not gain. A search that starts with too few states explains what is left by false edges.
+    """
+
+    def fit(states: int) -> Fitted:
+        return fit_parameters(
+            tree, sample, n_states=states, n_starts=1, budget=_START, random_state=random_state
+        )
+
+    if sample.family != "discrete" or not tree.n_hidden:
+        return fit_parameters(tree, sample, n_starts=1, budget=_START, random_state=random_state)
+    most = max_states or 2**15
+    states = min(usual_states(sample.cardinalities), most)
+    best = fit(states)
+    for step in (1, -1):
+        before = best
+        while 2 <= states + step <= most:
+            trial = fit(states + step)
+            if trial.report.bic_score <= best.report.bic_score:
+                break
+            best, states = trial, states + step
+        if best is not before:
+            break
+    return best
 
 
 def final_fit(model: Any, sample: Sample, budget: Budget | None, prior_weight: float) -> Fitted:

@@ -182,7 +182,9 @@ def refine(
         criterion, note = _cross_validated(start, table, rng, time_limit / 2, settings)
         notes = (note,)
     penalty = penalty_of(criterion, sample, n_hidden)
-    model = first_fit(start, sample, max_states, rng) if isinstance(start, Tree) else start
+    model = start
+    if isinstance(start, Tree):
+        model = first_fit(start, sample, max_states, rng).model
     engine = make_engine(sample, max_states, int(rng.integers(2**31)), options)
     # Thousands of small products: waking threads for each takes longer than all of them, and the
     # jobs of a round use the processors already.
