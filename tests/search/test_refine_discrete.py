@@ -17,7 +17,7 @@ from latentree.distances import as_sample
 from latentree.errors import ModelError
 from latentree.metrics import robinson_foulds
 from latentree.models import DiscreteTreeModel
-from latentree.search._refinement import RefineOptions, first_fit, penalty_of
+from latentree.search._refinement import RefineOptions, first_fits, penalty_of
 from latentree.search._refinement._discrete_fit import (
     ALL,
     DistinctRows,
@@ -473,10 +473,11 @@ def test_hidden_variables_start_with_the_number_of_states_of_the_highest_bic():
     sample = as_sample(table)
     bic = {k: lt.fit_parameters(tree, table, n_states=k).report.bic_score for k in (2, 3, 4, 5)}
     assert max(bic, key=lambda k: bic[k]) == 4
-    fitted = first_fit(tree, sample, None, 0)
+    fitted, other = first_fits([tree, lt.simulate.latent_class(12)], sample, None, 0)
+    assert other.model.n_states[-1] == 4
     assert fitted.model.n_states[-2:].tolist() == [4, 4]
     assert fitted.report.bic_score == pytest.approx(bic[4], abs=5.0)
-    assert first_fit(tree, sample, 3, 0).model.n_states[-2:].tolist() == [3, 3]
+    assert first_fits([tree], sample, 3, 0)[0].model.n_states[-2:].tolist() == [3, 3]
 
 
 def test_numbers_of_states_go_down_where_columns_have_more():
@@ -484,4 +485,5 @@ def test_numbers_of_states_go_down_where_columns_have_more():
         lt.simulate.latent_class(6), [5] * 6 + [2], 0, (0.5, 0.9)
     )
     table = as_table(truth.sample(2_000, 1), schema=truth.schema)
-    assert first_fit(truth.tree, as_sample(table), None, 0).model.n_states[-1] == 2
+    [fitted] = first_fits([truth.tree], as_sample(table), None, 0)
+    assert fitted.model.n_states[-1] == 2

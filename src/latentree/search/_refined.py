@@ -12,7 +12,7 @@ from latentree.distances import Sample, as_sample
 from latentree.em import Fitted
 from latentree.errors import ModelError
 from latentree.models import Model
-from latentree.search._refinement import INTERRUPTED, RefineReport, first_fit, refine
+from latentree.search._refinement import INTERRUPTED, RefineReport, first_fits, refine
 from latentree.structure import METHODS as BY_DISTANCES
 from latentree.structure import learn_tree
 from latentree.tree import Tree
@@ -95,7 +95,7 @@ def _names(start: str | Sequence[str] | None) -> Sequence[str]:
 
 def _best_starts(trees: Sequence[Tree], sample: Sample, max_states: int | None) -> list[Model]:
     """Return the trees fitted, those of the highest extended BIC first."""
-    fits = [first_fit(tree, sample, max_states, 0) for tree in trees]
+    fits = first_fits(trees, sample, max_states, 0)
     fits.sort(key=lambda fit: -_rank(fit.report.bic_score, _structure(fit.model.tree)))
     return [fit.model for fit in fits]
 

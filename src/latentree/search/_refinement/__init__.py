@@ -14,7 +14,7 @@
 ====================  ============================================================================
 """
 
-from latentree.search._refinement._full_fit import first_fit
+from latentree.search._refinement._full_fit import first_fits
 from latentree.search._refinement._options import RefineOptions
 from latentree.search._refinement._refine import RefineReport, penalty_of, refine
 from latentree.search._refinement._rivals import Rivals, rivals_of
@@ -25,7 +25,7 @@ __all__ = [
     "RefineOptions",
     "RefineReport",
     "Rivals",
-    "first_fit",
+    "first_fits",
     "penalty_of",
     "refine",
     "rivals_of",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from latentree.distances import Sample
@@ -19,39 +21,55 @@ from latentree.models import DiscreteTreeModel, GaussianTreeModel, Model
 from latentree.tree import Tree
 from latentree.typing import FloatArray
 
-__all__ = ["FLOOR", "final_fit", "first_fit", "fit_all", "maximize"]
+__all__ = ["FLOOR", "final_fit", "first_fits", "fit_all", "maximize"]
 
 _START = Budget(max_steps=100)
 """What a tree without parameters gets before the search."""
 
 
-def first_fit(tree: Tree, sample: Sample, max_states: int | None, random_state: Any) -> Fitted:
-    """Fit a tree; its hidden variables have one number of states, the one of the highest BIC.
+def first_fits(
+    trees: Sequence[Tree], sample: Sample, max_states: int | None, random_state: Any
+) -> list[Fitted]:
+    """Fit trees; all hidden variables have the number of states that suits the first tree best.
 
-    It is looked for one by one, from the most common number among the columns: up, or down if that
-    does not gain. A search that starts with too few states explains what is left by false edges.
+    A search that starts with too few states explains what they leave open by false edges, and has
+    too many to take away if it starts with more.
     """
 
-    def fit(states: int) -> Fitted:
+    def fit(tree: Tree, states: int | None) -> Fitted:
         return fit_parameters(
             tree, sample, n_states=states, n_starts=1, budget=_START, random_state=random_state
         )
 
-    if sample.family != "discrete" or not tree.n_hidden:
-        return fit_parameters(tree, sample, n_starts=1, budget=_START, random_state=random_state)
+    first, *others = trees
+    if sample.family != "discrete":
+        return [fit(tree, None) for tree in trees]
+    states, fitted = _best_states(
+        partial(fit, first), usual_states(sample.cardinalities), max_states
+    )
+    return [fitted, *(fit(tree, states) for tree in others)]
+
+
+def _best_states(
+    fit: Callable[[int], Fitted], start: int, max_states: int | None
+) -> tuple[int, Fitted]:
+    """Return the number of states with the highest BIC, and its fit.
+
+    One after the other is tried: more as long as the BIC rises, or fewer if more do not pay.
+    """
     most = max_states or 2**15
-    states = min(usual_states(sample.cardinalities), most)
+    states = min(start, most)
     best = fit(states)
     for step in (1, -1):
         before = best
-        while 2 <= states + step <= most:
+        while best.model.tree.n_hidden and 2 <= states + step <= most:
             trial = fit(states + step)
             if trial.report.bic_score <= best.report.bic_score:
                 break
             best, states = trial, states + step
         if best is not before:
             break
-    return best
+    return states, best
 
 
 def final_fit(model: Any, sample: Sample, budget: Budget | None, prior_weight: float) -> Fitted:

@@ -20,7 +20,7 @@ from latentree.em import Budget, FitReport, Fitted, matched
 from latentree.errors import ModelError
 from latentree.models import Model, with_fitted_lengths
 from latentree.search._refinement._discrete_moves import DiscreteEngine
-from latentree.search._refinement._full_fit import final_fit, first_fit
+from latentree.search._refinement._full_fit import final_fit, first_fits
 from latentree.search._refinement._gaussian_moves import GaussianEngine
 from latentree.search._refinement._options import DEFAULTS, RefineOptions
 from latentree.search._refinement._search import (
@@ -184,7 +184,7 @@ def refine(
     penalty = penalty_of(criterion, sample, n_hidden)
     model = start
     if isinstance(start, Tree):
-        model = first_fit(start, sample, max_states, rng).model
+        model = first_fits([start], sample, max_states, rng)[0].model
     engine = make_engine(sample, max_states, int(rng.integers(2**31)), options)
     # Thousands of small products: waking threads for each takes longer than all of them, and the
     # jobs of a round use the processors already.
