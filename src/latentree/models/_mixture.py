@@ -20,7 +20,7 @@ from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel, Normal
 from latentree.models._mixed import MixedTreeModel
 from latentree.models._saving import Savable, with_schema
-from latentree.models._states import DiscretePosterior
+from latentree.models._states import DiscretePosterior, fill_codes, refuse_rows
 from latentree.tree import Tree
 from latentree.typing import AnyArray, FloatArray, IntArray, Node, RandomState, TableLike
 
@@ -29,6 +29,9 @@ Model = GaussianTreeModel | DiscreteTreeModel | MixedTreeModel | CopulaTreeModel
 
 CLASS = "tree"
 """Name of the class variable; underscores follow where a column has it."""
+
+_NEGLIGIBLE = 2.0**-60
+"""Shares up to this change no sum of probabilities: a component is not asked about such rows."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -248,9 +251,14 @@ class TreeMixture(Savable):
                     f"{self.tree.names[m]!r} has states, and the others numbers: ask in two calls"
                 )
             return self._moments(table, numbers, share)
-        found = [share if node == m else self._states(table, node, share) for node in numbers]
-        starts = np.cumsum([0, *(block.shape[1] for block in found)])
-        return DiscretePosterior(self.tree, numbers, np.hstack(found), starts)
+        observed = numbers[numbers < m]
+        found = self._probabilities(table, observed, share)
+        blocks = dict(zip(observed.tolist(), _split(found, self.n_states[observed]), strict=True))
+        blocks[m] = share
+        sizes = self.n_states[numbers]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        chosen = [blocks[node] for node in numbers.tolist()]
+        return DiscretePosterior(self.tree, numbers, np.hstack(chosen), starts)
 
     def _moments(self, table: Table, numbers: IntArray, share: FloatArray) -> Normal[FloatArray]:
         """Mean and variance of a mixture of normal distributions, given each row."""
@@ -262,13 +270,15 @@ class TreeMixture(Savable):
             second += mine[:, None] * (variance + mean**2)
         return Normal(first, np.maximum(second - first**2, 0.0))
 
-    def _states(self, table: Table, node: int, share: FloatArray) -> FloatArray:
-        """Probabilities of the states of an observed variable given each row."""
-        out = np.zeros((table.n_rows, int(self.n_states[node])))
+    def _probabilities(self, table: Table, nodes: IntArray, share: FloatArray) -> FloatArray:
+        """Probabilities of the states of observed variables, side by side, given each row."""
+        out = np.zeros((table.n_rows, int(self.n_states[nodes].sum())))
         for part, mine in zip(self.components, share.T, strict=True):
-            found = cast(DiscretePosterior, part.posterior(table, [node]))[node]
-            # A row that is impossible in a component has no share of it, and NaN there.
-            out += np.where(mine[:, None] > 0, mine[:, None] * found, 0.0)
+            # Rows that are impossible in a component have no share of it, and NaN there.
+            rows = np.flatnonzero(mine > _NEGLIGIBLE)
+            if rows.size and nodes.size:
+                found = cast(DiscretePosterior, part.posterior(table.take(rows), nodes.tolist()))
+                out[rows] += mine[rows, None] * found.probabilities
         out[np.isnan(share).any(axis=1)] = np.nan
         return out
 
@@ -293,34 +303,40 @@ class TreeMixture(Savable):
         array([[1.  , 0.25, 0.25]])
         """
         table = self._table(X)
+        if self.schema.is_coded:
+            decoded = cast(DiscreteTreeModel, self.components[0])._decoded
+            return decoded(fill_codes(table, self._states))
         share = self.responsibilities(table)
-        impossible = np.flatnonzero(np.isnan(share).any(axis=1))
-        if impossible.size:
-            raise ModelError(
-                f"row {impossible[0]} has probability zero under the model, "
-                "so nothing can be inferred from it"
-            )
+        refuse_rows(np.isnan(share.sum(axis=1)), np.arange(table.n_rows))
         if self.schema.family == "gaussian":
             values = table.values
             found = self._moments(table, np.arange(table.n_columns), share).mean
             return np.asarray(np.where(np.isnan(values), found, values))
-        # Components fill in and decode; where cells were missing, the mixture decides again.
-        filled = np.array(self.components[int(self.weights.argmax())].impute(table))
-        missing = table.missing_mask()
-        for column in np.flatnonzero(missing.any(axis=0)).tolist():
-            rows = np.flatnonzero(missing[:, column])
-            filled[rows, column] = self._filled(table.take(rows), column, share[rows])
-        return filled
+        return self._fill_mixed(table, share)
 
-    def _filled(self, table: Table, column: int, share: FloatArray) -> AnyArray:
-        """Values of one column where it is missing: means, or most probable labels."""
-        labels = self.schema.labels[column]
-        if not labels:
-            parts = [part.impute(table)[:, column].astype(float) for part in self.components]
-            return np.asarray((share * np.column_stack(parts)).sum(axis=1))
-        known = np.empty(len(labels), object)
-        known[:] = labels
-        return np.asarray(known[self._states(table, column, share).argmax(axis=1)])
+    def _states(self, table: Table, columns: IntArray) -> FloatArray:
+        """Probabilities of the states of columns, side by side, given each row."""
+        return cast(DiscretePosterior, self.posterior(table, columns.tolist())).probabilities
+
+    def _fill_mixed(self, table: Table, share: FloatArray) -> AnyArray:
+        """Fill in numbers by the means of what the components fill in, and most probable labels."""
+        # Components fill in and decode; where cells were missing, the mixture decides again.
+        parts = [np.array(part.impute(table)) for part in self.components]
+        filled, missing = parts[int(self.weights.argmax())].copy(), table.missing_mask()
+        gaps = np.flatnonzero(missing.any(axis=0))
+        labeled = gaps[self.schema.cardinalities[gaps] > 0]
+        found = self._probabilities(table, labeled, share)
+        blocks = _split(found, self.schema.cardinalities[labeled])
+        for column, block in zip(labeled.tolist(), blocks, strict=True):
+            labels, rows = self.schema.labels[column], missing[:, column]
+            known = np.empty(len(labels), object)
+            known[:] = labels
+            filled[rows, column] = known[block[rows].argmax(axis=1)]
+        for column in gaps[self.schema.cardinalities[gaps] == 0].tolist():
+            rows = missing[:, column]
+            each = np.column_stack([part[rows, column].astype(float) for part in parts])
+            filled[rows, column] = (share[rows] * each).sum(axis=1)
+        return filled
 
     def complete(self, X: TableLike) -> AnyArray:
         """Return the most probable component of each row, and its most probable values.
@@ -596,6 +612,11 @@ def _normalized(joint: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore"):
         out = np.exp(joint - top)
     return np.asarray(out / out.sum(axis=1, keepdims=True))
+
+
+def _split(found: FloatArray, sizes: IntArray) -> list[FloatArray]:
+    """Cut columns into blocks of these sizes."""
+    return np.split(found, np.cumsum(sizes)[:-1], axis=1)
 
 
 def _maximal_correlation(joint: FloatArray) -> float:

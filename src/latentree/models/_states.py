@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,7 +23,7 @@ from latentree.inference import (
 )
 from latentree.models._saving import Savable
 from latentree.tree import Tree
-from latentree.typing import FloatArray, IntArray, Node, RandomState, TableLike
+from latentree.typing import BoolArray, FloatArray, IntArray, Node, RandomState, TableLike
 
 _SHARED = 8
 """How many more sparse rows than others are taken at a time. They share most patterns: of 150
@@ -368,9 +368,34 @@ def _mixture_moments(weights: FloatArray, emission: Emission) -> FloatArray:
 
 def refuse_impossible(messages: RowMessages, rows: slice) -> None:
     """Raise an error that names the first row of probability zero."""
-    impossible = np.flatnonzero(np.isinf(messages.log_likelihood()))
-    if impossible.size:
+    refuse_rows(np.isinf(messages.log_likelihood()), np.arange(rows.start, rows.stop))
+
+
+def refuse_rows(impossible: BoolArray, numbers: IntArray) -> None:
+    """Raise an error that names the first row that is impossible."""
+    if impossible.any():
         raise ModelError(
-            f"row {rows.start + impossible[0]} has probability zero under the model, "
+            f"row {numbers[impossible.argmax()]} has probability zero under the model, "
             "so nothing can be inferred from it"
         )
+
+
+def fill_codes(table: Table, states: Callable[[Table, IntArray], FloatArray]) -> IntArray:
+    """Return the codes of a table, most probable ones where they are missing.
+
+    ``states`` gives the probabilities of the states of some columns in every row of a table, side
+    by side, NaN in impossible rows. It is asked only about rows and columns with gaps.
+    """
+    if table.is_sparse:
+        return np.asarray(table.values.toarray(), np.int64)
+    codes, missing = np.array(table.values, np.int64), table.missing_mask()
+    gaps, columns = np.flatnonzero(missing.any(axis=1)), np.flatnonzero(missing.any(axis=0))
+    ends = np.cumsum(table.cardinalities[columns])
+    for start, stop in chunks(gaps.size, int(table.cardinalities[columns].sum())):
+        rows = gaps[start:stop]
+        found = states(table.take(rows), columns)
+        refuse_rows(np.isnan(found.sum(axis=1)), rows)
+        for column, block in zip(columns, np.split(found, ends[:-1], axis=1), strict=True):
+            mine = missing[rows, column]
+            codes[rows[mine], column] = block[mine].argmax(axis=1)
+    return codes

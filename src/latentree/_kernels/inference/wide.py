@@ -30,7 +30,7 @@ MOST_PATTERNS = 256
 
 
 @kernel()
-def _step(n_parent, n_child):
+def patterns_at_once(n_parent, n_child):
     """Return how many patterns an edge takes at a time."""
     return max(1, min(MOST_PATTERNS, MOST_PRODUCTS // (n_parent * n_child)))
 
@@ -39,7 +39,7 @@ def _step(n_parent, n_child):
 def _edge_up(turned, n_parent, n_child, source, out, width):
     """μ(i) = Σ_j T[i, j]·λ(j); T comes column by column, as BLAS takes longer to turn it."""
     table = turned[: n_parent * n_child].reshape((n_child, n_parent))
-    step = _step(n_parent, n_child)
+    step = patterns_at_once(n_parent, n_child)
     for first in range(0, width, step):
         n = min(step, width - first)
         below = source[first * n_child : (first + n) * n_child].reshape((n, n_child))
@@ -56,7 +56,7 @@ def _edge_down(
     # λ(j)·Σ_i T[i, j]·ratio(i).
     matrix = table[: n_parent * n_child].reshape((n_parent, n_child))
     total = sums[: n_parent * n_child].reshape((n_parent, n_child))
-    step = _step(n_parent, n_child)
+    step = patterns_at_once(n_parent, n_child)
     for first in range(0, width, step):
         n = min(step, width - first)
         r = received[first * n_parent : (first + n) * n_parent]
@@ -164,7 +164,7 @@ def _has_small(values, size):
 
 
 @kernel(fastmath=True)
-def _close(prior, n_states, weights, width, source, received, counts, z, least):
+def close(prior, n_states, weights, width, source, received, counts, z, least):
     """Close a root as that of `counts` does."""
     # z = Σ_k prior(k)·λ(k); R(k) = w·prior(k)·λ(k)/z.
     for p in range(width):
@@ -292,7 +292,7 @@ def close_patterns(slots, components, listed, theta, weights, values, received, 
             prior, own = np.ones(slot["n_states"]), np.zeros(slot["n_states"])
         else:
             prior, own = theta[component["prior"] :], counts[component["prior"] :]
-        log_likelihood, lost = _close(
+        log_likelihood, lost = close(
             prior,
             slot["n_states"],
             weights[component["weights"] :],
@@ -361,7 +361,7 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received
 
 
 @kernel()
-def _turned_tables(slots, listed, theta):
+def turned_tables(slots, listed, theta):
     """Return the tables of the listed edges, each column by column, end to end."""
     size = 0
     for s in listed:
@@ -378,12 +378,27 @@ def _turned_tables(slots, listed, theta):
 
 @kernel(fastmath=True)
 def _rows_up(
-    slots, listed, gather, turned, tolerant, scaling, values, own, start, width, weights, rows
+    slots,
+    listed,
+    gather,
+    turned,
+    tolerant,
+    scaling,
+    values,
+    own,
+    start,
+    width,
+    rows,
+    n_grown,
+    shift,
 ):
-    """Fill one block of rows; returns the correction for scaling, and whether there is a loss."""
-    correction = 0.0
-    shift = np.empty(BLOCK)
+    """Fill one block of rows; True if information may be lost.
+
+    How often each row was scaled up is written to ``n_grown``.
+    """
     at = 0
+    for p in range(width):
+        n_grown[p] = 0.0
     for s in listed:
         slot = slots[s]
         n_states = slot["n_states"]
@@ -405,10 +420,70 @@ def _rows_up(
             if _rescale(
                 part_a, at_a, part_b, at_b, n_states, width, out, exact, tolerant, shift
             ):  # fmt: skip
-                return correction, True
+                return True
             for p in range(width):
-                correction += weights[p] * shift[p]
-    return correction * LOG_GROW, False
+                n_grown[p] += shift[p]
+    return False
+
+
+@kernel(fastmath=True)
+def fill_rows(
+    slots,
+    listed,
+    gather,
+    turned,
+    tolerant,
+    values,
+    prior,
+    weights,
+    start,
+    width,
+    rows,
+    own,
+    received,
+    root_counts,
+    z,
+    n_grown,
+):
+    """Fill one block of rows upward and close its root, whose posteriors go to ``received``.
+
+    Returns Σ w·log z of the values as they were scaled, and whether information may be lost; w/z
+    of every row is left in ``z``, and how often it was scaled up in ``n_grown``.
+    """
+    root = slots[listed[-1]]
+    for scaling in (False, True):  # as in `counts`
+        if not (scaling or tolerant):
+            continue
+        if _rows_up(
+            slots,
+            listed,
+            gather,
+            turned,
+            tolerant,
+            scaling,
+            values,
+            own,
+            start,
+            width,
+            rows,
+            n_grown,
+            z,
+        ):
+            return 0.0, True
+        total, lost = close(
+            prior,
+            root["n_states"],
+            weights,
+            width,
+            own[root["value"] * BLOCK :],
+            received[root["received"] * BLOCK :],
+            root_counts,
+            z,
+            TINY if scaling else SMALL,
+        )
+        if not lost:
+            break
+    return total, lost
 
 
 @kernel(fastmath=True)
@@ -472,47 +547,36 @@ def run_rows(
     own = np.empty(n_values * BLOCK)
     received = np.empty(n_received * BLOCK)
     ratio, sums = _buffers(slots, listed)
-    turned = _turned_tables(slots, listed, theta)
+    turned = turned_tables(slots, listed, theta)
     rows = np.arange(BLOCK).astype(np.int32)
-    root = slots[listed[-1]]
+    n_grown = np.empty(BLOCK)
     total = 0.0
     for start in range(first, last, BLOCK):
         width = min(BLOCK, last - start)
-        for scaling in (False, True):  # as in `counts`
-            if not (scaling or tolerant):
-                continue
-            correction, lost = _rows_up(
-                slots,
-                listed,
-                gather,
-                turned,
-                tolerant,
-                scaling,
-                values,
-                own,
-                start,
-                width,
-                weights[start:],
-                rows,
-            )
-            if lost:
-                return total, True
-            closed, lost = _close(
-                prior,
-                root["n_states"],
-                weights[start:],
-                width,
-                own[root["value"] * BLOCK :],
-                received[root["received"] * BLOCK :],
-                root_counts,
-                ratio,
-                TINY if scaling else SMALL,
-            )
-            if not lost:
-                break
+        mine = weights[start:]
+        closed, lost = fill_rows(
+            slots,
+            listed,
+            gather,
+            turned,
+            tolerant,
+            values,
+            prior,
+            mine,
+            start,
+            width,
+            rows,
+            own,
+            received,
+            root_counts,
+            ratio,
+            n_grown,
+        )
         if lost:
             return total, True
-        total += closed - correction
+        total += closed
+        for p in range(width):
+            total -= mine[p] * n_grown[p] * LOG_GROW
         _rows_down(
             slots, listed, gather, theta, own, start, width, received, counts, handed, ratio, sums
         )
