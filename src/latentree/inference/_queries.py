@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from latentree import _memory as memory
 from latentree._kernels import threads
 from latentree._kernels.compiling import tiny
 from latentree._kernels.inference import answers as kernels
@@ -155,11 +154,6 @@ class Products:
         self._plan = plan = Plan(patterns)
         self._patterns, self._theta = patterns, theta
         self._is_tolerant = patterns.emissions.columns.size > 0
-        memory.require(
-            16.0 * plan.n_values,
-            f"messages of {plan.n_values:,} values of patterns",
-            "ask about fewer rows at a time",
-        )
         self._values = np.empty(plan.n_values)
         self._starts = _starts(plan.slots["n_patterns"])
         best = self._set_emissions(log_emissions)

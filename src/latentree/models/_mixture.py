@@ -20,7 +20,7 @@ from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel, Normal
 from latentree.models._mixed import MixedTreeModel
 from latentree.models._saving import Savable, with_schema
-from latentree.models._states import DiscretePosterior, fill_codes, refuse_rows
+from latentree.models._states import DiscretePosterior, StateTreeModel, fill_codes, refuse_rows
 from latentree.tree import Tree
 from latentree.typing import AnyArray, FloatArray, IntArray, Node, RandomState, TableLike
 
@@ -29,9 +29,6 @@ Model = GaussianTreeModel | DiscreteTreeModel | MixedTreeModel | CopulaTreeModel
 
 CLASS = "tree"
 """Name of the class variable; underscores follow where a column has it."""
-
-_NEGLIGIBLE = 2.0**-60
-"""Shares up to this change no sum of probabilities: a component is not asked about such rows."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -244,19 +241,17 @@ class TreeMixture(Savable):
         """
         numbers = node_numbers(self.tree, nodes)
         table, m = self._table(X), self.tree.n_observed
-        share = self.responsibilities(table)
-        if self.schema.family == "gaussian" and (numbers < m).any():
-            if (numbers >= m).any():
+        observed = numbers[numbers < m]
+        if self.schema.family == "gaussian" and observed.size:
+            if observed.size < numbers.size:
                 raise ModelError(
                     f"{self.tree.names[m]!r} has states, and the others numbers: ask in two calls"
                 )
-            return self._moments(table, numbers, share)
-        observed = numbers[numbers < m]
-        found = self._probabilities(table, observed, share)
+            return self._moments(table, numbers, self.responsibilities(table))
+        share, found = self._answers(table, observed)
         blocks = dict(zip(observed.tolist(), _split(found, self.n_states[observed]), strict=True))
         blocks[m] = share
-        sizes = self.n_states[numbers]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
+        starts = np.concatenate([[0], np.cumsum(self.n_states[numbers])])
         chosen = [blocks[node] for node in numbers.tolist()]
         return DiscretePosterior(self.tree, numbers, np.hstack(chosen), starts)
 
@@ -270,17 +265,28 @@ class TreeMixture(Savable):
             second += mine[:, None] * (variance + mean**2)
         return Normal(first, np.maximum(second - first**2, 0.0))
 
-    def _probabilities(self, table: Table, nodes: IntArray, share: FloatArray) -> FloatArray:
-        """Probabilities of the states of observed variables, side by side, given each row."""
+    def _answers(self, table: Table, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Probabilities of the components given each row, and of the states of observed variables.
+
+        Both are NaN in impossible rows.
+        """
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(self.weights)
+        joint = np.empty((table.n_rows, self.n_trees))
         out = np.zeros((table.n_rows, int(self.n_states[nodes].sum())))
-        for part, mine in zip(self.components, share.T, strict=True):
-            # Rows that are impossible in a component have no share of it, and NaN there.
-            rows = np.flatnonzero(mine > _NEGLIGIBLE)
-            if rows.size and nodes.size:
-                found = cast(DiscretePosterior, part.posterior(table.take(rows), nodes.tolist()))
-                out[rows] += mine[rows, None] * found.probabilities
-        out[np.isnan(share).any(axis=1)] = np.nan
-        return out
+        top = np.full(table.n_rows, -np.inf)
+        # Σ_k e^(l_k − top)·P_k over the components so far, the largest l_k being top.
+        for number, part in enumerate(self.components):
+            log_likelihood, found = _part_answers(part, table, nodes)
+            joint[:, number] = log_weights[number] + log_likelihood
+            highest = np.maximum(top, joint[:, number])
+            weight = _relative(joint[:, number], highest)[:, None]
+            out *= _relative(top, highest)[:, None]
+            out += np.where(weight > 0, weight * found, 0.0)  # NaN where impossible in the part
+            top = highest
+        total = _relative(joint, top[:, None]).sum(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            return _normalized(joint), out / np.where(total > 0, total, np.nan)
 
     def impute(self, X: TableLike) -> AnyArray:
         """Return the observed columns with missing cells filled in.
@@ -306,26 +312,27 @@ class TreeMixture(Savable):
         if self.schema.is_coded:
             decoded = cast(DiscreteTreeModel, self.components[0])._decoded
             return decoded(fill_codes(table, self._states))
+        if self.schema.family != "gaussian":
+            return self._fill_mixed(table)
         share = self.responsibilities(table)
         refuse_rows(np.isnan(share.sum(axis=1)), np.arange(table.n_rows))
-        if self.schema.family == "gaussian":
-            values = table.values
-            found = self._moments(table, np.arange(table.n_columns), share).mean
-            return np.asarray(np.where(np.isnan(values), found, values))
-        return self._fill_mixed(table, share)
+        found = self._moments(table, np.arange(table.n_columns), share).mean
+        return np.asarray(np.where(np.isnan(table.values), found, table.values))
 
     def _states(self, table: Table, columns: IntArray) -> FloatArray:
         """Probabilities of the states of columns, side by side, given each row."""
-        return cast(DiscretePosterior, self.posterior(table, columns.tolist())).probabilities
+        return self._answers(table, columns)[1]
 
-    def _fill_mixed(self, table: Table, share: FloatArray) -> AnyArray:
+    def _fill_mixed(self, table: Table) -> AnyArray:
         """Fill in numbers by the means of what the components fill in, and most probable labels."""
-        # Components fill in and decode; where cells were missing, the mixture decides again.
-        parts = [np.array(part.impute(table)) for part in self.components]
-        filled, missing = parts[int(self.weights.argmax())].copy(), table.missing_mask()
+        missing = table.missing_mask()
         gaps = np.flatnonzero(missing.any(axis=0))
         labeled = gaps[self.schema.cardinalities[gaps] > 0]
-        found = self._probabilities(table, labeled, share)
+        share, found = self._answers(table, labeled)
+        refuse_rows(np.isnan(share.sum(axis=1)), np.arange(table.n_rows))
+        # Components fill in and decode; where cells were missing, the mixture decides again.
+        parts = [np.array(part.impute(table)) for part in self.components]
+        filled = parts[int(self.weights.argmax())].copy()
         blocks = _split(found, self.schema.cardinalities[labeled])
         for column, block in zip(labeled.tolist(), blocks, strict=True):
             labels, rows = self.schema.labels[column], missing[:, column]
@@ -604,6 +611,22 @@ def component_of(model: Model | TreeMixture, number: int | None = None) -> Model
     if not 0 <= chosen < model.n_trees:
         raise ModelError(f"there is no component {chosen}: 0 … {model.n_trees - 1}")
     return model.components[chosen]
+
+
+def _part_answers(part: Model, table: Table, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Log-likelihood of each row in a component, and the probabilities of the states of nodes."""
+    if isinstance(part, StateTreeModel):
+        return part._answers(table, nodes)
+    if not nodes.size:
+        return part.log_likelihood(table), np.empty((table.n_rows, 0))
+    found = cast(DiscretePosterior, part.posterior(table, nodes.tolist()))
+    return part.log_likelihood(table), found.probabilities
+
+
+def _relative(logs: FloatArray, top: FloatArray) -> FloatArray:
+    """e^(logs − top); 0 where the top is 0 itself, −∞ as a logarithm."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(top > -np.inf, np.exp(logs - top), 0.0))
 
 
 def _normalized(joint: FloatArray) -> FloatArray:

@@ -204,18 +204,11 @@ class StateTreeModel(Savable):
         >>> model.posterior([[1, 1, 0]])["h1"].round(2)
         array([[0.1, 0.9]])
         """
-        numbers, table = node_numbers(self.tree, nodes), self._table(X)
+        numbers = node_numbers(self.tree, nodes)
         starts = np.concatenate([[0], np.cumsum(self.n_states[numbers])])
-        memory.require(
-            8.0 * table.n_rows * starts[-1],
-            f"probabilities of {starts[-1]:,} states in {table.n_rows:,} rows",
-            "ask for fewer nodes, or for fewer rows at a time",
+        return DiscretePosterior(
+            self.tree, numbers, self._answers(self._table(X), numbers)[1], starts
         )
-        out = np.empty((table.n_rows, starts[-1]))
-        for rows, messages in self._messages(table):
-            out[rows] = messages.posteriors(numbers)
-            out[rows][np.isinf(messages.log_likelihood())] = np.nan
-        return DiscretePosterior(self.tree, numbers, out, starts)
 
     def edge_posterior(self, X: TableLike, a: Node, b: Node) -> FloatArray:
         """Return the joint probabilities of the two ends of an edge given each row.
@@ -284,6 +277,21 @@ class StateTreeModel(Savable):
 
     # Private ------------------------------------------------------------------------------
 
+    def _answers(self, table: Table, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Log-likelihood of each row, and the probabilities of the states of nodes side by side."""
+        n_states = int(self.n_states[nodes].sum())
+        memory.require(
+            8.0 * table.n_rows * n_states,
+            f"probabilities of {n_states:,} states in {table.n_rows:,} rows",
+            "ask for fewer nodes, or for fewer rows at a time",
+        )
+        log_likelihood, out = np.empty(table.n_rows), np.empty((table.n_rows, n_states))
+        for rows, messages in self._messages(table):
+            out[rows] = messages.posteriors(nodes)
+            log_likelihood[rows] = messages.log_likelihood()
+        out[np.isinf(log_likelihood)] = np.nan
+        return log_likelihood, out
+
     def _probabilities(self, node: int) -> FloatArray:
         """Probabilities of the states of a node."""
         starts = self.layout.state_starts
@@ -339,8 +347,9 @@ class StateTreeModel(Savable):
         self, table: Table, maximize: bool = False
     ) -> Iterator[tuple[slice, RowMessages]]:
         """Messages of chunks of the rows."""
-        # Two joins and an edge a node, each with a number a state and pattern.
-        numbers = 3 * int(self.layout.state_starts[-1]) // (_SHARED if table.is_sparse else 1)
+        # Two joins and an edge a node, each with a number a state and pattern. What has nearly as
+        # many patterns as there are rows runs by row and keeps nothing; others share most.
+        numbers = int(self.layout.state_starts[-1]) // (_SHARED if table.is_sparse else 1)
         for start, stop in chunks(table.n_rows, numbers):
             yield slice(start, stop), self._row_messages(table.rows(start, stop), maximize)
 
