@@ -14,7 +14,7 @@ from latentree.data import Table, as_table
 from latentree.errors import ModelError
 from latentree.inference import RowMessages, chunks, compile_patterns
 from latentree.inference._evidence import CHUNK_CELLS
-from latentree.inference._queries import Products
+from latentree.inference._queries import _SMALL, Products
 from latentree.models import DiscreteTreeModel, TreeMixture
 from latentree.models._states import fill_codes
 from latentree.simulate import hidden_markov, random_discrete_model, random_latent_tree
@@ -44,7 +44,7 @@ def by_logarithms(model, table, nodes):
     theta = model.layout.reoriented(model.theta, patterns.layout)
     logs = model._logs(patterns.emissions) if isinstance(model, MixedTreeModel) else None
     messages = RowMessages(patterns, theta, log_emissions=logs)
-    messages._is_lost = True
+    messages._takes_logs = True
     posteriors = messages.posteriors(np.asarray(nodes, np.int64))
     return messages.log_likelihood(), posteriors
 
@@ -140,7 +140,7 @@ def test_what_products_lose_is_answered_by_logarithms():
     tree = Tree([6, 6, 6, 7, 7, 7, -1, 6], n_observed=6)
     sharp = [[1.0, 1e-300], [1e-300, 1.0]]
     model = DiscreteTreeModel(tree, [sharp] * 6 + [[0.5, 0.5], np.eye(2)])
-    rows = np.tile([[0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 0]], (2_000, 1))
+    rows = np.tile([[0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 0]], (20_000, 1))
     assert answers(model, as_table(rows, schema=model.schema), [6]) is None
     assert model.log_likelihood(rows)[:2] == pytest.approx([3 * np.log(1e-300), np.log(0.5)])
     expected = np.array([[0.5, 0.5], [1.0, 0.0]])
@@ -155,6 +155,7 @@ def test_answers_do_not_depend_on_the_number_of_threads(monkeypatch):
     tree = random_latent_tree(12, rng, inner_share=0.0)
     model = random_discrete_model(tree, np.repeat([3, 16], [12, tree.n_hidden]), rng)
     table = random_table(model, rng, 3_000, missing=0.1)
+    assert table.n_rows * model.layout.size > _SMALL
     found = []
     for n_threads in ("1", "3"):
         monkeypatch.setenv("LATENTREE_NUM_THREADS", n_threads)

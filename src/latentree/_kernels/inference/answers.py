@@ -50,7 +50,8 @@ def needed_patterns(slots, starts, gather, wanted, out):
                 found = part_a[gather[slot["index_a"] + p]]
                 mine[p] = found or part_b[gather[slot["index_b"] + p]]
         else:
-            mine[:] = False
+            for p in range(mine.size):
+                mine[p] = False
 
 
 @kernel()
@@ -67,19 +68,18 @@ def log_scales(slots, starts, gather, shifts, scaled, best, out):
             continue
         mine = out[starts[s] : starts[s] + slot["n_patterns"]]
         part_a, part_b = out[starts[slot["a"]] :], out[starts[slot["b"]] :]
-        if slot["kind"] == EVIDENCE:
-            mine[:] = 0.0
-        elif slot["kind"] == EMISSION:
-            mine[:] = best[n_emitted : n_emitted + mine.size]
-            n_emitted += mine.size
-        elif slot["kind"] == EDGE:
-            mine[:] = part_a[: mine.size]
-        else:
-            for p in range(mine.size):
-                total = part_a[gather[slot["index_a"] + p]] + part_b[gather[slot["index_b"] + p]]
+        for p in range(mine.size):
+            if slot["kind"] == EVIDENCE:
+                mine[p] = 0.0
+            elif slot["kind"] == EMISSION:
+                mine[p] = best[n_emitted + p]
+            elif slot["kind"] == EDGE:
+                mine[p] = part_a[p]
+            else:
+                mine[p] = part_a[gather[slot["index_a"] + p]] + part_b[gather[slot["index_b"] + p]]
                 if scaled[s]:
-                    total -= LOG_GROW * shifts[slot["value"] + p]
-                mine[p] = total
+                    mine[p] -= LOG_GROW * shifts[slot["value"] + p]
+        n_emitted += mine.size if slot["kind"] == EMISSION else 0
 
 
 @kernel()
@@ -101,17 +101,28 @@ def _row_scales(slots, listed, starts, gather, scales, start, width, n_grown, ou
 def _ask_leaf(table, n_parent, n_child, symbols, at, given, message, width, rows, column, out):
     """Write the states of a leaf: the one that is seen, or P(j | row) where it is missing."""
     for p in range(width):
-        target = out[rows[p], column : column + n_child]
-        target[:] = 0.0
+        target = out[rows[p], column:]
         seen = symbols[at[p]]
+        for j in range(n_child):
+            target[j] = 1.0 if j == seen else 0.0
         if seen >= 0:
-            target[seen] = 1.0
             continue
         m = message[at[p] * n_parent : (at[p] + 1) * n_parent]
         for i in range(n_parent):
             ratio = given[p * n_parent + i] / m[i] if m[i] > TINY else 0.0
             for j in range(n_child):
                 target[j] += ratio * table[i * n_child + j]
+
+
+@kernel()
+def _active_rows(needed, at, width, out):
+    """List the rows whose patterns are needed; returns how many there are."""
+    n = 0
+    for p in range(width):
+        if needed[at[p]]:
+            out[n] = p
+            n += 1
+    return n
 
 
 @kernel(fastmath=True)
@@ -211,12 +222,10 @@ def _rows_down(
                 out,
             )
             continue
-        n_active = 0
+        n_active = _active_rows(needed[starts[s] :], mine, width, active)
+        at_a = at[slot["a"] - base]
         for p in range(width):
-            if needed[starts[s] + mine[p]]:
-                active[n_active] = p
-                n_active += 1
-        at[slot["a"] - base, :width] = mine[:width]
+            at_a[p] = mine[p]
         if n_active == 0:
             continue
         message, at_message = values[slot["value"] :], mine
@@ -326,7 +335,8 @@ def answer_rows(
         else:
             source = values[slots[root]["value"] + start * n_root :]
             _, lost = close(prior, n_root, ones, width, source, top, unused, z, TINY)
-            scale[:width] = scales[starts[root] + start : starts[root] + start + width]
+            for p in range(width):
+                scale[p] = scales[starts[root] + start + p]
         if lost:
             return True
         for p in range(width):
@@ -334,7 +344,8 @@ def answer_rows(
         if root_column >= 0:
             _write(top, n_root, width, rows, root_column, out)
         if asked.size:
-            at[root - base, :width] = rows
+            for p in range(width):
+                at[root - base, p] = rows[p]
             _rows_down(
                 slots,
                 indices,
