@@ -194,6 +194,7 @@ def test_mixtures_ask_all_columns_at_once():
     together = mixture.posterior(table, [4, mixture.tree.names[-1], 0])
     share = mixture.responsibilities(table)
     np.testing.assert_array_equal(together["tree"], share)
+    np.testing.assert_array_equal(mixture.posterior(table)["tree"], share)
     for node in (0, 4):
         expected = sum(
             mine[:, None] * part.posterior(table, [node])[node]

@@ -639,7 +639,7 @@ def _normalized(joint: FloatArray) -> FloatArray:
 
 def _split(found: FloatArray, sizes: IntArray) -> list[FloatArray]:
     """Cut columns into blocks of these sizes."""
-    return np.split(found, np.cumsum(sizes)[:-1], axis=1)
+    return np.split(found, np.cumsum(sizes), axis=1)[:-1]
 
 
 def _maximal_correlation(joint: FloatArray) -> float:
