@@ -16,7 +16,6 @@ import numpy as np
 
 from latentree._kernels.compiling import kernel
 from latentree._kernels.inference.counts import (
-    BLOCK,
     EDGE,
     EMISSION,
     EVIDENCE,
@@ -25,7 +24,13 @@ from latentree._kernels.inference.counts import (
     TINY,
 )
 from latentree._kernels.inference.exponential import log
-from latentree._kernels.inference.wide import close, fill_rows, patterns_at_once, turned_tables
+from latentree._kernels.inference.wide import (
+    close,
+    fill_rows,
+    patterns_at_once,
+    rows_at_once,
+    turned_tables,
+)
 
 
 @kernel()
@@ -190,7 +195,8 @@ def _rows_down(
     out,
 ):
     """Hand the posteriors of one block of rows down the ``asked`` slots, last first."""
-    active = np.empty(BLOCK, np.int64)
+    block = straight.size
+    active = np.empty(block, np.int64)
     for position in range(asked.size - 1, -1, -1):
         s = asked[position]
         slot = slots[s]
@@ -205,7 +211,7 @@ def _rows_down(
             continue
         v = slot["node"]
         n_parent, n_child = slot["n_states"], a["n_states"]
-        table, given = theta[slot["table"] :], known[places[parent[v]] * BLOCK :]
+        table, given = theta[slot["table"] :], known[places[parent[v]] * block :]
         if a["kind"] == EVIDENCE:
             message, symbols = values[slot["value"] :], gather[a["index_a"] :]
             _ask_leaf(
@@ -231,9 +237,9 @@ def _rows_down(
         message, at_message = values[slot["value"] :], mine
         below, at_below = values[a["value"] :], mine
         if slot["by_row"]:
-            message, at_message = own[slot["value"] * BLOCK :], straight
-            below, at_below = own[a["value"] * BLOCK :], straight
-        here = known[places[v] * BLOCK :]
+            message, at_message = own[slot["value"] * block :], straight
+            below, at_below = own[a["value"] * block :], straight
+        here = known[places[v] * block :]
         _hand_down(
             table,
             n_parent,
@@ -299,18 +305,19 @@ def answer_rows(
     slots that lead to nodes asked for, ``indices`` those of the compiled table, in which all slots
     look up patterns. The component's slots begin with ``base``.
     """
-    own = np.empty(n_values * BLOCK)
-    known = np.empty(n_known * BLOCK)
-    z, n_grown, scale = np.empty(BLOCK), np.zeros(BLOCK), np.empty(BLOCK)
-    ones, unused = np.ones(BLOCK), np.empty(slots[root]["n_states"])
-    ratio, handed = np.empty(BLOCK * largest), np.empty(BLOCK * largest)
-    straight = np.arange(BLOCK).astype(np.int32)
-    at = np.empty((root + 1 - base if asked.size else 0, BLOCK), np.int32)
+    block = rows_at_once(n_values + n_known)
+    own = np.empty(n_values * block)
+    known = np.empty(n_known * block)
+    z, n_grown, scale = np.empty(block), np.zeros(block), np.empty(block)
+    ones, unused = np.ones(block), np.empty(slots[root]["n_states"])
+    ratio, handed = np.empty(block * largest), np.empty(block * largest)
+    straight = np.arange(block).astype(np.int32)
+    at = np.empty((root + 1 - base if asked.size else 0, block), np.int32)
     turned = turned_tables(slots, listed, theta)
     n_root = slots[root]["n_states"]
-    top = known[places[node] * BLOCK :]
-    for start in range(first, last, BLOCK):
-        width = min(BLOCK, last - start)
+    top = known[places[node] * block :]
+    for start in range(first, last, block):
+        width = min(block, last - start)
         rows = order[start : start + width]
         if listed.size:
             _, lost = fill_rows(

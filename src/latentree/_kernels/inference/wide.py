@@ -25,8 +25,24 @@ from latentree._kernels.inference.exponential import exp, log
 
 MOST_PRODUCTS = 1 << 18
 """Products in one call of BLAS; OpenBLAS spreads larger ones over threads, and ours are busy."""
-MOST_PATTERNS = 256
+MOST_PATTERNS = 1024
 """Patterns in one call of BLAS: they stay in the cache."""
+MOST_ROWS = 256
+"""Rows in a block."""
+
+
+MOST_NUMBERS = 1 << 19
+"""Numbers that a block of rows works on: half of them stay in the cache of a processor."""
+
+
+@kernel()
+def rows_at_once(n_numbers):
+    """Return how many rows make a block, if one works on so many numbers.
+
+    Few rows make small products of matrices, whose overhead shows: with 16 states BLAS makes half
+    as many products a second for 64 rows as for 256.
+    """
+    return max(BLOCK, min(MOST_ROWS, MOST_NUMBERS // max(1, n_numbers)))
 
 
 @kernel()
@@ -143,15 +159,18 @@ def _count_seen(n_parent, n_child, symbols, received, message, width, counts):
                 row += ratio
 
 
+# Numbers of states are read as unsigned, as numbers of patterns in `counts`.
+
+
 @kernel(fastmath=True)
 def _join(a, at_a, b, at_b, n_states, width, out):
     """λ(k) = a(k)·b(k) of the patterns ``at``."""
+    n, here = np.uint64(n_states), np.uint64(0)
     for p in range(width):
-        first = a[at_a[p] * n_states : (at_a[p] + 1) * n_states]
-        second = b[at_b[p] * n_states : (at_b[p] + 1) * n_states]
-        target = out[p * n_states : (p + 1) * n_states]
-        for k in range(n_states):
-            target[k] = first[k] * second[k]
+        first, second = np.uint64(at_a[p]) * n, np.uint64(at_b[p]) * n
+        for k in range(n):
+            out[here + k] = a[first + k] * b[second + k]
+        here += n
 
 
 @kernel(fastmath=True)
@@ -220,11 +239,12 @@ def _rescale(a, at_a, b, at_b, n_states, width, out, exact, tolerant, shifts):
 @kernel(fastmath=True)
 def _scatter(block, at, n_states, width, out):
     """Add the patterns of a block to the patterns ``at`` of a part."""
+    n, here = np.uint64(n_states), np.uint64(0)
     for p in range(width):
-        row = block[p * n_states : (p + 1) * n_states]
-        target = out[at[p] * n_states : (at[p] + 1) * n_states]
-        for k in range(n_states):
-            target[k] += row[k]
+        there = np.uint64(at[p]) * n
+        for k in range(n):
+            out[there + k] += block[here + k]
+        here += n
 
 
 @kernel()
@@ -238,10 +258,12 @@ def _turn(source, n_rows, n_columns, out):
 @kernel()
 def _buffers(slots, listed):
     """Return memory for the ratios and for the counts of one call of BLAS."""
-    largest = 1
+    n_ratios, n_counts = 1, 1
     for s in listed:
-        largest = max(largest, slots[s]["n_states"], slots[slots[s]["a"]]["n_states"])
-    return np.empty(MOST_PATTERNS * largest), np.empty(largest * largest)
+        n_parent, n_child = slots[s]["n_states"], slots[slots[s]["a"]]["n_states"]
+        n_ratios = max(n_ratios, patterns_at_once(n_parent, n_child) * n_parent)
+        n_counts = max(n_counts, n_parent * n_child)
+    return np.empty(n_ratios), np.empty(n_counts)
 
 
 @kernel(fastmath=True)
@@ -396,20 +418,20 @@ def _rows_up(
 
     How often each row was scaled up is written to ``n_grown``.
     """
-    at = 0
+    at, block = 0, rows.size
     for p in range(width):
         n_grown[p] = 0.0
     for s in listed:
         slot = slots[s]
         n_states = slot["n_states"]
-        out = own[slot["value"] * BLOCK :]
+        out = own[slot["value"] * block :]
         a, b = slots[slot["a"]], slots[slot["b"]]
-        part_a, at_a = own[a["value"] * BLOCK :], rows
+        part_a, at_a = own[a["value"] * block :], rows
         if slot["kind"] == EDGE:
             _edge_up(turned[at:], n_states, a["n_states"], part_a, out, width)
             at += n_states * a["n_states"]
             continue
-        part_b, at_b = own[b["value"] * BLOCK :], rows
+        part_b, at_b = own[b["value"] * block :], rows
         if not a["by_row"]:
             part_a, at_a = values[a["value"] :], gather[slot["index_a"] + start :]
         if not b["by_row"]:
@@ -450,7 +472,7 @@ def fill_rows(
     Returns Σ w·log z of the values as they were scaled, and whether information may be lost; w/z
     of every row is left in ``z``, and how often it was scaled up in ``n_grown``.
     """
-    root = slots[listed[-1]]
+    root, block = slots[listed[-1]], rows.size
     for scaling in (False, True):  # as in `counts`
         if not (scaling or tolerant):
             continue
@@ -475,8 +497,8 @@ def fill_rows(
             root["n_states"],
             weights,
             width,
-            own[root["value"] * BLOCK :],
-            received[root["received"] * BLOCK :],
+            own[root["value"] * block :],
+            received[root["received"] * block :],
             root_counts,
             z,
             TINY if scaling else SMALL,
@@ -488,12 +510,12 @@ def fill_rows(
 
 @kernel(fastmath=True)
 def _rows_down(
-    slots, listed, gather, theta, own, start, width, received, counts, handed, ratio, sums
+    slots, listed, gather, theta, own, start, width, block, received, counts, handed, ratio, sums
 ):
     """Hand one block of rows down; what patterns below receive is added to ``handed``."""
     for position in range(listed.size - 1, -1, -1):
         slot = slots[listed[position]]
-        mine = received[slot["received"] * BLOCK :]
+        mine = received[slot["received"] * block :]
         a = slots[slot["a"]]
         if slot["kind"] == EDGE:
             _edge_down(
@@ -501,9 +523,9 @@ def _rows_down(
                 slot["n_states"],
                 a["n_states"],
                 mine,
-                own[slot["value"] * BLOCK :],
-                own[a["value"] * BLOCK :],
-                received[a["received"] * BLOCK :],
+                own[slot["value"] * block :],
+                own[a["value"] * block :],
+                received[a["received"] * block :],
                 width,
                 counts[slot["table"] :],
                 ratio,
@@ -544,15 +566,16 @@ def run_rows(
 
     Returns their log-likelihood and whether information may be lost.
     """
-    own = np.empty(n_values * BLOCK)
-    received = np.empty(n_received * BLOCK)
+    block = rows_at_once(n_values + n_received)
+    own = np.empty(n_values * block)
+    received = np.empty(n_received * block)
     ratio, sums = _buffers(slots, listed)
     turned = turned_tables(slots, listed, theta)
-    rows = np.arange(BLOCK).astype(np.int32)
-    n_grown = np.empty(BLOCK)
+    rows = np.arange(block).astype(np.int32)
+    n_grown, z = np.empty(block), np.empty(block)
     total = 0.0
-    for start in range(first, last, BLOCK):
-        width = min(BLOCK, last - start)
+    for start in range(first, last, block):
+        width = min(block, last - start)
         mine = weights[start:]
         closed, lost = fill_rows(
             slots,
@@ -569,7 +592,7 @@ def run_rows(
             own,
             received,
             root_counts,
-            ratio,
+            z,
             n_grown,
         )
         if lost:
@@ -578,6 +601,18 @@ def run_rows(
         for p in range(width):
             total -= mine[p] * n_grown[p] * LOG_GROW
         _rows_down(
-            slots, listed, gather, theta, own, start, width, received, counts, handed, ratio, sums
+            slots,
+            listed,
+            gather,
+            theta,
+            own,
+            start,
+            width,
+            block,
+            received,
+            counts,
+            handed,
+            ratio,
+            sums,
         )
     return total, False
