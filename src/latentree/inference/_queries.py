@@ -125,6 +125,7 @@ class RowMessages:
 
     def _walk(self, kernel: Any, *arguments: Any) -> None:
         patterns, logs = self.patterns, self._logs
+        self._takes_logs = True  # what else is asked, they answer too
 
         def part(bounds: tuple[int, int]) -> None:
             kernel(

@@ -270,9 +270,9 @@ class StateTreeModel(Savable):
         table = self._table(X)
         out = np.empty((table.n_rows, self.tree.n_hidden), np.int64)
         for rows, messages in self._messages(table):
-            refuse_impossible(messages, rows)
             uniform = rng.random((messages.n_rows, self.tree.n_nodes))
             out[rows] = messages.states(uniform)[:, self.tree.n_observed :]
+            refuse_impossible(messages, rows)
         return out
 
     # Private ------------------------------------------------------------------------------
