@@ -22,13 +22,13 @@ from latentree._kernels.inference import messages as log_kernels
 from latentree._kernels.inference import wide as wide_kernels
 from latentree._kernels.inference.counts import EDGE, EMISSION, EVIDENCE
 from latentree.inference._expectation import Messages, Plan
-from latentree.inference._patterns import Patterns
+from latentree.inference._patterns import Patterns, starts_of
 from latentree.typing import FloatArray, IntArray
 
 _TINY = 40_000  # rows × Σ K² of a query that runs uncompiled: a tenth of a second
 _SMALL = 1_000_000  # … by logarithms: hundredths of a second, and half as long to compile
 _MOST_PARTS = 16
-_ROWS_PER_PART = 256
+_ROWS_PER_PART = 256  # one block or more
 
 
 class RowMessages:
@@ -158,7 +158,7 @@ class Products:
         self._patterns, self._theta = patterns, theta
         self._is_tolerant = patterns.emissions.columns.size > 0
         self._values = np.empty(plan.n_values)
-        self._starts = _starts(plan.slots["n_patterns"])
+        self._starts = starts_of(plan.slots["n_patterns"])
         best = self._set_emissions(log_emissions)
         self._scales = self._fill(best) if np.isfinite(best).all() else None
 
@@ -218,7 +218,7 @@ class Products:
             out[:, columns] = block[line]
         if distinct.size < nodes.size or (distinct != nodes).any():
             n_states = self._patterns.layout.n_states[distinct]
-            out = out[:, spans(_starts(n_states)[back], n_states[back])]
+            out = out[:, spans(starts_of(n_states)[back], n_states[back])]
         return log_z, out
 
     def _parts(self) -> Iterator[_Part]:
@@ -283,7 +283,7 @@ class _Question:
         self.asked = np.split(asked, np.searchsorted(asked, components["root"][:-1], "right"))
         self.needed = np.empty(int(slots["n_patterns"].sum()), bool)
         kernels.needed_patterns(
-            slots, _starts(slots["n_patterns"]), patterns.gather, wanted, self.needed
+            slots, starts_of(slots["n_patterns"]), patterns.gather, wanted, self.needed
         )
         self.largest = int(slots["n_states"].max(initial=1))
         edges = asked[slots["kind"][asked] == EDGE]
@@ -299,7 +299,9 @@ class _Question:
         below = _sums(component, sizes, len(components))
         self.n_known = at_root + below
         self.known = np.zeros(patterns.layout.tree.n_nodes, np.int64)
-        self.known[slots["node"][inner]] = (at_root - _starts(below))[component] + _starts(sizes)
+        self.known[slots["node"][inner]] = (at_root - starts_of(below))[component] + starts_of(
+            sizes
+        )
 
     def _place_answers(self, patterns: Patterns, edges: IntArray, nodes: IntArray) -> None:
         """Place what is answered: the nodes of a component side by side, one row a pattern."""
@@ -313,24 +315,19 @@ class _Question:
         sizes = n_states[mine]
         widths = _sums(owner[mine], sizes, len(components))
         self.columns = np.full(n_states.size, -1)
-        self.columns[mine] = _starts(sizes) - _starts(widths)[owner[mine]]
+        self.columns[mine] = starts_of(sizes) - starts_of(widths)[owner[mine]]
         self.root_columns = np.where(own, self.columns[components["node"]], -1)
         n_patterns = slots["n_patterns"][components["root"]]
         self.shapes = list(zip(n_patterns.tolist(), widths.tolist(), strict=True))
         self.n_columns = int(n_states[nodes].sum())
         places = np.zeros(n_states.size, np.int64)
-        places[nodes] = _starts(n_states[nodes])
+        places[nodes] = starts_of(n_states[nodes])
         self.places = np.split(spans(places[mine], sizes), np.cumsum(widths)[:-1])
 
 
 def spans(starts: IntArray, sizes: IntArray) -> IntArray:
     """Return the numbers from each start on, as many as its size, end to end."""
-    return np.asarray(np.repeat(starts - _starts(sizes), sizes) + np.arange(sizes.sum()))
-
-
-def _starts(sizes: IntArray) -> IntArray:
-    """Where parts of these sizes start when laid end to end."""
-    return np.asarray(np.cumsum(sizes) - sizes)
+    return np.asarray(np.repeat(starts - starts_of(sizes), sizes) + np.arange(sizes.sum()))
 
 
 def _sums(groups: IntArray, sizes: IntArray, n_groups: int) -> IntArray:

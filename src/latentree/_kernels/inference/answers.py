@@ -137,20 +137,19 @@ def _hand_down(
     n_child,
     given,
     message,
-    at_message,
     below,
-    at_below,
+    at,
     active,
     n_active,
     ratio,
     handed,
     out,
 ):
-    """Hand the posteriors of the ``active`` rows down an edge."""
+    """Hand the posteriors of the ``active`` rows, which have the patterns ``at``, down an edge."""
     for q in range(n_active):
         p = active[q]
         g = given[p * n_parent : (p + 1) * n_parent]
-        m = message[at_message[p] * n_parent : (at_message[p] + 1) * n_parent]
+        m = message[at[p] * n_parent : (at[p] + 1) * n_parent]
         target = ratio[q * n_parent : (q + 1) * n_parent]
         for i in range(n_parent):
             target[i] = g[i] / m[i] if m[i] > TINY else 0.0
@@ -164,7 +163,7 @@ def _hand_down(
     for q in range(n_active):
         p = active[q]
         row = handed[q * n_child : (q + 1) * n_child]
-        factor = below[at_below[p] * n_child : (at_below[p] + 1) * n_child]
+        factor = below[at[p] * n_child : (at[p] + 1) * n_child]
         target = out[p * n_child : (p + 1) * n_child]
         for j in range(n_child):
             target[j] = row[j] * factor[j]
@@ -234,11 +233,10 @@ def _rows_down(
             at_a[p] = mine[p]
         if n_active == 0:
             continue
-        message, at_message = values[slot["value"] :], mine
-        below, at_below = values[a["value"] :], mine
+        message, below, places_of = values[slot["value"] :], values[a["value"] :], mine
         if slot["by_row"]:
-            message, at_message = own[slot["value"] * block :], straight
-            below, at_below = own[a["value"] * block :], straight
+            message, below = own[slot["value"] * block :], own[a["value"] * block :]
+            places_of = straight
         here = known[places[v] * block :]
         _hand_down(
             table,
@@ -246,9 +244,8 @@ def _rows_down(
             n_child,
             given,
             message,
-            at_message,
             below,
-            at_below,
+            places_of,
             active,
             n_active,
             ratio,
