@@ -107,7 +107,7 @@ def test_what_fails_leaves_the_old_file_and_tells_the_rows(tmp_path):
     tree = lt.simulate.latent_class(3)
     sure = lt.DiscreteTreeModel(tree, [np.eye(2)] * 3 + [[0.5, 0.5]])
     codes = np.zeros((500, 3), int)
-    codes[450] = [0, 1, 1]
+    codes[450] = [0, 1, -1]
     with pytest.raises(ModelError, match=r"rows 384 to 499: row 66 has probability zero"):
         inference.write_imputed(sure, lt.Table(codes.astype(np.int8), sure.schema), path)
     assert path.read_text() == "old"

@@ -289,9 +289,16 @@ def test_impossible_rows_are_named():
     model = DiscreteTreeModel(tree, [np.eye(2), [0.5, 0.5]])
     rows = [[0, 0], [0, 1]]
     assert model.log_likelihood(rows)[1] == -np.inf
-    for question in (model.complete, model.impute, model.sample_hidden):
+    for question in (model.complete, model.sample_hidden):
         with pytest.raises(ModelError, match="row 1 has probability zero"):
             question(rows)
+
+
+def test_impossible_rows_with_gaps_are_named():
+    model = DiscreteTreeModel(Tree([1, -1, 1]), [np.eye(2), [0.5, 0.5], np.eye(2)])
+    assert model.impute([[0, 1, 1], [0, None, 0]]).tolist() == [[0, 1, 1], [0, 0, 0]]
+    with pytest.raises(ModelError, match="row 1 has probability zero"):
+        model.impute([[0, 1, 1], [0, None, 1]])
 
 
 def test_rows_in_many_chunks_give_the_same_as_rows_alone():

@@ -20,7 +20,7 @@ from latentree.inference._evidence import (
     numbered_evidence,
     weighted_total,
 )
-from latentree.inference._expectation import Expectation, ExpectedCounts, PassMemory, RowMessages
+from latentree.inference._expectation import Expectation, ExpectedCounts, PassMemory
 from latentree.inference._layout import Layout
 from latentree.inference._margins import (
     Margin,
@@ -44,6 +44,7 @@ from latentree.inference._patterns import (
     compile_part,
     compile_patterns,
 )
+from latentree.inference._queries import RowMessages
 from latentree.inference._results import (
     Written,
     blocks_of,

@@ -47,10 +47,11 @@ def numbered_evidence(tree: Tree, given: Mapping[Node, Any] | None) -> dict[int,
 
 
 def chunks(n_rows: int, numbers_per_row: int) -> Iterator[tuple[int, int]]:
-    """Ranges of rows, each small enough to keep ``CHUNK_CELLS`` numbers in memory."""
-    step = max(1, CHUNK_CELLS // max(1, numbers_per_row))
-    for start in range(0, n_rows, step):
-        yield start, min(start + step, n_rows)
+    """Ranges of rows, all of a size, that keep at most ``CHUNK_CELLS`` numbers in memory."""
+    most = max(1, CHUNK_CELLS // max(1, numbers_per_row))
+    n_chunks = -(-n_rows // most)
+    for chunk in range(n_chunks):
+        yield n_rows * chunk // n_chunks, n_rows * (chunk + 1) // n_chunks
 
 
 def weighted_total(per_row: Any, weights: Any) -> float:

@@ -34,7 +34,6 @@ _WORK_PER_PART = 160_000
 _MOST_PARTS = 16
 _MOST_ROW_PARTS = 8  # each has sums of its own for all that it hands down
 _TINY = 250_000  # Σ patterns × K² of a pass that runs in NumPy, in a millisecond or less
-_TINY_QUERY = 40_000  # rows × Σ K² of a query that runs uncompiled: a tenth of a second
 
 
 class ExpectedCounts(NamedTuple):
@@ -95,7 +94,7 @@ class Expectation:
     """
 
     def __init__(self, patterns: Patterns, shared: PassMemory | None = None) -> None:
-        plan = _Plan(patterns)
+        plan = Plan(patterns)
         self._shared = shared or PassMemory()
         self._plan, self.patterns = plan, plan.patterns
         self._slots, self._gather = plan.slots, plan.gather
@@ -270,6 +269,8 @@ class _Rows(NamedTuple):
     n_values: int
     n_received: int
     largest: int
+    order: NDArray[np.int32]
+    """Pattern of the root in every row."""
 
 
 class _DownPart(NamedTuple):
@@ -279,7 +280,7 @@ class _DownPart(NamedTuple):
     listed: IntArray
 
 
-class _Plan:
+class Plan:
     """Which slots run by row, where their values lie, and how the work is cut into parts."""
 
     def __init__(self, patterns: Patterns) -> None:
@@ -375,13 +376,14 @@ class _Plan:
                     lookups.append((slot, key, part, below))
         # Rows in the order of the largest part that they look up read and add to it in order.
         sizes = slots["n_states"] * slots["n_patterns"]
-        order = np.argsort(max(lookups, key=lambda each: sizes[each[2]])[3], kind="stable")
+        largest = max(lookups, key=lambda each: sizes[each[2]])[3]
+        order = np.argsort(largest, kind="stable").astype(np.int32)
         for slot, key, _, below in lookups:
             slots[key][slot] = self._append(below[order])
         first = int(component["weights"])
         self.weights[first : first + n_rows] = self.weights[first : first + n_rows][order]
         return _Rows(
-            number, 0, n_rows, listed, int(n_states.sum()), n_received, int(n_states.max())
+            number, 0, n_rows, listed, int(n_states.sum()), n_received, int(n_states.max()), order
         )
 
     def _lookup(self, slot: int, key: str, rows: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -510,73 +512,3 @@ class Messages:
                 root, log_prior, maximize, values, self.log_z[component["weights"] :],
                 self.posterior[component["posterior"] :],
             )  # fmt: skip
-
-
-class RowMessages(Messages):
-    """Log-messages of the rows of a table: what every query about rows starts from."""
-
-    def __init__(
-        self,
-        patterns: Patterns,
-        theta: FloatArray,
-        maximize: bool = False,
-        log_emissions: FloatArray | None = None,
-    ) -> None:
-        assert patterns.of_rows is not None
-        self.n_rows = patterns.of_rows.n_rows
-        work = max(2 * len(patterns.slots), patterns.layout.size)
-        self._is_tiny = self.n_rows * work <= _TINY_QUERY
-        with tiny(self._is_tiny):
-            super().__init__(patterns, theta, maximize, log_emissions)
-        self._lines = patterns.of_rows.dense()
-
-    def log_likelihood(self) -> FloatArray:
-        """Log-probability of every row."""
-        out = np.zeros(self.n_rows)
-        for component, line in zip(self.patterns.components, self._lines, strict=True):
-            out += self.log_z[component["weights"] + line]
-        return out
-
-    def posteriors(self, nodes: IntArray | None = None) -> FloatArray:
-        """Probabilities of the states of some nodes or of all, laid side by side, one row a row."""
-        every = np.arange(self.patterns.layout.tree.n_nodes)
-        return self._posteriors(every if nodes is None else nodes, -1)[0]
-
-    def edge_posteriors(self, child: int) -> FloatArray:
-        """Joint probabilities of a node's parent and the node: rows × K_parent × K."""
-        return self._posteriors(np.array([child]), child)[1]
-
-    def _posteriors(self, nodes: IntArray, child: int) -> tuple[FloatArray, FloatArray]:
-        layout, n_rows, components = self.patterns.layout, self.n_rows, self.patterns.components
-        starts, sizes = layout.state_starts, layout.n_states[nodes]
-        columns = np.repeat(starts[nodes] - np.cumsum(sizes) + sizes, sizes) + np.arange(
-            sizes.sum()
-        )
-        wanted = np.zeros(layout.tree.n_nodes, bool)
-        wanted[nodes] = True
-        shape = (n_rows, layout.parent_states[child], layout.n_states[child])
-        out, joint = np.empty((n_rows, columns.size)), np.empty(shape if child >= 0 else (0, 0, 0))
-        with tiny(self._is_tiny):
-            listed = np.flatnonzero(log_kernels.mark_slots(self.patterns.slots, wanted))
-        ends = np.searchsorted(listed, components["root"], "right")
-        self._walk(log_kernels.walk_posteriors, listed, ends, starts, child, joint, columns, out)
-        return out, joint
-
-    def states(self, uniform: FloatArray) -> IntArray:
-        """States of all nodes, one row a row, chosen by numbers in [0, 1)."""
-        out = np.empty(uniform.shape, np.int64)
-        self._walk(log_kernels.walk_states, uniform, out)
-        return out
-
-    def _walk(self, kernel: Any, *arguments: Any) -> None:
-        patterns = self.patterns
-
-        def part(bounds: tuple[int, int]) -> None:
-            kernel(
-                patterns.slots, patterns.components, self._lines, patterns.gather, self.posterior,
-                self.values, self.theta, self.log_theta, self.maximize,
-                patterns.layout.tree.parent, *bounds, *arguments,
-            )  # fmt: skip
-
-        with tiny(self._is_tiny):
-            threads.run(part, threads.split(self.n_rows, 16))

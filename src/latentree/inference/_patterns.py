@@ -211,7 +211,7 @@ def _place_emissions(
     emitting = records["kind"] == EMISSION
     listed = records[emitting]
     source = sources[emitting[skeleton.evidence]]
-    starts = _starts(listed["n_states"] * listed["n_patterns"])
+    starts = starts_of(listed["n_states"] * listed["n_patterns"])
     records["table"][emitting] = layout.size + starts
     spans = [
         slice(start, start + size)
@@ -220,7 +220,7 @@ def _place_emissions(
     values = [columns.values[span] for span in spans]
     return Emissions(
         listed["node"], listed["n_states"], listed["n_patterns"], starts,
-        np.concatenate([np.empty(0), *values]), _starts(listed["n_patterns"]),
+        np.concatenate([np.empty(0), *values]), starts_of(listed["n_patterns"]),
     )  # fmt: skip
 
 
@@ -311,7 +311,7 @@ class _Columns(NamedTuple):
         symbols = (symbols - 1).astype(np.int32)
         return cls(
             table.n_rows, entropy, counts[:, 0] == 0, starts, rows, ids, n_symbols,
-            symbols, _starts(n_symbols), _symbol_values(symbols, n_symbols, distinct),
+            symbols, starts_of(n_symbols), _symbol_values(symbols, n_symbols, distinct),
         )  # fmt: skip
 
     @classmethod
@@ -328,7 +328,7 @@ class _Columns(NamedTuple):
             np.concatenate([columns.ids for columns in tables]),
             n_symbols,
             np.concatenate([columns.symbols for columns in tables]),
-            _starts(n_symbols),
+            starts_of(n_symbols),
             np.concatenate([columns.values for columns in tables]),
         )
 
@@ -360,7 +360,7 @@ def _symbol_values(
 ) -> FloatArray:
     """Return the numbers behind the symbols of columns without labels; NaN where missing."""
     values = np.full(symbols.size if distinct else 0, np.nan)
-    for start, size, known in zip(_starts(n_symbols), n_symbols, distinct, strict=False):
+    for start, size, known in zip(starts_of(n_symbols), n_symbols, distinct, strict=False):
         if known is not None:
             span = slice(start, start + size)
             values[span] = np.append(known, np.nan)[symbols[span]]
@@ -399,7 +399,7 @@ def _slot_records(
     )
     records["n_states"] = n_states
     records["table"] = np.where(kind == EDGE, layout.starts[node], 0)
-    records["value"] = _starts(n_states * n_patterns)
+    records["value"] = starts_of(n_states * n_patterns)
     return records
 
 
@@ -412,12 +412,12 @@ def _component_records(
     components["node"] = closed[1]
     components["prior"] = np.where(closed[2] == 1, layout.starts[closed[1]], -1)
     tops = slots[ends - 1]
-    components["weights"] = _starts(tops["n_patterns"])
-    components["posterior"] = _starts(tops["n_patterns"] * tops["n_states"])
+    components["weights"] = starts_of(tops["n_patterns"])
+    components["posterior"] = starts_of(tops["n_patterns"] * tops["n_states"])
     return components
 
 
-def _starts(sizes: NDArray[Any]) -> IntArray:
+def starts_of(sizes: NDArray[Any]) -> IntArray:
     """Where parts of these sizes start when laid end to end."""
     return np.asarray(np.cumsum(sizes) - sizes, np.int64)
 
@@ -427,7 +427,7 @@ def _pattern_weights(
 ) -> FloatArray:
     """Summed weight of the rows of every pattern of every component's root."""
     out = np.zeros(int(n_patterns.sum()))
-    first = _starts(n_patterns)
+    first = starts_of(n_patterns)
     for component, (start, stop) in enumerate(pairwise(of_rows.starts)):
         table = tables[component]
         weights = table.weights

@@ -25,7 +25,7 @@ from latentree.inference import (
     node_number,
     numbered_evidence,
 )
-from latentree.models._states import StateTreeModel, refuse_impossible
+from latentree.models._states import StateTreeModel, fill_codes, refuse_impossible
 from latentree.tree import Tree
 from latentree.typing import AnyArray, Family, FloatArray, IntArray, Node, RandomState, TableLike
 
@@ -536,7 +536,7 @@ class DiscreteTreeModel(StateTreeModel):
         Raises
         ------
         ModelError
-            When a row is impossible.
+            When a row with a missing cell is impossible.
 
         Examples
         --------
@@ -547,15 +547,7 @@ class DiscreteTreeModel(StateTreeModel):
         array([['yes', 'yes']], dtype=object)
         """
         table = self._table(X)
-        out = np.empty((table.n_rows, table.n_columns), np.int64)
-        layout = self.layout
-        for rows, messages in self._messages(table):
-            refuse_impossible(messages, rows)
-            posteriors = messages.posteriors(np.arange(table.n_columns))
-            for column in range(table.n_columns):
-                span = slice(layout.state_starts[column], layout.state_starts[column + 1])
-                out[rows, column] = posteriors[:, span].argmax(axis=1)
-        return self._decoded(out)
+        return self._decoded(fill_codes(table, lambda *asked: self.posterior(*asked).probabilities))
 
     def sample(
         self, n_samples: int, random_state: RandomState = None, hidden: bool = False

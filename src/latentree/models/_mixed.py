@@ -28,7 +28,7 @@ from latentree.inference import (
 )
 from latentree.models._discrete import check_table
 from latentree.models._gaussian import Normal
-from latentree.models._states import StateTreeModel, refuse_impossible
+from latentree.models._states import StateTreeModel, refuse_impossible, refuse_rows
 from latentree.tree import Tree
 from latentree.typing import AnyArray, FloatArray, IntArray, Kind, Node, RandomState, TableLike
 
@@ -373,21 +373,20 @@ class MixedTreeModel(StateTreeModel):
         table = self._table(X)
         values = np.array(table.values, np.float64)
         spread = np.zeros(values.shape)
-        starts = self.layout.state_starts
-        for rows, messages in self._messages(table):
-            refuse_impossible(messages, rows)
-            posteriors = messages.posteriors()
-            for column in range(table.n_columns):
-                gaps = np.flatnonzero(np.isnan(values[rows, column]))
-                if gaps.size:
-                    node = int(self.tree.parent[column]) if self.layout.emits[column] else column
-                    share = (
-                        np.ones((gaps.size, 1))
-                        if node < 0
-                        else posteriors[gaps, starts[node] : starts[node + 1]]
-                    )
-                    filled = _filled(share, self.emissions[column])
-                    values[rows.start + gaps, column], spread[rows.start + gaps, column] = filled
+        missing = np.isnan(values)
+        gaps, columns = np.flatnonzero(missing.any(axis=1)), np.flatnonzero(missing.any(axis=0))
+        # A number follows the states of its neighbor; without one it is independent of all.
+        nodes = np.where(self.layout.emits[columns], self.tree.parent[columns], columns)
+        asked = np.unique(nodes[nodes >= 0])
+        for start, stop in chunks(gaps.size, int(self.n_states[asked].sum())):
+            rows = gaps[start:stop]
+            posterior = self.posterior(table.take(rows), asked.tolist())
+            refuse_rows(np.isnan(posterior.probabilities.sum(axis=1)), rows)
+            for column, node in zip(columns.tolist(), nodes.tolist(), strict=True):
+                mine = missing[rows, column]
+                share = np.ones((rows.size, 1)) if node < 0 else posterior[node]
+                filled = _filled(share[mine], self.emissions[column])
+                values[rows[mine], column], spread[rows[mine], column] = filled
         return values, spread
 
     def sample(

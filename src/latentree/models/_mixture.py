@@ -20,7 +20,7 @@ from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel, Normal
 from latentree.models._mixed import MixedTreeModel
 from latentree.models._saving import Savable, with_schema
-from latentree.models._states import DiscretePosterior
+from latentree.models._states import DiscretePosterior, StateTreeModel, fill_codes, refuse_rows
 from latentree.tree import Tree
 from latentree.typing import AnyArray, FloatArray, IntArray, Node, RandomState, TableLike
 
@@ -241,16 +241,19 @@ class TreeMixture(Savable):
         """
         numbers = node_numbers(self.tree, nodes)
         table, m = self._table(X), self.tree.n_observed
-        share = self.responsibilities(table)
-        if self.schema.family == "gaussian" and (numbers < m).any():
-            if (numbers >= m).any():
+        observed = numbers[numbers < m]
+        if self.schema.family == "gaussian" and observed.size:
+            if observed.size < numbers.size:
                 raise ModelError(
                     f"{self.tree.names[m]!r} has states, and the others numbers: ask in two calls"
                 )
-            return self._moments(table, numbers, share)
-        found = [share if node == m else self._states(table, node, share) for node in numbers]
-        starts = np.cumsum([0, *(block.shape[1] for block in found)])
-        return DiscretePosterior(self.tree, numbers, np.hstack(found), starts)
+            return self._moments(table, numbers, self.responsibilities(table))
+        share, found = self._answers(table, observed)
+        blocks = dict(zip(observed.tolist(), _split(found, self.n_states[observed]), strict=True))
+        blocks[m] = share
+        starts = np.concatenate([[0], np.cumsum(self.n_states[numbers])])
+        chosen = [blocks[node] for node in numbers.tolist()]
+        return DiscretePosterior(self.tree, numbers, np.hstack(chosen), starts)
 
     def _moments(self, table: Table, numbers: IntArray, share: FloatArray) -> Normal[FloatArray]:
         """Mean and variance of a mixture of normal distributions, given each row."""
@@ -262,15 +265,28 @@ class TreeMixture(Savable):
             second += mine[:, None] * (variance + mean**2)
         return Normal(first, np.maximum(second - first**2, 0.0))
 
-    def _states(self, table: Table, node: int, share: FloatArray) -> FloatArray:
-        """Probabilities of the states of an observed variable given each row."""
-        out = np.zeros((table.n_rows, int(self.n_states[node])))
-        for part, mine in zip(self.components, share.T, strict=True):
-            found = cast(DiscretePosterior, part.posterior(table, [node]))[node]
-            # A row that is impossible in a component has no share of it, and NaN there.
-            out += np.where(mine[:, None] > 0, mine[:, None] * found, 0.0)
-        out[np.isnan(share).any(axis=1)] = np.nan
-        return out
+    def _answers(self, table: Table, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Probabilities of the components given each row, and of the states of observed variables.
+
+        Both are NaN in impossible rows.
+        """
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(self.weights)
+        joint = np.empty((table.n_rows, self.n_trees))
+        out = np.zeros((table.n_rows, int(self.n_states[nodes].sum())))
+        top = np.full(table.n_rows, -np.inf)
+        # Σ_k e^(l_k − top)·P_k over the components so far, the largest l_k being top.
+        for number, part in enumerate(self.components):
+            log_likelihood, found = _part_answers(part, table, nodes)
+            joint[:, number] = log_weights[number] + log_likelihood
+            highest = np.maximum(top, joint[:, number])
+            weight = _relative(joint[:, number], highest)[:, None]
+            out *= _relative(top, highest)[:, None]
+            out += np.where(weight > 0, weight * found, 0.0)  # NaN where impossible in the part
+            top = highest
+        total = _relative(joint, top[:, None]).sum(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            return _normalized(joint), out / np.where(total > 0, total, np.nan)
 
     def impute(self, X: TableLike) -> AnyArray:
         """Return the observed columns with missing cells filled in.
@@ -293,34 +309,41 @@ class TreeMixture(Savable):
         array([[1.  , 0.25, 0.25]])
         """
         table = self._table(X)
+        if self.schema.is_coded:
+            decoded = cast(DiscreteTreeModel, self.components[0])._decoded
+            return decoded(fill_codes(table, self._states))
+        if self.schema.family != "gaussian":
+            return self._fill_mixed(table)
         share = self.responsibilities(table)
-        impossible = np.flatnonzero(np.isnan(share).any(axis=1))
-        if impossible.size:
-            raise ModelError(
-                f"row {impossible[0]} has probability zero under the model, "
-                "so nothing can be inferred from it"
-            )
-        if self.schema.family == "gaussian":
-            values = table.values
-            found = self._moments(table, np.arange(table.n_columns), share).mean
-            return np.asarray(np.where(np.isnan(values), found, values))
-        # Components fill in and decode; where cells were missing, the mixture decides again.
-        filled = np.array(self.components[int(self.weights.argmax())].impute(table))
-        missing = table.missing_mask()
-        for column in np.flatnonzero(missing.any(axis=0)).tolist():
-            rows = np.flatnonzero(missing[:, column])
-            filled[rows, column] = self._filled(table.take(rows), column, share[rows])
-        return filled
+        refuse_rows(np.isnan(share.sum(axis=1)), np.arange(table.n_rows))
+        found = self._moments(table, np.arange(table.n_columns), share).mean
+        return np.asarray(np.where(np.isnan(table.values), found, table.values))
 
-    def _filled(self, table: Table, column: int, share: FloatArray) -> AnyArray:
-        """Values of one column where it is missing: means, or most probable labels."""
-        labels = self.schema.labels[column]
-        if not labels:
-            parts = [part.impute(table)[:, column].astype(float) for part in self.components]
-            return np.asarray((share * np.column_stack(parts)).sum(axis=1))
-        known = np.empty(len(labels), object)
-        known[:] = labels
-        return np.asarray(known[self._states(table, column, share).argmax(axis=1)])
+    def _states(self, table: Table, columns: IntArray) -> FloatArray:
+        """Probabilities of the states of columns, side by side, given each row."""
+        return self._answers(table, columns)[1]
+
+    def _fill_mixed(self, table: Table) -> AnyArray:
+        """Fill in numbers by the means of what the components fill in, and most probable labels."""
+        missing = table.missing_mask()
+        gaps = np.flatnonzero(missing.any(axis=0))
+        labeled = gaps[self.schema.cardinalities[gaps] > 0]
+        share, found = self._answers(table, labeled)
+        refuse_rows(np.isnan(share.sum(axis=1)), np.arange(table.n_rows))
+        # Components fill in and decode; where cells were missing, the mixture decides again.
+        parts = [np.array(part.impute(table)) for part in self.components]
+        filled = parts[int(self.weights.argmax())].copy()
+        blocks = _split(found, self.schema.cardinalities[labeled])
+        for column, block in zip(labeled.tolist(), blocks, strict=True):
+            labels, rows = self.schema.labels[column], missing[:, column]
+            known = np.empty(len(labels), object)
+            known[:] = labels
+            filled[rows, column] = known[block[rows].argmax(axis=1)]
+        for column in gaps[self.schema.cardinalities[gaps] == 0].tolist():
+            rows = missing[:, column]
+            each = np.column_stack([part[rows, column].astype(float) for part in parts])
+            filled[rows, column] = (share[rows] * each).sum(axis=1)
+        return filled
 
     def complete(self, X: TableLike) -> AnyArray:
         """Return the most probable component of each row, and its most probable values.
@@ -590,12 +613,33 @@ def component_of(model: Model | TreeMixture, number: int | None = None) -> Model
     return model.components[chosen]
 
 
+def _part_answers(part: Model, table: Table, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Log-likelihood of each row in a component, and the probabilities of the states of nodes."""
+    if isinstance(part, StateTreeModel):
+        return part._answers(table, nodes)
+    if not nodes.size:
+        return part.log_likelihood(table), np.empty((table.n_rows, 0))
+    found = cast(DiscretePosterior, part.posterior(table, nodes.tolist()))
+    return part.log_likelihood(table), found.probabilities
+
+
+def _relative(logs: FloatArray, top: FloatArray) -> FloatArray:
+    """e^(logs − top); 0 where the top is 0 itself, −∞ as a logarithm."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(top > -np.inf, np.exp(logs - top), 0.0))
+
+
 def _normalized(joint: FloatArray) -> FloatArray:
     """Probabilities from their logarithms, up to a factor a row; NaN where all are zero."""
     top = joint.max(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
         out = np.exp(joint - top)
     return np.asarray(out / out.sum(axis=1, keepdims=True))
+
+
+def _split(found: FloatArray, sizes: IntArray) -> list[FloatArray]:
+    """Cut columns into blocks of these sizes."""
+    return np.split(found, np.cumsum(sizes), axis=1)[:-1]
 
 
 def _maximal_correlation(joint: FloatArray) -> float:

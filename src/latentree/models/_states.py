@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,7 +23,7 @@ from latentree.inference import (
 )
 from latentree.models._saving import Savable
 from latentree.tree import Tree
-from latentree.typing import FloatArray, IntArray, Node, RandomState, TableLike
+from latentree.typing import BoolArray, FloatArray, IntArray, Node, RandomState, TableLike
 
 _SHARED = 8
 """How many more sparse rows than others are taken at a time. They share most patterns: of 150
@@ -204,18 +204,11 @@ class StateTreeModel(Savable):
         >>> model.posterior([[1, 1, 0]])["h1"].round(2)
         array([[0.1, 0.9]])
         """
-        numbers, table = node_numbers(self.tree, nodes), self._table(X)
+        numbers = node_numbers(self.tree, nodes)
         starts = np.concatenate([[0], np.cumsum(self.n_states[numbers])])
-        memory.require(
-            8.0 * table.n_rows * starts[-1],
-            f"probabilities of {starts[-1]:,} states in {table.n_rows:,} rows",
-            "ask for fewer nodes, or for fewer rows at a time",
+        return DiscretePosterior(
+            self.tree, numbers, self._answers(self._table(X), numbers)[1], starts
         )
-        out = np.empty((table.n_rows, starts[-1]))
-        for rows, messages in self._messages(table):
-            out[rows] = messages.posteriors(numbers)
-            out[rows][np.isinf(messages.log_likelihood())] = np.nan
-        return DiscretePosterior(self.tree, numbers, out, starts)
 
     def edge_posterior(self, X: TableLike, a: Node, b: Node) -> FloatArray:
         """Return the joint probabilities of the two ends of an edge given each row.
@@ -277,12 +270,27 @@ class StateTreeModel(Savable):
         table = self._table(X)
         out = np.empty((table.n_rows, self.tree.n_hidden), np.int64)
         for rows, messages in self._messages(table):
-            refuse_impossible(messages, rows)
             uniform = rng.random((messages.n_rows, self.tree.n_nodes))
             out[rows] = messages.states(uniform)[:, self.tree.n_observed :]
+            refuse_impossible(messages, rows)
         return out
 
     # Private ------------------------------------------------------------------------------
+
+    def _answers(self, table: Table, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Log-likelihood of each row, and the probabilities of the states of nodes side by side."""
+        n_states = int(self.n_states[nodes].sum())
+        memory.require(
+            8.0 * table.n_rows * n_states,
+            f"probabilities of {n_states:,} states in {table.n_rows:,} rows",
+            "ask for fewer nodes, or for fewer rows at a time",
+        )
+        log_likelihood, out = np.empty(table.n_rows), np.empty((table.n_rows, n_states))
+        for rows, messages in self._messages(table):
+            out[rows] = messages.posteriors(nodes)
+            log_likelihood[rows] = messages.log_likelihood()
+        out[np.isinf(log_likelihood)] = np.nan
+        return log_likelihood, out
 
     def _probabilities(self, node: int) -> FloatArray:
         """Probabilities of the states of a node."""
@@ -339,8 +347,9 @@ class StateTreeModel(Savable):
         self, table: Table, maximize: bool = False
     ) -> Iterator[tuple[slice, RowMessages]]:
         """Messages of chunks of the rows."""
-        # Two joins and an edge a node, each with a number a state and pattern.
-        numbers = 3 * int(self.layout.state_starts[-1]) // (_SHARED if table.is_sparse else 1)
+        # Two joins and an edge a node, each with a number a state and pattern. What has nearly as
+        # many patterns as there are rows runs by row and keeps nothing; others share most.
+        numbers = int(self.layout.state_starts[-1]) // (_SHARED if table.is_sparse else 1)
         for start, stop in chunks(table.n_rows, numbers):
             yield slice(start, stop), self._row_messages(table.rows(start, stop), maximize)
 
@@ -368,9 +377,34 @@ def _mixture_moments(weights: FloatArray, emission: Emission) -> FloatArray:
 
 def refuse_impossible(messages: RowMessages, rows: slice) -> None:
     """Raise an error that names the first row of probability zero."""
-    impossible = np.flatnonzero(np.isinf(messages.log_likelihood()))
-    if impossible.size:
+    refuse_rows(np.isinf(messages.log_likelihood()), np.arange(rows.start, rows.stop))
+
+
+def refuse_rows(impossible: BoolArray, numbers: IntArray) -> None:
+    """Raise an error that names the first row that is impossible."""
+    if impossible.any():
         raise ModelError(
-            f"row {rows.start + impossible[0]} has probability zero under the model, "
+            f"row {numbers[impossible.argmax()]} has probability zero under the model, "
             "so nothing can be inferred from it"
         )
+
+
+def fill_codes(table: Table, states: Callable[[Table, IntArray], FloatArray]) -> IntArray:
+    """Return the codes of a table, most probable ones where they are missing.
+
+    ``states`` gives the probabilities of the states of some columns in every row of a table, side
+    by side, NaN in impossible rows. It is asked only about rows and columns with gaps.
+    """
+    if table.is_sparse:
+        return np.asarray(table.values.toarray(), np.int64)
+    codes, missing = np.array(table.values, np.int64), table.missing_mask()
+    gaps, columns = np.flatnonzero(missing.any(axis=1)), np.flatnonzero(missing.any(axis=0))
+    ends = np.cumsum(table.cardinalities[columns])
+    for start, stop in chunks(gaps.size, int(table.cardinalities[columns].sum())):
+        rows = gaps[start:stop]
+        found = states(table.take(rows), columns)
+        refuse_rows(np.isnan(found.sum(axis=1)), rows)
+        for column, block in zip(columns, np.split(found, ends[:-1], axis=1), strict=True):
+            mine = missing[rows, column]
+            codes[rows[mine], column] = block[mine].argmax(axis=1)
+    return codes

@@ -25,12 +25,26 @@ from latentree._kernels.inference.exponential import exp, log
 
 MOST_PRODUCTS = 1 << 18
 """Products in one call of BLAS; OpenBLAS spreads larger ones over threads, and ours are busy."""
-MOST_PATTERNS = 256
+MOST_PATTERNS = 1024
 """Patterns in one call of BLAS: they stay in the cache."""
+MOST_ROWS = 256
+"""Rows in a block."""
+MOST_NUMBERS = 1 << 19
+"""Numbers that a block of rows works on, 4 MB: threads share a cache of some ten."""
 
 
 @kernel()
-def _step(n_parent, n_child):
+def rows_at_once(n_numbers):
+    """Return how many rows make a block, if one works on so many numbers.
+
+    Few rows make small products of matrices, whose overhead shows: with 16 states BLAS makes two
+    thirds as many products a second for 64 rows as for 256.
+    """
+    return max(BLOCK, min(MOST_ROWS, MOST_NUMBERS // max(1, n_numbers)))
+
+
+@kernel()
+def patterns_at_once(n_parent, n_child):
     """Return how many patterns an edge takes at a time."""
     return max(1, min(MOST_PATTERNS, MOST_PRODUCTS // (n_parent * n_child)))
 
@@ -39,7 +53,7 @@ def _step(n_parent, n_child):
 def _edge_up(turned, n_parent, n_child, source, out, width):
     """μ(i) = Σ_j T[i, j]·λ(j); T comes column by column, as BLAS takes longer to turn it."""
     table = turned[: n_parent * n_child].reshape((n_child, n_parent))
-    step = _step(n_parent, n_child)
+    step = patterns_at_once(n_parent, n_child)
     for first in range(0, width, step):
         n = min(step, width - first)
         below = source[first * n_child : (first + n) * n_child].reshape((n, n_child))
@@ -56,7 +70,7 @@ def _edge_down(
     # λ(j)·Σ_i T[i, j]·ratio(i).
     matrix = table[: n_parent * n_child].reshape((n_parent, n_child))
     total = sums[: n_parent * n_child].reshape((n_parent, n_child))
-    step = _step(n_parent, n_child)
+    step = patterns_at_once(n_parent, n_child)
     for first in range(0, width, step):
         n = min(step, width - first)
         r = received[first * n_parent : (first + n) * n_parent]
@@ -143,15 +157,18 @@ def _count_seen(n_parent, n_child, symbols, received, message, width, counts):
                 row += ratio
 
 
+# Numbers of states are read as unsigned, as numbers of patterns in `counts`.
+
+
 @kernel(fastmath=True)
 def _join(a, at_a, b, at_b, n_states, width, out):
     """λ(k) = a(k)·b(k) of the patterns ``at``."""
+    n, here = np.uint64(n_states), np.uint64(0)
     for p in range(width):
-        first = a[at_a[p] * n_states : (at_a[p] + 1) * n_states]
-        second = b[at_b[p] * n_states : (at_b[p] + 1) * n_states]
-        target = out[p * n_states : (p + 1) * n_states]
-        for k in range(n_states):
-            target[k] = first[k] * second[k]
+        first, second = np.uint64(at_a[p]) * n, np.uint64(at_b[p]) * n
+        for k in range(n):
+            out[here + k] = a[first + k] * b[second + k]
+        here += n
 
 
 @kernel(fastmath=True)
@@ -164,7 +181,7 @@ def _has_small(values, size):
 
 
 @kernel(fastmath=True)
-def _close(prior, n_states, weights, width, source, received, counts, z, least):
+def close(prior, n_states, weights, width, source, received, counts, z, least):
     """Close a root as that of `counts` does."""
     # z = Σ_k prior(k)·λ(k); R(k) = w·prior(k)·λ(k)/z.
     for p in range(width):
@@ -220,11 +237,12 @@ def _rescale(a, at_a, b, at_b, n_states, width, out, exact, tolerant, shifts):
 @kernel(fastmath=True)
 def _scatter(block, at, n_states, width, out):
     """Add the patterns of a block to the patterns ``at`` of a part."""
+    n, here = np.uint64(n_states), np.uint64(0)
     for p in range(width):
-        row = block[p * n_states : (p + 1) * n_states]
-        target = out[at[p] * n_states : (at[p] + 1) * n_states]
-        for k in range(n_states):
-            target[k] += row[k]
+        there = np.uint64(at[p]) * n
+        for k in range(n):
+            out[there + k] += block[here + k]
+        here += n
 
 
 @kernel()
@@ -238,10 +256,12 @@ def _turn(source, n_rows, n_columns, out):
 @kernel()
 def _buffers(slots, listed):
     """Return memory for the ratios and for the counts of one call of BLAS."""
-    largest = 1
+    n_ratios, n_counts = 1, 1
     for s in listed:
-        largest = max(largest, slots[s]["n_states"], slots[slots[s]["a"]]["n_states"])
-    return np.empty(MOST_PATTERNS * largest), np.empty(largest * largest)
+        n_parent, n_child = slots[s]["n_states"], slots[slots[s]["a"]]["n_states"]
+        n_ratios = max(n_ratios, patterns_at_once(n_parent, n_child) * n_parent)
+        n_counts = max(n_counts, n_parent * n_child)
+    return np.empty(n_ratios), np.empty(n_counts)
 
 
 @kernel(fastmath=True)
@@ -292,7 +312,7 @@ def close_patterns(slots, components, listed, theta, weights, values, received, 
             prior, own = np.ones(slot["n_states"]), np.zeros(slot["n_states"])
         else:
             prior, own = theta[component["prior"] :], counts[component["prior"] :]
-        log_likelihood, lost = _close(
+        log_likelihood, lost = close(
             prior,
             slot["n_states"],
             weights[component["weights"] :],
@@ -361,7 +381,7 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received
 
 
 @kernel()
-def _turned_tables(slots, listed, theta):
+def turned_tables(slots, listed, theta):
     """Return the tables of the listed edges, each column by column, end to end."""
     size = 0
     for s in listed:
@@ -378,23 +398,38 @@ def _turned_tables(slots, listed, theta):
 
 @kernel(fastmath=True)
 def _rows_up(
-    slots, listed, gather, turned, tolerant, scaling, values, own, start, width, weights, rows
+    slots,
+    listed,
+    gather,
+    turned,
+    tolerant,
+    scaling,
+    values,
+    own,
+    start,
+    width,
+    rows,
+    n_grown,
+    shift,
 ):
-    """Fill one block of rows; returns the correction for scaling, and whether there is a loss."""
-    correction = 0.0
-    shift = np.empty(BLOCK)
-    at = 0
+    """Fill one block of rows; True if information may be lost.
+
+    How often each row was scaled up is written to ``n_grown``.
+    """
+    at, block = 0, rows.size
+    for p in range(width):
+        n_grown[p] = 0.0
     for s in listed:
         slot = slots[s]
         n_states = slot["n_states"]
-        out = own[slot["value"] * BLOCK :]
+        out = own[slot["value"] * block :]
         a, b = slots[slot["a"]], slots[slot["b"]]
-        part_a, at_a = own[a["value"] * BLOCK :], rows
+        part_a, at_a = own[a["value"] * block :], rows
         if slot["kind"] == EDGE:
             _edge_up(turned[at:], n_states, a["n_states"], part_a, out, width)
             at += n_states * a["n_states"]
             continue
-        part_b, at_b = own[b["value"] * BLOCK :], rows
+        part_b, at_b = own[b["value"] * block :], rows
         if not a["by_row"]:
             part_a, at_a = values[a["value"] :], gather[slot["index_a"] + start :]
         if not b["by_row"]:
@@ -405,20 +440,80 @@ def _rows_up(
             if _rescale(
                 part_a, at_a, part_b, at_b, n_states, width, out, exact, tolerant, shift
             ):  # fmt: skip
-                return correction, True
+                return True
             for p in range(width):
-                correction += weights[p] * shift[p]
-    return correction * LOG_GROW, False
+                n_grown[p] += shift[p]
+    return False
+
+
+@kernel(fastmath=True)
+def fill_rows(
+    slots,
+    listed,
+    gather,
+    turned,
+    tolerant,
+    values,
+    prior,
+    weights,
+    start,
+    width,
+    rows,
+    own,
+    received,
+    root_counts,
+    z,
+    n_grown,
+):
+    """Fill one block of rows upward and close its root, whose posteriors go to ``received``.
+
+    Returns Σ w·log z of the values as they were scaled, and whether information may be lost; w/z
+    of every row is left in ``z``, and how often it was scaled up in ``n_grown``.
+    """
+    root, block = slots[listed[-1]], rows.size
+    for scaling in (False, True):  # as in `counts`
+        if not (scaling or tolerant):
+            continue
+        if _rows_up(
+            slots,
+            listed,
+            gather,
+            turned,
+            tolerant,
+            scaling,
+            values,
+            own,
+            start,
+            width,
+            rows,
+            n_grown,
+            z,
+        ):
+            return 0.0, True
+        total, lost = close(
+            prior,
+            root["n_states"],
+            weights,
+            width,
+            own[root["value"] * block :],
+            received[root["received"] * block :],
+            root_counts,
+            z,
+            TINY if scaling else SMALL,
+        )
+        if not lost:
+            break
+    return total, lost
 
 
 @kernel(fastmath=True)
 def _rows_down(
-    slots, listed, gather, theta, own, start, width, received, counts, handed, ratio, sums
+    slots, listed, gather, theta, own, start, width, block, received, counts, handed, ratio, sums
 ):
     """Hand one block of rows down; what patterns below receive is added to ``handed``."""
     for position in range(listed.size - 1, -1, -1):
         slot = slots[listed[position]]
-        mine = received[slot["received"] * BLOCK :]
+        mine = received[slot["received"] * block :]
         a = slots[slot["a"]]
         if slot["kind"] == EDGE:
             _edge_down(
@@ -426,9 +521,9 @@ def _rows_down(
                 slot["n_states"],
                 a["n_states"],
                 mine,
-                own[slot["value"] * BLOCK :],
-                own[a["value"] * BLOCK :],
-                received[a["received"] * BLOCK :],
+                own[slot["value"] * block :],
+                own[a["value"] * block :],
+                received[a["received"] * block :],
                 width,
                 counts[slot["table"] :],
                 ratio,
@@ -469,51 +564,53 @@ def run_rows(
 
     Returns their log-likelihood and whether information may be lost.
     """
-    own = np.empty(n_values * BLOCK)
-    received = np.empty(n_received * BLOCK)
+    block = rows_at_once(n_values + n_received)
+    own = np.empty(n_values * block)
+    received = np.empty(n_received * block)
     ratio, sums = _buffers(slots, listed)
-    turned = _turned_tables(slots, listed, theta)
-    rows = np.arange(BLOCK).astype(np.int32)
-    root = slots[listed[-1]]
+    turned = turned_tables(slots, listed, theta)
+    rows = np.arange(block).astype(np.int32)
+    n_grown, z = np.empty(block), np.empty(block)
     total = 0.0
-    for start in range(first, last, BLOCK):
-        width = min(BLOCK, last - start)
-        for scaling in (False, True):  # as in `counts`
-            if not (scaling or tolerant):
-                continue
-            correction, lost = _rows_up(
-                slots,
-                listed,
-                gather,
-                turned,
-                tolerant,
-                scaling,
-                values,
-                own,
-                start,
-                width,
-                weights[start:],
-                rows,
-            )
-            if lost:
-                return total, True
-            closed, lost = _close(
-                prior,
-                root["n_states"],
-                weights[start:],
-                width,
-                own[root["value"] * BLOCK :],
-                received[root["received"] * BLOCK :],
-                root_counts,
-                ratio,
-                TINY if scaling else SMALL,
-            )
-            if not lost:
-                break
+    for start in range(first, last, block):
+        width = min(block, last - start)
+        mine = weights[start:]
+        closed, lost = fill_rows(
+            slots,
+            listed,
+            gather,
+            turned,
+            tolerant,
+            values,
+            prior,
+            mine,
+            start,
+            width,
+            rows,
+            own,
+            received,
+            root_counts,
+            z,
+            n_grown,
+        )
         if lost:
             return total, True
-        total += closed - correction
+        total += closed
+        for p in range(width):
+            total -= mine[p] * n_grown[p] * LOG_GROW
         _rows_down(
-            slots, listed, gather, theta, own, start, width, received, counts, handed, ratio, sums
+            slots,
+            listed,
+            gather,
+            theta,
+            own,
+            start,
+            width,
+            block,
+            received,
+            counts,
+            handed,
+            ratio,
+            sums,
         )
     return total, False

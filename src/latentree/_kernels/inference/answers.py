@@ -1,0 +1,376 @@
+"""What each row says of its nodes: posteriors from the plain products of `wide`.
+
+Upward the work is that of the expectation step: values of patterns, and blocks of rows where nearly
+every row has a pattern of its own. Downward a posterior belongs to a row, not to a pattern: every
+block of rows goes down by itself, looking up the values of its patterns,
+
+  P(j | row) = λ(j)·Σ_i T[i, j]·P(i | row)/μ(i),
+
+a product of matrices, for those edges and rows alone below which something is asked for. What is
+seen needs no product.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from latentree._kernels.compiling import kernel
+from latentree._kernels.inference.counts import (
+    EDGE,
+    EMISSION,
+    EVIDENCE,
+    JOIN,
+    LOG_GROW,
+    TINY,
+)
+from latentree._kernels.inference.exponential import log
+from latentree._kernels.inference.wide import (
+    close,
+    fill_rows,
+    patterns_at_once,
+    rows_at_once,
+    turned_tables,
+)
+
+
+@kernel()
+def needed_patterns(slots, starts, gather, wanted, out):
+    """Mark the patterns, from ``starts[s]`` for slot s, below which some node is asked for.
+
+    A leaf whose state is seen is known without asking.
+    """
+    for s in range(slots.size):
+        slot = slots[s]
+        mine = out[starts[s] : starts[s] + slot["n_patterns"]]
+        a = slots[slot["a"]]
+        part_a, part_b = out[starts[slot["a"]] :], out[starts[slot["b"]] :]
+        if slot["kind"] == EDGE and a["kind"] == EVIDENCE:
+            for p in range(mine.size):
+                mine[p] = wanted[slot["node"]] and gather[a["index_a"] + p] < 0
+        elif slot["kind"] == EDGE:
+            for p in range(mine.size):
+                mine[p] = wanted[slot["node"]] or part_a[p]
+        elif slot["kind"] == JOIN:
+            for p in range(mine.size):
+                found = part_a[gather[slot["index_a"] + p]]
+                mine[p] = found or part_b[gather[slot["index_b"] + p]]
+        else:
+            for p in range(mine.size):
+                mine[p] = False
+
+
+@kernel()
+def log_scales(slots, starts, gather, shifts, scaled, best, out):
+    """Fill the logarithms of the factors that pattern slots lack: what the true values are over.
+
+    ``best`` are the logarithms of the largest likelihoods of emitted values, to which others are
+    relative.
+    """
+    n_emitted = 0
+    for s in range(slots.size):
+        slot = slots[s]
+        if slot["by_row"]:
+            continue
+        mine = out[starts[s] : starts[s] + slot["n_patterns"]]
+        part_a, part_b = out[starts[slot["a"]] :], out[starts[slot["b"]] :]
+        for p in range(mine.size):
+            if slot["kind"] == EVIDENCE:
+                mine[p] = 0.0
+            elif slot["kind"] == EMISSION:
+                mine[p] = best[n_emitted + p]
+            elif slot["kind"] == EDGE:
+                mine[p] = part_a[p]
+            else:
+                mine[p] = part_a[gather[slot["index_a"] + p]] + part_b[gather[slot["index_b"] + p]]
+                if scaled[s]:
+                    mine[p] -= LOG_GROW * shifts[slot["value"] + p]
+        n_emitted += mine.size if slot["kind"] == EMISSION else 0
+
+
+@kernel()
+def _row_scales(slots, listed, starts, gather, scales, start, width, n_grown, out):
+    """Fill the logarithms of the factors that a block of rows lacks at its root."""
+    for p in range(width):
+        out[p] = -LOG_GROW * n_grown[p]
+    for s in listed:
+        slot = slots[s]
+        if slot["kind"] != JOIN:
+            continue
+        for part, index in ((slot["a"], slot["index_a"]), (slot["b"], slot["index_b"])):
+            if not slots[part]["by_row"]:
+                for p in range(width):
+                    out[p] += scales[starts[part] + gather[index + start + p]]
+
+
+@kernel(fastmath=True)
+def _ask_leaf(table, n_parent, n_child, symbols, at, given, message, width, rows, column, out):
+    """Write the states of a leaf: the one that is seen, or P(j | row) where it is missing."""
+    for p in range(width):
+        target = out[rows[p], column:]
+        seen = symbols[at[p]]
+        for j in range(n_child):
+            target[j] = 1.0 if j == seen else 0.0
+        if seen >= 0:
+            continue
+        m = message[at[p] * n_parent : (at[p] + 1) * n_parent]
+        for i in range(n_parent):
+            ratio = given[p * n_parent + i] / m[i] if m[i] > TINY else 0.0
+            for j in range(n_child):
+                target[j] += ratio * table[i * n_child + j]
+
+
+@kernel()
+def _active_rows(needed, at, width, out):
+    """List the rows whose patterns are needed; returns how many there are."""
+    n = 0
+    for p in range(width):
+        if needed[at[p]]:
+            out[n] = p
+            n += 1
+    return n
+
+
+@kernel(fastmath=True)
+def _hand_down(
+    table,
+    n_parent,
+    n_child,
+    given,
+    message,
+    below,
+    at,
+    active,
+    n_active,
+    ratio,
+    handed,
+    out,
+):
+    """Hand the posteriors of the ``active`` rows, which have the patterns ``at``, down an edge."""
+    for q in range(n_active):
+        p = active[q]
+        g = given[p * n_parent : (p + 1) * n_parent]
+        m = message[at[p] * n_parent : (at[p] + 1) * n_parent]
+        target = ratio[q * n_parent : (q + 1) * n_parent]
+        for i in range(n_parent):
+            target[i] = g[i] / m[i] if m[i] > TINY else 0.0
+    matrix = table[: n_parent * n_child].reshape((n_parent, n_child))
+    step = patterns_at_once(n_parent, n_child)
+    for first in range(0, n_active, step):
+        last = min(first + step, n_active)
+        quotient = ratio[first * n_parent : last * n_parent].reshape((last - first, n_parent))
+        product = handed[first * n_child : last * n_child].reshape((last - first, n_child))
+        np.dot(quotient, matrix, product)
+    for q in range(n_active):
+        p = active[q]
+        row = handed[q * n_child : (q + 1) * n_child]
+        factor = below[at[p] * n_child : (at[p] + 1) * n_child]
+        target = out[p * n_child : (p + 1) * n_child]
+        for j in range(n_child):
+            target[j] = row[j] * factor[j]
+
+
+@kernel(fastmath=True)
+def _rows_down(
+    slots,
+    indices,
+    asked,
+    gather,
+    theta,
+    values,
+    own,
+    width,
+    straight,
+    rows,
+    starts,
+    needed,
+    parent,
+    places,
+    columns,
+    base,
+    at,
+    known,
+    ratio,
+    handed,
+    out,
+):
+    """Hand the posteriors of one block of rows down the ``asked`` slots, last first."""
+    block = straight.size
+    active = np.empty(block, np.int64)
+    for position in range(asked.size - 1, -1, -1):
+        s = asked[position]
+        slot = slots[s]
+        mine = at[s - base]
+        a = slots[slot["a"]]
+        if slot["kind"] == JOIN:
+            index_a, index_b = indices[s]["index_a"], indices[s]["index_b"]
+            at_a, at_b = at[slot["a"] - base], at[slot["b"] - base]
+            for p in range(width):
+                at_a[p] = gather[index_a + mine[p]]
+                at_b[p] = gather[index_b + mine[p]]
+            continue
+        v = slot["node"]
+        n_parent, n_child = slot["n_states"], a["n_states"]
+        table, given = theta[slot["table"] :], known[places[parent[v]] * block :]
+        if a["kind"] == EVIDENCE:
+            message, symbols = values[slot["value"] :], gather[a["index_a"] :]
+            _ask_leaf(
+                table,
+                n_parent,
+                n_child,
+                symbols,
+                mine,
+                given,
+                message,
+                width,
+                rows,
+                columns[v],
+                out,
+            )
+            continue
+        n_active = _active_rows(needed[starts[s] :], mine, width, active)
+        at_a = at[slot["a"] - base]
+        for p in range(width):
+            at_a[p] = mine[p]
+        if n_active == 0:
+            continue
+        message, below, places_of = values[slot["value"] :], values[a["value"] :], mine
+        if slot["by_row"]:
+            message, below = own[slot["value"] * block :], own[a["value"] * block :]
+            places_of = straight
+        here = known[places[v] * block :]
+        _hand_down(
+            table,
+            n_parent,
+            n_child,
+            given,
+            message,
+            below,
+            places_of,
+            active,
+            n_active,
+            ratio,
+            handed,
+            here,
+        )
+        if columns[v] >= 0:
+            _write(here, n_child, width, rows, columns[v], out)
+
+
+@kernel()
+def _write(known, n_states, width, rows, column, out):
+    """Write the posteriors of a block of rows."""
+    for p in range(width):
+        for k in range(n_states):
+            out[rows[p], column + k] = known[p * n_states + k]
+
+
+@kernel(fastmath=True)
+def answer_rows(
+    slots,
+    indices,
+    listed,
+    asked,
+    base,
+    root,
+    node,
+    order,
+    first,
+    last,
+    gather,
+    theta,
+    tolerant,
+    values,
+    prior,
+    n_values,
+    starts,
+    scales,
+    needed,
+    parent,
+    places,
+    n_known,
+    largest,
+    columns,
+    root_column,
+    log_z,
+    out,
+):
+    """Run rows ``first`` to ``last`` of a component; True if information may be lost.
+
+    Row p has the root's pattern ``order[p]``: there go its log-likelihood and, for every node v
+    that is asked for, the probabilities of its states, from column ``columns[v]`` (−1: none). The
+    slots ``listed`` run by row; where there are none, the root works on patterns. ``asked`` are the
+    slots that lead to nodes asked for, ``indices`` those of the compiled table, in which all slots
+    look up patterns. The component's slots begin with ``base``.
+    """
+    block = rows_at_once(n_values + n_known)
+    own = np.empty(n_values * block)
+    known = np.empty(n_known * block)
+    z, n_grown, scale = np.empty(block), np.zeros(block), np.empty(block)
+    ones, unused = np.ones(block), np.empty(slots[root]["n_states"])
+    ratio, handed = np.empty(block * largest), np.empty(block * largest)
+    straight = np.arange(block).astype(np.int32)
+    at = np.empty((root + 1 - base if asked.size else 0, block), np.int32)
+    turned = turned_tables(slots, listed, theta)
+    n_root = slots[root]["n_states"]
+    top = known[places[node] * block :]
+    for start in range(first, last, block):
+        width = min(block, last - start)
+        rows = order[start : start + width]
+        if listed.size:
+            _, lost = fill_rows(
+                slots,
+                listed,
+                gather,
+                turned,
+                tolerant,
+                values,
+                prior,
+                ones,
+                start,
+                width,
+                straight,
+                own,
+                top,
+                unused,
+                z,
+                n_grown,
+            )
+            _row_scales(slots, listed, starts, gather, scales, start, width, n_grown, scale)
+        else:
+            source = values[slots[root]["value"] + start * n_root :]
+            _, lost = close(prior, n_root, ones, width, source, top, unused, z, TINY)
+            for p in range(width):
+                scale[p] = scales[starts[root] + start + p]
+        if lost:
+            return True
+        for p in range(width):
+            log_z[rows[p]] = scale[p] - log(z[p])
+        if root_column >= 0:
+            _write(top, n_root, width, rows, root_column, out)
+        if asked.size:
+            for p in range(width):
+                at[root - base, p] = rows[p]
+            _rows_down(
+                slots,
+                indices,
+                asked,
+                gather,
+                theta,
+                values,
+                own,
+                width,
+                straight,
+                rows,
+                starts,
+                needed,
+                parent,
+                places,
+                columns,
+                base,
+                at,
+                known,
+                ratio,
+                handed,
+                out,
+            )
+    return False

@@ -1,0 +1,335 @@
+"""What is asked of the rows of a discrete tree: log-likelihoods, posteriors, draws.
+
+There are two ways. Plain products, in blocks of rows, answer nearly every question
+(``_kernels.inference.answers``). Logarithms (``_kernels.inference.messages``) answer for tables
+where products lose information, for small ones, of which tiny ones run uncompiled, and for most
+probable states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentree._kernels import threads
+from latentree._kernels.compiling import tiny
+from latentree._kernels.inference import answers as kernels
+from latentree._kernels.inference import messages as log_kernels
+from latentree._kernels.inference import wide as wide_kernels
+from latentree._kernels.inference.counts import EDGE, EMISSION, EVIDENCE
+from latentree.inference._expectation import Messages, Plan
+from latentree.inference._patterns import Patterns, starts_of
+from latentree.typing import FloatArray, IntArray
+
+_TINY = 40_000  # rows × Σ K² of a query that runs uncompiled: a tenth of a second
+_SMALL = 1_000_000  # … by logarithms: hundredths of a second, and half as long to compile
+_MOST_PARTS = 16
+_ROWS_PER_PART = 256  # one block or more
+
+
+class RowMessages:
+    """Messages of the rows of a table: what every query about rows starts from.
+
+    Parameters
+    ----------
+    patterns : Patterns
+        The compiled table, with its rows.
+    theta : array of float
+        Tables, rooted as compiled.
+    maximize : bool
+        Whether the most probable states are asked for.
+    log_emissions : array of float, optional
+        Logarithms of the likelihoods of emitted values, as the patterns lay them out.
+    """
+
+    def __init__(
+        self,
+        patterns: Patterns,
+        theta: FloatArray,
+        maximize: bool = False,
+        log_emissions: FloatArray | None = None,
+    ) -> None:
+        assert patterns.of_rows is not None
+        self.patterns, self.n_rows = patterns, patterns.of_rows.n_rows
+        self._theta, self._maximize, self._log_emissions = theta, maximize, log_emissions
+        work = max(2 * len(patterns.slots), patterns.layout.size)
+        self._is_tiny = self.n_rows * work <= _TINY
+        self._takes_logs = maximize or self.n_rows * work <= _SMALL
+        self._lines = patterns.of_rows.dense()
+        self._log_z: FloatArray | None = None
+
+    def log_likelihood(self) -> FloatArray:
+        """Log-probability of every row."""
+        if self._log_z is None:
+            self._ask(np.empty(0, np.int64))
+        assert self._log_z is not None
+        out = np.zeros(self.n_rows)
+        for component, line in zip(self.patterns.components, self._lines, strict=True):
+            out += self._log_z[component["weights"] + line]
+        return out
+
+    def posteriors(self, nodes: IntArray | None = None) -> FloatArray:
+        """Probabilities of the states of some nodes or of all, laid side by side, one row a row."""
+        every = np.arange(self.patterns.layout.tree.n_nodes)
+        return self._ask(every if nodes is None else nodes)
+
+    def edge_posteriors(self, child: int) -> FloatArray:
+        """Joint probabilities of a node's parent and the node: rows × K_parent × K."""
+        return self._walk_posteriors(np.array([child]), child)[1]
+
+    def states(self, uniform: FloatArray) -> IntArray:
+        """States of all nodes, one row a row, chosen by numbers in [0, 1)."""
+        out = np.empty(uniform.shape, np.int64)
+        self._walk(log_kernels.walk_states, uniform, out)
+        return out
+
+    def _ask(self, nodes: IntArray) -> FloatArray:
+        """Posteriors of nodes; the log-likelihoods of all patterns are kept."""
+        if not self._takes_logs:
+            with tiny(False):
+                answer = self._products.ask(nodes, self._lines)
+            if answer is not None:
+                self._log_z, out = answer
+                return out
+            self._takes_logs = True
+        self._log_z = self._logs.log_z
+        return self._walk_posteriors(nodes, -1)[0] if nodes.size else np.empty((self.n_rows, 0))
+
+    @cached_property
+    def _products(self) -> Products:
+        return Products(self.patterns, self._theta, self._log_emissions)
+
+    @cached_property
+    def _logs(self) -> Messages:
+        with tiny(self._is_tiny):
+            return Messages(self.patterns, self._theta, self._maximize, self._log_emissions)
+
+    def _walk_posteriors(self, nodes: IntArray, child: int) -> tuple[FloatArray, FloatArray]:
+        """Walk down by logarithms: posteriors of nodes, and those of an edge."""
+        layout, n_rows, components = self.patterns.layout, self.n_rows, self.patterns.components
+        starts = layout.state_starts
+        columns = spans(starts[nodes], layout.n_states[nodes])
+        shape = (n_rows, layout.parent_states[child], layout.n_states[child])
+        out, joint = np.empty((n_rows, columns.size)), np.empty(shape if child >= 0 else (0, 0, 0))
+        wanted = np.zeros(layout.tree.n_nodes, bool)
+        wanted[nodes] = True
+        with tiny(self._is_tiny):
+            listed = np.flatnonzero(log_kernels.mark_slots(self.patterns.slots, wanted))
+        ends = np.searchsorted(listed, components["root"], "right")
+        self._walk(log_kernels.walk_posteriors, listed, ends, starts, child, joint, columns, out)
+        return out, joint
+
+    def _walk(self, kernel: Any, *arguments: Any) -> None:
+        patterns, logs = self.patterns, self._logs
+        self._takes_logs = True  # what else is asked, they answer too
+
+        def part(bounds: tuple[int, int]) -> None:
+            kernel(
+                patterns.slots, patterns.components, self._lines, patterns.gather, logs.posterior,
+                logs.values, logs.theta, logs.log_theta, logs.maximize,
+                patterns.layout.tree.parent, *bounds, *arguments,
+            )  # fmt: skip
+
+        with tiny(self._is_tiny):
+            threads.run(part, threads.split(self.n_rows, _MOST_PARTS))
+
+
+class Products:
+    """The plain products of a compiled table, upward, and what its rows are told downward.
+
+    Parameters
+    ----------
+    patterns : Patterns
+        The compiled table.
+    theta : array of float
+        Tables, rooted as compiled.
+    log_emissions : array of float, optional
+        Logarithms of the likelihoods of emitted values.
+    """
+
+    def __init__(
+        self, patterns: Patterns, theta: FloatArray, log_emissions: FloatArray | None
+    ) -> None:
+        self._plan = plan = Plan(patterns)
+        self._patterns, self._theta = patterns, theta
+        self._is_tolerant = patterns.emissions.columns.size > 0
+        self._values = np.empty(plan.n_values)
+        self._starts = starts_of(plan.slots["n_patterns"])
+        best = self._set_emissions(log_emissions)
+        self._scales = self._fill(best) if np.isfinite(best).all() else None
+
+    def _set_emissions(self, logs: FloatArray | None) -> FloatArray:
+        """Set the slots of emissions, relative to the best states, whose logarithms it returns."""
+        if logs is None:
+            return np.empty(0)
+        e, slots = self._patterns.emissions, self._plan.slots
+        places = slots["value"][slots["kind"] == EMISSION]
+        best: FloatArray = wide_kernels.relative_likelihoods(
+            e.n_states, e.sizes, e.starts, logs, places, self._values
+        )
+        return best
+
+    def _fill(self, best: FloatArray) -> FloatArray | None:
+        """Fill the slots on patterns; returns the logarithms of what scales them.
+
+        None if information may be lost.
+        """
+        plan = self._plan
+        shifts, scaled = np.empty(plan.n_values), np.zeros(len(plan.slots), bool)
+
+        def fill(listed: IntArray) -> bool:
+            lost = wide_kernels.up_patterns(
+                plan.slots, listed, plan.gather, self._theta, self._is_tolerant,
+                self._values, shifts, scaled,
+            )  # fmt: skip
+            return bool(lost)
+
+        if any(threads.run(fill, plan.pattern_parts)):
+            return None
+        scales = np.empty(int(plan.slots["n_patterns"].sum()))
+        kernels.log_scales(plan.slots, self._starts, plan.gather, shifts, scaled, best, scales)
+        return scales
+
+    def ask(
+        self, nodes: IntArray, lines: NDArray[np.int32]
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Return log-likelihoods of the roots' patterns, and posteriors of nodes in every row.
+
+        ``lines`` are the patterns of the rows at the roots. None if information may be lost.
+        """
+        if self._scales is None:
+            return None
+        distinct, back = np.unique(nodes, return_inverse=True)
+        question = _Question(self._patterns, distinct)
+        log_z = np.empty(self._patterns.weights.size)
+        found = [np.empty(shape) for shape in question.shapes]
+        lost = threads.run(
+            lambda part: self._answer(part, question, log_z, found[part.component]),
+            self._parts(),
+        )
+        if any(lost):
+            return None
+        out = np.empty((lines.shape[1], question.n_columns))
+        for block, line, columns in zip(found, lines, question.places, strict=True):
+            out[:, columns] = block[line]
+        if distinct.size < nodes.size or (distinct != nodes).any():
+            n_states = self._patterns.layout.n_states[distinct]
+            out = out[:, spans(starts_of(n_states)[back], n_states[back])]
+        return log_z, out
+
+    def _parts(self) -> Iterator[_Part]:
+        """Cut the work into ranges of rows, whatever the number of threads."""
+        nothing = np.empty(0, np.int64)
+        by_row = [rows for part in self._plan.row_parts for rows in part]
+        for rows in by_row:
+            yield _Part(
+                rows.component, rows.first, rows.last, rows.listed, rows.n_values, rows.order
+            )
+        done = {rows.component for rows in by_row}
+        roots = self._patterns.slots[self._patterns.components["root"]]
+        order = np.arange(roots["n_patterns"].max(initial=0), dtype=np.int32)
+        for number, root in enumerate(roots):
+            if number not in done:
+                n_parts = min(_MOST_PARTS, int(root["n_patterns"]) // _ROWS_PER_PART)
+                for first, last in threads.split(int(root["n_patterns"]), n_parts):
+                    yield _Part(number, first, last, nothing, 0, order)
+
+    def _answer(self, part: _Part, question: _Question, log_z: FloatArray, out: FloatArray) -> bool:
+        """Run one part of the rows; True if information may be lost."""
+        plan, component = self._plan, self._patterns.components[part.component]
+        n_states, start = int(plan.slots["n_states"][component["root"]]), int(component["prior"])
+        prior = np.ones(n_states) if start < 0 else self._theta[start : start + n_states]
+        lost = kernels.answer_rows(
+            plan.slots, self._patterns.slots, part.listed, question.asked[part.component],
+            component["first"], component["root"], component["node"],
+            part.order, part.first, part.last,
+            plan.gather, self._theta, self._is_tolerant, self._values, prior, part.n_values,
+            self._starts, self._scales, question.needed, self._patterns.layout.tree.parent,
+            question.known, question.n_known[part.component], question.largest,
+            question.columns, question.root_columns[part.component],
+            log_z[component["weights"] :], out,
+        )  # fmt: skip
+        return bool(lost)
+
+
+class _Part(NamedTuple):
+    """A range of rows of a component; ``listed`` slots run by row."""
+
+    component: int
+    first: int
+    last: int
+    listed: IntArray
+    n_values: int
+    order: NDArray[np.int32]
+    """Pattern of the root in every row."""
+
+
+class _Question:
+    """Nodes that are asked for, in ascending order: the slots that lead there, where answers go.
+
+    Every node belongs to one component, as the lower end of an edge or as the root with a prior.
+    """
+
+    def __init__(self, patterns: Patterns, nodes: IntArray) -> None:
+        slots, components = patterns.slots, patterns.components
+        n_nodes = patterns.layout.tree.n_nodes
+        wanted = np.zeros(n_nodes, bool)
+        wanted[nodes] = True
+        asked = np.flatnonzero(log_kernels.mark_slots(slots, wanted))
+        self.asked = np.split(asked, np.searchsorted(asked, components["root"][:-1], "right"))
+        self.needed = np.empty(int(slots["n_patterns"].sum()), bool)
+        kernels.needed_patterns(
+            slots, starts_of(slots["n_patterns"]), patterns.gather, wanted, self.needed
+        )
+        self.largest = int(slots["n_states"].max(initial=1))
+        edges = asked[slots["kind"][asked] == EDGE]
+        self._place_known(patterns, edges)
+        self._place_answers(patterns, edges, nodes)
+
+    def _place_known(self, patterns: Patterns, edges: IntArray) -> None:
+        """Place the posteriors that are handed down: those of a root first, none of seen leaves."""
+        slots, components = patterns.slots, patterns.components
+        inner = edges[slots["kind"][slots["a"][edges]] != EVIDENCE]
+        at_root, sizes = slots["n_states"][components["root"]], slots["n_states"][slots["a"][inner]]
+        component = np.searchsorted(components["root"], inner)
+        below = _sums(component, sizes, len(components))
+        self.n_known = at_root + below
+        self.known = np.zeros(patterns.layout.tree.n_nodes, np.int64)
+        self.known[slots["node"][inner]] = (at_root - starts_of(below))[component] + starts_of(
+            sizes
+        )
+
+    def _place_answers(self, patterns: Patterns, edges: IntArray, nodes: IntArray) -> None:
+        """Place what is answered: the nodes of a component side by side, one row a pattern."""
+        slots, components, n_states = patterns.slots, patterns.components, patterns.layout.n_states
+        owner = np.full(n_states.size, -1)
+        owner[slots["node"][edges]] = np.searchsorted(components["root"], edges)
+        own = components["prior"] >= 0  # a root that is given is a leaf elsewhere
+        owner[components["node"][own]] = np.flatnonzero(own)
+        mine = nodes[owner[nodes] >= 0]
+        mine = mine[np.argsort(owner[mine], kind="stable")]
+        sizes = n_states[mine]
+        widths = _sums(owner[mine], sizes, len(components))
+        self.columns = np.full(n_states.size, -1)
+        self.columns[mine] = starts_of(sizes) - starts_of(widths)[owner[mine]]
+        self.root_columns = np.where(own, self.columns[components["node"]], -1)
+        n_patterns = slots["n_patterns"][components["root"]]
+        self.shapes = list(zip(n_patterns.tolist(), widths.tolist(), strict=True))
+        self.n_columns = int(n_states[nodes].sum())
+        places = np.zeros(n_states.size, np.int64)
+        places[nodes] = starts_of(n_states[nodes])
+        self.places = np.split(spans(places[mine], sizes), np.cumsum(widths)[:-1])
+
+
+def spans(starts: IntArray, sizes: IntArray) -> IntArray:
+    """Return the numbers from each start on, as many as its size, end to end."""
+    return np.asarray(np.repeat(starts - starts_of(sizes), sizes) + np.arange(sizes.sum()))
+
+
+def _sums(groups: IntArray, sizes: IntArray, n_groups: int) -> IntArray:
+    """Sum of the sizes in every group."""
+    return np.bincount(groups, sizes, n_groups).astype(np.int64)
