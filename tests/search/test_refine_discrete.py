@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latentree as lt
-from latentree.data import Table, as_table
+from latentree.data import Schema, Table, as_table
 from latentree.distances import as_sample
 from latentree.errors import ModelError
 from latentree.metrics import robinson_foulds
@@ -487,3 +487,43 @@ def test_numbers_of_states_go_down_where_columns_have_more():
     table = as_table(truth.sample(2_000, 1), schema=truth.schema)
     [fitted] = first_fits([truth.tree], as_sample(table), None, 0)
     assert fitted.model.n_states[-1] == 2
+
+
+def test_columns_of_more_states_than_the_hidden_variables_start_from_canonical_correlations():
+    """Joint tables of four states behind two are nearly singular: their determinants are noise."""
+    tree = lt.simulate.random_latent_tree(16, 0)
+    states = np.where(np.arange(tree.n_nodes) < 16, 4, 2)
+    truth = lt.simulate.random_discrete_model(tree, states, 1)
+    table = as_table(truth.sample(3_000, 2), schema=truth.schema)
+    sample = as_sample(table)
+    assert sample.other_distances is not None
+    near, far = (
+        robinson_foulds(lt.structure.learn_structure(distances, "clnj"), tree)
+        for distances in (sample.other_distances, sample.distances)
+    )
+    assert near < far
+    found = lt.search.refined(table, random_state=0)
+    assert robinson_foulds(found.model.tree, tree) <= near
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_canonical_distances_are_those_of_mixed_columns(missing):
+    truth = lt.simulate.random_discrete_model(lt.simulate.latent_class(5), 3, 0)
+    codes = truth.sample(400, 1).astype(float)
+    codes[np.random.default_rng(2).random(codes.shape) < missing] = np.nan
+    names = truth.schema.names
+    coded = as_sample(lt.as_table(codes, "discrete"))
+    kinds = ("category",) * 5
+    mixed = Table(codes, Schema(names, "mixed", ((0, 1, 2),) * 5, kinds))
+    assert coded.other_distances is not None
+    found = coded.other_distances.block(slice(None), slice(None))
+    expected = lt.information_distances(mixed).block(slice(None), slice(None))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_other_distances_are_known_of_columns_of_one_number_of_states_only():
+    rng = np.random.default_rng(0)
+    assert as_sample(rng.integers(0, 2, (50, 3)), "discrete").other_distances is None
+    uneven = np.column_stack([rng.integers(0, k, 60) for k in (2, 3, 4)])
+    assert as_sample(uneven, "discrete").other_distances is None
+    assert as_sample(rng.normal(size=(50, 3))).other_distances is None

@@ -112,9 +112,14 @@ def scale_of(schema: Schema) -> Scale:
     if schema.family == "mixed":
         return Scale(functions=n_functions(schema))
     if schema.family == "discrete" and has_uneven_states(schema):
-        return Scale(functions=state_widths(schema) - 1)
+        return canonical_scale(schema)
     k = int(schema.cardinalities[0])
     return Scale(k - 1.0, k - 1.0 if schema.family == "symmetric" else 1.0)
+
+
+def canonical_scale(schema: Schema) -> Scale:
+    """Return the scale of canonical correlations of columns of states."""
+    return Scale(functions=state_widths(schema) - 1)
 
 
 def scale_of_sums(statistics: Statistics) -> Scale:
@@ -143,7 +148,7 @@ def dependence(statistics: Statistics, centered: bool = True) -> FloatArray:
     if isinstance(sums, MixedSums):
         return sums.correlations()
     if statistics.family == "discrete" and has_uneven_states(statistics.schema):
-        return _canonical(sums)
+        return canonical_correlations(sums)
     k = int(statistics.cardinalities[0])
     if statistics.family == "symmetric":
         return _agreements(sums, k)
@@ -169,7 +174,7 @@ def _correlations_of_ones(sums: StateCounts) -> FloatArray:
     return r
 
 
-def _canonical(sums: StateCounts) -> FloatArray:
+def canonical_correlations(sums: StateCounts) -> FloatArray:
     """Return the first canonical correlations of columns with any numbers of states."""
     m = sums.starts.size - 1
     out = np.eye(m)

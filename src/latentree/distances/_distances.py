@@ -21,7 +21,13 @@ from latentree import _memory as memory
 from latentree._kernels import threads
 from latentree.data import Parts, Table, cut_table, duplicate_columns, listing
 from latentree.distances._counting import in_parts
-from latentree.distances._dependence import dependence, scale_of_sums
+from latentree.distances._dependence import (
+    Scale,
+    canonical_correlations,
+    canonical_scale,
+    dependence,
+    scale_of_sums,
+)
 from latentree.distances._evidence import (
     Evidence,
     evidence_of_correlations,
@@ -31,6 +37,7 @@ from latentree.distances._evidence import (
 from latentree.distances._matrices import checked_matrix, checked_names, checked_signs, frozen
 from latentree.distances._on_demand import OnDemand, on_demand
 from latentree.distances._statistics import Statistics, gather
+from latentree.distances._sums import StateCounts
 from latentree.errors import DataWarning, DistanceError
 from latentree.typing import Family, FloatArray, Index, IntArray
 
@@ -397,10 +404,28 @@ def distances_from_sums(
 
     With the rows, independence is tested by ranks where columns are far from normal.
     """
-    scale = scale_of_sums(statistics)
     r = dependence(statistics, centered)
     if np.count_nonzero(np.abs(r) >= 1.0 - statistics.rounding) > len(r):
         warn_of_duplicates(statistics.names, statistics.sums.duplicates(r, statistics.rounding))
+    return _from_dependence(r, scale_of_sums(statistics), statistics, rows)
+
+
+def canonical_distances(statistics: Statistics) -> Distances:
+    """Return −log of the first canonical correlations of discrete columns, from sums of all pairs.
+
+    Where all columns have K > 2 states the usual distance takes K − 1 canonical correlations: it
+    adds up along paths whatever the tables, but it is noise where hidden variables have fewer than
+    K states. The first one alone is not, and adds up where they have two.
+    """
+    assert isinstance(statistics.sums, StateCounts)
+    r = canonical_correlations(statistics.sums)
+    return _from_dependence(r, canonical_scale(statistics.schema), statistics)
+
+
+def _from_dependence(
+    r: FloatArray, scale: Scale, statistics: Statistics, rows: Parts | None = None
+) -> Distances:
+    """Turn the dependence of all pairs into distances, in place."""
     known = _known(statistics.sums.pair_weights() * scale.precisions(_EVERY, _EVERY))
     signs = _finish(r, scale.exponent, statistics.rounding)
     matrix = frozen(r)

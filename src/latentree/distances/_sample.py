@@ -10,7 +10,12 @@ from numpy.typing import ArrayLike
 
 from latentree.data import Parts, Schema, Table, WithSchema, as_table, cut_table
 from latentree.distances._counting import PairTables
-from latentree.distances._distances import Distances, distances_from_sums, distances_on_demand
+from latentree.distances._distances import (
+    Distances,
+    canonical_distances,
+    distances_from_sums,
+    distances_on_demand,
+)
 from latentree.distances._information import InformationOf, information_of
 from latentree.distances._statistics import Statistics, gather
 from latentree.distances._sums import StateCounts
@@ -63,6 +68,17 @@ class Sample(WithSchema):
         if self.statistics.has_pairs:
             return distances_from_sums(self.statistics, rows=self.known_parts)
         return distances_on_demand(self.table, self.statistics)
+
+    @cached_property
+    def other_distances(self) -> Distances | None:
+        """Distances by the first canonical correlations, of columns that have others; or None.
+
+        These are discrete columns of one number of states, more than two, whose pairs are counted.
+        """
+        states = self.cardinalities
+        if self.family != "discrete" or not (states == states[0]).all() or states[0] == 2:
+            return None
+        return canonical_distances(self.statistics) if self.statistics.has_pairs else None
 
     @cached_property
     def information_with(self) -> InformationOf:

@@ -14,7 +14,7 @@ from latentree.errors import ModelError
 from latentree.models import Model
 from latentree.search._refinement import INTERRUPTED, RefineReport, first_fits, refine
 from latentree.structure import METHODS as BY_DISTANCES
-from latentree.structure import learn_tree
+from latentree.structure import learn_structure, learn_tree
 from latentree.tree import Tree
 
 STARTS = ("clnj", "clrg", "nj")
@@ -43,7 +43,8 @@ def refined(
         less log m for every inner node (with ``caution=0`` the highest score). By default the
         trees of ``STARTS`` are compared by the extended BIC, which is the same for the criterion
         "bic"; the best is refined, the best two where that takes little time, on real columns
-        without missing cells.
+        without missing cells. Columns of three or more states each have two kinds of distances,
+        by the determinants of joint tables and by canonical correlations, and so twice the trees.
     weights : array-like, optional
         How much each row counts.
     random_state : int or Generator, optional
@@ -68,6 +69,8 @@ def refined(
     names = _names(start)
     starts: list[Any] = [learn_tree(sample, name) for name in names]
     if start is None:
+        if sample.other_distances is not None:  # the first tree decides on the number of states
+            starts = [*(learn_structure(sample.other_distances, name) for name in names), *starts]
         starts = _best_starts(starts, sample, options.get("max_states"))[
             : 2 if sample.is_summed else 1
         ]
