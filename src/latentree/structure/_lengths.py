@@ -50,9 +50,7 @@ def fit_lengths(tree: Tree, block: Block) -> Tree:
     if is_interpreted():
         _fit_densely(length, free, starts, items, estimated, effort.rounds)
     else:
-        rank = np.empty(tree.n_nodes, np.int64)
-        rank[tree.order] = np.arange(tree.n_nodes)[::-1]  # children before their parents
-        fitting.fit_paths(length, free, starts, items, estimated, rank, effort.rounds, effort.steps)
+        fitting.fit_paths(length, free, starts, items, estimated, effort.rounds, effort.steps)
     return tree.with_lengths(length)
 
 
