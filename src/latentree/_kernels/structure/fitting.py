@@ -172,7 +172,7 @@ def fit_paths(length, free, starts, items, estimated, n_rounds, n_steps):
     """
     n = length.size
     rank = np.arange(n) if n_steps else elimination_ranks(starts, items, n)
-    paths = ranked_paths(starts, items, rank)
+    paths, ascending = rank[items], ranked_paths(starts, items, rank)
     x, is_free = np.empty(n), np.empty(n, np.bool_)
     x[rank], is_free[rank] = length, free
     weight, target = np.empty(estimated.size), np.empty(estimated.size)
@@ -188,7 +188,7 @@ def fit_paths(length, free, starts, items, estimated, n_rounds, n_steps):
             if n_steps:
                 conjugate_gradients(x, moves, starts, paths, weight, residual, room, n_steps)
             else:
-                fill_normal(starts, paths, weight, moves, normal)
+                fill_normal(starts, ascending, weight, moves, normal)
                 for e in range(n):
                     room[e] = residual[e] if moves[e] else 0.0
                 solve_sparse(normal, room)
