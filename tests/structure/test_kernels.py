@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +17,7 @@ from latentree._kernels.structure.ranges import FAR, max_difference, max_differe
 from latentree._kernels.structure.spanning import minimum_spanning_tree
 from latentree._kernels.structure.spectral import join_spectrally, second_singular_value
 from latentree.structure._lengths import QUICK, THOROUGH, _fit_densely, _near_pairs
+from latentree.tree import Tree
 
 
 def _textbook_excess(d, ends):
@@ -254,11 +257,9 @@ def test_fitted_paths_equal_dense_least_squares(n_steps):
         pairs = _near_pairs(tree, np.zeros(tree.n_observed), THOROUGH)
         distance = tree.path_lengths()[pairs[:, 0], pairs[:, 1]]
         estimated = np.exp(-distance) * rng.uniform(0.6, 1.3, len(pairs))
-        rank = np.empty(tree.n_nodes, np.int64)
-        rank[tree.order] = np.arange(tree.n_nodes)[::-1]
         starts, items = fitting.path_edges(pairs, tree.order, tree.parent)
         found, expected, free = tree.length.copy(), tree.length.copy(), tree.parent >= 0
-        fitting.fit_paths(found, free, starts, items, estimated, rank, 2, n_steps)
+        fitting.fit_paths(found, free, starts, items, estimated, 2, n_steps)
         _fit_densely(expected, free, starts, items, estimated, 2)
         assert (expected[free] == 0.0).any() or seed != 0
         np.testing.assert_allclose(found, expected, atol=1e-6)
@@ -316,3 +317,62 @@ def test_errors_of_edges_come_from_the_views_at_both_ends(tree):
             variance += 0.25 / np.triu(np.outer(x, x), 1).sum()
             through /= x.sum()
         assert errors[v] == pytest.approx(0.1 * np.sqrt(variance + through), rel=1e-4)
+
+
+@given(tree=latent_trees(most=20, shapes=("random", "hubs", "caterpillar"), longest=1.0))
+@settings(max_examples=30, deadline=None)
+def test_edges_that_share_paths_with_few_others_are_eliminated_first(tree):
+    pairs = _near_pairs(tree, np.zeros(tree.n_observed), THOROUGH)
+    starts, items = fitting.path_edges(pairs, tree.order, tree.parent)
+    paths = [set(items[a:b].tolist()) for a, b in pairwise(starts)]
+    met = [
+        len(set().union(*(path for path in paths if v in path)) - {v}) for v in range(tree.n_nodes)
+    ]
+    rank = fitting.elimination_ranks(starts, items, tree.n_nodes)
+    assert np.argsort(rank).tolist() == np.argsort(met, kind="stable").tolist()
+    found = fitting.ranked_paths(starts, items, rank)
+    for path, (a, b) in zip(paths, pairwise(starts), strict=True):
+        assert found[a:b].tolist() == sorted(rank[list(path)])
+
+
+@given(
+    tree=latent_trees(most=20, shapes=("random", "hubs", "caterpillar"), longest=1.0),
+    threshold=st.floats(0.0, 0.3),
+)
+@settings(max_examples=40, deadline=None)
+def test_weakest_edges_are_weaker_than_all_that_they_touch(tree, threshold):
+    m, noise = tree.n_observed, 0.1
+    error = branches.edge_errors(tree.order, tree.parent, tree.length, m, noise)
+    z = np.sqrt(np.log(m / noise**2))
+    score = {}
+    for u, v in tree.edges.tolist():
+        needed = max(threshold, z * error[v]) if min(u, v) >= m else threshold
+        if max(u, v) >= m and needed > 0 and tree.length[v] < needed:
+            score[u, v] = tree.length[v] / needed
+    expected = [
+        (value, edge[1])
+        for edge, value in score.items()
+        if all(value <= other for rival, other in score.items() if {*edge} & {*rival})
+    ]
+    found = branches.weakest_edges(tree.order, tree.parent, tree.length, m, noise, threshold)
+    assert found.tolist() == [v for _, v in sorted(expected)]
+
+
+@given(tree=latent_trees(most=20), data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_contracted_groups_are_those_of_the_tree(tree, data):
+    edges = tree.edges[:, 1].tolist()
+    candidates = data.draw(st.lists(st.sampled_from(edges), unique=True)) if edges else []
+    # Naive: one edge after another, unless two observed nodes would be in one group.
+    groups = [{v} for v in range(tree.n_nodes)]
+    contracted = []
+    for v in candidates:
+        one, other = (next(g for g in groups if w in g) for w in (v, int(tree.parent[v])))
+        if sum(w < tree.n_observed for w in one | other) < 2:
+            groups = [g for g in groups if g not in (one, other)] + [one | other]
+            contracted.append(v)
+    group = branches.greedy_groups(np.array(candidates, int), tree.parent, tree.n_observed)
+    assert group.tolist() == [min(next(g for g in groups if v in g)) for v in range(tree.n_nodes)]
+    parent, length, kept = branches.merge_groups(tree.parent, tree.length, group)
+    assert Tree(parent, length, tree.n_observed) == tree.contract_edges(contracted).renamed(None)
+    assert kept.tolist() == sorted(map(min, groups))

@@ -18,6 +18,7 @@ from latentree.distances import Sample, as_sample
 from latentree.errors import DataError, ModelError, TreeError
 from latentree.structure import candidate_pairs, learn_structure
 from latentree.support import agreed_tree, majority_tree, support_from
+from latentree.support._consensus import shifted_shares
 from latentree.support._consensus_method import Gathered, prediction_loss
 from latentree.support._draws import STRETCH, Draws
 from latentree.support._replicates import _Source, by_distances, draws_of, of_replicates
@@ -266,7 +267,7 @@ def test_majority_tree_has_the_majority_splits(seed):
             assert mean <= own + 1e-12
 
 
-def test_agreement_is_the_weighted_mean_of_certainty_and_shares():
+def test_agreement_is_the_weighted_mean_of_certainty_and_shifted_shares():
     two, star = lt.simulate.double_star(4), lt.simulate.latent_class(4)
     edge = two.edges[two.edges[:, 1] >= 4][0, 1]
     for first, share, weight in (
@@ -281,7 +282,32 @@ def test_agreement_is_the_weighted_mean_of_certainty_and_shares():
         found = agreed_tree(
             [two, star], [sure, np.ones(star.n_nodes)], replicates, [weight, 1.0 - weight]
         )
-        wanted = two if weight * (first + share) / 2 > 0.5 else star
+        # There is one claim: its share, unless 0, is shifted to its probability.
+        wanted = two if weight * (first + first * (share > 0)) / 2 > 0.5 else star
+        assert found.same_structure(wanted)
+
+
+def test_shares_are_shifted_until_they_sum_to_the_probabilities():
+    rng = np.random.default_rng(0)
+    r = [20, 30]
+    count = np.column_stack([rng.integers(0, each + 1, 12) for each in r]).astype(float)
+    is_claimed, sure = rng.random((12, 2)) < 0.6, rng.random((12, 2))
+    found = shifted_shares(count, r, is_claimed, sure)
+    assert (found[count == 0] == 0.0).all()
+    assert found[is_claimed].sum() == pytest.approx(sure[is_claimed].sum())
+    there = count > 0
+    before = ((count + 0.5) / (np.array(r) + 1))[there]
+    shift = np.log(found[there] / (1 - found[there])) - np.log(before / (1 - before))
+    np.testing.assert_allclose(shift, shift[0])
+
+
+def test_of_two_splits_that_exclude_each_other_the_surer_is_kept():
+    first = lt.Tree([4, 4, 5, 5, -1, 4], n_observed=4)
+    second = lt.Tree([4, 5, 4, 5, -1, 4], n_observed=4)
+    replicates = [[first, second]] * 2
+    for weight, wanted in ((0.6, first), (0.4, second)):
+        # All is sure, so that shares of one half count as much as all: 0.7 and 0.8 agree.
+        found = agreed_tree([first, second], [np.ones(6)] * 2, replicates, [weight, 1.0 - weight])
         assert found.same_structure(wanted)
 
 

@@ -28,6 +28,9 @@ Progress = Callable[[int, int, str], None]
 EXACT = 1e-9
 """Differences below this share of the largest distance are rounding errors."""
 
+TIE = 1e-9
+"""Of a length: far above rounding errors, far below what estimates can tell."""
+
 TINY = 24
 """Up to so many variables kernels run uncompiled: a learner is done within a tenth of a second."""
 
@@ -110,6 +113,18 @@ class Block:
         if self.distances.is_dense:
             return self.matrix[pairs[:, 0], pairs[:, 1]]
         return self._pairs.distances(pairs)
+
+    @cached_property
+    def tie_breakers(self) -> FloatArray:
+        """A tiny number for every variable that does not depend on the order of variables.
+
+        A node in the middle of an edge is equally far from both its ends. Which one counts as the
+        nearest must be settled neither by rounding nor by the order of the variables: it is the one
+        whose edges in the spanning tree are shorter.
+        """
+        lengths = np.repeat(self.pair_distances(self.spanning), 2)
+        around = np.bincount(self.spanning.ravel(), lengths, minlength=self.n_variables)
+        return np.asarray(TIE * around)
 
     @cached_property
     def _pairs(self) -> _KnownPairs:

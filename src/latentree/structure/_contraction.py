@@ -8,8 +8,6 @@ binary trees, from adding a hidden node at every turn.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from latentree._kernels.structure import branches
@@ -51,21 +49,11 @@ def contract_short(tree: Tree, threshold: float) -> Tree:
 
 def _contract_greedily(tree: Tree, candidates: IntArray) -> Tree:
     """Contract edges (by lower node) in the given order, unless two observed nodes would meet."""
-    group = np.arange(tree.n_nodes)
-
-    def find(v: int) -> int:
-        while group[v] != v:
-            group[v] = group[group[v]]
-            v = int(group[v])
-        return v
-
-    chosen = []
-    for child in map(int, candidates):
-        low, high = sorted((find(child), find(int(tree.parent[child]))))
-        if high >= tree.n_observed:  # the lowest node names a group, so an observed one does
-            group[high] = low
-            chosen.append(child)
-    return tree.contract_edges(chosen) if chosen else tree
+    group = branches.greedy_groups(candidates, tree.parent, tree.n_observed)
+    parent, length, kept = branches.merge_groups(tree.parent, tree.length, group)
+    if kept.size == tree.n_nodes:
+        return tree
+    return Tree(parent, length, tree.n_observed, [tree.names[v] for v in kept])
 
 
 def contract_insignificant(tree: Tree, block: Block, threshold: float) -> Tree:
@@ -79,30 +67,15 @@ def contract_insignificant(tree: Tree, block: Block, threshold: float) -> Tree:
     """
     tree = fit_lengths(tree, block)
     while True:
-        weak = _weakest_edges(tree, block.noise, threshold)
+        weak = branches.weakest_edges(
+            tree.order, tree.parent, tree.length, tree.n_observed, block.noise, threshold
+        )
         smaller = _contract_greedily(tree, weak)
         if smaller.n_nodes == tree.n_nodes:
             # Once more from there: one fit may leave 1e-6 of where it began, that is of the order
             # of the variables.
             return fit_lengths(tree, block)
         tree = fit_lengths(smaller, block)
-
-
-def _weakest_edges(tree: Tree, noise: float, threshold: float) -> IntArray:
-    """Edges that do not stand and are weaker than all such edges that they touch."""
-    error = branches.edge_errors(tree.order, tree.parent, tree.length, tree.n_observed, noise)
-    z = math.sqrt(math.log(tree.n_observed) - 2.0 * math.log(noise))  # √(log n + log m)
-    below = tree.edges[:, 1]
-    above = tree.parent[below]
-    hidden_ends = (below >= tree.n_observed).astype(int) + (above >= tree.n_observed)
-    needed = np.where(hidden_ends == 2, np.maximum(threshold, z * error[below]), threshold)
-    score = tree.length[below] / np.maximum(needed, 1e-300)
-    weak = (hidden_ends > 0) & (score < 1)
-    lowest = np.full(tree.n_nodes, np.inf)
-    np.minimum.at(lowest, below[weak], score[weak])
-    np.minimum.at(lowest, above[weak], score[weak])
-    chosen = weak & (score <= lowest[below]) & (score <= lowest[above])
-    return below[chosen][np.argsort(score[chosen], kind="stable")]
 
 
 def finish_tree(tree: Tree, block: Block, exact: bool, threshold: float) -> Tree:

@@ -30,7 +30,6 @@ THOROUGH = Effort(nearest=3, crowd=24, rounds=4, steps=0)
 QUICK = Effort(nearest=2, crowd=8, rounds=1, steps=12)
 _LARGE = 1000
 _RIDGE = 1e-12
-_TIE = 1e-9  # of a length: far above rounding errors, far below what estimates can tell
 
 
 def fit_lengths(tree: Tree, block: Block) -> Tree:
@@ -43,29 +42,15 @@ def fit_lengths(tree: Tree, block: Block) -> Tree:
     in the number of nodes, in place of a factored matrix.
     """
     effort = THOROUGH if tree.n_nodes <= _LARGE else QUICK
-    pairs = _near_pairs(tree, _tie_breakers(block), effort)
+    pairs = _near_pairs(tree, block.tie_breakers, effort)
     starts, items = fitting.path_edges(pairs, tree.order, tree.parent)
     estimated = np.exp(-block.pair_distances(pairs))
     length, free = tree.length.copy(), tree.parent >= 0
     if is_interpreted():
         _fit_densely(length, free, starts, items, estimated, effort.rounds)
     else:
-        rank = np.empty(tree.n_nodes, np.int64)
-        rank[tree.order] = np.arange(tree.n_nodes)[::-1]  # children before their parents
-        fitting.fit_paths(length, free, starts, items, estimated, rank, effort.rounds, effort.steps)
+        fitting.fit_paths(length, free, starts, items, estimated, effort.rounds, effort.steps)
     return tree.with_lengths(length)
-
-
-def _tie_breakers(block: Block) -> FloatArray:
-    """Return a tiny number for every variable that does not depend on the order of variables.
-
-    A node in the middle of an edge is equally far from both its ends. Which one counts as the
-    nearest must be settled neither by rounding nor by the order of the variables: it is the one
-    whose edges in the spanning tree are shorter.
-    """
-    lengths = np.repeat(block.pair_distances(block.spanning), 2)
-    around = np.bincount(block.spanning.ravel(), lengths, minlength=block.n_variables)
-    return np.asarray(_TIE * around)
 
 
 def _near_pairs(tree: Tree, offset: FloatArray, effort: Effort) -> IntArray:

@@ -107,7 +107,9 @@ def _weak_links(tree: Tree, noise: float) -> IntArray:
 def _moved(tree: Tree, move: Move) -> Tree:
     """Cut one link and add another; a place in the middle of an edge becomes a hidden node."""
     n = tree.n_nodes
-    kept = np.setdiff1d(tree.edges[:, 1], [move.cut, *(end - n for end in move.ends)])
+    is_kept = tree.parent >= 0
+    is_kept[[move.cut, *(end - n for end in move.ends if end >= n)]] = False
+    kept = np.flatnonzero(is_kept)
     edges, lengths = [move.ends], [tree.length[move.cut]]
     for end in move.ends:
         if end >= n:

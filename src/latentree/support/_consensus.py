@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from latentree._kernels.support import heavy_paths
 from latentree.errors import TreeError
+from latentree.support._transfer import edge_claims
 from latentree.tree import Tree
-from latentree.typing import FloatArray, IntArray
+from latentree.typing import BoolArray, FloatArray, IntArray
 
 _ROUNDING = 1e-9  # of a sum of shares
+_LARGEST_SHIFT = 16.0  # of log-odds: a share of 1 in 100 becomes one of 99,999 in 100,000
+_HALVINGS = 60  # of the interval of shifts: to the last digit
 
 
 class Splits(NamedTuple):
@@ -83,10 +86,12 @@ def agreed_tree(
     """Return the tree of the splits that several learners agree on, lengths averaged.
 
     For every learner a split has two numbers: how probable it is in the tree of the rows
-    themselves, 0 if that does not have it, and the share of the replicates with it. Their mean,
-    averaged over the learners by their weights, is above one half for the splits that are kept. So
-    the trees with a kept split have more than half of all weight: any two kept splits are together
-    in some tree, and agree.
+    themselves, 0 if that does not have it, and the share of the replicates with it. Shares say
+    which splits are surer than others, but not how many are true. So their log-odds are shifted,
+    all by the same number, until the trees of the rows are expected to have as many true splits
+    by shares as by probabilities (leaves aside, which all trees have). The mean of probability and
+    shifted share, averaged over the learners by their weights, is above one half for the splits
+    that are kept; of two that cannot be in one tree, the one with the larger mean.
 
     Parameters
     ----------
@@ -116,20 +121,67 @@ def agreed_tree(
     """
     trees = [*own, *(tree for each in replicates for tree in each)]
     found = count_splits(trees)
-    agreement = np.zeros(len(found.share))
+    sure, count = np.zeros((2, len(found.share), len(own)))
+    is_claimed = np.zeros(sure.shape, bool)
     start = len(own)
-    for number, (tree, sure, each) in enumerate(zip(own, certainty, replicates, strict=True)):
-        there = found.of[found.tree_of == number]
-        agreement[there] += 0.5 * weights[number] * np.asarray(sure)[tree.edges[:, 1]]
-        share = found.counts(start, start + len(each)) / len(each)
-        agreement += 0.5 * weights[number] * share
+    for number, (tree, chances, each) in enumerate(zip(own, certainty, replicates, strict=True)):
+        there, below = found.of[found.tree_of == number], tree.edges[:, 1]
+        is_claimed[there, number] = edge_claims(tree).is_made[below]
+        sure[there, number] = np.asarray(chances)[below]
+        count[:, number] = found.counts(start, start + len(each))
         start += len(each)
-    return _tree_of(trees, found, np.flatnonzero(agreement > 0.5 + _ROUNDING))
+    share = shifted_shares(count, [len(each) for each in replicates], is_claimed, sure)
+    agreement = 0.5 * (sure + share) @ np.asarray(weights)
+    return _tree_of(trees, found, _compatible(trees, found, agreement))
+
+
+def shifted_shares(
+    count: FloatArray, n_replicates: Sequence[int], is_claimed: BoolArray, sure: FloatArray
+) -> FloatArray:
+    """Return shares whose log-odds are shifted so that they sum to Σ ``sure`` over what is claimed.
+
+    The share of c of r replicates is (c + ½)/(r + 1), so that its log-odds are finite; a learner
+    that never finds a split does not speak for it. All arrays have a column a learner.
+    """
+    r = np.asarray(n_replicates, np.float64)
+    log_odds = np.log((count + 0.5) / (r - count + 0.5))
+
+    def shifted(by: float) -> FloatArray:
+        return np.asarray(np.where(count > 0, 1.0 / (1.0 + np.exp(-log_odds - by)), 0.0))
+
+    low, high = -_LARGEST_SHIFT, _LARGEST_SHIFT
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        if shifted(middle)[is_claimed].sum() < sure[is_claimed].sum():
+            low = middle
+        else:
+            high = middle
+    return shifted(0.5 * (low + high))
+
+
+def _compatible(trees: Sequence[Tree], found: Splits, agreement: FloatArray) -> IntArray:
+    """Return splits with more than half of the agreement, the most agreed first, that fit together.
+
+    Two splits fit into one tree if of their clusters one holds the other, or they are apart.
+    """
+    wanted = np.flatnonzero(agreement > 0.5 + _ROUNDING)
+    wanted = wanted[np.argsort(-agreement[wanted], kind="stable")]
+    inside = np.zeros((wanted.size, trees[0].n_observed), np.float32)
+    for row, cluster in enumerate(_clusters(trees, found, wanted)):
+        inside[row, cluster.members] = 1.0
+    shared = inside @ inside.T  # variables in both; on the diagonal, in one
+    size = np.diag(shared)
+    fits = (shared == 0.0) | (shared == size) | (shared == size[:, None])
+    kept: list[int] = []
+    for row in range(wanted.size):
+        if fits[row, kept].all():
+            kept.append(row)
+    return wanted[kept]
 
 
 def _tree_of(trees: Sequence[Tree], found: Splits, kept: IntArray) -> Tree:
     """Return the tree of some splits that agree."""
-    clusters = _clusters(trees, found, kept)
+    clusters = _clusters(trees, found, kept[np.lexsort([kept, found.tree[kept]])])
     clusters.sort(key=lambda cluster: cluster.members.size)
     edges = _edges_of_nested(clusters, trees)
     first = trees[0]
@@ -174,8 +226,8 @@ class Cluster(NamedTuple):
 
 
 def _clusters(trees: Sequence[Tree], found: Splits, kept: IntArray) -> list[Cluster]:
-    """Return the clusters of some splits."""
-    clusters = []
+    """Return the clusters of some splits, in their order."""
+    clusters: dict[int, Cluster] = {}
     for number in np.unique(found.tree[kept]):
         tree = trees[number]
         size, *_ = heavy_paths(tree.order, tree.parent)
@@ -188,8 +240,8 @@ def _clusters(trees: Sequence[Tree], found: Splits, kept: IntArray) -> list[Clus
             own = np.flatnonzero(component == tree.components[node])
             if (inside == own[0]).any():
                 inside = np.setdiff1d(own, inside)
-            clusters.append(Cluster(inside, own, float(found.length[split])))
-    return clusters
+            clusters[split] = Cluster(inside, own, float(found.length[split]))
+    return [clusters[split] for split in kept]
 
 
 def _edges_of_nested(

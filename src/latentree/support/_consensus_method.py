@@ -42,11 +42,12 @@ def consensus(
     Recursive grouping, CLNJ and spectral neighbor joining (the last for up to 128
     variables) learn from the rows, and again from rows drawn with replacement. For each learner a
     split has a share of the replicates, and a probability in the tree of the rows, by where else
-    the parts of that tree could hang. The tree has the splits for which the mean of both, averaged
-    over the learners, is above one half; learners that predict the rows better which a replicate
-    leaves out count more. What the rows cannot tell is left open: hidden variables have more
-    neighbors than those of a resolved tree, and the likelihood is lower where much is in doubt.
-    Parameters come from EM.
+    the parts of that tree could hang; shares are shifted so that as many splits are true by them as
+    by probabilities (:func:`agreed_tree`). The tree has the splits for which the mean of both,
+    averaged over the learners, is above one half; learners that predict the rows better which a
+    replicate leaves out count more. What the rows cannot tell is left open: hidden variables have
+    more neighbors than those of a resolved tree, and the likelihood is lower where much is in
+    doubt. Parameters come from EM.
 
     Parameters
     ----------

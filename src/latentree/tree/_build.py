@@ -69,7 +69,11 @@ def minimal_forest(rooted: Rooted, n_observed: int) -> tuple[Rooted, IntArray]:
     without an observed node vanish.
     """
     traversal(rooted.parent)  # finds cycles
-    rooted = root_at_lowest(rooted)
+    return pruned_forest(root_at_lowest(rooted), n_observed)
+
+
+def pruned_forest(rooted: Rooted, n_observed: int) -> tuple[Rooted, IntArray]:
+    """Do so where every component is rooted at its lowest node."""
     degree = degrees(rooted.parent)
     if degree[n_observed:].min(initial=3) >= 3:
         return rooted, np.arange(degree.size)

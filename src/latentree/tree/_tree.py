@@ -145,9 +145,12 @@ class Tree:
         """
         pairs = build._edge_array(edges)
         n = max(int(pairs.max(initial=-1)) + 1, n_observed)
-        return cls.from_parents(
-            *build.root_edge_list(pairs, n, lengths), n_observed, names, minimal=minimal
-        )
+        rooted = build.root_edge_list(pairs, n, lengths)
+        if not minimal:
+            return cls(*rooted, n_observed, names)
+        _check_size(n_observed, n)
+        _as_lengths(rooted.length, rooted.parent)
+        return cls._of_kept(*build.pruned_forest(rooted, n_observed), n, n_observed, names)
 
     @classmethod
     def from_parents(
@@ -198,8 +201,15 @@ class Tree:
         _check_parents(parents)
         rooted = Rooted(parents, _as_lengths(length, parents))
         smaller, old = build.minimal_forest(rooted, n_observed)
+        return cls._of_kept(smaller, old, parents.size, n_observed, names)
+
+    @classmethod
+    def _of_kept(
+        cls, smaller: Rooted, old: IntArray, n: int, n_observed: int, names: Sequence[str] | None
+    ) -> Tree:
+        """Make a tree of the nodes that are kept of n; names are those of all, or of observed."""
         if names is not None:
-            kept = _all_names(names, parents.size, n_observed)
+            kept = _all_names(names, n, n_observed)
             names = [kept[node] for node in old[: min(len(names), old.size)]]
         return cls(*smaller, n_observed, names)
 
