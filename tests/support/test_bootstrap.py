@@ -271,9 +271,10 @@ def test_agreement_is_the_weighted_mean_of_certainty_and_shifted_shares():
     two, star = lt.simulate.double_star(4), lt.simulate.latent_class(4)
     edge = two.edges[two.edges[:, 1] >= 4][0, 1]
     for first, share, weight in (
-        (0.9, 0.2, 0.9),
-        (0.9, 0.0, 0.9),
+        (1.0, 0.2, 0.9),
+        (1.0, 0.0, 0.9),
         (0.4, 0.8, 1.0),
+        (1.0, 1.0, 0.8),
         (1.0, 1.0, 0.4),
     ):
         sure = np.ones(two.n_nodes)
@@ -282,8 +283,10 @@ def test_agreement_is_the_weighted_mean_of_certainty_and_shifted_shares():
         found = agreed_tree(
             [two, star], [sure, np.ones(star.n_nodes)], replicates, [weight, 1.0 - weight]
         )
-        # There is one claim: its share, unless 0, is shifted to its probability.
-        wanted = two if weight * (first + first * (share > 0)) / 2 > 0.5 else star
+        # There is one claim: its share, unless 0, is shifted to its probability p. It is made if
+        # 2·p − 1, what it adds on average, exceeds its standard error: from p = 0.85 on.
+        p = weight * (first + first * (share > 0)) / 2
+        wanted = two if 2 * p - 1 > 2 * np.sqrt(p * (1 - p)) else star
         assert found.same_structure(wanted)
 
 
@@ -305,8 +308,8 @@ def test_of_two_splits_that_exclude_each_other_the_surer_is_kept():
     first = lt.Tree([4, 4, 5, 5, -1, 4], n_observed=4)
     second = lt.Tree([4, 5, 4, 5, -1, 4], n_observed=4)
     replicates = [[first, second]] * 2
-    for weight, wanted in ((0.6, first), (0.4, second)):
-        # All is sure, so that shares of one half count as much as all: 0.7 and 0.8 agree.
+    for weight, wanted in ((0.8, first), (0.2, second)):
+        # All is sure, so that shares of one half count as much as all: 0.9 and 0.6 agree.
         found = agreed_tree([first, second], [np.ones(6)] * 2, replicates, [weight, 1.0 - weight])
         assert found.same_structure(wanted)
 
@@ -335,7 +338,8 @@ def test_the_learner_that_predicts_left_out_rows_counts_more():
         sample.distances, ("a", "b"), [fitted, bad], [[fitted] * 4, [bad] * 4], left
     )
     np.testing.assert_allclose(gathered.weights, [0.75, 0.25])
-    assert gathered.agreed.same_structure(good)
+    same = replace(gathered, own=[fitted, fitted], replicates=[[fitted] * 4, [bad] * 4])
+    assert same.agreed.same_structure(good)
     loss = (
         -multivariate_normal(np.zeros(8), np.exp(-fitted.path_lengths())).logpdf(np.eye(8)).mean()
     )
@@ -359,3 +363,15 @@ def test_lengths_are_means():
     b = lt.simulate.double_star(4).with_lengths([3, 1, 1, 1, 0, 1.5])
     consensus = majority_tree([a, b])
     assert sorted(consensus.path_lengths()[0]) == [0.0, 3.0, 4.0, 4.0]
+
+
+def test_what_is_not_surely_better_than_nothing_is_not_claimed():
+    """Each of many doubtful claims is more probable than not, and only together they are sure."""
+    for n_parts, wanted in ((1, 1), (8, 9)):  # hidden nodes
+        m = 3 * n_parts + 3
+        parent = [m + 1 + v // 3 if v < m - 3 else m for v in range(m)] + [-1] + [m] * n_parts
+        tree = lt.Tree(parent, n_observed=m)
+        sure = np.full(tree.n_nodes, 0.7)
+        sure[:m] = 1.0
+        found = agreed_tree([tree], [sure], [[tree] * 7 + [lt.simulate.latent_class(m)] * 3], [1.0])
+        assert found.n_hidden == wanted

@@ -91,7 +91,8 @@ def agreed_tree(
     all by the same number, until the trees of the rows are expected to have as many true splits
     by shares as by probabilities (leaves aside, which all trees have). The mean of probability and
     shifted share, averaged over the learners by their weights, is above one half for the splits
-    that are kept; of two that cannot be in one tree, the one with the larger mean.
+    that are kept; of two that cannot be in one tree, the one with the larger mean. If these claims
+    are not surely better than none, by one standard error, all variables are leaves of one node.
 
     Parameters
     ----------
@@ -114,9 +115,9 @@ def agreed_tree(
     >>> star = lt.Tree([4, 4, 4, 4, -1], n_observed=4)
     >>> split = lt.Tree([4, 4, 5, 5, -1, 4], n_observed=4)
     >>> sure = [[1.0] * 6, [1.0] * 5]
-    >>> agreed_tree([split, star], sure, [[split], [star]], [0.6, 0.4])
+    >>> agreed_tree([split, star], sure, [[split], [star]], [0.9, 0.1])
     Tree(4 observed, 2 hidden, 5 edges)
-    >>> agreed_tree([split, star], sure, [[star], [star]], [0.6, 0.4])
+    >>> agreed_tree([split, star], sure, [[split], [star]], [0.6, 0.4])
     Tree(4 observed, 1 hidden, 4 edges)
     """
     trees = [*own, *(tree for each in replicates for tree in each)]
@@ -132,7 +133,30 @@ def agreed_tree(
         start += len(each)
     share = shifted_shares(count, [len(each) for each in replicates], is_claimed, sure)
     agreement = 0.5 * (sure + share) @ np.asarray(weights)
-    return _tree_of(trees, found, _compatible(trees, found, agreement))
+    kept = np.zeros(agreement.size, bool)
+    kept[_compatible(trees, found, agreement)] = True
+    is_leaf = _leaf_splits(trees, found)
+    claims = np.concatenate([agreement[kept & ~is_leaf], 1.0 - agreement[is_leaf & ~kept]])
+    chosen = kept if _is_worth_claiming(claims) else is_leaf
+    return _tree_of(trees, found, np.flatnonzero(chosen))
+
+
+def _leaf_splits(trees: Sequence[Tree], found: Splits) -> BoolArray:
+    """Whether each split parts one leaf from the rest."""
+    at_leaf = [
+        ((tree.degrees[tree.edges] == 1) & (tree.edges < tree.n_observed)).any(axis=1)
+        for tree in trees
+    ]
+    return np.bincount(found.of, np.concatenate(at_leaf), len(found.share)) > 0
+
+
+def _is_worth_claiming(p: FloatArray) -> bool:
+    """Whether claims of probabilities p are surely better than none, by one standard error.
+
+    A claim adds 2·p − 1 to the true ones less the false ones on average, with variance
+    4·p·(1 − p).
+    """
+    return bool((2.0 * p - 1.0).sum() >= 2.0 * np.sqrt((p * (1.0 - p)).sum()))
 
 
 def shifted_shares(
