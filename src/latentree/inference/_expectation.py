@@ -161,8 +161,9 @@ class Expectation:
     ) -> ExpectedCounts | None:
         """Run with the likelihoods of every value relative to that of its best state."""
         starts = self.patterns.emissions.starts
-        best = self._kernels.relative_likelihoods(
-            self._emitting, starts, emitted, scratch.values, scratch.quads
+        best = np.empty(self.patterns.emissions.values.size)
+        self._kernels.relative_likelihoods(
+            self._emitting, starts, emitted, scratch.values, scratch.quads, best
         )
         result = self._run(theta, scratch)
         if result is None:

@@ -92,13 +92,12 @@ def _block(slots):
 
 
 @kernel(fastmath=True)
-def relative_likelihoods(emitting, starts, logs, values, quads):
+def relative_likelihoods(emitting, starts, logs, values, quads, best):
     """Set the slots of emissions to likelihoods relative to the best state's.
 
-    Where rows look them up, only their quads are set. Returns the logarithm of the best state's
-    likelihood of every value.
+    Where rows look them up, only their quads are set. ``best`` is set to the logarithm of the best
+    state's likelihood of every value.
     """
-    best = np.empty(emitting["n_patterns"].sum())
     block = _block(emitting)
     at = 0
     for e in range(emitting.size):
@@ -108,7 +107,8 @@ def relative_likelihoods(emitting, starts, logs, values, quads):
             size = min(BLOCK, width - first)
             top = best[at + first : at + first + size]
             source = logs[starts[e] + first :]
-            top[:] = source[:size]
+            for p in range(size):
+                top[p] = source[p]
             for k in range(1, n_states):
                 row = source[k * width : k * width + size]
                 for p in range(size):
@@ -123,7 +123,6 @@ def relative_likelihoods(emitting, starts, logs, values, quads):
             if slot["quads"] >= 0:
                 fill_quads(block, BLOCK, n_states, size, quads[slot["quads"] + 4 * first :], width)
         at += width
-    return best
 
 
 @kernel(fastmath=True)
@@ -336,9 +335,31 @@ def _scatter(block, block_stride, at, n_states, width, out, stride):
             target[at[p]] += row[p]
 
 
+@kernel(views=True)
+def _entry(part, stride, in_quads, k, p):
+    """Return the number of a state and a pattern, from a table or from quads."""
+    if in_quads:
+        return part[(k - k % 4) * stride + 4 * p + k % 4]
+    return part[k * stride + p]
+
+
 @kernel(fastmath=True, views=True)
 def _rescale(
-    a, a_stride, at_a, b, b_stride, at_b, n_states, width, out, stride, exact, tolerant, shifts
+    a,
+    a_stride,
+    at_a,
+    a_in_quads,
+    b,
+    b_stride,
+    at_b,
+    b_in_quads,
+    n_states,
+    width,
+    out,
+    stride,
+    exact,
+    tolerant,
+    shifts,
 ):
     """Scale up patterns that got small, noting it in ``shifts``; True if information is lost.
 
@@ -355,8 +376,8 @@ def _rescale(
         for p in range(width):
             if (
                 row[p] < TINY
-                and a[k * a_stride + at_a[p]] > 0.0
-                and b[k * b_stride + at_b[p]] > 0.0
+                and _entry(a, a_stride, a_in_quads, k, at_a[p]) > 0.0
+                and _entry(b, b_stride, b_in_quads, k, at_b[p]) > 0.0
             ):
                 return True
     for p in range(width):
@@ -437,9 +458,11 @@ def _join_patterns(slots, slot, gather, tolerant, values, shifts, scaled):
             part_a,
             a["n_patterns"],
             at_a,
+            False,
             part_b,
             b["n_patterns"],
             at_b,
+            False,
             n_states,
             size,
             out,
@@ -467,7 +490,7 @@ def _join_in_quads(slots, slot, gather, values, quads):
     for part, out in ((a, part_a), (b, part_b)):
         width = part["n_patterns"]
         fill_quads(values[part["value"] :], width, n_states, width, out, width)
-    out = quads[slot["quads"] : slot["quads"] + _room(slot)]
+    out = quads[slot["quads"] :]
     multiply_quads(
         part_a,
         a["n_patterns"],
@@ -480,12 +503,18 @@ def _join_in_quads(slots, slot, gather, values, quads):
         out,
         slot["n_patterns"],
     )
-    return not _has_small(out, out.size)
+    full = n_states - n_states % 4
+    rest = out[full * slot["n_patterns"] :]
+    for p in range(slot["n_patterns"]):  # of the last quad only what belongs to states
+        for k in range(n_states - full):
+            if rest[4 * p + k] < SMALL:
+                return False
+    return not _has_small(out, full * slot["n_patterns"])
 
 
 @kernel()
 def _scatter_in_quads(slot, part, patterns, handed, received):
-    """Set what a part receives from a join, of which it is in quads."""
+    """Set what a part receives from a join that rows look up."""
     n_states, width = slot["n_states"], part["n_patterns"]
     sums = np.zeros(_room(part))
     scatter_quads(
@@ -696,7 +725,6 @@ def _rows_up(
     theta,
     tolerant,
     scaling,
-    values,
     quads,
     own,
     start,
@@ -733,20 +761,22 @@ def _rows_up(
         if scaling and _has_small(out, slot["n_states"] * BLOCK):
             part_a, stride_a, at_a = own[a["value"] * BLOCK :], BLOCK, straight
             if not a["by_row"]:
-                part_a, stride_a = values[a["value"] :], a["n_patterns"]
+                part_a, stride_a = quads[a["quads"] :], a["n_patterns"]
                 at_a = patterns[slot["index_a"] + start :]
             part_b, stride_b, at_b = own[b["value"] * BLOCK :], BLOCK, straight
             if not b["by_row"]:
-                part_b, stride_b = values[b["value"] :], b["n_patterns"]
+                part_b, stride_b = quads[b["quads"] :], b["n_patterns"]
                 at_b = patterns[slot["index_b"] + start :]
             exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
             if _rescale(
                 part_a,
                 stride_a,
                 at_a,
+                not a["by_row"],
                 part_b,
                 stride_b,
                 at_b,
+                not b["by_row"],
                 slot["n_states"],
                 width,
                 out,
@@ -829,7 +859,8 @@ def run_rows(
     Returns their log-likelihood and whether information may be lost.
     """
     own = np.empty(n_values * BLOCK)
-    received = np.empty(n_received * BLOCK)
+    # What is behind the last state is handed down and added up, too: it must be a number.
+    received = np.zeros(n_received * BLOCK)
     ratio, straight = np.empty(largest * BLOCK), np.arange(BLOCK).astype(np.uint32)
     block = np.empty((largest + 3) * BLOCK)
     patterns = gather.view(np.uint32)
@@ -849,7 +880,6 @@ def run_rows(
                 theta,
                 tolerant,
                 scaling,
-                values,
                 quads,
                 own,
                 start,

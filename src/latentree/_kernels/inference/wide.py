@@ -13,7 +13,6 @@ import numpy as np
 
 from latentree._kernels.compiling import kernel
 from latentree._kernels.inference.counts import (
-    BLOCK,
     EDGE,
     EVIDENCE,
     GROW,
@@ -24,6 +23,8 @@ from latentree._kernels.inference.counts import (
 )
 from latentree._kernels.inference.exponential import exp, log
 
+BLOCK = 64
+"""Rows whose values stay in the cache; half of those of `counts`, as rows are longer."""
 MOST_PRODUCTS = 1 << 18
 """Products in one call of BLAS; OpenBLAS spreads larger ones over threads, and ours are busy."""
 MOST_PATTERNS = 256
@@ -76,9 +77,8 @@ def _edge_down(
 
 
 @kernel(fastmath=True)
-def relative_likelihoods(emitting, starts, logs, values, quads):
+def relative_likelihoods(emitting, starts, logs, values, quads, best):
     """Set the slots of emissions as that of `counts` does, from ``logs`` state by state."""
-    best = np.empty(emitting["n_patterns"].sum())
     relative = np.empty(BLOCK)
     at = 0
     for e in range(emitting.size):
@@ -99,7 +99,6 @@ def relative_likelihoods(emitting, starts, logs, values, quads):
                 for p in range(size):
                     target[p * n + k] = relative[p]
         at += width
-    return best
 
 
 @kernel(fastmath=True)
@@ -108,9 +107,11 @@ def emission_counts(emitting, starts, received, handed, best, out):
     total = 0.0
     at = 0
     for e in range(emitting.size):
-        place, width, n = emitting[e]["value"], emitting[e]["n_patterns"], emitting[e]["n_states"]
+        slot = emitting[e]
+        width, n = slot["n_patterns"], slot["n_states"]
+        mine = received[slot["value"] :] if slot["quads"] < 0 else handed[slot["quads"] :]
         for p in range(width):
-            source = received[place + p * n : place + (p + 1) * n]
+            source = mine[p * n : (p + 1) * n]
             weight = 0.0
             for k in range(n):
                 out[starts[e] + k * width + p] = source[k]
@@ -325,7 +326,7 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, handed, 
         mine = received[slot["value"] : slot["value"] + n_states * width]
         a = slots[slot["a"]]
         if slot["quads"] >= 0:
-            mine[:] = handed[slot["quads"] : slot["quads"] + n_states * width]
+            mine = handed[slot["quads"] : slot["quads"] + n_states * width]
         if slot["kind"] == EDGE and a["kind"] == EVIDENCE:
             _count_seen(
                 n_states,
