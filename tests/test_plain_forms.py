@@ -180,10 +180,34 @@ def test_likelihoods_and_slopes_of_counts(counts, size, is_large):
     def run():
         out = np.empty((3, values.size + 1))
         emissions.count_logs(np.append(values, np.nan), mean, sizes, out)
-        return out, emissions._size_slopes(values, tails, 2.5, 0.3, 3.0, size)
+        arguments = values, tails, emissions._weights_above(values, tails), 2.5, 0.3, 3.0, size
+        return out, emissions._size_value(*arguments), emissions._size_slopes(*arguments)
 
     # Slopes are differences of large sums.
     assert_same(run, 1e-7)
+
+
+@given(seed=seeds, hole=st.integers(0, 30), far=st.sampled_from([1.0, 30.0, 1e4]))
+@quickly
+def test_likelihoods_and_moments_of_cells(seed, hole, far):
+    """Cells from a tenth of a fine one to six standard deviations wide, near and far out."""
+    rng = np.random.default_rng(seed)
+    values = np.unique(rng.integers(-20, 20, 30)) * 0.5 * far
+    hole = min(hole, values.size)
+    values = np.insert(values, hole, np.nan)
+    sd = np.exp(rng.uniform(np.log(0.5 / 6), np.log(100.0), 4))
+    mean, shape = rng.normal(size=4), (4, values.size)
+    weights = rng.random(values.size * 4)
+
+    def run():
+        out, shift, spread = np.zeros((3, *shape))
+        emissions.normal_logs(values, mean, sd, 0.5, out, shift, spread)
+        sums = np.zeros((4, 3))
+        within = shift.ravel(), spread.ravel()
+        emissions._add_leaf_moments(values, weights, *within, sd, 0.5, 1.0, sums)
+        return out, np.delete(shift, hole, 1), np.delete(spread, hole, 1), sums
+
+    assert_same(run)
 
 
 @given(seed=seeds)

@@ -132,6 +132,21 @@ def test_cells_far_from_the_mean_have_their_likelihood():
     np.testing.assert_allclose(found[:, there].T, naive_logs(emission, values[there]), rtol=2e-3)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_values_before_rounding_have_the_moments_of_their_cells(compiled):
+    mean, sd, step = np.array([0.0, 2.0, -1.0]), np.array([0.6, 3.0, 20.0]), 1.0
+    values = np.array([-3.0, 0.0, np.nan, 1.0, 4.0])
+    logs, shift, spread = np.empty((3, 3, 5))
+    function = kernels.normal_logs.compiled if compiled else kernels.normal_logs
+    function(values, mean, sd, step, logs, shift, spread)
+    seen = [0, 1, 3, 4]
+    within = step * ((np.arange(4_000) + 0.5) / 4_000 - 0.5)
+    z = (values[seen, None] + within - mean[:, None, None]) / sd[:, None, None]
+    share = special.softmax(-0.5 * z**2, axis=2)
+    np.testing.assert_allclose(shift[:, seen], share @ within, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(spread[:, seen], share @ within**2, rtol=1e-6)
+
+
 @settings(max_examples=20)
 @given(seed=st.integers(0, 10_000), top=st.sampled_from([3, 40, 5_000]))
 def test_sizes_of_counts_end_at_the_highest_likelihood(seed, top):
@@ -194,7 +209,7 @@ def test_counts_have_their_likelihood(top, compiled):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("n_states", [3, 14])
+@pytest.mark.parametrize("n_states", [2, 3, 5, 8, 14])
 @pytest.mark.parametrize("steepness", [1.0, 30.0, 120.0])
 @pytest.mark.parametrize("gaps", [0.0, 0.2])
 def test_rows_of_small_likelihood_are_counted_as_by_logarithms(n_states, steepness, gaps):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -96,6 +98,29 @@ def test_fast_and_robust_counts_agree(tree, seed, missing, n_rows):
     assert fast is not None
     np.testing.assert_allclose(fast.log_likelihood, robust.log_likelihood, rtol=1e-12)
     np.testing.assert_allclose(fast.counts, robust.counts, atol=1e-10)
+
+
+@pytest.mark.parametrize("n_hidden", [2, 4, 5, 14])
+def test_a_product_too_small_for_a_number_is_noticed_in_rows(n_hidden):
+    """Two columns have a symbol that a state all but excludes, on patterns or row by row."""
+    rng = np.random.default_rng(n_hidden)
+    tree = Tree([8] * 8 + [-1], n_observed=8)
+    n_states = np.array([5] * 8 + [n_hidden])
+    model = random_discrete_model(tree, n_states, rng)
+    table = random_table(model, rng, 2_000, impossible=True)
+    patterns = compile_patterns(tree, n_states, table)
+    layout = patterns.layout
+    plain = expectation.Expectation(patterns)
+    for pair in itertools.permutations(range(8), 2):
+        theta = model.layout.reoriented(model.theta, layout)
+        for node, small in zip(pair, (1e-230, 1e-60), strict=True):
+            layout.table(theta, node)[0, 0] = small
+        for left_by_another_pass in plain.scratch():
+            left_by_another_pass[:] = 0.0
+        assert plain._run(theta, plain.scratch()) is None
+        for node in pair:
+            layout.table(theta, node)[0, 0] = 0.0
+        assert plain._run(theta, plain.scratch()) is not None
 
 
 @pytest.mark.parametrize("n_rows", [70, 1_500])

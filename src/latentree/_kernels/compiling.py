@@ -96,6 +96,7 @@ def kernel(
     fastmath: bool | set[str] = False,
     small: int | None = None,
     plain: Callable[..., Any] | None = None,
+    views: bool = False,
 ) -> Callable[[Function], Function]:
     """Make a kernel of a function: compiled when it is first called, or called as it is.
 
@@ -110,10 +111,14 @@ def kernel(
     plain : callable, optional
         The same in whole arrays, to be called in place of the function where that is not compiled:
         for loops over many numbers.
+    views : bool
+        Whether the function makes views of its arguments only, and no array of its own. The
+        compiler then does not count who uses the arrays: in a function that is called for every
+        few rows this takes longer than the rows.
     """
 
     def decorate(function: Function) -> Function:
-        return cast(Function, Kernel(function, fastmath, small, plain))
+        return cast(Function, Kernel(function, fastmath, small, plain, views))
 
     return decorate
 
@@ -130,12 +135,14 @@ class Kernel:
         fastmath: bool | set[str],
         small: int | None,
         plain: Callable[..., Any] | None = None,
+        views: bool = False,
     ) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
         self._fastmath = fastmath
         self._small = small
         self._plain = plain or function
+        self._views = views
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel."""
@@ -164,6 +171,7 @@ class Kernel:
                 "error_model": "numpy",
                 "fastmath": self._fastmath,
                 "no_cfunc_wrapper": True,
+                "_nrt": not self._views,
             }
             dispatcher = numba.njit(**options)(self.py_func)
             with contextlib.suppress(RuntimeError):  # no folder in which a cache could be written

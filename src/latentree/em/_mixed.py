@@ -125,9 +125,11 @@ class Part:
         """Run the E-step: the function that an engine runs in every step."""
         places = self.expectation.patterns.emissions
         with tiny(self.expectation.is_tiny):
-            emitted = leaves.logs(places, self.expectation.scratch().emitted)
+            scratch = self.expectation.scratch()
+            cells = scratch.cells.reshape(2, -1)
+            emitted = leaves.logs(places, scratch.emitted, cells)
             log_likelihood, counts = self.expectation.run(theta, emitted)
-            moments = leaves.moments(places, emitted, centers)
+            moments = leaves.moments(places, emitted, cells, centers)
         tally = self.tally._replace(weights=emitted[self.index])
         return MixedCounts(log_likelihood, counts, moments, tally)
 

@@ -90,8 +90,8 @@ class GaussianEmission:
         >>> GaussianEmission([0.0], [1.0], 0.1).log_likelihood(np.array([0.0, np.nan])).round(2)
         array([[-3.22,  0.  ]])
         """
-        out = np.empty((self.n_states, values.size))
-        kernels.normal_logs(values, self.mean, self.sd, self.resolution, out)
+        out, shift, spread = np.empty((3, self.n_states, values.size))
+        kernels.normal_logs(values, self.mean, self.sd, self.resolution, out, shift, spread)
         return out
 
     def sample(self, states: IntArray, rng: np.random.Generator) -> FloatArray:
@@ -284,21 +284,32 @@ class Leaves(NamedTuple):
             return CountEmission(self.mean[own], self.spread[own])
         return GaussianEmission(self.mean[own], self.spread[own], float(self.resolutions[leaf]))
 
-    def logs(self, places: Emissions, out: FloatArray | None = None) -> FloatArray:
-        """Return the log-likelihoods of all distinct values, laid out as the E-step needs them."""
+    def logs(
+        self, places: Emissions, out: FloatArray | None = None, cells: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the log-likelihoods of all distinct values, laid out as the E-step needs them.
+
+        ``out`` is memory for them, and ``cells`` for two rows of as many numbers, which
+        :meth:`moments` needs.
+        """
         out = np.empty(places.n_likelihoods) if out is None else out
+        shift, spread = np.empty((2, out.size)) if cells is None else cells
         kernels.all_logs(
-            np.searchsorted(self.columns, places.columns), self.is_count, self.resolutions,
-            self.firsts, self.mean, self.spread, places.sizes, places.starts, places.values, out,
+            places.ranks, self.is_count, self.resolutions, self.firsts, self.mean,
+            self.spread, places.sizes, places.starts, places.values, out, shift, spread,
         )  # fmt: skip
         return out
 
-    def moments(self, places: Emissions, counts: FloatArray, centers: FloatArray) -> FloatArray:
-        """Return Σ w, Σ w·E[x − c], Σ w·E[(x − c)²] of every state of reals (a row each)."""
+    def moments(
+        self, places: Emissions, counts: FloatArray, cells: FloatArray, centers: FloatArray
+    ) -> FloatArray:
+        """Return Σ w, Σ w·E[x − c], Σ w·E[(x − c)²] of every state of reals (a row each).
+
+        ``cells`` are as :meth:`logs` set them.
+        """
         sums: FloatArray = kernels.all_moments(
-            np.searchsorted(self.columns, places.columns), self.is_count, self.resolutions,
-            self.firsts, self.mean, self.spread, centers, places.sizes, places.starts,
-            places.values, counts,
+            places.ranks, self.is_count, self.resolutions, self.firsts, self.spread,
+            centers, places.sizes, places.starts, places.values, counts, *cells,
         )  # fmt: skip
         return sums
 

@@ -58,10 +58,14 @@ class Scratch(NamedTuple):
     shifts: FloatArray
     counts: FloatArray
     """What each part of the rows counts, a number an entry of the tables."""
+    quads: FloatArray
+    """What rows look up, a copy of some of the values."""
     handed: FloatArray
-    """What each part of the rows but the first hands down to patterns."""
+    """What each part of the rows hands down to patterns, in the places of ``quads``."""
     emitted: FloatArray
     """A number a likelihood of emitted values: for the caller of a pass to hand over."""
+    cells: FloatArray
+    """Twice as many, which the caller may keep during a pass."""
 
 
 class PassMemory:
@@ -108,7 +112,7 @@ class Expectation:
         self.is_tiny = bool(few and work.sum() <= _TINY)
         self._is_tolerant = patterns.emissions.columns.size > 0
         self._sizes = plan.scratch_sizes
-        self._emitted = plan.slots["value"][plan.slots["kind"] == EMISSION]
+        self._emitting = plan.slots[plan.slots["kind"] == EMISSION]
         self._scaled = np.zeros(len(plan.slots), bool)
         states = (work * plan.slots["n_states"]).sum() / work.sum()
         self._kernels: Any = wide_kernels if states >= MANY_STATES else kernels
@@ -155,15 +159,16 @@ class Expectation:
         self, theta: FloatArray, emitted: FloatArray, scratch: Scratch
     ) -> ExpectedCounts | None:
         """Run with the likelihoods of every value relative to that of its best state."""
-        e = self.patterns.emissions
-        best = self._kernels.relative_likelihoods(
-            e.n_states, e.sizes, e.starts, emitted, self._emitted, scratch.values
+        starts = self.patterns.emissions.starts
+        best = np.empty(self.patterns.emissions.values.size)
+        self._kernels.relative_likelihoods(
+            self._emitting, starts, emitted, scratch.values, scratch.quads, best
         )
         result = self._run(theta, scratch)
         if result is None:
             return None
         rest = self._kernels.emission_counts(
-            e.n_states, e.sizes, e.starts, self._emitted, scratch.received, best, emitted
+            self._emitting, starts, scratch.received, scratch.handed, best, emitted
         )
         return result._replace(log_likelihood=result.log_likelihood + rest)
 
@@ -172,24 +177,22 @@ class Expectation:
         plan = self._plan
         if any(threads.run(lambda listed: self._up(listed, theta, scratch), plan.pattern_parts)):
             return None
-        first = scratch.received[: plan.n_handed]
-        handed = [first, *scratch.handed.reshape(-1, max(plan.n_handed, 1))]
+        handed = scratch.handed.reshape(len(plan.row_parts), plan.n_quads)
+        counted = scratch.counts.reshape(len(plan.row_parts), theta.size)
         rows = threads.run(
             lambda part: self._rows(*part, theta, scratch),
-            zip(
-                plan.row_parts, scratch.counts.reshape(-1, max(theta.size, 1)), handed, strict=False
-            ),
+            zip(plan.row_parts, counted, handed, strict=True),
         )
         if any(result is None for result in rows):
             return None
         counts = np.zeros(theta.size)
         total = 0.0
-        for result, own in zip(rows, handed, strict=False):  # in order, whatever thread was first
+        for result in rows:  # in order, whatever thread was first
             assert result is not None
             total += result.log_likelihood
             counts += result.counts
-            if own is not first:
-                first += own
+        for more in handed[1:]:
+            handed[0] += more
         for part in threads.run(
             lambda part: self._down(part, theta, scratch, counts), plan.down_parts
         ):
@@ -203,7 +206,7 @@ class Expectation:
     def _up(self, listed: IntArray, theta: FloatArray, scratch: Scratch) -> bool:
         lost = self._kernels.up_patterns(
             self._slots, listed, self._gather, theta, self._is_tolerant,
-            scratch.values, scratch.shifts, self._scaled,
+            scratch.values, scratch.shifts, self._scaled, scratch.quads,
         )  # fmt: skip
         return bool(lost)
 
@@ -224,7 +227,7 @@ class Expectation:
             prior, root_counts = self._prior(component, theta, counts)
             log_likelihood, lost = self._kernels.run_rows(
                 self._slots, work.listed, self._gather, theta, self._is_tolerant,
-                scratch.values, prior,
+                scratch.values, scratch.quads, prior,
                 self._plan.weights[component["weights"] :], work.first, work.last,
                 work.n_values, work.n_received, work.largest, counts, root_counts, handed,
             )  # fmt: skip
@@ -244,7 +247,7 @@ class Expectation:
             return None
         correction = self._kernels.down_patterns(
             self._slots, part.listed, self._gather, theta, scratch.values, scratch.shifts,
-            self._scaled, scratch.received, counts,
+            self._scaled, scratch.handed, scratch.received, counts,
         )  # fmt: skip
         return float(total - correction)  # Σ w·log of the powers of two that scaled the values
 
@@ -291,7 +294,7 @@ class Plan:
         by_row_components = [
             number for number in range(len(patterns.components)) if self._mark_by_row(number)
         ]
-        self.n_handed = self._lay_out_patterns()
+        self._lay_out_patterns()
         self.weights = patterns.weights.copy()
         work = [self._rows(number) for number in by_row_components]
         self.gather = np.concatenate(self._gather)
@@ -299,11 +302,18 @@ class Plan:
         gather = self.gather[: patterns.gather.size]
         self.patterns = replace(patterns, gather=gather, of_rows=None)
         del self._gather
-        self.row_parts = _row_parts(work, self.slots, self.n_handed)
-        more = max(len(self.row_parts) - 1, 0) * self.n_handed
-        counted = len(self.row_parts) * patterns.layout.size
+        self.row_parts = _row_parts(work, self.slots, self.n_quads)
+        n_parts = len(self.row_parts)
+        counted, handed = n_parts * patterns.layout.size, n_parts * self.n_quads
         emitted = patterns.emissions.n_likelihoods
-        self.scratch_sizes = (*[self.n_values] * 3, counted, more, emitted)
+        self.scratch_sizes = (
+            *[self.n_values] * 3,
+            counted,
+            self.n_quads,
+            handed,
+            emitted,
+            2 * emitted,
+        )
         self.pattern_parts, self.down_parts = self._pattern_parts(set(by_row_components))
 
     def _mark_by_row(self, number: int) -> bool:
@@ -332,29 +342,35 @@ class Plan:
             record = self.slots[record["a"]]
         return bool(record["kind"] == JOIN and BY_ROW_SHARE * record["n_patterns"] >= n_rows)
 
-    def _lay_out_patterns(self) -> int:
-        """Place the values of pattern slots: first those that by-row slots hand down to."""
+    def _lay_out_patterns(self) -> None:
+        """Place the values of pattern slots: first those that by-row slots look up, in quads."""
         slots = self.slots
         on_top = np.zeros(len(slots), bool)
         for slot in map(int, np.flatnonzero(slots["by_row"])):
             on_top[[part for part in self._parts(slot) if not slots["by_row"][part]]] = True
         below = ~slots["by_row"] & ~on_top
         order = np.concatenate([np.flatnonzero(on_top), np.flatnonzero(below)])
-        sizes = slots["n_states"][order] * slots["n_patterns"][order]
+        filled = on_top.copy()
+        for slot in map(int, np.flatnonzero(on_top & (slots["kind"] == JOIN))):
+            filled[self._parts(slot)] = True
+        n_states = np.where(filled, _in_quads(slots["n_states"]), slots["n_states"])
+        sizes = (n_states * slots["n_patterns"])[order]
         ends = np.cumsum(sizes)
         slots["value"][order] = ends - sizes
         slots["received"][order] = ends - sizes
+        slots["quads"] = np.where(on_top, slots["value"], -1)
         self.n_values = int(ends[-1]) if ends.size else 0
+        self.n_quads = int(sizes[: on_top.sum()].sum())
         self._on_top = on_top
-        return int(sizes[: on_top.sum()].sum())
 
     def _rows(self, number: int) -> _Rows:
         """Give by-row slots their scratch, and index the patterns below them by row."""
         component, slots = self.patterns.components[number], self.slots
         span = np.arange(component["first"], component["root"] + 1)
         listed = span[slots["by_row"][span]]
-        n_states = slots["n_states"][listed]
+        n_states = _in_quads(slots["n_states"][listed])
         slots["value"][listed] = np.cumsum(n_states) - n_states
+        self._keep_in_quads(listed)
         n_rows = int(slots["n_patterns"][component["root"]])
         pattern_of = {int(component["root"]): np.arange(n_rows, dtype=np.int32)}
         lookups: list[tuple[int, str, int, NDArray[np.int32]]] = []
@@ -369,7 +385,7 @@ class Plan:
                     pattern_of[part] = below
                     if record["kind"] == EDGE:
                         slots["received"][part] = n_received
-                        n_received += int(slots["n_states"][part])
+                        n_received += int(_in_quads(slots["n_states"][part]))
                     else:  # a join hands its parts what it received
                         slots["received"][part] = record["received"]
                 else:
@@ -385,6 +401,18 @@ class Plan:
         return _Rows(
             number, 0, n_rows, listed, int(n_states.sum()), n_received, int(n_states.max()), order
         )
+
+    def _keep_in_quads(self, listed: IntArray) -> None:
+        """Mark the by-row joins that stay in quads: parts of a join, of parts in quads alone."""
+        slots = self.slots
+        in_quads = ~slots["by_row"]
+        for slot in map(int, listed):
+            if slots["kind"][slot] == JOIN:
+                parts = self._parts(slot)
+                in_quads[slot] = in_quads[parts].all()
+                slots["quads"][
+                    [part for part in parts if slots["by_row"][part] & in_quads[part]]
+                ] = 0
 
     def _lookup(self, slot: int, key: str, rows: NDArray[np.int32]) -> NDArray[np.int32]:
         start = int(self.patterns.slots[key][slot])
@@ -422,6 +450,11 @@ class Plan:
         return parts, downs
 
 
+def _in_quads(n_states: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers of states with those that fill up the last quad."""
+    return n_states + -n_states % 4
+
+
 def _products(slots: NDArray[Any]) -> FloatArray:
     """Products of a pattern on the way up: K at a join, K_parent·K at an edge."""
     below = np.where(slots["kind"] == EDGE, slots["n_states"][slots["a"]], 1.0)
@@ -441,13 +474,13 @@ def _share_out(load: NDArray[Any]) -> IntArray:
     return np.searchsorted(used, part_of)
 
 
-def _row_parts(work: list[_Rows], slots: NDArray[Any], n_handed: int) -> list[list[_Rows]]:
+def _row_parts(work: list[_Rows], slots: NDArray[Any], n_quads: int) -> list[list[_Rows]]:
     """Cut ranges of rows into parts of similar work, each worth the buffer that it needs."""
     # An edge has as many again downward and for the counts.
     each = _products(slots) * np.where(slots["kind"] == EDGE, 3.0, 1.0)
     costs = [float(each[rows.listed].sum()) for rows in work]
     total = sum(cost * rows.last for cost, rows in zip(costs, work, strict=True))
-    n_parts = int(np.clip(total / max(_WORK_PER_PART, n_handed), 1, _MOST_ROW_PARTS))
+    n_parts = int(np.clip(total / max(_WORK_PER_PART, 2 * n_quads), 1, _MOST_ROW_PARTS))
     share = total / n_parts
     parts: list[list[_Rows]] = [[]]
     room = share

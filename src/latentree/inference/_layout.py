@@ -72,8 +72,9 @@ class Layout:
 
     def normalized(self, weights: FloatArray) -> FloatArray:
         """Scale every row to sum 1; rows without any weight become uniform."""
-        sums = np.repeat(self.row_sums(weights), self.row_widths)
-        if (sums > 0).all():
+        totals = self.row_sums(weights)
+        sums = np.repeat(totals, self.row_widths)
+        if (totals > 0).all():
             return weights / sums
         uniform = 1.0 / np.repeat(self.row_widths, self.row_widths)
         return np.divide(weights, sums, out=uniform, where=sums > 0)

@@ -55,6 +55,8 @@ class Emissions(NamedTuple):
     """
 
     columns: IntArray
+    ranks: IntArray
+    """Number of each leaf among them in the order of columns."""
     n_states: IntArray
     sizes: IntArray
     starts: IntArray
@@ -219,7 +221,8 @@ def _place_emissions(
     ]
     values = [columns.values[span] for span in spans]
     return Emissions(
-        listed["node"], listed["n_states"], listed["n_patterns"], starts,
+        listed["node"], np.searchsorted(np.flatnonzero(layout.emits), listed["node"]),
+        listed["n_states"], listed["n_patterns"], starts,
         np.concatenate([np.empty(0), *values]), starts_of(listed["n_patterns"]),
     )  # fmt: skip
 

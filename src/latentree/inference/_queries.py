@@ -29,6 +29,7 @@ _TINY = 40_000  # rows × Σ K² of a query that runs uncompiled: a tenth of a s
 _SMALL = 1_000_000  # … by logarithms: hundredths of a second, and half as long to compile
 _MOST_PARTS = 16
 _ROWS_PER_PART = 256  # one block or more
+_NO_QUADS = np.empty(0)  # only the E-step keeps copies in quads
 
 
 class RowMessages:
@@ -166,10 +167,10 @@ class Products:
         """Set the slots of emissions, relative to the best states, whose logarithms it returns."""
         if logs is None:
             return np.empty(0)
-        e, slots = self._patterns.emissions, self._plan.slots
-        places = slots["value"][slots["kind"] == EMISSION]
-        best: FloatArray = wide_kernels.relative_likelihoods(
-            e.n_states, e.sizes, e.starts, logs, places, self._values
+        emissions, slots = self._patterns.emissions, self._plan.slots
+        emitting, best = slots[slots["kind"] == EMISSION], np.empty(emissions.values.size)
+        wide_kernels.relative_likelihoods(
+            emitting, emissions.starts, logs, self._values, _NO_QUADS, best
         )
         return best
 
@@ -184,7 +185,7 @@ class Products:
         def fill(listed: IntArray) -> bool:
             lost = wide_kernels.up_patterns(
                 plan.slots, listed, plan.gather, self._theta, self._is_tolerant,
-                self._values, shifts, scaled,
+                self._values, shifts, scaled, _NO_QUADS,
             )  # fmt: skip
             return bool(lost)
 

@@ -15,7 +15,8 @@ both parts, an edge turns it into the expected counts R(i)·T[i, j]·λ(j)/μ(i)
 
 Slots with nearly as many patterns as their component has rows are run row by row instead, in
 blocks of ``BLOCK`` rows whose values stay in the cache (``by_row``); there a join looks up the
-patterns of parts that are not by row, and what it hands down to them is added up.
+patterns of parts that are not by row, and what it hands down to them is added up. Both is done on
+copies of these parts in quads (`quads`).
 
 Values are plain products, scaled by a power of two when they get small (exact). Where a product
 falls below ``TINY`` although no factor is zero, information may be lost: the kernels say so, and
@@ -30,9 +31,16 @@ import numpy as np
 
 from latentree._kernels.compiling import kernel
 from latentree._kernels.inference.exponential import exp, log
+from latentree._kernels.inference.quads import (
+    fetch_quads,
+    fill_quads,
+    multiply_quads,
+    read_quads,
+    scatter_quads,
+)
 
 EVIDENCE, EDGE, JOIN, EMISSION = 0, 1, 2, 3
-BLOCK = 64
+BLOCK = 128
 TINY = 2.0**-900
 SMALL = 2.0**-256
 GROW = 2.0**256
@@ -52,6 +60,7 @@ SLOT = np.dtype(
         ("table", np.int64),  # where the edge's table starts in `theta`
         ("value", np.int64),  # where values start: a number, or a row of a block if by row
         ("received", np.int64),  # likewise what comes from above
+        ("quads", np.int64),  # where the copy for rows starts; 0 if by row, in quads; −1: none
     ],
     align=True,
 )
@@ -73,54 +82,80 @@ COMPONENT = np.dtype(
 # would count from the end.
 
 
-@kernel(fastmath=True)
-def relative_likelihoods(n_states, sizes, starts, logs, places, values):
-    """Set the slots of emissions, at ``places``, to likelihoods relative to the best state's.
+@kernel()
+def _block(slots):
+    """Return memory for a block of any of the slots, with states filled up to quads."""
+    largest = 0
+    for s in range(slots.size):
+        largest = max(largest, slots[s]["n_states"])
+    return np.empty((largest + 3) * BLOCK)
 
-    Returns the logarithm of the best state's likelihood of every value.
+
+@kernel(fastmath=True)
+def relative_likelihoods(emitting, starts, logs, values, quads, best):
+    """Set the slots of emissions to likelihoods relative to the best state's.
+
+    Where rows look them up, only their quads are set. ``best`` is set to the logarithm of the best
+    state's likelihood of every value.
     """
-    best = np.empty(sizes.sum())
+    block = _block(emitting)
     at = 0
-    for e in range(sizes.size):
-        width = sizes[e]
-        top = best[at : at + width]
-        for p in range(width):
-            top[p] = logs[starts[e] + p]
+    for e in range(emitting.size):
+        slot = emitting[e]
+        n_states, width = slot["n_states"], slot["n_patterns"]
+        for first in range(0, width, BLOCK):
+            size = min(BLOCK, width - first)
+            top = best[at + first : at + first + size]
+            source = logs[starts[e] + first :]
+            for p in range(size):
+                top[p] = source[p]
+            for k in range(1, n_states):
+                row = source[k * width : k * width + size]
+                for p in range(size):
+                    top[p] = max(top[p], row[p])
+            target, stride = block, BLOCK
+            if slot["quads"] < 0:
+                target, stride = values[slot["value"] + first :], width
+            for k in range(n_states):
+                row, out = source[k * width : k * width + size], target[k * stride :]
+                for p in range(size):
+                    out[p] = exp(row[p] - top[p])
+            if slot["quads"] >= 0:
+                fill_quads(block, BLOCK, n_states, size, quads[slot["quads"] + 4 * first :], width)
         at += width
-        for k in range(1, n_states[e]):
-            row = logs[starts[e] + k * width : starts[e] + (k + 1) * width]
-            for p in range(width):
-                top[p] = max(top[p], row[p])
-        for k in range(n_states[e]):
-            row = logs[starts[e] + k * width : starts[e] + (k + 1) * width]
-            target = values[places[e] + k * width : places[e] + (k + 1) * width]
-            for p in range(width):
-                target[p] = exp(row[p] - top[p])
-    return best
 
 
 @kernel(fastmath=True)
-def emission_counts(n_states, sizes, starts, places, received, best, out):
-    """Copy what the slots of emissions received, from ``places``: their expected counts.
+def emission_counts(emitting, starts, received, handed, best, out):
+    """Copy what the slots of emissions received: their expected counts.
 
     Returns Σ w·log of the best state's likelihoods, to which others are relative.
     """
     total = 0.0
+    block = _block(emitting)
     at = 0
-    for e in range(sizes.size):
-        width = sizes[e]
-        top = best[at : at + width]
+    for e in range(emitting.size):
+        slot = emitting[e]
+        n_states, width = slot["n_states"], slot["n_patterns"]
+        for first in range(0, width, BLOCK):
+            size = min(BLOCK, width - first)
+            source, stride = received[slot["value"] + first :], width
+            if slot["quads"] >= 0:
+                mine = handed[slot["quads"] + 4 * first :]
+                read_quads(mine, width, n_states, size, block, BLOCK)
+                source, stride = block, BLOCK
+            top = best[at + first : at + first + size]
+            for k in range(n_states):
+                row = source[k * stride : k * stride + size]
+                target = out[starts[e] + k * width + first :]
+                for p in range(size):
+                    target[p] = row[p]
+                    total += row[p] * top[p]
         at += width
-        for k in range(n_states[e]):
-            source = received[places[e] + k * width : places[e] + (k + 1) * width]
-            target = out[starts[e] + k * width : starts[e] + (k + 1) * width]
-            for p in range(width):
-                target[p] = source[p]
-                total += source[p] * top[p]
     return total
 
 
-@kernel(fastmath=True)
+@kernel(fastmath=True, views=True)
 def _product(
     table, n_rows, n_columns, row_step, column_step, source, source_stride, out, stride, width
 ):
@@ -176,7 +211,7 @@ def _product(
                 target[p] += t * below_0[p]
 
 
-@kernel(fastmath=True)
+@kernel(fastmath=True, views=True)
 def _add_products(a, n_rows, b, n_columns, stride, width, sums):
     """Add Σ_p a(i, p)·b(j, p) to the sums, in the tiles of ``_product``; a has no gaps."""
     tiled = n_rows - n_rows % 4
@@ -217,13 +252,13 @@ def _add_products(a, n_rows, b, n_columns, stride, width, sums):
             sums[i * n_columns + j] += total
 
 
-@kernel(fastmath=True)
+@kernel(fastmath=True, views=True)
 def _edge_up(table, n_parent, n_child, source, source_stride, out, stride, width):
     """μ(i) = Σ_j T[i, j]·λ(j)."""
     _product(table, n_parent, n_child, n_child, 1, source, source_stride, out, stride, width)
 
 
-@kernel(fastmath=True)
+@kernel(fastmath=True, views=True)
 def _edge_down(
     table,
     n_parent,
@@ -256,10 +291,10 @@ def _edge_down(
             out[p] *= below[p]
 
 
-@kernel(fastmath=True)
+@kernel(fastmath=True, views=True)
 def _multiply(a, a_stride, at_a, b, b_stride, at_b, n_states, width, out, stride):
-    """λ(k) = a(k)·b(k) of the patterns ``at_a`` and ``at_b``; returns the smallest product."""
-    low = 1.0
+    """λ(k) = a(k)·b(k) of the patterns ``at_a`` and ``at_b``; True if a product is small."""
+    found = 0
     for k in range(n_states):
         first = a[k * a_stride : (k + 1) * a_stride]
         second = b[k * b_stride : (k + 1) * b_stride]
@@ -267,11 +302,11 @@ def _multiply(a, a_stride, at_a, b, b_stride, at_b, n_states, width, out, stride
         for p in range(width):
             x = first[at_a[p]] * second[at_b[p]]
             target[p] = x
-            low = x if x < low else low
-    return low
+            found += x < SMALL
+    return found > 0
 
 
-@kernel(fastmath=True)
+@kernel(fastmath=True, views=True)
 def _scatter(block, block_stride, at, n_states, width, out, stride):
     """Add a block to the patterns ``at`` of a part.
 
@@ -300,9 +335,31 @@ def _scatter(block, block_stride, at, n_states, width, out, stride):
             target[at[p]] += row[p]
 
 
-@kernel(fastmath=True)
+@kernel(views=True)
+def _entry(part, stride, in_quads, k, p):
+    """Return the number of a state and a pattern, from a table or from quads."""
+    if in_quads:
+        return part[(k - k % 4) * stride + 4 * p + k % 4]
+    return part[k * stride + p]
+
+
+@kernel(fastmath=True, views=True)
 def _rescale(
-    a, a_stride, at_a, b, b_stride, at_b, n_states, width, out, stride, exact, tolerant, shifts
+    a,
+    a_stride,
+    at_a,
+    a_in_quads,
+    b,
+    b_stride,
+    at_b,
+    b_in_quads,
+    n_states,
+    width,
+    out,
+    stride,
+    exact,
+    tolerant,
+    shifts,
 ):
     """Scale up patterns that got small, noting it in ``shifts``; True if information is lost.
 
@@ -319,8 +376,8 @@ def _rescale(
         for p in range(width):
             if (
                 row[p] < TINY
-                and a[k * a_stride + at_a[p]] > 0.0
-                and b[k * b_stride + at_b[p]] > 0.0
+                and _entry(a, a_stride, a_in_quads, k, at_a[p]) > 0.0
+                and _entry(b, b_stride, b_in_quads, k, at_b[p]) > 0.0
             ):
                 return True
     for p in range(width):
@@ -334,16 +391,26 @@ def _rescale(
     return False
 
 
-@kernel(fastmath=True)
+@kernel(fastmath=True, views=True)
 def _close(prior, n_states, weights, width, source, received, stride, counts, z, least):
     """Close a root: w·log z summed, its states' posterior weights, its counts (over the prior).
 
     ``z`` is scratch. True, and nothing is counted, if z is below ``least`` anywhere.
     """
     # z = Σ_k prior(k)·λ(k); R(k) = w·prior(k)·λ(k)/z.
+    fours = n_states - n_states % 4
     for p in range(width):
         z[p] = 0.0
-    for k in range(n_states):
+    for k in range(0, fours, 4):  # in fewer and longer loops
+        row_0 = source[k * stride : k * stride + width]
+        row_1 = source[(k + 1) * stride : (k + 1) * stride + width]
+        row_2 = source[(k + 2) * stride : (k + 2) * stride + width]
+        row_3 = source[(k + 3) * stride : (k + 3) * stride + width]
+        for p in range(width):
+            z[p] += (prior[k] * row_0[p] + prior[k + 1] * row_1[p]) + (
+                prior[k + 2] * row_2[p] + prior[k + 3] * row_3[p]
+            )
+    for k in range(fours, n_states):
         row = source[k * stride : k * stride + width]
         for p in range(width):
             z[p] += prior[k] * row[p]
@@ -367,10 +434,107 @@ def _close(prior, n_states, weights, width, source, received, stride, counts, z,
 
 
 @kernel(fastmath=True)
-def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled):
+def _join_patterns(slots, slot, gather, tolerant, values, shifts, scaled):
+    """Fill a join, noting whether it was scaled; True if information may be lost."""
+    a, b = slots[slot["a"]], slots[slot["b"]]
+    n_states, width = slot["n_states"], slot["n_patterns"]
+    part_a, part_b = values[a["value"] :], values[b["value"] :]
+    patterns = gather.view(np.uint32)
+    exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
+    # Blocks of patterns are multiplied and checked while they are in the cache.
+    for start in range(0, width, BLOCK):
+        size = min(BLOCK, width - start)
+        at_a, at_b = patterns[slot["index_a"] + start :], patterns[slot["index_b"] + start :]
+        out = values[slot["value"] + start :]
+        has_small = _multiply(
+            part_a, a["n_patterns"], at_a, part_b, b["n_patterns"], at_b, n_states, size, out, width
+        )
+        if not has_small:
+            continue
+        if not scaled[0]:
+            scaled[0] = True
+            shifts[slot["value"] : slot["value"] + width] = 0.0
+        if _rescale(
+            part_a,
+            a["n_patterns"],
+            at_a,
+            False,
+            part_b,
+            b["n_patterns"],
+            at_b,
+            False,
+            n_states,
+            size,
+            out,
+            width,
+            exact,
+            tolerant,
+            shifts[slot["value"] + start :],
+        ):
+            return True
+    return False
+
+
+@kernel()
+def _room(slot):
+    """Return how many numbers a slot has in quads."""
+    return (slot["n_states"] + 3) // 4 * 4 * slot["n_patterns"]
+
+
+@kernel()
+def _join_in_quads(slots, slot, gather, values, quads):
+    """Fill the quads of a join, and nothing else; False if a product may have to be scaled."""
+    a, b = slots[slot["a"]], slots[slot["b"]]
+    part_a, part_b = np.empty(_room(a)), np.empty(_room(b))
+    patterns, n_states = gather.view(np.uint32), slot["n_states"]
+    for part, out in ((a, part_a), (b, part_b)):
+        width = part["n_patterns"]
+        fill_quads(values[part["value"] :], width, n_states, width, out, width)
+    out = quads[slot["quads"] :]
+    multiply_quads(
+        part_a,
+        a["n_patterns"],
+        patterns[slot["index_a"] :],
+        part_b,
+        b["n_patterns"],
+        patterns[slot["index_b"] :],
+        n_states,
+        slot["n_patterns"],
+        out,
+        slot["n_patterns"],
+    )
+    full = n_states - n_states % 4
+    rest = out[full * slot["n_patterns"] :]
+    for p in range(slot["n_patterns"]):  # of the last quad only what belongs to states
+        for k in range(n_states - full):
+            if rest[4 * p + k] < SMALL:
+                return False
+    return not _has_small(out, full * slot["n_patterns"])
+
+
+@kernel()
+def _scatter_in_quads(slot, part, patterns, handed, received):
+    """Set what a part receives from a join that rows look up."""
+    n_states, width = slot["n_states"], part["n_patterns"]
+    sums = np.zeros(_room(part))
+    scatter_quads(
+        handed[slot["quads"] :],
+        slot["n_patterns"],
+        patterns,
+        n_states,
+        slot["n_patterns"],
+        sums,
+        width,
+    )
+    read_quads(sums, width, n_states, width, received[part["value"] :], width)
+
+
+@kernel(fastmath=True)
+def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled, quads):
     """Fill the listed slots, which work on patterns; True if information may be lost.
 
-    Those of emissions are filled already.
+    Those of emissions are filled already, and so are their quads. What else rows look up is copied
+    to ``quads``.
     """
     for s in listed:
         slot = slots[s]
@@ -395,50 +559,13 @@ def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled):
                     min(BLOCK, width - start),
                 )
         elif slot["kind"] == JOIN:
-            a, b = slots[slot["a"]], slots[slot["b"]]
-            part_a, part_b = values[a["value"] :], values[b["value"] :]
-            patterns = gather.view(np.uint32)
-            exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
             scaled[s] = False
-            # Blocks of patterns are multiplied and checked while they are in the cache.
-            for start in range(0, width, BLOCK):
-                size = min(BLOCK, width - start)
-                at_a, at_b = (
-                    patterns[slot["index_a"] + start :],
-                    patterns[slot["index_b"] + start :],
-                )
-                low = _multiply(
-                    part_a,
-                    a["n_patterns"],
-                    at_a,
-                    part_b,
-                    b["n_patterns"],
-                    at_b,
-                    slot["n_states"],
-                    size,
-                    out[start:],
-                    width,
-                )
-                if low < SMALL:
-                    if not scaled[s]:
-                        scaled[s] = True
-                        shifts[slot["value"] : slot["value"] + width] = 0.0
-                    if _rescale(
-                        part_a,
-                        a["n_patterns"],
-                        at_a,
-                        part_b,
-                        b["n_patterns"],
-                        at_b,
-                        slot["n_states"],
-                        size,
-                        out[start:],
-                        width,
-                        exact,
-                        tolerant,
-                        shifts[slot["value"] + start :],
-                    ):
-                        return True
+            if slot["quads"] >= 0 and _join_in_quads(slots, slot, gather, values, quads):
+                continue
+            if _join_patterns(slots, slot, gather, tolerant, values, shifts, scaled[s : s + 1]):
+                return True
+        if slot["quads"] >= 0 and slot["kind"] != EMISSION:
+            fill_quads(out, width, slot["n_states"], width, quads[slot["quads"] :], width)
     return False
 
 
@@ -475,10 +602,11 @@ def close_patterns(slots, components, listed, theta, weights, values, received, 
 
 
 @kernel(fastmath=True)
-def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received, counts):
+def down_patterns(slots, listed, gather, theta, values, shifts, scaled, handed, received, counts):
     """Hand posterior weights down through the listed slots, last first, adding up counts.
 
-    Returns what the scaling of values must take from the log-likelihood.
+    ``handed``, in quads, is what rows handed down; emissions keep it there. Returns what the
+    scaling of values must take from the log-likelihood.
     """
     correction = 0.0
     largest = 1
@@ -491,6 +619,9 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received
         width = slot["n_patterns"]
         mine = received[slot["value"] :]
         a = slots[slot["a"]]
+        in_quads = slot["quads"] >= 0
+        if in_quads and (slot["kind"] == EDGE or scaled[listed[position]]):
+            read_quads(handed[slot["quads"] :], width, slot["n_states"], width, mine, width)
         if slot["kind"] == EDGE:
             for start in range(0, width, BLOCK):
                 _edge_down(
@@ -510,6 +641,9 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received
         elif slot["kind"] == JOIN:
             b = slots[slot["b"]]
             for part, index in ((a, slot["index_a"]), (b, slot["index_b"])):
+                if in_quads:
+                    _scatter_in_quads(slot, part, patterns[index:], handed, received)
+                    continue
                 received[part["value"] : part["value"] + part["n_states"] * part["n_patterns"]] = (
                     0.0
                 )
@@ -531,7 +665,59 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received
     return correction * LOG_GROW
 
 
-@kernel(fastmath=True)
+@kernel(fastmath=True, views=True)
+def _times(a, b, out, size):
+    for x in range(size):
+        out[x] = a[x] * b[x]
+
+
+@kernel(fastmath=True, views=True)
+def _has_small(numbers, size):
+    """Whether a number is so small that it may have to be scaled."""
+    found = 0  # a sum, as the compiler makes vector instructions of it and not of a minimum
+    for x in range(size):
+        found += numbers[x] < SMALL
+    return found > 0
+
+
+@kernel(views=True)
+def _join_rows(slot, a, b, patterns, quads, own, start, width, straight, scaling, block):
+    """Fill a join of one block of rows; ``block`` is scratch.
+
+    Without ``scaling``, joins that other joins use stay in quads. A block has room for ``BLOCK``
+    rows: behind the last one are numbers that nobody reads.
+    """
+    n_states = slot["n_states"]
+    out = own[slot["value"] * BLOCK :]
+    a_in_quads = not a["by_row"] or (a["quads"] >= 0 and not scaling)
+    b_in_quads = not b["by_row"] or (b["quads"] >= 0 and not scaling)
+    part_a, width_a, at_a = own[a["value"] * BLOCK :], BLOCK, straight
+    if not a["by_row"]:
+        part_a, width_a = quads[a["quads"] :], a["n_patterns"]
+        at_a = patterns[slot["index_a"] + start :]
+    part_b, width_b, at_b = own[b["value"] * BLOCK :], BLOCK, straight
+    if not b["by_row"]:
+        part_b, width_b = quads[b["quads"] :], b["n_patterns"]
+        at_b = patterns[slot["index_b"] + start :]
+    if a_in_quads and b_in_quads:
+        stays = slot["quads"] >= 0 and not scaling
+        target = out if stays else block
+        multiply_quads(part_a, width_a, at_a, part_b, width_b, at_b, n_states, width, target, BLOCK)
+        if not stays:
+            read_quads(block, BLOCK, n_states, width, out, BLOCK)
+    elif a_in_quads:
+        fetch_quads(part_a, width_a, at_a, n_states, width, block, BLOCK)
+        read_quads(block, BLOCK, n_states, width, out, BLOCK)
+        _times(out, part_b, out, n_states * BLOCK)
+    elif b_in_quads:
+        fetch_quads(part_b, width_b, at_b, n_states, width, block, BLOCK)
+        read_quads(block, BLOCK, n_states, width, out, BLOCK)
+        _times(out, part_a, out, n_states * BLOCK)
+    else:
+        _times(part_a, part_b, out, n_states * BLOCK)
+
+
+@kernel(fastmath=True, views=True)
 def _rows_up(
     slots,
     listed,
@@ -539,13 +725,14 @@ def _rows_up(
     theta,
     tolerant,
     scaling,
-    values,
+    quads,
     own,
     start,
     width,
     weights,
     straight,
     shift,
+    block,
 ):
     """Fill one block of rows; returns the correction for scaling, and whether there is a loss.
 
@@ -570,35 +757,26 @@ def _rows_up(
             )
             continue
         b = slots[slot["b"]]
-        part_a, stride_a, at_a = own[a["value"] * BLOCK :], BLOCK, straight
-        if not a["by_row"]:
-            part_a, stride_a = values[a["value"] :], a["n_patterns"]
-            at_a = patterns[slot["index_a"] + start :]
-        part_b, stride_b, at_b = own[b["value"] * BLOCK :], BLOCK, straight
-        if not b["by_row"]:
-            part_b, stride_b = values[b["value"] :], b["n_patterns"]
-            at_b = patterns[slot["index_b"] + start :]
-        low = _multiply(
-            part_a,
-            stride_a,
-            at_a,
-            part_b,
-            stride_b,
-            at_b,
-            slot["n_states"],
-            width,
-            out,
-            BLOCK,
-        )
-        if scaling and low < SMALL:
+        _join_rows(slot, a, b, patterns, quads, own, start, width, straight, scaling, block)
+        if scaling and _has_small(out, slot["n_states"] * BLOCK):
+            part_a, stride_a, at_a = own[a["value"] * BLOCK :], BLOCK, straight
+            if not a["by_row"]:
+                part_a, stride_a = quads[a["quads"] :], a["n_patterns"]
+                at_a = patterns[slot["index_a"] + start :]
+            part_b, stride_b, at_b = own[b["value"] * BLOCK :], BLOCK, straight
+            if not b["by_row"]:
+                part_b, stride_b = quads[b["quads"] :], b["n_patterns"]
+                at_b = patterns[slot["index_b"] + start :]
             exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
             if _rescale(
                 part_a,
                 stride_a,
                 at_a,
+                not a["by_row"],
                 part_b,
                 stride_b,
                 at_b,
+                not b["by_row"],
                 slot["n_states"],
                 width,
                 out,
@@ -613,9 +791,12 @@ def _rows_up(
     return correction * LOG_GROW, False
 
 
-@kernel(fastmath=True)
-def _rows_down(slots, listed, patterns, theta, own, start, width, received, counts, handed, ratio):
+@kernel(fastmath=True, views=True)
+def _rows_down(
+    slots, listed, patterns, theta, own, start, width, received, counts, handed, ratio, block
+):
     """Hand one block of rows down; what patterns below receive is added to ``handed``."""
+    turned = -1  # what received numbers are in ``block``, as quads
     for position in range(listed.size - 1, -1, -1):
         slot = slots[listed[position]]
         mine = received[slot["received"] * BLOCK :]
@@ -637,16 +818,20 @@ def _rows_down(slots, listed, patterns, theta, own, start, width, received, coun
             )
             continue
         for part, index in ((a, slot["index_a"]), (slots[slot["b"]], slot["index_b"])):
-            if not part["by_row"]:
-                _scatter(
-                    mine,
-                    BLOCK,
-                    patterns[index + start :],
-                    slot["n_states"],
-                    width,
-                    handed[part["received"] :],
-                    part["n_patterns"],
-                )
+            if part["by_row"]:
+                continue
+            if turned != slot["received"]:
+                fill_quads(mine, BLOCK, slot["n_states"], width, block, BLOCK)
+                turned = slot["received"]
+            scatter_quads(
+                block,
+                BLOCK,
+                patterns[index + start :],
+                slot["n_states"],
+                width,
+                handed[part["quads"] :],
+                part["n_patterns"],
+            )
 
 
 @kernel(fastmath=True)
@@ -657,6 +842,7 @@ def run_rows(
     theta,
     tolerant,
     values,
+    quads,
     prior,
     weights,
     first,
@@ -673,8 +859,10 @@ def run_rows(
     Returns their log-likelihood and whether information may be lost.
     """
     own = np.empty(n_values * BLOCK)
-    received = np.empty(n_received * BLOCK)
+    # What is behind the last state is handed down and added up, too: it must be a number.
+    received = np.zeros(n_received * BLOCK)
     ratio, straight = np.empty(largest * BLOCK), np.arange(BLOCK).astype(np.uint32)
+    block = np.empty((largest + 3) * BLOCK)
     patterns = gather.view(np.uint32)
     root = slots[listed[-1]]
     total = 0.0
@@ -692,13 +880,14 @@ def run_rows(
                 theta,
                 tolerant,
                 scaling,
-                values,
+                quads,
                 own,
                 start,
                 width,
                 weights[start:],
                 straight,
                 ratio,
+                block,
             )
             if lost:
                 return total, True
@@ -720,6 +909,17 @@ def run_rows(
             return total, True
         total += closed - correction
         _rows_down(
-            slots, listed, patterns, theta, own, start, width, received, counts, handed, ratio
+            slots,
+            listed,
+            patterns,
+            theta,
+            own,
+            start,
+            width,
+            received,
+            counts,
+            handed,
+            ratio,
+            block,
         )
     return total, False

@@ -7,7 +7,8 @@ is the probability of the cell, by Gauss-Legendre quadrature over nodes x_i = x 
 
 Where δ is small beside σ_k one node suffices. The node is one more hidden variable of EM: the
 M-step takes E[x_i] and E[x_i²], so that it raises the likelihood of the cells, and no state gains
-by shrinking onto a value that occurs often.
+by shrinking onto a value that occurs often. E[x_i − x] and E[(x_i − x)²] are kept when the
+likelihoods are computed (``shift`` and ``spread``, of states for which one node does not suffice).
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ NARROWEST = 6.0
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(9)
 _SHARES = _WEIGHTS / 2.0
-_LAST = float(_NODES[-1])
+_X1, _X2, _X3, _X4 = (float(node) for node in _NODES[5:])  # with 0, the nodes that are not negative
+_FAR = 300.0  # cells so far out, as h·|z|, have nothing on the far side
 _SUMMED = 8.0  # logarithms that take the time of a log Γ
 _FEW = 16.0  # sums of at most so many terms take the place of differences of ψ
 _FEW_STEPS = 1_000.0  # the same in whole arrays
@@ -36,37 +38,33 @@ _SMALL = 5_000  # likelihoods of values for which nothing is compiled
 
 
 def _plain_shares(z, half):
-    """Return h·|z| of cells z ± h, and the terms of `_node`: states × nodes × values."""
+    """Return h·|z| of cells z ± h, and the terms of `_cell_logs`: states × nodes × values."""
     tilt = half[:, None] * np.abs(z)
     c = _SHARES * np.exp(-0.5 * (half[:, None] * _NODES) ** 2)
-    shares = np.exp((_NODES - _LAST)[:, None] * tilt[:, None])
+    shares = np.exp((_NODES - _X4)[:, None] * tilt[:, None])
     shares *= c[:, :, None]
     return tilt, shares
 
 
-def _plain_normal_logs(values, mean, sd, step, out):
+def _plain_normal_logs(values, mean, sd, step, out, shift, spread):
     z = (values - mean[:, None]) / sd[:, None]
     out[:] = (math.log(step) - _HALF_LOG_2PI - np.log(sd))[:, None] - 0.5 * z * z
     coarse = step >= FINE * sd
     if coarse.any():
         tilt, shares = _plain_shares(z[coarse], 0.5 * step / sd[coarse])
-        out[coarse] += _LAST * tilt + np.log(shares.sum(1))
+        total = shares.sum(1)
+        out[coarse] += _X4 * tilt + np.log(total)
+        toward = 0.5 * step * _NODES
+        shift[coarse] = np.where(z[coarse] < 0.0, 1.0, -1.0) * (toward @ shares) / total
+        spread[coarse] = toward**2 @ shares / total
     out[:, np.isnan(values)] = 0.0
 
 
-def _plain_leaf_moments(values, weights, mean, sd, step, center, sums):
-    seen = ~np.isnan(values)
-    values, weights = values[seen], weights.reshape(mean.size, -1)[:, seen]
-    x = values - center
-    shift, spread = np.zeros((2, *weights.shape))  # of the value before rounding, from x
-    coarse = step >= FINE * sd
-    if coarse.any():
-        z = (values - mean[coarse, None]) / sd[coarse, None]
-        shares = _plain_shares(z, 0.5 * step / sd[coarse])[1]
-        shares /= shares.sum(1)[:, None]
-        toward = 0.5 * step * _NODES
-        shift[coarse] = np.where(z < 0.0, 1.0, -1.0) * (toward @ shares)
-        spread[coarse] = toward**2 @ shares
+def _plain_leaf_moments(values, weights, shift, spread, sd, step, center, sums):
+    seen, coarse = ~np.isnan(values), (step >= FINE * sd)[:, None]
+    x, weights = values[seen] - center, weights.reshape(sd.size, -1)[:, seen]
+    shift = np.where(coarse, shift.reshape(sd.size, -1)[:, seen], 0.0)
+    spread = np.where(coarse, spread.reshape(sd.size, -1)[:, seen], 0.0)
     sums[:, 0] += weights.sum(1)
     sums[:, 1] += (weights * (x + shift)).sum(1)
     sums[:, 2] += (weights * (x * x + 2.0 * x * shift + spread)).sum(1)
@@ -84,12 +82,18 @@ def _plain_count_logs(values, mean, size, out):
     out[:, np.isnan(values)] = 0.0
 
 
-def _plain_add_rising(values, tails, r):
-    if values[-1] > _FEW_STEPS:
-        return _add_rising_gaps(values, tails, r)
-    below = np.arange(values[-1])  # log Γ(x + r) − log Γ(r) = Σ log(r + j) over all j < x
-    above, at = tails[np.searchsorted(values, below, "right")], r + below
-    return float((above / at).sum()), -float((above / (at * at)).sum()), float(above @ np.log(at))
+def _plain_weights_above(values, tails):
+    below = np.arange(values[-1] if values[-1] <= _FEW_STEPS else 0.0)
+    return tails[np.searchsorted(values, below, "right")]
+
+
+def _plain_step_slopes(above, r):
+    at = r + np.arange(above.size)
+    return float((above / at).sum()), -float((above / (at * at)).sum())
+
+
+def _plain_step_logs(above, r):
+    return float(above @ np.log(r + np.arange(above.size)))
 
 
 @kernel(fastmath=True)
@@ -100,45 +104,68 @@ def _center_logs(values, mean, sd, log_step, out):
         out[p] = base - 0.5 * z * z
 
 
-@kernel(fastmath=True)
-def _cell_logs(values, mean, sd, step, out):
-    half = 0.5 * step / sd
-    base = math.log(2.0 * half) - _HALF_LOG_2PI
-    tilt, total = np.empty(values.size), np.zeros(values.size)
-    for p in range(values.size):
-        tilt[p] = half * abs(values[p] - mean) / sd
-    for i in range(_NODES.size):
-        c, farther = _node(i, half)
-        for p in range(values.size):
-            total[p] += c * exp(farther * tilt[p])
-    for p in range(values.size):
-        z = (values[p] - mean) / sd
-        out[p] = base - 0.5 * z * z + _LAST * tilt[p] + math.log(total[p])
-
-
 @kernel()
-def _node(i, half):
-    """What a node ξ has of a cell z ± h, in the terms c·exp(f·h·|z|): c and f.
+def _node_shares(half):
+    """C = ω·exp(−(hξ)²/2) of the nodes ξ ≥ 0 of cells z ± h."""
+    c_0 = _SHARES[4]
+    c_1 = _SHARES[5] * math.exp(-0.5 * (half * _X1) ** 2)
+    c_2 = _SHARES[6] * math.exp(-0.5 * (half * _X2) ** 2)
+    c_3 = _SHARES[7] * math.exp(-0.5 * (half * _X3) ** 2)
+    c_4 = _SHARES[8] * math.exp(-0.5 * (half * _X4) ** 2)
+    return c_0, c_1, c_2, c_3, c_4
 
-    For z > 0 and nodes counted toward the mean, ω·exp(−(z − hξ)²/2) is exp(−z²/2 + ξ₉·h·z) times
-    c·exp(f·h·z) with c = ω·exp(−(hξ)²/2) and f = ξ − ξ₉, ξ₉ the last node: at most c.
+
+@kernel(fastmath=True)
+def _cell_logs(values, mean, sd, step, out, shift, spread):
+    """Set log-probabilities of cells, and E[x_i − x] and E[(x_i − x)²] within them.
+
+    For z > 0 and nodes counted toward the mean, ω·exp(−(z − hξ)²/2) is exp(−z²/2 + ξ₄·t) times
+    c·exp((ξ − ξ₄)·t) with t = h·z and ξ₄ the last node: at most c. With e = exp((ξ − ξ₄)·t) of a
+    node, that of −ξ is exp(−2·ξ₄·t)/e.
     """
-    return _SHARES[i] * math.exp(-0.5 * (half * _NODES[i]) ** 2), _NODES[i] - _LAST
+    half, scale, toward = 0.5 * step / sd, 1.0 / sd, 0.5 * step
+    base = math.log(2.0 * half) - _HALF_LOG_2PI
+    c_0, c_1, c_2, c_3, c_4 = _node_shares(half)
+    for p in range(values.size):
+        z = (values[p] - mean) * scale
+        t = half * abs(z)
+        e_1, e_2, e_3 = exp((_X1 - _X4) * t), exp((_X2 - _X4) * t), exp((_X3 - _X4) * t)
+        opposite = exp(-2.0 * _X4 * t) if t < _FAR else 0.0
+        f_1, f_2, f_3 = opposite / e_1, opposite / e_2, opposite / e_3
+        s_1, s_2, s_3, s_4 = (
+            c_1 * (e_1 + f_1),
+            c_2 * (e_2 + f_2),
+            c_3 * (e_3 + f_3),
+            c_4 * (1.0 + opposite),
+        )
+        total = c_0 * exp(-_X4 * t) + s_1 + s_2 + s_3 + s_4
+        one = (
+            c_1 * _X1 * (e_1 - f_1)
+            + c_2 * _X2 * (e_2 - f_2)
+            + c_3 * _X3 * (e_3 - f_3)
+            + c_4 * _X4 * (1.0 - opposite)
+        )
+        two = _X1 * _X1 * s_1 + _X2 * _X2 * s_2 + _X3 * _X3 * s_3 + _X4 * _X4 * s_4
+        out[p] = base - 0.5 * z * z + _X4 * t + log(total)
+        mean_toward = toward * one / total
+        shift[p] = mean_toward if z < 0.0 else -mean_toward
+        spread[p] = toward * toward * two / total
 
 
 @kernel(small=_SMALL, plain=_plain_normal_logs)
-def normal_logs(values, mean, sd, step, out):
-    """Log-probability of every value for every state (row of ``out``); 0 for missing ones."""
-    hole = _hole(values)
+def normal_logs(values, mean, sd, step, out, shift, spread):
+    """Log-probability of every value for every state (row of ``out``); 0 for missing ones.
+
+    ``shift`` and ``spread`` are set to the two moments of x_i − x within the cells.
+    """
     for k in range(mean.size):
-        for first, last in ((0, hole), (hole + 1, values.size)):
-            if step < FINE * sd[k]:
-                log_step = math.log(step)
-                _center_logs(values[first:last], mean[k], sd[k], log_step, out[k, first:last])
-            else:
-                _cell_logs(values[first:last], mean[k], sd[k], step, out[k, first:last])
-        if hole < values.size:
-            out[k, hole] = 0.0
+        if step < FINE * sd[k]:
+            _center_logs(values, mean[k], sd[k], math.log(step), out[k])
+        else:
+            _cell_logs(values, mean[k], sd[k], step, out[k], shift[k], spread[k])
+    hole = _hole(values)
+    if hole < values.size:
+        out[:, hole] = 0.0
 
 
 @kernel(fastmath=True)
@@ -161,7 +188,7 @@ def _few_counts(values):
     """
     largest = 0.0
     for p in range(values.size):
-        if values[p] % 1.0 > 0.0:
+        if values[p] - np.floor(values[p]) > 0.0:
             return 0
         if values[p] > largest:  # not where it is missing
             largest = values[p]
@@ -211,22 +238,45 @@ def _hole(values):
 
 
 @kernel(small=_SMALL)
-def all_logs(leaf, is_count, resolutions, firsts, mean, spread, sizes, starts, values, out):
+def all_logs(
+    leaf,
+    is_count,
+    resolutions,
+    firsts,
+    mean,
+    spread,
+    sizes,
+    starts,
+    values,
+    out,
+    cell_shift,
+    cell_spread,
+):
     """Log-likelihoods of the distinct values of all leaves, for every state of their neighbors.
 
     Leaf number ``leaf[e]`` has the states from ``firsts[leaf[e]]`` on, and ``sizes[e]`` of the
-    values, which lie end to end; its likelihoods go to ``out[starts[e] :]``.
+    values, which lie end to end; its likelihoods go to ``out[starts[e] :]``, and the moments within
+    cells to the same places of ``cell_shift`` and ``cell_spread``.
     """
     at = 0
     for e in range(sizes.size):
         own, width = leaf[e], sizes[e]
         first, last = firsts[own], firsts[own + 1]
         seen = values[at : at + width]
-        block = out[starts[e] : starts[e] + (last - first) * width].reshape((last - first, width))
+        start, end, shape = starts[e], starts[e] + (last - first) * width, (last - first, width)
+        block = out[start:end].reshape(shape)
         if is_count[own]:
             count_logs(seen, mean[first:last], spread[first:last], block)
         else:
-            normal_logs(seen, mean[first:last], spread[first:last], resolutions[own], block)
+            normal_logs(
+                seen,
+                mean[first:last],
+                spread[first:last],
+                resolutions[own],
+                block,
+                cell_shift[start:end].reshape(shape),
+                cell_spread[start:end].reshape(shape),
+            )
         at += width
 
 
@@ -245,52 +295,55 @@ def _add_moments(values, weights, center, sums):
 
 
 @kernel(fastmath=True)
-def _add_cell_moments(values, weights, mean, sd, step, center, sums):
+def _add_cell_moments(values, weights, shift, spread, center, sums):
     """Add the same sums with expectations over the cells, x being the value before rounding."""
-    half = 0.5 * step / sd
-    tilt = np.empty(values.size)
-    total, one, two = np.zeros(values.size), np.zeros(values.size), np.zeros(values.size)
-    for p in range(values.size):
-        tilt[p] = half * abs(values[p] - mean) / sd
-    for i in range(_NODES.size):
-        c, farther = _node(i, half)
-        toward = 0.5 * step * _NODES[i]
-        for p in range(values.size):
-            share = c * exp(farther * tilt[p])
-            total[p] += share
-            one[p] += toward * share
-            two[p] += toward * toward * share
+    zero, one, two = 0.0, 0.0, 0.0
     for p in range(values.size):
         x, w = values[p] - center, weights[p]
-        shift = one[p] / total[p] if values[p] < mean else -one[p] / total[p]
-        sums[0] += w
-        sums[1] += w * (x + shift)
-        sums[2] += w * (x * x + 2.0 * x * shift + two[p] / total[p])
+        zero += w
+        one += w * (x + shift[p])
+        two += w * (x * x + 2.0 * x * shift[p] + spread[p])
+    sums[0] += zero
+    sums[1] += one
+    sums[2] += two
 
 
 @kernel(plain=_plain_leaf_moments)
-def _add_leaf_moments(values, weights, mean, sd, step, center, sums):
+def _add_leaf_moments(values, weights, shift, spread, sd, step, center, sums):
     """Add the same sums of all states of a leaf (rows of ``sums``), each with its own weights."""
     hole, width = _hole(values), values.size
-    for k in range(mean.size):
-        mine = weights[k * width : (k + 1) * width]
+    for k in range(sd.size):
         for first, last in ((0, hole), (hole + 1, width)):
-            x, w = values[first:last], mine[first:last]
+            x, w = values[first:last], weights[k * width + first : k * width + last]
             if step < FINE * sd[k]:
                 _add_moments(x, w, center, sums[k])
             else:
-                _add_cell_moments(x, w, mean[k], sd[k], step, center, sums[k])
+                within = shift[k * width + first : k * width + last]
+                square = spread[k * width + first : k * width + last]
+                _add_cell_moments(x, w, within, square, center, sums[k])
 
 
 @kernel()
 def all_moments(
-    leaf, is_count, resolutions, firsts, mean, spread, centers, sizes, starts, values, weights
+    leaf,
+    is_count,
+    resolutions,
+    firsts,
+    spread,
+    centers,
+    sizes,
+    starts,
+    values,
+    weights,
+    cell_shift,
+    cell_spread,
 ):
     """Σ w, Σ w·E[x − c], Σ w·E[(x − c)²] of every state of all leaves of reals; 0 of counts.
 
-    Arguments are as in :func:`all_logs`; ``weights`` are the expected counts of the values.
+    Arguments are as in :func:`all_logs`, which set the moments within cells; ``weights`` are the
+    expected counts of the values.
     """
-    sums = np.zeros((mean.size, 3))
+    sums = np.zeros((spread.size, 3))
     at = 0
     for e in range(sizes.size):
         own, width = leaf[e], sizes[e]
@@ -299,10 +352,12 @@ def all_moments(
         if is_count[own]:
             continue
         first, last = firsts[own], firsts[own + 1]
+        start, end = starts[e], starts[e] + (last - first) * width
         _add_leaf_moments(
             seen,
-            weights[starts[e] : starts[e] + (last - first) * width],
-            mean[first:last],
+            weights[start:end],
+            cell_shift[start:end],
+            cell_spread[start:end],
             spread[first:last],
             resolutions[own],
             centers[own],
@@ -348,6 +403,7 @@ def _rising(low, gap, r):
     return first, second, log(product)
 
 
+@kernel()
 def _add_rising_gaps(values, tails, r):
     """The same as :func:`_rising` from 0 to each count, summed with the counts' weights."""
     slope, curve, value, below = 0.0, 0.0, 0.0, 0.0
@@ -362,23 +418,68 @@ def _add_rising_gaps(values, tails, r):
     return slope, curve, value
 
 
-_add_rising = kernel(plain=_plain_add_rising)(_add_rising_gaps)
+@kernel(plain=_plain_weights_above)
+def _weights_above(values, tails):
+    """Weight of all counts above 0, 1, 2, … up to the largest; nothing if these are too many."""
+    above = np.empty(int(values[-1]) if _few_counts(values) > 0 else 0)
+    below = 0
+    for p in range(values.size if above.size > 0 else 0):
+        for j in range(below, int(values[p])):
+            above[j] = tails[p]
+        below = int(values[p])
+    return above
+
+
+@kernel(fastmath=True, plain=_plain_step_slopes)
+def _step_slopes(above, r):
+    """Σ w/(r + j) and −Σ w/(r + j)² with the weights above every j."""
+    slope, curve = 0.0, 0.0
+    for j in range(above.size):
+        inverse = 1.0 / (r + j)
+        slope += above[j] * inverse
+        curve -= above[j] * inverse * inverse
+    return slope, curve
+
+
+@kernel(fastmath=True, plain=_plain_step_logs)
+def _step_logs(above, r):
+    """Σ w·log(r + j) with the weights above every j."""
+    value = 0.0
+    for j in range(above.size):
+        value += above[j] * log(r + j)
+    return value
 
 
 @kernel()
-def _size_slopes(values, tails, extra, a, mu, r):
-    """Log-likelihood of counts (but for what does not depend on r) and two derivatives in r.
+def _size_value(values, tails, above, extra, a, mu, r):
+    """Log-likelihood of counts, but for what does not depend on r.
 
-    ``tails`` are the weights of all counts from each on, in ascending order. One more count,
-    ``extra``, has the weight ``a``. With W the weight of all and μ their mean,
-    L = Σ w·(log Γ(x + r) − log Γ(r)) − W·(r·log(1 + μ/r) + μ·log(r + μ)).
+    ``tails`` are the weights of all counts from each on, in ascending order, ``above`` those of
+    all above 0, 1, 2, … One more count, ``extra``, has the weight ``a``. With W the weight of all
+    and μ their mean, L = Σ w·(log Γ(x + r) − log Γ(r)) − W·(r·log(1 + μ/r) + μ·log(r + μ)).
     """
     total = tails[0] + a
-    slope, curve, value = _rising(0.0, extra, r)
-    more_slope, more_curve, more = _add_rising(values, tails, r)
-    slope, curve, value = a * slope + more_slope, a * curve + more_curve, a * value + more
-    value -= total * (r * math.log1p(mu / r) + mu * math.log(r + mu))
-    return value, slope - total * math.log1p(mu / r), curve + total * mu / (r * (r + mu))
+    value = a * (math.lgamma(extra + r) - math.lgamma(r))
+    if above.size > 0:  # log Γ(x + r) − log Γ(r) = Σ log(r + j) over all j < x
+        value += _step_logs(above, r)
+    else:
+        value += _add_rising_gaps(values, tails, r)[2]
+    return value - total * (r * math.log1p(mu / r) + mu * math.log(r + mu))
+
+
+@kernel()
+def _size_slopes(values, tails, above, extra, a, mu, r):
+    """First two derivatives of :func:`_size_value` in r."""
+    total = tails[0] + a
+    top, slope_top = _polygamma(extra + r)
+    bottom, slope_bottom = _polygamma(r)
+    if above.size > 0:
+        slope, curve = _step_slopes(above, r)
+    else:
+        slope, curve, _ = _add_rising_gaps(values, tails, r)
+    slope += a * (top - bottom) - total * math.log1p(mu / r)
+    curve += a * (slope_top - slope_bottom) + total * mu / (r * (r + mu))
+    return slope, curve
 
 
 @kernel()
@@ -388,13 +489,14 @@ def _fitted_size(values, tails, extra, a, mu, start, low, high):
     One step of Newton's method from where it was, as EM has many: in u the slope is r·L′ and the
     curvature r²·L″ + r·L′. The size stays where it was if the likelihood would fall.
     """
-    r = math.exp(start)
-    before, slope, curve = _size_slopes(values, tails, extra, a, mu, r)
+    r, above = math.exp(start), _weights_above(values, tails)
+    slope, curve = _size_slopes(values, tails, above, extra, a, mu, r)
     first = r * slope
     second = r * r * curve + first
     step = -first / second if second < 0.0 else (1.0 if first > 0.0 else -1.0)
     u = min(max(start + min(max(step, -1.0), 1.0), low), high)
-    after, _, _ = _size_slopes(values, tails, extra, a, mu, math.exp(u))
+    before = _size_value(values, tails, above, extra, a, mu, r)
+    after = _size_value(values, tails, above, extra, a, mu, math.exp(u))
     return u if after >= before else start
 
 

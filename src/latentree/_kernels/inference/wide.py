@@ -2,8 +2,9 @@
 
 The slots, their formulas and the arguments of the passes are those of `counts`. Here the values of
 a slot lie pattern by pattern, all states of a pattern side by side: an edge is a product of
-matrices, which BLAS computes, and a join reads and writes whole rows, wherever its patterns lie. An
-edge to a node that is seen is a column of its table.
+matrices, which BLAS computes, and a join reads and writes whole rows, wherever its patterns lie: it
+needs no quads, in whose places are only the sums of what rows hand down. An edge to a node that is
+seen is a column of its table.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import numpy as np
 
 from latentree._kernels.compiling import kernel
 from latentree._kernels.inference.counts import (
-    BLOCK,
     EDGE,
     EVIDENCE,
     GROW,
@@ -23,6 +23,8 @@ from latentree._kernels.inference.counts import (
 )
 from latentree._kernels.inference.exponential import exp, log
 
+BLOCK = 64
+"""Rows whose values stay in the cache; half of those of `counts`, as rows are longer."""
 MOST_PRODUCTS = 1 << 18
 """Products in one call of BLAS; OpenBLAS spreads larger ones over threads, and ours are busy."""
 MOST_PATTERNS = 1024
@@ -89,13 +91,12 @@ def _edge_down(
 
 
 @kernel(fastmath=True)
-def relative_likelihoods(n_states, sizes, starts, logs, places, values):
+def relative_likelihoods(emitting, starts, logs, values, quads, best):
     """Set the slots of emissions as that of `counts` does, from ``logs`` state by state."""
-    best = np.empty(sizes.sum())
     relative = np.empty(BLOCK)
     at = 0
-    for e in range(sizes.size):
-        width, n = sizes[e], n_states[e]
+    for e in range(emitting.size):
+        place, width, n = emitting[e]["value"], emitting[e]["n_patterns"], emitting[e]["n_states"]
         for first in range(0, width, BLOCK):
             size = min(BLOCK, width - first)
             top = best[at + first : at + first + size]
@@ -104,7 +105,7 @@ def relative_likelihoods(n_states, sizes, starts, logs, places, values):
                 row = logs[starts[e] + k * width + first :]
                 for p in range(size):
                     top[p] = max(top[p], row[p])
-            target = values[places[e] + first * n : places[e] + (first + size) * n]
+            target = values[place + first * n : place + (first + size) * n]
             for k in range(n):
                 row = logs[starts[e] + k * width + first :]
                 for p in range(size):
@@ -112,18 +113,19 @@ def relative_likelihoods(n_states, sizes, starts, logs, places, values):
                 for p in range(size):
                     target[p * n + k] = relative[p]
         at += width
-    return best
 
 
 @kernel(fastmath=True)
-def emission_counts(n_states, sizes, starts, places, received, best, out):
+def emission_counts(emitting, starts, received, handed, best, out):
     """Copy what the slots of emissions received as that of `counts` does, to be state by state."""
     total = 0.0
     at = 0
-    for e in range(sizes.size):
-        width, n = sizes[e], n_states[e]
+    for e in range(emitting.size):
+        slot = emitting[e]
+        width, n = slot["n_patterns"], slot["n_states"]
+        mine = received[slot["value"] :] if slot["quads"] < 0 else handed[slot["quads"] :]
         for p in range(width):
-            source = received[places[e] + p * n : places[e] + (p + 1) * n]
+            source = mine[p * n : (p + 1) * n]
             weight = 0.0
             for k in range(n):
                 out[starts[e] + k * width + p] = source[k]
@@ -265,7 +267,7 @@ def _buffers(slots, listed):
 
 
 @kernel(fastmath=True)
-def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled):
+def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled, quads):
     """Fill the listed slots, which work on patterns; True if information may be lost."""
     turned = _buffers(slots, listed)[1]
     for s in listed:
@@ -330,10 +332,11 @@ def close_patterns(slots, components, listed, theta, weights, values, received, 
 
 
 @kernel(fastmath=True)
-def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received, counts):
+def down_patterns(slots, listed, gather, theta, values, shifts, scaled, handed, received, counts):
     """Hand posterior weights down through the listed slots, last first, adding up counts.
 
-    Returns what the scaling of values must take from the log-likelihood.
+    ``handed`` is what rows handed down. Returns what the scaling of values must take from the
+    log-likelihood.
     """
     correction = 0.0
     ratio, sums = _buffers(slots, listed)
@@ -342,6 +345,8 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, received
         width, n_states = slot["n_patterns"], slot["n_states"]
         mine = received[slot["value"] : slot["value"] + n_states * width]
         a = slots[slot["a"]]
+        if slot["quads"] >= 0:
+            mine = handed[slot["quads"] : slot["quads"] + n_states * width]
         if slot["kind"] == EDGE and a["kind"] == EVIDENCE:
             _count_seen(
                 n_states,
@@ -537,7 +542,7 @@ def _rows_down(
                     gather[index + start :],
                     slot["n_states"],
                     width,
-                    handed[part["received"] :],
+                    handed[part["quads"] :],
                 )
 
 
@@ -549,6 +554,7 @@ def run_rows(
     theta,
     tolerant,
     values,
+    quads,
     prior,
     weights,
     first,
