@@ -361,10 +361,12 @@ def searched(instances: int, seed: int) -> None:
             )
         }
         tree = simulate.random_latent_tree(40, rng)
-        for what, states in (("4 states", 4), ("2 to 6 states", rng.integers(2, 7, 40))):
-            counts = np.append(np.broadcast_to(states, 40), np.full(tree.n_hidden, 4))
-            rows = simulate.random_discrete_model(tree, counts, rng).sample(N_ROWS, rng)
-            made[f"random, {what}, 4 hidden"] = tree, lt.as_table(rows, "discrete")
+        uneven = rng.integers(2, 7, 40)
+        for hidden in (2, 4):
+            for what, states in (("4 states", 4), ("2 to 6 states", uneven)):
+                counts = np.append(np.broadcast_to(states, 40), np.full(tree.n_hidden, hidden))
+                rows = simulate.random_discrete_model(tree, counts, rng).sample(N_ROWS, rng)
+                made[f"random, {what}, {hidden} hidden"] = tree, lt.as_table(rows, "discrete")
         for what, (tree, table) in made.items():
             codes = table if table.family == "discrete" else Binning.of(table).table(table)
             start = time.process_time()
