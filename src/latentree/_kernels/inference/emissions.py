@@ -33,6 +33,7 @@ _FAR = 300.0  # cells so far out, as h·|z|, have nothing on the far side
 _SUMMED = 8.0  # logarithms that take the time of a log Γ
 _FEW = 16.0  # sums of at most so many terms take the place of differences of ψ
 _FEW_STEPS = 1_000.0  # the same in whole arrays
+_SHORT = 0.1  # steps in log r that are taken without looking back
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _SMALL = 5_000  # likelihoods of values for which nothing is compiled
 
@@ -487,7 +488,8 @@ def _fitted_size(values, tails, extra, a, mu, start, low, high):
     """Raise the likelihood of negative binomial counts in u = log r, the mean being fitted.
 
     One step of Newton's method from where it was, as EM has many: in u the slope is r·L′ and the
-    curvature r²·L″ + r·L′. The size stays where it was if the likelihood would fall.
+    curvature r²·L″ + r·L′. The size stays where it was if the likelihood would fall; a short step
+    s up a concave L does not, as the rest of its expansion is of the order s³.
     """
     r, above = math.exp(start), _weights_above(values, tails)
     slope, curve = _size_slopes(values, tails, above, extra, a, mu, r)
@@ -495,6 +497,8 @@ def _fitted_size(values, tails, extra, a, mu, start, low, high):
     second = r * r * curve + first
     step = -first / second if second < 0.0 else (1.0 if first > 0.0 else -1.0)
     u = min(max(start + min(max(step, -1.0), 1.0), low), high)
+    if second < 0.0 and abs(step) <= _SHORT:
+        return u
     before = _size_value(values, tails, above, extra, a, mu, r)
     after = _size_value(values, tails, above, extra, a, mu, math.exp(u))
     return u if after >= before else start
