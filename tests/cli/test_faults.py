@@ -25,7 +25,7 @@ LATENTREE = [sys.executable, "-m", "latentree"]
 
 def shell(command: str) -> subprocess.CompletedProcess[str]:
     line = command.replace("latentree", " ".join(LATENTREE), 1)
-    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=120)
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=600)
 
 
 # Files come before what is printed --------------------------------------------------------------
@@ -139,7 +139,7 @@ def test_an_interrupt_at_the_start_prints_no_traceback(made, name):
     """An interrupt while anything is imported: Python would say where it was."""
     code = _INTERRUPT_AT_IMPORT.format(name=name, path=str(made / "real.csv"))
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=600,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     assert done.returncode in (-signal.SIGINT, 130)
@@ -227,7 +227,7 @@ print([int(ends[0]) for ends in found])
 def _compiled(folder, **options) -> str:
     done = subprocess.run(
         [sys.executable, "-c", _COMPILE], env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
-        capture_output=True, text=True, timeout=300, **options,
+        capture_output=True, text=True, timeout=600, **options,
     )  # fmt: skip
     assert done.stderr == ""
     return done.stdout

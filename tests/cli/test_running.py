@@ -28,7 +28,7 @@ def spawn(*arguments: object, **options) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONWARNINGS": "error", **options.pop("env", {})}
     return subprocess.run(
         [*LATENTREE, *map(str, arguments)],
-        env=environment, capture_output=True, text=True, check=False, timeout=60, **options,
+        env=environment, capture_output=True, text=True, check=False, timeout=600, **options,
     )  # fmt: skip
 
 
@@ -44,7 +44,7 @@ def test_help_loads_nothing_heavy(arguments):
         f"main({arguments!r}); print(); print(*sys.modules)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600
     )
     modules = done.stdout.splitlines()[-1].split()
     loaded = {name.split(".")[0] for name in modules}
@@ -289,7 +289,7 @@ def test_a_broken_pipe_is_silent(made, command, reader, tmp_path):
     command = command.format(model=made / "real.json", data=made / "real.csv")
     shell = f"{' '.join(LATENTREE)} {command} 2>{tmp_path}/err | {reader}"
     done = subprocess.run(
-        ["bash", "-c", shell], capture_output=True, text=True, check=True, timeout=60
+        ["bash", "-c", shell], capture_output=True, text=True, check=True, timeout=600
     )
     assert len(done.stdout.splitlines()) == (reader == "head -1")
     said = (tmp_path / "err").read_text()
@@ -320,7 +320,7 @@ def test_an_interrupt_is_clean(tmp_path):
     assert "20,000 rows" in process.stderr.readline()  # now it learns
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 130
     assert out == ""
     assert err == "interrupted\n"
