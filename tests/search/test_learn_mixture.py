@@ -11,7 +11,7 @@ from latentree.data import as_table
 from latentree.distances import Sample
 from latentree.errors import DataError, ModelError
 from latentree.methods import METHODS
-from latentree.methods._learn import _component
+from latentree.methods._mixtures import learn_component
 from latentree.models import TreeMixture
 from latentree.search import _mixture as mixture
 
@@ -32,7 +32,7 @@ X, NEW = TRUTH.sample(300, 0), TRUTH.sample(500, 1)
 
 
 def learn(sample: Sample):
-    return _component(METHODS["chow_liu"], sample)
+    return learn_component(METHODS["chow_liu"], sample, {})
 
 
 def test_rounds_raise_the_likelihood_with_the_shared_rows():

@@ -4,7 +4,8 @@ Estimator, command line, their help and the documentation read the registry. Eac
 learner, its options with their meanings and defaults, and the families of data that it takes.
 """
 
-from latentree.methods._learn import ProgressText, learn_model, learned_support
+from latentree.methods._learn import learn_model, learned_support
+from latentree.methods._progress import ProgressText
 from latentree.methods._registry import (
     AUTO,
     CHOSEN,

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from latentree.errors import DataWarning, ModelError
+from latentree.errors import ModelError
+from latentree.methods._families import (
+    HeldOutRows,
+    Task,
+    fit_tree,
+    is_decided_by_held_out,
+    learn_one_tree,
+    refuse_impossible,
+)
+from latentree.methods._mixtures import is_committee, learn_trees
 from latentree.methods._registry import (
     AUTO,
     CHOSEN,
-    HELD_OUT,
     METHODS,
-    OF_MIXED,
     OF_SEARCH,
     OPTIONS,
     Method,
@@ -27,49 +33,10 @@ if TYPE_CHECKING:  # the help of the command line loads nothing heavy
     from numpy.typing import ArrayLike
 
     from latentree.distances import Sample
-    from latentree.em import Budget, Fitted, HeldOutFit
+    from latentree.em import Budget, Fitted
     from latentree.models import TreeModel
     from latentree.support import Support
-    from latentree.tree import Tree
     from latentree.typing import Progress
-
-
-class ProgressText:
-    """Says how far learning by a method is: steps, and the best value so far, which never falls.
-
-    Starts of EM and of searches begin anew from lower values, which nobody need wonder about.
-
-    Parameters
-    ----------
-    method : str
-        Name of the method.
-    n_states, n_trees : int or "auto", optional
-        Its options.
-
-    Examples
-    --------
-    >>> progress = ProgressText("refined")
-    >>> progress(1, -20.0), progress(2, -30.0)
-    ('change 1, best score -20.0', 'change 2, best score -20.0')
-    """
-
-    def __init__(self, method: str, n_states: Any = None, n_trees: Any = None) -> None:
-        searching = method == "refined"
-        self.unit, self.value = ("change", "score") if searching else ("step", "log-likelihood")
-        self.digits = 1
-        if method == "hclt" or n_states == "auto":
-            self.unit, self.value, self.digits = "pass", "held-out log-likelihood a row", 4
-        if n_trees is not None:
-            self.unit, self.value, self.digits = "setting", "held-out log-likelihood a row", 4
-        self.best = -math.inf
-
-    def __call__(self, steps: int, reached: float) -> str:
-        """Return the text."""
-        self.best = max(self.best, reached)
-        known = (
-            f", best {self.value} {self.best:,.{self.digits}f}" if math.isfinite(self.best) else ""
-        )
-        return f"{self.unit} {steps:,}{known}"
 
 
 def learn_model(
@@ -129,68 +96,42 @@ def learn_model(
     clock, compiled = time.perf_counter(), compiling.seconds()
     chosen = chosen_options(method, options)
     sample = as_sample(X, family, weights)
-    method, asked = choose_method(method, sample, chosen), method
-    entry = METHODS[method]
+    entry = METHODS[choose_method(method, sample, chosen)]
     marginals = chosen.pop("marginals", OPTIONS["marginals"].default)
-    sample = _behind(sample, chosen.pop("hidden", None), marginals, chosen)
-    if sample.family not in entry.families:
-        raise ModelError(f"{method} learns from {' and '.join(entry.families)} data only")
-    if sample.family not in ("mixed", "copula") and method != "refined":
-        for name in set(OF_MIXED) & set(chosen):
-            raise ModelError(
-                f"{name}={chosen[name]!r} chooses numbers of states, of mixed data only: give "
-                f"n_states, or use refined"
-            )
-    limit = chosen.get("time_limit", math.inf)
+    sample = _with_hidden(sample, chosen.pop("hidden", None), marginals)
     steps = chosen.pop("max_steps", OPTIONS["max_steps"].default)
-    common = {
+    limit = chosen.get("time_limit", math.inf)
+    fitting = {
         "budget": budget or Budget(max_steps=steps, time_limit=limit),
         "random_state": random_state,
         "progress": progress,
     }
     if sample.family == "copula":
-        common["marginals"] = marginals
-    if method != "refined":  # whose search has a limit of its own
+        fitting["marginals"] = marginals
+    if entry.name != "refined":  # whose search has a limit of its own
         chosen.pop("time_limit", None)
-    if X_valid is not None:
-        if not entry.from_distances:
-            raise ModelError(f"X_valid was given, but {method} does not hold out rows")
-        common["X_valid"] = X_valid
-    learn: Callable[..., Fitted] = _from_distances if entry.from_distances else _by_scores
-    if _is_committee(entry, sample, chosen):
-        chosen["n_trees"], learn = AUTO, _mixture
-        model, report = _beside_independence(learn, entry, sample, chosen, common)
-    elif chosen.get("n_trees") == 1 and _decides(entry, chosen):
-        del chosen["n_trees"]
-        model, report = learn(entry, sample, **chosen, **common)
-    elif chosen.get("n_trees") is not None:
-        model, report = _mixture(entry, sample, **chosen, **common)
-    elif method == "independent" or _is_asked_for(method, chosen):
-        model, report = learn(entry, sample, **chosen, **common)
-    else:
-        model, report = _beside_independence(learn, entry, sample, chosen, common)
+    held_out = _held_out_rows(entry, sample, chosen, X_valid)
+    model, report = _learn(Task(entry, sample, chosen, fitting, held_out))
     model = with_fitted_lengths(with_schema(model, sample.schema))
     report = replace(report, columns=sample.schema.columns)
-    if asked == AUTO:
-        report = replace(report, notes=(f"{CHOSEN}{method}", *report.notes))
+    if method == AUTO:
+        report = replace(report, notes=(f"{CHOSEN}{entry.name}", *report.notes))
     seconds = time.perf_counter() - clock - (compiling.seconds() - compiled)
     return Fitted(model, report.timed(seconds))
 
 
-def _behind(
-    sample: Sample, hidden: str | None, marginals: str, chosen: Mapping[str, Any]
-) -> Sample:
+def _with_hidden(sample: Sample, hidden: str | None, marginals: str) -> Sample:
     """Return the sample with the family that hidden variables and scales ask for."""
     if hidden not in (None, "states", "gaussian"):
         raise ModelError(f'hidden is {hidden!r}, but must be "states" or "gaussian"')
     if marginals not in ("normal", "ranks") and (marginals, sample.family) != ("cells", "copula"):
         raise ModelError(f'marginals is {marginals!r}, but must be "normal" or "ranks"')
-    kinds = set(sample.schema.kinds)
     if hidden == "states":
         if marginals == "ranks" or sample.family == "copula":
             raise ModelError('marginals="ranks" and the family copula need hidden="gaussian"')
         return sample
-    if sample.family == "copula" or (kinds == {"real"} and marginals == "normal"):
+    is_real = set(sample.schema.kinds) == {"real"}
+    if sample.family == "copula" or (is_real and marginals == "normal"):
         return sample
     if hidden is None and marginals == "normal":  # states predict better, see docs/ordered.md
         return sample
@@ -199,241 +140,67 @@ def _behind(
     return as_copula(sample)
 
 
-def _is_committee(entry: Method, sample: Sample, chosen: Mapping[str, Any]) -> bool:
-    """Whether hclt learns several trees: where nothing is said of trees, states or EM."""
-    alone = {"n_trees", "n_states", "validation_fraction", "checkpoint", "stepwise", "refit"}
-    is_enough = sample.statistics.n_rows >= LEAST_ROWS_OF_A_COMMITTEE
-    return bool(
-        entry.name == "hclt"
-        and sample.family == "discrete"
-        and is_enough
-        and not alone & set(chosen)
-    )
+def _learn(task: Task) -> Fitted:
+    """Learn one tree or several.
+
+    The model is compared with independence, unless trees, hidden variables or states were asked for
+    by their number.
+    """
+    refuse_impossible(task)
+    method, options = task.method, task.options
+    n_trees: Any = AUTO if is_committee(method, task.sample, options) else options.get("n_trees")
+    is_one = n_trees is None or (n_trees == 1 and is_decided_by_held_out(method, options))
+
+    def learn() -> Fitted:
+        return learn_one_tree(task) if is_one else learn_trees(task, n_trees)
+
+    is_asked_for = "n_trees" in options or _has_given_size(method, options)
+    if is_asked_for or method.name == "independent":
+        return learn()
+    return _beside_independence(task, learn)
 
 
-def _is_asked_for(method: str, chosen: Mapping[str, Any]) -> bool:
+def _has_given_size(method: Method, options: Mapping[str, Any]) -> bool:
     """Whether hidden variables were asked for by their number, or another criterion than BIC."""
-    asked = {"refined": ("n_hidden", "criterion"), "lcm": ("n_states",)}
-    return any(name in chosen for name in asked.get(method, ()))
+    given = {"refined": ("n_hidden", "criterion"), "lcm": ("n_states",)}
+    return any(name in options for name in given.get(method.name, ()))
 
 
-def _beside_independence(
-    learn: Callable[..., Fitted],
-    entry: Method,
-    sample: Sample,
-    chosen: Mapping[str, Any],
-    common: Mapping[str, Any],
-) -> Fitted:
+def _held_out_rows(
+    method: Method, sample: Sample, options: Mapping[str, Any], X_valid: Any
+) -> HeldOutRows | None:
+    """Return the rows that decide on states, smoothing and stopping; None if none do."""
+    is_decided = is_decided_by_held_out(method, options)
+    fraction = options.get("validation_fraction")
+    if X_valid is None:
+        return HeldOutRows(fraction) if is_decided or "n_trees" in options else None
+    if not method.from_distances:
+        raise ModelError(f"X_valid was given, but {method.name} does not hold out rows")
+    has_states = sample.family in ("discrete", "mixed")
+    if options.get("n_trees") is None and not (is_decided and has_states):
+        raise ModelError('X_valid is for hclt and n_states="auto" with discrete or mixed columns')
+    from latentree.data import as_table
+
+    return HeldOutRows(fraction, as_table(X_valid, schema=sample.schema, unseen="missing"))
+
+
+def _beside_independence(task: Task, learn: Callable[[], Fitted]) -> Fitted:
     """Learn a model that is no worse, by BIC, than that of independent variables.
 
     Where the test of independence finds nothing, nothing is learned.
     """
-    from latentree.em import fit_parameters
-    from latentree.search import NOTHING, fit_mixed, independent, noted, without_losses
+    from latentree.search import NOTHING, independent, noted, without_losses
     from latentree.structure import independent_groups
 
-    alone = independent(sample, **common)
-    groups = independent_groups(sample.distances)
-    if len(set(groups.tolist())) == sample.n_columns > 1:
+    alone = independent(task.sample, **task.fitting)
+    groups = independent_groups(task.sample.distances)
+    if len(set(groups.tolist())) == task.sample.n_columns > 1:
         return noted(alone, NOTHING)
-    way = "ml" if chosen.get("refit", True) else "distances"
-
-    def fit(tree: Tree) -> Fitted:
-        if sample.family == "mixed":
-            return fit_mixed(tree, sample, n_starts=1, **common)
-        return fit_parameters(tree, sample, method=way, n_starts=1, **common)
-
-    fitted = learn(entry, sample, **chosen, **common)
-    if entry.name == "hclt" or {"n_states", "criterion"} & set(chosen):
+    fitted = learn()
+    if task.method.name == "hclt" or {"n_states", "criterion"} & set(task.options):
         return fitted  # states for prediction, or as they were asked for, need not pay by BIC
-    return without_losses(fitted, alone, fit)
-
-
-def _mixture(
-    entry: Method,
-    sample: Sample,
-    *,
-    n_trees: Any,
-    budget: Budget,
-    random_state: Any,
-    progress: Progress | None,
-    X_valid: Any = None,
-    validation_fraction: float | None = None,
-    **options: Any,
-) -> Fitted:
-    """Learn a mixture whose components are learned by a method from weighted rows."""
-    import numpy as np
-
-    from latentree.data import as_table
-    from latentree.em import held_out_fit
-    from latentree.search import fold_mixture, tree_mixture
-    from latentree.structure import learn_tree
-
-    for name in ("checkpoint", "stepwise"):
-        if name in options:
-            raise ModelError(f"{name} is for one tree: leave it out with n_trees")
-    held_out = None
-    if X_valid is not None:
-        held_out = as_table(X_valid, schema=sample.schema, unseen="missing")
-    rng = np.random.default_rng(random_state)
-    if sample.family == "discrete" and _decides(entry, options):
-        wanted = options.get("n_states")
-
-        def prepare(rows: Sample, fold: Any, budget: Budget, most_states: int | None) -> HeldOutFit:
-            tree, states = learn_tree(rows, entry.name), None if wanted == AUTO else wanted
-            return held_out_fit(tree, rows, states, budget, rng, progress, None, fold, most_states)
-
-        return fold_mixture(
-            sample, prepare, n_trees, held_out=held_out, budget=budget, random_state=rng
-        )
-
-    def learn(rows: Sample) -> Fitted:
-        with warnings.catch_warnings():  # what is said of a few rows' weights helps nobody
-            warnings.simplefilter("ignore", DataWarning)
-            return _component(entry, rows, random_state=rng, **options)
-
-    return tree_mixture(
-        sample, learn, n_trees, held_out=held_out, validation_fraction=validation_fraction,
-        budget=budget, random_state=rng, progress=progress,
-    )  # fmt: skip
-
-
-LEAST_ROWS_OF_A_COMMITTEE = 100
-"""With fewer rows than that, hclt learns one tree: a fourth of them decides nothing."""
-
-_STEPS_A_ROUND = 30  # of EM inside a component: rounds of the mixture follow
-
-
-def _component(entry: Method, sample: Sample, **options: Any) -> Fitted:
-    """Learn one component of a mixture, from weighted rows, in a few steps of EM."""
-    from latentree.em import Budget, fit_parameters
-    from latentree.structure import learn_tree
-
-    if sample.family == "discrete":
-        options.setdefault("prior_weight", 1.0)  # combinations that no row has stay possible
-    options = {"n_starts": 1, "budget": Budget(max_steps=_STEPS_A_ROUND), **options}
-    if sample.family == "mixed":
-        return _mixed_from_distances(entry, sample, True, False, **options)
-    options.pop("refit", None)
-    if sample.family == "gaussian":
-        options.pop("n_states", None)
-    return fit_parameters(learn_tree(sample, entry.name), sample, **options)
-
-
-def _by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
-    if sample.family == "mixed":
-        return _mixed_by_scores(entry, sample, **options)
-    if sample.family == "copula":
-        return _behind_by_scores(entry, sample, **options)
-    fitted: Fitted = entry.function()(sample, **options)
-    return fitted
-
-
-def _mixed_by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
-    from latentree.search import fit_mixed, learned_in_bins, star
-
-    if entry.name == "independent":
-        alone: Fitted = entry.function()(sample, **options)
-        return alone
-    if entry.name == "lcm":
-        return fit_mixed(star(sample), sample, **options)
-    if entry.name == "consensus":
-        fitted: Fitted = entry.function()(sample, **options)
-        return fitted
-    rivals = []
-    if entry.name == "refined" and "n_hidden" not in options:
-        from latentree.structure import learn_tree
-
-        rivals.append(learn_tree(sample, "clnj"))
-    return learned_in_bins(entry.function(), sample, rivals=rivals, **options)
-
-
-def _behind_by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
-    from latentree.em import fit_parameters
-    from latentree.search import learned_behind, star
-
-    _refuse_states(options)
-    if entry.name == "lcm":
-        return fit_parameters(star(sample), sample, **options)
-    if entry.name in ("independent", "consensus"):
-        fitted: Fitted = entry.function()(sample, **options)
-        return fitted
-    simplify = entry.name == "refined" and "n_hidden" not in options
-    return learned_behind(entry.function(), sample, simplify=simplify, **options)
-
-
-def _refuse_states(options: Mapping[str, Any]) -> None:
-    """Refuse options about states where hidden variables are Gaussian."""
-    for name in ("n_states", "max_states", "validation_fraction"):
-        if name in options:
-            raise ModelError(f'{name}={options[name]!r} is about states: use hidden="states"')
-
-
-def _from_distances(
-    entry: Method, sample: Sample, refit: bool = True, stepwise: bool = False, **options: Any
-) -> Fitted:
-    from latentree.em import fit_parameters
-    from latentree.structure import learn_tree
-
-    if sample.family == "mixed":
-        return _mixed_from_distances(entry, sample, refit, stepwise, **options)
-    if sample.family == "copula":
-        _refuse_states(options)
-        dense = set(sample.schema.kinds) == {"real"}
-        if stepwise or (entry.name == "chow_liu" and not dense):
-            what = "stepwise=True" if stepwise else "chow_liu"
-            raise ModelError(f"{what} is not for Gaussian variables behind columns: leave it out")
-    tree = learn_tree(sample, entry.name)
-    if not refit and sample.family == "copula":
-        return fit_parameters(tree, sample, method="distances", marginals=options["marginals"])
-    if not refit:
-        return fit_parameters(tree, sample, method="distances")
-    held_out = _pop_held_out(entry, sample, options)
-    if held_out is not None and sample.family == "discrete":
-        return fit_parameters(tree, sample, method="held_out", **options, **held_out)
-    return fit_parameters(tree, sample, method="stepwise" if stepwise else "ml", **options)
-
-
-def _decides(entry: Method, options: Mapping[str, Any]) -> bool:
-    """Whether held-out rows decide on states, smoothing and stopping of a tree."""
-    by_rows = options.get("n_states") == "auto" or options.get("criterion") == "cv"
-    return entry.name == "hclt" or by_rows
-
-
-def _pop_held_out(entry: Method, sample: Sample, options: dict[str, Any]) -> dict[str, Any] | None:
-    """Take what is about held-out rows out of the options; None if these decide nothing."""
-    held_out = {name: options.pop(name) for name in HELD_OUT if name in options}
-    decide = _decides(entry, options)
-    if options.get("n_states") == "auto":
-        del options["n_states"]
-    if "X_valid" in held_out and not (decide and sample.family in ("discrete", "mixed")):
-        raise ModelError('X_valid is for hclt and n_states="auto" with discrete or mixed columns')
-    return held_out if decide else None
-
-
-def _mixed_from_distances(
-    entry: Method, sample: Sample, refit: bool, stepwise: bool, **options: Any
-) -> Fitted:
-    from latentree.data import as_table
-    from latentree.search import fit_mixed
-    from latentree.structure import learn_tree
-
-    if not refit or stepwise:
-        what = "stepwise=True" if stepwise else "refit=False"
-        raise ModelError(f"{what} is not for mixed data, whose parameters are fitted by EM")
-    if entry.name == "chow_liu" and not sample.cardinalities.all():
-        raise ModelError(
-            "chow_liu has no hidden variables, but columns of numbers hang from states: use "
-            "another method, or family='gaussian' or family='discrete'"
-        )
-    held_out = _pop_held_out(entry, sample, options)
-    if held_out is not None:
-        options["criterion"] = "cv"
-        if "X_valid" in held_out:
-            rows = as_table(held_out.pop("X_valid"), schema=sample.schema, unseen="missing")
-            options["held_out"] = rows
-        options.update(held_out)
-    return fit_mixed(learn_tree(sample, entry.name), sample, **options)
+    refit = {"refit": task.options.get("refit", True), "n_starts": 1}
+    return without_losses(fitted, alone, lambda tree: fit_tree(tree, task._replace(options=refit)))
 
 
 def learned_support(

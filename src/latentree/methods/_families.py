@@ -1,0 +1,152 @@
+"""How a method learns one tree from each family of columns.
+
+A method from distances learns the tree from the sample as it is, and the family says how the tree
+gets its parameters. A method that scores models takes Gaussian, discrete and symmetric columns as
+they are; of mixed columns it sees states, with numbers in bins, and of columns with Gaussian
+variables behind them the correlations of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from latentree.errors import ModelError
+from latentree.methods._registry import AUTO, OF_MIXED, Method
+
+if TYPE_CHECKING:  # the help of the command line loads nothing heavy
+    from latentree.data import Table
+    from latentree.distances import Sample
+    from latentree.em import Fitted
+    from latentree.tree import Tree
+
+
+class HeldOutRows(NamedTuple):
+    """Rows that decide on states, smoothing and stopping: a share of all rows, or those given."""
+
+    fraction: float | None = None
+    rows: Table | None = None
+
+
+class Task(NamedTuple):
+    """What a method is asked to learn."""
+
+    method: Method
+    sample: Sample
+    options: Mapping[str, Any]
+    """Options of the method that were given."""
+    fitting: Mapping[str, Any]
+    """What every learner takes: budget, random_state, progress; of copulas also marginals."""
+    held_out: HeldOutRows | None = None
+    """None if no rows are held out."""
+
+
+def is_decided_by_held_out(method: Method, options: Mapping[str, Any]) -> bool:
+    """Whether held-out rows decide on states, smoothing and stopping of a tree from distances."""
+    by_rows = options.get("n_states") == AUTO or options.get("criterion") == "cv"
+    return method.from_distances and (method.name == "hclt" or by_rows)
+
+
+def learn_one_tree(task: Task) -> Fitted:
+    """Learn a tree and its parameters."""
+    if not task.method.from_distances:
+        return _search(task)
+    from latentree.structure import learn_tree
+
+    return fit_tree(learn_tree(task.sample, task.method.name), task)
+
+
+def fit_tree(tree: Tree, task: Task) -> Fitted:
+    """Fit the parameters of a tree, as the family and the options say."""
+    from latentree.em import fit_parameters
+    from latentree.search import fit_mixed
+
+    sample, fitting = task.sample, task.fitting
+    options = {
+        name: value
+        for name, value in task.options.items()
+        if value != AUTO and name not in ("n_trees", "validation_fraction")
+    }
+    is_refitted, is_stepwise = options.pop("refit", True), options.pop("stepwise", False)
+    if sample.family == "mixed":
+        if task.held_out is not None:
+            fraction, rows = task.held_out
+            options |= {"criterion": "cv", "validation_fraction": fraction, "held_out": rows}
+        return fit_mixed(tree, sample, **options, **fitting)
+    if not is_refitted:
+        scales = {name: fitting[name] for name in ("marginals",) if name in fitting}
+        return fit_parameters(tree, sample, method="distances", **scales)
+    way = "stepwise" if is_stepwise else "ml"
+    if task.held_out is not None and sample.family == "discrete":
+        way = "held_out"
+        fraction, rows = task.held_out
+        options |= {"validation_fraction": fraction, "X_valid": rows}
+    return fit_parameters(tree, sample, method=way, **options, **fitting)
+
+
+_OF_ANY_FAMILY = ("independent", "consensus")
+"""Methods that score models and take samples of every family themselves."""
+
+
+def _search(task: Task) -> Fitted:
+    """Learn by a method that scores models."""
+    from latentree.search import learned_behind, learned_in_bins, star
+    from latentree.structure import learn_tree
+
+    method, sample = task.method, task.sample
+    given = {**task.options, **task.fitting}
+    if sample.family not in ("mixed", "copula") or method.name in _OF_ANY_FAMILY:
+        found: Fitted = method.function()(sample, **given)
+        return found
+    if method.name == "lcm":
+        return fit_tree(star(sample), task)
+    is_free = method.name == "refined" and "n_hidden" not in task.options
+    if sample.family == "copula":
+        return learned_behind(method.function(), sample, simplify=is_free, **given)
+    rivals = [learn_tree(sample, "clnj")] if is_free else []
+    return learned_in_bins(method.function(), sample, rivals=rivals, **given)
+
+
+def refuse_impossible(task: Task) -> None:
+    """Refuse what a method or a family cannot do, before anything is learned."""
+    method, sample, options = task.method, task.sample, task.options
+    if sample.family not in method.families:
+        raise ModelError(f"{method.name} learns from {' and '.join(method.families)} data only")
+    if sample.family == "copula":
+        _refuse_for_copulas(task)
+    elif sample.family == "mixed":
+        _refuse_for_mixed(task)
+    elif method.name != "refined":
+        for name in set(OF_MIXED) & set(options):
+            raise ModelError(
+                f"{name}={options[name]!r} chooses numbers of states, of mixed data only: give "
+                f"n_states, or use refined"
+            )
+
+
+def _refuse_for_copulas(task: Task) -> None:
+    """Refuse states, and what the grid of hidden Gaussian variables does not have."""
+    of_states = {"n_states", "max_states", "validation_fraction"}
+    if "n_trees" in task.options:  # whose number and smoothing held-out rows decide
+        of_states.remove("validation_fraction")
+    for name in sorted(of_states):
+        if name in task.options:
+            raise ModelError(f'{name}={task.options[name]!r} is about states: use hidden="states"')
+    is_dense = set(task.sample.schema.kinds) == {"real"}
+    if task.options.get("stepwise") or (task.method.name == "chow_liu" and not is_dense):
+        what = "stepwise=True" if task.options.get("stepwise") else "chow_liu"
+        raise ModelError(f"{what} is not for Gaussian variables behind columns: leave it out")
+
+
+def _refuse_for_mixed(task: Task) -> None:
+    """Refuse parameters without EM, and numbers that would hang from nothing."""
+    for name, value in (("refit", False), ("stepwise", True)):
+        if task.options.get(name) is value:
+            raise ModelError(
+                f"{name}={value} is not for mixed data, whose parameters are fitted by EM"
+            )
+    if task.method.name == "chow_liu" and not task.sample.cardinalities.all():
+        raise ModelError(
+            "chow_liu has no hidden variables, but columns of numbers hang from states: use "
+            "another method, or family='gaussian' or family='discrete'"
+        )

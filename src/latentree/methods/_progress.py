@@ -1,0 +1,47 @@
+"""What is said while a method learns."""
+
+from __future__ import annotations
+
+import math
+
+from latentree.methods._registry import AUTO
+
+
+class ProgressText:
+    """Says how far learning by a method is: steps, and the best value so far, which never falls.
+
+    Starts of EM and of searches begin anew from lower values, which nobody need wonder about.
+
+    Parameters
+    ----------
+    method : str
+        Name of the method.
+    n_states, n_trees : int or "auto", optional
+        Its options.
+
+    Examples
+    --------
+    >>> progress = ProgressText("refined")
+    >>> progress(1, -20.0), progress(2, -30.0)
+    ('change 1, best score -20.0', 'change 2, best score -20.0')
+    """
+
+    def __init__(
+        self, method: str, n_states: int | str | None = None, n_trees: int | str | None = None
+    ) -> None:
+        searching = method == "refined"
+        self.unit, self.value = ("change", "score") if searching else ("step", "log-likelihood")
+        self.digits = 1
+        if method == "hclt" or n_states == AUTO:
+            self.unit, self.value, self.digits = "pass", "held-out log-likelihood a row", 4
+        if n_trees is not None:
+            self.unit, self.value, self.digits = "setting", "held-out log-likelihood a row", 4
+        self.best = -math.inf
+
+    def __call__(self, steps: int, reached: float) -> str:
+        """Return the text."""
+        self.best = max(self.best, reached)
+        known = (
+            f", best {self.value} {self.best:,.{self.digits}f}" if math.isfinite(self.best) else ""
+        )
+        return f"{self.unit} {steps:,}{known}"
