@@ -14,7 +14,7 @@ import pytest
 
 import latentree as lt
 from latentree.data import as_table
-from latentree.data._files._rows import open_files
+from latentree.data._files._file_rows import open_files
 from latentree.data._opening import of_files
 from latentree.distances import gather
 from latentree.errors import DataError, DataWarning, FileError

@@ -13,8 +13,8 @@ from latentree.data._checks import (
     row_chunks,
 )
 from latentree.data._convert import as_table, weighted
+from latentree.data._files._file_rows import list_files
 from latentree.data._files._paths import STANDARD, path_name
-from latentree.data._files._rows import list_files
 from latentree.data._files._writers import check_writable, table_writer, write_table
 from latentree.data._frames import (
     FrameType,

@@ -6,20 +6,21 @@ import numbers
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import SupportsFloat
 
 import numpy as np
-from numpy.typing import NDArray
 
 from latentree.errors import DataError
-
-if TYPE_CHECKING:
-    pass
+from latentree.typing import ArrayOrSparse, BoolArray, FloatArray, IntArray, Labels
 
 _CHUNK_CELLS = 1 << 20
+"""Cells that are looked at together: temporaries of a million cells (8 MB) stay in the cache."""
+
+OddCell = tuple[int, object]
+"""Row and value of a cell that is no number in a column of numbers."""
 
 
-def listing(items: Sequence[Any]) -> str:
+def listing(items: Sequence[object]) -> str:
     """Show the first five, and how many there are when there are more."""
     shown = ", ".join(str(item) if isinstance(item, tuple) else repr(item) for item in items[:5])
     return shown if len(items) <= 5 else f"{shown}, … ({len(items)} in all)"
@@ -32,7 +33,7 @@ def check_distinct(names: Sequence[str]) -> None:
         raise DataError(f"column names must differ, but these occur twice: {listing(twice)}")
 
 
-def row_chunks(values: Any) -> Iterator[tuple[int, int]]:
+def row_chunks(values: ArrayOrSparse) -> Iterator[tuple[int, int]]:
     """Ranges of rows of about a million cells, so that temporaries stay small."""
     n, m = values.shape
     step = max(1, _CHUNK_CELLS // max(1, m))
@@ -40,7 +41,7 @@ def row_chunks(values: Any) -> Iterator[tuple[int, int]]:
         yield start, min(n, start + step)
 
 
-def has_nan(values: NDArray[np.float64]) -> bool:
+def has_nan(values: FloatArray) -> bool:
     """Whether a finite-or-NaN array has a NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):  # one pass without temporaries settles the usual case
@@ -48,7 +49,7 @@ def has_nan(values: NDArray[np.float64]) -> bool:
     return any(bool(np.isnan(values[a:b]).any()) for a, b in row_chunks(values))
 
 
-def odd_cell(cells: Iterable[Any]) -> tuple[int, Any] | None:
+def odd_cell(cells: Iterable[object]) -> OddCell | None:
     """Return row and value of the first cell that is no number, if more than half are numbers.
 
     Missing cells are None.
@@ -65,7 +66,7 @@ def odd_cell(cells: Iterable[Any]) -> tuple[int, Any] | None:
     return first if numeric > others else None
 
 
-def is_number(cell: Any) -> bool:
+def is_number(cell: object) -> bool:
     """Whether a cell is a number, or text that says one."""
     if isinstance(cell, numbers.Real | Decimal):
         return not isinstance(cell, bool | np.bool_)
@@ -78,7 +79,7 @@ def is_number(cell: Any) -> bool:
     return True
 
 
-def odd_error(name: str, odd: tuple[int, Any]) -> DataError:
+def odd_error(name: str, odd: OddCell) -> DataError:
     """Say which cell makes a column of numbers one of text, and what to do about it."""
     row, value = odd
     return DataError(
@@ -89,7 +90,7 @@ def odd_error(name: str, odd: tuple[int, Any]) -> DataError:
     )
 
 
-def find_infinite(values: NDArray[np.float64]) -> tuple[int, int] | None:
+def find_infinite(values: FloatArray) -> tuple[int, int] | None:
     """Return the first infinite cell as ``(row, column)``."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):
@@ -107,7 +108,7 @@ _CODES = tuple(float(sign * (10**digits - 1)) for digits in (2, 3, 4, 5) for sig
 
 
 def missing_codes(
-    names: Sequence[str], values: Any, labels: Sequence[Sequence[Any]]
+    names: Sequence[str], values: ArrayOrSparse, labels: Sequence[Labels]
 ) -> Iterator[tuple[str, float]]:
     """Yield columns with a number that looks like a code for missing values.
 
@@ -117,7 +118,9 @@ def missing_codes(
     if not isinstance(values, np.ndarray):  # sparse 0/1
         return
     for j, (name, own) in enumerate(zip(names, labels, strict=True)):
-        numbers = [float(label) for label in own if is_number(label) and not isinstance(label, str)]
+        numbers = [
+            float(label) for label in own if isinstance(label, SupportsFloat) and is_number(label)
+        ]
         if own and len(numbers) < len(own):
             continue
         ends = numbers if own else (np.fmin.reduce(values[:, j]), np.fmax.reduce(values[:, j]))
@@ -127,7 +130,7 @@ def missing_codes(
                 yield name, code
 
 
-def _outlying(found: NDArray[np.float64]) -> float | None:
+def _outlying(found: FloatArray) -> float | None:
     """Return a code at an end of sorted numbers that is far from all others."""
     found = found[~np.isnan(found)]
     for code, others in ((found[0], found[1:]), (found[-1], found[:-1])):
@@ -142,7 +145,7 @@ def _outlying(found: NDArray[np.float64]) -> float | None:
 # Learning ---------------------------------------------------------------------------------------
 
 
-def refuse_columns(names: Sequence[str], bad: NDArray[np.bool_], one: str, many: str) -> None:
+def refuse_columns(names: Sequence[str], bad: BoolArray, one: str, many: str) -> None:
     """Raise when nothing can be learned from some columns."""
     which = [names[j] for j in np.flatnonzero(bad).tolist()]
     if which:
@@ -154,7 +157,7 @@ def refuse_columns(names: Sequence[str], bad: NDArray[np.bool_], one: str, many:
         )
 
 
-def duplicate_columns(values: Any) -> list[tuple[int, int]]:
+def duplicate_columns(values: ArrayOrSparse) -> list[tuple[int, int]]:
     """Pairs (first, other) of equal columns; columns are compared only when their hashes agree."""
     hashes = _column_hashes(values)
     _, group = np.unique(hashes, return_inverse=True)
@@ -171,12 +174,12 @@ def duplicate_columns(values: Any) -> list[tuple[int, int]]:
     return sorted(pairs)
 
 
-def _column_hashes(values: Any) -> NDArray[np.int64]:
+def _column_hashes(values: ArrayOrSparse) -> IntArray:
     """Sum of the cells' bits times random odd numbers, modulo 2⁶⁴: independent of the order."""
     n, m = values.shape
     factors = np.random.default_rng(0).integers(-(2**62), 2**62, n) * 2 + 1
     if not isinstance(values, np.ndarray):
-        hashes: NDArray[np.int64] = values.astype(np.int64).T @ factors
+        hashes: IntArray = values.astype(np.int64).T @ factors
         return hashes
     total = np.zeros(m, np.int64)
     for start, stop in row_chunks(values):
@@ -191,7 +194,7 @@ def _column_hashes(values: Any) -> NDArray[np.int64]:
     return total
 
 
-def _same_column(columns: Any, a: int, b: int) -> bool:
+def _same_column(columns: ArrayOrSparse, a: int, b: int) -> bool:
     if isinstance(columns, np.ndarray):
         equal_nan = columns.dtype == np.float64
         return bool(np.array_equal(columns[:, a], columns[:, b], equal_nan=equal_nan))

@@ -1,53 +1,85 @@
 """Pieces that the workers of a dask cluster hold and compute.
 
-Every task runs one function on one piece, and groups of results are added up on the workers in the
-order of the pieces; so results are those of one process. What a worker held when it died is made
-again by others, which is dask's doing, not ours.
+Every task runs one function on one piece. Workers add up groups of results in the order of the
+pieces, so results equal those of one process. When a worker dies, dask computes its pieces again.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from latentree.data import _sources as sources
 from latentree.data._coding import smallest_type
 from latentree.data._convert import as_table
 from latentree.data._parts import Parts, part_rows
-from latentree.data._pieces import GROUP, LocalPieces, Pieces, add_up
+from latentree.data._pieces import GROUP, LocalPieces, Pieces, add_up, itself
+from latentree.data._raw import read_raw
 from latentree.data._table import Schema, Table
 from latentree.errors import DataError, import_extra
+from latentree.typing import AnyArray, DataLike, TableLike, Unseen
 
 Piece = TypeVar("Piece")
 Other = TypeVar("Other")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+class Future(Protocol):
+    """A result of a cluster that may still be computed (``dask.distributed.Future``)."""
+
+    def result(self) -> Any:
+        """Wait for the result and return it."""
+
+
+class Client(Protocol):
+    """What is used of a ``dask.distributed.Client``."""
+
+    def submit(self, function: Callable[..., object], *arguments: object, pure: bool) -> Future:
+        """Run a function on a worker; futures among the arguments are replaced by their results."""
+
+    def compute(self, collections: Sequence[Delayed]) -> Sequence[Future]:
+        """Run the tasks of delayed objects on workers."""
+
+    def persist(self, collection: DataLike) -> DataLike:
+        """Compute a collection on the workers and keep it there."""
+
+
+class Delayed(Protocol):
+    """A task of dask that has not run yet (``dask.delayed``)."""
+
+    def compute(self) -> Any:
+        """Run the task here and return its result."""
 
 
 class ClusterPieces(Pieces[Piece]):
     """Pieces as futures of a ``dask.distributed.Client``."""
 
-    def __init__(self, client: Any, futures: Sequence[Any]) -> None:
+    def __init__(self, client: Client, futures: Sequence[Future]) -> None:
         self.client = client
         self.futures = list(futures)
 
     def __len__(self) -> int:
         return len(self.futures)
 
-    def _submit(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        return [self.client.submit(function, f, *arguments, pure=False) for f in self.futures]
+    def _task(self, number: int, function: Callable[..., object], *arguments: object) -> Future:
+        """Start a function of one piece on a worker."""
+        return self.client.submit(function, self.futures[number], *arguments, pure=False)
 
-    def each(self, function: Callable[..., Result], *arguments: Any) -> Iterator[Result]:
+    def _tasks(self, function: Callable[..., object], *arguments: object) -> list[Future]:
+        return [self._task(number, function, *arguments) for number in range(len(self))]
+
+    def each(self, function: Callable[..., Result], *arguments: object) -> Iterator[Result]:
         """Yield the results in order; each is forgotten by the cluster once it is here."""
-        waiting = self._submit(function, *arguments)[::-1]
+        waiting = self._tasks(function, *arguments)[::-1]
         while waiting:
             yield waiting.pop().result()
 
-    def total(self, function: Callable[..., Result], *arguments: Any) -> Result:
+    def total(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Return the sum of the results, groups of which are added up on the workers."""
-        results = self._submit(function, *arguments)
+        results = self._tasks(function, *arguments)
         groups = [
             self.client.submit(add_up, results[start : start + GROUP], pure=False)
             for start in range(0, len(results), GROUP)
@@ -58,106 +90,96 @@ class ClusterPieces(Pieces[Piece]):
         return total
 
     def subtotal(
-        self, numbers: Iterable[int], function: Callable[..., Result], *arguments: Any
+        self, numbers: Iterable[int], function: Callable[..., Result], *arguments: object
     ) -> Result:
         """Return the sum of the results of some pieces."""
-        futures = [self.futures[number] for number in numbers]
-        chosen: ClusterPieces[Piece] = ClusterPieces(self.client, futures)
-        return add_up(chosen.each(function, *arguments))
+        tasks = [self._task(number, function, *arguments) for number in numbers][::-1]
+        total: Result = add_up(tasks.pop().result() for _ in range(len(tasks)))
+        return total
 
-    def made(self, make: Callable[..., Other], *arguments: Any) -> Pieces[Other]:
+    def made(self, make: Callable[..., Other], *arguments: object) -> Pieces[Other]:
         """Return what the workers make of the pieces, and keep."""
-        return ClusterPieces(self.client, self._submit(make, *arguments))
+        return ClusterPieces(self.client, self._tasks(make, *arguments))
 
     def paired(
-        self, make: Callable[[Piece, Any], Other], items: Sequence[Any]
+        self, make: Callable[[Piece, Item], Other], items: Sequence[Item]
     ) -> ClusterPieces[Other]:
         """Return what the workers make of every piece and its item."""
         pairs = zip(self.futures, items, strict=True)
         submit = self.client.submit
         return ClusterPieces(self.client, [submit(make, f, x, pure=False) for f, x in pairs])
 
-    def one(self, number: int, function: Callable[..., Result], *arguments: Any) -> Result:
+    def one(self, number: int, function: Callable[..., Result], *arguments: object) -> Result:
         """Return the result of one piece."""
-        future = self.client.submit(function, self.futures[number], *arguments, pure=False)
-        result: Result = future.result()
+        result: Result = self._task(number, function, *arguments).result()
         return result
 
 
-class _Loaded(ClusterPieces[Piece]):
-    """Pieces that the workers load anew for every pass, because they will hardly be asked again."""
+class _ReloadedPieces(ClusterPieces[Piece]):
+    """Pieces that the workers load again in every pass, where few passes are expected."""
 
-    def __init__(self, client: Any, load: Callable[[int], Piece], n_pieces: int) -> None:
-        super().__init__(client, range(n_pieces))
+    def __init__(self, client: Client, load: Callable[[int], Piece], n_pieces: int) -> None:
+        super().__init__(client, ())
         self._load = load
+        self._n_pieces = n_pieces
 
-    def _submit(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        submit = self.client.submit
-        return [
-            submit(_load_and_run, self._load, number, function, *arguments, pure=False)
-            for number in self.futures
-        ]
+    def __len__(self) -> int:
+        return self._n_pieces
 
-    def one(self, number: int, function: Callable[..., Result], *arguments: Any) -> Result:
-        """Return the result of one piece."""
-        task = (_load_and_run, self._load, number, function, *arguments)
-        result: Result = self.client.submit(*task, pure=False).result()
-        return result
+    def _task(self, number: int, function: Callable[..., object], *arguments: object) -> Future:
+        return self.client.submit(
+            _load_and_run, self._load, number, function, *arguments, pure=False
+        )
 
 
 def _load_and_run(
-    load: Callable[[int], Any], number: int, function: Callable[..., Any], *arguments: Any
-) -> Any:
+    load: Callable[[int], Piece], number: int, function: Callable[..., Result], *arguments: object
+) -> Result:
     return function(load(number), *arguments)
 
 
 def loaded(
-    client: Any, load: Callable[[int], Piece], n_pieces: int, keep: bool = True
+    client: Client, load: Callable[[int], Piece], n_pieces: int, keep: bool = True
 ) -> ClusterPieces[Piece]:
     """Return pieces that workers load by their number; they hold them if ``keep``."""
     if not keep:
-        return _Loaded(client, load, n_pieces)
+        return _ReloadedPieces(client, load, n_pieces)
     futures = [client.submit(load, number, pure=False) for number in range(n_pieces)]
     return ClusterPieces(client, futures)
 
 
-def scattered(parts: Parts, client: Any) -> Parts:
+def scattered(parts: Parts, client: Client) -> Parts:
     """Send the parts of data in memory to the workers, inside the tasks that need them."""
-    futures = [client.submit(_same, table, pure=False) for table in parts.tables.each(_same)]
+    futures = [client.submit(itself, table, pure=False) for table in parts.tables.each(itself)]
     return Parts(parts.schema, parts.n_rows, ClusterPieces(client, futures), parts.name)
-
-
-def _same(table: Table) -> Table:
-    return table
 
 
 # Dask's own collections -------------------------------------------------------------------------
 
 
-def is_dask(X: Any) -> bool:
+def is_dask(X: object) -> bool:
     """Whether data is a dask array or dataframe; dask is not imported for the question."""
     return "dask" in sys.modules and hasattr(X, "__dask_graph__") and hasattr(X, "compute")
 
 
 def from_dask(
-    X: Any,
+    X: DataLike,
     schema: Schema | None,
-    client: Any,
-    find_schema: Callable[[Sequence[str], bool, Pieces[Any]], Schema],
-    unseen: str = "error",
+    client: Client | None,
+    find_schema: Callable[[Sequence[str], bool, Pieces[TableLike]], Schema],
+    unseen: Unseen = "error",
 ) -> Parts:
     """Cut a dask array or dataframe into parts of the fixed number of rows."""
     da, delayed = import_extra("dask.array", "dask"), import_extra("dask", "dask").delayed
     if client is not None:
         X = client.persist(X)  # it is read more than once
     partitions = _partitions(X)
-    raw = _computed(partitions, client)
-    sizes = list(raw.each(len))
+    sizes = list(_computed(partitions, client).each(len))
     filled = [number for number, size in enumerate(sizes) if size]
     if schema is None:
-        raw = _computed([partitions[number] for number in filled], client)
-        schema = find_schema(*raw.one(0, _names), raw)
-    dtype = smallest_type(max(schema.cardinalities)) if schema.is_coded else np.float64
+        pieces = _computed([partitions[number] for number in filled], client)
+        schema = find_schema(*pieces.one(0, _names), pieces)
+    dtype = smallest_type(max(schema.cardinalities)) if schema.is_coded else np.dtype(np.float64)
     coded = [
         da.from_delayed(
             delayed(_codes)(partitions[number], schema, dtype, unseen),
@@ -171,7 +193,7 @@ def from_dask(
     return Parts(schema, sum(sizes), _computed(tables, client))
 
 
-def _partitions(X: Any) -> list[Any]:
+def _partitions(X: DataLike) -> list[Delayed]:
     """Delayed pieces of a dask collection, in order: frames or arrays with all columns."""
     if hasattr(X, "columns"):
         return list(X.to_delayed())
@@ -180,7 +202,7 @@ def _partitions(X: Any) -> list[Any]:
     return list(X.rechunk({1: -1}).to_delayed().ravel())
 
 
-def _computed(delayed: Sequence[Any], client: Any) -> Pieces[Any]:
+def _computed(delayed: Sequence[Delayed], client: Client | None) -> Pieces[Any]:
     if client is not None:
         return ClusterPieces(client, client.compute(list(delayed)))
 
@@ -191,11 +213,12 @@ def _computed(delayed: Sequence[Any], client: Any) -> Pieces[Any]:
     return LocalPieces(read, len(delayed))
 
 
-def _names(partition: Any) -> tuple[tuple[str, ...], bool]:
+def _names(partition: TableLike) -> tuple[tuple[str, ...], bool]:
     """Names of the columns of a partition, and whether they came with it."""
-    source = sources.read(partition)
-    return source.names, source.named
+    raw = read_raw(partition)
+    return raw.names, raw.named
 
 
-def _codes(partition: Any, schema: Schema, dtype: Any, unseen: Any) -> Any:
-    return as_table(partition, schema=schema, unseen=unseen).values.astype(dtype, copy=False)
+def _codes(partition: TableLike, schema: Schema, dtype: np.dtype[Any], unseen: Unseen) -> AnyArray:
+    codes: AnyArray = as_table(partition, schema=schema, unseen=unseen).values
+    return codes.astype(dtype, copy=False)

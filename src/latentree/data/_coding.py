@@ -6,21 +6,19 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from latentree.data._checks import listing
-from latentree.data._sources import Column
+from latentree.data._raw import Column
 from latentree.errors import DataError
-
-Labels = tuple[Hashable, ...]
+from latentree.typing import AnyArray, BoolArray, Labels, Unseen
 
 _SHORT_RANGE = 8
 
 
-class Coded(NamedTuple):
+class CodedColumn(NamedTuple):
     """Codes of a column, −1 where missing, and the label of every code."""
 
-    codes: NDArray[Any]
+    codes: AnyArray
     labels: Labels
 
 
@@ -29,14 +27,14 @@ def smallest_type(n_states: int) -> np.dtype[Any]:
     return np.min_scalar_type(-max(2, n_states))
 
 
-def code(column: Column) -> Coded:
+def code(column: Column) -> CodedColumn:
     """Code a column by its own distinct values, in the order declared or else sorted.
 
     Declared categories that do not occur get no code: nothing could be learned about them, and a
     state without a row makes every determinant of its column zero.
     """
     if column.kind == "empty" or (column.missing is not None and column.missing.all()):
-        return Coded(np.full(column.values.size, -1, np.int8), ())
+        return CodedColumn(np.full(column.values.size, -1, np.int8), ())
     if column.kind == "date":
         raise date_error(column.name)
     if column.kind == "label":
@@ -52,7 +50,7 @@ def date_error(name: str) -> DataError:
     )
 
 
-def _code_numbers(values: NDArray[Any], missing: NDArray[np.bool_] | None) -> Coded:
+def _code_numbers(values: AnyArray, missing: BoolArray | None) -> CodedColumn:
     present = values if missing is None else values[~missing]
     if values.dtype == np.bool_:
         present = present.view(np.int8)
@@ -70,10 +68,10 @@ def _code_numbers(values: NDArray[Any], missing: NDArray[np.bool_] | None) -> Co
         labels = tuple(found.tolist())
     if values.dtype == np.bool_:
         labels = tuple(map(bool, labels))
-    return Coded(_spread(codes, len(labels), missing), labels)
+    return CodedColumn(_spread(codes, len(labels), missing), labels)
 
 
-def _spread(codes: NDArray[Any], n_states: int, missing: NDArray[np.bool_] | None) -> NDArray[Any]:
+def _spread(codes: AnyArray, n_states: int, missing: BoolArray | None) -> AnyArray:
     dtype = smallest_type(n_states)
     if missing is None:
         return codes.astype(dtype)
@@ -82,14 +80,14 @@ def _spread(codes: NDArray[Any], n_states: int, missing: NDArray[np.bool_] | Non
     return out
 
 
-def _code_objects(column: Column) -> Coded:
+def _code_objects(column: Column) -> CodedColumn:
     values = column.values if column.missing is None else column.values[~column.missing]
     if column.coded:
         assert column.order is not None
         occurs = np.bincount(values, minlength=len(column.order)) > 0
         codes = (np.cumsum(occurs) - 1)[values]
         labels = tuple(column.order[place] for place in np.flatnonzero(occurs).tolist())
-        return Coded(_spread(codes, len(labels), column.missing), labels)
+        return CodedColumn(_spread(codes, len(labels), column.missing), labels)
     distinct = set(values.tolist())
     if column.order is None:
         labels = sort_labels(distinct)
@@ -97,7 +95,7 @@ def _code_objects(column: Column) -> Coded:
         labels = tuple(label for label in column.order if label in distinct)
     number = {label: index for index, label in enumerate(labels)}
     codes = np.fromiter(map(number.__getitem__, values.tolist()), np.int64, values.size)
-    return Coded(_spread(codes, len(labels), column.missing), labels)
+    return CodedColumn(_spread(codes, len(labels), column.missing), labels)
 
 
 def sort_labels(labels: Iterable[Hashable]) -> Labels:
@@ -117,8 +115,8 @@ def union(all_labels: Sequence[Labels]) -> Labels:
 
 
 def recode(
-    coded: Coded, name: str, number: Mapping[Hashable, int], unseen: str = "error"
-) -> NDArray[Any]:
+    coded: CodedColumn, name: str, number: Mapping[Hashable, int], unseen: Unseen = "error"
+) -> AnyArray:
     """Code by given labels instead of the column's own; labels are matched by equality."""
     unknown = [label for label in coded.labels if label not in number]
     if unknown and unseen == "error":
@@ -130,7 +128,7 @@ def recode(
     # The last entry serves the missing code −1.
     codes = [number.get(label, -1) for label in coded.labels]
     new = np.array([*codes, -1], smallest_type(len(number)))
-    recoded: NDArray[Any] = new[coded.codes]
+    recoded: AnyArray = new[coded.codes]
     return recoded
 
 
@@ -139,7 +137,7 @@ def numbering(labels: Labels) -> dict[Hashable, int]:
     return {label: index for index, label in enumerate(labels)}
 
 
-def stack(codes: Sequence[NDArray[Any]], n_states: int) -> NDArray[Any]:
+def stack(codes: Sequence[AnyArray], n_states: int) -> AnyArray:
     """Put columns of codes side by side, rows contiguous."""
     dtype = smallest_type(n_states)
     columns = np.empty((len(codes), codes[0].size), dtype)
@@ -148,7 +146,7 @@ def stack(codes: Sequence[NDArray[Any]], n_states: int) -> NDArray[Any]:
     return np.ascontiguousarray(columns.T)
 
 
-def code_matrix(matrix: NDArray[Any]) -> tuple[NDArray[Any], tuple[Labels, ...]] | None:
+def code_matrix(matrix: AnyArray) -> tuple[AnyArray, tuple[Labels, ...]] | None:
     """Code a whole matrix of integers from a short range at once, or return None."""
     if matrix.dtype.kind not in "iub":
         return None

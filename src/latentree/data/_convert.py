@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-import operator
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from latentree.data import _checks as checks
 from latentree.data import _coding as coding
-from latentree.data import _kinds as rule
-from latentree.data import _sources as sources
-from latentree.data._checks import listing
-from latentree.data._coding import Coded, Labels
-from latentree.data._kinds import Decision, Facts
-from latentree.data._sources import Column, Source
-from latentree.data._table import FAMILIES, KINDS, Schema, SetAside, Table
-from latentree.errors import DataError, DataWarning
-from latentree.typing import Family, Kind
+from latentree.data import _kinds as column_kinds
+from latentree.data._by_schema import coded_by, match, select_columns, with_missing
+from latentree.data._coding import CodedColumn
+from latentree.data._kinds import ColumnFacts
+from latentree.data._raw import RawTable, read_raw
+from latentree.data._schemas import infer_schema, schema_of, warn_of_aside, warn_of_codes
+from latentree.data._table import FAMILIES, Schema, Table
+from latentree.errors import DataError
+from latentree.typing import Family, FloatArray, KindsByName, TableLike, Unseen
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 def as_table(
-    X: Any,
+    X: TableLike,
     family: str = "auto",
     *,
     names: Sequence[str] | None = None,
     weights: ArrayLike | None = None,
     schema: Schema | None = None,
-    kinds: Mapping[Any, str] | None = None,
-    unseen: Literal["error", "missing"] = "error",
+    kinds: KindsByName | None = None,
+    unseen: Unseen = "error",
     may_lack: Sequence[str] = (),
 ) -> Table:
     """Check and code data.
@@ -105,25 +106,25 @@ def as_table(
     elif hasattr(X, "tocsr"):
         table = _from_sparse(X, wanted, names, schema, kinds)
     else:
-        source = _rename(sources.read(X), names)
+        raw = _rename(read_raw(X), names)
         is_new = schema is None
         if schema is None:
-            schema = _own_schema(source, family, kinds)
+            schema = infer_schema(raw, family, kinds)
         else:
-            source = _with_missing(source, [name for name in schema.names if name in may_lack])
-        table = _coded_by(schema, _select(source, schema), unseen)
+            raw = with_missing(raw, [name for name in schema.names if name in may_lack])
+        table = coded_by(schema, select_columns(raw, schema), unseen)
         if is_new:
             warn_of_codes(table)
     return table if weights is None else weighted(table, weights)
 
 
-def _rename(source: Source, names: Sequence[str] | None) -> Source:
+def _rename(raw: RawTable, names: Sequence[str] | None) -> RawTable:
     if names is not None:
-        source = replace(source.renamed(_given_names(names, len(source.names))), named=True)
-    if source.n_rows == 0 or not source.names:
-        raise DataError(f"the table is empty: {source.n_rows} rows, {len(source.names)} columns")
-    checks.check_distinct(source.names)
-    return source
+        raw = replace(raw.renamed(_given_names(names, len(raw.names))), named=True)
+    if raw.n_rows == 0 or not raw.names:
+        raise DataError(f"the table is empty: {raw.n_rows} rows, {len(raw.names)} columns")
+    checks.check_distinct(raw.names)
+    return raw
 
 
 def _given_names(names: Sequence[str], n_columns: int) -> tuple[str, ...]:
@@ -159,9 +160,7 @@ def weighted(table: Table, weights: ArrayLike, some_count: bool = True) -> Table
     return Table(table.values, table.schema, checked_weights(weights, table.n_rows, some_count))
 
 
-def checked_weights(
-    weights: ArrayLike, n_rows: int, some_count: bool = True
-) -> NDArray[np.float64]:
+def checked_weights(weights: ArrayLike, n_rows: int, some_count: bool = True) -> FloatArray:
     """Return a finite weight ≥ 0 for every row, of which some is positive if ``some_count``."""
     try:
         w = np.array(weights, np.float64)
@@ -179,309 +178,15 @@ def checked_weights(
     return w
 
 
-# The schema of data -----------------------------------------------------------------------------
-
-
-def _own_schema(source: Source, family: str, kinds: Mapping[Any, str] | None) -> Schema:
-    schema = schema_of(
-        source.names, source.named, rule.facts_of(source), family, kinds,
-        lambda: _odd_columns(source),
-    )  # fmt: skip
-    warn_of_aside(schema)
-    return schema
-
-
-def schema_of(
-    names: Sequence[str],
-    named: bool,
-    facts: Sequence[Facts],
-    family: str,
-    kinds: Mapping[Any, str] | None = None,
-    odd: Callable[[], DataError | None] = lambda: None,
-) -> Schema:
-    """Decide how the columns of a table are taken.
-
-    ``odd`` looks for single cells that make text of a column of numbers, and says so.
-    """
-    taken = list(rule.decisions(names, named, facts, family, kinds))
-    kept = [j for j, decision in enumerate(taken) if decision.kind is not None]
-    aside = tuple(
-        SetAside(names[j], j, taken[j].why, facts[j].constant)
-        for j in range(len(names))
-        if taken[j].kind is None
-    )
-    if family == "gaussian":
-        _refuse_labels(names, facts, taken, odd)
-    elif family in ("discrete", "symmetric"):
-        _refuse_fractions([(names[j], facts[j]) for j in kept])
-    if not kept:
-        raise DataError(f"no column is left, for all are set aside: {aside_listing(aside)}")
-    found = tuple(cast(Kind, taken[j].kind) for j in kept)
-    chosen = _family_of(family, [names[j] for j in kept], found)
-    labels = tuple(
-        rule.labels_of(facts[j]) if kind in ("category", "ordered") else ()
-        for j, kind in zip(kept, found, strict=True)
-    )
-    if chosen == "symmetric":
-        labels = (coding.union(labels),) * len(kept)
-    reasons = tuple(taken[j].why for j in kept)
-    return Schema(tuple(names[j] for j in kept), chosen, labels, found, aside, reasons)
-
-
-def _family_of(family: str, names: Sequence[str], kinds: Sequence[Kind]) -> Family:
-    fitting: dict[str, set[str]] = {
-        "gaussian": {"real"}, "discrete": {"category"}, "symmetric": {"category"},
-        "mixed": set(KINDS), "copula": set(KINDS),
-    }  # fmt: skip
-    if family == "auto":
-        return cast(Family, next(own for own in FAMILIES if set(kinds) <= fitting[own]))
-    for name, kind in zip(names, kinds, strict=True):
-        if kind not in fitting[family]:
-            raise DataError(f"column {name!r} is {kind}, which family={family!r} does not have")
-    return cast(Family, family)
-
-
-def _refuse_labels(
-    names: Sequence[str],
-    facts: Sequence[Facts],
-    taken: Sequence[Decision],
-    odd: Callable[[], DataError | None],
-) -> None:
-    meant = (rule.ROW_LABELS, rule.ASKED_FOR)
-    labeled = [
-        (name, own, decision.kind)
-        for name, own, decision in zip(names, facts, taken, strict=True)
-        if own.type == "label" and decision.why not in meant
-    ]
-    fault = odd() if labeled else None
-    if fault is not None:
-        raise fault
-    used = {name: own.values for name, own, kind in labeled if kind is not None}
-    if used:
-        values = next(iter(used.values()))
-        example = repr(min(values, key=str)) if values else "text"
-        what, it = ("columns", "them") if len(used) > 1 else ("column", "it")
-        raise DataError(
-            f"{what} {listing(list(used))} hold{'s' * (len(used) == 1)} labels ({example}, …), "
-            f"not numbers, so family='gaussian' cannot use {it}: drop {it}, convert {it}, or use "
-            "family='mixed'",
-            list(used),
-        )
-
-
-def _refuse_fractions(columns: Sequence[tuple[str, Facts]]) -> None:
-    for name, facts in columns:
-        if facts.fraction is not None:
-            row, value = facts.fraction
-            raise DataError(
-                f"column {name!r} holds {value!r} in row {row}, which is no whole number: bin the "
-                "values for a discrete table, or use family='gaussian'"
-            )
-        if facts.values is None:
-            raise DataError(
-                f"column {name!r} has more than {rule.TRACKED:,} different values, too many for "
-                "categories: bin the values, or use family='gaussian'"
-            )
-
-
-def warn_of_aside(schema: Schema) -> None:
-    """List the columns that are set aside, unless nobody wonders."""
-    quiet = (rule.ROW_LABELS, rule.ASKED_FOR)
-    told = [column for column in schema.aside if column.why not in quiet]
-    if told:
-        what = "column is" if len(told) == 1 else "columns are"
-        warnings.warn(f"{len(told)} {what} set aside: {aside_listing(told)}", DataWarning, 5)
-
-
-def warn_of_codes(table: Table) -> None:
-    """Point out numbers such as −999 that look as if they stood for missing cells."""
-    found: dict[float, list[str]] = {}
-    for name, code in checks.missing_codes(table.names, table.values, table.schema.labels):
-        found.setdefault(code, []).append(name)
-    for code, columns in found.items():
-        what = "column" if len(columns) == 1 else "columns"
-        warnings.warn(
-            f"{what} {listing(columns)} {'holds' if len(columns) == 1 else 'hold'} {code:g}, far "
-            "from all other values: if it stands for a missing value, set it to NaN "
-            f"(na=['{code:g}'] when a file is read)",
-            DataWarning,
-            5,
-        )
-
-
-def aside_listing(aside: Sequence[SetAside]) -> str:
-    """List columns that are set aside, those with one reason together."""
-    groups: dict[str, list[str]] = {}
-    for column in aside:
-        groups.setdefault(column.why, []).append(column.name)
-    return "; ".join(f"{listing(names)} ({why})" for why, names in groups.items())
-
-
-def _odd_columns(source: Source) -> DataError | None:
-    """Return what is wrong with a cell that makes text of a column of numbers, if one does."""
-    for column in source.columns:
-        odd = _odd_cell(column)
-        if odd is not None:
-            return checks.odd_error(column.name, odd)
-    return None
-
-
-def _odd_cell(column: Column) -> tuple[int, Any] | None:
-    if column.kind != "label" or column.declared:  # declared categories are meant so
-        return None
-    cells = column.values.astype(object)
-    if column.coded:
-        assert column.order is not None
-        words = sources.object_array([*column.order, None])  # the last serves missing codes
-        cells = words[column.values]
-    if column.missing is not None:
-        cells[column.missing] = None
-    return checks.odd_cell(cells.tolist())
-
-
-# Values by a schema -----------------------------------------------------------------------------
-
-
-def _coded_by(schema: Schema, source: Source, unseen: str = "error") -> Table:
-    if schema.family == "gaussian":
-        return Table(_real_values(source), schema)
-    if schema.is_mixed:
-        columns = zip(source.as_columns(), schema.kinds, schema.labels, strict=True)
-        values = np.empty((source.n_rows, schema.n_columns))
-        for j, (column, kind, labels) in enumerate(columns):
-            values[:, j] = _mixed_values(column, kind, labels, unseen)
-        return Table(values, schema)
-    quick = None if source.matrix is None else coding.code_matrix(source.matrix)
-    if quick is not None:
-        return _recoded(quick[0], quick[1], schema, unseen)
-    codes = [
-        _codes(column, labels, unseen)
-        for column, labels in zip(source.as_columns(), schema.labels, strict=True)
-    ]
-    return Table(coding.stack(codes, int(schema.cardinalities.max())), schema)
-
-
-def _codes(column: Column, labels: Labels, unseen: str) -> NDArray[Any]:
-    coded = coding.code(column)
-    return coding.recode(coded, column.name, coding.numbering(labels), unseen)
-
-
-def _mixed_values(column: Column, kind: Kind, labels: Labels, unseen: str) -> NDArray[np.float64]:
-    """Return a column of a mixed table: numbers, or codes as floats; NaN where missing."""
-    if kind in ("category", "ordered"):
-        codes = _codes(column, labels, unseen)
-        return np.where(codes < 0, np.nan, codes)
-    values = _real_column(column)
-    _refuse_infinite((column.name,), values[:, None])
-    if kind == "count":
-        with np.errstate(invalid="ignore"):
-            bad = np.flatnonzero((values < 0) | (values != np.rint(values)) & ~np.isnan(values))
-        if bad.size:
-            raise DataError(
-                f"column {column.name!r} holds {values[bad[0]]:g} in row {bad[0]}, but counts are "
-                "0, 1, 2, …"
-            )
-    return values
-
-
-def _real_values(source: Source) -> NDArray[np.float64]:
-    if source.matrix is not None:
-        values = np.ascontiguousarray(source.matrix, np.float64)
-    else:
-        values = np.empty((source.n_rows, len(source.names)))
-        for j, column in enumerate(source.columns):
-            values[:, j] = _real_column(column)
-    _refuse_infinite(source.names, values)
-    return values
-
-
-def _real_column(column: Column) -> NDArray[np.float64]:
-    if column.kind == "date":
-        raise coding.date_error(column.name)
-    if column.kind == "label" and not _all_numbers(column):
-        odd = _odd_cell(column)
-        if odd is not None:
-            raise checks.odd_error(column.name, odd)
-        raise DataError(f"column {column.name!r} holds labels, but numbers are needed")
-    values: NDArray[np.float64] = np.full(column.values.size, np.nan)
-    there = slice(None) if column.missing is None else ~column.missing
-    values[there] = column.values[there]
-    return values
-
-
-def _all_numbers(column: Column) -> bool:
-    """Whether labels are Python numbers, as integers of more than 64 bits are."""
-    present = column.values if column.missing is None else column.values[~column.missing]
-    return not column.coded and all(isinstance(value, int) for value in present.tolist())
-
-
-def _refuse_infinite(names: Sequence[str], values: NDArray[np.float64]) -> None:
-    infinite = checks.find_infinite(values)
-    if infinite is not None:
-        row, j = infinite
-        raise DataError(
-            f"column {names[j]!r} holds {values[row, j]} in row {row}: replace infinite "
-            "values, or set them to NaN if they are missing"
-        )
-
-
-# Against a schema -------------------------------------------------------------------------------
-
-
-def _select(source: Source, schema: Schema) -> Source:
-    index = _column_index(source.names, source.named, schema)
-    if index is None:
-        return source.renamed(schema.names)
-    matrix = None if source.matrix is None else source.matrix[:, index]
-    columns = tuple(source.columns[j] for j in index) if source.columns else ()
-    return replace(source, names=schema.names, matrix=matrix, columns=columns)
-
-
-def _with_missing(source: Source, names: Sequence[str]) -> Source:
-    """Add columns that the data lacks, without any value."""
-    lacking = [name for name in names if name not in source.names] if source.named else []
-    if not lacking:
-        return source
-    empty, missing = np.zeros(source.n_rows, np.int8), np.ones(source.n_rows, bool)
-    added = (Column(name, "empty", empty, missing) for name in lacking)
-    columns = (*source.as_columns(), *added)
-    return replace(source, names=(*source.names, *lacking), matrix=None, columns=columns)
-
-
-def _column_index(names: Sequence[str], named: bool, schema: Schema) -> list[int] | None:
-    """Where the schema's columns are; None when they are in place."""
-    if tuple(names) == schema.names:
-        return None
-    whole = schema.whole_names
-    if not named:
-        if len(names) == len(whole) > schema.n_columns:
-            names = whole
-        elif len(names) != schema.n_columns:
-            raise DataError(
-                f"the data has {len(names)} columns, but the model has {schema.n_columns}"
-            )
-        else:
-            return None
-    place = {name: j for j, name in enumerate(names)}
-    lacking = [name for name in schema.names if name not in place]
-    if lacking:
-        raise DataError(f"the model's columns {listing(lacking)} are not in the data")
-    known, unnamed = set(whole), rule.unnamed_place(names)
-    extra = [name for j, name in enumerate(names) if name not in known and j != unnamed]
-    if extra:
-        raise DataError(f"columns {listing(extra)} are unknown to the model: drop them", extra)
-    return [place[name] for name in schema.names]
-
-
-# From sparse matrices ---------------------------------------------------------------------------
+# Sparse matrices --------------------------------------------------------------------------------
 
 
 def _from_sparse(
-    X: Any,
+    X: sparse.spmatrix,
     wanted: str,
     names: Sequence[str] | None,
     schema: Schema | None,
-    kinds: Mapping[Any, str] | None,
+    kinds: KindsByName | None,
 ) -> Table:
     from scipy import sparse
 
@@ -511,38 +216,40 @@ def _from_sparse(
     given = tuple(f"x{j}" for j in range(m)) if names is None else _given_names(names, m)
     own = Schema.discrete(given, 2, "symmetric" if wanted == "symmetric" else "discrete")
     if schema is not None:
-        return _match(Table(values, own), names, schema)
+        return match(Table(values, own), names, schema)
     facts = _sparse_facts(values)
     schema = schema_of(given, names is not None, facts, own.family, kinds)
     warn_of_aside(schema)
     # A single row shows one state of every column, but 0/1 data has two.
     schema = replace(schema, labels=((0, 1),) * schema.n_columns)
-    return _match(Table(values, own), given, schema)
+    return match(Table(values, own), given, schema)
 
 
-def _sparse_facts(values: Any) -> list[Facts]:
+def _sparse_facts(values: sparse.csr_array) -> list[ColumnFacts]:
     """Return the facts of 0/1 columns."""
     n = values.shape[0]
     ones = np.bincount(values.indices, minlength=values.shape[1]).tolist()
     both = (np.array([n - one, one]) for one in ones)
     return [
-        rule.whole_facts(n, np.flatnonzero(counts).astype(np.float64), counts[counts > 0])
+        column_kinds.whole_number_facts(
+            n, np.flatnonzero(counts).astype(np.float64), counts[counts > 0]
+        )
         for counts in both
     ]
 
 
-# From tables ------------------------------------------------------------------------------------
+# Tables -----------------------------------------------------------------------------------------
 
 
 def _from_table(
-    table: Table, wanted: str, names: Sequence[str] | None, schema: Schema | None, unseen: str
+    table: Table, wanted: str, names: Sequence[str] | None, schema: Schema | None, unseen: Unseen
 ) -> Table:
     if names is not None:
         given = _given_names(names, table.n_columns)
         table = replace(table, schema=replace(table.schema, names=given))
     if wanted not in ("auto", table.family):
         table = _with_family(table, cast(Family, wanted))
-    return table if schema is None else _match(table, table.names, schema, unseen)
+    return table if schema is None else match(table, table.names, schema, unseen)
 
 
 def _with_family(table: Table, family: Family) -> Table:
@@ -552,11 +259,11 @@ def _with_family(table: Table, family: Family) -> Table:
         raise DataError(f"the table is {table.family}, but family={family!r} was asked for")
     if table.is_sparse or family == "discrete":
         return replace(table, schema=replace(table.schema, family=family))
-    coded = [Coded(table.column(j), table.schema.labels[j]) for j in range(table.n_columns)]
+    coded = [CodedColumn(table.column(j), table.schema.labels[j]) for j in range(table.n_columns)]
     return replace(_assemble(table.names, family, coded), weights=table.weights)
 
 
-def _assemble(names: tuple[str, ...], family: Family, coded: Sequence[Coded]) -> Table:
+def _assemble(names: tuple[str, ...], family: Family, coded: Sequence[CodedColumn]) -> Table:
     """Put coded columns together under one set of labels."""
     common = coding.union([column.labels for column in coded if column.labels])
     number = coding.numbering(common)
@@ -569,62 +276,3 @@ def _as_mixed(table: Table, family: Family) -> Table:
     if table.schema.is_coded:
         values = np.where(values < 0, np.nan, values.astype(np.float64))
     return replace(table, values=values, schema=replace(table.schema, family=family))
-
-
-def _match(
-    table: Table, names: Sequence[str] | None, schema: Schema, unseen: str = "error"
-) -> Table:
-    """Bring a table into the columns and codes of a schema."""
-    if table.schema == schema:
-        return table
-    index = _column_index(table.names, names is not None, schema)
-    values = table.values if index is None else table.values[:, index]
-    labels = table.schema.labels if index is None else tuple(table.schema.labels[j] for j in index)
-    if table.is_sparse:
-        _check_two_states(schema)
-    elif table.family == "gaussian":
-        values = np.ascontiguousarray(values)
-    elif table.schema.is_mixed:
-        values = _remixed(values, labels, schema, unseen)
-    else:
-        values = _recoded(values, labels, schema, unseen).values
-    return Table(values, schema, table.weights)
-
-
-def _remixed(
-    values: NDArray[np.float64], labels: Sequence[Labels], schema: Schema, unseen: str
-) -> NDArray[np.float64]:
-    values = np.array(values)
-    for j, (own, wanted) in enumerate(zip(labels, schema.labels, strict=True)):
-        if bool(own) != bool(wanted):
-            raise DataError(f"column {schema.names[j]!r} is not {schema.kinds[j]} in the table")
-        if own != wanted:
-            codes = np.where(np.isnan(values[:, j]), -1, values[:, j]).astype(np.int64)
-            number = coding.numbering(wanted)
-            recoded = coding.recode(Coded(codes, own), schema.names[j], number, unseen)
-            values[:, j] = np.where(recoded < 0, np.nan, recoded)
-    return values
-
-
-def _check_two_states(schema: Schema) -> None:
-    for name, labels in zip(schema.names, schema.labels, strict=True):
-        if labels != (0, 1):
-            raise DataError(
-                f"column {name!r} has the labels {listing(labels)}, so sparse 0/1 data does not "
-                "fit it: pass a dense array or a frame"
-            )
-
-
-def _recoded(
-    codes: NDArray[Any], labels: Sequence[Labels], schema: Schema, unseen: str = "error"
-) -> Table:
-    """Code by the schema's labels instead of each column's own."""
-    dtype = coding.smallest_type(int(schema.cardinalities.max()))
-    same = all(map(operator.eq, labels, schema.labels))  # then nothing is written below
-    values = codes.astype(dtype, order="C", copy=not same)
-    for j, (own, wanted) in enumerate(zip(labels, schema.labels, strict=True)):
-        if own != wanted:
-            coded = Coded(codes[:, j], own)
-            number = coding.numbering(wanted)
-            values[:, j] = coding.recode(coded, schema.names[j], number, unseen)
-    return Table(values, schema)

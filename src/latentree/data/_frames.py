@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
-from latentree.data._sources import as_frame, is_missing, object_array
+from latentree.data._raw import Series, as_frame, is_missing, object_array
 from latentree.data._table import Schema
+from latentree.typing import AnyArray, TableLike
 
 
 class FrameType(NamedTuple):
@@ -21,7 +21,7 @@ class FrameType(NamedTuple):
     names: tuple[Hashable, ...]
 
 
-def column_names(X: Any) -> tuple[str, ...] | None:
+def column_names(X: TableLike) -> tuple[str, ...] | None:
     """Return the names of the columns of a frame or a dict as text; None for arrays.
 
     Parameters
@@ -43,7 +43,7 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     return None if frame is None else tuple(map(str, frame.columns))
 
 
-def frame_type(X: Any) -> FrameType | None:
+def frame_type(X: TableLike) -> FrameType | None:
     """Return what it takes to make a frame like this one; None for arrays.
 
     Parameters
@@ -66,7 +66,7 @@ def frame_type(X: Any) -> FrameType | None:
     return FrameType(frame.implementation.value, tuple(frame.columns))
 
 
-def whole_columns(schema: Schema, values: NDArray[Any]) -> list[NDArray[Any]]:
+def whole_columns(schema: Schema, values: AnyArray) -> list[AnyArray]:
     """Return the columns of the whole table: those given, constants, and missing cells.
 
     Parameters
@@ -90,7 +90,7 @@ def whole_columns(schema: Schema, values: NDArray[Any]) -> list[NDArray[Any]]:
     return columns
 
 
-def frame_of(like: FrameType | None, schema: Schema, values: NDArray[Any]) -> Any:
+def frame_of(like: FrameType | None, schema: Schema, values: AnyArray) -> TableLike:
     """Return rows of a model as the kind of whole table that it was learned from.
 
     Parameters
@@ -128,7 +128,7 @@ def frame_of(like: FrameType | None, schema: Schema, values: NDArray[Any]) -> An
     return frame
 
 
-def _stacked(columns: list[NDArray[Any]]) -> NDArray[Any]:
+def _stacked(columns: list[AnyArray]) -> AnyArray:
     numbers = all(column.dtype.kind in "fiub" for column in columns)
     if numbers:
         return np.column_stack(columns)
@@ -142,7 +142,7 @@ def _stacked(columns: list[NDArray[Any]]) -> NDArray[Any]:
     return out
 
 
-def filled_like(X: Any, filled: NDArray[Any], schema: Schema) -> Any:
+def filled_like(X: TableLike, filled: AnyArray, schema: Schema) -> TableLike:
     """Return a table with its missing cells filled in, and everything else as it is.
 
     Parameters
@@ -186,7 +186,7 @@ def filled_like(X: Any, filled: NDArray[Any], schema: Schema) -> Any:
     return frame.with_columns(*new).to_native() if new else X
 
 
-def _series(old: nw.Series[Any], cells: list[Any]) -> nw.Series[Any]:
+def _series(old: Series, cells: list[object]) -> Series:
     """Return cells as a series of the same type, or of their own if they do not fit."""
     backend = old.implementation
     try:
@@ -195,7 +195,7 @@ def _series(old: nw.Series[Any], cells: list[Any]) -> nw.Series[Any]:
         return nw.new_series(old.name, cells, backend=backend)
 
 
-def _filled_pandas(X: Any, columns: dict[str, list[Any]]) -> Any:
+def _filled_pandas(X: TableLike, columns: dict[str, list[object]]) -> TableLike:
     out = X.copy()
     for place, name in enumerate(X.columns):
         old = X.iloc[:, place]
@@ -213,8 +213,8 @@ def _filled_pandas(X: Any, columns: dict[str, list[Any]]) -> Any:
 
 
 def _filled_array(
-    X: Any, columns: dict[str, list[Any]], filled: NDArray[Any], schema: Schema
-) -> NDArray[Any]:
+    X: TableLike, columns: dict[str, list[object]], filled: AnyArray, schema: Schema
+) -> AnyArray:
     whole = schema.whole_names
     array = np.ma.asanyarray(X) if isinstance(X, np.ma.MaskedArray) else X
     is_rows = isinstance(array, list | tuple)
@@ -229,7 +229,7 @@ def _filled_array(
     return _stacked(cells)
 
 
-def _plain_array(cells: list[Any]) -> NDArray[Any]:
+def _plain_array(cells: list[object]) -> AnyArray:
     """Return numbers as an array of numbers, and anything else as an array of objects."""
     is_number = all(isinstance(cell, int | float) for cell in cells)
     return np.array(cells) if is_number else object_array(cells)

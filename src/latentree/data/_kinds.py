@@ -1,25 +1,24 @@
 """The kind of every column: one rule for frames, arrays and files.
 
-A column is looked at through its :class:`Facts`, which add up over parts. :func:`decide` turns them
-into a kind and a reason; ``docs/columns.md`` states the rule.
+The rule sees a column through its :class:`ColumnFacts`, which add up over parts. :func:`decide`
+turns them into a kind and a reason; ``docs/columns.md`` states the rule.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from latentree.data._checks import is_number
 from latentree.data._coding import sort_labels
-from latentree.data._sources import Column, Source
+from latentree.data._raw import Column, RawTable
 from latentree.data._table import KINDS
 from latentree.errors import DataError
-from latentree.typing import BoolArray, FloatArray, IntArray, Kind
+from latentree.typing import AnyArray, BoolArray, FloatArray, IntArray, Kind, KindsByName
 
 MANY_LABELS = 100
 """Text with more different labels than this makes no categories."""
@@ -50,7 +49,7 @@ _INDEX = "__index_level_0__"
 """What pandas calls an index without a name in Parquet and Arrow files."""
 
 
-class Decision(NamedTuple):
+class KindDecision(NamedTuple):
     """How a column is taken: its kind, or None if it is set aside, and why."""
 
     kind: Kind | None
@@ -61,7 +60,7 @@ class Decision(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Facts:
+class ColumnFacts:
     """What the rows of a column say about its kind; adds up over parts.
 
     Parameters
@@ -89,7 +88,7 @@ class Facts:
     n_rows: int
     n_present: int = 0
     values: Any = frozenset()
-    counts: Any = None
+    counts: IntArray | None = None
     fraction: tuple[int, float] | None = None
     is_long: bool = False
     low: float = np.inf
@@ -113,7 +112,7 @@ class Facts:
         return TRACKED + 1 if self.values is None else len(self.values)
 
     @property
-    def constant(self) -> Any:
+    def constant(self) -> Hashable | None:
         """The only value, up to the last bits of numbers; None if there are more."""
         if self.type == "number":
             size = max(abs(self.low), abs(self.high))
@@ -122,7 +121,7 @@ class Facts:
             return _plain_number(self.low) if is_one else None
         return next(iter(self.values)) if self.n_different == 1 else None
 
-    def __add__(self, other: Facts) -> Facts:
+    def __add__(self, other: ColumnFacts) -> ColumnFacts:
         if self.type == "empty":
             return replace(other, n_rows=self.n_rows + other.n_rows)
         if other.type == "empty":
@@ -155,7 +154,7 @@ class Facts:
         return _compact(replace(both, values=values, counts=counts))
 
 
-def _as_labels(facts: Facts) -> Facts:
+def _as_labels(facts: ColumnFacts) -> ColumnFacts:
     """Return whole numbers as labels, which they are beside integers of more than 53 bits."""
     if facts.type != "number":
         return facts
@@ -163,7 +162,7 @@ def _as_labels(facts: Facts) -> Facts:
     return _compact(replace(facts, type="label", values=labels, counts=None, is_long=True))
 
 
-def _compact(facts: Facts) -> Facts:
+def _compact(facts: ColumnFacts) -> ColumnFacts:
     """Forget the values where they settle nothing any more, so that facts stay small."""
     if facts.values is None:
         return facts
@@ -175,32 +174,32 @@ def _compact(facts: Facts) -> Facts:
     return facts
 
 
-def facts_of(source: Source) -> list[Facts]:
+def column_facts(raw: RawTable) -> list[ColumnFacts]:
     """Return the facts of every column."""
-    if source.matrix is None:
-        return [_column_facts(column) for column in source.columns]
-    if source.matrix.dtype.kind != "f":
-        short = _short_range_facts(source.matrix)
-        return short or [_column_facts(column) for column in source.as_columns()]
-    n_rows, m = source.matrix.shape
-    settled = _clearly_real(source.matrix)
-    facts = [Facts("empty", n_rows)] * m
+    if raw.matrix is None:
+        return [_facts_of_column(column) for column in raw.columns]
+    if raw.matrix.dtype.kind != "f":
+        short = _short_range_facts(raw.matrix)
+        return short or [_facts_of_column(column) for column in raw.as_columns()]
+    n_rows, m = raw.matrix.shape
+    settled = _clearly_real(raw.matrix)
+    facts = [ColumnFacts("empty", n_rows)] * m
     for j in np.flatnonzero(settled).tolist():
-        column = source.matrix[:, j]
-        facts[j] = Facts(
+        column = raw.matrix[:, j]
+        facts[j] = ColumnFacts(
             "number", n_rows, n_rows, None, None, _first_fraction(column), low=-np.inf, high=np.inf
         )
     rest = np.flatnonzero(~settled)
     for start in range(0, rest.size, 64):
         some = rest[start : start + 64]
-        block = np.ascontiguousarray(source.matrix[:, some].T)
+        block = np.ascontiguousarray(raw.matrix[:, some].T)
         for j, values in zip(some.tolist(), block, strict=True):
             missing = np.isnan(values)
             facts[j] = _number_facts(values, missing if missing.any() else None)
     return facts
 
 
-def _clearly_real(matrix: NDArray[Any]) -> BoolArray:
+def _clearly_real(matrix: AnyArray) -> BoolArray:
     """Find columns whose first rows have a fraction and more than two values."""
     head = matrix[:_HEAD]
     with np.errstate(invalid="ignore", over="ignore"):
@@ -211,7 +210,7 @@ def _clearly_real(matrix: NDArray[Any]) -> BoolArray:
     return real
 
 
-def _short_range_facts(matrix: NDArray[Any]) -> list[Facts] | None:
+def _short_range_facts(matrix: AnyArray) -> list[ColumnFacts] | None:
     """Return the facts of integers from a short range, all columns at once."""
     numbers = matrix.view(np.int8) if matrix.dtype.kind == "b" else matrix
     n_rows = len(matrix)
@@ -224,31 +223,33 @@ def _short_range_facts(matrix: NDArray[Any]) -> list[Facts] | None:
     for own in counts.T:
         values, there = states[own > 0], own[own > 0]
         if matrix.dtype.kind == "b":
-            facts.append(Facts("boolean", n_rows, n_rows, frozenset(map(bool, values.tolist()))))
+            facts.append(
+                ColumnFacts("boolean", n_rows, n_rows, frozenset(map(bool, values.tolist())))
+            )
             continue
-        facts.append(whole_facts(n_rows, values.astype(np.float64), there))
+        facts.append(whole_number_facts(n_rows, values.astype(np.float64), there))
     return facts
 
 
-def whole_facts(n_rows: int, values: FloatArray, counts: IntArray) -> Facts:
+def whole_number_facts(n_rows: int, values: FloatArray, counts: IntArray) -> ColumnFacts:
     """Return the facts of whole numbers without gaps: sorted values, and how often they occur."""
-    return Facts(
+    return ColumnFacts(
         "number", n_rows, n_rows, values, counts, low=float(values[0]), high=float(values[-1])
     )
 
 
-def _column_facts(column: Column) -> Facts:
+def _facts_of_column(column: Column) -> ColumnFacts:
     n_rows = column.values.size
     if column.kind == "empty" or (column.missing is not None and column.missing.all()):
-        return Facts("empty", n_rows)
+        return ColumnFacts("empty", n_rows)
     n_present = n_rows - (0 if column.missing is None else int(column.missing.sum()))
     if column.kind == "date":
-        return Facts("date", n_rows, n_present)
+        return ColumnFacts("date", n_rows, n_present)
     if column.kind in ("real", "integer"):
         return _number_facts(column.values, column.missing)
     present = column.values if column.missing is None else column.values[~column.missing]
     if column.kind == "boolean":
-        return Facts("boolean", n_rows, n_present, frozenset(np.unique(present).tolist()))
+        return ColumnFacts("boolean", n_rows, n_present, frozenset(np.unique(present).tolist()))
     if column.coded:
         assert column.order is not None
         there = np.flatnonzero(np.bincount(present, minlength=len(column.order)))
@@ -256,23 +257,25 @@ def _column_facts(column: Column) -> Facts:
     else:
         labels = frozenset(present.tolist())
     order = column.order if column.declared else None
-    facts = Facts("label", n_rows, n_present, labels, order=order, is_ordered=column.is_ordered)
+    facts = ColumnFacts(
+        "label", n_rows, n_present, labels, order=order, is_ordered=column.is_ordered
+    )
     return _compact(facts)
 
 
-def _number_facts(values: NDArray[Any], missing: NDArray[np.bool_] | None) -> Facts:
+def _number_facts(values: AnyArray, missing: BoolArray | None) -> ColumnFacts:
     present = values if missing is None else values[~missing]
     if not present.size:
-        return Facts("empty", values.size)
+        return ColumnFacts("empty", values.size)
     low, high = present.min(), present.max()
     fraction = None
     if present.dtype.kind == "f":
         fraction = _first_fraction(values, missing)
     elif int(low) < -LONG or int(high) > LONG:
         labels = frozenset(np.unique(present).tolist())
-        facts = Facts("label", values.size, int(present.size), labels, is_long=True)
+        facts = ColumnFacts("label", values.size, int(present.size), labels, is_long=True)
         return _compact(facts)
-    facts = Facts(
+    facts = ColumnFacts(
         "number", values.size, int(present.size), None, None, fraction,
         low=float(low), high=float(high),
     )  # fmt: skip
@@ -287,9 +290,7 @@ def _number_facts(values: NDArray[Any], missing: NDArray[np.bool_] | None) -> Fa
     return _compact(replace(facts, values=found, counts=counts))
 
 
-def _first_fraction(
-    values: NDArray[Any], missing: NDArray[np.bool_] | None = None
-) -> tuple[int, float] | None:
+def _first_fraction(values: AnyArray, missing: BoolArray | None = None) -> tuple[int, float] | None:
     """Return row and value of the first number that is not whole, or not finite."""
     for start in range(0, values.size, _BLOCK):
         some = values[start : start + _BLOCK]
@@ -308,54 +309,58 @@ def _plain_number(value: float) -> float | int:
 # The rule ---------------------------------------------------------------------------------------
 
 
-def decide(facts: Facts, family: str = "auto") -> Decision:
+def decide(facts: ColumnFacts, family: str = "auto") -> KindDecision:
     """Return the kind of a column and the reason, or None as the kind if it is set aside.
 
     ``family`` gaussian takes all numbers as real, discrete and symmetric take whole numbers and
     all labels as categories.
     """
     if facts.type == "empty":
-        return Decision(None, "no value at all")
+        return KindDecision(None, "no value at all")
     if facts.type == "date":
-        return Decision(None, "dates or times")
+        return KindDecision(None, "dates or times")
     if facts.n_rows > 1 and facts.constant is not None:
-        return Decision(None, f"always {facts.constant!r}")
+        return KindDecision(None, f"always {facts.constant!r}")
     if facts.type == "boolean" and family != "gaussian":
-        return Decision("category", "true or false")
+        return KindDecision("category", "true or false")
     if facts.type == "label":
         return _decide_labels(facts, family)
     if family == "gaussian":
-        return Decision("real", "numbers")
+        return KindDecision("real", "numbers")
     if family in ("discrete", "symmetric"):
-        return Decision("category", f"{facts.n_different:,} different whole numbers")
+        return KindDecision("category", f"{facts.n_different:,} different whole numbers")
     return _decide_numbers(facts)
 
 
-def _decide_labels(facts: Facts, family: str) -> Decision:
+def _decide_labels(facts: ColumnFacts, family: str) -> KindDecision:
     n, n_different = facts.n_present, facts.n_different
     if facts.is_long and n_different > 2:
         if family in ("discrete", "symmetric"):
-            return Decision("category", f"{n_different:,} different whole numbers")
-        return Decision(None, "whole numbers of more than 15 digits, as identifiers have")
+            return KindDecision("category", f"{n_different:,} different whole numbers")
+        return KindDecision(None, "whole numbers of more than 15 digits, as identifiers have")
     declared = facts.order is not None
     what = "categories" if declared else "text"
     odd = "" if declared else _odd_label(facts)
     if n_different > 2:
         if not declared and _are_dates(facts):
-            return Decision(None, "dates or times as text")
+            return KindDecision(None, "dates or times as text")
         if n_different > TRACKED:
-            return Decision(None, f"{what} with more than {TRACKED:,} different values{odd}")
+            return KindDecision(None, f"{what} with more than {TRACKED:,} different values{odd}")
         if n_different > FEW_VALUES and 2 * n_different > n:
             share = f"{n_different / n:.0%}".replace("%", " %")
-            return Decision(None, f"{what} that differs in {share} of rows{odd}")
+            return KindDecision(None, f"{what} that differs in {share} of rows{odd}")
         if n_different > MANY_LABELS and family not in ("discrete", "symmetric"):
-            return Decision(None, f"{n_different:,} different labels, too many for categories{odd}")
+            return KindDecision(
+                None, f"{n_different:,} different labels, too many for categories{odd}"
+            )
     if facts.is_ordered:
-        return Decision("ordered", f"{n_different} ordered categories")
-    return Decision("category", f"{n_different} {'label' if n_different == 1 else 'labels'}{odd}")
+        return KindDecision("ordered", f"{n_different} ordered categories")
+    return KindDecision(
+        "category", f"{n_different} {'label' if n_different == 1 else 'labels'}{odd}"
+    )
 
 
-def _odd_label(facts: Facts) -> str:
+def _odd_label(facts: ColumnFacts) -> str:
     """Say which label makes text of a column of numbers, if one does."""
     if facts.values is None or not all(isinstance(value, str) for value in facts.values):
         return ""
@@ -365,38 +370,41 @@ def _odd_label(facts: Facts) -> str:
     return f" (text because of {min(others)!r})"
 
 
-def _are_dates(facts: Facts) -> bool:
+def _are_dates(facts: ColumnFacts) -> bool:
     return facts.values is not None and all(
         isinstance(value, str) and _DATE.fullmatch(value) for value in facts.values
     )
 
 
-def _decide_numbers(facts: Facts) -> Decision:
+def _decide_numbers(facts: ColumnFacts) -> KindDecision:
     n, n_different = facts.n_present, facts.n_different
     # Two rows with a fraction each are two measurements, not two categories.
     if n_different == 2 and not (facts.has_fraction and n == 2):
-        return Decision("category", "2 different numbers")
+        return KindDecision("category", "2 different numbers")
     if facts.has_fraction:
-        return Decision("real", "numbers with a fraction")
+        return KindDecision("real", "numbers with a fraction")
     span = facts.high - facts.low + 1
     if facts.values is not None:
         if n_different <= FEW_VALUES and max(-facts.low, facts.high) <= SMALL_NUMBERS:
             if span == n_different:
-                return Decision("ordered", f"{n_different} consecutive whole numbers")
+                return KindDecision("ordered", f"{n_different} consecutive whole numbers")
             if n >= 5 * n_different:
-                return Decision("ordered", f"{n_different} different whole numbers")
+                return KindDecision("ordered", f"{n_different} different whole numbers")
         if n_different == n > FEW_VALUES and span <= 2 * n:
-            return Decision(None, "a different whole number in every row, as identifiers have")
+            return KindDecision(None, "a different whole number in every row, as identifiers have")
         if _is_count(facts):
-            return Decision("count", f"whole numbers from {facts.low:.0f}, skewed as counts are")
+            return KindDecision(
+                "count", f"whole numbers from {facts.low:.0f}, skewed as counts are"
+            )
     ends = f"{_plain_number(facts.low)} to {_plain_number(facts.high)}"
-    return Decision("real", f"whole numbers from {ends}")
+    return KindDecision("real", f"whole numbers from {ends}")
 
 
-def _is_count(facts: Facts) -> bool:
+def _is_count(facts: ColumnFacts) -> bool:
     """Whether numbers start at 0 or 1, leave no gap up to the median, and are skewed."""
     values, counts = facts.values, facts.counts
     n = facts.n_present
+    assert counts is not None
     if facts.low not in (0.0, 1.0) or 2 * facts.n_different > n:
         return False
     median = int(np.searchsorted(np.cumsum(counts), n / 2))
@@ -410,7 +418,7 @@ def _is_count(facts: Facts) -> bool:
 # What is asked for ------------------------------------------------------------------------------
 
 
-def check_wanted(kinds: Mapping[Any, str] | None, names: Sequence[str]) -> dict[str, str]:
+def check_wanted(kinds: KindsByName | None, names: Sequence[str]) -> dict[str, str]:
     """Return the kinds that were asked for by the names of columns, or raise."""
     wanted = {str(name): kind for name, kind in (kinds or {}).items()}
     known = (*KINDS, "ignore")
@@ -424,10 +432,10 @@ def check_wanted(kinds: Mapping[Any, str] | None, names: Sequence[str]) -> dict[
     return wanted
 
 
-def forced(name: str, kind: str, facts: Facts) -> Decision:
+def forced(name: str, kind: str, facts: ColumnFacts) -> KindDecision:
     """Return the decision that was asked for, or raise if the values do not allow it."""
     if kind == "ignore":
-        return Decision(None, ASKED_FOR)
+        return KindDecision(None, ASKED_FOR)
     if facts.type == "empty" or (facts.constant is not None and facts.n_rows > 1):
         return decide(facts)  # nothing can be learned about it, whatever it is called
     fault = ""
@@ -440,7 +448,7 @@ def forced(name: str, kind: str, facts: Facts) -> Decision:
             fault = f"it holds {_some_label(facts)!r}: declare the order of its labels"
     elif facts.type != "number":
         if kind == "real" and facts.is_long:
-            return Decision("real", ASKED_FOR)
+            return KindDecision("real", ASKED_FOR)
         fault = f"it holds {_some_label(facts)!r}, which is no number"
     elif kind == "count":
         if facts.fraction is not None:
@@ -449,12 +457,13 @@ def forced(name: str, kind: str, facts: Facts) -> Decision:
             fault = f"it holds {_plain_number(facts.low)}, which is less than 0"
     if fault:
         raise DataError(f"kinds: column {name!r} cannot be {kind}: {fault}")
-    return Decision(kind, ASKED_FOR)  # type: ignore[arg-type]
+    return KindDecision(kind, ASKED_FOR)  # type: ignore[arg-type]
 
 
-def _some_label(facts: Facts) -> Any:
-    labels: frozenset[Any] = facts.values or frozenset(("text",))
-    return min((label for label in labels if not is_number(label)), key=str, default=min(labels))
+def _some_label(facts: ColumnFacts) -> Hashable:
+    """Return a label for a message, one that is no number if there is one."""
+    labels: frozenset[Hashable] = facts.values or frozenset(("text",))
+    return min(labels, key=lambda label: (is_number(label), str(label)))
 
 
 def unnamed_place(names: Sequence[str]) -> int | None:
@@ -464,7 +473,7 @@ def unnamed_place(names: Sequence[str]) -> int | None:
     return list(names).index(_INDEX) if _INDEX in names else None
 
 
-def are_row_labels(facts: Facts) -> bool:
+def are_row_labels(facts: ColumnFacts) -> bool:
     """Whether a column without a name labels the rows: dates, or another value in every row."""
     if not facts.n_rows == facts.n_present > 1 or facts.has_fraction:
         return False
@@ -476,7 +485,7 @@ def are_row_labels(facts: Facts) -> bool:
     )
 
 
-def labels_of(facts: Facts) -> tuple[Hashable, ...]:
+def labels_of(facts: ColumnFacts) -> tuple[Hashable, ...]:
     """Return the labels of a category or ordered column, in their order."""
     if facts.type == "number":
         return tuple(map(_plain_number, facts.values.tolist()))
@@ -488,10 +497,10 @@ def labels_of(facts: Facts) -> tuple[Hashable, ...]:
 def decisions(
     names: Sequence[str],
     named: bool,
-    facts: Sequence[Facts],
+    facts: Sequence[ColumnFacts],
     family: str,
-    kinds: Mapping[Any, str] | None,
-) -> Iterator[Decision]:
+    kinds: KindsByName | None,
+) -> Iterator[KindDecision]:
     """Yield how every column is taken."""
     wanted = check_wanted(kinds, names)
     unnamed = unnamed_place(names) if named and len(names) > 1 else None
@@ -499,7 +508,7 @@ def decisions(
         if name in wanted:
             yield forced(name, wanted[name], own)
         elif place == unnamed and are_row_labels(own):
-            yield Decision(None, ROW_LABELS)
+            yield KindDecision(None, ROW_LABELS)
         else:
             yield decide(own, family)
 

@@ -6,28 +6,34 @@ import contextlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
 from latentree.data import _cluster as cluster
 from latentree.data._checks import odd_cell, odd_error
-from latentree.data._convert import as_table, schema_of, warn_of_aside, warn_of_codes
-from latentree.data._files._arrow import source_of
-from latentree.data._files._matrices import MATRICES, read_matrix
-from latentree.data._files._paths import STANDARD, Wanted, is_path, path_name, suffix_of
-from latentree.data._files._rows import FileRows, open_files
-from latentree.data._kinds import Facts, facts_of
+from latentree.data._cluster import Client
+from latentree.data._convert import as_table
+from latentree.data._files._arrow import raw_of_arrow
+from latentree.data._files._file_rows import FileRows, open_files
+from latentree.data._files._matrix_files import MATRICES, read_matrix
+from latentree.data._files._paths import STANDARD, ColumnChoice, is_path, path_name, suffix_of
+from latentree.data._kinds import ColumnFacts, column_facts
 from latentree.data._parts import Parts, cut_table, part_rows
-from latentree.data._pieces import LocalPieces, Pieces
-from latentree.data._sources import read
+from latentree.data._pieces import LocalPieces, Pieces, itself
+from latentree.data._raw import read_raw
+from latentree.data._schemas import schema_of, warn_of_aside, warn_of_codes
 from latentree.data._table import Schema, Table
 from latentree.errors import DataError, FileError
+from latentree.typing import DataLike, KindsByName, PathLike, TableLike, Unseen
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _HELD_PARTS = 6
 """Files of at most so many parts of real columns (200 MB) are read once and held as a table."""
@@ -38,7 +44,7 @@ _HELD_CELLS = _HELD_PARTS << 22
 _LOOKED_AT = 1_000_000  # cells of a column in which an odd one is looked for
 
 
-def is_parted(X: Any) -> bool:
+def is_parted(X: object) -> bool:
     """Return whether data is meant to be taken in parts: a path, a dask collection, or parts.
 
     Parameters
@@ -58,7 +64,7 @@ def is_parted(X: Any) -> bool:
 
 
 def as_parts(
-    X: Any,
+    X: DataLike,
     family: str = "auto",
     *,
     schema: Schema | None = None,
@@ -66,9 +72,9 @@ def as_parts(
     drop: Sequence[str] = (),
     header: bool | None = None,
     weights: ArrayLike | None = None,
-    client: Any = None,
-    kinds: Mapping[Any, str] | None = None,
-    unseen: Literal["error", "missing"] = "error",
+    client: Client | None = None,
+    kinds: KindsByName | None = None,
+    unseen: Unseen = "error",
     na: Sequence[str] = (),
     may_lack: Sequence[str] = (),
 ) -> Parts:
@@ -131,16 +137,16 @@ def as_parts(
 
 
 def open_table(
-    X: Any,
+    X: DataLike,
     family: str = "auto",
     *,
     schema: Schema | None = None,
     columns: Sequence[str] | None = None,
     drop: Sequence[str] = (),
     header: bool | None = None,
-    client: Any = None,
-    kinds: Mapping[Any, str] | None = None,
-    unseen: Literal["error", "missing"] = "error",
+    client: Client | None = None,
+    kinds: KindsByName | None = None,
+    unseen: Unseen = "error",
     na: Sequence[str] = (),
     may_lack: Sequence[str] = (),
 ) -> Table | Parts:
@@ -182,13 +188,13 @@ def open_table(
         return as_table(X, family, schema=schema, kinds=kinds, unseen=unseen, may_lack=may_lack)
     paths = list(X) if isinstance(X, list | tuple) else [X]
     if len(paths) == 1 and suffix_of(paths[0]) in MATRICES:
-        matrix = read_matrix(paths[0], Wanted(columns, tuple(drop)))
+        matrix = read_matrix(paths[0], ColumnChoice(columns, tuple(drop)))
         with _naming(path_name(X)):
             return as_table(
                 matrix.values, family, names=matrix.names, schema=schema, kinds=kinds, unseen=unseen
             )
     by_name = schema is not None and header is not False
-    wanted = Wanted(
+    wanted = ColumnChoice(
         schema.names if schema is not None and by_name else columns,
         tuple(drop),
         by_name,
@@ -205,7 +211,7 @@ def open_table(
 
 
 @contextlib.contextmanager
-def _readable(paths: list[Any]) -> Iterator[list[Any]]:
+def _readable(paths: list[PathLike]) -> Iterator[list[PathLike]]:
     """Copy standard input to a file for a while; other paths are what they are."""
     if [str(path) for path in paths] != [STANDARD]:
         yield paths
@@ -238,16 +244,16 @@ def of_files(
     rows: FileRows,
     family: str,
     schema: Schema | None,
-    client: Any = None,
+    client: Client | None = None,
     is_held: bool = False,
-    kinds: Mapping[Any, str] | None = None,
+    kinds: KindsByName | None = None,
 ) -> Table | Parts:
     """Read files into a table if they are small or ``is_held``, or else open them in parts."""
     size = part_rows(Schema.gaussian(rows.names))
     if client is None and (is_held or rows.n_pieces(size) <= _HELD_PARTS):
         with _naming(rows.name):
             return rows.coded(rows.piece(rows.n_rows, 0), schema, family=family, kinds=kinds)
-    raw: Pieces[Any]
+    raw: Pieces[pa.Table]
     if client is None:
         raw = LocalPieces(partial(rows.pieces, size), rows.n_pieces(size))
     else:
@@ -264,48 +270,44 @@ def of_files(
     else:
         tables = cluster.loaded(client, partial(rows.table, schema), n_parts)
     if is_new:
-        warn_of_codes(tables.one(0, _as_it_is))
+        warn_of_codes(tables.one(0, itself))
     return Parts(schema, rows.n_rows, tables, rows.name)
-
-
-def _as_it_is(table: Table) -> Table:
-    return table
 
 
 # The schema -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class AllFacts:
+class TableFacts:
     """The facts of every column; adds up over parts."""
 
     names: tuple[str, ...]
-    facts: tuple[Facts, ...]
+    facts: tuple[ColumnFacts, ...]
 
-    def __add__(self, other: AllFacts) -> AllFacts:
+    def __add__(self, other: TableFacts) -> TableFacts:
         if self.names != other.names:
             raise DataError(f"parts have different columns: {self.names} and {other.names}")
-        return AllFacts(self.names, tuple(map(_added, self.names, self.facts, other.facts)))
+        return TableFacts(self.names, tuple(map(_added, self.names, self.facts, other.facts)))
 
 
-def _added(name: str, some: Facts, more: Facts) -> Facts:
+def _added(name: str, some: ColumnFacts, more: ColumnFacts) -> ColumnFacts:
     try:
         return some + more
     except DataError as error:
         raise DataError(f"column {name!r}: {error}") from None
 
 
-def _facts_of(piece: Any) -> AllFacts:
-    source = read(source_of(piece) if hasattr(piece, "combine_chunks") else piece)
-    return AllFacts(source.names, tuple(facts_of(source)))
+def _facts_of(piece: TableLike) -> TableFacts:
+    raw = read_raw(raw_of_arrow(piece) if hasattr(piece, "combine_chunks") else piece)
+    return TableFacts(raw.names, tuple(column_facts(raw)))
 
 
 def _find_schema(
     names: Sequence[str],
     named: bool,
-    pieces: Pieces[Any],
+    pieces: Pieces[TableLike],
     family: str,
-    kinds: Mapping[Any, str] | None,
+    kinds: KindsByName | None,
 ) -> Schema:
     """Decide on the columns as for tables: by the first part if it settles all, or by all rows."""
     found = pieces.one(0, _facts_of)
@@ -319,7 +321,7 @@ def _find_schema(
 
 
 def _odd_columns(
-    names: Sequence[str], facts: Sequence[Facts], pieces: Pieces[Any]
+    names: Sequence[str], facts: Sequence[ColumnFacts], pieces: Pieces[TableLike]
 ) -> DataError | None:
     """Say which cell, not too far down, makes text of a column of numbers, if one does."""
     if not isinstance(pieces, LocalPieces):
@@ -332,9 +334,9 @@ def _odd_columns(
     return None
 
 
-def _cells(piece: Any, name: str) -> list[Any]:
+def _cells(piece: TableLike, name: str) -> list[object]:
     """Return the cells of a column of a pyarrow table or a pandas frame; missing ones are None."""
-    cells: list[Any] = []
+    cells: list[object] = []
     if hasattr(piece, "combine_chunks"):
         cells = piece.column(name).to_pylist()
     elif hasattr(piece, "columns"):

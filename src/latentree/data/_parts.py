@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from latentree import _memory as memory
 from latentree.data._convert import checked_weights
-from latentree.data._pieces import LocalPieces, Pieces
+from latentree.data._pieces import LocalPieces, Pieces, itself
 from latentree.data._table import Schema, Table, WithSchema
 from latentree.errors import DataError
 from latentree.typing import FloatArray, IntArray
@@ -170,7 +170,7 @@ class Parts(WithSchema):
             2.0 * width * self.n_rows * self.n_columns, f"{self.name} as a whole",
             "use a method that needs distances only, such as clrg",
         )  # fmt: skip
-        tables = list(self.tables.each(_as_it_is))
+        tables = list(self.tables.each(itself))
         weighted = any(table.weights is not None for table in tables)
         weights = np.concatenate([table.weight_array() for table in tables]) if weighted else None
         return Table(np.concatenate([table.values for table in tables]), self.schema, weights)
@@ -178,10 +178,6 @@ class Parts(WithSchema):
     def __repr__(self) -> str:
         size = f"{self.n_rows} rows × {self.n_columns} columns"
         return f"Parts({size}, {self.schema.family}, {self.n_parts} parts)"
-
-
-def _as_it_is(table: Table) -> Table:
-    return table
 
 
 def _select(table: Table, chosen: tuple[IntArray, tuple[str, ...]]) -> Table:

@@ -1,8 +1,8 @@
-"""Pieces of work: one function for each, and sums over all of them in a fixed order.
+"""Sequences of pieces of data: a function is applied to each, and results are added up.
 
-Whoever computes the pieces (this process, or a cluster: see ``_cluster``), sums are taken in
-groups of :data:`GROUP` pieces, then over the groups, always in order: they are the same to the last
-bit whatever the number of workers, retries and bytes that were read at a time.
+The pieces are read by this process or by a cluster (see ``_cluster``). Sums are taken over groups
+of :data:`GROUP` pieces, then over the groups, always in order. So they are the same to the last
+bit, whatever the number of workers and retries.
 """
 
 from __future__ import annotations
@@ -11,19 +11,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from latentree import _memory as memory
 
 Piece = TypeVar("Piece")
 Other = TypeVar("Other")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 GROUP = 8
-"""So many pieces are added up before they are added to the rest."""
+"""Pieces whose sum is taken first. A cluster sends one result a group instead of one a piece; the
+number is part of the result, because it sets the order in which floats are added."""
 
 KEPT_SHARE = 0.4
-"""Of the memory that is available, what is made of the pieces may take this share."""
+"""Share of the available memory that results kept from pass to pass may take. The rest is for the
+pieces that are read and for what is computed from them."""
 
 
 class Pieces(ABC, Generic[Piece]):
@@ -33,32 +36,32 @@ class Pieces(ABC, Generic[Piece]):
     def __len__(self) -> int: ...
 
     @abstractmethod
-    def each(self, function: Callable[..., Result], *arguments: Any) -> Iterator[Result]:
+    def each(self, function: Callable[..., Result], *arguments: object) -> Iterator[Result]:
         """Yield ``function(piece, *arguments)`` of every piece, in order."""
 
     @abstractmethod
-    def total(self, function: Callable[..., Result], *arguments: Any) -> Result:
+    def total(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Return the sum of ``function(piece, *arguments)`` over the pieces, by ``+``."""
 
     @abstractmethod
     def subtotal(
-        self, numbers: Iterable[int], function: Callable[..., Result], *arguments: Any
+        self, numbers: Iterable[int], function: Callable[..., Result], *arguments: object
     ) -> Result:
         """Return the sum of ``function(piece, *arguments)`` over the pieces of these numbers."""
 
     @abstractmethod
-    def made(self, make: Callable[..., Other], *arguments: Any) -> Pieces[Other]:
+    def made(self, make: Callable[..., Other], *arguments: object) -> Pieces[Other]:
         """Return ``make(piece, *arguments)`` of every piece; kept as far as memory allows.
 
         What is made says by ``nbytes`` how much memory it takes.
         """
 
     @abstractmethod
-    def paired(self, make: Callable[[Piece, Any], Other], items: Sequence[Any]) -> Pieces[Other]:
+    def paired(self, make: Callable[[Piece, Item], Other], items: Sequence[Item]) -> Pieces[Other]:
         """Return ``make(piece, item)`` of every piece and its item, made anew in every pass."""
 
     @abstractmethod
-    def one(self, number: int, function: Callable[..., Result], *arguments: Any) -> Result:
+    def one(self, number: int, function: Callable[..., Result], *arguments: object) -> Result:
         """Return ``function(piece, *arguments)`` of one piece."""
 
 
@@ -79,27 +82,27 @@ class LocalPieces(Pieces[Piece]):
     def __len__(self) -> int:
         return self._n_pieces
 
-    def each(self, function: Callable[..., Result], *arguments: Any) -> Iterator[Result]:
+    def each(self, function: Callable[..., Result], *arguments: object) -> Iterator[Result]:
         """Yield the results in order."""
         for piece in self.pieces():
             yield function(piece, *arguments)
 
-    def total(self, function: Callable[..., Result], *arguments: Any) -> Result:
+    def total(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Return the sum of the results."""
         return sum_in_groups(self.each(function, *arguments))
 
     def subtotal(
-        self, numbers: Iterable[int], function: Callable[..., Result], *arguments: Any
+        self, numbers: Iterable[int], function: Callable[..., Result], *arguments: object
     ) -> Result:
         """Return the sum of the results of some pieces."""
         return add_up(self.one(number, function, *arguments) for number in numbers)
 
-    def made(self, make: Callable[..., Other], *arguments: Any) -> Pieces[Other]:
+    def made(self, make: Callable[..., Other], *arguments: object) -> Pieces[Other]:
         """Return what is made of the pieces."""
-        return _Made(self, make, arguments)
+        return _CachedPieces(self, make, arguments)
 
     def paired(
-        self, make: Callable[[Piece, Any], Other], items: Sequence[Any]
+        self, make: Callable[[Piece, Item], Other], items: Sequence[Item]
     ) -> LocalPieces[Other]:
         """Return pieces that are made when they are read."""
 
@@ -108,7 +111,7 @@ class LocalPieces(Pieces[Piece]):
 
         return LocalPieces(read, len(self))
 
-    def one(self, number: int, function: Callable[..., Result], *arguments: Any) -> Result:
+    def one(self, number: int, function: Callable[..., Result], *arguments: object) -> Result:
         """Return the result of one piece."""
         return function(next(self._read(number)), *arguments)
 
@@ -118,11 +121,20 @@ class LocalPieces(Pieces[Piece]):
         return items if len(self) - first <= 1 else _ahead(items)  # nothing to read ahead
 
 
-class _Made(LocalPieces[Other]):
-    """What is made of pieces: the first ones are kept, the others made again for every pass."""
+class _CachedPieces(LocalPieces[Other], Generic[Piece, Other]):
+    """Results of a function of each piece: the first are kept, the others computed in every pass.
+
+    Parameters
+    ----------
+    source : LocalPieces
+        The pieces that the function is applied to.
+    make : callable
+        Called with a piece and ``arguments``.
+    arguments : tuple
+    """
 
     def __init__(
-        self, source: LocalPieces[Any], make: Callable[..., Other], arguments: tuple[Any, ...]
+        self, source: LocalPieces[Piece], make: Callable[..., Other], arguments: tuple[object, ...]
     ) -> None:
         super().__init__(self._all, len(source))
         self._source = source
@@ -170,13 +182,22 @@ def add_up(results: Iterable[Result]) -> Result:
 
 
 def _ahead(items: Iterator[Piece]) -> Iterator[Piece]:
-    """Yield items while the next one is already being read."""
-    done = object()
+    """Yield items while a thread already reads the next one."""
     with ThreadPoolExecutor(1, thread_name_prefix="latentree-read") as reader:
-        following: Future[Any] = reader.submit(next, items, done)
+        following: Future[list[Piece]] = reader.submit(_next_of, items)
         try:
-            while (item := following.result()) is not done:
-                following = reader.submit(next, items, done)
-                yield item
+            while item := following.result():
+                following = reader.submit(_next_of, items)
+                yield item[0]
         finally:
             following.cancel()
+
+
+def _next_of(items: Iterator[Piece]) -> list[Piece]:
+    """Return the next item in a list, which is empty at the end."""
+    return list(islice(items, 1))
+
+
+def itself(piece: Piece) -> Piece:
+    """Return a piece as it is, for passes that need nothing else of the pieces."""
+    return piece

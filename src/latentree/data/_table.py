@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from latentree.data import _checks as checks
 from latentree.errors import DataError
-from latentree.typing import Family, IntArray, Kind
+from latentree.typing import AnyArray, ArrayOrSparse, BoolArray, Family, FloatArray, IntArray, Kind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FAMILIES: tuple[str, ...] = get_args(Family)
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -227,7 +230,7 @@ class Schema:
         return tuple(found)
 
     @cached_property
-    def cardinalities(self) -> NDArray[np.int64]:
+    def cardinalities(self) -> IntArray:
         """Number of states of every column; 0 for reals and counts."""
         return np.array([len(labels) for labels in self.labels], np.int64)
 
@@ -299,10 +302,10 @@ class Table(WithSchema):
     (('no', 'yes'), ('no', 'yes'))
     """
 
-    values: Any
+    values: ArrayOrSparse
     schema: Schema
-    weights: NDArray[np.float64] | None = None
-    row_labels: Any = None
+    weights: FloatArray | None = None
+    row_labels: pa.ChunkedArray | None = None
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[1] != self.schema.n_columns:
@@ -335,7 +338,7 @@ class Table(WithSchema):
         """Sum of the weights, or the number of rows."""
         return float(self.n_rows if self.weights is None else self.weights.sum())
 
-    def weight_array(self) -> NDArray[np.float64]:
+    def weight_array(self) -> FloatArray:
         """Return the weights of the rows.
 
         Returns
@@ -357,7 +360,7 @@ class Table(WithSchema):
         return checks.has_nan(self.values)
 
     @cached_property
-    def missing_counts(self) -> NDArray[np.int64]:
+    def missing_counts(self) -> IntArray:
         """Number of missing cells of every column."""
         counts = np.zeros(self.n_columns, np.int64)
         if self.has_missing:
@@ -366,12 +369,12 @@ class Table(WithSchema):
         return counts
 
     @property
-    def column_has_missing(self) -> NDArray[np.bool_]:
+    def column_has_missing(self) -> BoolArray:
         """Whether each column has a missing cell."""
-        has: NDArray[np.bool_] = self.missing_counts > 0
+        has: BoolArray = self.missing_counts > 0
         return has
 
-    def missing_mask(self) -> NDArray[np.bool_]:
+    def missing_mask(self) -> BoolArray:
         """Find the missing cells.
 
         Returns
@@ -382,10 +385,10 @@ class Table(WithSchema):
         if self.is_sparse:
             return np.zeros(self.values.shape, bool)
         coded = self.schema.is_coded
-        mask: NDArray[np.bool_] = self.values < 0 if coded else np.isnan(self.values)
+        mask: BoolArray = self.values < 0 if coded else np.isnan(self.values)
         return mask
 
-    def present(self, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def present(self, columns: IntArray) -> BoolArray:
         """Find the present cells of some columns.
 
         Parameters
@@ -401,12 +404,12 @@ class Table(WithSchema):
         if self.is_sparse:
             return np.ones((self.n_rows, columns.size), bool)
         cells = self.values[:, columns]
-        there: NDArray[np.bool_] = cells >= 0 if self.schema.is_coded else ~np.isnan(cells)
+        there: BoolArray = cells >= 0 if self.schema.is_coded else ~np.isnan(cells)
         return there
 
     # Parts ----------------------------------------------------------------------------------
 
-    def column(self, j: int) -> NDArray[Any]:
+    def column(self, j: int) -> AnyArray:
         """Return one column.
 
         Parameters
@@ -420,9 +423,9 @@ class Table(WithSchema):
             Values or codes, dense.
         """
         if self.is_sparse:
-            dense: NDArray[Any] = self.values[:, [j]].toarray()[:, 0]
+            dense: AnyArray = self.values[:, [j]].toarray()[:, 0]
             return dense
-        column: NDArray[Any] = self.values[:, j]
+        column: AnyArray = self.values[:, j]
         return column
 
     def select(self, columns: IntArray, names: tuple[str, ...] | None = None) -> Table:
@@ -486,7 +489,7 @@ class Table(WithSchema):
         return f"Table({self.n_rows} rows × {self.n_columns} columns, {', '.join(extras)})"
 
 
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+def _read_only(array: AnyArray) -> AnyArray:
     # A view, so that the caller's own array stays writable.
     view = array.view()
     view.flags.writeable = False

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from importlib import resources
 
 import numpy as np
-from numpy.typing import NDArray
 
 from latentree.datasets._dataset import Dataset, read_columns
+from latentree.typing import FloatArray
 
 _ABILITIES = {
     "visual": ("x1", "x2", "x3"),
@@ -84,7 +84,7 @@ def _load(file: str, members: Mapping[str, tuple[str, ...]], description: str) -
     path = resources.files("latentree.datasets") / "data" / file
     columns = read_columns(path.read_text("utf-8").splitlines())
     about, *names = columns
-    data: NDArray[np.float64] = np.column_stack([columns[name] for name in names]).astype(float)
+    data: FloatArray = np.column_stack([columns[name] for name in names]).astype(float)
     groups = {name: group for group, inside in members.items() for name in inside}
     ordered = {name: groups[name] for name in names}
     return Dataset(data, tuple(names), ordered, {about: columns[about]}, description)

@@ -19,7 +19,7 @@ from latentree._kernels.distances import bits as bit_kernels
 from latentree._kernels.distances import pairs as pair_kernels
 from latentree._kernels.distances import sparse as sparse_kernels
 from latentree.data import Table
-from latentree.typing import FloatArray, Index, IntArray
+from latentree.typing import AnyArray, FloatArray, Index, IntArray
 
 _PARTS = 16
 _WORDS_A_STEP = 16.0  # words of bits that are compared in the time of one step along sparse lists
@@ -211,7 +211,7 @@ class WeightedStates:
     def __init__(self, table: Table, n_states: int) -> None:
         self._table = table
         self._n_states = n_states
-        self._by_column: NDArray[Any] | None = None
+        self._by_column: AnyArray | None = None
 
     def joint(self, rows: Index, columns: Index) -> FloatArray:
         """Return weights of every pair of states, of shape (a, K, b, K)."""
@@ -283,9 +283,9 @@ def _row_ranges(table: Table, width: int) -> list[tuple[int, int]]:
     return [(start, min(n, start + step)) for start in range(0, n, step)]
 
 
-def _one_hot(codes: NDArray[Any], widths: IntArray, first: int, dtype: Any) -> NDArray[Any]:
+def _one_hot(codes: AnyArray, widths: IntArray, first: int, dtype: Any) -> AnyArray:
     states = np.concatenate([np.arange(first, width) for width in widths]).astype(codes.dtype)
-    hot: NDArray[Any] = np.repeat(codes, widths - first, axis=1) == states
+    hot: AnyArray = np.repeat(codes, widths - first, axis=1) == states
     return hot.astype(dtype)
 
 

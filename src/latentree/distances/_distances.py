@@ -39,7 +39,7 @@ from latentree.distances._on_demand import OnDemand, on_demand
 from latentree.distances._statistics import Statistics, gather
 from latentree.distances._sums import StateCounts
 from latentree.errors import DataWarning, DistanceError
-from latentree.typing import Family, FloatArray, Index, IntArray
+from latentree.typing import AnyArray, BoolArray, Family, FloatArray, Index, IntArray
 
 WEAKEST = 1e-8
 """Dependence |r| below this counts as this, so that a distance is at most 18.4 times c."""
@@ -221,7 +221,7 @@ class Distances:
         """
         return self._held.strengths(_as_index(rows), _as_index(columns))
 
-    def independent_block(self, rows: Any, columns: Any) -> NDArray[np.bool_]:
+    def independent_block(self, rows: Any, columns: Any) -> BoolArray:
         """Find the pairs of ``rows`` × ``columns`` that look independent.
 
         Parameters
@@ -234,10 +234,10 @@ class Distances:
         array of bool of shape (rows, columns)
             True where |r| is below one standard error of an independent pair.
         """
-        weak: NDArray[np.bool_] = self.strength_block(rows, columns) < INDEPENDENT
+        weak: BoolArray = self.strength_block(rows, columns) < INDEPENDENT
         return weak
 
-    def of_pairs(self, pairs: NDArray[np.int64]) -> FloatArray:
+    def of_pairs(self, pairs: IntArray) -> FloatArray:
         """Return the distances of pairs.
 
         Parameters
@@ -251,7 +251,7 @@ class Distances:
         """
         return self._held.distances_of(pairs[:, 0], pairs[:, 1])
 
-    def signs_of_pairs(self, pairs: NDArray[np.int64]) -> NDArray[np.int8]:
+    def signs_of_pairs(self, pairs: IntArray) -> NDArray[np.int8]:
         """Return the signs of the dependence of pairs.
 
         Parameters
@@ -286,7 +286,7 @@ class Distances:
         n: float | FloatArray = self.n_effective if whole.precision is None else whole.precision
         return evidence_of_correlations(np.exp(-whole.matrix / whole.exponent), n)
 
-    def independent_pairs(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def independent_pairs(self, pairs: IntArray) -> BoolArray:
         """Find the pairs that look independent.
 
         Parameters
@@ -298,7 +298,7 @@ class Distances:
         -------
         array of bool of shape (p,)
         """
-        weak: NDArray[np.bool_] = self._held.strengths_of(pairs[:, 0], pairs[:, 1]) < INDEPENDENT
+        weak: BoolArray = self._held.strengths_of(pairs[:, 0], pairs[:, 1]) < INDEPENDENT
         return weak
 
     @property
@@ -350,7 +350,7 @@ class Distances:
         """
         return self._whole.sign_matrix
 
-    def independent(self) -> NDArray[np.bool_]:
+    def independent(self) -> BoolArray:
         """Find, of all pairs, those that look independent.
 
         Returns
@@ -485,7 +485,7 @@ class _Dense:
     precision: float | FloatArray | None
     """1 / variance of r for an independent pair; None for distances without a statistic."""
     exponent: float
-    marked: NDArray[np.bool_] | None = None
+    marked: BoolArray | None = None
     evidence: Callable[[IntArray | None], Evidence] | None = None
     """Evidence against independence of some columns, where it is more than that of r."""
     span = _SPAN
@@ -534,7 +534,7 @@ class _Dense:
         strength *= np.sqrt(precision)
         return strength
 
-    def subset(self, index: NDArray[np.int64]) -> _Dense:
+    def subset(self, index: IntArray) -> _Dense:
         def cut(array: Any) -> Any:
             return frozen(_cut(array, index, index)) if isinstance(array, np.ndarray) else array
 
@@ -553,7 +553,7 @@ class _OnDemand:
     """A statistic, and which of its variables are meant (None for all)."""
 
     statistic: OnDemand
-    chosen: NDArray[np.int64] | None
+    chosen: IntArray | None
     candidates: IntArray | None = None
     """Pairs among which a spanning tree is looked for, by their numbers here; None for all."""
 
@@ -629,7 +629,7 @@ class _OnDemand:
         r *= np.sqrt(self.statistic.precisions(self._of(rows), self._of(columns)))
         return r
 
-    def subset(self, index: NDArray[np.int64]) -> _OnDemand:
+    def subset(self, index: IntArray) -> _OnDemand:
         near = None
         if self.candidates is not None:
             number = np.full(self.statistic.n_variables, -1)
@@ -738,7 +738,7 @@ def _signs_of(r: FloatArray) -> NDArray[np.int8]:
     return signs
 
 
-def _cut(array: NDArray[Any], rows: Index, columns: Index) -> NDArray[Any]:
+def _cut(array: AnyArray, rows: Index, columns: Index) -> AnyArray:
     if isinstance(rows, slice) or isinstance(columns, slice):
         return array[rows][:, columns]
     return array[np.ix_(rows, columns)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from latentree._kernels import threads
 from latentree.data import check_distinct
 from latentree.errors import DistanceError
-from latentree.typing import FloatArray
+from latentree.typing import AnyArray, BoolArray, FloatArray
 
 _TILE = 128  # rows and columns of a tile: it and its opposite fit into the nearest caches
 
@@ -36,7 +36,7 @@ def checked_matrix(matrix: ArrayLike) -> FloatArray:
     return d
 
 
-def _copy_band(given: NDArray[Any], d: FloatArray, band: tuple[int, int]) -> bool:
+def _copy_band(given: AnyArray, d: FloatArray, band: tuple[int, int]) -> bool:
     """Copy the tiles of a band of rows, up to the diagonal, and those of the columns opposite.
 
     A tile and its opposite are read together, while both are in the nearest caches: all that is
@@ -84,7 +84,7 @@ def _explain(d: FloatArray) -> NoReturn:
     )
 
 
-def _refuse(bad: NDArray[np.bool_], d: FloatArray, what: str) -> None:
+def _refuse(bad: BoolArray, d: FloatArray, what: str) -> None:
     if bad.any():
         i, j = np.unravel_index(bad.argmax(), bad.shape)
         raise DistanceError(f"entry ({i}, {j}) " + what.format(value=d[i, j]))
@@ -120,7 +120,7 @@ def checked_signs(signs: ArrayLike | None, m: int) -> NDArray[np.int8]:
     return frozen(given.astype(np.int8))
 
 
-def frozen(array: NDArray[Any]) -> NDArray[Any]:
+def frozen(array: AnyArray) -> AnyArray:
     """Make an array read-only, and return it."""
     array.flags.writeable = False
     return array

@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 from threadpoolctl import threadpool_limits
 
@@ -642,7 +641,7 @@ def has_few_distinct_rows(table: Table) -> bool:
     return DistinctRows.of(table, FEW_DISTINCT * table.n_rows).codes is not None
 
 
-def _by_their_ones(values: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _by_their_ones(values: Any) -> tuple[IntArray, IntArray]:
     """Return the first of the rows with the same ones, and for each row which of these it is."""
     # Indices are sorted and without repetition, so that equal rows have equal bytes.
     ends, columns = values.indptr, values.indices

@@ -14,7 +14,6 @@ probability of at most twice the level.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import chdtrc
@@ -22,7 +21,7 @@ from scipy.special import chdtrc
 from latentree.distances import Distances, Evidence
 from latentree.structure._spanning import spanning_edges
 from latentree.tree import Tree
-from latentree.typing import FloatArray, IntArray
+from latentree.typing import BoolArray, FloatArray, IntArray
 
 LEVEL = 0.01
 """Of the test of independence: the false discovery rate, and the error of the joint test."""
@@ -101,7 +100,7 @@ def _significant_groups(distances: Distances, spanning: IntArray) -> IntArray | 
     return np.asarray(label)
 
 
-def significant(p: FloatArray) -> NDArray[np.bool_]:
+def significant(p: FloatArray) -> BoolArray:
     """Find the pairs that are not independent, by Benjamini and Hochberg's procedure.
 
     The largest p₍ₖ₎ of the M sorted p-values with p₍ₖ₎ ≤ level·k/M is the last that counts.
@@ -109,7 +108,7 @@ def significant(p: FloatArray) -> NDArray[np.bool_]:
     ordered = np.sort(p[np.triu_indices(len(p), 1)])
     below = np.flatnonzero(ordered <= LEVEL * np.arange(1, ordered.size + 1) / ordered.size)
     limit = ordered[below[-1]] if below.size else -1.0
-    found: NDArray[np.bool_] = p <= limit
+    found: BoolArray = p <= limit
     np.fill_diagonal(found, False)
     return found
 

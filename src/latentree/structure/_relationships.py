@@ -15,6 +15,7 @@ from latentree._kernels.structure.ranges import FAR, max_difference
 from latentree.distances import as_distances
 from latentree.structure._blocks import EXACT
 from latentree.structure._recursive_grouping import certainty
+from latentree.typing import FloatArray
 
 
 class Relation(enum.IntEnum):
@@ -36,7 +37,7 @@ class Relationships:
 
     relation: NDArray[np.int8]
     """``relation[i, j]`` is what i is to j, as a number of :class:`Relation`."""
-    spread: NDArray[np.float64]
+    spread: FloatArray
     """Λ_ij = max_k Φ_ijk − min_k Φ_ijk, less what noise explains; siblings have Λ ≤ ε."""
 
     def of(self, i: int, j: int) -> Relation:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+
+from latentree.typing import FloatArray, IntArray
 
 
 def draw(
-    parent: NDArray[np.int64],
-    length: NDArray[np.float64],
-    order: NDArray[np.int64],
+    parent: IntArray,
+    length: FloatArray,
+    order: IntArray,
     names: Sequence[str],
     n_observed: int,
     max_nodes: int,
-    support: NDArray[np.float64] | None = None,
+    support: FloatArray | None = None,
 ) -> str:
     """Draw one line a node, in traversal order; hidden nodes stand in parentheses."""
     shown = order[:max_nodes]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from latentree.data._sources import Column, Kind, Source, _object_column
+from latentree.data._raw import Column, RawTable, StorageKind, object_column
 from latentree.errors import DataError, import_extra
+from latentree.typing import AnyArray, BoolArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
-def kind_of(kind: Any) -> Kind:
+def kind_of(kind: pa.DataType) -> StorageKind:
     """Return what a column of an Arrow type holds."""
     types = import_extra("pyarrow", "cli").types
     if types.is_dictionary(kind):
@@ -27,7 +30,7 @@ def kind_of(kind: Any) -> Kind:
     return "date" if types.is_temporal(kind) else "label"
 
 
-def source_of(table: Any, named: bool = True) -> Source:
+def raw_of_arrow(table: pa.Table, named: bool = True) -> RawTable:
     """Return the columns of a pyarrow table; words are coded without an object for every cell.
 
     Parameters
@@ -42,18 +45,18 @@ def source_of(table: Any, named: bool = True) -> Source:
         matrix = np.empty(table.shape)
         for j, column in enumerate(table.itercolumns()):
             matrix[:, j] = _real(column)
-        return Source(names, named, table.num_rows, matrix)
+        return RawTable(names, named, table.num_rows, matrix)
     if all(types.is_integer(column.type) and not column.null_count for column in table.columns):
         narrow = [_narrow(column) for column in table.itercolumns()]
         matrix = np.empty(table.shape, np.result_type(*narrow))
         for j, values in enumerate(narrow):
             matrix[:, j] = values
-        return Source(names, named, table.num_rows, matrix)
+        return RawTable(names, named, table.num_rows, matrix)
     columns = tuple(map(_column, names, table.itercolumns()))
-    return Source(names, named, table.num_rows, None, columns)
+    return RawTable(names, named, table.num_rows, None, columns)
 
 
-def _column(name: str, cells: Any) -> Column:
+def _column(name: str, cells: pa.ChunkedArray) -> Column:
     pa = import_extra("pyarrow", "cli")
     if pa.types.is_dictionary(cells.type):  # which may list values that do not occur
         cells = cells.cast(cells.type.value_type)
@@ -73,10 +76,10 @@ def _column(name: str, cells: Any) -> Column:
         return Column(name, kind, _narrow(cells), missing)
     if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
         return _words(name, cells, missing)
-    return _object_column(name, cells.to_pylist(), missing)
+    return object_column(name, cells.to_pylist(), missing)
 
 
-def _real(cells: Any) -> NDArray[Any]:
+def _real(cells: pa.ChunkedArray) -> AnyArray:
     """Return floating-point cells, NaN where they are missing."""
     values = _numbers(cells)
     if cells.null_count:
@@ -84,7 +87,7 @@ def _real(cells: Any) -> NDArray[Any]:
     return values
 
 
-def _numbers(cells: Any) -> NDArray[Any]:
+def _numbers(cells: pa.ChunkedArray) -> AnyArray:
     """Copy numbers or booleans out of their buffers, 0 where they are missing.
 
     pyarrow's own conversions import pandas where it is installed, which takes longer than
@@ -95,7 +98,7 @@ def _numbers(cells: Any) -> NDArray[Any]:
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _chunk_numbers(chunk: Any) -> NDArray[Any]:
+def _chunk_numbers(chunk: pa.Array) -> AnyArray:
     types = import_extra("pyarrow", "cli").types
     place = slice(chunk.offset, chunk.offset + len(chunk))
     buffer = chunk.buffers()[1]
@@ -111,7 +114,7 @@ def _chunk_numbers(chunk: Any) -> NDArray[Any]:
     return values
 
 
-def _narrow(cells: Any) -> NDArray[Any]:
+def _narrow(cells: pa.ChunkedArray) -> AnyArray:
     """Return integers in the smallest type that holds them: codes take a byte instead of eight."""
     pa, compute = import_extra("pyarrow", "cli"), import_extra("pyarrow.compute", "cli")
     ends = compute.min_max(cells).as_py()
@@ -122,7 +125,7 @@ def _narrow(cells: Any) -> NDArray[Any]:
     return _numbers(cells.cast(pa.from_numpy_dtype(kind)))
 
 
-def _words(name: str, cells: Any, missing: NDArray[np.bool_] | None) -> Column:
+def _words(name: str, cells: pa.ChunkedArray, missing: BoolArray | None) -> Column:
     """Code words by their place among the sorted ones."""
     coded = cells.dictionary_encode().combine_chunks()
     try:

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 from latentree.data._files._arrow import kind_of
-from latentree.data._files._paths import Wanted
-from latentree.data._sources import Kind
+from latentree.data._files._paths import ColumnChoice
+from latentree.data._raw import StorageKind
 from latentree.errors import import_extra
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _BUFFER = 1 << 16  # bytes
 
@@ -25,19 +28,19 @@ class ParquetReader:
     """A Parquet file: its segments are the row groups."""
 
     path: str
-    kinds: dict[str, Kind]
+    kinds: dict[str, StorageKind]
     n_rows: tuple[int, ...]
     batch_cells: int
     is_typed = True
 
     @classmethod
-    def open(cls, path: str, wanted: Wanted, batch_cells: int) -> ParquetReader:
+    def open(cls, path: str, wanted: ColumnChoice, batch_cells: int) -> ParquetReader:
         """Read what the footer of a file says."""
         with import_extra("pyarrow.parquet", "cli").ParquetFile(path) as file:
             groups = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
             return cls(path, _kinds(file.schema_arrow, wanted), tuple(groups), batch_cells)
 
-    def batches(self, first: int, columns: Sequence[str]) -> Iterator[Any]:
+    def batches(self, first: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield record batches, from a segment on."""
         pq = import_extra("pyarrow.parquet", "cli")
         metadata = pq.read_metadata(self.path)
@@ -60,12 +63,12 @@ class ArrowReader:
     """An Arrow file or stream: its segments are the record batches."""
 
     path: str
-    kinds: dict[str, Kind]
+    kinds: dict[str, StorageKind]
     n_rows: tuple[int, ...]
     is_typed = True
 
     @classmethod
-    def open(cls, path: str, wanted: Wanted) -> ArrowReader:
+    def open(cls, path: str, wanted: ColumnChoice) -> ArrowReader:
         """Read the types of a file, and how long its batches are."""
         pa = import_extra("pyarrow", "cli")
         with pa.OSFile(path) as source:
@@ -73,14 +76,14 @@ class ArrowReader:
         rows = [batch.num_rows for batch in _arrow_batches(path, 0, list(kinds)[:1])]
         return cls(path, kinds, tuple(rows))
 
-    def batches(self, first: int, columns: Sequence[str]) -> Iterator[Any]:
+    def batches(self, first: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield record batches, from a segment on."""
         for batch in _arrow_batches(self.path, first, columns):
             batch.validate(full=True)  # a damaged one would end the process
             yield batch.select(columns)
 
 
-def _arrow_batches(path: str, first: int, columns: Sequence[str]) -> Iterator[Any]:
+def _arrow_batches(path: str, first: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a file or stream, of which only these columns need be read."""
     with import_extra("pyarrow", "cli").OSFile(path) as source:
         # Not mapped into memory: a file that is cut short meanwhile would end the process.
@@ -92,7 +95,9 @@ def _arrow_batches(path: str, first: int, columns: Sequence[str]) -> Iterator[An
             yield from islice(reader, first, None)
 
 
-def _opened(source: Any, fields: Sequence[int] = ()) -> Any:
+def _opened(
+    source: pa.NativeFile, fields: Sequence[int] = ()
+) -> pa.ipc.RecordBatchFileReader | pa.ipc.RecordBatchStreamReader:
     """Open a file with an index at its end, or a stream."""
     pa = import_extra("pyarrow", "cli")
     options = pa.ipc.IpcReadOptions(included_fields=list(fields))
@@ -103,6 +108,6 @@ def _opened(source: Any, fields: Sequence[int] = ()) -> Any:
         return pa.ipc.open_stream(source, options=options)
 
 
-def _kinds(schema: Any, wanted: Wanted) -> dict[str, Kind]:
+def _kinds(schema: pa.Schema, wanted: ColumnChoice) -> dict[str, StorageKind]:
     types = dict(zip(schema.names, schema.types, strict=True))
     return {name: kind_of(types[name]) for name in wanted(schema.names)}

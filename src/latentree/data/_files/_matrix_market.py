@@ -6,15 +6,18 @@ scipy's reader is compiled, and ends the process on some damaged files.
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from latentree import _memory as memory
 from latentree._plain import shown
-from latentree.data._files._text import opened
+from latentree.data._files._delimited import open_unpacked
 from latentree.errors import FileError
-from latentree.typing import FloatArray, PathLike
+from latentree.typing import AnyArray, ArrayOrSparse, FloatArray, PathLike
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 _CHUNK = 1 << 24  # bytes
 
@@ -31,7 +34,7 @@ class _Header(NamedTuple):
     is_symmetric: bool
 
 
-def read_matrix_market(path: PathLike) -> Any:
+def read_matrix_market(path: PathLike) -> ArrayOrSparse:
     """Read a file.
 
     Parameters
@@ -64,7 +67,7 @@ def read_matrix_market(path: PathLike) -> Any:
 
 def _text(path: PathLike) -> bytes:
     chunks: list[bytes] = []
-    with opened(str(path)) as stream:
+    with open_unpacked(str(path)) as stream:
         while chunk := stream.read(_CHUNK):
             chunks.append(chunk)
             need = _BYTES_A_CHARACTER * sum(map(len, chunks))
@@ -108,7 +111,7 @@ def _require_whole(values: FloatArray, low: float, high: float, what: str) -> No
         raise FileError(f"a {what} is {value:g}, but must be whole, from {low:.0f} to {high:.0f}")
 
 
-def _sparse(header: _Header, sizes: FloatArray, values: FloatArray) -> Any:
+def _sparse(header: _Header, sizes: FloatArray, values: FloatArray) -> sparse.csr_array:
     from scipy import sparse
 
     n, m, n_entries = map(int, sizes)
@@ -129,7 +132,7 @@ def _sparse(header: _Header, sizes: FloatArray, values: FloatArray) -> Any:
     return sparse.csr_array((_typed(header, data), (rows, columns)), shape=(n, m))
 
 
-def _dense(header: _Header, sizes: FloatArray, values: FloatArray) -> Any:
+def _dense(header: _Header, sizes: FloatArray, values: FloatArray) -> AnyArray:
     n, m = map(int, sizes)
     if header.is_symmetric:
         raise FileError("a dense symmetric matrix is no table: write all of its entries")
@@ -138,7 +141,7 @@ def _dense(header: _Header, sizes: FloatArray, values: FloatArray) -> Any:
     return _typed(header, np.ascontiguousarray(values.reshape(m, n).T))
 
 
-def _typed(header: _Header, values: FloatArray) -> Any:
+def _typed(header: _Header, values: FloatArray) -> AnyArray:
     if header.field == "integer":
         _require_whole(values.ravel(), -(2.0**53), 2.0**53, "value")
         return values.astype(np.int64)

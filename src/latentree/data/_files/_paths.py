@@ -19,26 +19,28 @@ import gzip
 import os
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from latentree._plain import reason_of, shown
 from latentree.data._kinds import unnamed_place
 from latentree.errors import FileError
 from latentree.typing import PathLike
 
+Format = TypeVar("Format")
+
 STANDARD = "-"
 """The path that stands for standard input and output, as CSV."""
 
 
-def is_path(X: Any) -> bool:
+def is_path(X: object) -> bool:
     """Whether data is given as a path, or as several; rows of words are none."""
     paths = X if isinstance(X, list | tuple) else [X]
     return bool(paths) and all(isinstance(path, str | os.PathLike) for path in paths)
 
 
-def path_name(X: Any) -> str:
+def path_name(X: PathLike | Sequence[PathLike]) -> str:
     """Return what messages call a path, or several.
 
     Parameters
@@ -67,7 +69,7 @@ def suffix_of(path: PathLike) -> str:
     return "".join(suffixes[-2:]) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
 
 
-def chosen_format(formats: dict[str, Any], path: PathLike) -> Any:
+def chosen_format(formats: Mapping[str, Format], path: PathLike) -> Format:
     """Return what stands for the suffix of a path, or say which suffixes there are."""
     suffix = suffix_of(path)
     if suffix not in formats:
@@ -95,7 +97,7 @@ def naming(path: PathLike) -> Iterator[None]:
         raise FileError(f"{path}: cannot be read, or is damaged: {reason_of(error)}") from None
 
 
-class Wanted(NamedTuple):
+class ColumnChoice(NamedTuple):
     """What is to be read: some columns, row labels beside them, what stands for missing cells."""
 
     columns: Sequence[str] | None = None
@@ -128,7 +130,7 @@ class Wanted(NamedTuple):
         return kept
 
 
-ALL_COLUMNS = Wanted()
+ALL_COLUMNS = ColumnChoice()
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from latentree._plain import reason_of
 from latentree.data._files._arrow import kind_of
-from latentree.data._files._paths import Wanted
-from latentree.data._files._text import MISSING, column_names
-from latentree.data._sources import Kind
+from latentree.data._files._delimited import MISSING, column_names
+from latentree.data._files._paths import ColumnChoice
+from latentree.data._raw import StorageKind
 from latentree.errors import FileError, import_extra
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -19,14 +22,14 @@ class SheetReader:
     """A workbook: its only segment is the first sheet."""
 
     path: str
-    kinds: dict[str, Kind]
+    kinds: dict[str, StorageKind]
     n_rows: tuple[int, ...]
-    held: Any = field(repr=False)
+    held: pa.Table = field(repr=False)
     """The sheet as a pyarrow table: one of a million rows, the most there can be, fits."""
     is_typed = True
 
     @classmethod
-    def open(cls, path: str, wanted: Wanted, header: bool | None) -> SheetReader:
+    def open(cls, path: str, wanted: ColumnChoice, header: bool | None) -> SheetReader:
         """Read the first sheet; its first row holds the names, unless ``header`` is False."""
         pa = import_extra("pyarrow", "cli")
         rows = _cells(path)
@@ -47,12 +50,12 @@ class SheetReader:
         kinds = {name: kind_of(column.type) for name, column in zip(kept, columns, strict=True)}
         return cls(path, kinds, (table.num_rows,), table)
 
-    def batches(self, first: int, columns: Sequence[str]) -> Iterator[Any]:
+    def batches(self, first: int, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the sheet."""
         yield self.held.select(columns)
 
 
-def _cells(path: str) -> list[tuple[Any, ...]]:
+def _cells(path: str) -> list[tuple[object, ...]]:
     """Return the cells of the first sheet, row by row; formulas are the values last computed."""
     openpyxl = import_extra("openpyxl", "excel")
     try:
@@ -65,7 +68,7 @@ def _cells(path: str) -> list[tuple[Any, ...]]:
         book.close()
 
 
-def _column(cells: list[Any], missing: set[str]) -> Any:
+def _column(cells: list[object], missing: set[str]) -> pa.Array:
     """Return cells of one type; of several types all are text."""
     pa = import_extra("pyarrow", "cli")
     there = [None if isinstance(cell, str) and cell.strip() in missing else cell for cell in cells]
@@ -73,5 +76,5 @@ def _column(cells: list[Any], missing: set[str]) -> Any:
     if len(types) > 1 and not types <= {int, float}:
         there = [None if cell is None else str(cell) for cell in there]
     elif types == {int, float}:
-        there = [None if cell is None else float(cell) for cell in there]
+        there = [float(cell) if isinstance(cell, int | float) else None for cell in there]
     return pa.array(there)

@@ -9,15 +9,17 @@ import io
 import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from latentree._disk import replacing
 from latentree.data._files._paths import STANDARD, chosen_format
 from latentree.errors import import_extra
-from latentree.typing import PathLike
+from latentree.typing import AnyArray, PathLike
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Write = Callable[..., None]
 """Adds rows to a table: an array, and the labels of the rows if the table has them."""
@@ -28,7 +30,14 @@ Labels = Sequence[Sequence[Hashable]]
 _LINES = 10_000
 
 
-def write_table(path: PathLike, names: Sequence[str], data: NDArray[Any]) -> None:
+class _ArrowWriter(AbstractContextManager["_ArrowWriter"], Protocol):
+    """A ``RecordBatchWriter`` or a ``ParquetWriter`` of pyarrow."""
+
+    def write_table(self, table: pa.Table) -> None:
+        """Add rows."""
+
+
+def write_table(path: PathLike, names: Sequence[str], data: AnyArray) -> None:
     r"""Write named columns in the format of the path's suffix.
 
     The file appears complete or not at all.
@@ -139,7 +148,7 @@ def _text(delimiter: str, packed: bool = False) -> Callable[..., AbstractContext
         pc = import_extra("pyarrow.csv", "cli")
         options = pc.WriteOptions(include_header=False, delimiter=delimiter)
         with contextlib.ExitStack() as stack:
-            stream: Any = file
+            stream: BinaryIO | gzip.GzipFile = file
             if packed:
                 stream = stack.enter_context(
                     gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0)
@@ -148,7 +157,7 @@ def _text(delimiter: str, packed: bool = False) -> Callable[..., AbstractContext
             csv.writer(line, delimiter=delimiter, lineterminator="\n").writerow(names)
             stream.write(line.getvalue().encode())
 
-            def write(data: NDArray[Any], row_labels: Any = None) -> None:
+            def write(data: AnyArray, row_labels: pa.Array | None = None) -> None:
                 for start in range(0, len(data), _LINES):
                     some = slice(start, start + _LINES)
                     buffer = io.BytesIO()
@@ -163,16 +172,16 @@ def _text(delimiter: str, packed: bool = False) -> Callable[..., AbstractContext
 
 
 def _binary(
-    open_writer: Callable[[BinaryIO, Any], Any],
+    open_writer: Callable[[BinaryIO, pa.Schema], _ArrowWriter],
 ) -> Callable[..., AbstractContextManager[Write]]:
     """Write a format of Arrow, whose types are those of the first block."""
 
     @contextlib.contextmanager
     def opened(file: BinaryIO, names: Sequence[str], labels: Labels | None) -> Iterator[Write]:
         with contextlib.ExitStack() as stack:
-            writers: list[Any] = []
+            writers: list[_ArrowWriter] = []
 
-            def write(data: NDArray[Any], row_labels: Any = None) -> None:
+            def write(data: AnyArray, row_labels: pa.Array | None = None) -> None:
                 rows = _to_arrow(names, data, labels, row_labels)
                 if not writers:
                     writers.append(stack.enter_context(open_writer(file, rows.schema)))
@@ -183,19 +192,22 @@ def _binary(
     return opened
 
 
-def _parquet_writer(file: BinaryIO, schema: Any) -> Any:
-    return import_extra("pyarrow.parquet", "cli").ParquetWriter(file, schema)
+def _parquet_writer(file: BinaryIO, schema: pa.Schema) -> _ArrowWriter:
+    writer: _ArrowWriter = import_extra("pyarrow.parquet", "cli").ParquetWriter(file, schema)
+    return writer
 
 
-def _arrow_writer(file: BinaryIO, schema: Any) -> Any:
+def _arrow_writer(file: BinaryIO, schema: pa.Schema) -> _ArrowWriter:
     pa = import_extra("pyarrow", "cli")
-    return pa.ipc.new_file(file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    writer: _ArrowWriter = pa.ipc.new_file(file, schema, options=options)
+    return writer
 
 
 @contextlib.contextmanager
 def _npz(file: BinaryIO, names: Sequence[str], labels: Labels | None) -> Iterator[Write]:
     """Write one matrix, which has to be whole before it is packed."""
-    blocks: list[NDArray[Any]] = []
+    blocks: list[AnyArray] = []
     yield lambda data, row_labels=None: blocks.append(data)
     data = np.concatenate(blocks) if blocks else np.empty((0, len(names)))
     names = names[len(names) - data.shape[1] :]
@@ -204,17 +216,19 @@ def _npz(file: BinaryIO, names: Sequence[str], labels: Labels | None) -> Iterato
 
 
 def _to_arrow(
-    names: Sequence[str], data: NDArray[Any], labels: Labels | None, row_labels: Any = None
-) -> Any:
+    names: Sequence[str], data: AnyArray, labels: Labels | None, row_labels: pa.Array | None = None
+) -> pa.Table:
     pa = import_extra("pyarrow", "cli")
-    known: Sequence[Any] = [None] * data.shape[1] if labels is None else labels
+    known: Sequence[Sequence[Hashable] | None] = (
+        [None] * data.shape[1] if labels is None else labels
+    )
     columns = [_arrow_column(column, own) for column, own in zip(data.T, known, strict=True)]
     if row_labels is not None:
         columns.insert(0, row_labels)
     return pa.Table.from_arrays(columns, names=list(names))
 
 
-def _arrow_column(column: NDArray[Any], labels: Sequence[Hashable] | None) -> Any:
+def _arrow_column(column: AnyArray, labels: Sequence[Hashable] | None) -> pa.Array:
     pa = import_extra("pyarrow", "cli")
     if column.dtype != object:
         return pa.array(column, from_pandas=True)  # NaN is missing

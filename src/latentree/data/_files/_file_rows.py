@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from latentree._plain import shown
 from latentree.data._checks import is_number
 from latentree.data._convert import as_table
-from latentree.data._files._arrow import source_of
+from latentree.data._files._arrow import raw_of_arrow
 from latentree.data._files._columnar import ArrowReader, ParquetReader
-from latentree.data._files._matrices import MATRICES
-from latentree.data._files._paths import ALL_COLUMNS, Wanted, chosen_format, naming, suffix_of
+from latentree.data._files._delimited import TextReader
+from latentree.data._files._matrix_files import MATRICES
+from latentree.data._files._paths import ALL_COLUMNS, ColumnChoice, chosen_format, naming, suffix_of
 from latentree.data._files._sheet import SheetReader
-from latentree.data._files._text import TextReader
 from latentree.data._kinds import unnamed_place
 from latentree.data._parts import part_rows
-from latentree.data._sources import Kind
+from latentree.data._raw import StorageKind
 from latentree.data._table import Schema, Table
 from latentree.errors import DataError, FileError, import_extra
-from latentree.typing import IntArray
+from latentree.typing import IntArray, KindsByName, PathLike, Unseen
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BATCH_CELLS = 1 << 21
 """Cells of Parquet that are decoded at a time; row groups of up to 8 times as many are, whole."""
@@ -43,8 +46,28 @@ SUFFIXES = (".parquet", ".arrow", ".feather", *DELIMITERS, ".xlsx")
 
 _NOUNS = {"label": "text", "date": "a date or time"}
 
-Reader = ParquetReader | ArrowReader | TextReader | SheetReader
-"""Knows the kinds of a file's columns and the rows of its segments, and yields these."""
+
+class Reader(Protocol):
+    """A file of a table, in segments that can be read one by one."""
+
+    @property
+    def path(self) -> str:
+        """Where the file is."""
+
+    @property
+    def kinds(self) -> dict[str, StorageKind]:
+        """What the columns that are read hold, by name."""
+
+    @property
+    def n_rows(self) -> tuple[int, ...]:
+        """Number of rows of every segment."""
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether the file itself says the types of its columns, and their names."""
+
+    def batches(self, first: int, columns: Sequence[str]) -> Iterator[pa.Table | pa.RecordBatch]:
+        """Yield the rows of these columns, from a segment on."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +75,13 @@ class FileRows:
     """The rows of some files, in order; small, so that it can be sent to where they are read."""
 
     files: tuple[Reader, ...]
-    stamps: tuple[Stamp, ...]
+    stamps: tuple[FileStamp, ...]
     """What every file was when it was opened."""
-    kinds: dict[str, Kind]
+    kinds: dict[str, StorageKind]
     """Of the columns that are read, in the order of the first file."""
     named: bool = True
     """Whether the names of the columns come from the files."""
-    unseen: Literal["error", "missing"] = "error"
+    unseen: Unseen = "error"
     """What becomes of labels that a schema does not have."""
     na: tuple[str, ...] = ()
     """Numbers and texts that stand for missing cells."""
@@ -91,27 +114,26 @@ class FileRows:
         """Return the number of pieces of so many rows."""
         return -(-self.n_rows // size)
 
-    def pieces(self, size: int, first: int = 0) -> Iterator[Any]:
-        """Yield pyarrow tables of a fixed number of rows, from the given one on."""
-        pa = import_extra("pyarrow", "cli")
-        held: list[Any] = []
+    def pieces(self, size: int, first: int = 0) -> Iterator[pa.Table]:
+        """Yield tables of a fixed number of rows, from the given one on."""
+        held: list[pa.Table] = []
         room = size
         for batch in self._batches(first * size):
             while batch.num_rows >= room:
                 held.append(batch.slice(0, room))
-                yield pa.concat_tables(held, promote_options="permissive")
+                yield _stacked(held)
                 batch, held, room = batch.slice(room), [], size
             if batch.num_rows:
                 held.append(batch)
                 room -= batch.num_rows
         if held:
-            yield pa.concat_tables(held, promote_options="permissive")
+            yield _stacked(held)
 
-    def piece(self, size: int, number: int) -> Any:
+    def piece(self, size: int, number: int) -> pa.Table:
         """Return one piece."""
         return next(self.pieces(size, number))
 
-    def _batches(self, start: int) -> Iterator[Any]:
+    def _batches(self, start: int) -> Iterator[pa.Table]:
         """Yield pyarrow tables of all rows from ``start`` on."""
         segment = int(np.searchsorted(self._starts, start, side="right")) - 1
         skip = start - int(self._starts[segment])
@@ -137,7 +159,13 @@ class FileRows:
         """Return one piece coded by a schema."""
         return next(self.tables(schema, number))
 
-    def coded(self, piece: Any, schema: Schema | None, **choices: Any) -> Table:
+    def coded(
+        self,
+        piece: pa.Table,
+        schema: Schema | None,
+        family: str = "auto",
+        kinds: KindsByName | None = None,
+    ) -> Table:
         """Return a piece as a table; for a schema with what the files call the rows, if they do."""
         labels = None
         if schema is not None and self.named:
@@ -145,15 +173,16 @@ class FileRows:
             if place is not None and piece.column_names[place] not in schema.names:
                 labels, piece = piece.column(place), piece.remove_column(place)
         table = as_table(
-            source_of(piece, self.named),
+            raw_of_arrow(piece, self.named),
             schema=schema,
             unseen=self.unseen,
             may_lack=self.may_lack,
-            **choices,
+            family=family,
+            kinds=kinds,
         )
         return table if labels is None else replace(table, row_labels=labels)
 
-    def _coded(self, piece: Any, schema: Schema, number: int) -> Table:
+    def _coded(self, piece: pa.Table, schema: Schema, number: int) -> Table:
         try:
             return self.coded(piece, schema)
         except DataError as error:
@@ -170,7 +199,12 @@ class FileRows:
         return self.name
 
 
-def _plain(batch: Any) -> Any:
+def _stacked(tables: list[pa.Table]) -> pa.Table:
+    """Put rows below each other; a column without any value takes the type of the others."""
+    return import_extra("pyarrow", "cli").concat_tables(tables, promote_options="permissive")
+
+
+def _plain(batch: pa.Table | pa.RecordBatch) -> pa.Table:
     """Return a table without dictionaries: files and batches number their labels differently."""
     pa = import_extra("pyarrow", "cli")
     columns = [
@@ -180,7 +214,7 @@ def _plain(batch: Any) -> Any:
     return pa.table(columns, names=batch.schema.names)
 
 
-def without_codes(batch: Any, na: Sequence[str]) -> Any:
+def without_codes(batch: pa.Table, na: Sequence[str]) -> pa.Table:
     """Return a table without the numbers that stand for missing cells."""
     pa, compute = import_extra("pyarrow", "cli"), import_extra("pyarrow.compute", "cli")
     numbers = [float(text) for text in na if is_number(text)]
@@ -192,7 +226,7 @@ def without_codes(batch: Any, na: Sequence[str]) -> Any:
     return batch
 
 
-class Stamp(NamedTuple):
+class FileStamp(NamedTuple):
     """What tells that a file is still the same: another one may have its size and its time."""
 
     size: int
@@ -200,23 +234,25 @@ class Stamp(NamedTuple):
     number: int
     """Of the file in its file system; 0 on other computers, which may number files differently."""
 
-    def __reduce__(self) -> Any:
-        return Stamp, (self.size, self.time, 0)
+    def __reduce__(self) -> tuple[type[FileStamp], tuple[int, int, int]]:
+        return FileStamp, (self.size, self.time, 0)
 
     @classmethod
-    def of(cls, path: str) -> Stamp:
+    def of(cls, path: str) -> FileStamp:
         """Look at a file."""
         found = os.stat(path)
         return cls(found.st_size, found.st_mtime_ns, found.st_ino)
 
     def check(self, path: str) -> None:
         """Raise if a file is not the same any more."""
-        now = Stamp.of(path)
+        now = FileStamp.of(path)
         if self[:2] != now[:2] or self.number not in (0, now.number):
             raise FileError("has changed since it was opened")
 
 
-def _unchanged(file: Reader, stamp: Stamp, first: int, columns: list[str]) -> Iterator[Any]:
+def _unchanged(
+    file: Reader, stamp: FileStamp, first: int, columns: list[str]
+) -> Iterator[pa.Table]:
     """Yield the batches of a file, each when it is certain that it is one of the same file."""
     try:
         for batch in file.batches(first, columns):
@@ -232,8 +268,8 @@ def _unchanged(file: Reader, stamp: Stamp, first: int, columns: list[str]) -> It
 
 
 def open_files(
-    X: Any,
-    wanted: Wanted = ALL_COLUMNS,
+    X: PathLike | Iterable[PathLike],
+    wanted: ColumnChoice = ALL_COLUMNS,
     header: bool | None = None,
     batch_cells: int = BATCH_CELLS,
     block_bytes: int = BLOCK_BYTES,
@@ -244,7 +280,7 @@ def open_files(
     Parameters
     ----------
     X : path, folder, or several
-    wanted : Wanted
+    wanted : ColumnChoice
         Which columns to read.
     header : bool, optional
         Whether the first line of text holds the names of the columns.
@@ -259,14 +295,14 @@ def open_files(
         With the name of the file that is damaged, lacks a column or has one of another type.
     """
     paths = list_files(X)
-    stamps: list[Stamp] = []
+    stamps: list[FileStamp] = []
     files: list[Reader] = []
     for path in paths:
         chosen_format(dict.fromkeys((*SUFFIXES, *MATRICES)), path)
         with naming(path):
             if suffix_of(path) in MATRICES:
                 raise FileError("a matrix is read by itself, not together with other files")
-            stamps.append(Stamp.of(path))
+            stamps.append(FileStamp.of(path))
             if stamps[-1].size == 0:
                 raise FileError("is empty: 0 bytes")
             suffix = suffix_of(path)
@@ -295,7 +331,7 @@ def open_files(
     return rows
 
 
-def list_files(X: Any) -> list[str]:
+def list_files(X: PathLike | Iterable[PathLike]) -> list[str]:
     """Return the files that are meant by a path, a folder or several of them, in order.
 
     Parameters
@@ -332,7 +368,7 @@ def list_files(X: Any) -> list[str]:
     return list(map(str, found))
 
 
-def _agree(kinds: dict[str, Kind], first: Reader, other: Reader) -> None:
+def _agree(kinds: dict[str, StorageKind], first: Reader, other: Reader) -> None:
     """Check a file against the first one; note the kinds that only together are certain."""
     for name in kinds:
         if name not in other.kinds:

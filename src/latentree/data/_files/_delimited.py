@@ -12,17 +12,20 @@ import contextlib
 import csv
 import gzip
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from latentree._plain import reason_of, shown
 from latentree.data._files._arrow import kind_of
-from latentree.data._files._paths import Wanted
-from latentree.data._sources import Kind
+from latentree.data._files._paths import ColumnChoice
+from latentree.data._raw import StorageKind
 from latentree.errors import FileError, import_extra
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _LONGEST_LINE = 1 << 28
 """Bytes without the end of a line, or within one pair of quotes, that are read at most."""
@@ -39,7 +42,7 @@ _SNIFFED = 10_000
 _NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?\s*")
 
 
-class Layout(NamedTuple):
+class TextDialect(NamedTuple):
     """What the first lines tell of a file."""
 
     names: tuple[str, ...]
@@ -51,7 +54,7 @@ class Layout(NamedTuple):
     missing: tuple[str, ...] = MISSING
 
 
-class _Block(NamedTuple):
+class _LineBlock(NamedTuple):
     """Whole lines of a file: where they are, and how many lines there are before them."""
 
     start: int
@@ -64,13 +67,13 @@ class TextReader:
     """A file of text: its segments are blocks of lines."""
 
     path: str
-    kinds: dict[str, Kind]
+    kinds: dict[str, StorageKind]
     n_rows: tuple[int, ...]
-    layout: Layout
-    types: dict[str, Any]
+    dialect: TextDialect
+    types: dict[str, pa.DataType]
     """The pyarrow type of every column."""
-    blocks: tuple[_Block, ...]
-    held: tuple[Any, ...] = field(default=(), repr=False)
+    blocks: tuple[_LineBlock, ...]
+    held: tuple[pa.Table, ...] = field(default=(), repr=False)
     """The blocks as they were parsed when the types were found, if they are few."""
     is_typed = False
 
@@ -80,7 +83,7 @@ class TextReader:
         path: str,
         delimiter: str,
         header: bool | None,
-        wanted: Wanted,
+        wanted: ColumnChoice,
         block_bytes: int,
         held_cells: int,
     ) -> TextReader:
@@ -95,7 +98,7 @@ class TextReader:
         header : bool, optional
             Whether the first line holds names. When left out it must, and may not look like
             numbers.
-        wanted : Wanted
+        wanted : ColumnChoice
             Which columns are read. A column that is text anywhere is text.
         block_bytes : int
             Bytes that are parsed at a time; whole lines, so a block can be somewhat longer.
@@ -103,21 +106,21 @@ class TextReader:
             What is parsed is kept for the first pass if it is not more than this.
         """
         n_rows: list[int] = []
-        listed: list[_Block] = []
-        parts: list[Any] | None = []
-        with opened(path) as stream:
+        listed: list[_LineBlock] = []
+        parts: list[pa.Table] | None = []
+        with open_unpacked(path) as stream:
             blocks = _blocks(stream, block_bytes)
             whole = next(blocks, b"")
-            layout, first = _layout(whole, delimiter, header)
-            layout = layout._replace(missing=(*MISSING, *wanted.na))
-            kept = wanted(layout.names)
-            found: list[set[Any]] = [set() for _ in kept]
-            start, n_lines = len(whole) - len(first), layout.n_lines_before
+            dialect, first = _find_dialect(whole, delimiter, header)
+            dialect = dialect._replace(missing=(*MISSING, *wanted.na))
+            kept = wanted(dialect.names)
+            found: list[set[pa.DataType]] = [set() for _ in kept]
+            start, n_lines = len(whole) - len(first), dialect.n_lines_before
             for block in chain([first], blocks):
-                part = _parse(block, layout, kept, {}, n_lines)
+                part = _parse(block, dialect, kept, {}, n_lines)
                 for types, kind in zip(found, part.schema.types, strict=True):
                     types.add(kind)
-                listed.append(_Block(start, len(block), n_lines))
+                listed.append(_LineBlock(start, len(block), n_lines))
                 n_rows.append(part.num_rows)
                 if parts is not None and sum(n_rows) * len(kept) <= held_cells:
                     parts.append(part)
@@ -128,29 +131,29 @@ class TextReader:
         common = dict(zip(kept, map(_common_type, kept, found), strict=True))
         kinds = {name: kind_of(kind) for name, kind in common.items()}
         held = () if parts is None else _as_types(parts, common)
-        return cls(path, kinds, tuple(n_rows), layout, common, tuple(listed), held)
+        return cls(path, kinds, tuple(n_rows), dialect, common, tuple(listed), held)
 
-    def batches(self, first: int, columns: Sequence[str]) -> Iterator[Any]:
+    def batches(self, first: int, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield pyarrow tables, from a segment on."""
         if self.held:
             yield from (part.select(columns) for part in self.held[first:])
             return
         types = {name: self.types[name] for name in columns}
-        with opened(self.path) as stream:
+        with open_unpacked(self.path) as stream:
             for block in self.blocks[first:]:
                 stream.seek(block.start)
                 data = stream.read(block.n_bytes)
-                yield _parse(data, self.layout, columns, types, block.n_lines_before)
+                yield _parse(data, self.dialect, columns, types, block.n_lines_before)
 
 
-def opened(path: str) -> BinaryIO:
+def open_unpacked(path: str) -> BinaryIO:
     """Open a file, unpacked if it is packed."""
     if path.lower().endswith(".gz"):
         return gzip.open(path, "rb")  # type: ignore[return-value]
     return Path(path).open("rb")
 
 
-def _common_type(name: str, kinds: set[Any]) -> Any:
+def _common_type(name: str, kinds: set[pa.DataType]) -> pa.DataType:
     pa = import_extra("pyarrow", "cli")
     if any(pa.types.is_binary(kind) for kind in kinds):
         raise _not_utf8(f"column {shown(name)} is")
@@ -160,7 +163,7 @@ def _common_type(name: str, kinds: set[Any]) -> Any:
     return pa.float64() if kinds == {pa.int64(), pa.float64()} else pa.string()
 
 
-def _as_types(parts: Sequence[Any], types: Mapping[str, Any]) -> tuple[Any, ...]:
+def _as_types(parts: Sequence[pa.Table], types: Mapping[str, pa.DataType]) -> tuple[pa.Table, ...]:
     """Return parsed blocks with the types of the whole file, none if the text is needed again."""
     pa = import_extra("pyarrow", "cli")
     schema = pa.schema(types.items())
@@ -200,7 +203,7 @@ def _not_utf8(what: str) -> FileError:
 # The first lines --------------------------------------------------------------------------------
 
 
-def _layout(block: bytes, delimiter: str, header: bool | None) -> tuple[Layout, bytes]:
+def _find_dialect(block: bytes, delimiter: str, header: bool | None) -> tuple[TextDialect, bytes]:
     """Find names and separators, and return what follows the names."""
     if block.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise FileError("is text in UTF-16: save it as UTF-8")
@@ -230,13 +233,13 @@ def _layout(block: bytes, delimiter: str, header: bool | None) -> tuple[Layout, 
         )
     if header is False:
         names = tuple(f"x{j}" for j in range(len(cells)))
-        return Layout(names, delimiter, decimal, 0, is_aligned), block
+        return TextDialect(names, delimiter, decimal, 0, is_aligned), block
     n_lines = block[: len(block) - len(rest)].count(b"\n")
     if delimiter in "\t ":
         line, _ = _first_line(_squeezed(rest) if is_aligned else rest)
         if len(_split(line, delimiter)) == len(cells) + 1:
             cells.insert(0, "")  # as R writes tables: row labels have no place in the first line
-    return Layout(column_names(cells), delimiter, decimal, n_lines, is_aligned), rest
+    return TextDialect(column_names(cells), delimiter, decimal, n_lines, is_aligned), rest
 
 
 def column_names(cells: Sequence[str]) -> tuple[str, ...]:
@@ -291,48 +294,53 @@ def _decimal_commas(head: bytes) -> bool:
 
 
 def _parse(
-    block: bytes, layout: Layout, kept: Sequence[str], types: Mapping[str, Any], n_lines: int
-) -> Any:
+    block: bytes,
+    dialect: TextDialect,
+    kept: Sequence[str],
+    types: Mapping[str, pa.DataType],
+    n_lines: int,
+) -> pa.Table:
     """Parse a block into a pyarrow table; types that are not given are inferred."""
-    pa, pc = import_extra("pyarrow", "cli"), import_extra("pyarrow.csv", "cli")
+    arrow, pc = import_extra("pyarrow", "cli"), import_extra("pyarrow.csv", "cli")
     if not block:
-        return pa.table({name: pa.array([], types.get(name, pa.null())) for name in kept})
-    ragged: list[Any] = []
-    cells = _squeezed(block) if layout.is_aligned else block
+        columns = {name: arrow.array([], types.get(name, arrow.null())) for name in kept}
+        return arrow.table(columns)
+    ragged: list[pa.csv.InvalidRow] = []
+    cells = _squeezed(block) if dialect.is_aligned else block
 
-    def refuse(row: Any) -> str:
+    def refuse(row: pa.csv.InvalidRow) -> str:
         ragged.append(row)
         return "error"
 
-    def parse(handler: Any) -> Any:
+    def parse(handler: Callable[[pa.csv.InvalidRow], str] | None) -> pa.Table:
         return pc.read_csv(
-            pa.BufferReader(cells),
+            arrow.BufferReader(cells),
             # In one piece and thread, so that rows have numbers; blocks are short anyway.
             read_options=pc.ReadOptions(
-                column_names=list(layout.names), use_threads=False, block_size=len(cells) + 1
+                column_names=list(dialect.names), use_threads=False, block_size=len(cells) + 1
             ),
             parse_options=pc.ParseOptions(
-                delimiter=layout.delimiter,
+                delimiter=dialect.delimiter,
                 newlines_in_values=True,
                 # In a single column an empty line is a missing cell, as it is written.
-                ignore_empty_lines=len(layout.names) > 1,
+                ignore_empty_lines=len(dialect.names) > 1,
                 invalid_row_handler=handler,
             ),
             convert_options=pc.ConvertOptions(
                 include_columns=list(kept),
                 column_types=types,
-                decimal_point=layout.decimal,
+                decimal_point=dialect.decimal,
                 strings_can_be_null=True,
-                null_values=list(layout.missing),
+                null_values=list(dialect.missing),
             ),
         )
 
     try:
         return parse(None)
-    except pa.ArrowInvalid as error:
+    except arrow.ArrowInvalid as error:
         if not _is_utf8(block):  # handlers of rows cannot take it
             raise _not_utf8("it is") from None
-        with contextlib.suppress(pa.ArrowInvalid):
+        with contextlib.suppress(arrow.ArrowInvalid):
             parse(refuse)
         for row in ragged:
             where = "" if row.number is None else f"line {n_lines + row.number}: "

@@ -11,15 +11,28 @@ from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
+from narwhals.dtypes import DType
 from narwhals.exceptions import DuplicateError
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from latentree.errors import DataError
+from latentree.typing import AnyArray, BoolArray, TableLike
 
-Kind = Literal["real", "integer", "boolean", "label", "date", "empty"]
+StorageKind = Literal["real", "integer", "boolean", "label", "date", "empty"]
 """What a column holds; ``empty`` is a column without any value, which fits every family."""
 
-_KIND_OF_DTYPE: dict[str, Kind] = {"f": "real", "i": "integer", "u": "integer", "b": "boolean"}
+Frame = nw.DataFrame[Any]
+"""A frame of any library, as narwhals presents it."""
+
+Series = nw.Series[Any]
+"""A column of such a frame."""
+
+_KIND_OF_DTYPE: dict[str, StorageKind] = {
+    "f": "real",
+    "i": "integer",
+    "u": "integer",
+    "b": "boolean",
+}
 
 
 @dataclass(frozen=True)
@@ -32,9 +45,9 @@ class Column:
     """
 
     name: str
-    kind: Kind
-    values: NDArray[Any]
-    missing: NDArray[np.bool_] | None = None
+    kind: StorageKind
+    values: AnyArray
+    missing: BoolArray | None = None
     order: tuple[Hashable, ...] | None = None
     coded: bool = False
     declared: bool = False
@@ -42,24 +55,24 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Source:
+class RawTable:
     """A table as it came: either one numeric matrix or a list of columns."""
 
     names: tuple[str, ...]
     named: bool
     """Whether the names came with the data, so that columns can be found by name."""
     n_rows: int
-    matrix: NDArray[Any] | None
+    matrix: AnyArray | None
     columns: tuple[Column, ...] = ()
 
     @property
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[StorageKind]:
         """What every column holds."""
         if self.matrix is not None:
             return [_KIND_OF_DTYPE[self.matrix.dtype.kind]] * len(self.names)
         return [column.kind for column in self.columns]
 
-    def renamed(self, names: tuple[str, ...]) -> Source:
+    def renamed(self, names: tuple[str, ...]) -> RawTable:
         """Return the same columns under other names."""
         columns = [
             replace(column, name=name)
@@ -80,9 +93,9 @@ class Source:
                 yield Column(name, kind, values, _nan_mask(values, kind))
 
 
-def read(X: Any) -> Source:
+def read_raw(X: TableLike) -> RawTable:
     """Read anything but a sparse matrix; say what to do about what cannot be read."""
-    if isinstance(X, Source):
+    if isinstance(X, RawTable):
         return X
     if isinstance(X, Mapping):
         return _from_dict(X)
@@ -102,10 +115,10 @@ def read(X: Any) -> Source:
 # Frames -----------------------------------------------------------------------------------------
 
 
-def as_frame(X: Any) -> nw.DataFrame[Any] | None:
+def as_frame(X: TableLike) -> Frame | None:
     """Return what narwhals makes of a frame; None for anything else."""
     try:
-        frame: Any = nw.from_native(X, pass_through=True, allow_series=True)
+        frame = nw.from_native(X, pass_through=True, allow_series=True)
     except DuplicateError as error:
         raise DataError(f"column names must differ. {error}") from None
     if isinstance(frame, nw.Series):
@@ -118,7 +131,7 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _from_frame(frame: nw.DataFrame[Any]) -> Source:
+def _from_frame(frame: Frame) -> RawTable:
     names = tuple("" if name is None else str(name) for name in frame.columns)
     kinds = {_frame_kind(dtype) for dtype in frame.schema.dtypes()}
     n_rows = frame.shape[0]
@@ -126,12 +139,12 @@ def _from_frame(frame: nw.DataFrame[Any]) -> Source:
         matrix = frame.to_numpy()
         # Nulls among integers or booleans give another dtype: those go column by column.
         if _KIND_OF_DTYPE.get(matrix.dtype.kind) in kinds:
-            return Source(names, True, n_rows, matrix)
+            return RawTable(names, True, n_rows, matrix)
     columns = tuple(map(_frame_column, names, frame.iter_columns()))
-    return Source(names, True, n_rows, None, columns)
+    return RawTable(names, True, n_rows, None, columns)
 
 
-def _frame_kind(dtype: Any) -> Kind:
+def _frame_kind(dtype: DType) -> StorageKind:
     if dtype == nw.Boolean:
         return "boolean"
     if dtype.is_float() or dtype == nw.Decimal:
@@ -141,7 +154,7 @@ def _frame_kind(dtype: Any) -> Kind:
     return "date" if dtype.is_temporal() else "label"
 
 
-def _frame_column(name: str, series: nw.Series[Any]) -> Column:
+def _frame_column(name: str, series: Series) -> Column:
     kind = _frame_kind(series.dtype)
     missing = series.is_null().to_numpy() if series.null_count() else None
     if missing is not None and missing.all():
@@ -161,12 +174,10 @@ def _frame_column(name: str, series: nw.Series[Any]) -> Column:
         return _category_column(name, series, missing)
     if series.dtype == nw.String:
         return Column(name, "label", object_array(series.to_list()), missing)
-    return _object_column(name, series.to_list(), missing)
+    return object_column(name, series.to_list(), missing)
 
 
-def _category_column(
-    name: str, series: nw.Series[Any], missing: NDArray[np.bool_] | None
-) -> Column:
+def _category_column(name: str, series: Series, missing: BoolArray | None) -> Column:
     """Read categories in the order declared; polars and arrow number them by appearance alone."""
     native: Any = getattr(series.to_native(), "cat", None)
     if hasattr(native, "codes") and hasattr(native, "categories"):  # pandas and its kin
@@ -183,9 +194,9 @@ def _category_column(
 # Arrays and lists -------------------------------------------------------------------------------
 
 
-def _as_array(X: Any) -> NDArray[Any]:
+def _as_array(X: TableLike) -> AnyArray:
     try:
-        array: NDArray[Any] = np.asanyarray(X)
+        array: AnyArray = np.asanyarray(X)
         if not isinstance(X, np.ndarray) and array.dtype.kind not in "fiub":
             # numpy would turn a list of words and numbers into words alone.
             array = np.array(X, dtype=object)
@@ -198,7 +209,7 @@ def _as_array(X: Any) -> NDArray[Any]:
     return array
 
 
-def _from_array(array: NDArray[Any]) -> Source:
+def _from_array(array: AnyArray) -> RawTable:
     n, m = array.shape
     names = tuple(f"x{j}" for j in range(m))
     mask = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
@@ -207,15 +218,15 @@ def _from_array(array: NDArray[Any]) -> Source:
     if kind == "c" or array.dtype.names is not None:
         raise DataError(f"cannot use values of type {array.dtype}: pass real numbers or labels")
     if kind in _KIND_OF_DTYPE and (mask is None or not mask.any()):
-        return Source(names, False, n, array)
+        return RawTable(names, False, n, array)
     columns = tuple(
         _array_column(name, array[:, j], None if mask is None else mask[:, j])
         for j, name in enumerate(names)
     )
-    return Source(names, False, n, None, columns)
+    return RawTable(names, False, n, None, columns)
 
 
-def _from_dict(columns: Mapping[Any, Any]) -> Source:
+def _from_dict(columns: Mapping[Hashable, ArrayLike]) -> RawTable:
     """Read columns by their names, each an array or a list."""
     names = tuple("" if name is None else str(name) for name in columns)
     arrays = [_one_column(name, cells) for name, cells in zip(names, columns.values(), strict=True)]
@@ -232,25 +243,25 @@ def _from_dict(columns: Mapping[Any, Any]) -> Source:
         )
         for name, array in zip(names, arrays, strict=True)
     )
-    return Source(names, True, len(arrays[0]) if arrays else 0, None, columns_)
+    return RawTable(names, True, len(arrays[0]) if arrays else 0, None, columns_)
 
 
-def _one_column(name: str, cells: Any) -> NDArray[Any]:
+def _one_column(name: str, cells: ArrayLike) -> AnyArray:
     if isinstance(cells, (str, bytes)) or not hasattr(cells, "__len__"):
         raise DataError(f"column {name!r} is {type(cells).__name__}, not a list of values")
-    array: NDArray[Any] = np.asanyarray(cells) if hasattr(cells, "dtype") else np.empty(0)
+    array: AnyArray = np.asanyarray(cells) if hasattr(cells, "dtype") else np.empty(0)
     if not hasattr(cells, "dtype") or array.dtype.kind not in "fiubMm":
-        array = object_array(list(cells))
+        array = object_array(list(cells))  # type: ignore[arg-type]
     if array.ndim != 1:
         raise DataError(f"column {name!r} has {array.ndim} dimensions, but a column has one")
     return array
 
 
-def _array_column(name: str, values: NDArray[Any], mask: NDArray[np.bool_] | None) -> Column:
+def _array_column(name: str, values: AnyArray, mask: BoolArray | None) -> Column:
     if values.dtype.kind in "Mm":
         return Column(name, "date", np.zeros(values.size, np.int8), np.isnat(values))
     if values.dtype.kind not in _KIND_OF_DTYPE:
-        return _object_column(name, values.tolist(), mask)
+        return object_column(name, values.tolist(), mask)
     kind = _KIND_OF_DTYPE[values.dtype.kind]
     if mask is not None and mask.all():
         return Column(name, "empty", np.zeros(values.size, np.int8), mask)
@@ -262,24 +273,24 @@ def _array_column(name: str, values: NDArray[Any], mask: NDArray[np.bool_] | Non
     return Column(name, kind, values, mask)
 
 
-def _nan_mask(values: NDArray[Any], kind: Kind) -> NDArray[np.bool_] | None:
+def _nan_mask(values: AnyArray, kind: StorageKind) -> BoolArray | None:
     if kind != "real":
         return None
-    mask: NDArray[np.bool_] = np.isnan(values)
+    mask: BoolArray = np.isnan(values)
     return mask if mask.any() else None
 
 
 # Python objects ---------------------------------------------------------------------------------
 
 
-def object_array(values: list[Any]) -> NDArray[Any]:
+def object_array(values: Sequence[object]) -> AnyArray:
     """Return an array of objects, whatever they are."""
     array = np.empty(len(values), object)
     array[:] = values
     return array
 
 
-def _object_column(name: str, values: list[Any], missing: NDArray[np.bool_] | None) -> Column:
+def object_column(name: str, values: Sequence[object], missing: BoolArray | None) -> Column:
     """Find out what a column of Python objects holds."""
     mask = np.fromiter(map(is_missing, values), bool, len(values))
     if missing is not None:
@@ -302,7 +313,7 @@ def _object_column(name: str, values: list[Any], missing: NDArray[np.bool_] | No
     return Column(name, kind, array, mask if mask.any() else None)
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether a cell of Python objects is missing."""
     if value is None or value is np.ma.masked:
         return True
@@ -314,7 +325,7 @@ def is_missing(value: Any) -> bool:
     return type(value).__name__ in ("NAType", "NaTType")
 
 
-def _kind_of_objects(present: Sequence[Any]) -> Kind:
+def _kind_of_objects(present: Sequence[Any]) -> StorageKind:
     types = set(map(type, present))
     if all(issubclass(kind, (bool, np.bool_)) for kind in types):
         return "boolean"
@@ -329,7 +340,7 @@ def _kind_of_objects(present: Sequence[Any]) -> Kind:
     return "date" if is_date else "label"
 
 
-def _check_hashable(name: str, present: Sequence[Any]) -> None:
+def _check_hashable(name: str, present: Sequence[object]) -> None:
     for value in present:
         try:
             hash(value)

@@ -4,39 +4,38 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from latentree import _memory as memory
 from latentree._plain import reason_of
 from latentree.data._files._matrix_market import read_matrix_market
-from latentree.data._files._paths import ALL_COLUMNS, Wanted, chosen_format, naming
+from latentree.data._files._paths import ALL_COLUMNS, ColumnChoice, chosen_format, naming
 from latentree.errors import FileError
-from latentree.typing import PathLike
+from latentree.typing import AnyArray, ArrayOrSparse, PathLike
 
 
-class Matrix(NamedTuple):
+class NamedMatrix(NamedTuple):
     """An array or a sparse matrix, and the names of its columns if it has any."""
 
-    values: Any
+    values: ArrayOrSparse
     names: tuple[str, ...] | None
 
 
-def read_matrix(path: PathLike, wanted: Wanted) -> Matrix:
+def read_matrix(path: PathLike, wanted: ColumnChoice) -> NamedMatrix:
     """Read the matrix in a file; without names its columns are called ``x0``, ``x1``, …."""
     with naming(path):
         values, names = chosen_format(MATRICES, path)(path)
         if wanted == ALL_COLUMNS:
-            return Matrix(values, names)
+            return NamedMatrix(values, names)
         own = names or tuple(f"x{j}" for j in range(values.shape[1]))
         kept = wanted(own)
         place = {name: j for j, name in enumerate(own)}
-        return Matrix(values[:, [place[name] for name in kept]], tuple(kept))
+        return NamedMatrix(values[:, [place[name] for name in kept]], tuple(kept))
 
 
-def _read_npz(path: PathLike) -> Matrix:
+def _read_npz(path: PathLike) -> NamedMatrix:
     from scipy import sparse
 
     if Path(path).is_file() and not zipfile.is_zipfile(path):
@@ -47,7 +46,7 @@ def _read_npz(path: PathLike) -> Matrix:
         memory.require(need, f"the matrix in {path}", "read fewer rows at a time")
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             if {"format", "shape"} <= set(arrays.files):
-                return Matrix(sparse.csr_array(sparse.load_npz(path)), None)
+                return NamedMatrix(sparse.csr_array(sparse.load_npz(path)), None)
             values = _only_matrix({name: arrays[name] for name in arrays.files})
             names = arrays["names"] if "names" in arrays.files else None
     except (
@@ -64,10 +63,10 @@ def _read_npz(path: PathLike) -> Matrix:
         raise FileError(f"cannot be read as .npz of plain numbers or strings: {reason}") from None
     if names is not None and names.shape != (values.shape[1],):
         raise FileError(f"{names.size} names for {values.shape[1]} columns")
-    return Matrix(values, None if names is None else tuple(map(str, names)))
+    return NamedMatrix(values, None if names is None else tuple(map(str, names)))
 
 
-def _only_matrix(arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
+def _only_matrix(arrays: dict[str, AnyArray]) -> AnyArray:
     matrices = {name: array for name, array in arrays.items() if array.ndim == 2}
     for usual in ("data", "X"):
         if usual in matrices:
@@ -80,8 +79,8 @@ def _only_matrix(arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
     return next(iter(matrices.values()))
 
 
-def _read_mtx(path: PathLike) -> Matrix:
-    return Matrix(read_matrix_market(path), None)
+def _read_mtx(path: PathLike) -> NamedMatrix:
+    return NamedMatrix(read_matrix_market(path), None)
 
 
 MATRICES = {".npz": _read_npz, ".mtx": _read_mtx, ".mtx.gz": _read_mtx}
