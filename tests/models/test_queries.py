@@ -13,7 +13,7 @@ from latentree import CountEmission, GaussianEmission, MixedTreeModel, Tree
 from latentree.data import Table, as_table
 from latentree.errors import ModelError
 from latentree.inference import RowMessages, chunks, compile_patterns
-from latentree.inference._evidence import CHUNK_CELLS
+from latentree.inference._nodes import CHUNK_CELLS
 from latentree.inference._queries import _SMALL, Products
 from latentree.models import DiscreteTreeModel, TreeMixture
 from latentree.models._states import fill_codes

@@ -12,19 +12,12 @@ from latentree.inference._emissions import (
     GaussianEmission,
     Leaves,
 )
-from latentree.inference._evidence import (
-    child_of_edge,
-    chunks,
-    node_number,
-    node_numbers,
-    numbered_evidence,
-    weighted_total,
-)
 from latentree.inference._expectation import Expectation, ExpectedCounts, PassMemory
-from latentree.inference._layout import Layout
+from latentree.inference._frozen import set_fields
 from latentree.inference._margins import (
     Margin,
     NormalMargin,
+    NumberMargin,
     Odds,
     RankMargin,
     ScoreEmission,
@@ -34,6 +27,15 @@ from latentree.inference._margins import (
     score_logs,
     score_moments,
     values_of,
+)
+from latentree.inference._nodes import (
+    child_of_edge,
+    chunks,
+    given_number,
+    node_number,
+    node_numbers,
+    numbered_evidence,
+    weighted_total,
 )
 from latentree.inference._patterns import (
     ColumnEntropies,
@@ -61,6 +63,7 @@ from latentree.inference._results import (
     write_predictions,
     write_scores,
 )
+from latentree.inference._table_layout import Layout
 
 __all__ = [
     "POISSON",
@@ -75,6 +78,7 @@ __all__ = [
     "Leaves",
     "Margin",
     "NormalMargin",
+    "NumberMargin",
     "Odds",
     "PassMemory",
     "RankMargin",
@@ -92,6 +96,7 @@ __all__ = [
     "compile_patterns",
     "counts_of",
     "errors_part",
+    "given_number",
     "impute_part",
     "infer_part",
     "node_number",
@@ -104,6 +109,7 @@ __all__ = [
     "score_logs",
     "score_moments",
     "score_part",
+    "set_fields",
     "state_names",
     "values_of",
     "weighted_total",

@@ -12,6 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from latentree._kernels.inference import emissions as kernels
 from latentree.errors import ModelError
+from latentree.inference._frozen import set_fields
 from latentree.inference._patterns import Emissions
 from latentree.typing import FloatArray, IntArray
 
@@ -53,7 +54,7 @@ class GaussianEmission:
         narrowest = resolution / kernels.NARROWEST
         spread = np.maximum(_parameters(sd, "a standard deviation", positive=True), narrowest)
         center = _parameters(mean, "a mean")
-        _set(self, mean=center, sd=spread, resolution=float(resolution))
+        set_fields(self, mean=center, sd=spread, resolution=float(resolution))
         _check_alike(center, spread)
 
     @property
@@ -164,7 +165,7 @@ class CountEmission:
         given = np.full(center.size, np.inf) if size is None else np.asarray(size, np.float64)
         if not (given > 0).all():
             raise ModelError("the sizes of a negative binomial distribution must be positive")
-        _set(self, mean=center, size=np.where(given >= POISSON, np.inf, given))
+        set_fields(self, mean=center, size=np.where(given >= POISSON, np.inf, given))
         _check_alike(center, given)
 
     @property
@@ -330,10 +331,3 @@ def _parameters(values: ArrayLike, what: str, positive: bool = False) -> FloatAr
 def _check_alike(a: FloatArray, b: FloatArray) -> None:
     if a.shape != b.shape:
         raise ModelError(f"an emission has {a.size} means, but {b.size} spreads")
-
-
-def _set(target: object, **fields: FloatArray | float) -> None:
-    for name, value in fields.items():
-        if isinstance(value, np.ndarray):
-            value.flags.writeable = False
-        object.__setattr__(target, name, value)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, log_softmax, ndtr, ndtri
 
 from latentree.errors import ModelError
+from latentree.inference._frozen import set_fields
 from latentree.inference._patterns import Emissions
 from latentree.typing import FloatArray, IntArray
 
@@ -54,7 +55,7 @@ class Thresholds:
         found = _checked(thresholds, "thresholds")
         if (np.diff(found) <= 0).any():
             raise ModelError(f"thresholds must ascend, got {found.tolist()}")
-        _freeze(self, thresholds=found)
+        set_fields(self, thresholds=found)
 
     @property
     def n_levels(self) -> int:
@@ -138,7 +139,7 @@ class Odds:
         a, b = _checked(intercepts, "intercepts"), _checked(slopes, "slopes")
         if a.shape != b.shape or a.size < 2:
             raise ModelError(f"labels need as many intercepts as slopes, got {a.size} and {b.size}")
-        _freeze(self, intercepts=a - a[0], slopes=b - b[0])
+        set_fields(self, intercepts=a - a[0], slopes=b - b[0])
 
     @property
     def n_levels(self) -> int:
@@ -299,9 +300,7 @@ class RankMargin:
         ends = tuple((float(scale), float(shape)) for scale, shape in tails)
         if len(ends) != 2 or not all(s >= 0 and shape < 1 for s, shape in ends):
             raise ModelError(f"tails of a margin are {ends}")
-        _freeze(self, values=x, scores=z)
-        for name, value in (("tails", ends), ("resolution", float(resolution)), ("kind", kind)):
-            object.__setattr__(self, name, value)
+        set_fields(self, values=x, scores=z, tails=ends, resolution=float(resolution), kind=kind)
 
     @classmethod
     def of(
@@ -445,7 +444,11 @@ class RankMargin:
         return out
 
 
-Margin = Thresholds | Odds | NormalMargin | RankMargin
+NumberMargin = NormalMargin | RankMargin
+"""The margin of a column of numbers: y is a function of the value."""
+
+Margin = Thresholds | Odds | NumberMargin
+"""What a column shows of the normal variable behind it."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -468,7 +471,7 @@ class ScoreEmission:
     array([-0.02,  3.1 ])
     """
 
-    margin: NormalMargin | RankMargin
+    margin: NumberMargin
     points: FloatArray
     rho: float
 
@@ -668,9 +671,3 @@ def _checked(values: ArrayLike, what: str) -> FloatArray:
     if array.ndim != 1 or not array.size or not np.isfinite(array).all():
         raise ModelError(f"{what} of a margin must be finite numbers, got {array.tolist()}")
     return array
-
-
-def _freeze(target: object, **arrays: FloatArray) -> None:
-    for name, value in arrays.items():
-        value.flags.writeable = False
-        object.__setattr__(target, name, value)

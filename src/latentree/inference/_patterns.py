@@ -21,7 +21,7 @@ from latentree._kernels.compiling import tiny
 from latentree._kernels.inference import patterns as kernels
 from latentree._kernels.inference.counts import COMPONENT, EDGE, EMISSION, EVIDENCE, SLOT
 from latentree.data import Table
-from latentree.inference._layout import Layout
+from latentree.inference._table_layout import Layout
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 

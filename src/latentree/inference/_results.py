@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from latentree.data import Parts, Schema, Table, as_parts, table_writer
 from latentree.errors import FileError, LatentTreeError, ModelError
-from latentree.inference._evidence import node_number
+from latentree.inference._nodes import node_number
 from latentree.tree import Tree
 from latentree.typing import AnyArray, FloatArray, Node, PathLike
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Protocol, runtime_checkable
 
 from numpy.typing import ArrayLike
 
@@ -165,7 +165,7 @@ class TreeModel(Protocol):
         ...
 
     def conditional(
-        self, node: Node, given: Mapping[Node, Any] | None = None
+        self, node: Node, given: Mapping[Node, Hashable] | None = None
     ) -> Normal[float] | FloatArray:
         """Return the distribution of one node given values of others.
 
@@ -199,7 +199,7 @@ class TreeModel(Protocol):
         """
         ...
 
-    def save(self, path: PathLike, report: Mapping[str, Any] | None = None) -> None:
+    def save(self, path: PathLike, report: Mapping[str, object] | None = None) -> None:
         """Write the model to a JSON file that :func:`latentree.load` reads.
 
         Parameters
