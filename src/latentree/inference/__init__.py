@@ -46,7 +46,8 @@ from latentree.inference._patterns import (
     compile_part,
     compile_patterns,
 )
-from latentree.inference._queries import RowMessages
+from latentree.inference._posteriors import DiscretePosterior, Normal, NormalPair
+from latentree.inference._queries import RowInference
 from latentree.inference._results import (
     Written,
     blocks_of,
@@ -69,6 +70,7 @@ __all__ = [
     "POISSON",
     "ColumnEntropies",
     "CountEmission",
+    "DiscretePosterior",
     "Emission",
     "Emissions",
     "Expectation",
@@ -77,12 +79,14 @@ __all__ = [
     "Layout",
     "Leaves",
     "Margin",
+    "Normal",
     "NormalMargin",
+    "NormalPair",
     "NumberMargin",
     "Odds",
     "PassMemory",
     "RankMargin",
-    "RowMessages",
+    "RowInference",
     "ScoreEmission",
     "Skeleton",
     "Thresholds",

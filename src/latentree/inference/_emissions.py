@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from latentree._kernels.inference import emissions as kernels
 from latentree.errors import ModelError
 from latentree.inference._frozen import set_fields
 from latentree.inference._patterns import Emissions
-from latentree.typing import FloatArray, IntArray
+from latentree.typing import FloatArray, IntArray, Kind
 
 POISSON = 1e5
 """A negative binomial distribution of this size or more is taken as Poisson's."""
@@ -46,7 +46,7 @@ class GaussianEmission:
     sd: FloatArray
     resolution: float
 
-    kind = "real"
+    kind: ClassVar[Kind] = "real"
 
     def __init__(self, mean: ArrayLike, sd: ArrayLike, resolution: float) -> None:
         if not (np.isfinite(resolution) and resolution > 0):
@@ -158,7 +158,7 @@ class CountEmission:
     mean: FloatArray
     size: FloatArray
 
-    kind = "count"
+    kind: ClassVar[Kind] = "count"
 
     def __init__(self, mean: ArrayLike, size: ArrayLike | None = None) -> None:
         center = _parameters(mean, "a mean", positive=True)

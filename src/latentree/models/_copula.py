@@ -14,8 +14,10 @@ from latentree.data import Schema, Table
 from latentree.distances import Distances
 from latentree.errors import ModelError
 from latentree.inference import (
+    DiscretePosterior,
     Emission,
     Margin,
+    Normal,
     NormalMargin,
     NumberMargin,
     Odds,
@@ -30,7 +32,7 @@ from latentree.inference import (
 )
 from latentree.models._base import BaseTreeModel
 from latentree.models._factors import FactorReports
-from latentree.models._gaussian import GaussianTreeModel, Normal
+from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._grid import (
     END,
     N_POINTS,
@@ -42,7 +44,6 @@ from latentree.models._grid import (
     turned_correlations,
 )
 from latentree.models._mixed import MixedTreeModel
-from latentree.models._states import DiscretePosterior
 from latentree.tree import Tree
 from latentree.typing import AnyArray, FloatArray, IntArray, Kind, Node, RandomState, TableLike
 
@@ -590,7 +591,7 @@ def _schema(
     known: list[tuple[Hashable, ...]] = []
     for column, margin in enumerate(margins):
         if isinstance(margin, NormalMargin | RankMargin):
-            kinds.append(cast(Kind, margin.kind))
+            kinds.append(margin.kind)
             known.append(())
             continue
         own = range(margin.n_levels) if labels is None else labels[column]

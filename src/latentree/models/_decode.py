@@ -327,7 +327,7 @@ def _margin(entry: Fields, part: str, kind: object) -> Margin:
         _numbers(_list(tail, f"{part}.tails", 2), f"{part}.tails").tolist()
         for tail in _list(entry["tails"], f"{part}.tails", 2)
     ]
-    known = kind if kind in ("real", "count") else "real"
+    known: Kind = "count" if kind == "count" else "real"
     return RankMargin(numbers("values"), numbers("scores"), tails, resolution, known)
 
 

@@ -17,7 +17,7 @@ from latentree.inference import (
     Expectation,
     ExpectedCounts,
     Layout,
-    RowMessages,
+    RowInference,
     chunks,
     compile_patterns,
     node_number,
@@ -606,10 +606,10 @@ class DiscreteTreeModel(StateTreeModel):
 
     # Private ------------------------------------------------------------------------------
 
-    def _row_messages(self, table: Table, maximize: bool) -> RowMessages:
+    def _row_messages(self, table: Table, maximize: bool) -> RowInference:
         patterns = compile_patterns(self.tree, self.n_states, table)
         theta = self.layout.reoriented(self.theta, patterns.layout)
-        return RowMessages(patterns, theta, maximize)
+        return RowInference(patterns, theta, maximize)
 
     def _decoded(self, states: IntArray) -> AnyArray:
         """Return the labels of the states of the observed columns."""

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latentree.data import Schema, as_table
-from latentree.inference import Margin, Thresholds
-from latentree.models._gaussian import GaussianTreeModel, Normal
-from latentree.models._states import DiscretePosterior
+from latentree.inference import DiscretePosterior, Margin, Normal, Thresholds
+from latentree.models._gaussian import GaussianTreeModel
 from latentree.tree import Tree
 from latentree.typing import AnyArray, Cells, FloatArray, RandomState, TableLike
 

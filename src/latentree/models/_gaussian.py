@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,8 @@ from latentree.data import Schema
 from latentree.distances import SCALES, Distances
 from latentree.errors import ModelError
 from latentree.inference import (
+    Normal,
+    NormalPair,
     child_of_edge,
     chunks,
     given_number,
@@ -29,56 +31,11 @@ from latentree.models._base import BaseTreeModel
 from latentree.tree import Tree
 from latentree.typing import BoolArray, FloatArray, IntArray, Node, RandomState, TableLike
 
-Number = TypeVar("Number", float, FloatArray)
-
 MAX_CORRELATION = 1.0 - 1e-12
 """Correlations taken from distances are kept below this: a perfect one leaves no density."""
 
 _NOTHING = np.empty((0, 0))
 _CELLS_A_PART = 20_000  # fewer take less time than a thread needs to begin
-
-
-class Normal(NamedTuple, Generic[Number]):
-    """A normal distribution, or arrays of the means and variances of many.
-
-    Parameters
-    ----------
-    mean : float or array of float
-    variance : float or array of float
-
-    Examples
-    --------
-    >>> from latentree.models import Normal
-    >>> mean, variance = Normal(0.5, 2.0)
-    >>> mean
-    0.5
-    """
-
-    mean: Number
-    variance: Number
-
-
-class NormalPair(NamedTuple):
-    """Joint normal distributions of the two ends of an edge, one a row.
-
-    Parameters
-    ----------
-    parent, child : Normal
-        The marginal distributions of the parent and of the child.
-    covariance : array of float
-        Between the two.
-
-    Examples
-    --------
-    >>> import latentree as lt
-    >>> model = lt.GaussianTreeModel(lt.Tree([-1, 0]), [0, 0.5])
-    >>> model.edge_posterior([[None, None]], 0, 1).covariance
-    array([0.5])
-    """
-
-    parent: Normal[FloatArray]
-    child: Normal[FloatArray]
-    covariance: FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)

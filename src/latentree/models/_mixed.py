@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +17,8 @@ from latentree.inference import (
     Emissions,
     Layout,
     Leaves,
-    RowMessages,
+    Normal,
+    RowInference,
     chunks,
     compile_patterns,
     given_number,
@@ -27,7 +27,6 @@ from latentree.inference import (
     set_fields,
 )
 from latentree.models._discrete import check_table
-from latentree.models._gaussian import Normal
 from latentree.models._states import (
     StateTreeModel,
     maximal_correlation,
@@ -545,11 +544,11 @@ class MixedTreeModel(StateTreeModel):
         assert emission is not None
         return emission
 
-    def _row_messages(self, table: Table, maximize: bool) -> RowMessages:
+    def _row_messages(self, table: Table, maximize: bool) -> RowInference:
         patterns = compile_patterns(self.tree, self.n_states, table)
         theta = self.layout.reoriented(self.theta, patterns.layout)
         logs = self._logs(patterns.emissions)
-        return RowMessages(patterns, theta, maximize, logs)
+        return RowInference(patterns, theta, maximize, logs)
 
     def _logs(self, places: Emissions) -> FloatArray:
         """Log-likelihoods of all distinct values of the leaves."""
@@ -634,9 +633,9 @@ def mixed_schema(
             _check_emission(tree, layout, node, emission)
     names = tree.names[: tree.n_observed]
     known = [range(states) for states in n_states[: tree.n_observed]] if labels is None else labels
-    given = ["category"] * tree.n_observed if kinds is None else list(kinds)
+    given: list[Kind] = ["category"] * tree.n_observed if kinds is None else list(kinds)
     found = [
-        cast(Kind, kind if emission is None else emission.kind)
+        kind if emission is None else emission.kind
         for kind, emission in zip(given, emissions, strict=False)
     ]
     schema = Schema(names, "mixed", tuple(map(tuple, known)), tuple(found))

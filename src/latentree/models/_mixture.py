@@ -14,14 +14,20 @@ from scipy.special import logsumexp
 from latentree.data import Schema, Table
 from latentree.distances import WEAKEST, Distances
 from latentree.errors import DataError, ModelError
-from latentree.inference import node_number, node_numbers, numbered_evidence, set_fields
+from latentree.inference import (
+    DiscretePosterior,
+    Normal,
+    node_number,
+    node_numbers,
+    numbered_evidence,
+    set_fields,
+)
 from latentree.models._base import BaseTreeModel, with_schema
 from latentree.models._copula import CopulaTreeModel
 from latentree.models._discrete import DiscreteTreeModel
-from latentree.models._gaussian import GaussianTreeModel, Normal
+from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel
 from latentree.models._states import (
-    DiscretePosterior,
     StateTreeModel,
     fill_codes,
     maximal_correlation,

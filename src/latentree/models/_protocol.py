@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from latentree.data import Schema
 from latentree.distances import Distances
-from latentree.models._gaussian import Normal
-from latentree.models._states import DiscretePosterior
+from latentree.inference import DiscretePosterior, Normal
 from latentree.tree import Tree
 from latentree.typing import AnyArray, FloatArray, Node, PathLike, RandomState, TableLike
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -13,9 +12,10 @@ from latentree._kernels.inference import tables as kernels
 from latentree.data import Schema, Table
 from latentree.errors import ModelError
 from latentree.inference import (
+    DiscretePosterior,
     Emission,
     Layout,
-    RowMessages,
+    RowInference,
     child_of_edge,
     chunks,
     node_number,
@@ -28,49 +28,6 @@ from latentree.typing import BoolArray, Cells, FloatArray, IntArray, Node, Rando
 _SHARED = 8
 """A chunk has so many times more rows if they are sparse, as these share most patterns: 150
 documents with 130 of 10,000 words each have a thirtieth of the patterns that they could have."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DiscretePosterior:
-    """Probabilities of the states of some nodes, given each row.
-
-    ``posterior[node]`` is an array with a row per row of the data and a column per state.
-
-    Parameters
-    ----------
-    tree : Tree
-        The tree of the model.
-    nodes : array of int
-        The nodes that were asked for.
-    probabilities : array of float
-        One row a row of the data; the states of all ``nodes`` end to end.
-    starts : array of int
-        Where the states of each node start, and the end of the last.
-
-    Examples
-    --------
-    >>> import latentree as lt
-    >>> model = lt.simulate.random_symmetric_model(lt.simulate.latent_class(3), 2, 0)
-    >>> posterior = model.posterior([[0, 0, 1], [1, 1, 1]])
-    >>> posterior, posterior["h1"].shape
-    (DiscretePosterior(2 rows, 1 nodes), (2, 2))
-    """
-
-    tree: Tree
-    nodes: IntArray
-    probabilities: FloatArray
-    starts: IntArray
-
-    def __getitem__(self, node: Node) -> FloatArray:
-        number = node_number(self.tree, node)
-        places = np.flatnonzero(self.nodes == number)
-        if not places.size:
-            raise ModelError(f"node {self.tree.names[number]!r} was not asked for")
-        place = places[0]
-        return self.probabilities[:, self.starts[place] : self.starts[place + 1]]
-
-    def __repr__(self) -> str:
-        return f"DiscretePosterior({len(self.probabilities)} rows, {self.nodes.size} nodes)"
 
 
 class StateTreeModel(BaseTreeModel):
@@ -344,7 +301,7 @@ class StateTreeModel(BaseTreeModel):
 
     def _messages(
         self, table: Table, maximize: bool = False
-    ) -> Iterator[tuple[slice, RowMessages]]:
+    ) -> Iterator[tuple[slice, RowInference]]:
         """Yield chunks of the rows with their messages."""
         # Two joins and an edge a node, each with a number a state and pattern. What has nearly as
         # many patterns as there are rows runs by row and keeps nothing; others share most.
@@ -352,7 +309,7 @@ class StateTreeModel(BaseTreeModel):
         for start, stop in chunks(table.n_rows, numbers):
             yield slice(start, stop), self._row_messages(table.rows(start, stop), maximize)
 
-    def _row_messages(self, table: Table, maximize: bool) -> RowMessages:
+    def _row_messages(self, table: Table, maximize: bool) -> RowInference:
         raise NotImplementedError
 
     def _most_probable(self, table: Table) -> IntArray:
@@ -407,7 +364,7 @@ def maximal_correlation(joint: FloatArray) -> float:
     return min(float(np.linalg.norm(whitened, 2)), 1.0)
 
 
-def refuse_impossible(messages: RowMessages, rows: slice) -> None:
+def refuse_impossible(messages: RowInference, rows: slice) -> None:
     """Raise an error that names the first row of probability zero."""
     refuse_rows(np.isinf(messages.log_likelihood()), np.arange(rows.start, rows.stop))
 
