@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -25,11 +25,17 @@ Family = Literal["gaussian", "discrete", "symmetric", "mixed", "copula"]
 Kind = Literal["real", "count", "ordered", "category"]
 """What a column holds: real numbers, counts 0, 1, …, ordered answers, or labels without order."""
 
+Unseen = Literal["error", "missing"]
+"""What becomes of a label that the schema does not have."""
+
 Index = slice | IntArray
 """Which variables: a slice is taken without a copy."""
 
 Progress = Callable[[int, float], None]
 """Called with the number of steps so far and the log-likelihood."""
+
+DaskClient = Any
+"""A ``dask.distributed.Client``, the cluster that reads and computes; None for this process."""
 
 Report = dict[str, Any]
 """What is kept beside a model: plain values, lists and dicts by name, as JSON holds them."""
@@ -39,6 +45,19 @@ Cells = list[Any]
 
 TableLike = Any
 """What :func:`latentree.as_table` takes: an array, a frame, a sparse matrix or a ``Table``."""
+
+DataLike = Any
+"""What :func:`latentree.as_parts` takes: a ``TableLike``, a path or several, a dask collection or
+``Parts``."""
+
+ArrayOrSparse = Any
+"""A dense array of two dimensions, or a ``scipy.sparse.csr_array``."""
+
+Labels = tuple[Hashable, ...]
+"""The labels of the codes 0, 1, … of a column."""
+
+KindsByName = Mapping[Any, str]
+"""Kinds of columns by name; pandas has names that are no strings."""
 
 RandomState = int | np.random.Generator | None
 """A seed, a source of randomness, or None for a new one."""

@@ -11,7 +11,7 @@ from latentree.data import as_table
 from latentree.distances import Sample
 from latentree.errors import DataError, ModelError
 from latentree.methods import METHODS
-from latentree.methods._learn import _component
+from latentree.methods._learn_model import _component
 from latentree.models import TreeMixture
 from latentree.search import _mixture as mixture
 

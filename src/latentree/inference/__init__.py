@@ -49,6 +49,8 @@ from latentree.inference._patterns import (
 from latentree.inference._posteriors import DiscretePosterior, Normal, NormalPair
 from latentree.inference._queries import RowInference
 from latentree.inference._results import (
+    Block,
+    RowModel,
     Written,
     blocks_of,
     errors_part,
@@ -68,6 +70,7 @@ from latentree.inference._table_layout import Layout
 
 __all__ = [
     "POISSON",
+    "Block",
     "ColumnEntropies",
     "CountEmission",
     "DiscretePosterior",
@@ -87,6 +90,7 @@ __all__ = [
     "PassMemory",
     "RankMargin",
     "RowInference",
+    "RowModel",
     "ScoreEmission",
     "Skeleton",
     "Thresholds",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from latentree.errors import FileError, LatentTreeError, ModelError
 from latentree.inference._nodes import node_number
 from latentree.inference._posteriors import DiscretePosterior, Normal
 from latentree.tree import Tree
-from latentree.typing import AnyArray, FloatArray, Node, PathLike, TableLike
+from latentree.typing import AnyArray, DaskClient, DataLike, FloatArray, Node, PathLike, TableLike
 
 
 class Written(NamedTuple):
@@ -57,7 +57,9 @@ class RowModel(Protocol):
         ...
 
 
-def write_scores(model: RowModel, X: Any, path: PathLike, *, client: Any = None) -> Written:
+def write_scores(
+    model: RowModel, X: DataLike, path: PathLike, *, client: DaskClient = None
+) -> Written:
     """Write the log-likelihood of each row.
 
     Parameters
@@ -90,7 +92,7 @@ def write_scores(model: RowModel, X: Any, path: PathLike, *, client: Any = None)
 
 
 def write_posteriors(
-    model: RowModel, X: Any, path: PathLike, *, errors: bool = False, client: Any = None
+    model: RowModel, X: DataLike, path: PathLike, *, errors: bool = False, client: DaskClient = None
 ) -> Written:
     """Write the hidden variables of each row: posterior means, or probabilities of the states.
 
@@ -126,7 +128,9 @@ def write_posteriors(
     return _write(model, X, path, names, part, client=client)
 
 
-def write_imputed(model: RowModel, X: Any, path: PathLike, *, client: Any = None) -> Written:
+def write_imputed(
+    model: RowModel, X: DataLike, path: PathLike, *, client: DaskClient = None
+) -> Written:
     """Write the model's columns with missing cells filled in.
 
     Real cells get their posterior mean, discrete ones their most probable value.
@@ -164,12 +168,12 @@ def write_imputed(model: RowModel, X: Any, path: PathLike, *, client: Any = None
 
 def write_predictions(
     model: RowModel,
-    X: Any,
+    X: DataLike,
     path: PathLike,
     variable: Node,
     probabilities: bool = False,
     *,
-    client: Any = None,
+    client: DaskClient = None,
 ) -> Written:
     """Write what one variable is predicted to be from the other cells of each row.
 
@@ -346,12 +350,12 @@ def _labeled(
 
 def _write(
     model: RowModel,
-    X: Any,
+    X: DataLike,
     path: PathLike,
     names: Sequence[str],
     function: Callable[[Table, RowModel], Block],
     labels: Sequence[Sequence[Hashable]] | None = None,
-    client: Any = None,
+    client: DaskClient = None,
 ) -> Written:
     parts = as_parts(X, schema=model.schema, client=client)
     blocks = blocks_of(parts, partial(_labeled, function=function), model)

@@ -4,7 +4,7 @@ Estimator, command line, their help and the documentation read the registry. Eac
 learner, its options with their meanings and defaults, and the families of data that it takes.
 """
 
-from latentree.methods._learn import ProgressText, learn_model, learned_support
+from latentree.methods._learn_model import ProgressText, learn_model, learned_support
 from latentree.methods._registry import (
     AUTO,
     CHOSEN,
@@ -12,6 +12,7 @@ from latentree.methods._registry import (
     OPTIONS,
     Method,
     Option,
+    OptionValues,
     choose_method,
     chosen_options,
     describe_options,
@@ -27,6 +28,7 @@ __all__ = [
     "OPTIONS",
     "Method",
     "Option",
+    "OptionValues",
     "ProgressText",
     "choose_method",
     "chosen_options",

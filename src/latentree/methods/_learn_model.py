@@ -1,13 +1,13 @@
-"""One door to all methods: from data to a model, whatever the method and the kind of data."""
+"""From data to a model, by any method and for any kind of data."""
 
 from __future__ import annotations
 
 import math
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from latentree.errors import DataWarning, ModelError
 from latentree.methods._registry import (
@@ -19,6 +19,7 @@ from latentree.methods._registry import (
     OF_SEARCH,
     OPTIONS,
     Method,
+    OptionValues,
     choose_method,
     chosen_options,
 )
@@ -26,18 +27,19 @@ from latentree.methods._registry import (
 if TYPE_CHECKING:  # the help of the command line loads nothing heavy
     from numpy.typing import ArrayLike
 
+    from latentree.data import Table
     from latentree.distances import Sample
     from latentree.em import Budget, Fitted, HeldOutFit
     from latentree.models import TreeModel
     from latentree.support import Support
     from latentree.tree import Tree
-    from latentree.typing import Progress
+    from latentree.typing import DataLike, Progress, RandomState, TableLike
 
 
 class ProgressText:
-    """Says how far learning by a method is: steps, and the best value so far, which never falls.
+    """The text that tells how far learning is: the number of steps, and the best value so far.
 
-    Starts of EM and of searches begin anew from lower values, which nobody need wonder about.
+    The best value never falls, although each new start of EM or of a search begins lower.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ class ProgressText:
     ('change 1, best score -20.0', 'change 2, best score -20.0')
     """
 
-    def __init__(self, method: str, n_states: Any = None, n_trees: Any = None) -> None:
+    def __init__(self, method: str, n_states: object = None, n_trees: object = None) -> None:
         searching = method == "refined"
         self.unit, self.value = ("change", "score") if searching else ("step", "log-likelihood")
         self.digits = 1
@@ -73,15 +75,15 @@ class ProgressText:
 
 
 def learn_model(
-    X: Any,
+    X: DataLike,
     method: str = AUTO,
     family: str = "auto",
     *,
     weights: ArrayLike | None = None,
     budget: Budget | None = None,
-    random_state: Any = None,
+    random_state: RandomState = None,
     progress: Progress | None = None,
-    X_valid: Any = None,
+    X_valid: TableLike = None,
     **options: Any,
 ) -> Fitted:
     """Learn a tree by the method of that name, and its parameters by maximum likelihood.
@@ -132,15 +134,8 @@ def learn_model(
     method, asked = choose_method(method, sample, chosen), method
     entry = METHODS[method]
     marginals = chosen.pop("marginals", OPTIONS["marginals"].default)
-    sample = _behind(sample, chosen.pop("hidden", None), marginals, chosen)
-    if sample.family not in entry.families:
-        raise ModelError(f"{method} learns from {' and '.join(entry.families)} data only")
-    if sample.family not in ("mixed", "copula") and method != "refined":
-        for name in set(OF_MIXED) & set(chosen):
-            raise ModelError(
-                f"{name}={chosen[name]!r} chooses numbers of states, of mixed data only: give "
-                f"n_states, or use refined"
-            )
+    sample = _with_hidden(sample, chosen.pop("hidden", None), marginals)
+    _check_family(entry, sample, chosen)
     limit = chosen.get("time_limit", math.inf)
     steps = chosen.pop("max_steps", OPTIONS["max_steps"].default)
     common = {
@@ -156,19 +151,7 @@ def learn_model(
         if not entry.from_distances:
             raise ModelError(f"X_valid was given, but {method} does not hold out rows")
         common["X_valid"] = X_valid
-    learn: Callable[..., Fitted] = _from_distances if entry.from_distances else _by_scores
-    if _is_committee(entry, sample, chosen):
-        chosen["n_trees"], learn = AUTO, _mixture
-        model, report = _beside_independence(learn, entry, sample, chosen, common)
-    elif chosen.get("n_trees") == 1 and _decides(entry, chosen):
-        del chosen["n_trees"]
-        model, report = learn(entry, sample, **chosen, **common)
-    elif chosen.get("n_trees") is not None:
-        model, report = _mixture(entry, sample, **chosen, **common)
-    elif method == "independent" or _is_asked_for(method, chosen):
-        model, report = learn(entry, sample, **chosen, **common)
-    else:
-        model, report = _beside_independence(learn, entry, sample, chosen, common)
+    model, report = _learned(entry, sample, chosen, common)
     model = with_fitted_lengths(with_schema(model, sample.schema))
     report = replace(report, columns=sample.schema.columns)
     if asked == AUTO:
@@ -177,10 +160,36 @@ def learn_model(
     return Fitted(model, report.timed(seconds))
 
 
-def _behind(
-    sample: Sample, hidden: str | None, marginals: str, chosen: Mapping[str, Any]
-) -> Sample:
-    """Return the sample with the family that hidden variables and scales ask for."""
+def _check_family(entry: Method, sample: Sample, chosen: OptionValues) -> None:
+    """Raise unless the method learns from such columns, and its options are about them."""
+    if sample.family not in entry.families:
+        raise ModelError(f"{entry.name} learns from {' and '.join(entry.families)} data only")
+    if sample.family not in ("mixed", "copula") and entry.name != "refined":
+        for name in set(OF_MIXED) & set(chosen):
+            raise ModelError(
+                f"{name}={chosen[name]!r} chooses numbers of states, of mixed data only: give "
+                f"n_states, or use refined"
+            )
+
+
+def _learned(entry: Method, sample: Sample, chosen: OptionValues, common: OptionValues) -> Fitted:
+    """Learn one tree or a mixture; no worse by BIC than independence, unless more is asked for."""
+    learn: Callable[..., Fitted] = _from_distances if entry.from_distances else _by_scores
+    if _is_committee(entry, sample, chosen):
+        chosen["n_trees"] = AUTO
+        return _beside_independence(_mixture, entry, sample, chosen, common)
+    if chosen.get("n_trees") == 1 and _decides(entry, chosen):
+        del chosen["n_trees"]
+        return learn(entry, sample, **chosen, **common)
+    if chosen.get("n_trees") is not None:
+        return _mixture(entry, sample, **chosen, **common)
+    if entry.name == "independent" or _is_asked_for(entry.name, chosen):
+        return learn(entry, sample, **chosen, **common)
+    return _beside_independence(learn, entry, sample, chosen, common)
+
+
+def _with_hidden(sample: Sample, hidden: str | None, marginals: str) -> Sample:
+    """Return the sample with the family that the options ``hidden`` and ``marginals`` ask for."""
     if hidden not in (None, "states", "gaussian"):
         raise ModelError(f'hidden is {hidden!r}, but must be "states" or "gaussian"')
     if marginals not in ("normal", "ranks") and (marginals, sample.family) != ("cells", "copula"):
@@ -199,7 +208,7 @@ def _behind(
     return as_copula(sample)
 
 
-def _is_committee(entry: Method, sample: Sample, chosen: Mapping[str, Any]) -> bool:
+def _is_committee(entry: Method, sample: Sample, chosen: OptionValues) -> bool:
     """Whether hclt learns several trees: where nothing is said of trees, states or EM."""
     alone = {"n_trees", "n_states", "validation_fraction", "checkpoint", "stepwise", "refit"}
     is_enough = sample.statistics.n_rows >= LEAST_ROWS_OF_A_COMMITTEE
@@ -211,7 +220,7 @@ def _is_committee(entry: Method, sample: Sample, chosen: Mapping[str, Any]) -> b
     )
 
 
-def _is_asked_for(method: str, chosen: Mapping[str, Any]) -> bool:
+def _is_asked_for(method: str, chosen: OptionValues) -> bool:
     """Whether hidden variables were asked for by their number, or another criterion than BIC."""
     asked = {"refined": ("n_hidden", "criterion"), "lcm": ("n_states",)}
     return any(name in chosen for name in asked.get(method, ()))
@@ -221,8 +230,8 @@ def _beside_independence(
     learn: Callable[..., Fitted],
     entry: Method,
     sample: Sample,
-    chosen: Mapping[str, Any],
-    common: Mapping[str, Any],
+    chosen: OptionValues,
+    common: OptionValues,
 ) -> Fitted:
     """Learn a model that is no worse, by BIC, than that of independent variables.
 
@@ -253,11 +262,11 @@ def _mixture(
     entry: Method,
     sample: Sample,
     *,
-    n_trees: Any,
+    n_trees: int | Literal["auto"],
     budget: Budget,
-    random_state: Any,
+    random_state: RandomState,
     progress: Progress | None,
-    X_valid: Any = None,
+    X_valid: TableLike = None,
     validation_fraction: float | None = None,
     **options: Any,
 ) -> Fitted:
@@ -279,7 +288,9 @@ def _mixture(
     if sample.family == "discrete" and _decides(entry, options):
         wanted = options.get("n_states")
 
-        def prepare(rows: Sample, fold: Any, budget: Budget, most_states: int | None) -> HeldOutFit:
+        def prepare(
+            rows: Sample, fold: Table, budget: Budget, most_states: int | None
+        ) -> HeldOutFit:
             tree, states = learn_tree(rows, entry.name), None if wanted == AUTO else wanted
             return held_out_fit(tree, rows, states, budget, rng, progress, None, fold, most_states)
 
@@ -301,7 +312,8 @@ def _mixture(
 LEAST_ROWS_OF_A_COMMITTEE = 100
 """With fewer rows than that, hclt learns one tree: a fourth of them decides nothing."""
 
-_STEPS_A_ROUND = 30  # of EM inside a component: rounds of the mixture follow
+_STEPS_A_ROUND = 30
+"""Steps of EM of a component in a round: more rounds of the mixture follow."""
 
 
 def _component(entry: Method, sample: Sample, **options: Any) -> Fitted:
@@ -324,31 +336,31 @@ def _by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
     if sample.family == "mixed":
         return _mixed_by_scores(entry, sample, **options)
     if sample.family == "copula":
-        return _behind_by_scores(entry, sample, **options)
-    fitted: Fitted = entry.function()(sample, **options)
-    return fitted
+        return _copula_by_scores(entry, sample, **options)
+    return _learner(entry)(sample, **options)
+
+
+def _learner(entry: Method) -> Callable[..., Fitted]:
+    """Return the learner of a method that scores models."""
+    return cast("Callable[..., Fitted]", entry.function())
 
 
 def _mixed_by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
     from latentree.search import fit_mixed, learned_in_bins, star
 
-    if entry.name == "independent":
-        alone: Fitted = entry.function()(sample, **options)
-        return alone
+    if entry.name in ("independent", "consensus"):
+        return _learner(entry)(sample, **options)
     if entry.name == "lcm":
         return fit_mixed(star(sample), sample, **options)
-    if entry.name == "consensus":
-        fitted: Fitted = entry.function()(sample, **options)
-        return fitted
     rivals = []
     if entry.name == "refined" and "n_hidden" not in options:
         from latentree.structure import learn_tree
 
         rivals.append(learn_tree(sample, "clnj"))
-    return learned_in_bins(entry.function(), sample, rivals=rivals, **options)
+    return learned_in_bins(_learner(entry), sample, rivals=rivals, **options)
 
 
-def _behind_by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
+def _copula_by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
     from latentree.em import fit_parameters
     from latentree.search import learned_behind, star
 
@@ -356,13 +368,12 @@ def _behind_by_scores(entry: Method, sample: Sample, **options: Any) -> Fitted:
     if entry.name == "lcm":
         return fit_parameters(star(sample), sample, **options)
     if entry.name in ("independent", "consensus"):
-        fitted: Fitted = entry.function()(sample, **options)
-        return fitted
+        return _learner(entry)(sample, **options)
     simplify = entry.name == "refined" and "n_hidden" not in options
-    return learned_behind(entry.function(), sample, simplify=simplify, **options)
+    return learned_behind(_learner(entry), sample, simplify=simplify, **options)
 
 
-def _refuse_states(options: Mapping[str, Any]) -> None:
+def _refuse_states(options: OptionValues) -> None:
     """Refuse options about states where hidden variables are Gaussian."""
     for name in ("n_states", "max_states", "validation_fraction"):
         if name in options:
@@ -394,13 +405,13 @@ def _from_distances(
     return fit_parameters(tree, sample, method="stepwise" if stepwise else "ml", **options)
 
 
-def _decides(entry: Method, options: Mapping[str, Any]) -> bool:
+def _decides(entry: Method, options: OptionValues) -> bool:
     """Whether held-out rows decide on states, smoothing and stopping of a tree."""
     by_rows = options.get("n_states") == "auto" or options.get("criterion") == "cv"
     return entry.name == "hclt" or by_rows
 
 
-def _pop_held_out(entry: Method, sample: Sample, options: dict[str, Any]) -> dict[str, Any] | None:
+def _pop_held_out(entry: Method, sample: Sample, options: OptionValues) -> OptionValues | None:
     """Take what is about held-out rows out of the options; None if these decide nothing."""
     held_out = {name: options.pop(name) for name in HELD_OUT if name in options}
     decide = _decides(entry, options)
@@ -437,7 +448,7 @@ def _mixed_from_distances(
 
 
 def learned_support(
-    model: TreeModel, X: Any, method: str, n_replicates: int, given: Mapping[str, Any], **how: Any
+    model: TreeModel, X: DataLike, method: str, n_replicates: int, given: OptionValues, **how: Any
 ) -> Support:
     """Measure how sure a model is that a method learned, with the same options.
 
