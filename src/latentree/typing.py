@@ -34,6 +34,15 @@ Index = slice | IntArray
 Progress = Callable[[int, float], None]
 """Called with the number of steps so far and the log-likelihood."""
 
+DaskClient = Any
+"""A ``dask.distributed.Client``, the cluster that reads and computes; None for this process."""
+
+Report = dict[str, Any]
+"""What is kept beside a model: plain values, lists and dicts by name, as JSON holds them."""
+
+Cells = list[Any]
+"""The cells of a column of a report: texts, numbers or None, as pandas and polars take them."""
+
 TableLike = Any
 """What :func:`latentree.as_table` takes: an array, a frame, a sparse matrix or a ``Table``."""
 

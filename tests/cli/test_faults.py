@@ -46,7 +46,6 @@ def test_a_model_that_cannot_be_written_is_still_shown(run, made, monkeypatch, t
     def full(*_, **__):
         raise OSError(28, "No space left on device", "m.json")
 
-    monkeypatch.setattr("latentree.models._saving.save", full, raising=False)
     monkeypatch.setattr(lt.GaussianTreeModel, "save", full)
     code, out, err = run("learn", made / "real.csv", "--out", tmp_path / "m.json")
     assert code == 1

@@ -12,9 +12,9 @@ from enumeration import enumerate_joint, random_discrete, random_table
 from latentree import CountEmission, GaussianEmission, MixedTreeModel, Tree
 from latentree.data import Table, as_table
 from latentree.errors import ModelError
-from latentree.inference import RowMessages, chunks, compile_patterns
-from latentree.inference._evidence import CHUNK_CELLS
-from latentree.inference._queries import _SMALL, Products
+from latentree.inference import RowInference, chunks, compile_patterns
+from latentree.inference._nodes import CHUNK_CELLS
+from latentree.inference._queries import _SMALL, ProductMessages
 from latentree.models import DiscreteTreeModel, TreeMixture
 from latentree.models._states import fill_codes
 from latentree.simulate import hidden_markov, random_discrete_model, random_latent_tree
@@ -30,7 +30,7 @@ def answers(model, table, nodes):
     theta = model.layout.reoriented(model.theta, patterns.layout)
     logs = model._logs(patterns.emissions) if isinstance(model, MixedTreeModel) else None
     lines = patterns.of_rows.dense()
-    found = Products(patterns, theta, logs).ask(np.asarray(nodes, np.int64), lines)
+    found = ProductMessages(patterns, theta, logs).ask(np.asarray(nodes, np.int64), lines)
     if found is None:
         return None
     log_z, posteriors = found
@@ -43,7 +43,7 @@ def by_logarithms(model, table, nodes):
     patterns = compile_patterns(model.tree, model.n_states, table)
     theta = model.layout.reoriented(model.theta, patterns.layout)
     logs = model._logs(patterns.emissions) if isinstance(model, MixedTreeModel) else None
-    messages = RowMessages(patterns, theta, log_emissions=logs)
+    messages = RowInference(patterns, theta, log_emissions=logs)
     messages._takes_logs = True
     posteriors = messages.posteriors(np.asarray(nodes, np.int64))
     return messages.log_likelihood(), posteriors

@@ -18,8 +18,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 import latentree as lt
 from latentree.errors import DataError, FileError, ModelError
 from latentree.topics import TopicTree
-from latentree.topics import _learn as learning
-from latentree.topics._learn import Settings, level_sizes
+from latentree.topics import _learn_topics as learning
+from latentree.topics._learn_topics import Settings, level_sizes
 
 ABOUT = (
     "ball goal team coach match league",

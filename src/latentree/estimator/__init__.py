@@ -1,4 +1,4 @@
-"""The scikit-learn estimator: a short line through the stages."""
+"""The scikit-learn estimator."""
 
 from latentree.estimator._latent_tree import LatentTree
 

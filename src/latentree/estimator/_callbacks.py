@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 __all__ = ["CallbackSupportMixin", "typed_callbacks"]
 
@@ -14,12 +14,12 @@ except ImportError:
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stand-in for a scikit-learn that has no callbacks."""
 
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
+    def with_callbacks(method: Callable[..., object]) -> Callable[..., object]:
         """Stand-in for a scikit-learn that has no callbacks."""
         return method
 
 
-_Method = TypeVar("_Method", bound=Callable[..., Any])
+_Method = TypeVar("_Method", bound=Callable[..., object])
 
 
 def typed_callbacks(method: _Method) -> _Method:

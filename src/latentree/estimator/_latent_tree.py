@@ -1,25 +1,32 @@
-"""The scikit-learn estimator: a short line through the stages."""
+"""``LatentTree``, the scikit-learn estimator."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
 
 from latentree.data import as_parts, as_table, cut_table, is_parted, weighted
 from latentree.distances import Sample, Statistics, as_sample
 from latentree.errors import DataError, ModelError
 from latentree.estimator._callbacks import CallbackSupportMixin, typed_callbacks
-from latentree.estimator._rows import OUTPUTS, RowsMixin, numpy_seed, row_weights
+from latentree.estimator._row_methods import (
+    OUTPUTS,
+    RowMethodsMixin,
+    SklearnState,
+    numpy_seed,
+    row_weights,
+)
 from latentree.methods import (
     AUTO,
     METHODS,
     OPTIONS,
+    OptionValues,
     ProgressText,
     choose_method,
     chosen_options,
@@ -28,12 +35,20 @@ from latentree.methods import (
     learned_support,
 )
 from latentree.models import TreeMixture
-from latentree.typing import PathLike
+from latentree.typing import (
+    DaskClient,
+    DataLike,
+    KindsByName,
+    PathLike,
+    Progress,
+    TableLike,
+    Unseen,
+)
 
 _LEARNED = ("model_", "report_", "tree_", "n_hidden_", "support_")
 
 
-class LatentTree(RowsMixin, CallbackSupportMixin, DensityMixin, BaseEstimator):  # type: ignore[misc]
+class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstimator):  # type: ignore[misc]
     """Learn a latent tree model: the hidden variables behind the columns of a table.
 
     Parameters
@@ -100,8 +115,8 @@ class LatentTree(RowsMixin, CallbackSupportMixin, DensityMixin, BaseEstimator): 
         method: str = AUTO,
         family: str = "auto",
         *,
-        kinds: Mapping[Any, str] | None = None,
-        unseen: Literal["error", "missing"] = "error",
+        kinds: KindsByName | None = None,
+        unseen: Unseen = "error",
         output: str = "hidden",
         refit: bool = True,
         hidden: Literal["states", "gaussian"] | None = None,
@@ -121,7 +136,7 @@ class LatentTree(RowsMixin, CallbackSupportMixin, DensityMixin, BaseEstimator): 
         stepwise: bool = False,
         checkpoint: PathLike | None = None,
         n_bootstrap: int = 0,
-        random_state: Any = None,
+        random_state: SklearnState = None,
         verbose: int = 0,
     ) -> None:
         self.method = method
@@ -150,8 +165,8 @@ class LatentTree(RowsMixin, CallbackSupportMixin, DensityMixin, BaseEstimator): 
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
@@ -163,12 +178,12 @@ class LatentTree(RowsMixin, CallbackSupportMixin, DensityMixin, BaseEstimator): 
     @typed_callbacks
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: DataLike,
+        y: object = None,
         sample_weight: ArrayLike | None = None,
         *,
-        X_valid: Any = None,
-        client: Any = None,
+        X_valid: TableLike = None,
+        client: DaskClient = None,
     ) -> LatentTree:
         """Learn the tree and its parameters.
 
@@ -208,7 +223,7 @@ class LatentTree(RowsMixin, CallbackSupportMixin, DensityMixin, BaseEstimator): 
         return self._learn(as_sample(parts), options, X_valid)
 
     def partial_fit(
-        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
+        self, X: DataLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> LatentTree:
         """Add rows to the statistics; :meth:`learn` learns from them.
 
@@ -262,7 +277,9 @@ class LatentTree(RowsMixin, CallbackSupportMixin, DensityMixin, BaseEstimator): 
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in self.__dict__
 
-    def _learn(self, sample: Sample, options: dict[str, Any], X_valid: Any = None) -> LatentTree:
+    def _learn(
+        self, sample: Sample, options: OptionValues, X_valid: TableLike = None
+    ) -> LatentTree:
         self.__dict__.pop("support_", None)
         generator = numpy_seed(self.random_state)
         method = choose_method(self.method, sample, options)
@@ -293,13 +310,13 @@ class LatentTree(RowsMixin, CallbackSupportMixin, DensityMixin, BaseEstimator): 
             )
         return self
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self) -> OptionValues:
         """Options that were set; raises an error for one that the method does not take."""
         if self.output not in OUTPUTS:
             raise ModelError(f"output is {self.output!r}, but must be one of {', '.join(OUTPUTS)}")
         return chosen_options(self.method, {name: getattr(self, name) for name in OPTIONS})
 
-    def _reporter(self, method: str) -> Callable[[int, float], None] | None:
+    def _reporter(self, method: str) -> Progress | None:
         """Return what EM calls at each step: scikit-learn's callbacks, or a line if verbose."""
         context = None
         if getattr(self, "_skl_callbacks", None):
@@ -308,10 +325,8 @@ class LatentTree(RowsMixin, CallbackSupportMixin, DensityMixin, BaseEstimator): 
         if context is None and not self.verbose:
             return None
 
-        searching, text = (
-            method == "refined",
-            ProgressText(method, self.n_states, self.n_trees),
-        )
+        is_search = method == "refined"  # its steps are few
+        text = ProgressText(method, self.n_states, self.n_trees)
 
         def report(steps: int, log_likelihood: float) -> None:
             if context is not None:
@@ -320,7 +335,7 @@ class LatentTree(RowsMixin, CallbackSupportMixin, DensityMixin, BaseEstimator): 
                 step.call_on_fit_task_end(
                     estimator=self, metadata={"log_likelihood": log_likelihood}
                 )
-            if self.verbose and (searching or steps % 10 == 0):
+            if self.verbose and (is_search or steps % 10 == 0):
                 sys.stderr.write(f"latentree: {text(steps, log_likelihood)}\n")
 
         return report

@@ -12,19 +12,12 @@ from latentree.inference._emissions import (
     GaussianEmission,
     Leaves,
 )
-from latentree.inference._evidence import (
-    child_of_edge,
-    chunks,
-    node_number,
-    node_numbers,
-    numbered_evidence,
-    weighted_total,
-)
 from latentree.inference._expectation import Expectation, ExpectedCounts, PassMemory
-from latentree.inference._layout import Layout
+from latentree.inference._frozen import set_fields
 from latentree.inference._margins import (
     Margin,
     NormalMargin,
+    NumberMargin,
     Odds,
     RankMargin,
     ScoreEmission,
@@ -35,6 +28,15 @@ from latentree.inference._margins import (
     score_moments,
     values_of,
 )
+from latentree.inference._nodes import (
+    child_of_edge,
+    chunks,
+    given_number,
+    node_number,
+    node_numbers,
+    numbered_evidence,
+    weighted_total,
+)
 from latentree.inference._patterns import (
     ColumnEntropies,
     Emissions,
@@ -44,8 +46,11 @@ from latentree.inference._patterns import (
     compile_part,
     compile_patterns,
 )
-from latentree.inference._queries import RowMessages
+from latentree.inference._posteriors import DiscretePosterior, Normal, NormalPair
+from latentree.inference._queries import RowInference
 from latentree.inference._results import (
+    Block,
+    RowModel,
     Written,
     blocks_of,
     errors_part,
@@ -61,11 +66,14 @@ from latentree.inference._results import (
     write_predictions,
     write_scores,
 )
+from latentree.inference._table_layout import Layout
 
 __all__ = [
     "POISSON",
+    "Block",
     "ColumnEntropies",
     "CountEmission",
+    "DiscretePosterior",
     "Emission",
     "Emissions",
     "Expectation",
@@ -74,11 +82,15 @@ __all__ = [
     "Layout",
     "Leaves",
     "Margin",
+    "Normal",
     "NormalMargin",
+    "NormalPair",
+    "NumberMargin",
     "Odds",
     "PassMemory",
     "RankMargin",
-    "RowMessages",
+    "RowInference",
+    "RowModel",
     "ScoreEmission",
     "Skeleton",
     "Thresholds",
@@ -92,6 +104,7 @@ __all__ = [
     "compile_patterns",
     "counts_of",
     "errors_part",
+    "given_number",
     "impute_part",
     "infer_part",
     "node_number",
@@ -104,6 +117,7 @@ __all__ = [
     "score_logs",
     "score_moments",
     "score_part",
+    "set_fields",
     "state_names",
     "values_of",
     "weighted_total",

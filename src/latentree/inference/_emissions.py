@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,8 +12,9 @@ from scipy.special import ndtr, ndtri
 
 from latentree._kernels.inference import emissions as kernels
 from latentree.errors import ModelError
+from latentree.inference._frozen import set_fields
 from latentree.inference._patterns import Emissions
-from latentree.typing import FloatArray, IntArray
+from latentree.typing import FloatArray, IntArray, Kind
 
 POISSON = 1e5
 """A negative binomial distribution of this size or more is taken as Poisson's."""
@@ -45,7 +46,7 @@ class GaussianEmission:
     sd: FloatArray
     resolution: float
 
-    kind = "real"
+    kind: ClassVar[Kind] = "real"
 
     def __init__(self, mean: ArrayLike, sd: ArrayLike, resolution: float) -> None:
         if not (np.isfinite(resolution) and resolution > 0):
@@ -53,7 +54,7 @@ class GaussianEmission:
         narrowest = resolution / kernels.NARROWEST
         spread = np.maximum(_parameters(sd, "a standard deviation", positive=True), narrowest)
         center = _parameters(mean, "a mean")
-        _set(self, mean=center, sd=spread, resolution=float(resolution))
+        set_fields(self, mean=center, sd=spread, resolution=float(resolution))
         _check_alike(center, spread)
 
     @property
@@ -157,14 +158,14 @@ class CountEmission:
     mean: FloatArray
     size: FloatArray
 
-    kind = "count"
+    kind: ClassVar[Kind] = "count"
 
     def __init__(self, mean: ArrayLike, size: ArrayLike | None = None) -> None:
         center = _parameters(mean, "a mean", positive=True)
         given = np.full(center.size, np.inf) if size is None else np.asarray(size, np.float64)
         if not (given > 0).all():
             raise ModelError("the sizes of a negative binomial distribution must be positive")
-        _set(self, mean=center, size=np.where(given >= POISSON, np.inf, given))
+        set_fields(self, mean=center, size=np.where(given >= POISSON, np.inf, given))
         _check_alike(center, given)
 
     @property
@@ -330,10 +331,3 @@ def _parameters(values: ArrayLike, what: str, positive: bool = False) -> FloatAr
 def _check_alike(a: FloatArray, b: FloatArray) -> None:
     if a.shape != b.shape:
         raise ModelError(f"an emission has {a.size} means, but {b.size} spreads")
-
-
-def _set(target: object, **fields: FloatArray | float) -> None:
-    for name, value in fields.items():
-        if isinstance(value, np.ndarray):
-            value.flags.writeable = False
-        object.__setattr__(target, name, value)

@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from latentree import _memory as memory
 from latentree._kernels import threads
 from latentree._kernels.compiling import is_interpreted, tiny
 from latentree._kernels.inference import counts as kernels
 from latentree._kernels.inference import messages as log_kernels
-from latentree._kernels.inference import patterns as pattern_kernels
 from latentree._kernels.inference import wide as wide_kernels
-from latentree._kernels.inference.counts import EDGE, EMISSION, JOIN
+from latentree._kernels.inference.counts import EDGE, EMISSION
+from latentree.inference._log_messages import LogMessages
+from latentree.inference._pass_plan import FEW_ROWS, DownPart, PassPlan, RowRange
 from latentree.inference._patterns import Patterns
 from latentree.inference._small_pass import SmallPass
 from latentree.typing import FloatArray, IntArray
 
-BY_ROW_SHARE = 2
-"""Slots with at least 1/BY_ROW_SHARE of their component's rows as patterns run row by row."""
-
 MANY_STATES = 12
-"""From so many states on, weighted by their work, an edge is left to BLAS."""
+"""From so many states on, in the mean over the work, edges are left to BLAS (`wide`): with fewer,
+its calls cost more than the products."""
 
-_FEW_ROWS = 1_000  # below, blocks of rows save less than it takes to compile them (some seconds)
-_WORK_PER_PART = 160_000
-_MOST_PARTS = 16
-_MOST_ROW_PARTS = 8  # each has sums of its own for all that it hands down
-_TINY = 250_000  # Σ patterns × K² of a pass that runs in NumPy, in a millisecond or less
+_TINY = 250_000
+"""Most products, Σ patterns × K², of a pass that runs in NumPy: a millisecond or less."""
 
 
 class ExpectedCounts(NamedTuple):
@@ -98,7 +93,7 @@ class Expectation:
     """
 
     def __init__(self, patterns: Patterns, shared: PassMemory | None = None) -> None:
-        plan = Plan(patterns)
+        plan = PassPlan(patterns)
         self._shared = shared or PassMemory()
         self._plan, self.patterns = plan, plan.patterns
         self._slots, self._gather = plan.slots, plan.gather
@@ -108,14 +103,14 @@ class Expectation:
             "fit a sample of the rows, or a tree over fewer variables",
         )
         work = plan.slots["n_patterns"] * plan.slots["n_states"] ** 2
-        few = plan.slots["n_patterns"].max(initial=0) < _FEW_ROWS
+        few = plan.slots["n_patterns"].max(initial=0) < FEW_ROWS
         self.is_tiny = bool(few and work.sum() <= _TINY)
         self._is_tolerant = patterns.emissions.columns.size > 0
         self._sizes = plan.scratch_sizes
         self._emitting = plan.slots[plan.slots["kind"] == EMISSION]
         self._scaled = np.zeros(len(plan.slots), bool)
         states = (work * plan.slots["n_states"]).sum() / work.sum()
-        self._kernels: Any = wide_kernels if states >= MANY_STATES else kernels
+        self._kernels: ModuleType = wide_kernels if states >= MANY_STATES else kernels
 
     @property
     def work(self) -> float:
@@ -212,7 +207,7 @@ class Expectation:
 
     def _rows(
         self,
-        part: list[_Rows],
+        part: list[RowRange],
         counts: FloatArray,
         handed: FloatArray,
         theta: FloatArray,
@@ -237,7 +232,7 @@ class Expectation:
         return ExpectedCounts(total, counts)
 
     def _down(
-        self, part: _DownPart, theta: FloatArray, scratch: Scratch, counts: FloatArray
+        self, part: DownPart, theta: FloatArray, scratch: Scratch, counts: FloatArray
     ) -> float | None:
         total, lost = self._kernels.close_patterns(
             self._slots, self.patterns.components, part.components, theta,
@@ -252,7 +247,7 @@ class Expectation:
         return float(total - correction)  # Σ w·log of the powers of two that scaled the values
 
     def _prior(
-        self, component: Any, theta: FloatArray, counts: FloatArray
+        self, component: np.void, theta: FloatArray, counts: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Prior of a component's root, and where its counts go."""
         n_states = int(self._slots["n_states"][component["root"]])
@@ -262,248 +257,11 @@ class Expectation:
         return theta[start : start + n_states], counts[start : start + n_states]
 
 
-class _Rows(NamedTuple):
-    """A range of rows of a component that runs by row, with the size of its scratch."""
-
-    component: int
-    first: int
-    last: int
-    listed: IntArray
-    n_values: int
-    n_received: int
-    largest: int
-    order: NDArray[np.int32]
-    """Pattern of the root in every row."""
-
-
-class _DownPart(NamedTuple):
-    """Pattern slots of one part, and the components that are closed in it."""
-
-    components: IntArray
-    listed: IntArray
-
-
-class Plan:
-    """Which slots run by row, where their values lie, and how the work is cut into parts."""
-
-    def __init__(self, patterns: Patterns) -> None:
-        self.patterns = patterns
-        self.slots = patterns.slots.copy()
-        self._gather = [patterns.gather]
-        self._gather_size = patterns.gather.size
-        by_row_components = [
-            number for number in range(len(patterns.components)) if self._mark_by_row(number)
-        ]
-        self._lay_out_patterns()
-        self.weights = patterns.weights.copy()
-        work = [self._rows(number) for number in by_row_components]
-        self.gather = np.concatenate(self._gather)
-        # They begin with those of the patterns, which need not be kept twice.
-        gather = self.gather[: patterns.gather.size]
-        self.patterns = replace(patterns, gather=gather, of_rows=None)
-        del self._gather
-        self.row_parts = _row_parts(work, self.slots, self.n_quads)
-        n_parts = len(self.row_parts)
-        counted, handed = n_parts * patterns.layout.size, n_parts * self.n_quads
-        emitted = patterns.emissions.n_likelihoods
-        self.scratch_sizes = (
-            *[self.n_values] * 3,
-            counted,
-            self.n_quads,
-            handed,
-            emitted,
-            2 * emitted,
-        )
-        self.pattern_parts, self.down_parts = self._pattern_parts(set(by_row_components))
-
-    def _mark_by_row(self, number: int) -> bool:
-        """Mark the slots of a component that run by row, from the root down."""
-        component, slots = self.patterns.components[number], self.slots
-        root = int(component["root"])
-        n_rows = slots["n_patterns"][root]
-        # Blocks of rows pay off for many rows, and only a join has patterns of its own.
-        if n_rows < _FEW_ROWS or slots["kind"][root] != JOIN:
-            return False
-        stack = [root]
-        while stack:
-            slot = stack.pop()
-            slots["by_row"][slot] = True
-            stack += [part for part in self._parts(slot) if self._runs_by_row(part, n_rows)]
-        return True
-
-    def _parts(self, slot: int) -> list[int]:
-        record = self.slots[slot]
-        parts = {EDGE: ("a",), JOIN: ("a", "b")}.get(int(record["kind"]), ())
-        return [int(record[part]) for part in parts]
-
-    def _runs_by_row(self, slot: int, n_rows: int) -> bool:
-        record = self.slots[slot]
-        if record["kind"] == EDGE:  # an edge has the patterns of what is below it
-            record = self.slots[record["a"]]
-        return bool(record["kind"] == JOIN and BY_ROW_SHARE * record["n_patterns"] >= n_rows)
-
-    def _lay_out_patterns(self) -> None:
-        """Place the values of pattern slots: first those that by-row slots look up, in quads."""
-        slots = self.slots
-        on_top = np.zeros(len(slots), bool)
-        for slot in map(int, np.flatnonzero(slots["by_row"])):
-            on_top[[part for part in self._parts(slot) if not slots["by_row"][part]]] = True
-        below = ~slots["by_row"] & ~on_top
-        order = np.concatenate([np.flatnonzero(on_top), np.flatnonzero(below)])
-        filled = on_top.copy()
-        for slot in map(int, np.flatnonzero(on_top & (slots["kind"] == JOIN))):
-            filled[self._parts(slot)] = True
-        n_states = np.where(filled, _in_quads(slots["n_states"]), slots["n_states"])
-        sizes = (n_states * slots["n_patterns"])[order]
-        ends = np.cumsum(sizes)
-        slots["value"][order] = ends - sizes
-        slots["received"][order] = ends - sizes
-        slots["quads"] = np.where(on_top, slots["value"], -1)
-        self.n_values = int(ends[-1]) if ends.size else 0
-        self.n_quads = int(sizes[: on_top.sum()].sum())
-        self._on_top = on_top
-
-    def _rows(self, number: int) -> _Rows:
-        """Give by-row slots their scratch, and index the patterns below them by row."""
-        component, slots = self.patterns.components[number], self.slots
-        span = np.arange(component["first"], component["root"] + 1)
-        listed = span[slots["by_row"][span]]
-        n_states = _in_quads(slots["n_states"][listed])
-        slots["value"][listed] = np.cumsum(n_states) - n_states
-        self._keep_in_quads(listed)
-        n_rows = int(slots["n_patterns"][component["root"]])
-        pattern_of = {int(component["root"]): np.arange(n_rows, dtype=np.int32)}
-        lookups: list[tuple[int, str, int, NDArray[np.int32]]] = []
-        n_received = int(n_states[-1])
-        slots["received"][listed[-1]] = 0
-        for slot in map(int, listed[::-1]):
-            record = slots[slot]
-            mine = pattern_of.pop(slot)
-            for part, key in zip(self._parts(slot), ("index_a", "index_b"), strict=False):
-                below = mine if record["kind"] == EDGE else self._lookup(slot, key, mine)
-                if slots["by_row"][part]:
-                    pattern_of[part] = below
-                    if record["kind"] == EDGE:
-                        slots["received"][part] = n_received
-                        n_received += int(_in_quads(slots["n_states"][part]))
-                    else:  # a join hands its parts what it received
-                        slots["received"][part] = record["received"]
-                else:
-                    lookups.append((slot, key, part, below))
-        # Rows in the order of the largest part that they look up read and add to it in order.
-        sizes = slots["n_states"] * slots["n_patterns"]
-        largest = max(lookups, key=lambda each: sizes[each[2]])[3]
-        order = np.argsort(largest, kind="stable").astype(np.int32)
-        for slot, key, _, below in lookups:
-            slots[key][slot] = self._append(below[order])
-        first = int(component["weights"])
-        self.weights[first : first + n_rows] = self.weights[first : first + n_rows][order]
-        return _Rows(
-            number, 0, n_rows, listed, int(n_states.sum()), n_received, int(n_states.max()), order
-        )
-
-    def _keep_in_quads(self, listed: IntArray) -> None:
-        """Mark the by-row joins that stay in quads: parts of a join, of parts in quads alone."""
-        slots = self.slots
-        in_quads = ~slots["by_row"]
-        for slot in map(int, listed):
-            if slots["kind"][slot] == JOIN:
-                parts = self._parts(slot)
-                in_quads[slot] = in_quads[parts].all()
-                slots["quads"][
-                    [part for part in parts if slots["by_row"][part] & in_quads[part]]
-                ] = 0
-
-    def _lookup(self, slot: int, key: str, rows: NDArray[np.int32]) -> NDArray[np.int32]:
-        start = int(self.patterns.slots[key][slot])
-        return self.patterns.gather[start + rows]
-
-    def _append(self, index: NDArray[np.int32]) -> int:
-        self._gather.append(index)
-        start = self._gather_size
-        self._gather_size += index.size
-        return start
-
-    def _pattern_parts(self, by_row: set[int]) -> tuple[list[IntArray], list[_DownPart]]:
-        """Cut the pattern slots into whole subtrees, and share these out by their work."""
-        slots = self.slots
-        roots = self.patterns.components["root"]
-        closing = {int(root): c for c, root in enumerate(roots) if c not in by_row}
-        is_top = self._on_top.copy()
-        is_top[list(closing)] = True
-        subtree = np.where(is_top, np.arange(len(slots)), -1)
-        pattern_kernels.spread_down(slots, subtree)
-        listed = np.flatnonzero(~slots["by_row"])
-        # No subtree is cut: its slots hand values up and weights down among each other only.
-        work = (slots["n_patterns"] * _products(slots))[listed]
-        tops = np.flatnonzero(np.bincount(subtree[listed], minlength=len(slots)))
-        load = np.bincount(subtree[listed], work, minlength=len(slots))[tops]
-        part_of = np.empty(len(slots), np.int64)
-        part_of[tops] = _share_out(load)
-        part_of[listed] = part_of[subtree[listed]]
-        parts, downs = [], []
-        for part in range(int(part_of[listed].max(initial=-1)) + 1):
-            members = listed[part_of[listed] == part]
-            parts.append(members)
-            closed = [closing[slot] for slot in map(int, members) if slot in closing]
-            downs.append(_DownPart(np.array(closed, np.int64), members))
-        return parts, downs
-
-
-def _in_quads(n_states: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Numbers of states with those that fill up the last quad."""
-    return n_states + -n_states % 4
-
-
-def _products(slots: NDArray[Any]) -> FloatArray:
-    """Products of a pattern on the way up: K at a join, K_parent·K at an edge."""
-    below = np.where(slots["kind"] == EDGE, slots["n_states"][slots["a"]], 1.0)
-    return np.where(np.isin(slots["kind"], (EDGE, JOIN)), slots["n_states"] * below, 0.0)
-
-
-def _share_out(load: NDArray[Any]) -> IntArray:
-    """Put pieces of work into parts of similar size, the largest first."""
-    # The number of parts depends on the work alone, so that sums do not depend on the threads.
-    n_parts = int(np.clip(load.sum() / _WORK_PER_PART, 1, _MOST_PARTS))
-    part_of = np.empty(load.size, np.int64)
-    total = np.zeros(n_parts)
-    for piece in np.argsort(-load, kind="stable"):
-        part_of[piece] = total.argmin()
-        total[part_of[piece]] += load[piece]
-    used = np.unique(part_of)
-    return np.searchsorted(used, part_of)
-
-
-def _row_parts(work: list[_Rows], slots: NDArray[Any], n_quads: int) -> list[list[_Rows]]:
-    """Cut ranges of rows into parts of similar work, each worth the buffer that it needs."""
-    # An edge has as many again downward and for the counts.
-    each = _products(slots) * np.where(slots["kind"] == EDGE, 3.0, 1.0)
-    costs = [float(each[rows.listed].sum()) for rows in work]
-    total = sum(cost * rows.last for cost, rows in zip(costs, work, strict=True))
-    n_parts = int(np.clip(total / max(_WORK_PER_PART, 2 * n_quads), 1, _MOST_ROW_PARTS))
-    share = total / n_parts
-    parts: list[list[_Rows]] = [[]]
-    room = share
-    for cost, rows in zip(costs, work, strict=True):
-        first = 0
-        while first < rows.last:
-            if room <= 0 and len(parts) < n_parts:
-                parts.append([])
-                room = share
-            wanted = int(np.ceil(max(room, 0) / cost / kernels.BLOCK)) * kernels.BLOCK
-            is_final = len(parts) == n_parts
-            last = rows.last if is_final else min(rows.last, first + max(wanted, kernels.BLOCK))
-            parts[-1].append(rows._replace(first=first, last=last))
-            room -= cost * (last - first)
-            first = last
-    return [part for part in parts if part]
-
-
 def robust_counts(
     patterns: Patterns, theta: FloatArray, emitted: FloatArray | None = None
 ) -> ExpectedCounts:
     """Log-likelihood and expected counts by logarithms: slower, and safe for any table."""
-    messages = Messages(patterns, theta, log_emissions=emitted)
+    messages = LogMessages(patterns, theta, log_emissions=emitted)
     with np.errstate(invalid="ignore"):  # 0·(−∞): a row of weight 0 counts for nothing
         terms = np.where(patterns.weights > 0, patterns.weights * messages.log_z, 0.0)
     counts = np.zeros(theta.size + patterns.emissions.n_likelihoods)
@@ -515,33 +273,3 @@ def robust_counts(
     if emitted is not None:
         emitted[:] = counts[theta.size :]
     return ExpectedCounts(float(terms.sum()), counts[: theta.size])
-
-
-class Messages:
-    """Log-messages of a compiled table, upwards, and the posteriors of the components' roots."""
-
-    def __init__(
-        self,
-        patterns: Patterns,
-        theta: FloatArray,
-        maximize: bool = False,
-        log_emissions: FloatArray | None = None,
-    ) -> None:
-        with np.errstate(divide="ignore"):
-            log_theta = np.log(theta)
-        if log_emissions is not None:
-            log_theta = np.concatenate([log_theta, log_emissions])
-        self.theta, self.log_theta, self.maximize = theta, log_theta, maximize
-        self.values = values = np.empty(patterns.n_values)
-        self.patterns = patterns
-        self.posterior = np.empty(patterns.n_posteriors)
-        self.log_z = np.empty(patterns.weights.size)
-        log_kernels.up_messages(patterns.slots, patterns.gather, theta, log_theta, maximize, values)
-        for component in patterns.components:
-            root = patterns.slots[component["root"]]
-            n_states, prior = int(root["n_states"]), int(component["prior"])
-            log_prior = np.zeros(n_states) if prior < 0 else log_theta[prior : prior + n_states]
-            log_kernels.close_messages(
-                root, log_prior, maximize, values, self.log_z[component["weights"] :],
-                self.posterior[component["posterior"] :],
-            )  # fmt: skip

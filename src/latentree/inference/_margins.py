@@ -6,18 +6,23 @@ in the tree at z, y is N(ρ·z, 1 − ρ²).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, log_softmax, ndtr, ndtri
 
 from latentree.errors import ModelError
+from latentree.inference._emissions import Emission
+from latentree.inference._frozen import set_fields
 from latentree.inference._patterns import Emissions
-from latentree.typing import FloatArray, IntArray
+from latentree.typing import FloatArray, IntArray, Kind
+
+Tail = tuple[float, float]
+"""Scale σ and shape ξ of a Pareto tail; a scale of 0 is a bound."""
 
 FARTHEST = 8.0
 """Scores beyond this stand at the ends of bounded columns: Φ(−8) is 6·10⁻¹⁶."""
@@ -54,7 +59,7 @@ class Thresholds:
         found = _checked(thresholds, "thresholds")
         if (np.diff(found) <= 0).any():
             raise ModelError(f"thresholds must ascend, got {found.tolist()}")
-        _freeze(self, thresholds=found)
+        set_fields(self, thresholds=found)
 
     @property
     def n_levels(self) -> int:
@@ -138,7 +143,7 @@ class Odds:
         a, b = _checked(intercepts, "intercepts"), _checked(slopes, "slopes")
         if a.shape != b.shape or a.size < 2:
             raise ModelError(f"labels need as many intercepts as slopes, got {a.size} and {b.size}")
-        _freeze(self, intercepts=a - a[0], slopes=b - b[0])
+        set_fields(self, intercepts=a - a[0], slopes=b - b[0])
 
     @property
     def n_levels(self) -> int:
@@ -206,8 +211,8 @@ class NormalMargin:
     sd: float
     resolution: float = 0.0
 
-    kind = "real"
-    n_parameters = 2
+    kind: ClassVar[Kind] = "real"
+    n_parameters: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.mean) and np.isfinite(self.sd) and self.sd > 0):
@@ -280,17 +285,17 @@ class RankMargin:
 
     values: FloatArray
     scores: FloatArray
-    tails: tuple[tuple[float, float], tuple[float, float]]
+    tails: tuple[Tail, Tail]
     resolution: float
-    kind: Any
+    kind: Kind
 
     def __init__(
         self,
         values: ArrayLike,
         scores: ArrayLike,
-        tails: Any = ((1.0, 0.0), (1.0, 0.0)),
+        tails: Iterable[Sequence[float]] = ((1.0, 0.0), (1.0, 0.0)),
         resolution: float = 0.0,
-        kind: str = "real",
+        kind: Kind = "real",
     ) -> None:
         x, z = _checked(values, "values"), _checked(scores, "scores")
         if x.shape != z.shape or (np.diff(x) <= 0).any() or (np.diff(z) <= 0).any():
@@ -299,9 +304,7 @@ class RankMargin:
         ends = tuple((float(scale), float(shape)) for scale, shape in tails)
         if len(ends) != 2 or not all(s >= 0 and shape < 1 for s, shape in ends):
             raise ModelError(f"tails of a margin are {ends}")
-        _freeze(self, values=x, scores=z)
-        for name, value in (("tails", ends), ("resolution", float(resolution)), ("kind", kind)):
-            object.__setattr__(self, name, value)
+        set_fields(self, values=x, scores=z, tails=ends, resolution=float(resolution), kind=kind)
 
     @classmethod
     def of(
@@ -309,7 +312,7 @@ class RankMargin:
         x: ArrayLike,
         weights: ArrayLike | None = None,
         resolution: float = 0.0,
-        kind: str = "real",
+        kind: Kind = "real",
     ) -> RankMargin:
         """Estimate a margin.
 
@@ -380,7 +383,8 @@ class RankMargin:
             y[out] = side * self._tail_score(beyond, end, scale, shape)
         return np.where(np.isnan(x), np.nan, y)
 
-    def _sides(self) -> Any:
+    def _sides(self) -> Iterable[tuple[float, int, Tail]]:
+        """Return the sign, the place of the last value, and the tail of both ends."""
         return ((-1.0, 0, self.tails[0]), (1.0, -1, self.tails[1]))
 
     def _tail_score(self, beyond: FloatArray, end: int, scale: float, shape: float) -> FloatArray:
@@ -445,7 +449,11 @@ class RankMargin:
         return out
 
 
-Margin = Thresholds | Odds | NormalMargin | RankMargin
+NumberMargin = NormalMargin | RankMargin
+"""The margin of a column of numbers: y is a function of the value."""
+
+Margin = Thresholds | Odds | NumberMargin
+"""What a column shows of the normal variable behind it."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -468,13 +476,13 @@ class ScoreEmission:
     array([-0.02,  3.1 ])
     """
 
-    margin: NormalMargin | RankMargin
+    margin: NumberMargin
     points: FloatArray
     rho: float
 
     @property
-    def kind(self) -> Any:
-        """Of the column."""
+    def kind(self) -> Kind:
+        """What the column holds."""
         return self.margin.kind
 
     @property
@@ -557,14 +565,16 @@ class ScoreEmission:
         return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
 
-def score_logs(leaves: Sequence[Any], places: Emissions) -> FloatArray:
+def score_logs(leaves: Sequence[Emission | ScoreEmission | None], places: Emissions) -> FloatArray:
     """Return the log-likelihoods of all distinct values, laid out as the E-step needs them.
 
     ``leaves`` has the emission of every column, None for columns with states.
     """
     out = np.empty(places.n_likelihoods)
     for e, column in enumerate(places.columns.tolist()):
-        block = leaves[column].log_likelihood(values_of(places, e))
+        emission = leaves[column]
+        assert emission is not None
+        block = emission.log_likelihood(values_of(places, e))
         out[places.starts[e] : places.starts[e] + block.size] = block.ravel()
     return out
 
@@ -641,10 +651,8 @@ def _knots(share: FloatArray, n: float) -> IntArray:
     return np.unique(np.where(nearer, before, places))
 
 
-def _tail(
-    distances: FloatArray, weights: FloatArray, longest: float = np.inf
-) -> tuple[float, float]:
-    """Scale and shape of a tail by probability-weighted moments (Hosking and Wallis 1987).
+def _tail(distances: FloatArray, weights: FloatArray, longest: float = np.inf) -> Tail:
+    """Return scale and shape of a tail by probability-weighted moments (Hosking and Wallis 1987).
 
     With a₀ = E[d] and a₁ = E[d·(1 − F)]: ξ = 2 − a₀/(a₀ − 2·a₁), kept from 0 to 0.9, and
     σ = a₀·(1 − ξ). If distances are bounded, ξ = −σ/longest.
@@ -668,9 +676,3 @@ def _checked(values: ArrayLike, what: str) -> FloatArray:
     if array.ndim != 1 or not array.size or not np.isfinite(array).all():
         raise ModelError(f"{what} of a margin must be finite numbers, got {array.tolist()}")
     return array
-
-
-def _freeze(target: object, **arrays: FloatArray) -> None:
-    for name, value in arrays.items():
-        value.flags.writeable = False
-        object.__setattr__(target, name, value)

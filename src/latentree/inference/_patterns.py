@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,14 @@ from latentree._kernels.compiling import tiny
 from latentree._kernels.inference import patterns as kernels
 from latentree._kernels.inference.counts import COMPONENT, EDGE, EMISSION, EVIDENCE, SLOT
 from latentree.data import Table
-from latentree.inference._layout import Layout
+from latentree.inference._table_layout import Layout
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
 IndexArray = NDArray[np.int32]
+
+Records = NDArray[np.void]
+"""An array of ``SLOT`` or ``COMPONENT``, see ``_kernels.inference.counts``."""
 
 _TINY = 20_000  # cells of tables whose patterns are numbered uncompiled, in a tenth of a second
 
@@ -75,9 +78,9 @@ class Patterns:
     """The slots of a tree on a table (see ``_kernels.counts``), and what their patterns weigh."""
 
     layout: Layout
-    slots: NDArray[Any]
+    slots: Records
     gather: IndexArray
-    components: NDArray[Any]
+    components: Records
     weights: FloatArray
     of_rows: RowPatterns | None
     """Which rows have them: what queries about rows need, and EM does not."""
@@ -207,7 +210,7 @@ def _numbered(
 
 
 def _place_emissions(
-    layout: Layout, records: NDArray[Any], skeleton: Skeleton, columns: _Columns, sources: IntArray
+    layout: Layout, records: Records, skeleton: Skeleton, columns: _Columns, sources: IntArray
 ) -> Emissions:
     """Place the likelihoods of emitted values behind the tables, in the order of the slots."""
     emitting = records["kind"] == EMISSION
@@ -285,20 +288,13 @@ class _Columns(NamedTuple):
     @classmethod
     def of(cls, table: Table) -> _Columns:
         codes, distinct = _symbol_codes(table)
-        if table.is_sparse:
-            most_states = 2
-            ones = np.bincount(table.values.indices, minlength=table.n_columns)
-            counts = np.column_stack([np.zeros_like(ones), table.n_rows - ones, ones])
-        else:
-            n_codes = [len(values) for values in distinct if values is not None]
-            most_states = max(int(table.cardinalities.max()), *n_codes, 0)
-            counts = kernels.symbol_counts(codes, most_states)
+        counts = _symbol_counts(table, codes, distinct)
         default = counts.argmax(axis=1)
         occurs = counts > 0
         occurs[np.arange(len(counts)), default] = False
         number = np.where(occurs, np.cumsum(occurs, axis=1), 0).astype(np.int32)
         n_symbols = 1 + occurs.sum(axis=1)
-        place = np.where(occurs, number, most_states + 2)
+        place = np.where(occurs, number, counts.shape[1] + 1)  # symbols that do not occur: last
         place[np.arange(len(counts)), default] = 0
         order = np.argsort(place, axis=1, kind="stable")
         symbols = order[np.arange(order.shape[1]) < n_symbols[:, None]]
@@ -310,7 +306,10 @@ class _Columns(NamedTuple):
         )
         share = counts / table.n_rows
         entropy = -(share * np.log(np.where(share > 0, share, 1.0))).sum(axis=1)
-        rows, ids = _differing(table, codes, default - 1, number, starts)
+        if table.is_sparse:
+            rows, ids = _differing_ones(table, default - 1, starts)
+        else:
+            rows, ids = kernels.differing_rows(codes, default - 1, number, starts)
         symbols = (symbols - 1).astype(np.int32)
         return cls(
             table.n_rows, entropy, counts[:, 0] == 0, starts, rows, ids, n_symbols,
@@ -336,11 +335,14 @@ class _Columns(NamedTuple):
         )
 
 
-def _symbol_codes(table: Table) -> tuple[Any, list[FloatArray | None]]:
+def _symbol_codes(table: Table) -> tuple[IndexArray, list[FloatArray | None]]:
     """Code the cells of a table: as they are coded, or by the distinct values of a column.
 
-    Returns the codes, −1 where missing, and for columns without labels their distinct values.
+    Returns the codes, −1 where missing, and for columns without labels their distinct values. A
+    sparse table needs no codes: its cells are 0 and 1.
     """
+    if table.is_sparse:
+        return np.empty((0, table.n_columns), np.int32), []
     if table.schema.is_coded:
         return table.values, []
     codes = np.empty(table.values.shape, np.int32)
@@ -358,6 +360,20 @@ def _symbol_codes(table: Table) -> tuple[Any, list[FloatArray | None]]:
     return codes, distinct
 
 
+def _symbol_counts(
+    table: Table, codes: IndexArray, distinct: Sequence[FloatArray | None]
+) -> IntArray:
+    """Return how often each symbol −1, 0, 1, … occurs in every column, a row each."""
+    if table.is_sparse:
+        ones = np.bincount(table.values.indices, minlength=table.n_columns)
+        return np.column_stack([np.zeros_like(ones), table.n_rows - ones, ones])
+    n_codes = [len(values) for values in distinct if values is not None]
+    counts: IntArray = kernels.symbol_counts(
+        codes, max(int(table.cardinalities.max()), *n_codes, 0)
+    )
+    return counts
+
+
 def _symbol_values(
     symbols: IndexArray, n_symbols: IntArray, distinct: Sequence[FloatArray | None]
 ) -> FloatArray:
@@ -370,12 +386,13 @@ def _symbol_values(
     return values
 
 
-def _differing(
-    table: Table, codes: Any, default: IntArray, number: IndexArray, starts: IntArray
+def _differing_ones(
+    table: Table, default: IntArray, starts: IntArray
 ) -> tuple[IndexArray, IndexArray]:
-    if not table.is_sparse:
-        rows, ids = kernels.differing_rows(codes, default, number, starts)
-        return rows, ids
+    """Return the rows of a sparse table that differ from each column's default, 0 or 1.
+
+    With the numbers of their symbols, which are all 1: the other value is the only other symbol.
+    """
     columns = table.values.tocsc()
     rows = np.empty(starts[-1], np.int32)
     mostly_zero = np.repeat(default == 0, np.diff(columns.indptr))
@@ -383,12 +400,12 @@ def _differing(
     for column in np.flatnonzero(default == 1):
         ones = columns.indices[columns.indptr[column] : columns.indptr[column + 1]]
         rows[starts[column] : starts[column + 1]] = np.delete(np.arange(table.n_rows), ones)
-    return rows, np.ones(rows.size, np.int32)  # only one symbol is not the default
+    return rows, np.ones(rows.size, np.int32)
 
 
 def _slot_records(
     layout: Layout, slots: IntArray, listing: IntArray, n_patterns: IntArray
-) -> NDArray[Any]:
+) -> Records:
     """Slots in the order of ``listing``, numbered anew, with where their values lie."""
     number = np.zeros(slots.shape[1] + 1, np.int64)
     number[listing] = np.arange(listing.size)
@@ -406,9 +423,7 @@ def _slot_records(
     return records
 
 
-def _component_records(
-    layout: Layout, slots: NDArray[Any], ends: IntArray, closed: IntArray
-) -> NDArray[Any]:
+def _component_records(layout: Layout, slots: Records, ends: IntArray, closed: IntArray) -> Records:
     components = np.zeros(ends.size, COMPONENT)
     components["root"] = ends - 1
     components["first"] = np.concatenate([[0], ends[:-1]])
@@ -420,7 +435,7 @@ def _component_records(
     return components
 
 
-def starts_of(sizes: NDArray[Any]) -> IntArray:
+def starts_of(sizes: IntArray) -> IntArray:
     """Where parts of these sizes start when laid end to end."""
     return np.asarray(np.cumsum(sizes) - sizes, np.int64)
 

@@ -1,6 +1,6 @@
-"""What is asked of the rows of a discrete tree: log-likelihoods, posteriors, draws.
+"""Queries about the rows of a discrete tree: log-likelihoods, posteriors, draws.
 
-There are two ways. Plain products, in blocks of rows, answer nearly every question
+There are two ways. Plain products, in blocks of rows, answer nearly every query
 (``_kernels.inference.answers``). Logarithms (``_kernels.inference.messages``) answer for tables
 where products lose information, for small ones, of which tiny ones run uncompiled, and for most
 probable states.
@@ -8,9 +8,8 @@ probable states.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +20,30 @@ from latentree._kernels.inference import answers as kernels
 from latentree._kernels.inference import messages as log_kernels
 from latentree._kernels.inference import wide as wide_kernels
 from latentree._kernels.inference.counts import EDGE, EMISSION, EVIDENCE
-from latentree.inference._expectation import Messages, Plan
+from latentree.inference._log_messages import LogMessages
+from latentree.inference._pass_plan import PassPlan, RowRange
 from latentree.inference._patterns import Patterns, starts_of
 from latentree.typing import FloatArray, IntArray
 
-_TINY = 40_000  # rows × Σ K² of a query that runs uncompiled: a tenth of a second
-_SMALL = 1_000_000  # … by logarithms: hundredths of a second, and half as long to compile
+_TINY = 40_000
+"""Most rows × Σ K² of a query that runs uncompiled, in a tenth of a second."""
+
+_SMALL = 1_000_000
+"""Most rows × Σ K² of a query by logarithms, in hundredths of a second: their kernels take half as
+long to compile."""
+
 _MOST_PARTS = 16
-_ROWS_PER_PART = 256  # one block or more
-_NO_QUADS = np.empty(0)  # only the E-step keeps copies in quads
+"""Most parts of the rows: more threads than that are rare."""
+
+_ROWS_PER_PART = 256
+"""Fewest rows of a part: one block or more of the kernels."""
+
+_NO_QUADS = np.empty(0)
+"""Only the E-step keeps copies in quads."""
 
 
-class RowMessages:
-    """Messages of the rows of a table: what every query about rows starts from.
+class RowInference:
+    """Inference on the rows of a table: log-likelihoods, posteriors and states of nodes.
 
     Parameters
     ----------
@@ -101,13 +111,13 @@ class RowMessages:
         return self._walk_posteriors(nodes, -1)[0] if nodes.size else np.empty((self.n_rows, 0))
 
     @cached_property
-    def _products(self) -> Products:
-        return Products(self.patterns, self._theta, self._log_emissions)
+    def _products(self) -> ProductMessages:
+        return ProductMessages(self.patterns, self._theta, self._log_emissions)
 
     @cached_property
-    def _logs(self) -> Messages:
+    def _logs(self) -> LogMessages:
         with tiny(self._is_tiny):
-            return Messages(self.patterns, self._theta, self._maximize, self._log_emissions)
+            return LogMessages(self.patterns, self._theta, self._maximize, self._log_emissions)
 
     def _walk_posteriors(self, nodes: IntArray, child: int) -> tuple[FloatArray, FloatArray]:
         """Walk down by logarithms: posteriors of nodes, and those of an edge."""
@@ -124,7 +134,8 @@ class RowMessages:
         self._walk(log_kernels.walk_posteriors, listed, ends, starts, child, joint, columns, out)
         return out, joint
 
-    def _walk(self, kernel: Any, *arguments: Any) -> None:
+    def _walk(self, kernel: Callable[..., None], *arguments: object) -> None:
+        """Run a kernel that walks from the roots down, on parts of the rows."""
         patterns, logs = self.patterns, self._logs
         self._takes_logs = True  # what else is asked, they answer too
 
@@ -139,8 +150,8 @@ class RowMessages:
             threads.run(part, threads.split(self.n_rows, _MOST_PARTS))
 
 
-class Products:
-    """The plain products of a compiled table, upward, and what its rows are told downward.
+class ProductMessages:
+    """Messages of a compiled table as plain products, upward and then downward to its rows.
 
     Parameters
     ----------
@@ -155,7 +166,7 @@ class Products:
     def __init__(
         self, patterns: Patterns, theta: FloatArray, log_emissions: FloatArray | None
     ) -> None:
-        self._plan = plan = Plan(patterns)
+        self._plan = plan = PassPlan(patterns)
         self._patterns, self._theta = patterns, theta
         self._is_tolerant = patterns.emissions.columns.size > 0
         self._values = np.empty(plan.n_values)
@@ -205,31 +216,28 @@ class Products:
         if self._scales is None:
             return None
         distinct, back = np.unique(nodes, return_inverse=True)
-        question = _Question(self._patterns, distinct)
+        query = _NodeQuery(self._patterns, distinct)
         log_z = np.empty(self._patterns.weights.size)
-        found = [np.empty(shape) for shape in question.shapes]
+        found = [np.empty(shape) for shape in query.shapes]
         lost = threads.run(
-            lambda part: self._answer(part, question, log_z, found[part.component]),
+            lambda part: self._answer(part, query, log_z, found[part.component]),
             self._parts(),
         )
         if any(lost):
             return None
-        out = np.empty((lines.shape[1], question.n_columns))
-        for block, line, columns in zip(found, lines, question.places, strict=True):
+        out = np.empty((lines.shape[1], query.n_columns))
+        for block, line, columns in zip(found, lines, query.places, strict=True):
             out[:, columns] = block[line]
         if distinct.size < nodes.size or (distinct != nodes).any():
             n_states = self._patterns.layout.n_states[distinct]
             out = out[:, spans(starts_of(n_states)[back], n_states[back])]
         return log_z, out
 
-    def _parts(self) -> Iterator[_Part]:
+    def _parts(self) -> Iterator[RowRange]:
         """Cut the work into ranges of rows, whatever the number of threads."""
         nothing = np.empty(0, np.int64)
         by_row = [rows for part in self._plan.row_parts for rows in part]
-        for rows in by_row:
-            yield _Part(
-                rows.component, rows.first, rows.last, rows.listed, rows.n_values, rows.order
-            )
+        yield from by_row
         done = {rows.component for rows in by_row}
         roots = self._patterns.slots[self._patterns.components["root"]]
         order = np.arange(roots["n_patterns"].max(initial=0), dtype=np.int32)
@@ -237,39 +245,29 @@ class Products:
             if number not in done:
                 n_parts = min(_MOST_PARTS, int(root["n_patterns"]) // _ROWS_PER_PART)
                 for first, last in threads.split(int(root["n_patterns"]), n_parts):
-                    yield _Part(number, first, last, nothing, 0, order)
+                    yield RowRange(number, first, last, order, nothing)
 
-    def _answer(self, part: _Part, question: _Question, log_z: FloatArray, out: FloatArray) -> bool:
+    def _answer(
+        self, part: RowRange, query: _NodeQuery, log_z: FloatArray, out: FloatArray
+    ) -> bool:
         """Run one part of the rows; True if information may be lost."""
         plan, component = self._plan, self._patterns.components[part.component]
         n_states, start = int(plan.slots["n_states"][component["root"]]), int(component["prior"])
         prior = np.ones(n_states) if start < 0 else self._theta[start : start + n_states]
         lost = kernels.answer_rows(
-            plan.slots, self._patterns.slots, part.listed, question.asked[part.component],
+            plan.slots, self._patterns.slots, part.listed, query.asked[part.component],
             component["first"], component["root"], component["node"],
             part.order, part.first, part.last,
             plan.gather, self._theta, self._is_tolerant, self._values, prior, part.n_values,
-            self._starts, self._scales, question.needed, self._patterns.layout.tree.parent,
-            question.known, question.n_known[part.component], question.largest,
-            question.columns, question.root_columns[part.component],
+            self._starts, self._scales, query.needed, self._patterns.layout.tree.parent,
+            query.known, query.n_known[part.component], query.largest,
+            query.columns, query.root_columns[part.component],
             log_z[component["weights"] :], out,
         )  # fmt: skip
         return bool(lost)
 
 
-class _Part(NamedTuple):
-    """A range of rows of a component; ``listed`` slots run by row."""
-
-    component: int
-    first: int
-    last: int
-    listed: IntArray
-    n_values: int
-    order: NDArray[np.int32]
-    """Pattern of the root in every row."""
-
-
-class _Question:
+class _NodeQuery:
     """Nodes that are asked for, in ascending order: the slots that lead there, where answers go.
 
     Every node belongs to one component, as the lower end of an edge or as the root with a prior.

@@ -1,23 +1,23 @@
-"""What a model says of each row, written block by block: data and results need not fit into memory.
+"""Results for each row, written block by block: data and results need not fit into memory.
 
 The file appears complete at the end, or not at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from latentree.data import Parts, Schema, Table, as_parts, table_writer
 from latentree.errors import FileError, LatentTreeError, ModelError
-from latentree.inference._evidence import node_number
+from latentree.inference._nodes import node_number
+from latentree.inference._posteriors import DiscretePosterior, Normal
 from latentree.tree import Tree
-from latentree.typing import AnyArray, FloatArray, Node, PathLike
+from latentree.typing import AnyArray, DaskClient, DataLike, FloatArray, Node, PathLike, TableLike
 
 
 class Written(NamedTuple):
@@ -30,7 +30,7 @@ class Written(NamedTuple):
 
 
 class RowModel(Protocol):
-    """What results row by row need of a model: every :class:`latentree.models.TreeModel` has it."""
+    """The part of :class:`latentree.models.TreeModel` that results row by row need."""
 
     @property
     def tree(self) -> Tree:
@@ -42,20 +42,24 @@ class RowModel(Protocol):
         """Columns of the data that the model takes."""
         ...
 
-    def log_likelihood(self, X: Any) -> FloatArray:
+    def log_likelihood(self, X: TableLike) -> FloatArray:
         """Log-likelihood of each row."""
         ...
 
-    def posterior(self, X: Any, nodes: Any = None) -> Any:
-        """Distributions of the hidden nodes given each row."""
+    def posterior(
+        self, X: TableLike, nodes: Iterable[Node] | None = None
+    ) -> Normal[FloatArray] | DiscretePosterior:
+        """Distributions of nodes, by default the hidden ones, given each row."""
         ...
 
-    def impute(self, X: Any) -> AnyArray:
+    def impute(self, X: TableLike) -> AnyArray:
         """Rows with their missing cells filled in."""
         ...
 
 
-def write_scores(model: RowModel, X: Any, path: PathLike, *, client: Any = None) -> Written:
+def write_scores(
+    model: RowModel, X: DataLike, path: PathLike, *, client: DaskClient = None
+) -> Written:
     """Write the log-likelihood of each row.
 
     Parameters
@@ -88,7 +92,7 @@ def write_scores(model: RowModel, X: Any, path: PathLike, *, client: Any = None)
 
 
 def write_posteriors(
-    model: RowModel, X: Any, path: PathLike, *, errors: bool = False, client: Any = None
+    model: RowModel, X: DataLike, path: PathLike, *, errors: bool = False, client: DaskClient = None
 ) -> Written:
     """Write the hidden variables of each row: posterior means, or probabilities of the states.
 
@@ -124,7 +128,9 @@ def write_posteriors(
     return _write(model, X, path, names, part, client=client)
 
 
-def write_imputed(model: RowModel, X: Any, path: PathLike, *, client: Any = None) -> Written:
+def write_imputed(
+    model: RowModel, X: DataLike, path: PathLike, *, client: DaskClient = None
+) -> Written:
     """Write the model's columns with missing cells filled in.
 
     Real cells get their posterior mean, discrete ones their most probable value.
@@ -162,12 +168,12 @@ def write_imputed(model: RowModel, X: Any, path: PathLike, *, client: Any = None
 
 def write_predictions(
     model: RowModel,
-    X: Any,
+    X: DataLike,
     path: PathLike,
     variable: Node,
     probabilities: bool = False,
     *,
-    client: Any = None,
+    client: DaskClient = None,
 ) -> Written:
     """Write what one variable is predicted to be from the other cells of each row.
 
@@ -234,7 +240,10 @@ def _components(model: RowModel) -> Sequence[RowModel]:
 
 # One part ---------------------------------------------------------------------------------------
 
-Block = tuple[NDArray[Any], float]
+Block = tuple[AnyArray, float]
+"""The results of a part, one row a row, and a total over its rows."""
+
+Result = TypeVar("Result")
 
 
 def score_part(table: Table, model: RowModel) -> Block:
@@ -252,13 +261,15 @@ def infer_part(table: Table, model: RowModel) -> Block:
 
 def errors_part(table: Table, model: RowModel) -> Block:
     """Means of Gaussian hidden variables of each row of a part, and their standard errors."""
-    mean, variance = model.posterior(table)
+    posterior = model.posterior(table)
+    assert isinstance(posterior, Normal)
+    mean, variance = posterior
     return np.hstack([mean, np.sqrt(np.maximum(variance, 0.0))]), 0.0
 
 
-def _expected(posterior: Any) -> FloatArray:
-    """Posterior means, or probabilities of the states."""
-    return np.asarray(posterior.mean if hasattr(posterior, "mean") else posterior.probabilities)
+def _expected(posterior: Normal[FloatArray] | DiscretePosterior) -> FloatArray:
+    """Return posterior means, or the probabilities of the states."""
+    return posterior.mean if isinstance(posterior, Normal) else posterior.probabilities
 
 
 def impute_part(table: Table, model: RowModel) -> Block:
@@ -276,16 +287,18 @@ def predict_part(table: Table, model: RowModel, number: int) -> Block:
         values = np.array(labels, None if len(types) == 1 else object)
         return values[probability_part(table, model, number)[0].argmax(axis=1)][:, None], 0.0
     posterior = model.posterior(table, [number])
-    if hasattr(posterior, "mean"):
-        return np.asarray(posterior.mean), 0.0
-    return np.asarray(posterior[number]).argmax(axis=1)[:, None], 0.0
+    if isinstance(posterior, Normal):
+        return posterior.mean, 0.0
+    return posterior[number].argmax(axis=1)[:, None], 0.0
 
 
 def probability_part(table: Table, model: RowModel, number: int) -> Block:
     """Probabilities of the states of a node in each row of a part, its own cells left aside."""
     if number < table.n_columns:
         table = _without(table, number)
-    return np.asarray(model.posterior(table, [number])[number]), 0.0
+    posterior = model.posterior(table, [number])
+    assert isinstance(posterior, DiscretePosterior)
+    return posterior[number], 0.0
 
 
 def _without(table: Table, number: int) -> Table:
@@ -299,7 +312,7 @@ def state_names(model: RowModel, number: int) -> list[str]:
     """Names of the columns of probabilities: ``rain=no``, ``rain=yes``, or ``h1=0``, …."""
     name = model.tree.names[number]
     if number < model.tree.n_observed:
-        labels: Any = model.schema.labels[number]
+        labels: Sequence[Hashable] = model.schema.labels[number]
     else:
         known = getattr(model, "n_states", None)
         labels = range(0 if known is None else known[number])
@@ -311,8 +324,10 @@ def state_names(model: RowModel, number: int) -> list[str]:
 # All parts --------------------------------------------------------------------------------------
 
 
-def blocks_of(parts: Parts, function: Callable[..., Any], model: RowModel) -> Iterator[Any]:
-    """Yield what a function says of every part; errors tell the rows."""
+def blocks_of(
+    parts: Parts, function: Callable[[Table, RowModel], Result], model: RowModel
+) -> Iterator[Result]:
+    """Yield the result of a function of every part; errors tell the rows."""
     results = parts.tables.each(function, model)
     step = parts.step
     for number in range(parts.n_parts):
@@ -327,20 +342,20 @@ def blocks_of(parts: Parts, function: Callable[..., Any], model: RowModel) -> It
 
 def _labeled(
     table: Table, model: RowModel, function: Callable[[Table, RowModel], Block]
-) -> tuple[tuple[NDArray[Any], Any], float]:
-    """Return what a function says of a part with the labels of its rows."""
+) -> tuple[tuple[AnyArray, object], float]:
+    """Return the results of a part with the labels of its rows, and the total."""
     block, total = function(table, model)
     return (block, table.row_labels), total
 
 
 def _write(
     model: RowModel,
-    X: Any,
+    X: DataLike,
     path: PathLike,
     names: Sequence[str],
     function: Callable[[Table, RowModel], Block],
-    labels: Any = None,
-    client: Any = None,
+    labels: Sequence[Sequence[Hashable]] | None = None,
+    client: DaskClient = None,
 ) -> Written:
     parts = as_parts(X, schema=model.schema, client=client)
     blocks = blocks_of(parts, partial(_labeled, function=function), model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,7 @@ class SmallPass:
             return None
         values, shifts = upward
         counts = np.zeros(full.size)
-        received: list[Any] = [None] * len(values)
+        received = [np.empty((0, 0))] * len(values)
         total = self._close(full, values, received, counts)
         if total is None:
             return None
@@ -135,7 +135,7 @@ class SmallPass:
         self,
         full: FloatArray,
         values: list[FloatArray],
-        received: list[Any],
+        received: list[FloatArray],
         counts: FloatArray,
     ) -> float | None:
         """Close all roots: z = Σ_k prior(k)·λ(k), R(k) = w·prior(k)·λ(k)/z."""
@@ -163,7 +163,7 @@ class SmallPass:
         full: FloatArray,
         values: list[FloatArray],
         shifts: dict[int, BoolArray],
-        received: list[Any],
+        received: list[FloatArray],
         counts: FloatArray,
     ) -> float:
         """Hand posterior weights down and add up counts; returns the weight that was scaled."""
@@ -185,7 +185,7 @@ class SmallPass:
         return correction
 
 
-def _slot(patterns: Patterns, record: Any) -> _Slot:
+def _slot(patterns: Patterns, record: np.void) -> _Slot:
     """Read a slot, with its lookups and evidence laid out."""
     kind, n_states, width = (int(record[key]) for key in ("kind", "n_states", "n_patterns"))
     a, b, table = (int(record[key]) for key in ("a", "b", "table"))

@@ -4,7 +4,7 @@ Estimator, command line, their help and the documentation read the registry. Eac
 learner, its options with their meanings and defaults, and the families of data that it takes.
 """
 
-from latentree.methods._learn import learn_model, learned_support
+from latentree.methods._learn_model import learn_model, learned_support
 from latentree.methods._progress import ProgressText
 from latentree.methods._registry import (
     AUTO,
@@ -13,6 +13,7 @@ from latentree.methods._registry import (
     OPTIONS,
     Method,
     Option,
+    OptionValues,
     choose_method,
     chosen_options,
     describe_options,
@@ -28,6 +29,7 @@ __all__ = [
     "OPTIONS",
     "Method",
     "Option",
+    "OptionValues",
     "ProgressText",
     "choose_method",
     "chosen_options",

@@ -8,13 +8,14 @@ variables behind them the correlations of these.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from latentree.errors import ModelError
-from latentree.methods._registry import AUTO, OF_MIXED, Method
+from latentree.methods._registry import AUTO, OF_MIXED, Method, OptionValues
 
 if TYPE_CHECKING:  # the help of the command line loads nothing heavy
+    from collections.abc import Callable
+
     from latentree.data import Table
     from latentree.distances import Sample
     from latentree.em import Fitted
@@ -33,15 +34,15 @@ class Task(NamedTuple):
 
     method: Method
     sample: Sample
-    options: Mapping[str, Any]
+    options: OptionValues
     """Options of the method that were given."""
-    fitting: Mapping[str, Any]
+    fitting: OptionValues
     """What every learner takes: budget, random_state, progress; of copulas also marginals."""
     held_out: HeldOutRows | None = None
     """None if no rows are held out."""
 
 
-def is_decided_by_held_out(method: Method, options: Mapping[str, Any]) -> bool:
+def is_decided_by_held_out(method: Method, options: OptionValues) -> bool:
     """Whether held-out rows decide on states, smoothing and stopping of a tree from distances."""
     by_rows = options.get("n_states") == AUTO or options.get("criterion") == "cv"
     return method.from_distances and (method.name == "hclt" or by_rows)
@@ -94,17 +95,17 @@ def _search(task: Task) -> Fitted:
     from latentree.structure import learn_tree
 
     method, sample = task.method, task.sample
+    learner = cast("Callable[..., Fitted]", method.function())
     given = {**task.options, **task.fitting}
     if sample.family not in ("mixed", "copula") or method.name in _OF_ANY_FAMILY:
-        found: Fitted = method.function()(sample, **given)
-        return found
+        return learner(sample, **given)
     if method.name == "lcm":
         return fit_tree(star(sample), task)
     is_free = method.name == "refined" and "n_hidden" not in task.options
     if sample.family == "copula":
-        return learned_behind(method.function(), sample, simplify=is_free, **given)
+        return learned_behind(learner, sample, simplify=is_free, **given)
     rivals = [learn_tree(sample, "clnj")] if is_free else []
-    return learned_in_bins(method.function(), sample, rivals=rivals, **given)
+    return learned_in_bins(learner, sample, rivals=rivals, **given)
 
 
 def refuse_impossible(task: Task) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from latentree.errors import DataWarning, ModelError
@@ -13,7 +12,7 @@ from latentree.methods._families import (
     is_decided_by_held_out,
     learn_one_tree,
 )
-from latentree.methods._registry import AUTO, Method
+from latentree.methods._registry import AUTO, Method, OptionValues
 
 if TYPE_CHECKING:  # the help of the command line loads nothing heavy
     import numpy as np
@@ -32,7 +31,7 @@ _OF_ONE_TREE = ("n_trees", "n_states", "validation_fraction", "checkpoint", "ste
 """Options that say how one tree is learned, or how many trees are."""
 
 
-def is_committee(method: Method, sample: Sample, options: Mapping[str, Any]) -> bool:
+def is_committee(method: Method, sample: Sample, options: OptionValues) -> bool:
     """Whether hclt learns several trees: where nothing is said of trees, states or EM."""
     return bool(
         method.name == "hclt"
@@ -89,7 +88,7 @@ def _committee(task: Task, n_trees: int | str, rng: np.random.Generator) -> Fitt
 
 
 def learn_component(
-    method: Method, sample: Sample, options: Mapping[str, Any], **fitting: Any
+    method: Method, sample: Sample, options: OptionValues, **fitting: Any
 ) -> Fitted:
     """Learn one component of a mixture, from weighted rows, in a few steps of EM."""
     from latentree.em import Budget

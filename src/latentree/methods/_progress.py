@@ -8,9 +8,9 @@ from latentree.methods._registry import AUTO
 
 
 class ProgressText:
-    """Says how far learning by a method is: steps, and the best value so far, which never falls.
+    """The text that tells how far learning is: the number of steps, and the best value so far.
 
-    Starts of EM and of searches begin anew from lower values, which nobody need wonder about.
+    The best value never falls, although each new start of EM or of a search begins lower.
 
     Parameters
     ----------

@@ -17,6 +17,12 @@ from latentree.errors import ModelError
 
 if TYPE_CHECKING:  # the help of the command line reads the registry, and nothing heavy
     from latentree.distances import Sample
+    from latentree.em import Fitted
+    from latentree.tree import Tree
+
+
+OptionValues = dict[str, Any]
+"""Values of options by their names; :data:`OPTIONS` says what each may be."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,7 @@ class Option:
     """
 
     type: str
-    default: Any
+    default: object
     meaning: str
     flag: str = ""
 
@@ -182,26 +188,27 @@ class Method:
     options: tuple[str, ...]
     families: tuple[str, ...] = _ALL
     from_distances: bool = False
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
 
-    def function(self) -> Callable[..., Any]:
+    def function(self) -> Callable[..., Fitted | Tree]:
         """Import the learner.
 
         Returns
         -------
         callable
-            The learner with its settings.
+            The learner with its settings. It returns a tree if it needs distances alone, else a
+            fitted model.
         """
         module, name = self.learner.split(":")
         return partial(getattr(importlib.import_module(module), name), **self.settings)
 
 
-def _structure(name: str, summary: str, function: str, **settings: Any) -> Method:
+def _structure(name: str, summary: str, function: str, **settings: object) -> Method:
     learner = f"latentree.structure:{function}"
     return Method(name, summary, learner, _FROM_DISTANCES, _ALL, True, settings)
 
 
-def _search(name: str, summary: str, function: str, *options: str, **settings: Any) -> Method:
+def _search(name: str, summary: str, function: str, *options: str, **settings: object) -> Method:
     families = ("gaussian", "discrete", "mixed", "copula") if name == "refined" else _ALL
     learner = f"latentree.search:{function}"
     return Method(name, summary, learner, (*options, *_BEHIND, *_EM), families, False, settings)
@@ -266,7 +273,7 @@ SMALL_CELLS = 200_000
 """Up to so many cells, too, unless sums take the place of rows: 2,800 × 25 answers took 23 s."""
 
 
-def choose_method(method: str, sample: Sample, options: Mapping[str, Any]) -> str:
+def choose_method(method: str, sample: Sample, options: OptionValues) -> str:
     """Return the method itself, or for "auto" the one that suits the table.
 
     That is ``refined`` for small tables: up to 50 columns and, unless all columns are real and
@@ -370,7 +377,7 @@ def taken_by(option: str) -> list[str]:
     return [method.name for method in METHODS.values() if option in method.options]
 
 
-def chosen_options(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def chosen_options(method: str, given: OptionValues) -> OptionValues:
     """Return the options that a method takes; refuse those that it does not take.
 
     Parameters

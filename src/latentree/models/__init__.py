@@ -3,14 +3,16 @@
 :class:`TreeModel` names the methods that all of them share.
 """
 
+from latentree.inference import DiscretePosterior, Normal, NormalPair
+from latentree.models._base import with_schema
 from latentree.models._copula import CopulaTreeModel
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._encode import encode
-from latentree.models._file import load, load_report, save
-from latentree.models._gaussian import GaussianTreeModel, Normal, NormalPair, in_order
+from latentree.models._gaussian import GaussianTreeModel, in_order
 from latentree.models._grid import N_POINTS, POINTS, grid_parameters, turned_correlations
 from latentree.models._mixed import MixedTreeModel
 from latentree.models._mixture import Model, TreeMixture, component_of
+from latentree.models._model_file import load, load_report, save
 from latentree.models._naming import (
     JOINED_BY,
     Informed,
@@ -21,8 +23,6 @@ from latentree.models._naming import (
     most_informed,
 )
 from latentree.models._protocol import TreeModel
-from latentree.models._saving import with_schema
-from latentree.models._states import DiscretePosterior
 from latentree.models._strength import (
     Scored,
     edge_strengths,

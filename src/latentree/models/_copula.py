@@ -5,28 +5,34 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latentree import _memory as memory
-from latentree.data import Schema, Table, as_table
+from latentree.data import Schema, Table
 from latentree.distances import Distances
 from latentree.errors import ModelError
 from latentree.inference import (
+    DiscretePosterior,
+    Emission,
     Margin,
+    Normal,
     NormalMargin,
+    NumberMargin,
     Odds,
     RankMargin,
     Thresholds,
+    given_number,
     node_number,
     node_numbers,
     numbered_evidence,
     recorded,
+    set_fields,
 )
+from latentree.models._base import BaseTreeModel
 from latentree.models._factors import FactorReports
-from latentree.models._gaussian import GaussianTreeModel, Normal
+from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._grid import (
     END,
     N_POINTS,
@@ -38,14 +44,12 @@ from latentree.models._grid import (
     turned_correlations,
 )
 from latentree.models._mixed import MixedTreeModel
-from latentree.models._saving import Savable
-from latentree.models._states import DiscretePosterior
 from latentree.tree import Tree
 from latentree.typing import AnyArray, FloatArray, IntArray, Kind, Node, RandomState, TableLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CopulaTreeModel(FactorReports, Savable):
+class CopulaTreeModel(FactorReports, BaseTreeModel):
     """A Gaussian tree whose observed variables are seen through margins of their own.
 
     Hidden variables are standard normal, and node v given its parent p is N(ρ_v·x_p, 1 − ρ_v²), as
@@ -106,13 +110,10 @@ class CopulaTreeModel(FactorReports, Savable):
                 if isinstance(margin, Odds):
                     rho[node] = margin.strength(POINTS, normal_weights(POINTS))
         rho = np.array(GaussianTreeModel(tree, rho).correlations)
-        rho.flags.writeable = False
         schema = _schema(tree, margins, labels)
         if any(margin.resolution > 0 for margin in margins):
             _check_leaves(tree)
-        fields = {"tree": tree, "correlations": rho, "margins": tuple(margins), "schema": schema}
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
+        set_fields(self, tree=tree, correlations=rho, margins=tuple(margins), schema=schema)
 
     # What the model says --------------------------------------------------------------------
 
@@ -200,10 +201,10 @@ class CopulaTreeModel(FactorReports, Savable):
         if not self.is_dense:
             return self.grid.log_likelihood(self._on_grid(table))
         slopes = np.zeros(table.n_rows)
-        for column, margin in enumerate(self.margins):
+        for column in range(table.n_columns):
             cells = table.column(column)
             there = ~np.isnan(cells)
-            slopes[there] += margin.log_slope(cells[there])  # type: ignore[union-attr]
+            slopes[there] += self._number_margin(column).log_slope(cells[there])
         return self.latent.log_likelihood(self._scores(table)) + slopes
 
     def posterior(
@@ -248,7 +249,7 @@ class CopulaTreeModel(FactorReports, Savable):
         return Normal(mean, variance)
 
     def _moments(self, table: Table, node: int) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of a hidden node, or of a number, given each row."""
+        """Return mean and variance of a hidden node, or of a number, given each row."""
         if node < self.tree.n_observed:
             values = np.array(table.values)
             values[:, node] = np.nan
@@ -306,10 +307,11 @@ class CopulaTreeModel(FactorReports, Savable):
         values, spread = np.array(table.values), np.zeros(table.values.shape)
         observed = range(self.tree.n_observed)
         scores, variances = self.latent.posterior(self._scores(table), observed)
-        for column, margin in enumerate(self.margins):
+        for column in observed:
             gaps = np.isnan(values[:, column])
             z, s = scores[gaps, column], np.sqrt(variances[gaps, column])
-            low, middle, high = (_value(margin, z + side * s) for side in (-1, 0, 1))
+            margin = self._number_margin(column)
+            low, middle, high = (margin.value(z + side * s) for side in (-1, 0, 1))
             values[gaps, column], spread[gaps, column] = middle, 0.5 * (high - low)
         return values, spread
 
@@ -328,8 +330,8 @@ class CopulaTreeModel(FactorReports, Savable):
         table = self._table(X)
         if self.is_dense:
             found = np.array(self.latent.complete(self._scores(table)))
-            for column, margin in enumerate(self.margins):
-                found[:, column] = _value(margin, found[:, column])
+            for column in range(table.n_columns):
+                found[:, column] = self._number_margin(column).value(found[:, column])
             known = ~np.isnan(table.values)
             found[:, : table.n_columns][known] = table.values[known]
             return found
@@ -364,11 +366,7 @@ class CopulaTreeModel(FactorReports, Savable):
         array([0.5, 0.5])
         """
         rng = np.random.default_rng(random_state)
-        memory.require(
-            16.0 * n_samples * self.tree.n_nodes,
-            f"{n_samples:,} rows of {self.tree.n_nodes:,} nodes",
-            "draw fewer at a time",
-        )
+        self._require_draws(n_samples, n_bytes=16.0)  # scores, and values
         scores = self.latent.sample(n_samples, rng, hidden=True)
         out = np.array(scores)
         for column, margin in enumerate(self.margins):
@@ -438,7 +436,7 @@ class CopulaTreeModel(FactorReports, Savable):
         return Normal(middle, (0.5 * (high - low)) ** 2)
 
     def conditional(
-        self, node: Node, given: Mapping[Node, Any] | None = None
+        self, node: Node, given: Mapping[Node, Hashable] | None = None
     ) -> Normal[float] | FloatArray:
         """Return the distribution of a node given values of others.
 
@@ -468,20 +466,22 @@ class CopulaTreeModel(FactorReports, Savable):
         if self.is_dense:
             return self._dense_conditional(number, evidence)
         points = np.tile(POINTS, (self.tree.n_nodes, 1))
-        states: dict[Node, Any] = {}
+        states: dict[Node, Hashable] = {}
         for other, value in evidence.items():
             if other < self.tree.n_observed:
                 states[other] = value
                 continue
-            if not abs(float(value)) <= END:
+            score = given_number(self.tree, other, value)
+            if not abs(score) <= END:
                 raise ModelError(
                     f"{self.tree.names[other]!r} is given as {value}, but must be from −5.3 to 5.3"
                 )
-            state = int(np.abs(POINTS - float(value)).argmin())
+            if other == number:
+                return Normal(score, 0.0)
+            # Its grid is moved so that one of the points is the score.
+            state = int(np.abs(POINTS - score).argmin())
             states[other] = state
-            points[other] += float(value) - POINTS[state]
-        if number in evidence and number >= self.tree.n_observed:
-            return Normal(float(evidence[number]), 0.0)
+            points[other] += score - POINTS[state]
         found = self._grid(points).conditional(number, states)
         if number < self.tree.n_observed:
             return found
@@ -489,18 +489,17 @@ class CopulaTreeModel(FactorReports, Savable):
         mean = float(share @ POINTS)
         return Normal(mean, float(share @ POINTS**2 - mean**2))
 
-    def _dense_conditional(self, number: int, evidence: Mapping[int, Any]) -> Normal[float]:
-        scores: dict[Node, float] = {
-            other: float(self.margins[other].score(np.array([float(value)]))[0])  # type: ignore[union-attr]
-            if other < self.tree.n_observed
-            else float(value)
-            for other, value in evidence.items()
-        }
+    def _dense_conditional(self, number: int, evidence: Mapping[int, Hashable]) -> Normal[float]:
+        scores: dict[Node, Hashable] = {}
+        for other, value in evidence.items():
+            x = given_number(self.tree, other, value)
+            is_seen = other < self.tree.n_observed
+            scores[other] = self._number_margin(other).score(np.array([x]))[0] if is_seen else x
         mean, variance = self.latent.conditional(number, scores)
         if number >= self.tree.n_observed:
             return Normal(mean, variance)
         z = mean + np.sqrt(variance) * np.array([-1.0, 0.0, 1.0])
-        low, middle, high = _value(self.margins[number], z).tolist()
+        low, middle, high = self._number_margin(number).value(z).tolist()
         return Normal(middle, (0.5 * (high - low)) ** 2)
 
     def information_distances(self) -> Distances:
@@ -524,17 +523,20 @@ class CopulaTreeModel(FactorReports, Savable):
 
     # Private --------------------------------------------------------------------------------
 
-    def _table(self, X: TableLike) -> Table:
-        return as_table(X, schema=self.schema)
-
     def _on_grid(self, table: Table) -> Table:
         return Table(table.values, self.grid.schema)
 
+    def _number_margin(self, column: int) -> NumberMargin:
+        """Return the margin of a column of numbers."""
+        margin = self.margins[column]
+        assert isinstance(margin, NormalMargin | RankMargin)
+        return margin
+
     def _scores(self, table: Table) -> Table:
-        """Normal scores of numbers with densities."""
+        """Return the normal scores of numbers with densities."""
         scores = np.empty(table.values.shape)
-        for column, margin in enumerate(self.margins):
-            scores[:, column] = margin.score(table.column(column))  # type: ignore[union-attr]
+        for column in range(table.n_columns):
+            scores[:, column] = self._number_margin(column).score(table.column(column))
         return Table(scores, self.latent.schema)
 
     def _grid(self, points: FloatArray) -> MixedTreeModel:
@@ -546,17 +548,14 @@ class CopulaTreeModel(FactorReports, Savable):
         theta, emissions = grid_parameters(tree, rho, self.margins, points)
         kinds = tuple(self.schema.kinds)
         schema = Schema(self.schema.names, "mixed", self.schema.labels, kinds)
-        return GridTreeModel.from_theta(tree, n_states, theta, emissions, schema)
+        # A ScoreEmission has all that queries need of an emission.
+        leaves = cast(list[Emission | None], emissions)
+        return GridTreeModel.from_theta(tree, n_states, theta, leaves, schema)
 
     def __repr__(self) -> str:
         kinds = self.schema.kinds
         counts = [f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)]
         return f"CopulaTreeModel({self.tree!r}, {', '.join(counts)})"
-
-
-def _value(margin: Margin, y: FloatArray) -> FloatArray:
-    assert not isinstance(margin, Odds)
-    return margin.value(y)
 
 
 def _drawn(shares: FloatArray, rng: np.random.Generator) -> IntArray:
@@ -592,7 +591,7 @@ def _schema(
     known: list[tuple[Hashable, ...]] = []
     for column, margin in enumerate(margins):
         if isinstance(margin, NormalMargin | RankMargin):
-            kinds.append(cast(Kind, margin.kind))
+            kinds.append(margin.kind)
             known.append(())
             continue
         own = range(margin.n_levels) if labels is None else labels[column]

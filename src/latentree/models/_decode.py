@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, cast
 
 import numpy as np
 
@@ -25,15 +25,15 @@ from latentree.inference import (
     RankMargin,
     Thresholds,
 )
+from latentree.models._base import with_schema
 from latentree.models._copula import CopulaTreeModel
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._encode import FORMAT, VERSION, check_labels
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel, mixed_schema
 from latentree.models._mixture import Model, TreeMixture
-from latentree.models._saving import with_schema
 from latentree.tree import Tree
-from latentree.typing import FloatArray, IntArray
+from latentree.typing import Family, FloatArray, IntArray, Kind, Report
 
 MAX_LISTS = 4_000_000
 """An empty list takes three bytes in the file and seventy in memory, so their number is bounded."""
@@ -50,32 +50,37 @@ TOLERANCE = 1e-6
 _TREE_KEYS = ("family", "n_observed", "names", "parent", "length")
 
 
-class Document(NamedTuple):
+Fields = dict[str, object]
+"""A JSON object; every value is checked before it is used."""
+
+
+class ModelFile(NamedTuple):
     """What a model file holds."""
 
     model: Model | TreeMixture
-    report: dict[str, Any] | None
+    report: Report | None
 
 
-def decode(data: bytes) -> Document:
+def decode(data: bytes) -> ModelFile:
     """Read the bytes of a model file; every fault is a :class:`FileError` that names the part."""
     fields = _dict(parse(data), "the file")
     _check_version(fields)
     try:
-        model: Any = _mixture(fields) if "components" in fields else _single(fields)
+        model: Model | TreeMixture
+        model = _mixture(fields) if "components" in fields else _single(fields)
         model = with_schema(model, replace(model.schema, aside=_aside(fields.get("aside", []))))
     except FileError:
         raise
     except LatentTreeError as error:  # what the constructors check: cycles, ranges, distinct names
         raise FileError(str(error)) from error
-    return Document(model, _report(fields))
+    return ModelFile(model, _report(fields))
 
 
 _FILE_KEYS = ("format", "version")
 _FILE_OPTIONS = ("report", "aside")
 
 
-def _mixture(fields: dict[str, Any]) -> TreeMixture:
+def _mixture(fields: Fields) -> TreeMixture:
     """Return a mixture: weights, and components that are written as files of one tree are."""
     required = (*_FILE_KEYS, "weights", "components")
     _check_keys(fields, "the file", required, optional=_FILE_OPTIONS)
@@ -90,12 +95,12 @@ def _mixture(fields: dict[str, Any]) -> TreeMixture:
     return TreeMixture(components, weights)
 
 
-def _single(fields: dict[str, Any]) -> Model:
+def _single(fields: Fields) -> Model:
     return _component(fields, "the file", _FILE_KEYS, _FILE_OPTIONS)
 
 
 def _component(
-    fields: dict[str, Any],
+    fields: Fields,
     part: str,
     required: tuple[str, ...] = (),
     optional: tuple[str, ...] = (),
@@ -115,19 +120,20 @@ def _component(
 # JSON ---------------------------------------------------------------------------------------
 
 
-def parse(data: bytes) -> Any:
+def parse(data: bytes) -> object:
     """Parse strict JSON: no NaN, no key twice, bounded nesting, numbers of bounded length."""
     if not data.strip():
         raise FileError("the file is empty")
     if data.count(b"[") + data.count(b"{") > MAX_LISTS:
         raise FileError(f"the file holds more than {MAX_LISTS} lists")
     try:
-        return json.loads(
+        content: object = json.loads(
             data.decode("utf-8-sig"),
             object_pairs_hook=_distinct,
             parse_constant=_refuse_constant,
             parse_int=_integer,
         )
+        return content
     except FileError:
         raise
     except UnicodeDecodeError as error:
@@ -139,7 +145,7 @@ def parse(data: bytes) -> Any:
         raise FileError(f"is not JSON, or was cut off: {error.msg} in {where}") from None
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _distinct(pairs: list[tuple[str, object]]) -> Fields:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         counts = Counter(key for key, _ in pairs)
@@ -161,7 +167,7 @@ def _integer(text: str) -> int:
 # Checks -------------------------------------------------------------------------------------
 
 
-def _check_version(fields: dict[str, Any]) -> None:
+def _check_version(fields: Fields) -> None:
     if fields.get("format") != FORMAT:
         raise FileError(f"is no model of latentree: 'format' is not {FORMAT!r}")
     version = fields.get("version")
@@ -175,7 +181,7 @@ def _check_version(fields: dict[str, Any]) -> None:
 
 
 def _check_keys(
-    fields: dict[str, Any], part: str, required: tuple[str, ...], optional: tuple[str, ...] = ()
+    fields: Fields, part: str, required: tuple[str, ...], optional: tuple[str, ...] = ()
 ) -> None:
     missing = [key for key in required if key not in fields]
     if missing:
@@ -185,13 +191,13 @@ def _check_keys(
         raise FileError(f"{part} has the unknown key {plain.shown(unknown[0])}")
 
 
-def _dict(value: Any, part: str) -> dict[str, Any]:
+def _dict(value: object, part: str) -> Fields:
     if type(value) is not dict:
         raise FileError(f"{part} is {plain.shown(value)}, but must be a dict")
     return value
 
 
-def _list(value: Any, part: str, size: int | None = None) -> list[Any]:
+def _list(value: object, part: str, size: int | None = None) -> list[object]:
     if type(value) is not list:
         raise FileError(f"{part} is {plain.shown(value)}, but must be a list")
     if size is not None and len(value) != size:
@@ -199,7 +205,7 @@ def _list(value: Any, part: str, size: int | None = None) -> list[Any]:
     return value
 
 
-def _numbers(numbers: list[Any], part: str) -> FloatArray:
+def _numbers(numbers: list[object], part: str) -> FloatArray:
     if not set(map(type, numbers)) <= {int, float}:
         index = next(i for i, number in enumerate(numbers) if type(number) not in (int, float))
         raise FileError(f"{part}[{index}] is {plain.shown(numbers[index])}, but must be a number")
@@ -213,30 +219,41 @@ def _numbers(numbers: list[Any], part: str) -> FloatArray:
     return array
 
 
+def _texts(values: list[object], part: str) -> list[str]:
+    plain.check_texts(values, part)
+    return cast(list[str], values)
+
+
+def _kinds(fields: Fields, usual: Sequence[str]) -> list[Kind]:
+    """Return the kinds of the columns of a file, or the usual ones."""
+    kinds = _list(fields.get("kinds", list(usual)), "kinds", len(usual))
+    return cast(list[Kind], kinds)  # the schema checks them
+
+
 # The parts ----------------------------------------------------------------------------------
 
 
-def _tree(fields: dict[str, Any]) -> Tree:
-    names = _list(fields["names"], "names")
+def _tree(fields: Fields) -> Tree:
+    names = _texts(_list(fields["names"], "names"), "names")
     if not names:
         raise FileError("names is empty, but a tree has at least one node")
-    plain.check_texts(names, "names")
     n_observed = fields["n_observed"]
     if type(n_observed) is not int or not 1 <= n_observed <= len(names):
         raise FileError(
             f"n_observed is {plain.shown(n_observed)}, but must be from 1 to the "
             f"{len(names)} nodes that have names"
         )
-    parent = _list(fields["parent"], "parent", len(names))
-    for node, above in enumerate(parent):
+    parent: list[int] = []
+    for node, above in enumerate(_list(fields["parent"], "parent", len(names))):
         if type(above) is not int or not -1 <= above < len(names):
             what = f"but must be −1 or a node, 0 … {len(names) - 1}"
             raise FileError(f"parent[{node}] is {plain.shown(above)}, {what}")
+        parent.append(above)
     length = _numbers(_list(fields["length"], "length", len(names)), "length")
     return Tree(parent, length, n_observed, names)
 
 
-def _gaussian(tree: Tree, fields: dict[str, Any]) -> GaussianTreeModel:
+def _gaussian(tree: Tree, fields: Fields) -> GaussianTreeModel:
     parameters = _dict(fields["parameters"], "parameters")
     sizes = {"correlations": tree.n_nodes, "means": tree.n_observed, "scales": tree.n_observed}
     _check_keys(parameters, "parameters", tuple(sizes))
@@ -247,7 +264,7 @@ def _gaussian(tree: Tree, fields: dict[str, Any]) -> GaussianTreeModel:
     return GaussianTreeModel(tree, *(_numbers(values, part) for part, values in parts.items()))
 
 
-def _mixed(tree: Tree, fields: dict[str, Any]) -> MixedTreeModel:
+def _mixed(tree: Tree, fields: Fields) -> MixedTreeModel:
     entries = _tables(tree, fields)
     emissions = [
         _emission(entry, f"parameters.tables[{node}]") if type(entry) is dict else None
@@ -255,20 +272,20 @@ def _mixed(tree: Tree, fields: dict[str, Any]) -> MixedTreeModel:
     ]
     layout, theta = _flat_tables(tree, [[] if type(e) is dict else e for e in entries], emissions)
     labels = _labels(fields["labels"], layout.n_states[: tree.n_observed])
-    kinds = _list(fields.get("kinds", ["category"] * tree.n_observed), "kinds", tree.n_observed)
+    kinds = _kinds(fields, ["category"] * tree.n_observed)
     schema = mixed_schema(layout, emissions, labels, kinds)
     model = MixedTreeModel.__new__(MixedTreeModel)
     model._set(tree, layout.n_states, theta, tuple(emissions[: tree.n_observed]), schema)
     return model
 
 
-def _copula(tree: Tree, fields: dict[str, Any]) -> CopulaTreeModel:
+def _copula(tree: Tree, fields: Fields) -> CopulaTreeModel:
     parameters = _dict(fields["parameters"], "parameters")
     _check_keys(parameters, "parameters", ("correlations", "margins"))
     part = "parameters.correlations"
     rho = _numbers(_list(parameters["correlations"], part, tree.n_nodes), part)
     entries = _list(parameters["margins"], "parameters.margins", tree.n_observed)
-    kinds = _list(fields.get("kinds", ["ordered"] * tree.n_observed), "kinds", tree.n_observed)
+    kinds = _kinds(fields, ["ordered"] * tree.n_observed)
     margins = [
         _margin(_dict(entry, f"parameters.margins[{j}]"), f"parameters.margins[{j}]", kind)
         for j, (entry, kind) in enumerate(zip(entries, kinds, strict=True))
@@ -287,7 +304,7 @@ _MARGINS: dict[str, tuple[str, ...]] = {
 """The keys of each kind of margin, by the one that tells it."""
 
 
-def _margin(entry: dict[str, Any], part: str, kind: Any) -> Margin:
+def _margin(entry: Fields, part: str, kind: object) -> Margin:
     first = next((key for key in _MARGINS if key in entry), "thresholds")
     _check_keys(entry, part, _MARGINS[first])
 
@@ -310,11 +327,11 @@ def _margin(entry: dict[str, Any], part: str, kind: Any) -> Margin:
         _numbers(_list(tail, f"{part}.tails", 2), f"{part}.tails").tolist()
         for tail in _list(entry["tails"], f"{part}.tails", 2)
     ]
-    known = kind if kind in ("real", "count") else "real"
+    known: Kind = "count" if kind == "count" else "real"
     return RankMargin(numbers("values"), numbers("scores"), tails, resolution, known)
 
 
-def _emission(entry: dict[str, Any], part: str) -> Emission:
+def _emission(entry: Fields, part: str) -> Emission:
     is_real = "sd" in entry
     _check_keys(entry, part, ("mean", "sd", "resolution") if is_real else ("mean", "size"))
     mean = _numbers(_list(entry["mean"], f"{part}.mean"), f"{part}.mean")
@@ -327,14 +344,14 @@ def _emission(entry: dict[str, Any], part: str) -> Emission:
     return CountEmission(mean, np.where(infinite, np.inf, finite))
 
 
-def _tables(tree: Tree, fields: dict[str, Any]) -> list[Any]:
+def _tables(tree: Tree, fields: Fields) -> list[object]:
     parameters = _dict(fields["parameters"], "parameters")
     _check_keys(parameters, "parameters", ("tables",))
     return _list(parameters["tables"], "parameters.tables", tree.n_nodes)
 
 
 def _flat_tables(
-    tree: Tree, tables: list[Any], emissions: Sequence[Emission | None] | None = None
+    tree: Tree, tables: list[object], emissions: Sequence[Emission | None] | None = None
 ) -> tuple[Layout, FloatArray]:
     """Check all tables and lay them end to end; nodes with an emission have none."""
     emits = [each is not None for each in emissions or [None] * tree.n_nodes]
@@ -350,7 +367,7 @@ def _flat_tables(
     return layout, _probabilities(layout, _theta(rows))
 
 
-def _discrete(tree: Tree, fields: dict[str, Any]) -> DiscreteTreeModel:
+def _discrete(tree: Tree, fields: Fields) -> DiscreteTreeModel:
     layout, theta = _flat_tables(tree, _tables(tree, fields))
     n_states = layout.n_states
     labels = _labels(fields["labels"], n_states[: tree.n_observed])
@@ -358,31 +375,31 @@ def _discrete(tree: Tree, fields: dict[str, Any]) -> DiscreteTreeModel:
         _check_symmetric(layout, theta)
     # Not by the public constructors: they scale the rows again, which can change the last bit.
     model = DiscreteTreeModel.__new__(DiscreteTreeModel)
-    model._set(tree, n_states, theta, labels, fields["family"])
+    model._set(tree, n_states, theta, labels, cast(Family, fields["family"]))
     return model
 
 
-def _table_rows(tree: Tree, tables: list[Any], emits: list[bool]) -> list[list[list[Any]]]:
+def _table_rows(tree: Tree, tables: list[object], emits: list[bool]) -> list[list[list[object]]]:
     """Rows of all tables, one at a root, checked to be lists of one length that is not 0."""
-    out: list[list[list[Any]]] = []
+    out: list[list[list[object]]] = []
     for node, table in enumerate(tables):
         if emits[node]:
             out.append([])
             continue
         part = f"parameters.tables[{node}]"
         is_root = tree.parent[node] < 0
-        rows = [table] if is_root else _list(table, part)
+        given = [table] if is_root else _list(table, part)
+        rows = [_list(row, part if is_root else f"a row of {part}") for row in given]
         for row in rows:
-            width = len(_list(row, part if is_root else f"a row of {part}"))
-            if width != len(rows[0]):
-                raise FileError(f"{part} has rows of {len(rows[0])} and of {width} entries")
+            if len(row) != len(rows[0]):
+                raise FileError(f"{part} has rows of {len(rows[0])} and of {len(row)} entries")
         if not rows or not rows[0]:
             raise FileError(f"{part} is empty, but every node has at least one state")
         out.append(rows)
     return out
 
 
-def _theta(rows: list[list[list[Any]]]) -> FloatArray:
+def _theta(rows: list[list[list[object]]]) -> FloatArray:
     """All tables end to end."""
     flat = list(chain.from_iterable(chain.from_iterable(rows)))
     try:
@@ -428,39 +445,40 @@ def _check_symmetric(layout: Layout, theta: FloatArray) -> None:
         raise FileError(f"family is symmetric, but parameters.tables[{node}] is not")
 
 
-def _labels(value: Any, n_states: IntArray) -> list[list[Any]]:
-    labels = _list(value, "labels", n_states.size)
-    for node, states in enumerate(labels):
-        _list(states, f"labels[{node}]", int(n_states[node]))
+def _labels(value: object, n_states: IntArray) -> list[list[Hashable]]:
+    labels = []
+    for node, given in enumerate(_list(value, "labels", n_states.size)):
+        states: list[Hashable] = _list(given, f"labels[{node}]", int(n_states[node]))
         check_labels(states, f"labels[{node}]")
+        labels.append(states)
     return labels
 
 
-def _schema(schema: Schema, fields: dict[str, Any]) -> Schema:
+def _schema(schema: Schema, fields: Fields) -> Schema:
     """Return the schema of a model with the kinds and the columns set aside of its file."""
-    kinds = _list(fields.get("kinds", list(schema.kinds)), "kinds", schema.n_columns)
+    kinds = _kinds(fields, schema.kinds)
     for name, kind, usual in zip(schema.names, kinds, schema.kinds, strict=True):
         if kind not in KINDS or (not schema.is_mixed and kind != usual):
             raise FileError(f"the kind of {plain.shown(name)} is {plain.shown(kind)}")
     return replace(schema, kinds=tuple(kinds))
 
 
-def _aside(value: Any) -> tuple[SetAside, ...]:
-    columns = _list(value, "aside")
+def _aside(value: object) -> tuple[SetAside, ...]:
     found = []
-    for index, column in enumerate(columns):
+    for index, given in enumerate(_list(value, "aside")):
         part = f"aside[{index}]"
-        _check_keys(_dict(column, part), part, ("name", "place", "why"), optional=("value",))
-        plain.check_texts([column["name"], column["why"]], part)
+        column = _dict(given, part)
+        _check_keys(column, part, ("name", "place", "why"), optional=("value",))
+        name, why = _texts([column["name"], column["why"]], part)
         plain.check_scalars([column.get("value")], f"{part}.value")
         place = column["place"]
         if type(place) is not int or not 0 <= place < MAX_LISTS:
             raise FileError(f"{part}.place is {plain.shown(place)}, but must be a number ≥ 0")
-        found.append(SetAside(column["name"], place, column["why"], column.get("value")))
+        found.append(SetAside(name, place, why, column.get("value")))
     return tuple(found)
 
 
-def _report(fields: dict[str, Any]) -> dict[str, Any] | None:
+def _report(fields: Fields) -> Report | None:
     if "report" not in fields:
         return None
     report = _dict(fields["report"], "report")
@@ -468,7 +486,7 @@ def _report(fields: dict[str, Any]) -> dict[str, Any] | None:
     return report
 
 
-_READERS: dict[str, Callable[[Tree, dict[str, Any]], Model]] = {
+_READERS: dict[str, Callable[[Tree, Fields], Model]] = {
     "gaussian": _gaussian,
     "discrete": _discrete,
     "symmetric": _discrete,

@@ -9,9 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latentree import _memory as memory
 from latentree._kernels import tree as tree_kernels
-from latentree._kernels.inference import tables as kernels
 from latentree.data import Schema, Table, as_table
 from latentree.distances import WEAKEST, Distances
 from latentree.errors import ModelError
@@ -19,13 +17,14 @@ from latentree.inference import (
     Expectation,
     ExpectedCounts,
     Layout,
-    RowMessages,
+    RowInference,
     chunks,
     compile_patterns,
     node_number,
     numbered_evidence,
+    set_fields,
 )
-from latentree.models._states import StateTreeModel, fill_codes, refuse_impossible
+from latentree.models._states import StateTreeModel, fill_codes
 from latentree.tree import Tree
 from latentree.typing import AnyArray, Family, FloatArray, IntArray, Node, RandomState, TableLike
 
@@ -38,8 +37,8 @@ def _to_length(whitened: FloatArray) -> float:
     return float(-np.log(np.clip(np.linalg.norm(whitened, 2), WEAKEST, 1.0)) + 0.0)
 
 
-class Fit(NamedTuple):
-    """Expected counts of the model's own tables, with the log-likelihood."""
+class TableCounts(NamedTuple):
+    """Expected counts in the shapes of a model's tables, and the log-likelihood."""
 
     log_likelihood: float
     tables: list[FloatArray]
@@ -105,7 +104,6 @@ class DiscreteTreeModel(StateTreeModel):
         labels: Sequence[Sequence[Hashable]] | None,
         family: Family = "discrete",
     ) -> None:
-        theta.flags.writeable = False
         observed = tree.names[: tree.n_observed]
         cardinalities = n_states[: tree.n_observed]
         if labels is None:
@@ -119,13 +117,7 @@ class DiscreteTreeModel(StateTreeModel):
                 f"{observed[node]!r} has {cardinalities[node]} states, "
                 f"but {len(schema.labels[node])} labels"
             )
-        for name, value in (
-            ("tree", tree),
-            ("n_states", n_states),
-            ("theta", theta),
-            ("schema", schema),
-        ):
-            object.__setattr__(self, name, value)
+        set_fields(self, tree=tree, n_states=np.array(n_states), theta=theta, schema=schema)
 
     @classmethod
     def from_theta(
@@ -397,7 +389,7 @@ class DiscreteTreeModel(StateTreeModel):
         return self.tree.with_lengths(np.maximum(-log_strength, 0.0))
 
     def _edge_strengths(self) -> tuple[FloatArray, FloatArray]:
-        """Logarithm and sign of det J / sqrt(det M_parent · det M) of the edge above every node."""
+        """Return log and sign of det J / √(det M_parent · det M) of the edge above every node."""
         layout = self.layout
         marginals = layout.marginals(self.theta).reshape(self.tree.n_nodes, -1)
         with np.errstate(divide="ignore"):
@@ -435,17 +427,18 @@ class DiscreteTreeModel(StateTreeModel):
         return tables
 
     def _maximal_lengths(self) -> FloatArray:
-        """−log of the maximal correlation of every node and its parent; 0 at roots."""
+        """Return −log of the maximal correlation of every node and its parent; 0 at roots."""
         return np.array(
             [0.0 if table.size == 0 else _to_length(table) for table in self._whitened()]
         )
 
     def _maximal_distances(self) -> FloatArray:
-        """−log of the maximal correlation of all pairs of nodes; infinite between components."""
+        """Return −log of the maximal correlations of all nodes; infinite between components."""
         parent, tables = self.tree.parent.tolist(), self._whitened()
         out = np.full((len(parent), len(parent)), np.inf)
         np.fill_diagonal(out, 0.0)
-        to: list[dict[int, FloatArray]] = [{} for _ in parent]  # from the nodes placed so far
+        # to[b][a] is the whitened table of nodes a and b. A child's follow from its parent's.
+        to: list[dict[int, FloatArray]] = [{} for _ in parent]
         for node in self.tree.order.tolist():
             above = parent[node]
             if above < 0:
@@ -459,7 +452,7 @@ class DiscreteTreeModel(StateTreeModel):
 
     # Inference ------------------------------------------------------------------------------
 
-    def expected_counts(self, X: TableLike, weights: ArrayLike | None = None) -> Fit:
+    def expected_counts(self, X: TableLike, weights: ArrayLike | None = None) -> TableCounts:
         """Return the expected counts of an E-step and the log-likelihood.
 
         Parameters
@@ -470,7 +463,7 @@ class DiscreteTreeModel(StateTreeModel):
 
         Returns
         -------
-        Fit
+        TableCounts
             ``log_likelihood``, and ``tables`` with the expected joint counts of every edge and the
             marginal counts of the roots, in the shapes of the model's own tables.
 
@@ -488,7 +481,7 @@ class DiscreteTreeModel(StateTreeModel):
         result: ExpectedCounts = Expectation(patterns).run(theta)
         counts = patterns.layout.turned_counts(result.counts, self.layout)
         tables = [self.layout.table(counts, node) for node in range(self.tree.n_nodes)]
-        return Fit(result.log_likelihood, tables)
+        return TableCounts(result.log_likelihood, tables)
 
     def complete(self, X: TableLike) -> IntArray:
         """Return the most probable joint states of all nodes given each row (max-product).
@@ -514,12 +507,7 @@ class DiscreteTreeModel(StateTreeModel):
         >>> model.complete([[1, 1, None]])
         array([[1, 1, 1, 1]])
         """
-        table = self._table(X)
-        out = np.empty((table.n_rows, self.tree.n_nodes), np.int64)
-        for rows, messages in self._messages(table, maximize=True):
-            refuse_impossible(messages, rows)
-            out[rows] = messages.states(np.zeros((messages.n_rows, self.tree.n_nodes)))
-        return out
+        return self._most_probable(self._table(X))
 
     def impute(self, X: TableLike) -> AnyArray:
         """Return the observed columns with missing cells replaced by their most probable labels.
@@ -576,26 +564,13 @@ class DiscreteTreeModel(StateTreeModel):
         ((100, 3), (100, 4))
         """
         rng = np.random.default_rng(random_state)
-        memory.require(
-            8.0 * n_samples * self.tree.n_nodes,
-            f"{n_samples:,} rows of {self.tree.n_nodes:,} nodes",
-            "draw fewer at a time",
-        )
+        self._require_draws(n_samples, n_bytes=8.0)
         states = np.empty((n_samples, self.tree.n_nodes), np.int64)
         for start, stop in chunks(n_samples, self.tree.n_nodes):
-            states[start:stop] = self._ancestral(stop - start, rng)
+            states[start:stop] = self._draw_states(stop - start, rng)
         if hidden:
             return np.hstack([self._decoded(states), states[:, self.tree.n_observed :]])
         return self._decoded(states)
-
-    def _ancestral(self, n_samples: int, rng: np.random.Generator) -> IntArray:
-        tree, layout = self.tree, self.layout
-        uniform = rng.random((n_samples, tree.n_nodes))
-        states = np.empty(uniform.shape, np.int64)
-        kernels.sample_states(
-            tree.order, tree.parent, self.n_states, layout.starts, self.theta, uniform, states
-        )
-        return states
 
     def conditional(self, node: Node, given: Mapping[Node, Hashable] | None = None) -> FloatArray:
         """Return the probabilities of the states of a node given values of others.
@@ -631,13 +606,13 @@ class DiscreteTreeModel(StateTreeModel):
 
     # Private ------------------------------------------------------------------------------
 
-    def _row_messages(self, table: Table, maximize: bool) -> RowMessages:
+    def _row_messages(self, table: Table, maximize: bool) -> RowInference:
         patterns = compile_patterns(self.tree, self.n_states, table)
         theta = self.layout.reoriented(self.theta, patterns.layout)
-        return RowMessages(patterns, theta, maximize)
+        return RowInference(patterns, theta, maximize)
 
     def _decoded(self, states: IntArray) -> AnyArray:
-        """Labels of the states of the observed columns."""
+        """Return the labels of the states of the observed columns."""
         labels = self.schema.labels
         if all(states_ == tuple(range(len(states_))) for states_ in labels):
             return states[:, : self.tree.n_observed]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from latentree import _plain as plain
 from latentree.data import Schema, SetAside
 from latentree.errors import FileError
 from latentree.inference import (
     CountEmission,
+    Emission,
     GaussianEmission,
     Margin,
     NormalMargin,
@@ -24,12 +24,13 @@ from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel
 from latentree.models._mixture import Model, TreeMixture
+from latentree.typing import FloatArray
 
 FORMAT = "latentree model"
 VERSION = 1
 
 
-def encode(model: Model | TreeMixture, report: Mapping[str, Any] | None = None) -> bytes:
+def encode(model: Model | TreeMixture, report: Mapping[str, object] | None = None) -> bytes:
     """Return the bytes of the file of a model; equal models and reports give equal bytes.
 
     Parameters
@@ -113,7 +114,7 @@ def _copula_fields(model: CopulaTreeModel) -> dict[str, str]:
     return {"parameters": _object(lines, indent="  "), "labels": _labels_of(model.schema)}
 
 
-def _margin(margin: Margin) -> dict[str, Any]:
+def _margin(margin: Margin) -> dict[str, object]:
     """Return a margin in plain values."""
     if isinstance(margin, Thresholds):
         return {"thresholds": margin.thresholds.tolist()}
@@ -129,7 +130,7 @@ def _margin(margin: Margin) -> dict[str, Any]:
     }
 
 
-def _parameters(part: Any) -> Any:
+def _parameters(part: FloatArray | Emission) -> object:
     """Return a table or an emission in plain values; an infinite size is None."""
     if isinstance(part, GaussianEmission):
         sd = part.sd.tolist()
@@ -140,7 +141,7 @@ def _parameters(part: Any) -> Any:
     return part.tolist()
 
 
-def _table_fields(schema: Schema, tables: Iterable[Any]) -> dict[str, str]:
+def _table_fields(schema: Schema, tables: Iterable[object]) -> dict[str, str]:
     return {
         "parameters": _object({"tables": _list(map(_line, tables), indent="    ")}, indent="  "),
         "labels": _labels_of(schema),
@@ -154,11 +155,11 @@ def _labels_of(schema: Schema) -> str:
     return _list(map(_line, labels), indent="  ")
 
 
-def _aside(columns: Iterable[SetAside]) -> Iterator[dict[str, Any]]:
+def _aside(columns: Iterable[SetAside]) -> Iterator[dict[str, object]]:
     """Columns that were set aside; the value of a constant that no file can hold is left out."""
     for column in columns:
         plain.check_text(column.name, "aside")
-        fields: dict[str, Any] = {"name": column.name, "place": column.place, "why": column.why}
+        fields: dict[str, object] = {"name": column.name, "place": column.place, "why": column.why}
         value = plain.plain_scalar(column.value)
         with contextlib.suppress(FileError):
             plain.check_scalars([value], "value")
@@ -166,14 +167,14 @@ def _aside(columns: Iterable[SetAside]) -> Iterator[dict[str, Any]]:
         yield fields
 
 
-def check_labels(states: list[Any], part: str) -> None:
+def check_labels(states: Sequence[Hashable], part: str) -> None:
     """Check that labels are plain values, no two of them equal (as 1, 1.0 and true are)."""
     plain.check_scalars(states, part)
     if len(set(states)) < len(states):
         raise FileError(f"{part} are not all different: {plain.shown(repr(states))}")
 
 
-def _report(report: Mapping[str, Any]) -> str:
+def _report(report: Mapping[str, object]) -> str:
     values = plain.plain_nested(report, "report")
     plain.check_nested(values, "report")
     lines = {key: _line(values[key]) for key in sorted(values)}
@@ -183,7 +184,7 @@ def _report(report: Mapping[str, Any]) -> str:
 # Layout: one line for a list of numbers, one line a node for lists of lists ------------------
 
 
-def _line(value: Any) -> str:
+def _line(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True)
 
 

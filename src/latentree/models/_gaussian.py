@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar, cast
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,21 +13,23 @@ from numpy.typing import ArrayLike
 from latentree._kernels import threads
 from latentree._kernels import tree as tree_kernels
 from latentree._kernels.inference import gaussian as kernels
-from latentree.data import Schema, Table, as_table
+from latentree.data import Schema
 from latentree.distances import SCALES, Distances
 from latentree.errors import ModelError
 from latentree.inference import (
+    Normal,
+    NormalPair,
     child_of_edge,
     chunks,
+    given_number,
     node_number,
     node_numbers,
     numbered_evidence,
+    set_fields,
 )
-from latentree.models._saving import Savable
+from latentree.models._base import BaseTreeModel
 from latentree.tree import Tree
 from latentree.typing import BoolArray, FloatArray, IntArray, Node, RandomState, TableLike
-
-Number = TypeVar("Number", float, FloatArray)
 
 MAX_CORRELATION = 1.0 - 1e-12
 """Correlations taken from distances are kept below this: a perfect one leaves no density."""
@@ -35,51 +38,8 @@ _NOTHING = np.empty((0, 0))
 _CELLS_A_PART = 20_000  # fewer take less time than a thread needs to begin
 
 
-class Normal(NamedTuple, Generic[Number]):
-    """A normal distribution, or arrays of the means and variances of many.
-
-    Parameters
-    ----------
-    mean : float or array of float
-    variance : float or array of float
-
-    Examples
-    --------
-    >>> from latentree.models import Normal
-    >>> mean, variance = Normal(0.5, 2.0)
-    >>> mean
-    0.5
-    """
-
-    mean: Number
-    variance: Number
-
-
-class NormalPair(NamedTuple):
-    """Joint normal distributions of the two ends of an edge, one a row.
-
-    Parameters
-    ----------
-    parent, child : Normal
-        The marginal distributions of the parent and of the child.
-    covariance : array of float
-        Between the two.
-
-    Examples
-    --------
-    >>> import latentree as lt
-    >>> model = lt.GaussianTreeModel(lt.Tree([-1, 0]), [0, 0.5])
-    >>> model.edge_posterior([[None, None]], 0, 1).covariance
-    array([0.5])
-    """
-
-    parent: Normal[FloatArray]
-    child: Normal[FloatArray]
-    covariance: FloatArray
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class GaussianTreeModel(Savable):
+class GaussianTreeModel(BaseTreeModel):
     """A jointly Gaussian model whose dependence follows a tree.
 
     Hidden nodes have mean 0 and variance 1. Node v given its parent p is, in standard units,
@@ -132,15 +92,7 @@ class GaussianTreeModel(Savable):
         low, high = SCALES
         within = (spread >= low) & (spread <= high)
         _refuse(within, spread, tree, "scale", f"from {low:g} to {high:g}: rescale the column")
-        for name, value in (
-            ("tree", tree),
-            ("correlations", rho),
-            ("means", center),
-            ("scales", spread),
-        ):
-            object.__setattr__(self, name, value)
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
+        set_fields(self, tree=tree, correlations=rho, means=center, scales=spread)
 
     @classmethod
     def from_distances(
@@ -179,11 +131,9 @@ class GaussianTreeModel(Savable):
 
     # What the model says --------------------------------------------------------------------
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """The columns that data for this model has: their names, all real."""
-        if "_schema" in self.__dict__:
-            return cast(Schema, self.__dict__["_schema"])
         return Schema.gaussian(self.tree.names[: self.tree.n_observed])
 
     @property
@@ -561,7 +511,9 @@ class GaussianTreeModel(Savable):
         """
         return self.conditional(node)
 
-    def conditional(self, node: Node, given: Mapping[Node, float] | None = None) -> Normal[float]:
+    def conditional(
+        self, node: Node, given: Mapping[Node, Hashable] | None = None
+    ) -> Normal[float]:
         """Return the distribution of one node given values of others.
 
         Parameters
@@ -569,7 +521,7 @@ class GaussianTreeModel(Savable):
         node : int or str
             By number or name.
         given : mapping of nodes to values, optional
-            Values of any other nodes, observed or hidden.
+            Numbers of any other nodes, observed or hidden.
 
         Returns
         -------
@@ -585,7 +537,7 @@ class GaussianTreeModel(Savable):
         number = node_number(self.tree, node)
         row = np.full((1, self.tree.n_nodes), np.nan)
         for other, value in numbered_evidence(self.tree, given).items():
-            row[0, other] = value
+            row[0, other] = given_number(self.tree, other, value)
         found = self._infer(row)
         center, scale = self._units()
         return Normal(
@@ -594,9 +546,6 @@ class GaussianTreeModel(Savable):
         )
 
     # Private ------------------------------------------------------------------------------
-
-    def _table(self, X: TableLike) -> Table:
-        return as_table(X, schema=self.schema)
 
     def _units(self) -> tuple[FloatArray, FloatArray]:
         """Centers and scales of all nodes."""

@@ -1,9 +1,8 @@
-"""Gaussian trees behind margins on a grid: hidden variables with states."""
+"""Gaussian trees behind margins on a grid: every point of a hidden variable is a state."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -31,6 +30,9 @@ END = 5.3
 """The grid reaches from −5.3 to 5.3: P(|z| > 5.3) is 10⁻⁷. Behind a rare answer (one row in 200,
 ρ = 0.4) z lies beyond 4.8 often enough to cost 2·10⁻⁴ of the log-likelihood of a row."""
 
+LEAST_PROBABILITY = 1e-300
+"""Entries of tables are at least this, so that no row of the data is impossible."""
+
 POINTS = np.linspace(-END, END, N_POINTS)
 STEP = float(POINTS[1] - POINTS[0])
 
@@ -44,7 +46,7 @@ class GridTreeModel(MixedTreeModel):
 
 def grid_parameters(
     tree: Tree, rho: FloatArray, margins: Sequence[Margin], points: FloatArray
-) -> tuple[FloatArray, list[Any]]:
+) -> tuple[FloatArray, list[ScoreEmission | None]]:
     """Return all tables of a model on a grid, and the emissions of its columns.
 
     Parameters
@@ -63,24 +65,30 @@ def grid_parameters(
         Tables end to end in the order of :class:`latentree.inference.Layout`, and emissions.
     """
     tables: list[FloatArray] = []
-    emissions: list[Any] = [None] * tree.n_observed
+    emissions: list[ScoreEmission | None] = [None] * tree.n_observed
     for node in range(tree.n_nodes):
         above = int(tree.parent[node])
-        margin: Any = margins[node] if node < tree.n_observed else None
         grid = points[above] if above >= tree.n_observed else np.zeros(1)
         own = float(rho[node]) if above >= 0 else 0.0
         if node >= tree.n_observed:
             table = normal_weights(points[node]) if above < 0 else _step(grid, points[node], own)
         elif 0 <= above < tree.n_observed:
-            table = _pair(margins[above], margin, own)
-        elif isinstance(margin, NormalMargin | RankMargin):
-            emissions[node], table = ScoreEmission(margin, grid, own), np.empty(0)
-        elif above < 0 and isinstance(margin, Odds):
-            table = normal_weights(POINTS) @ margin.table(POINTS, 1.0)
+            table = _pair(margins[above], margins[node], own)
         else:
-            table = margin.table(grid, own)
-        tables.append(np.maximum(table, 1e-300).ravel())
+            emissions[node], table = _column(margins[node], grid, own, is_alone=above < 0)
+        tables.append(np.maximum(table, LEAST_PROBABILITY).ravel())
     return np.concatenate(tables), emissions
+
+
+def _column(
+    margin: Margin, grid: FloatArray, rho: float, is_alone: bool
+) -> tuple[ScoreEmission | None, FloatArray]:
+    """Return the emission of a column of numbers, or the table P(level | point) of levels."""
+    if isinstance(margin, NormalMargin | RankMargin):
+        return ScoreEmission(margin, grid, rho), np.empty(0)
+    if is_alone and isinstance(margin, Odds):
+        return None, normal_weights(POINTS) @ margin.table(POINTS)
+    return None, margin.table(grid, rho)
 
 
 def normal_weights(points: FloatArray) -> FloatArray:
@@ -99,9 +107,10 @@ def _pair(above: Margin, own: Margin, rho: float) -> FloatArray:
     """P(level | level) of two ordered columns that have no other neighbor."""
     if not (isinstance(above, Thresholds) and isinstance(own, Thresholds)):
         raise ModelError("two columns of which one has no levels need a hidden variable in between")
+    # ±9 stands for ±∞: Φ(−9) is 10⁻¹⁹.
     ends = [np.concatenate([[-9.0], each.thresholds, [9.0]]) for each in (above, own)]
     below = [[kernels.bivariate_cdf(a, b, rho) for b in ends[1]] for a in ends[0]]
-    cells = np.maximum(np.diff(np.diff(below, axis=0), axis=1), 1e-300)
+    cells = np.maximum(np.diff(np.diff(below, axis=0), axis=1), LEAST_PROBABILITY)
     return np.asarray(cells / cells.sum(axis=1, keepdims=True))
 
 

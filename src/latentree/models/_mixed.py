@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latentree import _memory as memory
-from latentree._kernels.inference import tables as kernels
 from latentree.data import Schema, Table
 from latentree.distances import Distances
 from latentree.errors import ModelError
@@ -20,17 +17,30 @@ from latentree.inference import (
     Emissions,
     Layout,
     Leaves,
-    RowMessages,
+    Normal,
+    RowInference,
     chunks,
     compile_patterns,
+    given_number,
     node_number,
     numbered_evidence,
+    set_fields,
 )
 from latentree.models._discrete import check_table
-from latentree.models._gaussian import Normal
-from latentree.models._states import StateTreeModel, refuse_impossible, refuse_rows
+from latentree.models._states import (
+    StateTreeModel,
+    maximal_correlation,
+    mixture_moments,
+    refuse_rows,
+)
 from latentree.tree import Tree
 from latentree.typing import AnyArray, FloatArray, IntArray, Kind, Node, RandomState, TableLike
+
+_LEAST_CORRELATION = 1e-12
+"""Smaller maximal correlations count as this, so that lengths are finite: at most 27.6."""
+
+_FARTHEST = 700.0
+"""Distance between components: exp(−700) is 10⁻³⁰⁴, still a normal number."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,15 +120,10 @@ class MixedTreeModel(StateTreeModel):
         emissions: tuple[Emission | None, ...],
         schema: Schema,
     ) -> None:
-        theta.flags.writeable = False
-        for name, value in (
-            ("tree", tree),
-            ("n_states", n_states),
-            ("theta", theta),
-            ("emissions", emissions),
-            ("schema", schema),
-        ):
-            object.__setattr__(self, name, value)
+        n_states = np.array(n_states)
+        set_fields(
+            self, tree=tree, n_states=n_states, theta=theta, emissions=emissions, schema=schema
+        )
 
     @classmethod
     def from_theta(
@@ -312,13 +317,10 @@ class MixedTreeModel(StateTreeModel):
         array([[60.,  1.]])
         """
         table = self._table(X)
-        out = np.empty((table.n_rows, self.tree.n_nodes))
-        for rows, messages in self._messages(table, maximize=True):
-            refuse_impossible(messages, rows)
-            out[rows] = messages.states(np.zeros((messages.n_rows, self.tree.n_nodes)))
+        states = self._most_probable(table)
+        out = states.astype(np.float64)
         for column in self._emitting:
-            above = int(self.tree.parent[column])
-            state = np.zeros(table.n_rows, np.int64) if above < 0 else out[:, above].astype(int)
+            state = self._neighbor_states(column, states)
             cells = table.column(column)
             out[:, column] = np.where(np.isnan(cells), self._emission(column).mean[state], cells)
         return out
@@ -417,33 +419,30 @@ class MixedTreeModel(StateTreeModel):
         (100, 2)
         """
         rng = np.random.default_rng(random_state)
-        memory.require(
-            16.0 * n_samples * self.tree.n_nodes,
-            f"{n_samples:,} rows of {self.tree.n_nodes:,} nodes",
-            "draw fewer at a time",
-        )
+        self._require_draws(n_samples, n_bytes=16.0)  # drawn, and as labels
         out = np.empty((n_samples, self.tree.n_nodes))
         for start, stop in chunks(n_samples, self.tree.n_nodes):
-            out[start:stop] = self._ancestral(stop - start, rng)
+            out[start:stop] = self._draw(stop - start, rng)
         observed = self._decoded(out[:, : self.tree.n_observed])
         return np.hstack([observed, out[:, self.tree.n_observed :]]) if hidden else observed
 
-    def _ancestral(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
-        tree, layout = self.tree, self.layout
-        states = np.zeros((n_samples, tree.n_nodes), np.int64)
-        kernels.sample_states(
-            tree.order, tree.parent, self.n_states, layout.starts, self.theta,
-            rng.random(states.shape), states,
-        )  # fmt: skip
+    def _draw(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
+        """Draw states of all nodes, and numbers of the leaves that emit."""
+        states = self._draw_states(n_samples, rng)
         out = states.astype(np.float64)
         for column in self._emitting:
-            above = int(tree.parent[column])
-            state = np.zeros(n_samples, np.int64) if above < 0 else states[:, above]
-            out[:, column] = self._emission(column).sample(state, rng)
+            out[:, column] = self._emission(column).sample(
+                self._neighbor_states(column, states), rng
+            )
         return out
 
+    def _neighbor_states(self, column: int, states: IntArray) -> IntArray:
+        """Return the states of the neighbor of a leaf that emits; 0 if the leaf stands alone."""
+        above = int(self.tree.parent[column])
+        return np.zeros(len(states), np.int64) if above < 0 else states[:, above]
+
     def conditional(
-        self, node: Node, given: Mapping[Node, Any] | None = None
+        self, node: Node, given: Mapping[Node, Hashable] | None = None
     ) -> Normal[float] | FloatArray:
         """Return the distribution of a node given values of others.
 
@@ -472,13 +471,15 @@ class MixedTreeModel(StateTreeModel):
         cells = np.full((1, self.tree.n_nodes), np.nan)
         for other, value in evidence.items():
             emits = bool(self.layout.emits[other])
-            cells[0, other] = float(value) if emits else self._state(other, value)
+            cells[0, other] = (
+                given_number(self.tree, other, value) if emits else self._state(other, value)
+            )
         seen = self._all_observed()
         if not self.layout.emits[number]:
             found: FloatArray = seen.posterior(Table(cells, seen.schema), [number])[number][0]
             return found
         if number in evidence:
-            return Normal(float(evidence[number]), 0.0)
+            return Normal(float(cells[0, number]), 0.0)
         above = int(self.tree.parent[number])
         if above < 0:
             return _moments(np.ones(1), self._emission(number))
@@ -504,7 +505,9 @@ class MixedTreeModel(StateTreeModel):
         """
         lengths = np.zeros(self.tree.n_nodes)
         for node in map(int, np.flatnonzero(self.tree.parent >= 0)):
-            lengths[node] = -np.log(max(maximal_correlation(*self.edge_cells(node)), 1e-12))
+            above, table = self.edge_cells(node)
+            strength = maximal_correlation(above[:, None] * table)
+            lengths[node] = -np.log(max(strength, _LEAST_CORRELATION))
         return self.tree.with_lengths(np.maximum(lengths, 0.0))
 
     def information_distances(self) -> Distances:
@@ -527,7 +530,7 @@ class MixedTreeModel(StateTreeModel):
         lengths = self.distance_tree()
         nodes = np.arange(self.tree.n_nodes)
         matrix = lengths.path_lengths(nodes, nodes)
-        return Distances.from_matrix(np.where(np.isinf(matrix), 700.0, matrix), self.tree.names)
+        return Distances.from_matrix(np.where(np.isinf(matrix), _FARTHEST, matrix), self.tree.names)
 
     # Private --------------------------------------------------------------------------------
 
@@ -541,11 +544,11 @@ class MixedTreeModel(StateTreeModel):
         assert emission is not None
         return emission
 
-    def _row_messages(self, table: Table, maximize: bool) -> RowMessages:
+    def _row_messages(self, table: Table, maximize: bool) -> RowInference:
         patterns = compile_patterns(self.tree, self.n_states, table)
         theta = self.layout.reoriented(self.theta, patterns.layout)
         logs = self._logs(patterns.emissions)
-        return RowMessages(patterns, theta, maximize, logs)
+        return RowInference(patterns, theta, maximize, logs)
 
     def _logs(self, places: Emissions) -> FloatArray:
         """Log-likelihoods of all distinct values of the leaves."""
@@ -582,39 +585,14 @@ class MixedTreeModel(StateTreeModel):
         return f"MixedTreeModel({self.tree!r}, {', '.join(counts)})"
 
 
-def maximal_correlation(above: FloatArray, table: FloatArray) -> float:
-    """Return the largest correlation of functions of two variables.
-
-    It is the second singular value of P(i, j)/√(P(i)·P(j)); the first is always 1.
-
-    Parameters
-    ----------
-    above : array of float
-        P(i).
-    table : array of float
-        P(j | i), a row for every i.
-
-    Returns
-    -------
-    float
-    """
-    joint = above[:, None] * table
-    here = joint.sum(axis=0)
-    keep = np.ix_(above > 0, here > 0)
-    scaled = joint[keep] / np.sqrt(np.outer(above, here)[keep])
-    values = np.linalg.svd(scaled, compute_uv=False)
-    return float(min(values[1], 1.0)) if values.size > 1 else 0.0
-
-
 def _are_numbers(names: Iterable[Hashable]) -> bool:
     return all(type(name) in (int, float) for name in names)
 
 
 def _moments(weights: FloatArray, emission: Emission) -> Normal[float]:
-    """Mean and variance of a mixture of the emission's states."""
-    mean = float(weights @ emission.mean)
-    second = float(weights @ (emission.variance + emission.mean**2))
-    return Normal(mean, max(second - mean**2, 0.0))
+    """Return mean and variance of a mixture of the emission's states."""
+    mean, variance = mixture_moments(weights, emission)
+    return Normal(float(mean), float(variance))
 
 
 def _filled(share: FloatArray, emission: Emission | None) -> tuple[FloatArray, FloatArray]:
@@ -622,10 +600,9 @@ def _filled(share: FloatArray, emission: Emission | None) -> tuple[FloatArray, F
     if emission is None:
         best = share.argmax(axis=1)
         return best.astype(np.float64), 1.0 - share.max(axis=1)
-    mean = share @ emission.mean
-    second = share @ (emission.variance + emission.mean**2)
+    mean, variance = mixture_moments(share, emission)
     values = np.rint(mean) if isinstance(emission, CountEmission) else mean
-    return values, np.sqrt(np.maximum(second - mean**2, 0.0))
+    return values, np.sqrt(variance)
 
 
 def _check_emission(tree: Tree, layout: Layout, node: int, emission: Emission) -> None:
@@ -656,9 +633,9 @@ def mixed_schema(
             _check_emission(tree, layout, node, emission)
     names = tree.names[: tree.n_observed]
     known = [range(states) for states in n_states[: tree.n_observed]] if labels is None else labels
-    given = ["category"] * tree.n_observed if kinds is None else list(kinds)
+    given: list[Kind] = ["category"] * tree.n_observed if kinds is None else list(kinds)
     found = [
-        cast(Kind, kind if emission is None else emission.kind)
+        kind if emission is None else emission.kind
         for kind, emission in zip(given, emissions, strict=False)
     ]
     schema = Schema(names, "mixed", tuple(map(tuple, known)), tuple(found))

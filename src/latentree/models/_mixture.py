@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from latentree.data import Schema, Table, as_table
+from latentree.data import Schema, Table
 from latentree.distances import WEAKEST, Distances
 from latentree.errors import DataError, ModelError
-from latentree.inference import node_number, node_numbers, numbered_evidence
+from latentree.inference import (
+    DiscretePosterior,
+    Normal,
+    node_number,
+    node_numbers,
+    numbered_evidence,
+    set_fields,
+)
+from latentree.models._base import BaseTreeModel, with_schema
 from latentree.models._copula import CopulaTreeModel
 from latentree.models._discrete import DiscreteTreeModel
-from latentree.models._gaussian import GaussianTreeModel, Normal
+from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel
-from latentree.models._saving import Savable, with_schema
-from latentree.models._states import DiscretePosterior, StateTreeModel, fill_codes, refuse_rows
+from latentree.models._states import (
+    StateTreeModel,
+    fill_codes,
+    maximal_correlation,
+    refuse_rows,
+)
 from latentree.tree import Tree
-from latentree.typing import AnyArray, FloatArray, IntArray, Node, RandomState, TableLike
+from latentree.typing import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    Node,
+    PathLike,
+    RandomState,
+    TableLike,
+)
+
+if TYPE_CHECKING:
+    from latentree.models import _naming  # which knows the models
 
 Model = GaussianTreeModel | DiscreteTreeModel | MixedTreeModel | CopulaTreeModel
 """A model of one tree."""
@@ -32,7 +55,7 @@ CLASS = "tree"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TreeMixture(Savable):
+class TreeMixture(BaseTreeModel):
     """A mixture of trees: every row comes from one of several tree models, drawn by weight.
 
     Each component has its own tree, with hidden variables of its own. Which component a row comes
@@ -83,9 +106,7 @@ class TreeMixture(Savable):
                 raise ModelError(f"component {number} has other variables than component 0")
         if abs(shares.sum() - 1.0) > 1e-12:  # else as they are, to the last bit
             shares = shares / shares.sum()
-        shares.flags.writeable = False
-        object.__setattr__(self, "components", parts)
-        object.__setattr__(self, "weights", shares)
+        set_fields(self, components=parts, weights=shares)
 
     # What the model says --------------------------------------------------------------------
 
@@ -138,11 +159,13 @@ class TreeMixture(Savable):
         """
         return TreeMixture(tuple(components), self.weights)
 
-    def _knowing(self, schema: Schema) -> TreeMixture:
+    def _with_schema(self, schema: Schema) -> TreeMixture:
         """Return the mixture of components that know the columns; its own are theirs."""
         return self.with_components(with_schema(part, schema) for part in self.components)
 
-    def rename(self, names: Any = None) -> TreeMixture:
+    def rename(
+        self, names: _naming.Names | Mapping[str, str] | PathLike | None = None
+    ) -> TreeMixture:
         """Return the same mixture with other names of nodes, in every component that has them.
 
         Parameters
@@ -436,7 +459,7 @@ class TreeMixture(Savable):
         return self.conditional(node)
 
     def conditional(
-        self, node: Node, given: Mapping[Node, Any] | None = None
+        self, node: Node, given: Mapping[Node, Hashable] | None = None
     ) -> Normal[float] | FloatArray:
         """Return the distribution of one variable given values of others.
 
@@ -464,7 +487,7 @@ class TreeMixture(Savable):
         array([0.75, 0.25])
         """
         number, m = node_number(self.tree, node), self.tree.n_observed
-        evidence: dict[Node, Any] = dict(numbered_evidence(self.tree, given).items())
+        evidence: dict[Node, Hashable] = dict(numbered_evidence(self.tree, given).items())
         share = self._share_given(evidence)
         evidence.pop(m, None)
         if number == m:
@@ -482,14 +505,14 @@ class TreeMixture(Savable):
         second = sum(weight * (found.variance + found.mean**2) for weight, found in normals)
         return Normal(float(mean), float(max(second - mean**2, 0.0)))
 
-    def _share_given(self, evidence: Mapping[Node, Any]) -> FloatArray:
+    def _share_given(self, evidence: Mapping[Node, Hashable]) -> FloatArray:
         """Probabilities of the components given values of some variables."""
         m = self.tree.n_observed
         if m in evidence:
             number = evidence[m]
             if number not in range(self.n_trees):
                 raise ModelError(f"there is no component {number!r}: 0 … {self.n_trees - 1}")
-            return np.asarray(np.eye(self.n_trees)[int(number)])
+            return np.asarray(np.eye(self.n_trees)[range(self.n_trees).index(cast(int, number))])
         if not evidence:
             return self.weights
         row = np.full((1, m), None, object)
@@ -529,7 +552,7 @@ class TreeMixture(Savable):
         for a in range(m):
             for b in range(a):
                 joints = [part.joint(a, b) for part in parts]
-                out[a, b] = out[b, a] = _maximal_correlation(
+                out[a, b] = out[b, a] = maximal_correlation(
                     np.tensordot(self.weights, joints, axes=1)
                 )
         return out
@@ -552,7 +575,7 @@ class TreeMixture(Savable):
             for v in range(self.tree.n_observed)
         ]
         return np.array(
-            [_maximal_correlation(self.weights[:, None] * np.array(table)) for table in tables]
+            [maximal_correlation(self.weights[:, None] * np.array(table)) for table in tables]
         )
 
     def _covariances(self) -> tuple[FloatArray, FloatArray]:
@@ -573,9 +596,6 @@ class TreeMixture(Savable):
         """
         lengths = -np.log(np.clip(self.class_strengths(), WEAKEST, 1.0))
         return self.tree.with_lengths(np.append(lengths, 0.0))
-
-    def _table(self, X: TableLike) -> Table:
-        return as_table(X, schema=self.schema)
 
     def __repr__(self) -> str:
         variables = f"{len(self.schema.names)} variables"
@@ -640,10 +660,3 @@ def _normalized(joint: FloatArray) -> FloatArray:
 def _split(found: FloatArray, sizes: IntArray) -> list[FloatArray]:
     """Cut columns into blocks of these sizes."""
     return np.split(found, np.cumsum(sizes), axis=1)[:-1]
-
-
-def _maximal_correlation(joint: FloatArray) -> float:
-    """Second singular value of M_a^(−½)·J·M_b^(−½)."""
-    root = np.sqrt(np.outer(joint.sum(axis=1), joint.sum(axis=0)))
-    whitened = np.divide(joint, root, out=np.zeros_like(joint), where=root > 0) - root
-    return float(np.linalg.norm(whitened, 2))

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -99,49 +99,74 @@ def most_informed(model: Model, node: int | str, n: int = N_WORDS) -> list[Infor
     ['x0', 'x2', 'x1']
     """
     start = model.tree.index(node) if isinstance(node, str) else node
-    return _search(model.tree, _walk_of(model), start, n)
+    return _walk_of(model).most_informed(start, n)
 
 
-def _search(tree: Tree, walk: _GaussianWalk | _StatesWalk, start: int, n: int) -> list[Informed]:
-    walk_on: Any = walk.step
-    information: Any = walk.information
-    found: list[Informed] = []
-    ticket = count()  # equal information: the node met first
-    waiting = [(-np.inf, next(ticket), start, -1, walk.start(start))]
-    while waiting and len(found) < n:
-        negative, _, node, came_from, reached = heapq.heappop(waiting)
-        if node < tree.n_observed and node != start:
-            found.append(Informed(node, -negative))
-        for other in tree.neighbors(node).tolist():
-            if other != came_from:
-                step = walk_on(reached, node, other)
-                nats = information(start, step, other)
-                heapq.heappush(waiting, (-nats, next(ticket), other, node, step))
-    return [one for one in found if one.nats > 0]
+Reached = TypeVar("Reached", float, FloatArray)
+"""What is known of the dependence of a node on the one where a walk starts."""
 
 
-class _GaussianWalk:
+class _Walk(Generic[Reached]):
+    """A walk outward from a node, which knows how it and the nodes on the way depend."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree, self._parent = tree, tree.parent
+
+    def start(self, node: int) -> Reached:
+        """Return the dependence of a node on itself."""
+        raise NotImplementedError
+
+    def step(self, reached: Reached, node: int, other: int) -> Reached:
+        """Return the dependence of a neighbor of ``node``, whose own is ``reached``."""
+        raise NotImplementedError
+
+    def information(self, start: int, reached: Reached) -> float:
+        """Return the mutual information with the start, in nats."""
+        raise NotImplementedError
+
+    def most_informed(self, start: int, n: int) -> list[Informed]:
+        """Search from a node outward, the most informed first."""
+        found: list[Informed] = []
+        ticket = count()  # equal information: the node met first
+        waiting = [(-np.inf, next(ticket), start, -1, self.start(start))]
+        while waiting and len(found) < n:
+            negative, _, node, came_from, reached = heapq.heappop(waiting)
+            if node < self.tree.n_observed and node != start:
+                found.append(Informed(node, -negative))
+            for other in self.tree.neighbors(node).tolist():
+                if other != came_from:
+                    step = self.step(reached, node, other)
+                    nats = self.information(start, step)
+                    heapq.heappush(waiting, (-nats, next(ticket), other, node, step))
+        return [one for one in found if one.nats > 0]
+
+
+class _GaussianWalk(_Walk[float]):
     """Correlations multiply along a path."""
 
     def __init__(self, model: GaussianTreeModel) -> None:
-        self._parent, self._rho = model.tree.parent, model.correlations
+        super().__init__(model.tree)
+        self._rho = model.correlations
 
     def start(self, node: int) -> float:
         return 1.0
 
     def step(self, reached: float, node: int, other: int) -> float:
+        # ρ of the edge belongs to its lower end.
         below = other if self._parent[other] == node else node
         return reached * float(self._rho[below])
 
-    def information(self, start: int, reached: float, node: int) -> float:
+    def information(self, start: int, reached: float) -> float:
+        """−½·log(1 − ρ²)."""
         return -0.5 * float(np.log1p(-min(reached * reached, 1.0 - 1e-15)))
 
 
-class _StatesWalk:
+class _StatesWalk(_Walk[FloatArray]):
     """Tables P(node | start) multiply along a path; numbers are in cells."""
 
     def __init__(self, model: DiscreteTreeModel | MixedTreeModel) -> None:
-        self._model, self._parent = model, model.tree.parent
+        super().__init__(model.tree)
+        self._model = model
         layout = model.layout
         self._marginal = np.split(layout.marginals(model.theta), layout.state_starts[1:-1])
 
@@ -151,7 +176,8 @@ class _StatesWalk:
     def step(self, reached: FloatArray, node: int, other: int) -> FloatArray:
         if self._parent[other] == node:
             return reached @ self._table(other)
-        joint = self._marginal[other][:, None] * self._table(node)  # of other and node
+        # Bayes' rule: P(other | node) = P(other, node) / P(node).
+        joint = self._marginal[other][:, None] * self._table(node)
         below = joint.sum(axis=0)
         return reached @ (joint / np.where(below > 0, below, 1.0)).T
 
@@ -160,7 +186,7 @@ class _StatesWalk:
             return self._model.edge_cells(node)[1]
         return self._model.layout.table(self._model.theta, node)
 
-    def information(self, start: int, reached: FloatArray, node: int) -> float:
+    def information(self, start: int, reached: FloatArray) -> float:
         """Σ P(i) P(j | i) log(P(j | i) / P(j))."""
         p = self._marginal[start]
         own = p @ reached
@@ -201,7 +227,7 @@ def captions(model: Model | TreeMixture) -> dict[str, str]:
     texts: dict[str, str] = {}
     for node in tree.hidden.tolist():
         name = tree.names[node]
-        words = _words(tree, _search(tree, walk, node, N_WORDS))
+        words = _words(tree, walk.most_informed(node, N_WORDS))
         if _AUTOMATIC.fullmatch(name) and words:
             texts[name] = JOINED_BY.join(words)
     taken = Counter([*tree.names, *texts.values()])
@@ -292,11 +318,11 @@ class Names:
         return cls(**parts)
 
 
-def _is_part(given: Any, many: bool) -> bool:
-    def is_text(value: Any) -> bool:
+def _is_part(given: object, many: bool) -> bool:
+    def is_text(value: object) -> bool:
         return isinstance(value, str)
 
-    def is_texts(value: Any) -> bool:
+    def is_texts(value: object) -> bool:
         return isinstance(value, list) and all(map(is_text, value))
 
     return isinstance(given, dict) and all(map(is_texts if many else is_text, given.values()))
@@ -375,7 +401,6 @@ def renamed(model: AnyModel, names: Names) -> AnyModel:
     for made in ("layout", "latent", "grid"):  # which hold the tree, and are made again when needed
         other.__dict__.pop(made, None)
     schema = replace(model.schema, names=tuple(own[: tree.n_observed]))
-    is_property = isinstance(getattr(type(model), "schema", None), property)
     object.__setattr__(other, "tree", tree.renamed(own))
-    object.__setattr__(other, "_schema" if is_property else "schema", schema)
+    object.__setattr__(other, "schema", schema)
     return other

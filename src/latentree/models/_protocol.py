@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Protocol, runtime_checkable
 
 from numpy.typing import ArrayLike
 
 from latentree.data import Schema
 from latentree.distances import Distances
-from latentree.models._gaussian import Normal
-from latentree.models._states import DiscretePosterior
+from latentree.inference import DiscretePosterior, Normal
 from latentree.tree import Tree
 from latentree.typing import AnyArray, FloatArray, Node, PathLike, RandomState, TableLike
 
@@ -165,7 +164,7 @@ class TreeModel(Protocol):
         ...
 
     def conditional(
-        self, node: Node, given: Mapping[Node, Any] | None = None
+        self, node: Node, given: Mapping[Node, Hashable] | None = None
     ) -> Normal[float] | FloatArray:
         """Return the distribution of one node given values of others.
 
@@ -199,7 +198,7 @@ class TreeModel(Protocol):
         """
         ...
 
-    def save(self, path: PathLike, report: Mapping[str, Any] | None = None) -> None:
+    def save(self, path: PathLike, report: Mapping[str, object] | None = None) -> None:
         """Write the model to a JSON file that :func:`latentree.load` reads.
 
         Parameters

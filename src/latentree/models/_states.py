@@ -1,82 +1,39 @@
-"""What models whose hidden variables have states share: queries about rows."""
+"""The base of models whose hidden variables have states: queries about rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from latentree import _memory as memory
-from latentree.data import Schema, Table, as_table
+from latentree._kernels.inference import tables as kernels
+from latentree.data import Schema, Table
 from latentree.errors import ModelError
 from latentree.inference import (
+    DiscretePosterior,
     Emission,
     Layout,
-    RowMessages,
+    RowInference,
     child_of_edge,
     chunks,
     node_number,
     node_numbers,
 )
-from latentree.models._saving import Savable
+from latentree.models._base import BaseTreeModel
 from latentree.tree import Tree
-from latentree.typing import BoolArray, FloatArray, IntArray, Node, RandomState, TableLike
+from latentree.typing import BoolArray, Cells, FloatArray, IntArray, Node, RandomState, TableLike
 
 _SHARED = 8
-"""How many more sparse rows than others are taken at a time. They share most patterns: of 150
-documents with 130 of 10,000 words each has a thirtieth of the patterns that it could have."""
+"""A chunk has so many times more rows if they are sparse, as these share most patterns: 150
+documents with 130 of 10,000 words each have a thirtieth of the patterns that they could have."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class DiscretePosterior:
-    """Probabilities of the states of some nodes, given each row.
+class StateTreeModel(BaseTreeModel):
+    """A tree whose hidden nodes have states, with all tables end to end in ``theta``.
 
-    ``posterior[node]`` is an array with a row per row of the data and a column per state.
-
-    Parameters
-    ----------
-    tree : Tree
-        The tree of the model.
-    nodes : array of int
-        The nodes that were asked for.
-    probabilities : array of float
-        One row a row of the data; the states of all ``nodes`` end to end.
-    starts : array of int
-        Where the states of each node start, and the end of the last.
-
-    Examples
-    --------
-    >>> import latentree as lt
-    >>> model = lt.simulate.random_symmetric_model(lt.simulate.latent_class(3), 2, 0)
-    >>> posterior = model.posterior([[0, 0, 1], [1, 1, 1]])
-    >>> posterior, posterior["h1"].shape
-    (DiscretePosterior(2 rows, 1 nodes), (2, 2))
-    """
-
-    tree: Tree
-    nodes: IntArray
-    probabilities: FloatArray
-    starts: IntArray
-
-    def __getitem__(self, node: Node) -> FloatArray:
-        number = node_number(self.tree, node)
-        places = np.flatnonzero(self.nodes == number)
-        if not places.size:
-            raise ModelError(f"node {self.tree.names[number]!r} was not asked for")
-        place = places[0]
-        return self.probabilities[:, self.starts[place] : self.starts[place + 1]]
-
-    def __repr__(self) -> str:
-        return f"DiscretePosterior({len(self.probabilities)} rows, {self.nodes.size} nodes)"
-
-
-class StateTreeModel(Savable):
-    """A tree whose hidden nodes have states, with tables in one flat array.
-
-    A subclass says what the messages of rows are (``_row_messages``).
+    A subclass computes the messages of rows (``_row_messages``).
     """
 
     tree: Tree
@@ -110,7 +67,7 @@ class StateTreeModel(Savable):
         """
         return self._probabilities(node_number(self.tree, node))
 
-    def states(self, node: Node) -> dict[str | int, list[Any]]:
+    def states(self, node: Node) -> dict[str | int, Cells]:
         """Return what the states of a node mean: their sizes, and the variables in each.
 
         Parameters
@@ -144,8 +101,8 @@ class StateTreeModel(Savable):
         number = node_number(self.tree, node)
         if self.layout.emits[number]:
             raise ModelError(f"{self.tree.names[number]!r} is a number: it has no states")
-        names: list[Any] = [self.tree.names[number]]
-        values: list[Any] = ["size"]
+        names = [self.tree.names[number]]
+        values: list[Hashable] = ["size"]
         rows = [self._probabilities(number)]
         for variable, given in self._given_states_of(number):
             labels = ("mean", "sd") if self.layout.emits[variable] else self.schema.labels[variable]
@@ -153,8 +110,9 @@ class StateTreeModel(Savable):
             values += labels
             rows += [*given.T]
         columns = np.array(rows).T
-        found: dict[str | int, list[Any]] = {"variable": names, "value": values}
-        return found | {state: column.tolist() for state, column in enumerate(columns)}
+        found: dict[str | int, Cells] = {"variable": names, "value": values}
+        found.update(enumerate(columns.tolist()))
+        return found
 
     def log_likelihood(self, X: TableLike) -> FloatArray:
         """Return the log-probability of every row; missing cells are summed out.
@@ -278,7 +236,7 @@ class StateTreeModel(Savable):
     # Private ------------------------------------------------------------------------------
 
     def _answers(self, table: Table, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Log-likelihood of each row, and the probabilities of the states of nodes side by side."""
+        """Return the log-likelihood of each row, and the posteriors of nodes side by side."""
         n_states = int(self.n_states[nodes].sum())
         memory.require(
             8.0 * table.n_rows * n_states,
@@ -293,12 +251,12 @@ class StateTreeModel(Savable):
         return log_likelihood, out
 
     def _probabilities(self, node: int) -> FloatArray:
-        """Probabilities of the states of a node."""
+        """Return the marginal probabilities of the states of a node."""
         starts = self.layout.state_starts
         return self.layout.marginals(self.theta)[starts[node] : starts[node + 1]]
 
     def _given_states_of(self, node: int) -> Iterator[tuple[int, FloatArray]]:
-        """Observed variables of a node's component, each with a row for every state of the node.
+        """Yield the observed variables of a node's component, with a row for every state of it.
 
         A row holds the probabilities of the variable's states, or mean and standard deviation.
         """
@@ -312,7 +270,8 @@ class StateTreeModel(Savable):
             if above is None:
                 continue
             if layout.emits[v]:
-                given[v] = _mixture_moments(above, self._emission(v))
+                mean, variance = mixture_moments(above, self._emission(v))
+                given[v] = np.stack([mean, np.sqrt(variance)], axis=1)
             else:
                 given[v] = above @ layout.table(theta, v)
         for variable in range(tree.n_observed):
@@ -323,7 +282,7 @@ class StateTreeModel(Savable):
         raise NotImplementedError  # of models with reals or counts only
 
     def _joint(self, first: int, second: int) -> FloatArray:
-        """Joint probabilities of the states of two nodes."""
+        """Return the joint probabilities of the states of two nodes."""
         marginal = self._probabilities(first)
         if first == second:
             return np.diag(marginal)
@@ -340,23 +299,39 @@ class StateTreeModel(Savable):
             table = table @ layout.table(theta, node)
         return table
 
-    def _table(self, X: TableLike) -> Table:
-        return as_table(X, schema=self.schema)
-
     def _messages(
         self, table: Table, maximize: bool = False
-    ) -> Iterator[tuple[slice, RowMessages]]:
-        """Messages of chunks of the rows."""
+    ) -> Iterator[tuple[slice, RowInference]]:
+        """Yield chunks of the rows with their messages."""
         # Two joins and an edge a node, each with a number a state and pattern. What has nearly as
         # many patterns as there are rows runs by row and keeps nothing; others share most.
         numbers = int(self.layout.state_starts[-1]) // (_SHARED if table.is_sparse else 1)
         for start, stop in chunks(table.n_rows, numbers):
             yield slice(start, stop), self._row_messages(table.rows(start, stop), maximize)
 
-    def _row_messages(self, table: Table, maximize: bool) -> RowMessages:
+    def _row_messages(self, table: Table, maximize: bool) -> RowInference:
         raise NotImplementedError
 
+    def _most_probable(self, table: Table) -> IntArray:
+        """Return the most probable joint states of all nodes given each row (max-product)."""
+        out = np.empty((table.n_rows, self.tree.n_nodes), np.int64)
+        for rows, messages in self._messages(table, maximize=True):
+            refuse_impossible(messages, rows)
+            out[rows] = messages.states(np.zeros((messages.n_rows, self.tree.n_nodes)))
+        return out
+
+    def _draw_states(self, n_samples: int, rng: np.random.Generator) -> IntArray:
+        """Draw the states of all nodes from the roots down; 0 for nodes without states."""
+        tree = self.tree
+        states = np.zeros((n_samples, tree.n_nodes), np.int64)
+        kernels.sample_states(
+            tree.order, tree.parent, self.n_states, self.layout.starts, self.theta,
+            rng.random(states.shape), states,
+        )  # fmt: skip
+        return states
+
     def _state(self, node: int, label: Hashable) -> int:
+        """Return the state of a node that has a label."""
         known = self.schema.labels[node] if node < self.tree.n_observed else None
         states = range(self.n_states[node]) if known is None else known
         for state, name in enumerate(states):
@@ -368,14 +343,28 @@ class StateTreeModel(Savable):
         )
 
 
-def _mixture_moments(weights: FloatArray, emission: Emission) -> FloatArray:
-    """Mean and standard deviation of an emission for every row of weights of its states."""
+def mixture_moments(weights: FloatArray, emission: Emission) -> tuple[FloatArray, FloatArray]:
+    """Return mean and variance of an emission for every row of weights of its states.
+
+    E[x] = Σ w_k·μ_k and V[x] = Σ w_k·(σ_k² + μ_k²) − E[x]².
+    """
     mean = weights @ emission.mean
     second = weights @ (emission.variance + emission.mean**2)
-    return np.stack([mean, np.sqrt(np.maximum(second - mean**2, 0.0))], axis=1)
+    return mean, np.maximum(second - mean**2, 0.0)
 
 
-def refuse_impossible(messages: RowMessages, rows: slice) -> None:
+def maximal_correlation(joint: FloatArray) -> float:
+    """Return the largest correlation of functions of two variables, from their joint table J.
+
+    It is the second singular value of J/√(p·q) for the marginals p and q. The first is 1, with the
+    singular vectors √p and √q, so it is the largest one of J/√(p·q) − √(p·q).
+    """
+    root = np.sqrt(np.outer(joint.sum(axis=1), joint.sum(axis=0)))
+    whitened = np.divide(joint, root, out=np.zeros_like(joint), where=root > 0) - root
+    return min(float(np.linalg.norm(whitened, 2)), 1.0)
+
+
+def refuse_impossible(messages: RowInference, rows: slice) -> None:
     """Raise an error that names the first row of probability zero."""
     refuse_rows(np.isinf(messages.log_likelihood()), np.arange(rows.start, rows.stop))
 

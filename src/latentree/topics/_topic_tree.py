@@ -18,9 +18,9 @@ from latentree.data import listing
 from latentree.errors import DataError, MissingExtraError, ModelError
 from latentree.models import DiscreteTreeModel, load, load_report, save
 from latentree.topics._corpus import Corpus, choose_words, occurrence, read_corpus
-from latentree.topics._file import decode_topics, encode_topics
-from latentree.topics._learn import Learned, Settings, Topic, learn_topics, topic_support
+from latentree.topics._learn_topics import Learned, Settings, Topic, learn_topics, topic_support
 from latentree.topics._terms import as_terms
+from latentree.topics._topic_file import decode_topics, encode_topics
 from latentree.typing import FloatArray, PathLike
 
 LEAST = 1e-3

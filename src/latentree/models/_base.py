@@ -1,23 +1,33 @@
-"""What every model can: be saved, and know the whole table that it was learned from."""
+"""The base of all models: names, files, pages, sums over rows."""
 
 from __future__ import annotations
 
 import copy
 import importlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from numpy.typing import ArrayLike
 
-from latentree.data import Schema, as_table
+from latentree import _memory as memory
+from latentree.data import Schema, Table, as_table
 from latentree.errors import ModelError
 from latentree.inference import weighted_total
-from latentree.typing import PathLike, TableLike
+from latentree.tree import Tree
+from latentree.typing import FloatArray, PathLike, TableLike
 
 if TYPE_CHECKING:
-    from latentree.models._naming import Names
+    from latentree.models._naming import Names  # which knows the models
 
-AnyModel = TypeVar("AnyModel", bound="Savable")
+AnyModel = TypeVar("AnyModel", bound="BaseTreeModel")
+
+
+class NotebookPage(Protocol):
+    """A page that a notebook shows: :class:`latentree.explorer.ExplorerPage`, a layer above."""
+
+    html: str
+
+    def _repr_html_(self) -> str: ...
 
 
 def with_schema(model: AnyModel, schema: Schema) -> AnyModel:
@@ -41,24 +51,48 @@ def with_schema(model: AnyModel, schema: Schema) -> AnyModel:
     >>> with_schema(model, table.schema).schema.aside
     (SetAside(name='b', place=1, why='as asked for', value=None),)
     """
-    own: Schema = model.schema  # type: ignore[attr-defined]
+    own = model.schema
     if sorted(own.names) != sorted(schema.names):
         raise ModelError("the schema has other columns than the model")
     place = {name: j for j, name in enumerate(schema.names)}
-    return model._knowing(schema.select([place[name] for name in own.names]))
+    return model._with_schema(schema.select([place[name] for name in own.names]))
 
 
-class Savable:
-    """Gives models what does not depend on their family: names, files, pages, sums over rows."""
+class BaseTreeModel:
+    """The methods that do not depend on the family of a model."""
 
-    def _knowing(self, schema: Schema) -> Self:
-        """Return the same model with a schema of its columns, in its order."""
+    if TYPE_CHECKING:  # a family has them as fields of a dataclass, or as properties
+
+        @property
+        def tree(self) -> Tree:
+            """The tree of the model."""
+
+        @property
+        def schema(self) -> Schema:
+            """The columns of the observed variables."""
+
+        def log_likelihood(self, X: TableLike) -> FloatArray:
+            """Return the log-likelihood of every row."""
+
+    def _with_schema(self, schema: Schema) -> Self:
+        """Return the same model with a schema of its columns, in the order of its own."""
         known = copy.copy(self)
-        is_property = isinstance(getattr(type(self), "schema", None), property)
-        object.__setattr__(known, "_schema" if is_property else "schema", schema)
+        object.__setattr__(known, "schema", schema)
         return known
 
-    def total_log_likelihood(self: Any, X: TableLike, weights: ArrayLike | None = None) -> float:
+    def _table(self, X: TableLike) -> Table:
+        """Return data as a table with the columns of the model."""
+        return as_table(X, schema=self.schema)
+
+    def _require_draws(self, n_samples: int, n_bytes: float) -> None:
+        """Raise unless a number of ``n_bytes`` for every node of so many rows fits into memory."""
+        memory.require(
+            n_bytes * n_samples * self.tree.n_nodes,
+            f"{n_samples:,} rows of {self.tree.n_nodes:,} nodes",
+            "draw fewer at a time",
+        )
+
+    def total_log_likelihood(self, X: TableLike, weights: ArrayLike | None = None) -> float:
         """Return the weighted sum of the log-likelihoods of the rows.
 
         Parameters
@@ -85,7 +119,9 @@ class Savable:
         notebook = importlib.import_module("latentree.plot._notebook")
         return str(notebook.tree_html(self))
 
-    def explore(self, data: Any = None, *, height: int = 640, **options: Any) -> Any:
+    def explore(
+        self, data: TableLike = None, *, height: int = 640, **options: object
+    ) -> NotebookPage:
         """Show the explorer's page inside a notebook.
 
         Parameters
@@ -108,8 +144,12 @@ class Savable:
         >>> model.explore(title="A pair").html[:15]
         '<!doctype html>'
         """
+        # Pages are a layer above: imported when a notebook asks.
         explorer = importlib.import_module("latentree.explorer")
-        return explorer.ExplorerPage(explorer.explorer_html(self, data, **options), height)
+        page: NotebookPage = explorer.ExplorerPage(
+            explorer.explorer_html(self, data, **options), height
+        )
+        return page
 
     def rename(self, names: Names | Mapping[str, str] | PathLike | None = None) -> Self:
         """Return the same model with other names of nodes.
@@ -143,7 +183,7 @@ class Savable:
         chosen = _naming.captions(self) if names is None else names  # type: ignore[arg-type]
         return _naming.renamed(self, _naming.as_names(chosen))  # type: ignore[type-var]
 
-    def save(self, path: PathLike, report: Mapping[str, Any] | None = None) -> None:
+    def save(self, path: PathLike, report: Mapping[str, object] | None = None) -> None:
         """Write the model to a JSON file, which appears complete or not at all.
 
         :func:`latentree.load` reads it back, equal to the last bit.
@@ -171,6 +211,6 @@ class Savable:
         ...     lt.models.load_report(Path(folder) / "model.json")
         {'method': 'by hand'}
         """
-        from latentree.models import _file  # which knows the models
+        from latentree.models import _model_file  # which knows the models
 
-        _file.save(self, path, report)  # type: ignore[arg-type]
+        _model_file.save(self, path, report)  # type: ignore[arg-type]

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from latentree import _disk as disk
 from latentree.errors import FileError
-from latentree.models._decode import Document, decode
+from latentree.models._decode import ModelFile, decode
 from latentree.models._encode import encode
 from latentree.models._mixture import Model, TreeMixture
-from latentree.typing import PathLike
+from latentree.typing import PathLike, Report
 
 
 def save(
-    model: Model | TreeMixture, path: PathLike, report: Mapping[str, Any] | None = None
+    model: Model | TreeMixture, path: PathLike, report: Mapping[str, object] | None = None
 ) -> None:
     """Write a model to a file, which appears complete or not at all.
 
@@ -90,10 +89,10 @@ def load(path: PathLike) -> Model | TreeMixture:
     ...     lt.load(Path(folder) / "model.json").n_parameters == model.n_parameters
     True
     """
-    return _document(path).model
+    return _read(path).model
 
 
-def load_report(path: PathLike) -> dict[str, Any] | None:
+def load_report(path: PathLike) -> Report | None:
     """Read the report beside the model in a file.
 
     Parameters
@@ -121,10 +120,10 @@ def load_report(path: PathLike) -> dict[str, Any] | None:
     ...     models.load_report(path)
     {'seed': 1}
     """
-    return _document(path).report
+    return _read(path).report
 
 
-def _document(path: PathLike) -> Document:
+def _read(path: PathLike) -> ModelFile:
     data = disk.read_bytes(path)
     try:
         return decode(data)

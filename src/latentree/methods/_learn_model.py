@@ -1,10 +1,10 @@
-"""One door to all methods: from data to a model, whatever the method and the kind of data."""
+"""From data to a model, by any method and for any kind of data."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from latentree.methods._registry import (
     OF_SEARCH,
     OPTIONS,
     Method,
+    OptionValues,
     choose_method,
     chosen_options,
 )
@@ -36,19 +37,19 @@ if TYPE_CHECKING:  # the help of the command line loads nothing heavy
     from latentree.em import Budget, Fitted
     from latentree.models import TreeModel
     from latentree.support import Support
-    from latentree.typing import Progress
+    from latentree.typing import DataLike, Progress, RandomState, TableLike
 
 
 def learn_model(
-    X: Any,
+    X: DataLike,
     method: str = AUTO,
     family: str = "auto",
     *,
     weights: ArrayLike | None = None,
     budget: Budget | None = None,
-    random_state: Any = None,
+    random_state: RandomState = None,
     progress: Progress | None = None,
-    X_valid: Any = None,
+    X_valid: TableLike = None,
     **options: Any,
 ) -> Fitted:
     """Learn a tree by the method of that name, and its parameters by maximum likelihood.
@@ -160,14 +161,14 @@ def _learn(task: Task) -> Fitted:
     return _beside_independence(task, learn)
 
 
-def _has_given_size(method: Method, options: Mapping[str, Any]) -> bool:
+def _has_given_size(method: Method, options: OptionValues) -> bool:
     """Whether hidden variables were asked for by their number, or another criterion than BIC."""
     given = {"refined": ("n_hidden", "criterion"), "lcm": ("n_states",)}
     return any(name in options for name in given.get(method.name, ()))
 
 
 def _held_out_rows(
-    method: Method, sample: Sample, options: Mapping[str, Any], X_valid: Any
+    method: Method, sample: Sample, options: OptionValues, X_valid: TableLike
 ) -> HeldOutRows | None:
     """Return the rows that decide on states, smoothing and stopping; None if none do."""
     is_decided = is_decided_by_held_out(method, options)
@@ -204,7 +205,7 @@ def _beside_independence(task: Task, learn: Callable[[], Fitted]) -> Fitted:
 
 
 def learned_support(
-    model: TreeModel, X: Any, method: str, n_replicates: int, given: Mapping[str, Any], **how: Any
+    model: TreeModel, X: DataLike, method: str, n_replicates: int, given: OptionValues, **how: Any
 ) -> Support:
     """Measure how sure a model is that a method learned, with the same options.
 

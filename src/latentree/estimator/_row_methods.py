@@ -1,11 +1,10 @@
-"""What a fitted estimator says of rows: hidden variables, scores, filled cells, predictions."""
+"""The methods of a fitted estimator that take rows: transform, score, impute, predict, sample."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +28,8 @@ from latentree.data import (
 )
 from latentree.errors import DataWarning
 from latentree.inference import (
+    Block,
+    RowModel,
     blocks_of,
     errors_part,
     impute_part,
@@ -44,17 +45,21 @@ from latentree.models import (
     CopulaTreeModel,
     DiscreteTreeModel,
     MixedTreeModel,
+    Model,
     TreeMixture,
     TreeModel,
 )
 from latentree.tree import Tree
-from latentree.typing import FloatArray, Node
+from latentree.typing import AnyArray, DataLike, FloatArray, Node, RandomState, TableLike, Unseen
+
+SklearnState = RandomState | np.random.RandomState
+"""What scikit-learn takes as a source of randomness."""
 
 OUTPUTS = ("hidden", "hidden+errors", "hidden+observed")
 """What :meth:`LatentTree.transform` can return."""
 
 
-def _has_states(estimator: Any) -> bool:
+def _has_states(estimator: object) -> bool:
     """Whether there are probabilities to predict; else say what to use."""
     model = getattr(estimator, "model_", None)
     if isinstance(model, DiscreteTreeModel | MixedTreeModel | TreeMixture | CopulaTreeModel):
@@ -64,17 +69,17 @@ def _has_states(estimator: Any) -> bool:
     )
 
 
-class RowsMixin(TransformerMixin):  # type: ignore[misc]
-    """The methods of :class:`latentree.LatentTree` that ask what was learned.
+class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
+    """The methods of :class:`latentree.LatentTree` that apply the learned model to rows.
 
     A transformer itself, because scikit-learn wraps ``transform`` where it is defined.
     """
 
-    model_: Any
+    model_: Model | TreeMixture
     tree_: Tree
     n_hidden_: int
     output: str
-    unseen: Literal["error", "missing"]
+    unseen: Unseen
     _learned_from: FrameType | None
 
     def _note_columns(self, names: tuple[str, ...]) -> None:
@@ -85,7 +90,7 @@ class RowsMixin(TransformerMixin):  # type: ignore[misc]
         if names != tuple(f"x{j}" for j in range(len(names))):
             self.feature_names_in_ = np.array(names, object)
 
-    def _check(self, X: Any, reset: bool, schema: Schema | None = None) -> None:
+    def _check(self, X: DataLike, reset: bool, schema: Schema | None = None) -> None:
         """Let scikit-learn check shapes and names; columns are looked at by the table itself."""
         if reset:
             self._learned_from = frame_type(X)
@@ -103,7 +108,7 @@ class RowsMixin(TransformerMixin):  # type: ignore[misc]
 
     def _parts(
         self,
-        X: Any,
+        X: DataLike,
         sample_weight: ArrayLike | None = None,
         may_lack: tuple[str, ...] = (),
     ) -> Parts:
@@ -123,13 +128,16 @@ class RowsMixin(TransformerMixin):  # type: ignore[misc]
         )
 
     def _blocks(
-        self, X: Any, function: Callable[..., Any], may_lack: tuple[str, ...] = ()
-    ) -> NDArray[Any]:
-        """Put together what a function says of every part of the rows."""
+        self,
+        X: DataLike,
+        function: Callable[[Table, RowModel], Block],
+        may_lack: tuple[str, ...] = (),
+    ) -> AnyArray:
+        """Put together the results of a function of every part of the rows."""
         parts = self._parts(X, may_lack=may_lack)
         return np.concatenate([block for block, _ in blocks_of(parts, function, self.model_)])
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: DataLike) -> FloatArray:
         """Infer the hidden variables of each row.
 
         :func:`latentree.inference.write_posteriors` writes what is too much to be returned.
@@ -169,7 +177,7 @@ class RowsMixin(TransformerMixin):  # type: ignore[misc]
             return self._blocks(X, errors_part)
         return self._blocks(X, infer_part if self.output == "hidden" else _features_part)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Return the names of the columns of :meth:`transform`.
 
         Parameters
@@ -191,7 +199,7 @@ class RowsMixin(TransformerMixin):  # type: ignore[misc]
             names += _feature_names(self.model_.schema)
         return np.array(names, object)
 
-    def score_samples(self, X: Any) -> FloatArray:
+    def score_samples(self, X: DataLike) -> FloatArray:
         """Return the log-likelihood of each row.
 
         Parameters
@@ -205,7 +213,7 @@ class RowsMixin(TransformerMixin):  # type: ignore[misc]
         """
         return self._blocks(X, score_part)[:, 0]
 
-    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: DataLike, y: object = None, sample_weight: ArrayLike | None = None) -> float:
         """Return the mean log-likelihood of the rows.
 
         Parameters
@@ -224,13 +232,13 @@ class RowsMixin(TransformerMixin):  # type: ignore[misc]
         total, weight = self._total(X, sample_weight)
         return total / weight
 
-    def _total(self, X: Any, sample_weight: ArrayLike | None = None) -> tuple[float, float]:
+    def _total(self, X: DataLike, sample_weight: ArrayLike | None = None) -> tuple[float, float]:
         """Log-likelihood of all rows, and their weight."""
         parts = self._parts(X, sample_weight)
         total, weight = parts.tables.total(_likelihood_and_weight, self.model_)
         return float(total), float(weight)
 
-    def bic(self, X: Any) -> float:
+    def bic(self, X: DataLike) -> float:
         """Return the Bayesian information criterion, −2·LL + κ·log n.
 
         Parameters
@@ -250,7 +258,7 @@ class RowsMixin(TransformerMixin):  # type: ignore[misc]
         total, weight = self._total(X)
         return float(self.model_.n_parameters * np.log(weight) - 2.0 * total)
 
-    def aic(self, X: Any) -> float:
+    def aic(self, X: DataLike) -> float:
         """Return Akaike's information criterion, −2·LL + 2·κ.
 
         Parameters
@@ -271,7 +279,7 @@ class RowsMixin(TransformerMixin):  # type: ignore[misc]
         total, _ = self._total(X)
         return float(2.0 * self.model_.n_parameters - 2.0 * total)
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
+    def sample(self, n_samples: int = 1, random_state: SklearnState = None) -> TableLike:
         """Draw new rows from the model.
 
         Parameters
@@ -291,7 +299,7 @@ class RowsMixin(TransformerMixin):  # type: ignore[misc]
         drawn = np.asarray(self._model().sample(n_samples, numpy_seed(random_state)))
         return frame_of(self._learned_from, self.model_.schema, drawn)
 
-    def impute(self, X: Any) -> Any:
+    def impute(self, X: DataLike) -> TableLike:
         """Fill in missing cells.
 
         Real cells get their posterior mean, discrete ones their most probable value.
@@ -310,7 +318,7 @@ class RowsMixin(TransformerMixin):  # type: ignore[misc]
         filled = self._blocks(X, impute_part)
         return filled if is_parted(X) else filled_like(X, filled, self.model_.schema)
 
-    def predict(self, X: Any, variable: Node | None = None) -> NDArray[Any]:
+    def predict(self, X: DataLike, variable: Node | None = None) -> AnyArray:
         """Predict one variable from the other cells of each row.
 
         Parameters
@@ -346,7 +354,7 @@ class RowsMixin(TransformerMixin):  # type: ignore[misc]
         return self._blocks(X, partial(_side_by_side, parts=parts))
 
     @available_if(_has_states)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any, variable: Node) -> FloatArray:
+    def predict_proba(self, X: DataLike, variable: Node) -> FloatArray:
         """Predict the probabilities of a variable's values from the other cells of each row.
 
         Parameters
@@ -369,19 +377,21 @@ class RowsMixin(TransformerMixin):  # type: ignore[misc]
         part = partial(probability_part, number=number)
         return self._blocks(X, part, self.tree_.names[number : number + 1])
 
-    def _model(self) -> Any:
+    def _model(self) -> Model | TreeMixture:
         check_is_fitted(self)
         return self.model_
 
 
-def _side_by_side(table: Table, model: Any, parts: list[Any]) -> tuple[NDArray[Any], float]:
-    """Columns of several functions of a part."""
+def _side_by_side(
+    table: Table, model: RowModel, parts: Sequence[Callable[[Table, RowModel], Block]]
+) -> Block:
+    """Return the columns of several functions of a part."""
     found = [part(table, model)[0] for part in parts]
     return np.hstack(found) if found else np.empty((table.n_rows, 0)), 0.0
 
 
-def _features_part(table: Table, model: Any) -> tuple[FloatArray, float]:
-    """Hidden variables of each row of a part, and its columns as numbers without gaps."""
+def _features_part(table: Table, model: RowModel) -> Block:
+    """Return the hidden variables of each row of a part, and its columns without gaps."""
     schema = table.schema
     filled = as_table(model.impute(table), schema=schema)
     columns = []
@@ -402,10 +412,11 @@ def _feature_names(schema: Schema) -> list[str]:
 
 
 def _likelihood_and_weight(table: Table, model: TreeModel) -> FloatArray:
+    """Return the log-likelihood of a part, and the weight of its rows."""
     return np.array([model.total_log_likelihood(table), table.total_weight])
 
 
-def row_weights(sample_weight: ArrayLike | None, X: Any) -> Any:
+def row_weights(sample_weight: ArrayLike | None, X: DataLike) -> FloatArray | None:
     """Return weights as an array; one number counts for every row."""
     if sample_weight is None:
         return None
@@ -415,14 +426,14 @@ def row_weights(sample_weight: ArrayLike | None, X: Any) -> Any:
     return np.full(len(X), weights) if weights.ndim == 0 else weights
 
 
-def numpy_seed(random_state: Any) -> Any:
+def numpy_seed(random_state: SklearnState) -> RandomState:
     """Turn scikit-learn's RandomState into what numpy's Generator takes."""
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
     return random_state
 
 
-def _fits(X: Any, schema: Schema) -> bool:
+def _fits(X: DataLike, schema: Schema) -> bool:
     """Whether data has the columns of a schema, with or without those that were set aside."""
     names = column_names(X)
     if names is None:

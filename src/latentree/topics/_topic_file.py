@@ -13,7 +13,7 @@ from latentree.em import FitReport
 from latentree.errors import FileError
 from latentree.models import DiscreteTreeModel
 from latentree.topics._broad import Classes
-from latentree.topics._learn import Learned, Topic
+from latentree.topics._learn_topics import Learned, Topic
 from latentree.typing import PathLike
 
 VERSION = 1

@@ -1,18 +1,17 @@
-"""What both models do alike with nodes, rows and random numbers."""
+"""Nodes by number or name, evidence about them, and rows in chunks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 import numpy as np
 
 from latentree.errors import ModelError
 from latentree.tree import Tree
-from latentree.typing import IntArray, Node
+from latentree.typing import FloatArray, IntArray, Node
 
 CHUNK_CELLS = 1 << 23
-"""Rows are taken in chunks of about this many numbers, to bound the memory in use."""
+"""Most numbers that a chunk of rows keeps: 64 MB."""
 
 
 def node_number(tree: Tree, node: Node) -> int:
@@ -41,21 +40,31 @@ def child_of_edge(tree: Tree, a: Node, b: Node) -> int:
     raise ModelError(f"there is no edge between {tree.names[first]!r} and {tree.names[second]!r}")
 
 
-def numbered_evidence(tree: Tree, given: Mapping[Node, Any] | None) -> dict[int, Any]:
-    """Return evidence by the numbers of the nodes."""
+def numbered_evidence(tree: Tree, given: Mapping[Node, Hashable] | None) -> dict[int, Hashable]:
+    """Return evidence, values of some nodes, by the numbers of the nodes."""
     return {node_number(tree, node): value for node, value in (given or {}).items()}
 
 
+def given_number(tree: Tree, node: int, value: Hashable) -> float:
+    """Return the value that a node is given as a number, or raise with the name of the node."""
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise ModelError(
+            f"{tree.names[node]!r} is given as {value!r}, but must be a number"
+        ) from error
+
+
 def chunks(n_rows: int, numbers_per_row: int) -> Iterator[tuple[int, int]]:
-    """Ranges of rows, all of a size, that keep at most ``CHUNK_CELLS`` numbers in memory."""
+    """Yield ranges of rows of about equal size, with at most ``CHUNK_CELLS`` numbers each."""
     most = max(1, CHUNK_CELLS // max(1, numbers_per_row))
     n_chunks = -(-n_rows // most)
     for chunk in range(n_chunks):
         yield n_rows * chunk // n_chunks, n_rows * (chunk + 1) // n_chunks
 
 
-def weighted_total(per_row: Any, weights: Any) -> float:
-    """Sum over rows, where a row of weight 0 counts for nothing even if it is −∞."""
+def weighted_total(per_row: FloatArray, weights: FloatArray | None) -> float:
+    """Return Σ w·x over rows, where a row of weight 0 counts for nothing even if x is −∞."""
     if weights is None:
         return float(per_row.sum())
     return float(np.where(weights > 0, weights * np.where(weights > 0, per_row, 0.0), 0.0).sum())
