@@ -22,8 +22,8 @@ from scipy import sparse
 
 from latentree.data import _parts as parts
 from latentree.data import as_table, open_table
-from latentree.data._files._matrix_files import MATRICES
 from latentree.data._files._file_rows import SUFFIXES, open_files
+from latentree.data._files._matrix_files import MATRICES
 from latentree.data._files._writers import WRITERS, write_table
 from latentree.data._opening import of_files
 from latentree.errors import DataWarning, FileError, LatentTreeError

@@ -36,10 +36,17 @@ UNRELATED = 0.2
 FALSE = 0.05
 """The expected share of tails without outliers among those that are cut off."""
 
-_QUARTILE = 0.674489750196  # of the standard normal distribution
-_PARTNERS = 8  # columns that a number is compared with; more tell hardly more of it
-_STRONGEST = 0.99  # R² at most
-_ROUNDS = 300  # of EM for one share
+_QUARTILE = 0.674489750196
+"""Φ⁻¹(3/4) of the standard normal distribution."""
+
+_PARTNERS = 8
+"""Columns that a number is compared with, the most correlated ones; more hardly raise R²."""
+
+_STRONGEST = 0.99
+"""R² is at most this: near 1, f = N(R·ψ, 1 − R²) would take any rounding for an outlier."""
+
+_ROUNDS = 300
+"""Steps of EM for the share of tails with outliers; its one parameter has then converged."""
 
 
 def without_outliers(scores: Scores, table: Table) -> Scores:

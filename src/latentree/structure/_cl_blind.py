@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from latentree.distances import DistancesLike
 from latentree.structure._blocks import Block, learn_by_blocks
 from latentree.structure._lengths import fit_lengths
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
 
-def cl_blind(distances: Any) -> Tree:
+def cl_blind(distances: DistancesLike) -> Tree:
     """Learn a latent tree by the blind transformation of the Chow-Liu tree.
 
     Every inner node i of the minimum spanning tree becomes a leaf of a new hidden node, which

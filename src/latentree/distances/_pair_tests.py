@@ -37,13 +37,14 @@ from scipy.special import chdtrc, erfc
 
 from latentree.data import Parts
 from latentree.distances._counting import ranges
-from latentree.distances._dependence import dependence, mirrored, scale_of, scale_of_sums
+from latentree.distances._dependence import dependence, scale_of, scale_of_sums
 from latentree.distances._statistics import Statistics
-from latentree.distances._sums import StateCounts
+from latentree.distances._sums import StateCounts, mirrored
 from latentree.distances._tails import far_from_normal, score_correlations
 from latentree.typing import FloatArray, IntArray
 
-_BLOCK_CELLS = 1 << 22  # of joint tables that are looked at at the same time
+_BLOCK_CELLS = 1 << 22
+"""Cells of joint tables that are tested at the same time: 32 MB, of which some copies are made."""
 
 
 class Evidence(NamedTuple):
@@ -154,6 +155,7 @@ def _evidence_of_functions(
 
 
 def _evidence_of_counts(sums: StateCounts) -> Evidence:
+    """Return the evidence of discrete columns, in blocks of joint tables."""
     m = sums.widths.size
     statistic, freedom = np.zeros((m, m)), np.zeros((m, m))
     step = max(1, _BLOCK_CELLS // int(sums.single.size * sums.widths.max()))
