@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from latentree.cli import _outputs as outputs
 from latentree.cli._data import facts, open_for
+from latentree.cli._method_options import OptionValue
 from latentree.cli._running import first_interrupt_keeps, raise_if_interrupted
-from latentree.cli._screen import Screen
+from latentree.cli._screen import Facts, Screen
+from latentree.distances import SampleLike
 from latentree.errors import ModelError
 from latentree.methods import METHODS, learned_support
 from latentree.models import Model, TreeMixture, load, load_report
 from latentree.support import RIVALS, Support
 
-_MOST_VARIABLES = 5  # of those placed least surely
-_UNSURE = 0.5  # a variable that keeps fewer of its neighbors is named
+_MOST_VARIABLES = 5
+"""Variables that are named as placed least surely."""
+
+_UNSURE = 0.5
+"""A variable that keeps less than this share of its neighbors is placed unsurely."""
 
 
-class How(NamedTuple):
-    """How trees are learned again."""
+class ResamplingOptions(NamedTuple):
+    """How trees are learned again from resampled rows."""
 
     n_replicates: int
     method: str | None = None
@@ -34,7 +39,7 @@ def support(
     screen: Screen,
     model_path: str,
     data: Sequence[str],
-    how: How,
+    how: ResamplingOptions,
     out: str | None,
     header: bool | None,
     unseen: str = "error",
@@ -65,7 +70,12 @@ def support(
 
 
 def measure(
-    screen: Screen, model: Model, data: Any, method: str, how: How, **options: Any
+    screen: Screen,
+    model: Model,
+    data: SampleLike,
+    method: str,
+    how: ResamplingOptions,
+    **options: OptionValue,
 ) -> Support:
     """Measure support, with progress; Ctrl-C ends it with the replicates so far."""
     with first_interrupt_keeps(), screen.counting("resampling rows") as progress:
@@ -86,7 +96,7 @@ def measure(
     return found
 
 
-def support_facts(found: Support) -> dict[str, Any]:
+def support_facts(found: Support) -> Facts:
     """Return support for machines; NaN becomes null."""
     tables = {"edges": found.edges, "hidden": found.hidden, "variables": found.variables}
     rows = {
