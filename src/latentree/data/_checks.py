@@ -138,6 +138,7 @@ def missing_codes(
 def _outlying(found: FloatArray) -> float | None:
     """Return a code at an end of sorted numbers that is far from all others."""
     found = found[~np.isnan(found)]
+    # The lowest and the highest number, each against all others.
     for code, others in ((found[0], found[1:]), (found[-1], found[:-1])):
         if code in _CODES and others.size > 1:
             gap = float(np.abs(others - code).min())

@@ -423,6 +423,7 @@ def _is_count(facts: ColumnFacts) -> bool:
     median = int(np.searchsorted(np.cumsum(counts), n / 2))
     if values[median] - values[0] != median:
         return False
+    # Skewness m₃/m₂^(3/2) of the values with their counts.
     centered = values - (values @ counts) / n
     moment2, moment3 = (centered**2 @ counts) / n, (centered**3 @ counts) / n
     return bool(moment3 >= SKEWNESS * moment2**1.5)

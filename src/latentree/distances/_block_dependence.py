@@ -83,22 +83,22 @@ class BlockDependence(ABC):
         return self.block(rows, columns)
 
     def precisions(self, rows: Index, columns: Index) -> float | FloatArray:
-        """1 / variance of r of independent pairs: one number if all the same."""
+        """1 / variance of r of independent pairs: one number if all are the same."""
         return self.counts(rows, columns) * self.scale.precisions(rows, columns)
 
     def pair_precisions(self, first: IntArray, second: IntArray) -> float | FloatArray:
-        """1 / variance of r of independent pairs: one number if all the same."""
+        """1 / variance of r of independent pairs: one number if all are the same."""
         return self.pair_counts(first, second) * self.scale.pair_precisions(first, second)
 
     def counts(self, rows: Index, columns: Index) -> float | FloatArray:
-        """Weight of the rows that each pair is taken over: one number if all the same."""
+        """Weight of the rows that each pair is taken over: one number if all are the same."""
         if not self.statistics.has_missing:
             return self.statistics.total_weight
         present, weighted = self._present
         return weighted[rows] @ present[columns].T
 
     def pair_counts(self, first: IntArray, second: IntArray) -> float | FloatArray:
-        """Weight of the rows of pairs: one number if all the same."""
+        """Weight of the rows of pairs: one number if all are the same."""
         if not self.statistics.has_missing:
             return self.statistics.total_weight
         table, weights = self.table, self.table.weight_array()
@@ -115,7 +115,7 @@ class BlockDependence(ABC):
         return present, present if self.table.weights is None else present * self.table.weights
 
     def lower(self, tile: int = _TILE) -> FloatArray:
-        """Return r of all pairs, tile by tile; the lower triangle is meant."""
+        """Return r of all pairs, tile by tile; only the lower triangle counts."""
         m = self.n_variables
         out = np.zeros((m, m))
         for start, stop in ranges(m, tile):
@@ -151,11 +151,11 @@ def block_dependence(
             "fewer columns, or hidden variables with states"
         )
     if table.family == "mixed":
-        return _FromScores(table, statistics)
+        return _DependenceOfMixed(table, statistics)
     is_binary = bool((table.cardinalities == 2).all()) and not statistics.has_missing
     if is_binary and (table.is_sparse or table.weights is None):
-        return _FromOnes(table, statistics)
-    return _FromTables(table, statistics)
+        return _DependenceOfOnes(table, statistics)
+    return _DependenceOfStates(table, statistics)
 
 
 class _CompleteCorrelations(BlockDependence):
@@ -248,7 +248,7 @@ class _GappedCorrelations(BlockDependence):
         )  # fmt: skip
 
 
-class _FromOnes(BlockDependence):
+class _DependenceOfOnes(BlockDependence):
     """0/1 columns without gaps: from the counts of common ones."""
 
     def __init__(self, table: Table, statistics: Statistics) -> None:
@@ -279,7 +279,7 @@ class _FromOnes(BlockDependence):
         return np.asarray(centered * (scale[first] * scale[second]))
 
 
-class _FromTables(BlockDependence):
+class _DependenceOfStates(BlockDependence):
     """Columns of up to K states, from the joint table of every pair."""
 
     def __init__(self, table: Table, statistics: Statistics) -> None:
@@ -341,7 +341,7 @@ class _FromTables(BlockDependence):
         return MergedStates(k * np.arange(m + 1), into.ravel(), states.widths)
 
 
-class _FromScores(BlockDependence):
+class _DependenceOfMixed(BlockDependence):
     """Columns of any kind, from sums of products of their functions."""
 
     def __init__(self, table: Table, statistics: Statistics) -> None:

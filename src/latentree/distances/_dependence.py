@@ -78,7 +78,7 @@ class DependenceScale(NamedTuple):
     shares: FloatArray | None = None
 
     def precisions(self, rows: Index, columns: Index) -> float | FloatArray:
-        """Return 1 / (n · variance of r) of independent pairs: one number if all the same."""
+        """Return 1 / (n · variance of r) of independent pairs: one number if all are the same."""
         if self.functions is None:
             return self.precision
         p, q = self.functions[rows], self.functions[columns]
@@ -139,7 +139,7 @@ def has_uneven_states(schema: Schema) -> bool:
 
 
 def dependence(statistics: Statistics, centered: bool = True) -> FloatArray:
-    """Return r of all pairs from sums; the lower triangle is meant.
+    """Return r of all pairs from sums; only the lower triangle counts.
 
     ``centered=False`` takes real columns to have mean 0 instead of estimating it.
     """

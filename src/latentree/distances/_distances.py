@@ -432,8 +432,8 @@ def _from_dependence(
     r: FloatArray, scale: DependenceScale, statistics: Statistics, rows: Parts | None = None
 ) -> Distances:
     """Turn the dependence of all pairs into distances, in place."""
-    known = _known(statistics.sums.pair_weights() * scale.precisions(_EVERY, _EVERY))
-    signs = _finish(r, scale.exponent, statistics.rounding)
+    known = _frozen_precision(statistics.sums.pair_weights() * scale.precisions(_EVERY, _EVERY))
+    signs = _distances_in_place(r, scale.exponent, statistics.rounding)
     matrix = frozen(r)
     evidence: Callable[[IntArray | None], Evidence] = partial(pair_evidence, statistics)
     if statistics.family == "gaussian":
@@ -682,8 +682,8 @@ class _BlockDistances:
         )
         every: Index = _EVERY if self.chosen is None else self.chosen
         d = statistic.lower() if self.chosen is None else statistic.block(every, every)
-        precision = _known(statistic.precisions(every, every))
-        signs = _finish(d, statistic.exponent, statistic.rounding)
+        precision = _frozen_precision(statistic.precisions(every, every))
+        signs = _distances_in_place(d, statistic.exponent, statistic.rounding)
         return _MatrixDistances(frozen(d), frozen(signs), precision, statistic.exponent)
 
 
@@ -702,11 +702,11 @@ def _selected(
     return evidence(among if columns is None else among[columns])
 
 
-def _known(precision: float | FloatArray) -> float | FloatArray:
+def _frozen_precision(precision: float | FloatArray) -> float | FloatArray:
     return frozen(precision) if isinstance(precision, np.ndarray) else precision
 
 
-def _finish(r: FloatArray, exponent: float, rounding: float) -> NDArray[np.int8]:
+def _distances_in_place(r: FloatArray, exponent: float, rounding: float) -> NDArray[np.int8]:
     """Turn the lower triangle of r into a whole matrix of distances, in place; return the signs.
 
     Tile by tile on threads: each tile is read once, and written to both sides of the diagonal.

@@ -210,7 +210,7 @@ class LatentPairs:
         coded = np.flatnonzero(~_numbers(self.schema))
         for place, column in enumerate(coded.tolist()):
             assert self.states is not None
-            out[column] = _shown(self.states.of_column(place))
+            out[column] = _shown_share(self.states.of_column(place))
         return np.where(is_unordered(self.schema), 1.0, out)
 
 
@@ -334,7 +334,7 @@ def _of_states(states: StateCounts, precise: bool) -> tuple[FloatArray, FloatArr
     return mirrored(out), mirrored(error)
 
 
-def _shown(counts: FloatArray) -> float:
+def _shown_share(counts: FloatArray) -> float:
     """Σ p·u² of levels with the mean scores u: the share of the variance that they show."""
     counts = counts[counts > 0]
     if counts.size < 2:

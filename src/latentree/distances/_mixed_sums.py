@@ -76,7 +76,7 @@ class OwnProducts:
     scores : array
         Those that are none (rows) with all functions.
     indicators : array
-        Indicators with each other; the lower triangle is meant.
+        Indicators with each other; only the lower triangle counts.
     """
 
     is_indicator: BoolArray
@@ -477,7 +477,7 @@ class MixedSums:
         return FunctionIndex(scores.starts, scores.square_starts, into, widths, scores.turn)
 
     def correlations(self) -> FloatArray:
-        """Return r of all pairs; the lower triangle is meant."""
+        """Return r of all pairs; only the lower triangle counts."""
         assert self.pairs is not None
         m = self.gaps.size
         out = np.eye(m)
@@ -515,11 +515,13 @@ def join_rare(
     would look like dependence. Where the rare states of a column are few even together, and
     ``needed`` others are left, they get the number −1.
     """
-    owner = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    owner = np.repeat(np.arange(starts.size - 1), np.diff(starts))  # the column of each state
     rare = weights < least
     together = np.bincount(owner, np.where(rare, weights, 0.0))
+    # Of each column either all rare states are dropped, or all of them count as one.
     dropped = rare & ((together < least) & (np.bincount(owner, ~rare) >= needed))[owner]
     joined = rare & ~dropped
+    # The first rare state of a column gets a number of its own; the others take it over.
     _, firsts = np.unique(owner[joined], return_index=True)
     counted = ~rare
     counted[np.flatnonzero(joined)[firsts]] = True
@@ -528,7 +530,7 @@ def join_rare(
     own[owner[joined][firsts]] = number[np.flatnonzero(joined)[firsts]]
     number[joined] = own[owner[joined]]
     widths = np.bincount(owner, counted).astype(np.int64)
-    number -= starts_of(widths)[owner]
+    number -= starts_of(widths)[owner]  # from numbers of all states to those within a column
     number[dropped] = -1
     return number, widths
 

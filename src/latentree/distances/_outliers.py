@@ -181,6 +181,8 @@ class _Relations(NamedTuple):
         """Return ℓ = log(0.8·f + 0.2·g) − log g of every row; 0 if nothing is related."""
         near = self._partners(column)
         own, among = self.r[near, column], self.r[np.ix_(near, near)]
+        # y is the regression of the column on its partners, scaled to variance 1. A small ridge
+        # keeps it finite where partners are copies of each other.
         slopes = np.linalg.solve(among + 1e-3 * np.eye(near.size), own)
         variance = float(slopes @ among @ slopes)
         if variance <= 0.0:
@@ -189,6 +191,7 @@ class _Relations(NamedTuple):
         y = np.zeros(self.lines.shape[1])
         for slope, other in zip(slopes / np.sqrt(variance), near, strict=True):
             y += slope * self.lines[other]
+        # log f/g with f = N(R·ψ, 1 − R²) and g = N(0, 1), both at y.
         off = y - np.sqrt(share) * self.lines[column]
         ratio = 0.5 * (y * y - off * off / (1.0 - share) - np.log(1.0 - share))
         return np.asarray(np.logaddexp(np.log(UNRELATED), np.log1p(-UNRELATED) + ratio))

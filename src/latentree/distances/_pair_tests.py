@@ -175,7 +175,8 @@ def _of_tables(
 
     X² is scaled by (n − 1)/n, so that its mean given the margins is the degrees of freedom.
     """
-    by_column = np.add.reduceat(joint, at_columns, axis=1)  # of each state of the row's variable
+    # Margins of every table: sums over the states of the column's and of the row's variable.
+    by_column = np.add.reduceat(joint, at_columns, axis=1)
     by_row = np.add.reduceat(joint, at_rows, axis=0)
     n = np.add.reduceat(by_column, at_rows, axis=0)
     own, other = (np.diff(np.append(at, size)) for at, size in zip(
@@ -188,6 +189,7 @@ def _of_tables(
     def total(cells: FloatArray) -> FloatArray:
         return np.asarray(np.add.reduceat(np.add.reduceat(cells, at_columns, axis=1), at_rows))
 
+    # X²/n = Σ O²/(row·column) − 1 and G = 2·Σ O·log(O/E), with E = row·column/n.
     pearson = (total(joint * share) - 1.0) * np.maximum(n - 1.0, 0.0)
     likelihood = 2.0 * total(joint * np.log(ratio))
     seen_rows = np.add.reduceat(by_column > 0, at_rows, axis=0, dtype=np.float64)

@@ -139,7 +139,7 @@ class RealSums:
     Attributes
     ----------
     products : array of shape (m, m), optional
-        Σ w·z_i·z_j, of which the lower triangle is meant; None if only columns were summed.
+        Σ w·z_i·z_j, of which only the lower triangle counts; None if only columns were summed.
     low, high : array of shape (m,)
         Smallest and largest z of rows with positive weight.
     """
@@ -338,7 +338,7 @@ class RealSums:
         return np.divide(away, spread, out=np.zeros_like(away), where=spread > 0.0)
 
     def correlations(self, centered: bool = True) -> FloatArray:
-        """Return the correlations of all pairs, 0 where a variance is; the lower triangle is meant.
+        """Return the correlations of all pairs, 0 where a variance is 0; the lower triangle counts.
 
         Without centering the means are taken to be 0: cosines of the columns.
         """

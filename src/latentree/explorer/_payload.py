@@ -272,6 +272,7 @@ def _few_cells(model: MixedTreeModel, node: int, emission: Emission) -> FloatArr
     """Probabilities of 32 neighboring intervals, a row a state, about equally likely in all."""
     alone = model.tree.parent[node] < 0
     above, table = (np.ones(1), emission.cells()) if alone else model.edge_cells(node)
+    # Quantile of the middle of each interval; intervals with neighboring quantiles are merged.
     middle = np.cumsum(above @ table) - 0.5 * (above @ table)
     place = np.minimum((CELLS * middle).astype(np.int64), CELLS - 1)
     return np.stack([np.bincount(place, row, minlength=CELLS) for row in table])

@@ -128,7 +128,7 @@ def rows_contents(
             )
     texts = None if choice.texts is None else [_text(text) for text in choice.texts]
     pairs = zip(models, shares, strict=True)
-    found = [_look(model, table, choice.groups, share) for model, share in pairs]
+    found = [_rank_rows(model, table, choice.groups, share) for model, share in pairs]
     lists = [[_distinct(table, texts, each) for each in one.lists] for one in found]
     kept = _kept(table, texts, [rows for own in lists for rows, _ in own], room)
     rows = _shared_content(table, texts, kept)
@@ -234,7 +234,7 @@ class _RowLists(NamedTuple):
         return {"groups": {"names": self.names, "counts": self.counts.tolist(), "means": means}}
 
 
-def _look(
+def _rank_rows(
     model: Model, table: Table, groups: Sequence[object] | None, share: FloatArray | None
 ) -> _RowLists:
     """Rank rows by the posteriors of every state, and average these over groups of rows."""
@@ -251,6 +251,7 @@ def _look(
         values = np.asarray(infer_part(table.rows(start, stop), model)[0])
         members = numbers[start:stop] == np.arange(len(names))[:, None]
         sums = sums + (members * weights[start:stop]) @ np.nan_to_num(values)
+        # P(state, component) of a mixture; a hidden Gaussian counts where its component does.
         own = shares[start:stop, None]
         values = np.where(own > OWN, values, np.nan) if gaussian else values * own
         more = [

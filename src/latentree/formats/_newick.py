@@ -232,6 +232,7 @@ def _parse(text: str) -> _Nodes:
     may_open = False  # whether "(" may follow: at the start of a node
     is_closed = False  # whether ")" came just before: what follows belongs to an inner node
     tokens = _tokens(text)
+    # One pass: each token either opens or closes a node, or describes the current one.
     for token in tokens:
         mark = token.text if token.kind == "mark" else ""
         if node < 0:

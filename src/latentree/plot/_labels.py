@@ -119,6 +119,7 @@ class EdgeCurves:
         """Number of lines that run through a rectangle."""
         reach = float(np.hypot(*half))
         near = ((self._low <= center + reach) & (self._high >= center - reach)).all(axis=1)
+        # In the coordinates of the rectangle, which is upright around 0 there.
         cos, sin = np.cos(angle), np.sin(angle)
         own = (self._paths[near] - center) @ np.array([[cos, -sin], [sin, cos]])
         start, step = own[:, :-1], np.diff(own, axis=1)

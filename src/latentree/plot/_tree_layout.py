@@ -341,6 +341,8 @@ class _Disc(NamedTuple):
                 self.label, radius, ring, place, middle,
             )  # fmt: skip
 
+        # The angle that is filled falls with the radius: bracket the smallest radius that suffices,
+        # then halve the bracket (on a logarithmic scale) to within 3 %.
         radius = least
         while filled(radius) > full:
             least, radius = radius, radius * 1.3
@@ -449,6 +451,7 @@ def _deal_slots(
         if up[v] >= 0:
             extent[up[v]] += extent[v]
     begin, slot = [0.0] * len(up), [0.0] * len(up)
+    # Children are laid side by side; the node's own slot goes between them, nearest to the middle.
     for v in order:
         inside = children[starts[v] : starts[v + 1]]
         at = begin[v] + (FAMILY_GAP / 2 if inside and up[v] >= 0 else 0.0)
@@ -492,6 +495,8 @@ def _levels(
         if above >= 0:
             level[v] = level[above] + rate[above] * steps[v]
         if height[v]:
+            # The rate at which the longest way down from here would end at level 1, and a mean
+            # (geometric) of it and of the rate above.
             own = (1.0 - level[v]) / height[v]
             rate[v] = own if above < 0 else rate[above] ** (1 - stretch) * own**stretch
     levels: FloatArray = np.minimum(np.array(level), 1.0)

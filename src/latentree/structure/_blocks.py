@@ -230,6 +230,7 @@ def _join_trees(distances: Distances, groups: list[IntArray], trees: list[Tree])
     parents, lengths = [np.full(m, -1)], [np.zeros(m)]
     n_nodes = m
     for group, tree in zip(groups, trees, strict=True):
+        # New numbers of the nodes of this tree; the last entry serves parent −1.
         new = np.concatenate([group, n_nodes + np.arange(tree.n_hidden), [-1]])
         above = new[tree.parent]
         parents[0][group] = above[: tree.n_observed]

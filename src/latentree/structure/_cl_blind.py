@@ -55,6 +55,7 @@ def blind(block: Block) -> Tree:
     m = block.n_variables
     degree = np.bincount(block.spanning.ravel(), minlength=m)
     inner = np.flatnonzero(degree > 1)
+    # A leaf stays a neighbor itself; an inner node is replaced by its hidden node.
     stand_in = np.arange(m)
     stand_in[inner] = m + np.arange(inner.size)
     pendant = np.zeros(m)

@@ -87,8 +87,11 @@ def _fit_densely(
         path = np.minimum(design @ length, 30.0)
         rho = np.exp(-path)
         ratio = estimated / rho
+        # Gauss-Newton: ρ̂ − ρ ≈ −ρ·(target − path), so that target = path + 1 − ρ̂/ρ with the weight
+        # ρ²/(1 − ρ²)². Where ρ̂ > ρ, the step −log(ρ̂/ρ) to the exact solution is the shorter one.
         target = path + np.where(ratio < 1.0, 1.0 - ratio, -np.log(np.maximum(ratio, 1.0)))
         weight = (rho / np.maximum(1.0 - rho * rho, 1e-3)) ** 2
+        # Active set: lengths that would be negative are fixed at 0, and the others solved again.
         moves = free.copy()
         for _ in range(4):
             part = design[:, moves]

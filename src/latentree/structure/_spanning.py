@@ -130,6 +130,7 @@ def _joined(label: IntArray, pairs: IntArray, value: FloatArray) -> IntArray:
     """Join each component to another by the shortest of the pairs that leave it."""
     own = label[pairs].T.ravel()  # a pair leaves the components of both its ends
     both = np.tile(np.arange(len(pairs)), 2)
+    # By component, then by length, then by numbers: the first of each component is its shortest.
     order = np.lexsort([pairs[both, 1], pairs[both, 0], value[both], own])
     shortest = both[order[np.diff(own[order], prepend=-1) > 0]]
     ends = label[pairs[shortest]].T
@@ -194,6 +195,7 @@ class _NeighborLists:
         count, n_passes = 0, 0
         rows = np.arange(m)
         while count < m - 1:
+            # Lists are filled for rows whose component has no certain shortest edge left.
             self._fill(rows, self.distances.quick if n_passes < _QUICK_PASSES else None)
             n_passes += 1
             count, inside = nearest.join_components(*lists, edges, values, count)

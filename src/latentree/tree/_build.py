@@ -97,6 +97,7 @@ def merged_groups(parent: IntArray, contracted: BoolArray) -> IntArray:
     """Name every node by the lowest one it is merged with when edges (by child) are contracted."""
     nodes = np.arange(parent.size)
     top = np.where(contracted & (parent >= 0), parent, nodes)
+    # Pointer jumping: each round doubles the steps toward the top of a group, O(log depth) rounds.
     while not np.array_equal(further := top[top], top):
         top = further
     lowest = np.empty_like(nodes)

@@ -117,6 +117,7 @@ class TextReader:
             kept = wanted(dialect.names)
             found: list[set[pa.DataType]] = [set() for _ in kept]
             start, n_lines = len(whole) - len(first), dialect.n_lines_before
+            # Types may differ from block to block: an integer column may turn real, or into text.
             for block in chain([first], blocks):
                 part = _parse(block, dialect, kept, {}, n_lines)
                 for types, kind in zip(found, part.schema.types, strict=True):

@@ -135,6 +135,7 @@ class FileRows:
 
     def _batches(self, start: int) -> Iterator[pa.Table]:
         """Yield pyarrow tables of all rows from ``start`` on."""
+        # The segment that holds the row; what comes before the row in it is skipped.
         segment = int(np.searchsorted(self._starts, start, side="right")) - 1
         skip = start - int(self._starts[segment])
         for file, stamp in zip(self.files, self.stamps, strict=True):
