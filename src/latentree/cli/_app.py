@@ -316,8 +316,8 @@ def infer(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    given = using.QueryData(data, header, unseen, na or (), scheduler)
-    using.infer(Screen(quiet), model, given, out, errors)
+    query = using.QueryData(data, header, unseen, na or (), scheduler)
+    using.infer(Screen(quiet), model, query, out, errors)
 
 
 @app.command()
@@ -335,8 +335,8 @@ def impute(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    given = using.QueryData(data, header, unseen, na or (), scheduler)
-    using.impute(Screen(quiet), model, given, out)
+    query = using.QueryData(data, header, unseen, na or (), scheduler)
+    using.impute(Screen(quiet), model, query, out)
 
 
 @app.command()
@@ -366,8 +366,8 @@ def predict(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    given = using.QueryData(data, header, unseen, na or (), scheduler)
-    using.predict(Screen(quiet), model, given, out, column, probabilities)
+    query = using.QueryData(data, header, unseen, na or (), scheduler)
+    using.predict(Screen(quiet), model, query, out, column, probabilities)
 
 
 @app.command()
@@ -386,8 +386,8 @@ def score(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    given = using.QueryData(data, header, unseen, na or (), scheduler)
-    using.score(Screen(quiet, json), model, given, out)
+    query = using.QueryData(data, header, unseen, na or (), scheduler)
+    using.score(Screen(quiet, json), model, query, out)
 
 
 @app.command()
@@ -465,8 +465,8 @@ def support(
     from latentree.cli import _support_command as running
     from latentree.cli._screen import Screen
 
-    how = running.ResamplingOptions(replicates, method, block_length, time_limit, seed)
-    running.support(Screen(quiet, json), model, data, how, out, header, unseen)
+    resampling = running.ResamplingOptions(replicates, method, block_length, time_limit, seed)
+    running.support(Screen(quiet, json), model, data, resampling, out, header, unseen)
 
 
 @app.command()

@@ -148,8 +148,8 @@ def learn(
         result = learn_one(screen, method, kept, held_out, seed, **fitting)
     assert result.fitted is not None
     if n_replicates:
-        how = ResamplingOptions(n_replicates, seed=seed)
-        sure = measure(screen, result.fitted.model, kept, result.method, how, **fitting)
+        resampling = ResamplingOptions(n_replicates, seed=seed)
+        sure = measure(screen, result.fitted.model, kept, result.method, resampling, **fitting)
         result = result._replace(support=sure)
     try:  # files first: whoever reads what is printed may not read to the end
         targets.write(screen, result, kept)

@@ -39,7 +39,7 @@ def support(
     screen: Screen,
     model_path: str,
     data: Sequence[str],
-    how: ResamplingOptions,
+    resampling: ResamplingOptions,
     out: str | None,
     header: bool | None,
     unseen: str = "error",
@@ -50,15 +50,15 @@ def support(
     model, report = load(model_path), load_report(model_path) or {}
     if isinstance(model, TreeMixture):
         raise ModelError(f"{model_path}: support is of one tree, and this is a mixture")
-    if how.method and how.method != RIVALS:
-        check_method(how.method)
+    if resampling.method and resampling.method != RIVALS:
+        check_method(resampling.method)
     # By default that of the model, where the file says it.
-    named = (how.method, str(report.get("method")), "clnj")
+    named = (resampling.method, str(report.get("method")), "clnj")
     method = next(name for name in named if name in (*METHODS, RIVALS))
     if out is not None:
         outputs.check_folder(out)
     parts = open_for(screen, model, data, header, unseen)
-    found = measure(screen, model, parts, method, how)
+    found = measure(screen, model, parts, method, resampling)
     if out is not None:
         model.save(out, {**report, "support": found.as_dict()})
     if screen.as_json:
@@ -74,7 +74,7 @@ def measure(
     model: Model,
     data: SampleLike,
     method: str,
-    how: ResamplingOptions,
+    resampling: ResamplingOptions,
     **options: OptionValue,
 ) -> Support:
     """Measure support, with progress; Ctrl-C ends it with the replicates so far."""
@@ -83,11 +83,11 @@ def measure(
             model,
             data,
             method,
-            how.n_replicates,
+            resampling.n_replicates,
             options,
-            random_state=how.seed,
-            block_length=how.block_length,
-            time_limit=how.time_limit,
+            random_state=resampling.seed,
+            block_length=resampling.block_length,
+            time_limit=resampling.time_limit,
             progress=progress,
         )
     raise_if_interrupted()

@@ -86,23 +86,23 @@ class QueryData(NamedTuple):
 
 
 def infer(
-    screen: Screen, model_path: str, given: QueryData, out: str, errors: bool = False
+    screen: Screen, model_path: str, query: QueryData, out: str, errors: bool = False
 ) -> None:
     """Write the hidden variables of each row: posterior means, or probabilities of the states."""
-    _check_out(out, model_path, *given.paths)
+    _check_out(out, model_path, *query.paths)
     model = load(model_path)
     if model.tree.n_hidden == 0:
         raise ModelError(f"{model_path}: the model has no hidden variables, nothing to infer")
     posterior_names(model, errors)  # raises for states, better before the data is read
-    with given.opened(screen, model) as parts:
+    with query.opened(screen, model) as parts:
         _tell_written(screen, out, write_posteriors(model, parts, out, errors=errors))
 
 
-def impute(screen: Screen, model_path: str, given: QueryData, out: str) -> None:
+def impute(screen: Screen, model_path: str, query: QueryData, out: str) -> None:
     """Write the model's columns with missing cells filled in, columns that are lacking too."""
-    _check_out(out, model_path, *given.paths)
+    _check_out(out, model_path, *query.paths)
     model = load(model_path)
-    with given.opened(screen, model, model.schema.names) as parts:
+    with query.opened(screen, model, model.schema.names) as parts:
         _tell_lacking(screen, parts)
         written = write_imputed(model, parts, out)
     _tell_written(screen, out, written)
@@ -118,24 +118,24 @@ def _tell_lacking(screen: Screen, parts: Parts) -> None:
 
 
 def predict(
-    screen: Screen, model_path: str, given: QueryData, out: str, variable: str, probabilities: bool
+    screen: Screen, model_path: str, query: QueryData, out: str, variable: str, probabilities: bool
 ) -> None:
     """Write what a variable is predicted to be from the other cells of each row."""
-    _check_out(out, model_path, *given.paths)
+    _check_out(out, model_path, *query.paths)
     model = load(model_path)
     number = node_number(model.tree, variable)
     if probabilities:
         state_names(model, number)  # raises for numbers, better before the data is read
-    with given.opened(screen, model, [variable]) as parts:
+    with query.opened(screen, model, [variable]) as parts:
         written = write_predictions(model, parts, out, number, probabilities)
     _tell_written(screen, out, written)
 
 
-def score(screen: Screen, model_path: str, given: QueryData, out: str) -> None:
+def score(screen: Screen, model_path: str, query: QueryData, out: str) -> None:
     """Write the log-likelihood of each row, and say what they come to."""
-    _check_out(out, model_path, *given.paths)
+    _check_out(out, model_path, *query.paths)
     model = load(model_path)
-    with given.opened(screen, model) as parts:
+    with query.opened(screen, model) as parts:
         if screen.as_json and out == STANDARD:
             total = sum(part for _, part in blocks_of(parts, score_part, model))
         else:
@@ -144,7 +144,7 @@ def score(screen: Screen, model_path: str, given: QueryData, out: str) -> None:
             total = written.total
     if screen.as_json:
         summary = {"log_likelihood": total, "mean_log_likelihood": total / parts.n_rows}
-        screen.json({"data": facts(given.paths, parts), **summary})
+        screen.json({"data": facts(query.paths, parts), **summary})
     screen.tell(f"log-likelihood {total:,.1f} in all, {total / parts.n_rows:,.3f} a row")
 
 

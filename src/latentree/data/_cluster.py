@@ -105,9 +105,8 @@ class ClusterPieces(Pieces[Piece]):
         self, make: Callable[[Piece, Item], Other], items: Sequence[Item]
     ) -> ClusterPieces[Other]:
         """Return the results of a function of every piece and its item."""
-        pairs = zip(self.futures, items, strict=True)
-        submit = self.client.submit
-        return ClusterPieces(self.client, [submit(make, f, x, pure=False) for f, x in pairs])
+        tasks = [self._task(number, make, item) for number, item in enumerate(items)]
+        return ClusterPieces(self.client, tasks)
 
     def one(self, number: int, function: Callable[..., Result], *arguments: object) -> Result:
         """Return the result of one piece."""
