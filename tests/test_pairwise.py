@@ -15,10 +15,10 @@ from latentree.data import Schema, Table, as_table
 from latentree.distances import _counting as counting
 from latentree.distances import _dependence as sums
 from latentree.distances import information_distances
+from latentree.distances._block_dependence import BlockDependence, block_dependence
 from latentree.distances._information import information_of
-from latentree.distances._on_demand import OnDemand, on_demand
 from latentree.distances._statistics import Statistics
-from latentree.distances._sums import StateCounts
+from latentree.distances._sums import StateCounts, mirrored
 from latentree.errors import DataError
 
 ALL = slice(None)
@@ -97,14 +97,14 @@ def of_all_pairs(function, table: Table, **options) -> np.ndarray:
 # Both providers ---------------------------------------------------------------------------------
 
 
-def provider(table: Table, centered: bool = True) -> OnDemand:
+def provider(table: Table, centered: bool = True) -> BlockDependence:
     """Blocks on demand, which know only the sums of the columns."""
-    return on_demand(table, Statistics.of(table), centered)
+    return block_dependence(table, Statistics.of(table), centered)
 
 
 def from_sums(table: Table, centered: bool = True) -> np.ndarray:
     """The dependence of all pairs from their sums."""
-    return sums.mirrored(sums.dependence(Statistics.of(table), centered))
+    return mirrored(sums.dependence(Statistics.of(table), centered))
 
 
 def mutual_information(table: Table, pairs: bool = True) -> np.ndarray:

@@ -21,7 +21,7 @@ from latentree import (
     simulate,
 )
 from latentree.explorer._bundle import joined
-from latentree.explorer._mixture import mixture_content
+from latentree.explorer._mixture_content import mixture_content
 from latentree.explorer._payload import payload
 from latentree.inference import NormalMargin, Odds, RankMargin, Thresholds, recorded
 from latentree.models import Names, Normal, TreeMixture

@@ -10,7 +10,7 @@ from tests.explorer.test_payload import numbers
 from latentree import CopulaTreeModel, Tree, as_table
 from latentree.errors import DataError
 from latentree.explorer import write_explorer
-from latentree.explorer._rows import RowChoice, rows_contents
+from latentree.explorer._row_content import RowChoice, rows_contents
 from latentree.inference import Thresholds
 
 STATE = "window.latentreeExplorer.state"

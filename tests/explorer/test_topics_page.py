@@ -11,7 +11,7 @@ import pytest
 
 import latentree as lt
 from latentree.errors import DataError, ModelError
-from latentree.explorer import _topics as pages
+from latentree.explorer import _topics_page as pages
 from latentree.explorer._bundle import TOPIC_SCRIPTS, _asset, joined
 from latentree.topics import Document, TopicTree
 
@@ -87,7 +87,7 @@ def test_the_time_line_adds_up(topics, page):
     ],
 )
 def test_periods_are_as_long_as_needed(first, last, unit, count):
-    sums = pages._Sums(1)
+    sums = pages._DateSums(1)
     for date in (first, last, last):
         sums.add(date, np.array([0.5]))
     found = sums.periods()
@@ -100,11 +100,9 @@ def test_without_dates_there_is_no_time_line(topics, tmp_path):
     assert payload_of(tmp_path / "t.html")["times"] is None
 
 
-def test_of_many_documents_a_sample_and_the_typical_ones_are_shown(topics, tmp_path, monkeypatch):
-    monkeypatch.setattr(pages, "MOST_DOCUMENTS", 60)
-    monkeypatch.setattr(pages, "TYPICAL", 3)
-    lt.write_topics(topics, tmp_path / "t.html", (text for text in texts()))
-    content = payload_of(tmp_path / "t.html")
+def test_of_many_documents_a_sample_and_the_typical_ones_are_shown(topics):
+    limits = pages.PageLimits(documents=60, typical=3)
+    content = pages.topics_content(topics, (text for text in texts()), "Topics", limits)
     shown = {each["text"] for each in content["documents"]}
     assert (len(shown), content["total"]) == (60, 240)
     for name in topics.to_dict()["topic"]:
@@ -112,11 +110,9 @@ def test_of_many_documents_a_sample_and_the_typical_ones_are_shown(topics, tmp_p
             assert texts()[place] in shown
 
 
-def test_long_documents_are_cut(topics, tmp_path, monkeypatch):
-    monkeypatch.setattr(pages, "MOST_CHARACTERS", 10)
-    monkeypatch.setattr(pages, "SHORTEST", 20)
-    lt.write_topics(topics, tmp_path / "t.html", texts())
-    found = payload_of(tmp_path / "t.html")["documents"]
+def test_long_documents_are_cut(topics):
+    limits = pages.PageLimits(characters=10, shortest=20)
+    found = pages.topics_content(topics, texts(), "Topics", limits)["documents"]
     assert max(len(each["text"]) for each in found) == 22
 
 

@@ -10,7 +10,7 @@ import pytest
 from latentree import Tree, simulate
 from latentree._kernels import plot as packing
 from latentree.plot import layered_layout, radial_layout
-from latentree.plot._layout import _Rooted
+from latentree.plot._tree_layout import _CenteredTree
 
 LAYOUTS = [radial_layout, layered_layout]
 
@@ -225,7 +225,7 @@ def test_components_do_not_overlap():
 @pytest.mark.parametrize("seed", range(3))
 def test_compiled_packing_is_the_same(seed):
     tree = simulate.random_latent_tree(60, seed, inner_share=0.4)
-    hung = _Rooted.of(tree, None)
+    hung = _CenteredTree.of(tree, None)
     root = int(np.flatnonzero(hung.parent < 0)[0])
     depth = np.zeros(hung.parent.size)
     for v in hung.order.tolist():

@@ -25,7 +25,7 @@ from latentree import (
 from latentree.errors import DataError, DataWarning, MissingExtraError, ModelError
 from latentree.models import TreeMixture
 from latentree.plot import group_observed, plot_tree
-from latentree.plot._groups import DARK_PALETTE, PALETTE
+from latentree.plot._group_styles import DARK_PALETTE, PALETTE
 
 STAR = Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
 

@@ -214,7 +214,7 @@ def test_a_weak_link_finds_its_place_in_the_middle_of_edges():
     distances = Distances.from_matrix(d, signs=np.ones(d.shape), n_samples=100_000.0)
     block = Block(distances, spanning_edges(distances))
     far = (int(chain[-2]), int(chain[0]))
-    wrong = fit_lengths(regraft._moved(tree, regraft.Move(0.0, int(link), far)), block)
+    wrong = fit_lengths(regraft._moved(tree, regraft.RegraftMove(0.0, int(link), far)), block)
     assert robinson_foulds(wrong, tree) > 5
     assert regraft_weak_links(wrong, block, 0.1).same_structure(tree)
 

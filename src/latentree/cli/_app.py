@@ -8,7 +8,7 @@ import typer
 
 from latentree import __version__
 from latentree import methods as registry
-from latentree.cli._options import hidden_options, option
+from latentree.cli._method_options import hidden_options, option
 
 FAMILIES = ("auto", "gaussian", "discrete", "symmetric", "mixed", "copula")
 METHODS = ", ".join(registry.METHODS)
@@ -232,15 +232,15 @@ def learn(
 ) -> None:
     """Learn a model from a table, and show what it found."""
     from latentree.cli import _learning as learning
-    from latentree.cli._data import Choice
+    from latentree.cli._data import ReadOptions
     from latentree.cli._screen import Screen
 
     learning.learn(
         Screen(quiet, json),
         data,
-        Choice(family, _names(columns), _names(drop) or (), header, _kinds(kind), na or ()),
+        ReadOptions(family, _names(columns), _names(drop) or (), header, _kinds(kind), na or ()),
         method,
-        learning.Targets(out, html, plot),
+        learning.LearnOutputs(out, html, plot),
         test_fraction,
         seed,
         scheduler,
@@ -289,10 +289,12 @@ def compare(
 ) -> None:
     """Compare what all methods are worth on a table."""
     from latentree.cli import _learning as learning
-    from latentree.cli._data import Choice
+    from latentree.cli._data import ReadOptions
     from latentree.cli._screen import Screen
 
-    choice = Choice(family, _names(columns), _names(drop) or (), header, _kinds(kind), na or ())
+    choice = ReadOptions(
+        family, _names(columns), _names(drop) or (), header, _kinds(kind), na or ()
+    )
     learning.compare(
         Screen(quiet, json), data, choice, _names(methods) or (), test_fraction, seed, hidden or ()
     )
@@ -314,8 +316,8 @@ def infer(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    given = using.Given(data, header, unseen, na or (), scheduler)
-    using.infer(Screen(quiet), model, given, out, errors)
+    query = using.QueryData(data, header, unseen, na or (), scheduler)
+    using.infer(Screen(quiet), model, query, out, errors)
 
 
 @app.command()
@@ -333,8 +335,8 @@ def impute(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    given = using.Given(data, header, unseen, na or (), scheduler)
-    using.impute(Screen(quiet), model, given, out)
+    query = using.QueryData(data, header, unseen, na or (), scheduler)
+    using.impute(Screen(quiet), model, query, out)
 
 
 @app.command()
@@ -364,8 +366,8 @@ def predict(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    given = using.Given(data, header, unseen, na or (), scheduler)
-    using.predict(Screen(quiet), model, given, out, column, probabilities)
+    query = using.QueryData(data, header, unseen, na or (), scheduler)
+    using.predict(Screen(quiet), model, query, out, column, probabilities)
 
 
 @app.command()
@@ -384,8 +386,8 @@ def score(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    given = using.Given(data, header, unseen, na or (), scheduler)
-    using.score(Screen(quiet, json), model, given, out)
+    query = using.QueryData(data, header, unseen, na or (), scheduler)
+    using.score(Screen(quiet, json), model, query, out)
 
 
 @app.command()
@@ -460,11 +462,11 @@ def support(
     json: Json = False,
 ) -> None:
     """Say how sure the tree of a model is, by learning it again from resampled rows."""
-    from latentree.cli import _support as running
+    from latentree.cli import _support_command as running
     from latentree.cli._screen import Screen
 
-    how = running.How(replicates, method, block_length, time_limit, seed)
-    running.support(Screen(quiet, json), model, data, how, out, header, unseen)
+    resampling = running.ResamplingOptions(replicates, method, block_length, time_limit, seed)
+    running.support(Screen(quiet, json), model, data, resampling, out, header, unseen)
 
 
 @app.command()
@@ -546,8 +548,8 @@ def explore(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    shown = using.Shown(rows or text is not None, text, row_groups)
-    tables = using.Tables(data or (), header, groups, annotations)
+    shown = using.RowDisplay(rows or text is not None, text, row_groups)
+    tables = using.PageTables(data or (), header, groups, annotations)
     using.explore(Screen(quiet), model, out, tables, names, title, shown, component)
 
 
@@ -567,7 +569,7 @@ def compare_trees(
     json: Json = False,
 ) -> None:
     """Say what two trees share, and which variables have moved."""
-    from latentree.cli import _comparing as comparing
+    from latentree.cli import _comparing_trees as comparing
     from latentree.cli._screen import Screen
 
     comparing.compare_trees(Screen(quiet, json), first, second, html, groups, title)
@@ -638,7 +640,8 @@ def topics(
         str, typer.Option("--encoding", metavar="NAME", help="Of text files.")
     ] = "utf-8",
     method: Annotated[
-        str, typer.Option("--method", "-m", metavar="NAME", help="How the tree is learned.")
+        str,
+        typer.Option("--method", "-m", metavar="NAME", help="How the tree is learned."),
     ] = "hclt",
     time_limit: Annotated[
         float | None,
@@ -660,13 +663,13 @@ def topics(
     json: Json = False,
 ) -> None:
     """Find the topics of documents, and write a page to read them in."""
-    from latentree.cli import _topics as running
+    from latentree.cli import _topics_command as running
     from latentree.cli._screen import Screen
 
     running.topics(
         Screen(quiet, json),
-        running.Source(documents, text, name, date, encoding),
-        running.Targets(out, html, title),
+        running.DocumentSource(documents, text, name, date, encoding),
+        running.TopicOutputs(out, html, title),
         stop_words,
         n_topics=running.level_sizes(n_topics),
         n_words=n_words,

@@ -7,17 +7,18 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from latentree.cli._screen import Screen, plural
-from latentree.data import KINDS, Parts, Schema, Table, cut_table, open_table, path_name
+from latentree.cli._screen import Facts, Screen, plural
+from latentree.data import KINDS, Client, Parts, Schema, Table, cut_table, open_table, path_name
 from latentree.errors import DataError, FileError, import_extra
 from latentree.models import TreeModel
+from latentree.typing import Unseen
 
 
-class Choice(NamedTuple):
+class ReadOptions(NamedTuple):
     """What of a file is read, and how."""
 
     family: str = "auto"
@@ -29,7 +30,7 @@ class Choice(NamedTuple):
 
 
 @contextlib.contextmanager
-def connected(scheduler: str | None) -> Iterator[Any]:
+def connected(scheduler: str | None) -> Iterator[Client | None]:
     """Connect to a cluster, if one is named."""
     if scheduler is None:
         yield None
@@ -61,7 +62,7 @@ def _silent_logs() -> Iterator[None]:
 
 
 def open_data(
-    screen: Screen, paths: Sequence[str], choice: Choice, client: Any = None
+    screen: Screen, paths: Sequence[str], choice: ReadOptions, client: Client | None = None
 ) -> Table | Parts:
     """Open data to learn from, and say what it holds: a table, or parts if it is large."""
     data = open_table(
@@ -77,14 +78,15 @@ def open_for(
     model: TreeModel,
     paths: Sequence[str],
     header: bool | None,
-    unseen: Any = "error",
-    client: Any = None,
+    unseen: str = "error",
+    client: Client | None = None,
     na: Sequence[str] = (),
     may_lack: Sequence[str] = (),
 ) -> Parts:
     """Open the columns of a model; what else is in the files is left alone."""
     data = open_table(
-        list(paths), schema=model.schema, header=header, client=client, unseen=unseen, na=na,
+        list(paths), schema=model.schema, header=header, client=client,
+        unseen=cast(Unseen, unseen), na=na,
         may_lack=may_lack,
     )  # fmt: skip
     screen.tell(f"{path_name(paths)}: {described(data)}")
@@ -145,7 +147,7 @@ def _span(names: Sequence[str]) -> str:
     return f"{', '.join(names[:3])} … {names[-1]}"
 
 
-def facts(paths: Sequence[str], table: Table | Parts) -> dict[str, Any]:
+def facts(paths: Sequence[str], table: Table | Parts) -> Facts:
     """What was read, for machines; missing cells of data in parts are not counted."""
     names = list(map(path_name, paths))
     return {

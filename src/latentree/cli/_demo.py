@@ -47,6 +47,7 @@ def demo(screen: Screen, folder: str, seed: int) -> None:
 
 
 def _run(screen: Screen, example: Example, folder: Path, seed: int) -> None:
+    """Learn one example, print and write what it gives."""
     dataset = example.load()
     table = dataset.table
     screen.prose(dataset.description)
@@ -57,7 +58,7 @@ def _run(screen: Screen, example: Example, folder: Path, seed: int) -> None:
     write_table(f"{stem}.csv", dataset.names, dataset.data)
     screen.tell(f"wrote {stem}.csv")
     page = f"{stem}.html" if outputs.has_explorer() else None
-    targets = learning.Targets(f"{stem}.json", page, f"{stem}.png")
+    targets = learning.LearnOutputs(f"{stem}.json", page, f"{stem}.png")
     targets.write(screen, result, table, dict(dataset.groups))
     found = hidden_summaries(result.fitted.model)
     screen.text()

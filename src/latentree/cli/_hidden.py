@@ -17,6 +17,10 @@ from latentree.models import (
 from latentree.tree import Tree
 
 _FROM_AFAR = 3
+"""Variables that are named for a hidden one that has none of its own."""
+
+StateTable = dict[str | int, list[Any]]
+"""Columns of a table, as ``model.states()`` gives them."""
 
 
 class HiddenSummary(NamedTuple):
@@ -104,9 +108,8 @@ def _places(names: list[str]) -> dict[str, list[int]]:
     return places
 
 
-def _member_rows(
-    table: dict[str | int, list[Any]], member: str, rows: list[int]
-) -> list[tuple[str, ...]]:
+def _member_rows(table: StateTable, member: str, rows: list[int]) -> list[tuple[str, ...]]:
+    """Return the rows of one member: mean and deviation, or a row for every label."""
     columns = [table[k] for k in range(len(table) - 2)]
     labels = [table["value"][row] for row in rows]
     if labels == ["mean", "sd"]:

@@ -6,13 +6,13 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import nullcontext
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 import typer
 
 from latentree.cli import _outputs as outputs
-from latentree.cli._data import Choice, connected, facts, open_data, show_columns, split
+from latentree.cli._data import ReadOptions, connected, facts, open_data, show_columns, split
 from latentree.cli._hidden import (
     HiddenSummary,
     StateSummary,
@@ -20,10 +20,10 @@ from latentree.cli._hidden import (
     percent,
     state_summaries,
 )
-from latentree.cli._options import method_options
+from latentree.cli._method_options import OptionValue, OptionValues, method_options
 from latentree.cli._running import first_interrupt_keeps, raise_if_interrupted
-from latentree.cli._screen import Screen, plural
-from latentree.cli._support import How, measure, share_text, support_facts
+from latentree.cli._screen import Facts, Screen, plural
+from latentree.cli._support_command import ResamplingOptions, measure, share_text, support_facts
 from latentree.data import Parts, Schema, Table
 from latentree.distances import as_sample
 from latentree.em import FitReport, Fitted, fit_parameters
@@ -38,18 +38,23 @@ from latentree.models import (
     component_of,
 )
 from latentree.support import DOUBTFUL, Support
-from latentree.tree import Tree
+from latentree.tree import GroupsLike, Tree
 from latentree.typing import Kind
 
 if TYPE_CHECKING:  # imported by the method that needs it
     from latentree.search import RefineReport
 
-_LONGEST = 28  # characters of a name in a list
-_STATES_OF = 3  # hidden variables, or fewer, whose states are listed
-_SHOWN = 6  # variables named for a hidden one; the others are counted
+_LONGEST = 28
+"""Characters of a name in a list, so that a line of 80 has room for two or three."""
+
+_STATES_OF = 3
+"""Hidden variables up to which their states are listed: a table each."""
+
+_SHOWN = 6
+"""Variables that are named for a hidden one; the others are counted."""
 
 
-class Result(NamedTuple):
+class MethodResult(NamedTuple):
     """How a method fared; ``failure`` says why there is no model."""
 
     method: str
@@ -58,7 +63,7 @@ class Result(NamedTuple):
     failure: str = ""
     support: Support | None = None
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """Plain values, for machines."""
         if self.fitted is None:
             return {"method": self.method, "failure": self.failure}
@@ -77,8 +82,8 @@ class Result(NamedTuple):
         }
 
 
-class Targets(NamedTuple):
-    """Files that ``learn`` writes beside what it prints."""
+class LearnOutputs(NamedTuple):
+    """Paths of the files that ``learn`` writes; None for those that were not asked for."""
 
     model: str | None = None
     page: str | None = None
@@ -95,7 +100,11 @@ class Targets(NamedTuple):
             outputs.check_picture(self.picture)
 
     def write(
-        self, screen: Screen, result: Result, table: Table | Parts, groups: Any = None
+        self,
+        screen: Screen,
+        result: MethodResult,
+        table: Table | Parts,
+        groups: GroupsLike | None = None,
     ) -> None:
         """Write the files that were asked for."""
         assert result.fitted is not None
@@ -120,14 +129,14 @@ class Targets(NamedTuple):
 def learn(
     screen: Screen,
     paths: Sequence[str],
-    choice: Choice,
+    choice: ReadOptions,
     method: str,
-    targets: Targets,
+    targets: LearnOutputs,
     test_fraction: float,
     seed: int,
     scheduler: str | None = None,
     n_replicates: int = 0,
-    **fitting: Any,
+    **fitting: OptionValue,
 ) -> None:
     """Learn a model from files and show it."""
     check_method(method)
@@ -139,8 +148,8 @@ def learn(
         result = learn_one(screen, method, kept, held_out, seed, **fitting)
     assert result.fitted is not None
     if n_replicates:
-        how = How(n_replicates, seed=seed)
-        sure = measure(screen, result.fitted.model, kept, result.method, how, **fitting)
+        resampling = ResamplingOptions(n_replicates, seed=seed)
+        sure = measure(screen, result.fitted.model, kept, result.method, resampling, **fitting)
         result = result._replace(support=sure)
     try:  # files first: whoever reads what is printed may not read to the end
         targets.write(screen, result, kept)
@@ -153,8 +162,8 @@ def _show(
     paths: Sequence[str],
     table: Table | Parts,
     kept: Table | Parts,
-    targets: Targets,
-    result: Result,
+    targets: LearnOutputs,
+    result: MethodResult,
 ) -> None:
     """Print what was learned from the rows that were kept for it."""
     assert result.fitted is not None
@@ -186,7 +195,7 @@ def _show(
 def compare(
     screen: Screen,
     path: str,
-    choice: Choice,
+    choice: ReadOptions,
     methods: Sequence[str],
     test_fraction: float,
     seed: int,
@@ -232,8 +241,8 @@ def learn_one(
     table: Table | Parts,
     held_out: Table | None,
     seed: int,
-    **fitting: Any,
-) -> Result:
+    **fitting: OptionValue,
+) -> MethodResult:
     """Learn by one method, with progress; Ctrl-C ends a search with the best so far."""
     sample = as_sample(table)
     method = choose_method(method, sample, fitting)
@@ -243,7 +252,7 @@ def learn_one(
         fitted = learn_model(sample, method, random_state=seed, progress=progress, **fitting)
         score = None if held_out is None else held_out_score(fitted.model, held_out)
     raise_if_interrupted()
-    return Result(method, fitted, score)
+    return MethodResult(method, fitted, score)
 
 
 BEHIND = ("states", "gaussian", "raw")
@@ -257,18 +266,19 @@ def _try_one(
     held_out: Table | None,
     seed: int,
     hidden: str | None = None,
-) -> Result:
+) -> MethodResult:
+    """Learn by one method; a failure becomes a result too."""
     name = method if hidden is None else f"{method}, {hidden}"
-    fitting: dict[str, Any] = {} if hidden is None else {"hidden": hidden}
+    fitting: OptionValues = {} if hidden is None else {"hidden": hidden}
     try:
         if hidden == "raw":
             table, fitting = as_cells(table), {"marginals": "cells"}
             held_out = None if held_out is None else as_cells(held_out)
         return learn_one(screen, method, table, held_out, seed, **fitting)._replace(method=name)
     except LatentTreeError as error:
-        return Result(name, None, failure=str(error))
+        return MethodResult(name, None, failure=str(error))
     except Exception as error:  # one method's defect must not hide what the others found
-        return Result(name, None, failure=f"{type(error).__name__}: {error}")
+        return MethodResult(name, None, failure=f"{type(error).__name__}: {error}")
 
 
 def as_cells(table: Table) -> Table:
@@ -294,7 +304,7 @@ def as_cells(table: Table) -> Table:
 # Showing ----------------------------------------------------------------------------------------
 
 
-def show_results(screen: Screen, results: Sequence[Result]) -> None:
+def show_results(screen: Screen, results: Sequence[MethodResult]) -> None:
     """Print a row for each method; the best of several is marked."""
     tested = any(result.held_out is not None for result in results)
     header = ["Method", "Log-likelihood", "BIC score", "Hidden", "Parameters", "Seconds"]
@@ -315,7 +325,8 @@ def show_results(screen: Screen, results: Sequence[Result]) -> None:
             screen.text(f"{result.method} failed: {' '.join(result.failure.split())}")
 
 
-def _row(result: Result) -> list[str]:
+def _row(result: MethodResult) -> list[str]:
+    """Return the row of a method in the table."""
     if result.fitted is None:
         return [result.method, "failed", "–", "–", "–", "–"]
     model, report = result.fitted
@@ -333,11 +344,11 @@ def _number(value: float, digits: int) -> str:
     return f"{value:,.{digits}f}" if math.isfinite(value) else str(value).replace("inf", "∞")
 
 
-def _bic(result: Result) -> float:
+def _bic(result: MethodResult) -> float:
     return -math.inf if result.fitted is None else result.fitted.report.bic_score
 
 
-def _score(result: Result) -> float:
+def _score(result: MethodResult) -> float:
     return -math.inf if result.held_out is None else result.held_out
 
 
@@ -376,7 +387,7 @@ def _refinement(report: FitReport) -> RefineReport | None:
     return cast("RefineReport", report) if report.method == "refined" else None
 
 
-def _change_facts(report: FitReport) -> dict[str, Any]:
+def _change_facts(report: FitReport) -> Facts:
     refined = _refinement(report)
     if refined is None:
         return {}
@@ -460,7 +471,7 @@ def show_states(
         screen.table([f"States of {summary.name}", "", *sizes], summary.rows)
 
 
-def hidden_states(model: Model, hidden: list[HiddenSummary]) -> list[dict[str, Any]]:
+def hidden_states(model: Model, hidden: list[HiddenSummary]) -> list[Facts]:
     """Hidden variables for machines; those with states with the columns of ``model.states``."""
     facts = [hidden_facts(summary) for summary in hidden]
     if not isinstance(model, GaussianTreeModel | CopulaTreeModel):
@@ -474,7 +485,7 @@ def hidden_states(model: Model, hidden: list[HiddenSummary]) -> list[dict[str, A
     return facts
 
 
-def hidden_facts(summary: HiddenSummary) -> dict[str, Any]:
+def hidden_facts(summary: HiddenSummary) -> Facts:
     """Return a summary for machines."""
     return {
         "name": summary.name,
@@ -487,7 +498,7 @@ def hidden_facts(summary: HiddenSummary) -> dict[str, Any]:
     }
 
 
-def _tell_notes(screen: Screen, results: Sequence[Result]) -> None:
+def _tell_notes(screen: Screen, results: Sequence[MethodResult]) -> None:
     for result in results:
         for note in result.fitted.report.notes if result.fitted is not None else ():
             screen.tell(f"note: {result.method}: {note}")

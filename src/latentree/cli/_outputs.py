@@ -15,6 +15,10 @@ from latentree.models import Model, TreeMixture
 
 PICTURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".eps", ".webp", ".tif", ".tiff")
 _DPI = 200
+"""Dots an inch of pictures without lines: sharp in print, a megabyte at most."""
+
+PlotOption = Any
+"""A value of an option of :func:`latentree.plot_tree`, which checks it."""
 
 
 def check_folder(path: str) -> None:
@@ -68,7 +72,7 @@ def check_picture(path: str) -> None:
 
 
 def write_picture(
-    model: Model, path: str, size: tuple[float, float] | None = None, **options: Any
+    model: Model, path: str, size: tuple[float, float] | None = None, **options: PlotOption
 ) -> None:
     """Draw a model into a file, which appears complete or not at all; ``size`` is in inches."""
     check_picture(path)

@@ -12,13 +12,20 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from latentree.errors import DataWarning, LatentTreeError, import_extra
 
+if TYPE_CHECKING:
+    import typer
+
 DONE, MISTAKE, USAGE, BROKEN_PIPE = 0, 1, 2, 141
+"""Exit codes: 2 is what shells have for wrong usage, 141 is 128 + SIGPIPE."""
+
+SignalHandler = Callable[[int, FrameType | None], object] | int | None
+"""What is called for a signal, or a number that says to ignore it or to do the usual."""
 
 _COMPLETING = "_LATENTREE_COMPLETE"
 """Environment variable by which shells ask for completions."""
@@ -94,7 +101,8 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 
 def _invoke(argv: list[str]) -> int:
-    typer: Any = import_extra("typer", "cli")
+    """Run the command that the arguments name, and return its exit code."""
+    typer = import_extra("typer", "cli")
     import_extra("rich", "cli")
     from latentree.cli._app import app
 
@@ -112,7 +120,7 @@ def _invoke(argv: list[str]) -> int:
         return _usage(error)
 
 
-def _usage(error: Any) -> int:
+def _usage(error: typer.BadParameter) -> int:
     """Say what is wrong with the arguments, or show help where there are none."""
     if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help
         with contextlib.suppress(OSError):
@@ -217,7 +225,7 @@ def first_interrupt_keeps() -> Iterator[None]:
 def _interruptible() -> Iterator[None]:
     """Make signals end the command at once, unless someone else listens to them."""
     _pending.clear()
-    outside: dict[int, Any] = {}
+    outside: dict[int, SignalHandler] = {}
     if threading.current_thread() is threading.main_thread():
         usual = (signal.SIG_DFL, signal.default_int_handler)
         found = {number: signal.getsignal(number) for number in _ENDING}
@@ -243,8 +251,8 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
         raise Interrupted(number)
 
 
-def _unraisable(unraisable: Any) -> None:
-    """Say nothing of a signal or a closed stream that came where exceptions are dropped."""
+def _unraisable(unraisable: sys.UnraisableHookArgs) -> None:
+    """Suppress messages about signals and closed streams where exceptions cannot be raised."""
     if not isinstance(unraisable.exc_value, Interrupted | KeyboardInterrupt | OSError):
         sys.__unraisablehook__(unraisable)
 
@@ -283,7 +291,7 @@ def _short_warnings() -> Iterator[None]:
     """
     said = set()
 
-    def show(message: Any, *_: Any, **__: Any) -> None:
+    def show(message: Warning | str, *_: object, **__: object) -> None:
         text = in_options(str(message))
         if text not in said:
             said.add(text)

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TextIO
 
 from rich import box
 from rich.console import Console
@@ -22,7 +22,11 @@ from latentree._kernels import compiling
 from latentree.cli._running import printable, say
 from latentree.errors import DataWarning
 
-_EVERY = 0.1  # seconds between two looks at the progress
+_EVERY = 0.1
+"""Seconds between two updates of the progress: faster ones cannot be read."""
+
+Facts = dict[str, object]
+"""Results for machines: texts, numbers, None, and lists and dicts of these, to be JSON."""
 
 
 class _PipedConsole(Console):
@@ -30,6 +34,11 @@ class _PipedConsole(Console):
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
+
+
+def _plain_console(file: TextIO) -> _PipedConsole:
+    """Return a console that prints text as it is."""
+    return _PipedConsole(file=file, markup=False, highlight=False, emoji=False)
 
 
 class Screen:
@@ -46,9 +55,8 @@ class Screen:
     def __init__(self, quiet: bool = False, as_json: bool = False) -> None:
         self.quiet = quiet
         self.as_json = as_json
-        plain: dict[str, Any] = {"markup": False, "highlight": False, "emoji": False}
-        self._out = _PipedConsole(file=sys.stdout, **plain)
-        self._err = _PipedConsole(file=sys.stderr, **plain)
+        self._out = _plain_console(sys.stdout)
+        self._err = _plain_console(sys.stderr)
         if quiet:
             warnings.simplefilter("ignore", DataWarning)  # until the command ends
         if self._err.is_terminal:
@@ -109,7 +117,7 @@ class Screen:
         """Print sentences, broken into lines as wide as the terminal."""
         self._out.print(Text(text))
 
-    def json(self, value: Any) -> None:
+    def json(self, value: Facts) -> None:
         """Print a result for machines; what JSON cannot say (infinity) is null."""
         text = json.dumps(_finite(value), ensure_ascii=False, indent=2, allow_nan=False)
         self._out.print(Text(text), soft_wrap=True)
@@ -142,7 +150,7 @@ def _is_number(cell: str) -> bool:
     return not cell.strip("0123456789.,-+*∞ %") or cell in ("–", "failed", "")
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     if isinstance(value, dict):
         return {key: _finite(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

@@ -1,20 +1,21 @@
-"""What is done with a model file: infer, impute, predict, score, sample, plot, export, show."""
+"""Commands that take a model file: infer, impute, predict, score, sample, plot, export, show."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from latentree.cli import _outputs as outputs
 from latentree.cli._data import connected, facts, open_for
-from latentree.cli._factors import factor_facts, show_factors
+from latentree.cli._factor_tables import factor_facts, show_factors
 from latentree.cli._hidden import hidden_summaries, state_summaries
 from latentree.cli._learning import hidden_states, show_hidden, show_states
-from latentree.cli._screen import Screen, plural
-from latentree.cli._support import support_facts
+from latentree.cli._outputs import PlotOption
+from latentree.cli._screen import Facts, Screen, plural
+from latentree.cli._support_command import support_facts
 from latentree.data import (
     STANDARD,
     Parts,
@@ -49,6 +50,13 @@ from latentree.models import (
     load_report,
 )
 from latentree.support import load_support
+from latentree.typing import AnyArray
+
+PageOptions = dict[str, object]
+"""Arguments of :func:`latentree.write_explorer` by name."""
+
+_MOST_NODES = 200
+"""Nodes that ``show`` draws without ``--all``."""
 
 _MOST_HIDDEN = 20
 """Hidden variables whose states ``show`` lists without ``--all``."""
@@ -57,8 +65,8 @@ _MOST_MEMBERS = 6
 """Variables that it lists of each."""
 
 
-class Given(NamedTuple):
-    """Data that a model is asked about, and how it is read."""
+class QueryData(NamedTuple):
+    """Data for a model to infer, impute, predict or score, and how it is read."""
 
     paths: Sequence[str]
     header: bool | None = None
@@ -77,22 +85,24 @@ class Given(NamedTuple):
             )
 
 
-def infer(screen: Screen, model_path: str, given: Given, out: str, errors: bool = False) -> None:
+def infer(
+    screen: Screen, model_path: str, query: QueryData, out: str, errors: bool = False
+) -> None:
     """Write the hidden variables of each row: posterior means, or probabilities of the states."""
-    _check_out(out, model_path, *given.paths)
+    _check_out(out, model_path, *query.paths)
     model = load(model_path)
     if model.tree.n_hidden == 0:
         raise ModelError(f"{model_path}: the model has no hidden variables, nothing to infer")
     posterior_names(model, errors)  # raises for states, better before the data is read
-    with given.opened(screen, model) as parts:
+    with query.opened(screen, model) as parts:
         _tell_written(screen, out, write_posteriors(model, parts, out, errors=errors))
 
 
-def impute(screen: Screen, model_path: str, given: Given, out: str) -> None:
+def impute(screen: Screen, model_path: str, query: QueryData, out: str) -> None:
     """Write the model's columns with missing cells filled in, columns that are lacking too."""
-    _check_out(out, model_path, *given.paths)
+    _check_out(out, model_path, *query.paths)
     model = load(model_path)
-    with given.opened(screen, model, model.schema.names) as parts:
+    with query.opened(screen, model, model.schema.names) as parts:
         _tell_lacking(screen, parts)
         written = write_imputed(model, parts, out)
     _tell_written(screen, out, written)
@@ -108,24 +118,24 @@ def _tell_lacking(screen: Screen, parts: Parts) -> None:
 
 
 def predict(
-    screen: Screen, model_path: str, given: Given, out: str, variable: str, probabilities: bool
+    screen: Screen, model_path: str, query: QueryData, out: str, variable: str, probabilities: bool
 ) -> None:
     """Write what a variable is predicted to be from the other cells of each row."""
-    _check_out(out, model_path, *given.paths)
+    _check_out(out, model_path, *query.paths)
     model = load(model_path)
     number = node_number(model.tree, variable)
     if probabilities:
         state_names(model, number)  # raises for numbers, better before the data is read
-    with given.opened(screen, model, [variable]) as parts:
+    with query.opened(screen, model, [variable]) as parts:
         written = write_predictions(model, parts, out, number, probabilities)
     _tell_written(screen, out, written)
 
 
-def score(screen: Screen, model_path: str, given: Given, out: str) -> None:
+def score(screen: Screen, model_path: str, query: QueryData, out: str) -> None:
     """Write the log-likelihood of each row, and say what they come to."""
-    _check_out(out, model_path, *given.paths)
+    _check_out(out, model_path, *query.paths)
     model = load(model_path)
-    with given.opened(screen, model) as parts:
+    with query.opened(screen, model) as parts:
         if screen.as_json and out == STANDARD:
             total = sum(part for _, part in blocks_of(parts, score_part, model))
         else:
@@ -134,7 +144,7 @@ def score(screen: Screen, model_path: str, given: Given, out: str) -> None:
             total = written.total
     if screen.as_json:
         summary = {"log_likelihood": total, "mean_log_likelihood": total / parts.n_rows}
-        screen.json({"data": facts(given.paths, parts), **summary})
+        screen.json({"data": facts(query.paths, parts), **summary})
     screen.tell(f"log-likelihood {total:,.1f} in all, {total / parts.n_rows:,.3f} a row")
 
 
@@ -155,7 +165,7 @@ def _check_out(out: str, *read: str) -> None:
         outputs.check_folder(out)
 
 
-def _write(screen: Screen, out: str, names: Any, data: np.ndarray) -> None:
+def _write(screen: Screen, out: str, names: Sequence[str], data: AnyArray) -> None:
     write_table(out, names, data)
     _tell_written(screen, out, Written(len(data), len(names), 0.0))
 
@@ -177,7 +187,7 @@ def plot(
     size: str | None = None,
     names: str | None = None,
     component: int | None = None,
-    **options: Any,
+    **options: PlotOption,
 ) -> None:
     """Draw a model into a picture."""
     outputs.check_apart([out], [model_path])
@@ -192,14 +202,14 @@ def plot(
     screen.tell(f"wrote {out}")
 
 
-class Shown(NamedTuple):
-    """What is shown of rows: whether any are, the columns of their texts and of their groups."""
+class RowDisplay(NamedTuple):
+    """Which rows a page shows: whether any, and the columns of their texts and of their groups."""
 
     rows: bool = False
     text: str | None = None
     groups: str | None = None
 
-    def of(self, paths: Sequence[str], header: bool | None) -> dict[str, Any]:
+    def of(self, paths: Sequence[str], header: bool | None) -> PageOptions:
         """Return texts and groups of rows as the explorer takes them."""
         if not paths and (self.rows or self.groups):
             raise FileError("rows in the page come from a table: give --data too")
@@ -210,7 +220,7 @@ class Shown(NamedTuple):
         return {"rows": self.rows if texts is None else texts, "row_groups": groups}
 
 
-def _texts(paths: Sequence[str], name: str, header: bool | None) -> list[Any]:
+def _texts(paths: Sequence[str], name: str, header: bool | None) -> list[Hashable | None]:
     """Return one column of files as it is written; None where it is empty."""
     table = open_table(list(paths), columns=[name], kinds={name: "category"}, header=header)
     if not isinstance(table, Table):
@@ -219,7 +229,7 @@ def _texts(paths: Sequence[str], name: str, header: bool | None) -> list[Any]:
     return [labels[code] if code >= 0 else None for code in table.column(0).tolist()]
 
 
-class Tables(NamedTuple):
+class PageTables(NamedTuple):
     """Paths of tables that a page shows: rows, groups of variables, and more about these."""
 
     data: Sequence[str]
@@ -227,7 +237,7 @@ class Tables(NamedTuple):
     groups: str | None
     annotations: str | None
 
-    def of(self, model: Model | TreeMixture) -> dict[str, Any]:
+    def of(self, model: Model | TreeMixture) -> PageOptions:
         """Return what they hold as the explorer takes it."""
         rows = None
         if self.data:
@@ -248,10 +258,10 @@ def explore(
     screen: Screen,
     model_path: str,
     out: str,
-    tables: Tables,
+    tables: PageTables,
     names: str | None,
     title: str | None,
-    shown: Shown,
+    shown: RowDisplay,
     component: int | None = None,
 ) -> None:
     """Write a page to explore a model in."""
@@ -267,7 +277,7 @@ def explore(
 def export(screen: Screen, model_path: str, out: str, component: int | None = None) -> None:
     """Write a model, or its tree, for other programs.
 
-    JSON is that of nodes and edges: a model file there is already.
+    ``.json`` holds nodes and edges: the model file itself is JSON already.
     """
     outputs.check_apart([out], [model_path])
     outputs.check_folder(out)
@@ -287,6 +297,22 @@ def _mixture_text(model: TreeMixture, component: int | None) -> str:
     )
 
 
+def _tree_facts(model: Model) -> Facts:
+    """Return the tree of a model for machines, with fitted lengths."""
+    tree = fitted_tree(model)
+    return {
+        "family": model.schema.family,
+        "n_observed": tree.n_observed,
+        "n_hidden": tree.n_hidden,
+        "n_parameters": model.n_parameters,
+        "nodes": list(tree.names),
+        "edges": [
+            {"from": tree.names[a], "to": tree.names[b], "length": float(tree.length[b])}
+            for a, b in tree.edges.tolist()
+        ],
+    }
+
+
 def show(
     screen: Screen,
     model_path: str,
@@ -298,35 +324,21 @@ def show(
     whole, report = load(model_path), load_report(model_path)
     called = as_names(names)
     model = component_of(whole, component).rename(called)
-    tree = fitted_tree(model)
     hidden, support = hidden_summaries(model), load_support(model_path)
-    sure = None if support is None else support.edge_transfer
     if screen.as_json:
-        screen.json(
-            {
-                "family": model.schema.family,
-                "n_observed": tree.n_observed,
-                "n_hidden": tree.n_hidden,
-                "n_parameters": model.n_parameters,
-                "nodes": list(tree.names),
-                "edges": [
-                    {"from": tree.names[a], "to": tree.names[b], "length": float(tree.length[b])}
-                    for a, b in tree.edges.tolist()
-                ],
-                "hidden": hidden_states(model, hidden),
-                "weights": whole.weights.tolist() if isinstance(whole, TreeMixture) else None,
-                "report": report,
-                "support": None if support is None else support_facts(support),
-                **factor_facts(model),
-            }
-        )
+        weights = whole.weights.tolist() if isinstance(whole, TreeMixture) else None
+        about = {"hidden": hidden_states(model, hidden), "weights": weights, "report": report}
+        sure = None if support is None else support_facts(support)
+        screen.json({**_tree_facts(model), **about, "support": sure, **factor_facts(model)})
         return
+    tree = fitted_tree(model)
     if isinstance(whole, TreeMixture):
         screen.text(_mixture_text(whole, component))
     kind = f"{model.schema.family} model: {tree.n_observed:,} observed, {tree.n_hidden:,} hidden"
     learned = f", learned by {report['method']}" if report and "method" in report else ""
     screen.text(f"{kind}, {model.n_parameters:,} parameters{learned}\n")
-    screen.text(tree.draw(tree.n_nodes if all_nodes else 200, sure))
+    sure_edges = None if support is None else support.edge_transfer
+    screen.text(tree.draw(tree.n_nodes if all_nodes else _MOST_NODES, sure_edges))
     if tree.n_edges:
         screen.text("\nNumbers are fitted lengths to the node above: 0 if equal, more if weaker.")
     if support is not None:

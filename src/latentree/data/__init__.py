@@ -6,12 +6,14 @@ into memory as a fixed sequence of tables. A :class:`Schema` holds names, family
 
 from latentree.data._checks import (
     check_distinct,
+    default_names,
     duplicate_columns,
     is_number,
     listing,
     refuse_columns,
     row_chunks,
 )
+from latentree.data._cluster import Client
 from latentree.data._convert import as_table, weighted
 from latentree.data._files._file_rows import list_files
 from latentree.data._files._paths import STANDARD, path_name
@@ -42,6 +44,7 @@ __all__ = [
     "FAMILIES",
     "KINDS",
     "STANDARD",
+    "Client",
     "ColumnKind",
     "FrameType",
     "LocalPieces",
@@ -58,6 +61,7 @@ __all__ = [
     "check_writable",
     "column_names",
     "cut_table",
+    "default_names",
     "duplicate_columns",
     "filled_like",
     "frame_of",

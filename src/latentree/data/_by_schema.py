@@ -21,6 +21,7 @@ from latentree.typing import AnyArray, FloatArray, Kind, Labels, Unseen
 
 
 def coded_by(schema: Schema, raw: RawTable, unseen: Unseen = "error") -> Table:
+    """Return raw columns, in the order of a schema, as a table with its codes."""
     if schema.family == "gaussian":
         return Table(_real_values(raw), schema)
     if schema.is_mixed:
@@ -40,6 +41,7 @@ def coded_by(schema: Schema, raw: RawTable, unseen: Unseen = "error") -> Table:
 
 
 def _codes(column: Column, labels: Labels, unseen: Unseen) -> AnyArray:
+    """Return a column as codes of given labels."""
     coded = coding.code(column)
     return coding.recode(coded, column.name, coding.numbering(labels), unseen)
 
@@ -63,6 +65,7 @@ def _mixed_values(column: Column, kind: Kind, labels: Labels, unseen: Unseen) ->
 
 
 def _real_values(raw: RawTable) -> FloatArray:
+    """Return all columns as floats; raise if one is infinite."""
     if raw.matrix is not None:
         values = np.ascontiguousarray(raw.matrix, np.float64)
     else:
@@ -74,6 +77,7 @@ def _real_values(raw: RawTable) -> FloatArray:
 
 
 def _real_column(column: Column) -> FloatArray:
+    """Return a column as floats, NaN where missing; raise if it holds labels or dates."""
     if column.kind == "date":
         raise coding.date_error(column.name)
     if column.kind == "label" and not _all_numbers(column):
@@ -107,6 +111,7 @@ def _refuse_infinite(names: Sequence[str], values: FloatArray) -> None:
 
 
 def select_columns(raw: RawTable, schema: Schema) -> RawTable:
+    """Return the schema's columns of a raw table, in its order and under its names."""
     index = _column_places(raw.names, raw.named, schema)
     if index is None:
         return raw.renamed(schema.names)
@@ -177,6 +182,7 @@ def match(
 def _remixed(
     values: FloatArray, labels: Sequence[Labels], schema: Schema, unseen: Unseen
 ) -> FloatArray:
+    """Return mixed values with the schema's codes instead of each column's own."""
     values = np.array(values)
     for j, (own, wanted) in enumerate(zip(labels, schema.labels, strict=True)):
         if bool(own) != bool(wanted):

@@ -1,4 +1,4 @@
-"""What makes a table unfit to learn from, and looking for it without copies of the data."""
+"""Checks that a table can be learned from, without copies of the data."""
 
 from __future__ import annotations
 
@@ -31,6 +31,11 @@ def check_distinct(names: Sequence[str]) -> None:
     if len(set(names)) < len(names):
         twice = [name for name, count in Counter(names).items() if count > 1]
         raise DataError(f"column names must differ, but these occur twice: {listing(twice)}")
+
+
+def default_names(n_columns: int) -> tuple[str, ...]:
+    """Return the names of columns that have none: ``x0``, ``x1``, …."""
+    return tuple(f"x{j}" for j in range(n_columns))
 
 
 def row_chunks(values: ArrayOrSparse) -> Iterator[tuple[int, int]]:
@@ -133,6 +138,7 @@ def missing_codes(
 def _outlying(found: FloatArray) -> float | None:
     """Return a code at an end of sorted numbers that is far from all others."""
     found = found[~np.isnan(found)]
+    # The lowest and the highest number, each against all others.
     for code, others in ((found[0], found[1:]), (found[-1], found[:-1])):
         if code in _CODES and others.size > 1:
             gap = float(np.abs(others - code).min())

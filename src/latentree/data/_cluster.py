@@ -72,7 +72,7 @@ class ClusterPieces(Pieces[Piece]):
         return [self._task(number, function, *arguments) for number in range(len(self))]
 
     def each(self, function: Callable[..., Result], *arguments: object) -> Iterator[Result]:
-        """Yield the results in order; each is forgotten by the cluster once it is here."""
+        """Yield the results in order; the cluster drops each once it has arrived."""
         waiting = self._tasks(function, *arguments)[::-1]
         while waiting:
             yield waiting.pop().result()
@@ -98,16 +98,15 @@ class ClusterPieces(Pieces[Piece]):
         return total
 
     def made(self, make: Callable[..., Other], *arguments: object) -> Pieces[Other]:
-        """Return what the workers make of the pieces, and keep."""
+        """Return the results of a function of every piece, which the workers keep."""
         return ClusterPieces(self.client, self._tasks(make, *arguments))
 
     def paired(
         self, make: Callable[[Piece, Item], Other], items: Sequence[Item]
     ) -> ClusterPieces[Other]:
-        """Return what the workers make of every piece and its item."""
-        pairs = zip(self.futures, items, strict=True)
-        submit = self.client.submit
-        return ClusterPieces(self.client, [submit(make, f, x, pure=False) for f, x in pairs])
+        """Return the results of a function of every piece and its item."""
+        tasks = [self._task(number, make, item) for number, item in enumerate(items)]
+        return ClusterPieces(self.client, tasks)
 
     def one(self, number: int, function: Callable[..., Result], *arguments: object) -> Result:
         """Return the result of one piece."""
@@ -158,7 +157,7 @@ def scattered(parts: Parts, client: Client) -> Parts:
 
 
 def is_dask(X: object) -> bool:
-    """Whether data is a dask array or dataframe; dask is not imported for the question."""
+    """Whether data is a dask array or dataframe; dask is not imported to find out."""
     return "dask" in sys.modules and hasattr(X, "__dask_graph__") and hasattr(X, "compute")
 
 

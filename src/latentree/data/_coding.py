@@ -12,7 +12,13 @@ from latentree.data._raw import Column
 from latentree.errors import DataError
 from latentree.typing import AnyArray, BoolArray, Labels, Unseen
 
-_SHORT_RANGE = 8
+SHORT_RANGE = 8
+"""Integers from a range of at most so many numbers are coded in whole matrices, by one comparison a
+number; wider ranges are quicker column by column."""
+
+_COUNTED_RANGE = 4096
+"""Integers from a smaller range are coded by counting them, which is several times faster than
+sorting; the counts stay in the nearest cache."""
 
 
 class CodedColumn(NamedTuple):
@@ -51,12 +57,12 @@ def date_error(name: str) -> DataError:
 
 
 def _code_numbers(values: AnyArray, missing: BoolArray | None) -> CodedColumn:
+    """Code numbers or booleans: by counting if their range is short, by sorting otherwise."""
     present = values if missing is None else values[~missing]
     if values.dtype == np.bool_:
         present = present.view(np.int8)
     low, high = present.min(), present.max()
-    # Small ranges by counting: several times faster than sorting.
-    if present.dtype.kind in "iu" and int(high) - int(low) < 4096:
+    if present.dtype.kind in "iu" and int(high) - int(low) < _COUNTED_RANGE:
         wide = present if present.dtype == np.uint64 else present.astype(np.int64)
         offsets = (wide - wide.dtype.type(low)).astype(np.int64)
         occurs = np.bincount(offsets) > 0
@@ -81,6 +87,7 @@ def _spread(codes: AnyArray, n_states: int, missing: BoolArray | None) -> AnyArr
 
 
 def _code_objects(column: Column) -> CodedColumn:
+    """Code labels in the order declared, or else sorted."""
     values = column.values if column.missing is None else column.values[~column.missing]
     if column.coded:
         assert column.order is not None
@@ -152,7 +159,7 @@ def code_matrix(matrix: AnyArray) -> tuple[AnyArray, tuple[Labels, ...]] | None:
         return None
     numbers = matrix.view(np.int8) if matrix.dtype.kind == "b" else matrix
     low, high = int(numbers.min()), int(numbers.max())
-    if high - low >= _SHORT_RANGE:
+    if high - low >= SHORT_RANGE:
         return None
     states = range(low, high + 1)
     names: Labels = tuple(map(bool, states)) if matrix.dtype.kind == "b" else tuple(states)

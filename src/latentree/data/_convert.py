@@ -1,4 +1,4 @@
-"""The door: from data of any shape to a :class:`Table`."""
+"""From data of any kind to a checked and coded :class:`Table`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from latentree.data import _checks as checks
 from latentree.data import _coding as coding
 from latentree.data import _kinds as column_kinds
 from latentree.data._by_schema import coded_by, match, select_columns, with_missing
+from latentree.data._checks import default_names
 from latentree.data._coding import CodedColumn
 from latentree.data._kinds import ColumnFacts
 from latentree.data._raw import RawTable, read_raw
@@ -188,14 +189,31 @@ def _from_sparse(
     schema: Schema | None,
     kinds: KindsByName | None,
 ) -> Table:
-    from scipy import sparse
-
+    """Check a sparse matrix of 0 and 1; it is never made dense."""
     if wanted in ("gaussian", "mixed", "copula"):
         raise DataError(
             "a sparse matrix is discrete 0/1 data: pass X.toarray() to treat it as real"
         )
     if X.ndim != 2 or 0 in X.shape:
         raise DataError(f"the table is empty or has no two dimensions: shape {X.shape}")
+    values = _checked_ones(X)
+    m = values.shape[1]
+    given = default_names(m) if names is None else _given_names(names, m)
+    own = Schema.discrete(given, 2, "symmetric" if wanted == "symmetric" else "discrete")
+    if schema is not None:
+        return match(Table(values, own), names, schema)
+    facts = _sparse_facts(values)
+    schema = schema_of(given, names is not None, facts, own.family, kinds)
+    warn_of_aside(schema)
+    # A single row shows one state of every column, but 0/1 data has two.
+    schema = replace(schema, labels=((0, 1),) * schema.n_columns)
+    return match(Table(values, own), given, schema)
+
+
+def _checked_ones(X: sparse.spmatrix) -> sparse.csr_array:
+    """Return the ones as a matrix of bytes without stored zeros and repeated entries."""
+    from scipy import sparse
+
     matrix = sparse.csr_array(X)
     # Stored zeros and repeated entries would be counted as ones.
     if not (matrix.has_canonical_format and matrix.data.all()):
@@ -212,17 +230,7 @@ def _from_sparse(
     ones = np.ones(matrix.nnz, np.int8)
     values = sparse.csr_array((ones, matrix.indices, matrix.indptr), shape=matrix.shape)
     values.has_canonical_format = True
-    m = values.shape[1]
-    given = tuple(f"x{j}" for j in range(m)) if names is None else _given_names(names, m)
-    own = Schema.discrete(given, 2, "symmetric" if wanted == "symmetric" else "discrete")
-    if schema is not None:
-        return match(Table(values, own), names, schema)
-    facts = _sparse_facts(values)
-    schema = schema_of(given, names is not None, facts, own.family, kinds)
-    warn_of_aside(schema)
-    # A single row shows one state of every column, but 0/1 data has two.
-    schema = replace(schema, labels=((0, 1),) * schema.n_columns)
-    return match(Table(values, own), given, schema)
+    return values
 
 
 def _sparse_facts(values: sparse.csr_array) -> list[ColumnFacts]:

@@ -44,7 +44,7 @@ def column_names(X: TableLike) -> tuple[str, ...] | None:
 
 
 def frame_type(X: TableLike) -> FrameType | None:
-    """Return what it takes to make a frame like this one; None for arrays.
+    """Return the library and the column names of a frame; None for arrays.
 
     Parameters
     ----------
@@ -129,6 +129,7 @@ def frame_of(like: FrameType | None, schema: Schema, values: AnyArray) -> TableL
 
 
 def _stacked(columns: list[AnyArray]) -> AnyArray:
+    """Return columns as one array: of numbers if all are, of objects otherwise."""
     numbers = all(column.dtype.kind in "fiub" for column in columns)
     if numbers:
         return np.column_stack(columns)
@@ -196,6 +197,7 @@ def _series(old: Series, cells: list[object]) -> Series:
 
 
 def _filled_pandas(X: TableLike, columns: dict[str, list[object]]) -> TableLike:
+    """Return a copy of a pandas frame with missing cells filled in; types stay if they can."""
     out = X.copy()
     for place, name in enumerate(X.columns):
         old = X.iloc[:, place]
@@ -215,6 +217,7 @@ def _filled_pandas(X: TableLike, columns: dict[str, list[object]]) -> TableLike:
 def _filled_array(
     X: TableLike, columns: dict[str, list[object]], filled: AnyArray, schema: Schema
 ) -> AnyArray:
+    """Return the filled columns among those of the whole table that are not used."""
     whole = schema.whole_names
     array = np.ma.asanyarray(X) if isinstance(X, np.ma.MaskedArray) else X
     is_rows = isinstance(array, list | tuple)

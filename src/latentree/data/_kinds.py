@@ -14,33 +14,42 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from latentree.data._checks import is_number
-from latentree.data._coding import sort_labels
+from latentree.data._coding import SHORT_RANGE, sort_labels
 from latentree.data._raw import Column, RawTable
 from latentree.data._table import KINDS
 from latentree.errors import DataError
 from latentree.typing import AnyArray, BoolArray, FloatArray, IntArray, Kind, KindsByName
 
 MANY_LABELS = 100
-"""Text with more different labels than this makes no categories."""
+"""Text with more different labels is set aside: it is free text or a name, not a category."""
 
 FEW_VALUES = 10
-"""So many different whole numbers, or fewer, can be ordered answers."""
+"""Whole numbers with at most so many different values can be ordered answers: the longest usual
+scale of a questionnaire is 0 to 10, or 1 to 10."""
 
 SMALL_NUMBERS = 100
 """Answers are numbered from −100 to 100; 1980 to 1987 are years."""
 
 SKEWNESS = 0.5
-"""Counts are skewed to the right: Poisson counts with a mean of up to 4 are skewed this much."""
+"""Counts have at least this skewness: that of Poisson counts with mean λ is 1/√λ, so λ ≤ 4."""
 
 TRACKED = 4096
-"""So many different values of a column are told apart, unless every row has its own."""
+"""Different values of a column that are told apart; with more, only their number is known, unless
+every row has its own. It bounds the memory of the facts of a column."""
 
 LONG = 2**53
 """Whole numbers beyond this are no measurements: a float cannot hold them."""
 
-_ROUNDING = 1e-15  # numbers that differ by less, relative to their size, are one
-_BLOCK = 1 << 14  # rows that are searched for a fraction at a time
-_HEAD = 64  # rows in which most real columns show that they are real
+_ROUNDING = 1e-15
+"""Numbers with a fraction that differ by less, relative to their size, are one: 4 units in the last
+place."""
+
+_BLOCK = 1 << 14
+"""Rows that are searched for a fraction at a time: most columns show one in the first rows."""
+
+_HEAD = 64
+"""Rows in which most real columns show that they are real."""
+
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 _UNNAMED = ("", "Unnamed: 0")
 """What frames and files call a first column without a name."""
@@ -155,7 +164,7 @@ class ColumnFacts:
 
 
 def _as_labels(facts: ColumnFacts) -> ColumnFacts:
-    """Return whole numbers as labels, which they are beside integers of more than 53 bits."""
+    """Return the facts of whole numbers as those of labels, which integers over 53 bits are."""
     if facts.type != "number":
         return facts
     labels = None if facts.values is None else frozenset(map(_plain_number, facts.values.tolist()))
@@ -163,7 +172,7 @@ def _as_labels(facts: ColumnFacts) -> ColumnFacts:
 
 
 def _compact(facts: ColumnFacts) -> ColumnFacts:
-    """Forget the values where they settle nothing any more, so that facts stay small."""
+    """Drop the values where they can no longer change the kind, so that facts stay small."""
     if facts.values is None:
         return facts
     many = len(facts.values) > TRACKED and (
@@ -215,7 +224,7 @@ def _short_range_facts(matrix: AnyArray) -> list[ColumnFacts] | None:
     numbers = matrix.view(np.int8) if matrix.dtype.kind == "b" else matrix
     n_rows = len(matrix)
     low, high = int(numbers.min()), int(numbers.max())
-    if high - low >= 8 or max(-low, high) > LONG:
+    if high - low >= SHORT_RANGE or max(-low, high) > LONG:
         return None
     states = np.arange(low, high + 1)
     counts = np.array([(numbers == state).sum(axis=0) for state in states])
@@ -239,6 +248,7 @@ def whole_number_facts(n_rows: int, values: FloatArray, counts: IntArray) -> Col
 
 
 def _facts_of_column(column: Column) -> ColumnFacts:
+    """Return the facts of one column."""
     n_rows = column.values.size
     if column.kind == "empty" or (column.missing is not None and column.missing.all()):
         return ColumnFacts("empty", n_rows)
@@ -264,6 +274,7 @@ def _facts_of_column(column: Column) -> ColumnFacts:
 
 
 def _number_facts(values: AnyArray, missing: BoolArray | None) -> ColumnFacts:
+    """Return the facts of numbers; those with a fraction keep no values if there are many."""
     present = values if missing is None else values[~missing]
     if not present.size:
         return ColumnFacts("empty", values.size)
@@ -333,6 +344,7 @@ def decide(facts: ColumnFacts, family: str = "auto") -> KindDecision:
 
 
 def _decide_labels(facts: ColumnFacts, family: str) -> KindDecision:
+    """Return the kind of a column of labels."""
     n, n_different = facts.n_present, facts.n_different
     if facts.is_long and n_different > 2:
         if family in ("discrete", "symmetric"):
@@ -377,6 +389,7 @@ def _are_dates(facts: ColumnFacts) -> bool:
 
 
 def _decide_numbers(facts: ColumnFacts) -> KindDecision:
+    """Return the kind of a column of numbers."""
     n, n_different = facts.n_present, facts.n_different
     # Two rows with a fraction each are two measurements, not two categories.
     if n_different == 2 and not (facts.has_fraction and n == 2):
@@ -410,6 +423,7 @@ def _is_count(facts: ColumnFacts) -> bool:
     median = int(np.searchsorted(np.cumsum(counts), n / 2))
     if values[median] - values[0] != median:
         return False
+    # Skewness m₃/m₂^(3/2) of the values with their counts.
     centered = values - (values @ counts) / n
     moment2, moment3 = (centered**2 @ counts) / n, (centered**3 @ counts) / n
     return bool(moment3 >= SKEWNESS * moment2**1.5)

@@ -1,4 +1,4 @@
-"""The door for data that need not fit into memory: files, folders, dask collections, tables."""
+"""Opening data that need not fit into memory: files, folders, dask collections, tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from latentree.data._files._file_rows import FileRows, open_files
 from latentree.data._files._matrix_files import MATRICES, read_matrix
 from latentree.data._files._paths import STANDARD, ColumnChoice, is_path, path_name, suffix_of
 from latentree.data._kinds import ColumnFacts, column_facts
-from latentree.data._parts import Parts, cut_table, part_rows
+from latentree.data._parts import REAL_CELLS, Parts, cut_table, part_rows
 from latentree.data._pieces import LocalPieces, Pieces, itself
 from latentree.data._raw import read_raw
 from latentree.data._schemas import schema_of, warn_of_aside, warn_of_codes
@@ -38,10 +38,11 @@ if TYPE_CHECKING:
 _HELD_PARTS = 6
 """Files of at most so many parts of real columns (200 MB) are read once and held as a table."""
 
-_HELD_CELLS = _HELD_PARTS << 22
-"""So many cells are these."""
+_HELD_CELLS = _HELD_PARTS * REAL_CELLS
+"""Cells of these parts."""
 
-_LOOKED_AT = 1_000_000  # cells of a column in which an odd one is looked for
+_SEARCHED_CELLS = 1_000_000
+"""Cells of a column that are searched for one that is no number, for the message of an error."""
 
 
 def is_parted(X: object) -> bool:
@@ -189,18 +190,14 @@ def open_table(
     paths = list(X) if isinstance(X, list | tuple) else [X]
     if len(paths) == 1 and suffix_of(paths[0]) in MATRICES:
         matrix = read_matrix(paths[0], ColumnChoice(columns, tuple(drop)))
-        with _naming(path_name(X)):
+        with _naming_data(path_name(X)):
             return as_table(
                 matrix.values, family, names=matrix.names, schema=schema, kinds=kinds, unseen=unseen
             )
-    by_name = schema is not None and header is not False
-    wanted = ColumnChoice(
-        schema.names if schema is not None and by_name else columns,
-        tuple(drop),
-        by_name,
-        tuple(map(str, na)),
-        may_lack,
-    )
+    if schema is not None and header is not False:  # columns are found by name
+        wanted = ColumnChoice(schema.names, tuple(drop), True, tuple(map(str, na)), may_lack)
+    else:
+        wanted = ColumnChoice(columns, tuple(drop), False, tuple(map(str, na)), may_lack)
     with _readable(paths) as readable:
         is_copy = readable is not paths  # which goes away, so all of it is read now
         client = None if is_copy else client
@@ -212,7 +209,7 @@ def open_table(
 
 @contextlib.contextmanager
 def _readable(paths: list[PathLike]) -> Iterator[list[PathLike]]:
-    """Copy standard input to a file for a while; other paths are what they are."""
+    """Copy standard input to a temporary file; other paths are left as they are."""
     if [str(path) for path in paths] != [STANDARD]:
         yield paths
         return
@@ -227,7 +224,7 @@ def _readable(paths: list[PathLike]) -> Iterator[list[PathLike]]:
 
 
 @contextlib.contextmanager
-def _naming(name: str) -> Iterator[None]:
+def _naming_data(name: str) -> Iterator[None]:
     """Name the files in errors about what they hold."""
     try:
         yield
@@ -251,7 +248,7 @@ def of_files(
     """Read files into a table if they are small or ``is_held``, or else open them in parts."""
     size = part_rows(Schema.gaussian(rows.names))
     if client is None and (is_held or rows.n_pieces(size) <= _HELD_PARTS):
-        with _naming(rows.name):
+        with _naming_data(rows.name):
             return rows.coded(rows.piece(rows.n_rows, 0), schema, family=family, kinds=kinds)
     raw: Pieces[pa.Table]
     if client is None:
@@ -260,7 +257,7 @@ def of_files(
         raw = cluster.loaded(client, partial(rows.piece, size), rows.n_pieces(size), keep=False)
     is_new = schema is None
     if schema is None:
-        with _naming(rows.name):
+        with _naming_data(rows.name):
             schema = _find_schema(rows.names, rows.named, raw, family, kinds)
         rows = replace(rows, kinds={name: rows.kinds[name] for name in schema.names})
     n_parts = rows.n_pieces(part_rows(schema))
@@ -309,7 +306,7 @@ def _find_schema(
     family: str,
     kinds: KindsByName | None,
 ) -> Schema:
-    """Decide on the columns as for tables: by the first part if it settles all, or by all rows."""
+    """Infer the schema from the first part if that suffices, or else from all rows."""
     found = pieces.one(0, _facts_of)
     if not all(facts.is_settled for facts in found.facts):
         found = pieces.total(_facts_of)
@@ -323,12 +320,12 @@ def _find_schema(
 def _odd_columns(
     names: Sequence[str], facts: Sequence[ColumnFacts], pieces: Pieces[TableLike]
 ) -> DataError | None:
-    """Say which cell, not too far down, makes text of a column of numbers, if one does."""
+    """Return an error for the first cell that makes text of a column of numbers, if any does."""
     if not isinstance(pieces, LocalPieces):
         return None
     for name in (name for name, own in zip(names, facts, strict=True) if own.type == "label"):
         cells = chain.from_iterable(pieces.each(_cells, name))
-        odd = odd_cell(islice(cells, _LOOKED_AT))
+        odd = odd_cell(islice(cells, _SEARCHED_CELLS))
         if odd is not None:
             return odd_error(name, odd)
     return None

@@ -30,7 +30,7 @@ pieces that are read and for what is computed from them."""
 
 
 class Pieces(ABC, Generic[Piece]):
-    """A sequence of things, one a part of the data, that need not exist at the same time."""
+    """A sequence of objects, one for each part of the data, that need not be in memory together."""
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -98,7 +98,7 @@ class LocalPieces(Pieces[Piece]):
         return add_up(self.one(number, function, *arguments) for number in numbers)
 
     def made(self, make: Callable[..., Other], *arguments: object) -> Pieces[Other]:
-        """Return what is made of the pieces."""
+        """Return the results of a function of every piece, cached as far as memory allows."""
         return _CachedPieces(self, make, arguments)
 
     def paired(
@@ -150,6 +150,7 @@ class _CachedPieces(LocalPieces[Other], Generic[Piece, Other]):
         return super().pieces(first)
 
     def _all(self, first: int) -> Iterator[Other]:
+        """Yield cached results, then others, which are cached while there is room."""
         yield from self._kept[first:]
         start = max(first, len(self._kept))
         if start == len(self):

@@ -1,4 +1,4 @@
-"""Reading what people have (arrays, lists, frames) into columns of a known kind."""
+"""Arrays, lists and frames as columns whose kind of storage is known."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from narwhals.dtypes import DType
 from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike
 
+from latentree.data._checks import default_names
 from latentree.errors import DataError
 from latentree.typing import AnyArray, BoolArray, TableLike
 
@@ -37,11 +38,25 @@ _KIND_OF_DTYPE: dict[str, StorageKind] = {
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its values, which of them are missing, and the order of its labels.
+    """One column as it is stored.
 
-    ``coded`` says that the values are places in ``order``, not labels themselves; ``declared`` that
-    the order comes with the data, and ``is_ordered`` that it means something. Of dates only the
-    number of values counts.
+    Attributes
+    ----------
+    name : str
+    kind : StorageKind
+        How the values are stored.
+    values : array
+        The values, or their places in ``order`` if ``coded``; of dates only zeros.
+    missing : array of bool or None
+        Which values are missing; None if none is.
+    order : tuple or None
+        Labels in an order.
+    coded : bool
+        Whether values are places in ``order`` instead of labels.
+    declared : bool
+        Whether the order comes with the data, as categories do.
+    is_ordered : bool
+        Whether the declared order has a meaning.
     """
 
     name: str
@@ -64,13 +79,6 @@ class RawTable:
     n_rows: int
     matrix: AnyArray | None
     columns: tuple[Column, ...] = ()
-
-    @property
-    def kinds(self) -> list[StorageKind]:
-        """What every column holds."""
-        if self.matrix is not None:
-            return [_KIND_OF_DTYPE[self.matrix.dtype.kind]] * len(self.names)
-        return [column.kind for column in self.columns]
 
     def renamed(self, names: tuple[str, ...]) -> RawTable:
         """Return the same columns under other names."""
@@ -132,6 +140,7 @@ def as_frame(X: TableLike) -> Frame | None:
 
 
 def _from_frame(frame: Frame) -> RawTable:
+    """Read a frame: as one matrix if all columns are numbers of one kind."""
     names = tuple("" if name is None else str(name) for name in frame.columns)
     kinds = {_frame_kind(dtype) for dtype in frame.schema.dtypes()}
     n_rows = frame.shape[0]
@@ -155,6 +164,7 @@ def _frame_kind(dtype: DType) -> StorageKind:
 
 
 def _frame_column(name: str, series: Series) -> Column:
+    """Read one column of a frame."""
     kind = _frame_kind(series.dtype)
     missing = series.is_null().to_numpy() if series.null_count() else None
     if missing is not None and missing.all():
@@ -195,6 +205,7 @@ def _category_column(name: str, series: Series, missing: BoolArray | None) -> Co
 
 
 def _as_array(X: TableLike) -> AnyArray:
+    """Return an array of two dimensions; lists of mixed cells become objects."""
     try:
         array: AnyArray = np.asanyarray(X)
         if not isinstance(X, np.ndarray) and array.dtype.kind not in "fiub":
@@ -210,8 +221,9 @@ def _as_array(X: TableLike) -> AnyArray:
 
 
 def _from_array(array: AnyArray) -> RawTable:
+    """Read an array: as one matrix if it holds numbers and nothing is masked."""
     n, m = array.shape
-    names = tuple(f"x{j}" for j in range(m))
+    names = default_names(m)
     mask = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
     array = np.asarray(array)
     kind = array.dtype.kind
@@ -258,6 +270,7 @@ def _one_column(name: str, cells: ArrayLike) -> AnyArray:
 
 
 def _array_column(name: str, values: AnyArray, mask: BoolArray | None) -> Column:
+    """Read one column of an array; masked cells are missing."""
     if values.dtype.kind in "Mm":
         return Column(name, "date", np.zeros(values.size, np.int8), np.isnat(values))
     if values.dtype.kind not in _KIND_OF_DTYPE:
@@ -326,6 +339,7 @@ def is_missing(value: object) -> bool:
 
 
 def _kind_of_objects(present: Sequence[Any]) -> StorageKind:
+    """Return the kind of present Python objects: one for all of them."""
     types = set(map(type, present))
     if all(issubclass(kind, (bool, np.bool_)) for kind in types):
         return "boolean"

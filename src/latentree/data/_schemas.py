@@ -65,6 +65,7 @@ def schema_of(
 
 
 def _family_of(family: str, names: Sequence[str], kinds: Sequence[Kind]) -> Family:
+    """Return the family that was asked for, or the first one that fits all kinds."""
     fitting: dict[str, set[str]] = {
         "gaussian": {"real"}, "discrete": {"category"}, "symmetric": {"category"},
         "mixed": set(KINDS), "copula": set(KINDS),
@@ -83,6 +84,7 @@ def _refuse_labels(
     taken: Sequence[KindDecision],
     odd: Callable[[], DataError | None],
 ) -> None:
+    """Raise if family='gaussian' was asked for and a column that is used holds labels."""
     meant = (column_kinds.ROW_LABELS, column_kinds.ASKED_FOR)
     labeled = [
         (name, own, decision.kind)
@@ -106,6 +108,7 @@ def _refuse_labels(
 
 
 def _refuse_fractions(columns: Sequence[tuple[str, ColumnFacts]]) -> None:
+    """Raise if columns of a discrete table hold fractions or too many values."""
     for name, facts in columns:
         if facts.fraction is not None:
             row, value = facts.fraction
@@ -121,7 +124,7 @@ def _refuse_fractions(columns: Sequence[tuple[str, ColumnFacts]]) -> None:
 
 
 def warn_of_aside(schema: Schema) -> None:
-    """List the columns that are set aside, unless nobody wonders."""
+    """Warn of the columns that are set aside, except row labels and those ignored on request."""
     quiet = (column_kinds.ROW_LABELS, column_kinds.ASKED_FOR)
     told = [column for column in schema.aside if column.why not in quiet]
     if told:
@@ -130,7 +133,7 @@ def warn_of_aside(schema: Schema) -> None:
 
 
 def warn_of_codes(table: Table) -> None:
-    """Point out numbers such as −999 that look as if they stood for missing cells."""
+    """Warn of numbers such as −999 that look like codes for missing cells."""
     found: dict[float, list[str]] = {}
     for name, code in checks.missing_codes(table.names, table.values, table.schema.labels):
         found.setdefault(code, []).append(name)
@@ -154,7 +157,7 @@ def aside_listing(aside: Sequence[SetAside]) -> str:
 
 
 def _odd_columns(raw: RawTable) -> DataError | None:
-    """Return what is wrong with a cell that makes text of a column of numbers, if one does."""
+    """Return an error for the first cell that makes text of a column of numbers, if any does."""
     for column in raw.columns:
         odd = odd_cell_of(column)
         if odd is not None:
@@ -163,6 +166,7 @@ def _odd_columns(raw: RawTable) -> DataError | None:
 
 
 def odd_cell_of(column: Column) -> OddCell | None:
+    """Return the cell that makes text of a column of numbers, if one does."""
     if column.kind != "label" or column.declared:  # declared categories are meant so
         return None
     cells = column.values.astype(object)

@@ -246,7 +246,7 @@ class Schema:
 
 
 class WithSchema:
-    """What is said of the columns of anything that has a schema."""
+    """Properties of the columns of anything that has a schema."""
 
     schema: Schema
 

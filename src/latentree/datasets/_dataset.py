@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 import narwhals as nw
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from latentree.data import Table, as_table
 from latentree.errors import MissingExtraError
-from latentree.typing import AnyArray
+from latentree.typing import AnyArray, TableLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +60,7 @@ class Dataset:
         """The data as the table that every learner and model takes."""
         return as_table(self.data, names=self.names)
 
-    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> TableLike:
         """Return the data as a frame of pandas, polars or pyarrow.
 
         Parameters

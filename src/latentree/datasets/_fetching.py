@@ -10,12 +10,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from latentree.errors import DataError, FileError, import_extra
+
+if TYPE_CHECKING:
+    import pooch
 
 FILE = "20news_w100.mat"
 
@@ -54,7 +57,7 @@ def fetch_postings(homes: Sequence[str] = HOMES, checksum: str = SHA256) -> Post
     checksum : str
         SHA-256 of the content, as :func:`digest` makes it. Other content is refused.
     """
-    pooch: Any = import_extra("pooch", "data")
+    pooch = import_extra("pooch", "data")
     failures: list[str] = []
     for url in homes:
         fetcher = pooch.create(
@@ -72,7 +75,7 @@ def fetch_postings(homes: Sequence[str] = HOMES, checksum: str = SHA256) -> Post
     )
 
 
-def _fetch_from(fetcher: Any, downloader: Any, checksum: str) -> Postings:
+def _fetch_from(fetcher: pooch.Pooch, downloader: pooch.HTTPDownloader, checksum: str) -> Postings:
     """Read the file, from the cache or from one home; what fails the check is not kept."""
     path = Path(fetcher.abspath) / FILE
     if path.is_file():
@@ -80,7 +83,7 @@ def _fetch_from(fetcher: Any, downloader: Any, checksum: str) -> Postings:
             return read_postings(path, checksum)
         except DataError:  # damaged since it was downloaded
             _remove(path)
-    exceptions: Any = import_extra("requests.exceptions", "data")
+    exceptions = import_extra("requests.exceptions", "data")
     try:
         fetcher.fetch(FILE, downloader=downloader)
     except exceptions.RequestException as error:

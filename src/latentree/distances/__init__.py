@@ -7,15 +7,16 @@ together, each computed once; :func:`information_distances` is the public way to
 give the correlations of the Gaussian variables behind ordered answers and numbers.
 """
 
+from latentree.distances._block_dependence import BlockDependence
 from latentree.distances._counting import PackedOnes, in_parts
 from latentree.distances._distances import (
     WEAKEST,
     Distances,
+    DistancesLike,
     as_distances,
     distances_among_candidates,
 )
-from latentree.distances._evidence import Evidence
-from latentree.distances._latent import (
+from latentree.distances._latent_correlations import (
     Correlation,
     LatentCorrelations,
     latent_correlations,
@@ -25,25 +26,33 @@ from latentree.distances._latent import (
 )
 from latentree.distances._latent_sums import LatentSums, is_unordered
 from latentree.distances._mixed_sums import MixedSums
-from latentree.distances._on_demand import OnDemand
-from latentree.distances._sample import Sample, as_copula, as_sample, information_distances
+from latentree.distances._pair_tests import Evidence
+from latentree.distances._sample import (
+    Sample,
+    SampleLike,
+    as_copula,
+    as_sample,
+    information_distances,
+)
 from latentree.distances._statistics import Statistics, gather, part_statistics, plan_of
 from latentree.distances._sums import SCALES, DistinctRows, RealSums, StateCounts, Units
 
 __all__ = [
     "SCALES",
     "WEAKEST",
+    "BlockDependence",
     "Correlation",
     "Distances",
+    "DistancesLike",
     "DistinctRows",
     "Evidence",
     "LatentCorrelations",
     "LatentSums",
     "MixedSums",
-    "OnDemand",
     "PackedOnes",
     "RealSums",
     "Sample",
+    "SampleLike",
     "StateCounts",
     "Statistics",
     "Units",

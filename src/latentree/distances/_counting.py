@@ -8,10 +8,9 @@ packed when they hold so many that bits are cheaper.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from latentree import _memory as memory
 from latentree._kernels import threads
@@ -22,7 +21,14 @@ from latentree.data import Table
 from latentree.typing import AnyArray, FloatArray, Index, IntArray
 
 _PARTS = 16
-_WORDS_A_STEP = 16.0  # words of bits that are compared in the time of one step along sparse lists
+"""Slices of a range of work: more than any usual number of cores, so that these end together."""
+
+_WORDS_A_STEP = 16.0
+"""Words of 64 bits that are compared in the time of one step along sparse lists: a word is loaded
+in order, while a step jumps to an unpredictable place."""
+
+_PRODUCT_CELLS = 1 << 22
+"""Cells of indicators that are multiplied at a time: 16 MB in single precision."""
 
 
 def in_parts(n_items: int, function: Callable[[slice], None]) -> None:
@@ -278,12 +284,12 @@ def joint_products(
 
 
 def _row_ranges(table: Table, width: int) -> list[tuple[int, int]]:
-    step = max(256, (1 << 22) // max(1, width))
+    step = max(256, _PRODUCT_CELLS // max(1, width))
     n = table.n_rows
     return [(start, min(n, start + step)) for start in range(0, n, step)]
 
 
-def _one_hot(codes: AnyArray, widths: IntArray, first: int, dtype: Any) -> AnyArray:
+def _one_hot(codes: AnyArray, widths: IntArray, first: int, dtype: DTypeLike) -> AnyArray:
     states = np.concatenate([np.arange(first, width) for width in widths]).astype(codes.dtype)
     hot: AnyArray = np.repeat(codes, widths - first, axis=1) == states
     return hot.astype(dtype)

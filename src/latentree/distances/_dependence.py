@@ -35,9 +35,9 @@ of the normal variables' variance that the two columns show (``_latent_sums``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,13 +49,14 @@ from latentree.distances._latent_sums import LatentSums, is_unordered
 from latentree.distances._mixed_sums import WEAKEST_OF_MANY, MixedSums, join_rare
 from latentree.distances._scores import n_functions
 from latentree.distances._statistics import Statistics
-from latentree.distances._sums import RealSums, StateCounts, state_widths
+from latentree.distances._sums import RealSums, StateCounts, places, starts_of, state_widths
 from latentree.typing import FloatArray, Index, IntArray
 
-_BLOCK_CELLS = 1 << 24  # of joint tables that are spread out at the same time
+_BLOCK_CELLS = 1 << 24
+"""Cells of joint tables that are spread out at the same time: 128 MB."""
 
 
-class Scale(NamedTuple):
+class DependenceScale(NamedTuple):
     """How r becomes a distance, and how sure it is.
 
     Attributes
@@ -77,7 +78,7 @@ class Scale(NamedTuple):
     shares: FloatArray | None = None
 
     def precisions(self, rows: Index, columns: Index) -> float | FloatArray:
-        """Return 1 / (n · variance of r) of independent pairs: one number if all the same."""
+        """Return 1 / (n · variance of r) of independent pairs: one number if all are the same."""
         if self.functions is None:
             return self.precision
         p, q = self.functions[rows], self.functions[columns]
@@ -105,31 +106,31 @@ def null_variance(p: IntArray, q: IntArray) -> FloatArray:
     return np.asarray(1.0 + 0.43 * (x + y) + 2.0 * both - 1.95 * both**0.6)
 
 
-def scale_of(schema: Schema) -> Scale:
+def scale_of(schema: Schema) -> DependenceScale:
     """Return the scale of a family."""
     if schema.family == "gaussian":
-        return Scale()
+        return DependenceScale()
     if schema.family == "mixed":
-        return Scale(functions=n_functions(schema))
+        return DependenceScale(functions=n_functions(schema))
     if schema.family == "discrete" and has_uneven_states(schema):
         return canonical_scale(schema)
     k = int(schema.cardinalities[0])
-    return Scale(k - 1.0, k - 1.0 if schema.family == "symmetric" else 1.0)
+    return DependenceScale(k - 1.0, k - 1.0 if schema.family == "symmetric" else 1.0)
 
 
-def canonical_scale(schema: Schema) -> Scale:
+def canonical_scale(schema: Schema) -> DependenceScale:
     """Return the scale of canonical correlations of columns of states."""
-    return Scale(functions=state_widths(schema) - 1)
+    return DependenceScale(functions=state_widths(schema) - 1)
 
 
-def scale_of_sums(statistics: Statistics) -> Scale:
+def scale_of_sums(statistics: Statistics) -> DependenceScale:
     """Return the scale of the dependence that sums of all pairs give."""
     sums = statistics.sums
     if not isinstance(sums, LatentSums):
         return scale_of(statistics.schema)
     unordered = is_unordered(statistics.schema)
     functions = np.where(unordered, statistics.cardinalities - 1, 1)
-    return Scale(functions=functions, shares=sums.latent.shares())
+    return DependenceScale(functions=functions, shares=sums.latent.shares())
 
 
 def has_uneven_states(schema: Schema) -> bool:
@@ -138,7 +139,7 @@ def has_uneven_states(schema: Schema) -> bool:
 
 
 def dependence(statistics: Statistics, centered: bool = True) -> FloatArray:
-    """Return r of all pairs from sums; the lower triangle is meant.
+    """Return r of all pairs from sums; only the lower triangle counts.
 
     ``centered=False`` takes real columns to have mean 0 instead of estimating it.
     """
@@ -155,11 +156,19 @@ def dependence(statistics: Statistics, centered: bool = True) -> FloatArray:
     if k == 2 and not sums.all_held:
         return _correlations_of_ones(sums)
     out = np.zeros((statistics.n_columns, statistics.n_columns))
-    read: Any = kernels.correlations_of_tables if k == 2 else kernels.determinant_roots
+    read = kernel_of_tables(k)
     for rows, joint in _joint_blocks(sums, k):
         part = out[rows]
         in_parts(len(part), lambda some: read(joint[some], part[some]))  # noqa: B023
     return out
+
+
+def kernel_of_tables(n_states: int) -> Callable[[FloatArray, FloatArray], None]:
+    """Return the kernel that turns joint tables of columns with K states each into r."""
+    read: Callable[[FloatArray, FloatArray], None] = (
+        kernels.correlations_of_tables if n_states == 2 else kernels.determinant_roots
+    )
+    return read
 
 
 def _correlations_of_ones(sums: StateCounts) -> FloatArray:
@@ -178,14 +187,14 @@ def canonical_correlations(sums: StateCounts) -> FloatArray:
     """Return the first canonical correlations of columns with any numbers of states."""
     m = sums.starts.size - 1
     out = np.eye(m)
-    states = States.of(sums)
+    states = MergedStates.of(sums)
     for start, stop in ranges(m, max(1, _BLOCK_CELLS // int(sums.single.size * sums.widths.max()))):
         rows = np.arange(start, stop)
         read_counts(sums.table(rows), states.select(rows), states, rows, out[start:stop])
     return out
 
 
-class States(NamedTuple):
+class MergedStates(NamedTuple):
     """How the states of columns are read that are laid end to end.
 
     ``into`` and ``widths`` say which count as one, see :func:`join_rare`.
@@ -196,7 +205,7 @@ class States(NamedTuple):
     widths: IntArray
 
     @classmethod
-    def of(cls, sums: StateCounts) -> States:
+    def of(cls, sums: StateCounts) -> MergedStates:
         """Join the rare states of every column, with its most frequent one where they are few."""
         least = float(np.sqrt(sums.total))
         into, widths = join_rare(sums.single, least, sums.starts, needed=2)
@@ -205,17 +214,16 @@ class States(NamedTuple):
             mine[mine < 0] = mine[sums.single[start:stop].argmax()]
         return cls(sums.starts, into, widths)
 
-    def select(self, columns: IntArray) -> States:
+    def select(self, columns: IntArray) -> MergedStates:
         """Return the states of some columns."""
-        starts = np.concatenate([[0], np.cumsum(np.diff(self.starts)[columns])])
-        places = np.concatenate([np.arange(*self.starts[j : j + 2]) for j in columns])
-        return States(starts, self.into[places], self.widths[columns])
+        starts = starts_of(np.diff(self.starts)[columns])
+        return MergedStates(starts, self.into[places(columns, self.starts)], self.widths[columns])
 
 
 def read_counts(
     joint: FloatArray,
-    x: States,
-    y: States,
+    x: MergedStates,
+    y: MergedStates,
     limits: IntArray,
     out: FloatArray,
     as_list: bool = False,
@@ -266,13 +274,3 @@ def _joint_blocks(sums: StateCounts, k: int) -> Iterator[tuple[slice, FloatArray
 def inverse(values: FloatArray) -> FloatArray:
     """Return 1/x, and 0 for 0."""
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
-
-
-def mirrored(lower: FloatArray) -> FloatArray:
-    """Fill the upper triangle of a matrix from the lower one, in place."""
-    m = lower.shape[0]
-    for start, stop in ranges(m, 1024):  # tiles: a transposed copy of all is slow and large
-        lower[:start, start:stop] = lower[start:stop, :start].T
-        tile = lower[start:stop, start:stop]
-        tile[...] = np.tril(tile) + np.tril(tile, -1).T
-    return lower

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,22 +19,22 @@ from numpy.typing import ArrayLike, NDArray
 from latentree import _memory as memory
 from latentree._kernels import threads
 from latentree.data import Parts, Table, cut_table, duplicate_columns, listing
+from latentree.distances._block_dependence import BlockDependence, block_dependence
 from latentree.distances._counting import in_parts
 from latentree.distances._dependence import (
-    Scale,
+    DependenceScale,
     canonical_correlations,
     canonical_scale,
     dependence,
     scale_of_sums,
 )
-from latentree.distances._evidence import (
+from latentree.distances._matrix_checks import checked_matrix, checked_names, checked_signs, frozen
+from latentree.distances._pair_tests import (
     Evidence,
     evidence_of_correlations,
     pair_evidence,
     real_evidence,
 )
-from latentree.distances._matrices import checked_matrix, checked_names, checked_signs, frozen
-from latentree.distances._on_demand import OnDemand, on_demand
 from latentree.distances._statistics import Statistics, gather
 from latentree.distances._sums import StateCounts
 from latentree.errors import DataWarning, DistanceError
@@ -47,9 +46,16 @@ WEAKEST = 1e-8
 INDEPENDENT = 1.0
 """A pair is marked independent when |r| is below so many standard errors of an independent pair."""
 
+IndexLike = slice | ArrayLike
+"""Which variables: a slice, numbers, or a bool for each."""
+
 _EVERY = slice(None)
+
 _TILE = 512
-_SPAN = 2048  # columns of the blocks in which all pairs are gone through
+"""Rows and columns of the tiles that threads turn into distances: 2 MB each."""
+
+_SPAN = 2048
+"""Columns of the blocks in which learners go through all pairs."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,7 +103,7 @@ class Distances:
     names: tuple[str, ...]
     n_samples: float | None
     family: Family | None
-    source: _Dense | _OnDemand = field(repr=False)
+    source: _MatrixDistances | _BlockDistances = field(repr=False)
     components: IntArray | None = field(default=None, repr=False)
 
     # Making ---------------------------------------------------------------------------------
@@ -141,7 +147,7 @@ class Distances:
         if marked is not None:
             finite = np.where(marked, 0.0, d)
             d = np.where(marked, max(-np.log(WEAKEST), 2 * float(finite.max())), d)
-        source = _Dense(frozen(d), checked_signs(signs, m), None, 1.0, marked)
+        source = _MatrixDistances(frozen(d), checked_signs(signs, m), None, 1.0, marked)
         return cls(given, None if n_samples is None else float(n_samples), family, source)
 
     # Reading --------------------------------------------------------------------------------
@@ -154,7 +160,7 @@ class Distances:
     @property
     def is_dense(self) -> bool:
         """Whether a whole matrix is held."""
-        return isinstance(self.source, _Dense) or "_matrix" in self.__dict__
+        return isinstance(self.source, _MatrixDistances) or "_matrix" in self.__dict__
 
     @property
     def exponent(self) -> float:
@@ -171,12 +177,12 @@ class Distances:
         if self.n_samples is None:
             return None
         held = self._held
-        known = held.precision if isinstance(held, _Dense) else None
+        known = held.precision if isinstance(held, _MatrixDistances) else None
         if self.family == "copula" and isinstance(known, np.ndarray) and len(known) > 1:
             return float(known[~np.eye(len(known), dtype=bool)].mean())
         return self.n_samples * (self.exponent if self.family == "symmetric" else 1.0)
 
-    def block(self, rows: Any, columns: Any) -> FloatArray:
+    def block(self, rows: IndexLike, columns: IndexLike) -> FloatArray:
         """Return the distances of ``rows`` × ``columns``.
 
         Parameters
@@ -191,7 +197,7 @@ class Distances:
         """
         return self._held.distances(_as_index(rows), _as_index(columns))
 
-    def sign_block(self, rows: Any, columns: Any) -> NDArray[np.int8]:
+    def sign_block(self, rows: IndexLike, columns: IndexLike) -> NDArray[np.int8]:
         """Return the signs of the dependence of ``rows`` × ``columns``.
 
         Parameters
@@ -206,7 +212,7 @@ class Distances:
         """
         return self._held.signs(_as_index(rows), _as_index(columns))
 
-    def strength_block(self, rows: Any, columns: Any) -> FloatArray:
+    def strength_block(self, rows: IndexLike, columns: IndexLike) -> FloatArray:
         """Return |r| of ``rows`` × ``columns`` in standard errors of an independent pair.
 
         Parameters
@@ -221,7 +227,7 @@ class Distances:
         """
         return self._held.strengths(_as_index(rows), _as_index(columns))
 
-    def independent_block(self, rows: Any, columns: Any) -> BoolArray:
+    def independent_block(self, rows: IndexLike, columns: IndexLike) -> BoolArray:
         """Find the pairs of ``rows`` × ``columns`` that look independent.
 
         Parameters
@@ -307,10 +313,10 @@ class Distances:
         return self._held.longest
 
     @property
-    def quick(self) -> OnDemand | None:
+    def quick(self) -> BlockDependence | None:
         """The statistic behind distances on demand, if it has a quicker way for all pairs."""
         source = self._held
-        if isinstance(source, _Dense) or source.chosen is not None:
+        if isinstance(source, _MatrixDistances) or source.chosen is not None:
             return None
         return source.statistic if source.statistic.margin > 0 else None
 
@@ -318,7 +324,7 @@ class Distances:
     def candidates(self) -> IntArray | None:
         """The pairs among which a spanning tree is looked for; None for all pairs."""
         held = self._held
-        return held.candidates if isinstance(held, _OnDemand) else None
+        return held.candidates if isinstance(held, _BlockDistances) else None
 
     @property
     def span(self) -> int:
@@ -360,7 +366,7 @@ class Distances:
         """
         return self.independent_block(slice(None), slice(None))
 
-    def subset(self, variables: Any) -> Distances:
+    def subset(self, variables: IndexLike) -> Distances:
         """Return the distances among some variables.
 
         Parameters
@@ -379,16 +385,16 @@ class Distances:
         return Distances(names, self.n_samples, self.family, self._held.subset(index), components)
 
     @cached_property
-    def _matrix(self) -> _Dense:
-        assert isinstance(self.source, _OnDemand)
+    def _matrix(self) -> _MatrixDistances:
+        assert isinstance(self.source, _BlockDistances)
         return self.source.to_dense()
 
     @property
-    def _whole(self) -> _Dense:
-        return self.source if isinstance(self.source, _Dense) else self._matrix
+    def _whole(self) -> _MatrixDistances:
+        return self.source if isinstance(self.source, _MatrixDistances) else self._matrix
 
     @property
-    def _held(self) -> _Dense | _OnDemand:
+    def _held(self) -> _MatrixDistances | _BlockDistances:
         return self._whole if self.is_dense else self.source
 
     def __repr__(self) -> str:
@@ -423,16 +429,16 @@ def canonical_distances(statistics: Statistics) -> Distances:
 
 
 def _from_dependence(
-    r: FloatArray, scale: Scale, statistics: Statistics, rows: Parts | None = None
+    r: FloatArray, scale: DependenceScale, statistics: Statistics, rows: Parts | None = None
 ) -> Distances:
     """Turn the dependence of all pairs into distances, in place."""
-    known = _known(statistics.sums.pair_weights() * scale.precisions(_EVERY, _EVERY))
-    signs = _finish(r, scale.exponent, statistics.rounding)
+    known = _frozen_precision(statistics.sums.pair_weights() * scale.precisions(_EVERY, _EVERY))
+    signs = _distances_in_place(r, scale.exponent, statistics.rounding)
     matrix = frozen(r)
     evidence: Callable[[IntArray | None], Evidence] = partial(pair_evidence, statistics)
     if statistics.family == "gaussian":
         evidence = partial(_evidence_of_matrix, matrix, statistics, rows)
-    source = _Dense(matrix, frozen(signs), known, scale.exponent, evidence=evidence)
+    source = _MatrixDistances(matrix, frozen(signs), known, scale.exponent, evidence=evidence)
     return Distances(statistics.names, statistics.mean_pair_weight, statistics.family, source)
 
 
@@ -442,7 +448,7 @@ def distances_on_demand(table: Table, statistics: Statistics, centered: bool = T
     ``statistics`` are the sums of the columns.
     """
     warn_of_duplicates(table.names, duplicate_columns(table.values))
-    source = _OnDemand(on_demand(table, statistics, centered), None)
+    source = _BlockDistances(block_dependence(table, statistics, centered), None)
     return Distances(table.names, statistics.mean_pair_weight, table.family, source)
 
 
@@ -453,7 +459,7 @@ def distances_among_candidates(
 
     The pairs connect all variables, or all of each component. Nothing is said of duplicate columns.
     """
-    source = _OnDemand(on_demand(table, statistics), None, candidates)
+    source = _BlockDistances(block_dependence(table, statistics), None, candidates)
     return Distances(table.names, statistics.mean_pair_weight, table.family, source)
 
 
@@ -468,7 +474,11 @@ def warn_of_duplicates(names: Sequence[str], pairs: Sequence[tuple[int, int]]) -
         )
 
 
-def as_distances(x: Any) -> Distances:
+DistancesLike = Distances | ArrayLike
+"""Distances, or a square array of them."""
+
+
+def as_distances(x: DistancesLike) -> Distances:
     """Pass distances through, and check a square array."""
     return x if isinstance(x, Distances) else Distances.from_matrix(x)
 
@@ -477,7 +487,7 @@ def as_distances(x: Any) -> Distances:
 
 
 @dataclass(frozen=True, eq=False)
-class _Dense:
+class _MatrixDistances:
     """A matrix of distances −c·log|r|."""
 
     matrix: FloatArray
@@ -534,25 +544,26 @@ class _Dense:
         strength *= np.sqrt(precision)
         return strength
 
-    def subset(self, index: IntArray) -> _Dense:
-        def cut(array: Any) -> Any:
-            return frozen(_cut(array, index, index)) if isinstance(array, np.ndarray) else array
+    def subset(self, index: IntArray) -> _MatrixDistances:
+        def cut(array: AnyArray) -> AnyArray:
+            return frozen(_cut(array, index, index))
 
-        return _Dense(
+        precision = self.precision
+        return _MatrixDistances(
             cut(self.matrix),
             cut(self.sign_matrix),
-            cut(self.precision),
+            cut(precision) if isinstance(precision, np.ndarray) else precision,
             self.exponent,
-            cut(self.marked),
+            None if self.marked is None else cut(self.marked),
             None if self.evidence is None else partial(_selected, self.evidence, index),
         )
 
 
 @dataclass(frozen=True, eq=False)
-class _OnDemand:
+class _BlockDistances:
     """A statistic, and which of its variables are meant (None for all)."""
 
-    statistic: OnDemand
+    statistic: BlockDependence
     chosen: IntArray | None
     candidates: IntArray | None = None
     """Pairs among which a spanning tree is looked for, by their numbers here; None for all."""
@@ -629,14 +640,14 @@ class _OnDemand:
         r *= np.sqrt(self.statistic.precisions(self._of(rows), self._of(columns)))
         return r
 
-    def subset(self, index: IntArray) -> _OnDemand:
+    def subset(self, index: IntArray) -> _BlockDistances:
         near = None
         if self.candidates is not None:
             number = np.full(self.statistic.n_variables, -1)
             number[index] = np.arange(index.size)
             near = number[self.candidates]
             near = near[(near >= 0).all(axis=1)]
-        return _OnDemand(self.statistic, np.asarray(self._of(index)), near)
+        return _BlockDistances(self.statistic, np.asarray(self._of(index)), near)
 
     def evidence(self, columns: IntArray | None) -> Evidence:
         """Return the evidence against independence of some columns, from sums of their pairs."""
@@ -659,7 +670,8 @@ class _OnDemand:
         m = self.statistic.n_variables if self.chosen is None else self.chosen.size
         return (9.0 if same else 17.0) * m**2
 
-    def to_dense(self) -> _Dense:
+    def to_dense(self) -> _MatrixDistances:
+        """Compute the whole matrix; raise if it does not fit into memory."""
         statistic = self.statistic
         m = statistic.n_variables if self.chosen is None else self.chosen.size
         memory.require(
@@ -670,9 +682,9 @@ class _OnDemand:
         )
         every: Index = _EVERY if self.chosen is None else self.chosen
         d = statistic.lower() if self.chosen is None else statistic.block(every, every)
-        precision = _known(statistic.precisions(every, every))
-        signs = _finish(d, statistic.exponent, statistic.rounding)
-        return _Dense(frozen(d), frozen(signs), precision, statistic.exponent)
+        precision = _frozen_precision(statistic.precisions(every, every))
+        signs = _distances_in_place(d, statistic.exponent, statistic.rounding)
+        return _MatrixDistances(frozen(d), frozen(signs), precision, statistic.exponent)
 
 
 def _evidence_of_matrix(
@@ -690,11 +702,11 @@ def _selected(
     return evidence(among if columns is None else among[columns])
 
 
-def _known(precision: float | FloatArray) -> float | FloatArray:
+def _frozen_precision(precision: float | FloatArray) -> float | FloatArray:
     return frozen(precision) if isinstance(precision, np.ndarray) else precision
 
 
-def _finish(r: FloatArray, exponent: float, rounding: float) -> NDArray[np.int8]:
+def _distances_in_place(r: FloatArray, exponent: float, rounding: float) -> NDArray[np.int8]:
     """Turn the lower triangle of r into a whole matrix of distances, in place; return the signs.
 
     Tile by tile on threads: each tile is read once, and written to both sides of the diagonal.
@@ -744,7 +756,8 @@ def _cut(array: AnyArray, rows: Index, columns: Index) -> AnyArray:
     return array[np.ix_(rows, columns)]
 
 
-def _as_index(index: Any) -> Index:
+def _as_index(index: IndexLike) -> Index:
+    """Return a slice as it is, and numbers or bools as an array of numbers."""
     if isinstance(index, slice):
         return index
     array = np.atleast_1d(np.asarray(index))

@@ -43,6 +43,7 @@ def information_of(sums: StateCounts, table: Callable[[], Table]) -> Information
 
 
 def _of_ones(sums: StateCounts, table: Table | None) -> InformationOf:
+    """Return the function for 0/1 columns without gaps, from the counts of common ones."""
     ones, n = sums.single[1::2].copy(), sums.total
     alone = _xlogx(ones) + _xlogx(n - ones)
     counted = None if table is None else ones_of(table)

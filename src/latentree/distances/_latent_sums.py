@@ -20,7 +20,7 @@ in them by P(c | z) ∝ exp(a_c + b_c·z), and their correlation with it is that
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,10 +30,12 @@ from latentree.data import Schema, Table
 from latentree.distances._counting import in_parts, ranges
 from latentree.distances._mixed_sums import WEAKEST_OF_MANY, MixedSums
 from latentree.distances._scores import Scores, normal_score, number_table, state_table
-from latentree.distances._sums import RealSums, StateCounts, Units
+from latentree.distances._sums import RealSums, StateCounts, Units, mirrored, sum_if_known
 from latentree.typing import BoolArray, FloatArray, IntArray
 
-_BLOCK_CELLS = 1 << 24  # of joint tables that are spread out at the same time
+_BLOCK_CELLS = 1 << 24
+"""Cells of joint tables that are spread out at the same time: 128 MB."""
+
 BOUND = 2.0
 """Normal scores z of two numbers are cut off at ±2 before they are multiplied.
 
@@ -42,11 +44,14 @@ then have the noise of 82 % of the rows, those of bounded scores that of 88 %, a
 data. 1.8 to 2 are the best bounds for such outliers.
 """
 
-_SHARE = 0.98972  # E[ψ′]²/E[ψ²] of the bounded score ψ: the slope of its correlation at ρ = 0
-_TINY_PAIRS = 20  # so few tables are read without compiled code, in milliseconds each
+_SHARE = 0.98972
+"""E[ψ′]²/E[ψ²] of the bounded score ψ of a normal variable: dr/dρ of its correlation r at ρ = 0."""
+
+_TINY_PAIRS = 20
+"""Up to so many tables are read by uncompiled code: milliseconds each; compiling takes seconds."""
 
 
-class Correlations(NamedTuple):
+class EstimatedCorrelations(NamedTuple):
     """Correlations of all pairs, and their standard errors; whole matrices."""
 
     r: FloatArray
@@ -72,7 +77,7 @@ class LatentPairs:
     """
 
     schema: Schema
-    weight: Any
+    weight: float | FloatArray
     numbers: RealSums | None
     states: StateCounts | None
     sums: FloatArray
@@ -83,7 +88,7 @@ class LatentPairs:
         """Sum over the rows of a table; outliers count as missing."""
         table = scores.without_outliers(table)
         weights = table.weight_array()
-        weight: Any = table.total_weight
+        weight: float | FloatArray = table.total_weight
         if table.has_missing:
             present = (~np.isnan(table.values)).astype(np.float64)
             weight = (present * weights[:, None]).T @ present
@@ -101,8 +106,8 @@ class LatentPairs:
         return LatentPairs(
             self.schema,
             self.weight + other.weight,
-            _plus(self.numbers, other.numbers),
-            _plus(self.states, other.states),
+            sum_if_known(self.numbers, other.numbers),
+            sum_if_known(self.states, other.states),
             self.sums + other.sums,
             self.counts + other.counts,
         )
@@ -130,7 +135,7 @@ class LatentPairs:
 
     # What pairs say -------------------------------------------------------------------------
 
-    def correlations(self, precise: bool = False) -> Correlations:
+    def correlations(self, precise: bool = False) -> EstimatedCorrelations:
         """Return r of all pairs, and standard errors if ``precise``."""
         is_number = _numbers(self.schema)
         m = is_number.size
@@ -138,7 +143,7 @@ class LatentPairs:
         real, coded = np.flatnonzero(is_number), np.flatnonzero(~is_number)
         if self.numbers is not None:
             pair = np.ix_(real, real)
-            r[pair] = unbounded(_mirrored(self.numbers.correlations()))
+            r[pair] = unbounded(mirrored(self.numbers.correlations()))
             error[pair] = error_of_numbers(r[pair], self.numbers.pair_weights())
         if self.states is not None:
             own = np.ix_(coded, coded)
@@ -150,9 +155,10 @@ class LatentPairs:
             self._set_categories(r, error, real, coded)
         np.fill_diagonal(r, 1.0)
         np.fill_diagonal(error, 0.0)
-        return Correlations(r, error)
+        return EstimatedCorrelations(r, error)
 
     def _serial(self, precise: bool) -> tuple[FloatArray, FloatArray]:
+        """Return polyserial correlations of all numbers (rows) with all columns of states."""
         assert self.states is not None
         shape = len(self.sums), self.states.starts.size - 1
         out, error = np.zeros(shape), np.zeros(shape)
@@ -190,7 +196,7 @@ class LatentPairs:
                 elif j < c:
                     found[j] = canonical(joint)
             for j, value in found.items():
-                n = self.weight if np.ndim(self.weight) == 0 else self.weight[c, j]
+                n = self.weight[c, j] if isinstance(self.weight, np.ndarray) else self.weight
                 r[c, j] = r[j, c] = value
                 error[c, j] = error[j, c] = (1.0 - value**2) / np.sqrt(max(n, 1.0))
 
@@ -204,7 +210,7 @@ class LatentPairs:
         coded = np.flatnonzero(~_numbers(self.schema))
         for place, column in enumerate(coded.tolist()):
             assert self.states is not None
-            out[column] = _shown(self.states.of_column(place))
+            out[column] = _shown_share(self.states.of_column(place))
         return np.where(is_unordered(self.schema), 1.0, out)
 
 
@@ -219,8 +225,7 @@ class LatentSums(MixedSums):
     def of(cls, table: Table, scores: Scores, pairs: bool = True) -> LatentSums:
         """Sum over the rows of a table, with or without pairs."""
         columns = cls._like(MixedSums.of(table, scores, pairs=False))
-        found: Any = LatentPairs.of(table, scores) if pairs else None
-        object.__setattr__(columns, "pairs", found)
+        object.__setattr__(columns, "pairs", LatentPairs.of(table, scores) if pairs else None)
         return columns
 
     @classmethod
@@ -237,7 +242,7 @@ class LatentSums(MixedSums):
     @property
     def latent(self) -> LatentPairs:
         """Sums of pairs."""
-        pairs: Any = self.pairs
+        pairs: object = self.pairs
         assert isinstance(pairs, LatentPairs)
         return pairs
 
@@ -247,8 +252,7 @@ class LatentSums(MixedSums):
 
     def pair_weights(self) -> float | FloatArray:
         """Weight of the rows in which both of a pair count: one number without gaps."""
-        found: float | FloatArray = self.latent.weight
-        return found
+        return self.latent.weight
 
 
 def bounded(z: FloatArray) -> FloatArray:
@@ -266,9 +270,9 @@ def unbounded(r: FloatArray) -> FloatArray:
     return np.asarray(r * (1.0 + (1.0 / _SHARE - 1.0) * rest**0.85))
 
 
-def error_of_numbers(r: Any, n: Any) -> Any:
+def error_of_numbers(r: FloatArray | float, n: FloatArray | float) -> FloatArray:
     """Return the standard error of such a ρ: (1 − ρ²)/√n, and what the bound costs."""
-    return np.maximum(1.0 - r * r, 0.0) / (_SHARE * np.sqrt(np.maximum(n, 1.0)))
+    return np.asarray(np.maximum(1.0 - r * r, 0.0) / (_SHARE * np.sqrt(np.maximum(n, 1.0))))
 
 
 def is_unordered(schema: Schema) -> BoolArray:
@@ -327,10 +331,10 @@ def _of_states(states: StateCounts, precise: bool) -> tuple[FloatArray, FloatArr
 
         with tiny(m * m // 2 <= _TINY_PAIRS):
             in_parts(stop - start, fill)
-    return _mirrored(out), _mirrored(error)
+    return mirrored(out), mirrored(error)
 
 
-def _shown(counts: FloatArray) -> float:
+def _shown_share(counts: FloatArray) -> float:
     """Σ p·u² of levels with the mean scores u: the share of the variance that they show."""
     counts = counts[counts > 0]
     if counts.size < 2:
@@ -381,11 +385,3 @@ def canonical(joint: FloatArray) -> float:
     bias = min((sum(joint[keep].shape) - 4.0) / n, 0.5)
     squared = (values[1] ** 2 - bias) / (1.0 - bias)
     return float(min(np.sqrt(max(squared, WEAKEST_OF_MANY**2 / n)), kernels.LIMIT))
-
-
-def _plus(a: Any, b: Any) -> Any:
-    return None if a is None or b is None else a + b
-
-
-def _mirrored(lower: FloatArray) -> FloatArray:
-    return np.asarray(np.tril(lower) + np.tril(lower, -1).T)

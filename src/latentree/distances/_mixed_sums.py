@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,9 @@ from latentree.distances._scores import (
     each_column,
     number_table,
     squares_of,
-    starts_of,
     state_table,
 )
-from latentree.distances._sums import RealSums, StateCounts
+from latentree.distances._sums import RealSums, StateCounts, places, starts_of, sum_if_known
 from latentree.typing import BoolArray, FloatArray, IntArray
 
 WEAKEST_OF_MANY = 0.5
@@ -35,11 +34,13 @@ CHUNK_ROWS = 16_384
 
 _EPS = float(np.finfo(np.float64).eps)
 
+Answer = TypeVar("Answer", FloatArray, BoolArray)
+
 
 # Products of functions --------------------------------------------------------------------------
 
 
-class Side(NamedTuple):
+class FunctionSums(NamedTuple):
     """Σ w·f of the functions of some columns, and Σ w·f·f' of those of each column of numbers.
 
     With gaps both are taken over the rows in which another column is present, too: one column of
@@ -49,16 +50,16 @@ class Side(NamedTuple):
     first: FloatArray
     second: FloatArray
 
-    def plus(self, other: Side) -> Side:
+    def plus(self, other: FunctionSums) -> FunctionSums:
         """Add the sums of other rows."""
-        return Side(self.first + other.first, self.second + other.second)
+        return FunctionSums(self.first + other.first, self.second + other.second)
 
-    def spread(self, n_others: int) -> Side:
+    def spread(self, n_others: int) -> FunctionSums:
         """Return sums without gaps in the form that they have with gaps, as views."""
         if self.first.ndim == 2:
             return self
         first, second = (np.broadcast_to(s[:, None], (s.size, n_others)) for s in self)
-        return Side(first, second)
+        return FunctionSums(first, second)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +76,7 @@ class OwnProducts:
     scores : array
         Those that are none (rows) with all functions.
     indicators : array
-        Indicators with each other; the lower triangle is meant.
+        Indicators with each other; only the lower triangle counts.
     """
 
     is_indicator: BoolArray
@@ -117,21 +118,21 @@ class ScoreSums:
         Σ w: one number without gaps.
     products : array or OwnProducts
         Σ w·x·y for every pair of functions.
-    x, y : Side
+    x, y : FunctionSums
         Sums of single columns.
     """
 
     weight: float | FloatArray
     products: FloatArray | OwnProducts
-    x: Side
-    y: Side
+    x: FunctionSums
+    y: FunctionSums
 
     @classmethod
     def of(cls, table: Table, scores: Scores) -> ScoreSums:
         """Sum over the rows of a table all columns with all."""
         gaps = table.has_missing
         return sum_up(
-            Lines.of(table.rows(*rows), scores, gaps).sums()
+            ColumnFunctions.of(table.rows(*rows), scores, gaps).sums()
             for rows in ranges(table.n_rows, CHUNK_ROWS)
         )
 
@@ -166,17 +167,12 @@ class ScoreSums:
         """Return the sums of some columns of one set with itself."""
         assert isinstance(self.products, OwnProducts)
         functions, squares = (places(columns, s) for s in (starts, square_starts))
-        side = Side(self.x.first[functions], self.x.second[squares])
+        side = FunctionSums(self.x.first[functions], self.x.second[squares])
         weight = self.weight
         if isinstance(weight, np.ndarray):
             weight = weight[np.ix_(columns, columns)]
-            side = Side(side.first[:, columns], side.second[:, columns])
+            side = FunctionSums(side.first[:, columns], side.second[:, columns])
         return ScoreSums(weight, self.products.select(functions), side, side)
-
-
-def places(columns: IntArray, starts: IntArray) -> IntArray:
-    """Where what belongs to some columns lies, laid end to end."""
-    return np.concatenate([np.arange(*starts[j : j + 2]) for j in columns])
 
 
 def sum_up(parts: Iterable[ScoreSums]) -> ScoreSums:
@@ -185,7 +181,7 @@ def sum_up(parts: Iterable[ScoreSums]) -> ScoreSums:
 
 
 @dataclass(frozen=True, eq=False)
-class Lines:
+class ColumnFunctions:
     """Functions of some columns of rows in single precision, one line each.
 
     Attributes
@@ -206,7 +202,7 @@ class Lines:
     is_indicator: BoolArray
 
     @classmethod
-    def of(cls, table: Table, scores: Scores, gaps: bool) -> Lines:
+    def of(cls, table: Table, scores: Scores, gaps: bool) -> ColumnFunctions:
         """Return the functions of all columns of a table."""
         return cls(
             scores.functions(table.values),
@@ -215,20 +211,20 @@ class Lines:
             np.repeat(~scores.numbers, np.diff(scores.starts)),
         )
 
-    def rows(self, start: int, stop: int) -> Lines:
+    def rows(self, start: int, stop: int) -> ColumnFunctions:
         """Return the functions of a range of rows."""
         some = slice(start, stop)
-        return Lines(
+        return ColumnFunctions(
             self.functions[:, some],
             None if self.present is None else self.present[:, some],
             None if self.weights is None else self.weights[some],
             self.is_indicator,
         )
 
-    def take(self, columns: IntArray, starts: IntArray) -> Lines:
+    def take(self, columns: IntArray, starts: IntArray) -> ColumnFunctions:
         """Return the functions of some columns."""
         functions = places(columns, starts)
-        return Lines(
+        return ColumnFunctions(
             self.functions[functions],
             None if self.present is None else self.present[columns],
             self.weights,
@@ -239,7 +235,7 @@ class Lines:
         """Return lines times the weights of the rows."""
         return lines if self.weights is None else lines * self.weights
 
-    def sums(self, other: Lines | None = None) -> ScoreSums:
+    def sums(self, other: ColumnFunctions | None = None) -> ScoreSums:
         """Sum over the rows, of these columns with others or, by default, with themselves."""
         y = self if other is None else other
         products: FloatArray | OwnProducts = (
@@ -247,12 +243,14 @@ class Lines:
             if other is None
             else np.asarray(self.weighted(self.functions) @ y.functions.T, np.float64)
         )
-        weight: Any = self.functions.shape[1] if self.weights is None else self.weights.sum()
+        weight: float | FloatArray = float(
+            self.functions.shape[1] if self.weights is None else self.weights.sum()
+        )
         if self.present is not None and y.present is not None:
             weight = np.asarray(self.weighted(self.present) @ y.present.T, np.float64)
         side = self._side(y.present)
         return ScoreSums(
-            weight if isinstance(weight, np.ndarray) else float(weight),
+            weight,
             products,
             side,
             side if other is None else y._side(self.present),
@@ -272,13 +270,13 @@ class Lines:
         counts = linalg.blas.ssyrk(1.0, root.T, trans=1).T if len(root) else np.zeros((0, 0))
         return OwnProducts(is_indicator, scores, np.asarray(counts, np.float64))
 
-    def _side(self, present: NDArray[np.float32] | None) -> Side:
+    def _side(self, present: NDArray[np.float32] | None) -> FunctionSums:
         """Return the sums of single columns, in the rows in which others are present."""
         second = [
             self._sums(squares_of(self.functions[some]), present)
             for some in np.array_split(self._scores, max(1, len(self._scores) // 64))
         ]
-        return Side(self._sums(self.functions, present), np.concatenate(second))
+        return FunctionSums(self._sums(self.functions, present), np.concatenate(second))
 
     @property
     def _scores(self) -> IntArray:
@@ -355,12 +353,12 @@ class MixedSums:
         assert self.scores == other.scores
         return MixedSums(
             self.scores,
-            _plus(self.numbers, other.numbers),
+            sum_if_known(self.numbers, other.numbers),
             np.minimum(self.steps, other.steps),
-            _plus(self.states, other.states),
+            sum_if_known(self.states, other.states),
             self.total + other.total,
             self.gaps + other.gaps,
-            _plus(self.pairs, other.pairs),
+            sum_if_known(self.pairs, other.pairs),
         )
 
     def select(self, columns: IntArray) -> MixedSums:
@@ -383,19 +381,18 @@ class MixedSums:
 
     # What single columns say ----------------------------------------------------------------
 
-    def _each(self, of_numbers: str, of_states: str = "", dtype: Any = np.float64) -> Any:
-        """Call a method of the sums of numbers and of those of states; one entry a column."""
-        out = np.full(self.gaps.size, np.nan if dtype == np.float64 else True, dtype)
+    def _each(self, ask: Callable[[RealSums | StateCounts], Answer], out: Answer) -> Answer:
+        """Ask the sums of numbers and those of states; set ``out``, which has an entry a column."""
         is_number = self.scores.numbers
         if self.numbers is not None:
-            out[is_number] = getattr(self.numbers, of_numbers)()
+            out[is_number] = ask(self.numbers)
         if self.states is not None:
-            out[~is_number] = getattr(self.states, of_states)()
+            out[~is_number] = ask(self.states)
         return out
 
     def column_weights(self) -> FloatArray:
         """Weight of the rows in which each column is present."""
-        return np.asarray(self._each("column_weights", "column_weights"))
+        return self._each(lambda sums: sums.column_weights(), np.empty(self.gaps.size))
 
     def pair_weights(self) -> float | FloatArray:
         """Weight of the rows in which both of a pair are present: one number without gaps."""
@@ -404,15 +401,15 @@ class MixedSums:
 
     def is_empty(self) -> BoolArray:
         """Whether each column has no value in a row with positive weight."""
-        return np.asarray(self._each("is_empty", "is_empty", bool))
+        return self._each(lambda sums: sums.is_empty(), np.empty(self.gaps.size, bool))
 
     def is_constant(self) -> BoolArray:
         """Whether each column has one value only, but for rounding."""
-        return np.asarray(self._each("is_constant", "is_constant", bool))
+        return self._each(lambda sums: sums.is_constant(), np.empty(self.gaps.size, bool))
 
     def is_finite(self) -> BoolArray:
         """Whether the squares of each column could be summed."""
-        return np.asarray(self._each("is_finite", "is_finite", bool))
+        return self._each(lambda sums: sums.is_finite(), np.empty(self.gaps.size, bool))
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Means and standard deviations of columns of numbers; NaN for columns of states."""
@@ -468,7 +465,7 @@ class MixedSums:
     # What pairs say -------------------------------------------------------------------------
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> FunctionIndex:
         """How the functions of the columns are read."""
         scores = self.scores
         weights = np.full(int(scores.starts[-1]), np.inf)
@@ -477,10 +474,10 @@ class MixedSums:
             counts = np.append(self.of_column(j), [0.0, 0.0])  # of columns of one or no state
             weights[scores.starts[j] : scores.starts[j + 1]] = counts[mine]
         into, widths = join_rare(weights, np.sqrt(self.total), scores.starts, needed=1)
-        return Layout(scores.starts, scores.square_starts, into, widths, scores.turn)
+        return FunctionIndex(scores.starts, scores.square_starts, into, widths, scores.turn)
 
     def correlations(self) -> FloatArray:
-        """Return r of all pairs; the lower triangle is meant."""
+        """Return r of all pairs; only the lower triangle counts."""
         assert self.pairs is not None
         m = self.gaps.size
         out = np.eye(m)
@@ -488,11 +485,7 @@ class MixedSums:
         return out
 
 
-def _plus(a: Any, b: Any) -> Any:
-    return None if a is None or b is None else a + b
-
-
-class Layout(NamedTuple):
+class FunctionIndex(NamedTuple):
     """How the functions of columns are read, see the kernel."""
 
     starts: IntArray
@@ -501,10 +494,10 @@ class Layout(NamedTuple):
     widths: IntArray
     turn: FloatArray
 
-    def select(self, columns: IntArray) -> Layout:
+    def select(self, columns: IntArray) -> FunctionIndex:
         """Return the layout of some columns."""
         functions = places(columns, self.starts)
-        return Layout(
+        return FunctionIndex(
             starts_of(np.diff(self.starts)[columns]),
             starts_of(np.diff(self.squares)[columns]),
             self.into[functions],
@@ -522,11 +515,13 @@ def join_rare(
     would look like dependence. Where the rare states of a column are few even together, and
     ``needed`` others are left, they get the number −1.
     """
-    owner = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    owner = np.repeat(np.arange(starts.size - 1), np.diff(starts))  # the column of each state
     rare = weights < least
     together = np.bincount(owner, np.where(rare, weights, 0.0))
+    # Of each column either all rare states are dropped, or all of them count as one.
     dropped = rare & ((together < least) & (np.bincount(owner, ~rare) >= needed))[owner]
     joined = rare & ~dropped
+    # The first rare state of a column gets a number of its own; the others take it over.
     _, firsts = np.unique(owner[joined], return_index=True)
     counted = ~rare
     counted[np.flatnonzero(joined)[firsts]] = True
@@ -535,12 +530,14 @@ def join_rare(
     own[owner[joined][firsts]] = number[np.flatnonzero(joined)[firsts]]
     number[joined] = own[owner[joined]]
     widths = np.bincount(owner, counted).astype(np.int64)
-    number -= starts_of(widths)[owner]
+    number -= starts_of(widths)[owner]  # from numbers of all states to those within a column
     number[dropped] = -1
     return number, widths
 
 
-def read_moments(sums: ScoreSums, x: Layout, y: Layout, limits: IntArray, out: FloatArray) -> None:
+def read_moments(
+    sums: ScoreSums, x: FunctionIndex, y: FunctionIndex, limits: IntArray, out: FloatArray
+) -> None:
     """Set ``out`` to r of column i of x with the first ``limits[i]`` columns of y."""
     a, b = out.shape
     weight = np.broadcast_to(np.asarray(sums.weight, np.float64), (a, b))

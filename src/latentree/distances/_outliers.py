@@ -36,10 +36,17 @@ UNRELATED = 0.2
 FALSE = 0.05
 """The expected share of tails without outliers among those that are cut off."""
 
-_QUARTILE = 0.674489750196  # of the standard normal distribution
-_PARTNERS = 8  # columns that a number is compared with; more tell hardly more of it
-_STRONGEST = 0.99  # R² at most
-_ROUNDS = 300  # of EM for one share
+_QUARTILE = 0.674489750196
+"""Φ⁻¹(3/4) of the standard normal distribution."""
+
+_PARTNERS = 8
+"""Columns that a number is compared with, the most correlated ones; more hardly raise R²."""
+
+_STRONGEST = 0.99
+"""R² is at most this: near 1, f = N(R·ψ, 1 − R²) would take any rounding for an outlier."""
+
+_ROUNDS = 300
+"""Steps of EM for the share of tails with outliers; its one parameter has then converged."""
 
 
 def without_outliers(scores: Scores, table: Table) -> Scores:
@@ -174,6 +181,8 @@ class _Relations(NamedTuple):
         """Return ℓ = log(0.8·f + 0.2·g) − log g of every row; 0 if nothing is related."""
         near = self._partners(column)
         own, among = self.r[near, column], self.r[np.ix_(near, near)]
+        # y is the regression of the column on its partners, scaled to variance 1. A small ridge
+        # keeps it finite where partners are copies of each other.
         slopes = np.linalg.solve(among + 1e-3 * np.eye(near.size), own)
         variance = float(slopes @ among @ slopes)
         if variance <= 0.0:
@@ -182,6 +191,7 @@ class _Relations(NamedTuple):
         y = np.zeros(self.lines.shape[1])
         for slope, other in zip(slopes / np.sqrt(variance), near, strict=True):
             y += slope * self.lines[other]
+        # log f/g with f = N(R·ψ, 1 − R²) and g = N(0, 1), both at y.
         off = y - np.sqrt(share) * self.lines[column]
         ratio = 0.5 * (y * y - off * off / (1.0 - share) - np.log(1.0 - share))
         return np.asarray(np.logaddexp(np.log(UNRELATED), np.log1p(-UNRELATED) + ratio))

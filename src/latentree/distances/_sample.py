@@ -1,4 +1,4 @@
-"""The door of learning: rows that were checked once, with all that is known of them."""
+"""A sample: rows that were checked once, with their statistics and distances."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ from latentree.distances._statistics import Statistics, gather
 from latentree.distances._sums import StateCounts
 from latentree.errors import DataError
 from latentree.typing import FloatArray, IntArray
+
+SampleLike = Any
+"""What :func:`as_sample` takes: a table of any kind, ``Parts``, ``Statistics`` or a ``Sample``."""
 
 
 class Sample(WithSchema):
@@ -167,7 +170,7 @@ class Sample(WithSchema):
 
 
 def as_sample(
-    X: Any, family: str = "auto", weights: ArrayLike | None = None, min_rows: int = 2
+    X: SampleLike, family: str = "auto", weights: ArrayLike | None = None, min_rows: int = 2
 ) -> Sample:
     """Check data once, gather its statistics, and refuse what cannot be learned from.
 
@@ -216,7 +219,7 @@ def _as_copula(table: Table, _: None) -> Table:
 
 
 def information_distances(
-    X: Any,
+    X: SampleLike,
     family: str = "auto",
     *,
     centered: bool = True,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,8 @@ from scipy.special import ndtri
 
 from latentree._kernels import threads
 from latentree.data import Schema, Table
-from latentree.distances._sums import Units
-from latentree.typing import BoolArray, FloatArray, IntArray
+from latentree.distances._sums import Units, starts_of
+from latentree.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 KNOTS = 1000
 """Normal scores are linear between so many quantiles at most."""
@@ -36,6 +36,9 @@ N_SQUARES = N_SCORES * (N_SCORES + 1) // 2
 """Products of the functions of a column of numbers: z², z³, z⁴."""
 
 Curve = tuple[FloatArray, FloatArray]
+"""Knots, and the normal scores at the knots."""
+
+Found = TypeVar("Found")
 
 
 def n_functions(schema: Schema) -> IntArray:
@@ -78,19 +81,19 @@ class Scores:
     def of(cls, table: Table) -> Scores:
         """Fix the functions by the first rows of the data."""
         numbers = holds_numbers(table.schema)
-        real, coded = np.flatnonzero(numbers), np.flatnonzero(~numbers)
         weights = table.weight_array()
 
-        def fixed(j: int, x: FloatArray) -> Any:
+        def fixed(j: int, x: FloatArray) -> Curve | IntArray:
             if numbers[j]:
                 return normal_curve(x, weights)
             return _with_indicators(x, weights, len(table.schema.labels[j]))
 
         found = each_column(fixed, table.values)
-        curves, states = ([found[j] for j in columns] for columns in (real, coded))
-        units = Units.of(number_table(table)) if real.size else Units(np.empty(0), np.empty(0))
-        limits = np.tile([-np.inf, np.inf], (real.size, 1))
-        return cls(table.schema, units, tuple(curves), tuple(states), limits)
+        curves = tuple(each for each in found if isinstance(each, tuple))
+        states = tuple(each for each in found if not isinstance(each, tuple))
+        units = Units.of(number_table(table)) if curves else Units(np.empty(0), np.empty(0))
+        limits = np.tile([-np.inf, np.inf], (len(curves), 1))
+        return cls(table.schema, units, curves, states, limits)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -191,13 +194,13 @@ def squares_of(z: NDArray[np.float32]) -> NDArray[np.float32]:
     return out.reshape(-1, z.shape[1])
 
 
-def each_column(function: Callable[[int, FloatArray], Any], values: FloatArray) -> list[Any]:
+def each_column(function: Callable[[int, FloatArray], Found], values: FloatArray) -> list[Found]:
     """Return what a function gives for every column, called with its number and its values.
 
     Columns are copied some at a time: one by one every cell would be fetched on its own.
     """
 
-    def run(part: tuple[int, int]) -> list[Any]:
+    def run(part: tuple[int, int]) -> list[Found]:
         lines = np.ascontiguousarray(values[:, slice(*part)].T)
         return [function(j, line) for j, line in enumerate(lines, part[0])]
 
@@ -222,12 +225,7 @@ def state_table(table: Table) -> Table:
     return Table(codes, Schema(names, "discrete", labels), table.weights)
 
 
-def starts_of(widths: Any) -> IntArray:
-    """Return where each of several things of these widths starts, laid end to end."""
-    return np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
-
-
-def _same_arrays(first: Sequence[Any], second: Sequence[Any]) -> bool:
+def _same_arrays(first: Sequence[AnyArray], second: Sequence[AnyArray]) -> bool:
     return len(first) == len(second) and all(map(np.array_equal, first, second))
 
 

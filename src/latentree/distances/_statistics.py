@@ -92,12 +92,12 @@ class Statistics(WithSchema):
         return part_statistics(table, like.plan)
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> StatisticsPlan:
         """How the statistics were taken."""
         sums, units = self.sums, None
         if not isinstance(sums, StateCounts):
             units = sums.units if isinstance(sums, RealSums) else sums.scores
-        return Plan(units, self.rows is not None, self.has_pairs)
+        return StatisticsPlan(units, self.rows is not None, self.has_pairs)
 
     def __add__(self, other: Statistics) -> Statistics:
         _check_same(other.schema, self.schema)
@@ -249,7 +249,7 @@ def _check_same(mine: Schema, wanted: Schema) -> None:
 
 
 @dataclass(frozen=True)
-class Plan:
+class StatisticsPlan:
     """What every part must do alike.
 
     Parameters
@@ -267,7 +267,7 @@ class Plan:
     pairs: bool = True
 
 
-def plan_of(table: Table, pairs: bool = True) -> Plan:
+def plan_of(table: Table, pairs: bool = True) -> StatisticsPlan:
     """Return how to take the statistics of data that begins with this table.
 
     Parameters
@@ -279,7 +279,7 @@ def plan_of(table: Table, pairs: bool = True) -> Plan:
 
     Returns
     -------
-    Plan
+    StatisticsPlan
 
     Examples
     --------
@@ -288,23 +288,23 @@ def plan_of(table: Table, pairs: bool = True) -> Plan:
     array([1., 1.])
     """
     if table.family == "gaussian":
-        return Plan(Units.of(table), False, pairs)
+        return StatisticsPlan(Units.of(table), False, pairs)
     if table.schema.is_mixed:
         scores = Scores.of(table)
         if pairs and table.family == "copula":
             scores = without_outliers(scores, table)
-        return Plan(scores, False, pairs)
-    return Plan(None, has_few_distinct_rows(table), pairs)
+        return StatisticsPlan(scores, False, pairs)
+    return StatisticsPlan(None, has_few_distinct_rows(table), pairs)
 
 
-def part_statistics(table: Table, plan: Plan) -> Statistics:
+def part_statistics(table: Table, plan: StatisticsPlan) -> Statistics:
     """Take the statistics of one part: the function that an engine runs on every part.
 
     Parameters
     ----------
     table : Table
         The rows of the part.
-    plan : Plan
+    plan : StatisticsPlan
         The same for all parts, from :func:`plan_of` of the first.
 
     Returns

@@ -2,7 +2,7 @@
 
 Learning needs nothing else of complete Gaussian rows, and nothing else for the structure of any
 rows. Sums of all pairs of columns take m × m numbers; where these do not fit into memory only the
-sums of single columns are taken, and dependence is computed by blocks on demand (``_on_demand``).
+sums of single columns are taken, and dependence is computed in blocks (``_block_dependence``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy import linalg
@@ -19,8 +19,11 @@ from threadpoolctl import threadpool_limits
 from latentree._kernels import threads
 from latentree._kernels.distances.distinct import number_rows
 from latentree.data import Schema, Table, part_cells
-from latentree.distances._counting import in_parts, pair_counts
-from latentree.typing import AnyArray, BoolArray, FloatArray, IntArray
+from latentree.distances._counting import in_parts, pair_counts, ranges
+from latentree.typing import AnyArray, BoolArray, FloatArray, Index, IntArray
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -34,10 +37,42 @@ FEW_DISTINCT = 0.25
 """Distinct rows take the place of all rows when they are at most this share of them."""
 
 
+class _Addable(Protocol):
+    def __add__(self, other: Self) -> Self: ...
+
+
+Sums = TypeVar("Sums", bound=_Addable)
+
+
+def sum_if_known(a: Sums | None, b: Sums | None) -> Sums | None:
+    """Return a + b; None if one of them is not known."""
+    return None if a is None or b is None else a + b
+
+
+def starts_of(widths: IntArray) -> IntArray:
+    """Return where each of several things of these widths starts, laid end to end; and the end."""
+    return np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+
+
+def places(columns: IntArray, starts: IntArray) -> IntArray:
+    """Return where what belongs to some columns lies, where all is laid end to end."""
+    return np.concatenate([np.arange(*starts[j : j + 2]) for j in columns])
+
+
+def mirrored(lower: FloatArray) -> FloatArray:
+    """Fill the upper triangle of a matrix from the lower one, in place."""
+    for start, stop in ranges(len(lower), 1024):  # tiles: a transposed copy is slow and large
+        lower[:start, start:stop] = lower[start:stop, :start].T
+        tile = lower[start:stop, start:stop]
+        tile[...] = np.tril(tile) + np.tril(tile, -1).T
+    return lower
+
+
 # Real columns -----------------------------------------------------------------------------------
 
 
-_COLUMNS = 64  # of a block of a product: enough to keep one thread busy
+_COLUMNS = 64
+"""Columns of a block of a product: enough to keep one thread busy."""
 
 
 def block_product(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -57,9 +92,9 @@ def block_product(a: FloatArray, b: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """What is taken from every value before it is squared, and what it is multiplied by.
+    """Shift and scale of every real column: z = (x − shift)·scale is what is summed.
 
-    Any numbers give the same statistics; numbers near the means and spreads keep the digits.
+    Any units give the same statistics; those near the means and spreads keep the digits.
     """
 
     shift: FloatArray
@@ -104,7 +139,7 @@ class RealSums:
     Attributes
     ----------
     products : array of shape (m, m), optional
-        Σ w·z_i·z_j, of which the lower triangle is meant; None if only columns were summed.
+        Σ w·z_i·z_j, of which only the lower triangle counts; None if only columns were summed.
     low, high : array of shape (m,)
         Smallest and largest z of rows with positive weight.
     """
@@ -153,6 +188,7 @@ class RealSums:
         low: FloatArray,
         high: FloatArray,
     ) -> RealSums:
+        """Sum over the rows in which both of each pair are present."""
         present = ~np.isnan(z)
         z[~present] = 0.0
         w = table.weight_array()
@@ -251,7 +287,7 @@ class RealSums:
 
     # What follows ---------------------------------------------------------------------------
 
-    def _of_columns(self, sums: Any) -> FloatArray:
+    def _of_columns(self, sums: float | FloatArray) -> FloatArray:
         """Return the entries of single columns."""
         array = np.asarray(sums, np.float64)
         if array.ndim == 2:
@@ -302,7 +338,7 @@ class RealSums:
         return np.divide(away, spread, out=np.zeros_like(away), where=spread > 0.0)
 
     def correlations(self, centered: bool = True) -> FloatArray:
-        """Return the correlations of all pairs, 0 where a variance is; the lower triangle is meant.
+        """Return the correlations of all pairs, 0 where a variance is 0; the lower triangle counts.
 
         Without centering the means are taken to be 0: cosines of the columns.
         """
@@ -312,22 +348,18 @@ class RealSums:
         return self._correlations(True)
 
     def _correlations(self, centered: bool) -> FloatArray:
+        """Return correlations from the sums, in slices of rows on all threads."""
         assert self.products is not None
         r = np.empty_like(self.products)
         products, n, s, q = self.products, self.weight, self.first, self.squares
 
         def fill(rows: slice) -> None:
             if isinstance(n, np.ndarray):
-                mine: tuple[Any, Any, Any, Any, Any] = (
-                    n[rows],
-                    s[rows],
-                    s.T[rows],
-                    q[rows],
-                    q.T[rows],
-                )
+                of_pairs = n[rows], s[rows], s.T[rows], q[rows], q.T[rows]
+                r[rows] = correlation(*of_pairs, products[rows], centered)
             else:
-                mine = (n, s[rows, None], s, q[rows, None], q)
-            r[rows] = correlation(*mine, products[rows], centered)
+                of_columns = s[rows, None], s, q[rows, None], q
+                r[rows] = correlation(n, *of_columns, products[rows], centered)
 
         in_parts(len(r), fill)
         return r
@@ -342,7 +374,13 @@ class RealSums:
 
 
 def correlation(
-    n: Any, sx: Any, sy: Any, xx: Any, yy: Any, xy: FloatArray, centered: bool
+    n: float | FloatArray,
+    sx: FloatArray,
+    sy: FloatArray,
+    xx: FloatArray,
+    yy: FloatArray,
+    xy: FloatArray,
+    centered: bool,
 ) -> FloatArray:
     """Return correlations from sums over rows: Σ1, Σx, Σy, Σx², Σy² and Σxy.
 
@@ -397,7 +435,7 @@ class StateCounts:
     def of(cls, table: Table, pairs: bool = True) -> StateCounts:
         """Count the rows of a table, with or without pairs."""
         widths = state_widths(table.schema)
-        starts = np.concatenate([[0], np.cumsum(widths)])
+        starts = starts_of(widths)
         gaps, total = table.missing_counts, table.total_weight
         if not pairs:
             return cls(_single(table, widths), starts, total, gaps, None)
@@ -458,14 +496,10 @@ class StateCounts:
         pairs = self.table(np.arange(self.starts.size - 1))
         return replace(self, pairs=pairs, all_held=True)
 
-    def _states(self, columns: IntArray) -> IntArray:
-        """States of some columns, end to end."""
-        return np.concatenate([np.arange(*self.starts[j : j + 2]) for j in columns])
-
     def select(self, columns: IntArray) -> StateCounts:
         """Return the counts of some columns."""
-        states = self._states(columns)
-        starts = np.concatenate([[0], np.cumsum(self.widths[columns])])
+        states = places(columns, self.starts)
+        starts = starts_of(self.widths[columns])
         pairs = self.pairs
         if pairs is not None:
             kept = self._place[states[self.held[states]]]
@@ -477,7 +511,7 @@ class StateCounts:
     def table(self, rows: IntArray) -> FloatArray:
         """Weight of every pair of states of some columns (rows) and of all columns."""
         assert self.pairs is not None
-        mine = self._states(rows)
+        mine = places(rows, self.starts)
         if self.all_held:
             return self.pairs[mine]
         # What is not held follows: J(x, 0) = P(x) − Σ_{y > 0} J(x, y), and the other way round.
@@ -546,7 +580,7 @@ def _grouped(array: FloatArray, sizes: IntArray, axis: int) -> FloatArray:
     filled = np.flatnonzero(sizes)
     if filled.size:
         starts = (np.cumsum(sizes) - sizes)[filled]
-        index: list[Any] = [slice(None)] * array.ndim
+        index: list[Index] = [slice(None)] * array.ndim
         index[axis] = filled
         out[tuple(index)] = np.add.reduceat(array, starts, axis=axis)
     return out
@@ -637,11 +671,11 @@ class DistinctRows:
 
 
 def has_few_distinct_rows(table: Table) -> bool:
-    """Whether it is worth looking for the distinct rows of data that begins with this table."""
+    """Whether a first table has few distinct rows, so that those of all rows are worth counting."""
     return DistinctRows.of(table, FEW_DISTINCT * table.n_rows).codes is not None
 
 
-def _by_their_ones(values: Any) -> tuple[IntArray, IntArray]:
+def _by_their_ones(values: sparse.csr_array) -> tuple[IntArray, IntArray]:
     """Return the first of the rows with the same ones, and for each row which of these it is."""
     # Indices are sorted and without repetition, so that equal rows have equal bytes.
     ends, columns = values.indptr, values.indices

@@ -15,7 +15,7 @@ import numpy as np
 from latentree.data import Parts, Schema, Table
 from latentree.distances._scores import Curve, each_column, normal_curve, normal_score
 from latentree.distances._statistics import Statistics
-from latentree.distances._sums import RealSums, Units
+from latentree.distances._sums import RealSums, Units, mirrored
 from latentree.typing import BoolArray, FloatArray, IntArray
 
 FARTHEST = 0.02
@@ -103,7 +103,7 @@ def score_correlations(
     curves = rows.tables.one(0, _curves, columns)
     sums = rows.tables.total(_scored, columns, curves)
     r = sums.correlations()
-    return np.tril(r) + np.tril(r, -1).T, sums.pair_weights()
+    return mirrored(r), sums.pair_weights()
 
 
 def _curves(table: Table, columns: IntArray) -> list[Curve]:

@@ -10,7 +10,7 @@ only infers, folds, zooms and draws. ``_payload.py`` writes that data, ``_bundle
 together from the files in ``page/``.
 """
 
-from latentree.explorer._topics import write_topics
+from latentree.explorer._topics_page import write_topics
 from latentree.explorer._write import ExplorerPage, explorer_html, write_explorer
 
 __all__ = ["ExplorerPage", "explorer_html", "write_explorer", "write_topics"]

@@ -17,7 +17,8 @@ import html
 import json
 import re
 from importlib import resources
-from typing import Any
+
+from latentree.explorer._packed import PageData
 
 SCRIPTS = (
     "dom.js",
@@ -94,12 +95,12 @@ _STYLE_BLANK = re.compile(r"\s*([{};,])\s*|(?<=:)\s+")
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class)\b)", re.MULTILINE)
 
 
-def page(content: dict[str, Any], title: str) -> str:
+def page(content: PageData, title: str) -> str:
     """Return the page that shows a model."""
     return _filled("page.html", ("base.css", "style.css"), SCRIPTS, content, title)
 
 
-def topics_page(content: dict[str, Any], title: str) -> str:
+def topics_page(content: PageData, title: str) -> str:
     """Return the page that shows topics."""
     return _filled("topics.html", ("base.css", "topics.css"), TOPIC_SCRIPTS, content, title)
 
@@ -108,7 +109,7 @@ def _filled(
     template: str,
     styles: tuple[str, ...],
     scripts: tuple[str, ...],
-    content: dict[str, Any],
+    content: PageData,
     title: str,
 ) -> str:
     """Fill a template."""
@@ -149,7 +150,7 @@ def _bare(text: str) -> str:
     return _STYLE_BLANK.sub(r"\1", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)).strip()
 
 
-def as_json(content: Any) -> str:
+def as_json(content: object) -> str:
     """Return JSON that can stand in a script element: no ``<`` that could end or open one."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # A lone half of a pair cannot be written as UTF-8, but can be escaped.

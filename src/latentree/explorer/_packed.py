@@ -1,4 +1,4 @@
-"""Arrays as text."""
+"""Data of a page: plain values, and arrays as text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import base64
 import numpy as np
 from numpy.typing import ArrayLike
 
+PageData = dict[str, object]
+"""What a page reads as JSON: texts, numbers, None, and lists and dicts of these."""
+
 _LARGEST = 2**31 - 1
+"""Whole numbers up to this fit into four bytes."""
 
 
 def packed(values: ArrayLike, kind: str) -> str:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from latentree import _plain as plain
 from latentree.data import as_table, is_number
 from latentree.em import FitReport
-from latentree.explorer._packed import packed
+from latentree.explorer._packed import PageData, packed
 from latentree.explorer._picture import picture
 from latentree.explorer._summary import summary
 from latentree.inference import CountEmission, Emission, Margin
@@ -34,13 +34,15 @@ from latentree.models import (
     turned_correlations,
 )
 from latentree.plot import VariableGroups, group_observed
-from latentree.tree import Tree, groups_by_node
-from latentree.typing import FloatArray
+from latentree.tree import GroupsLike, Tree, groups_by_node
+from latentree.typing import FloatArray, TableLike
 
 if TYPE_CHECKING:
     from latentree.support import Support
 
-Report = FitReport | Mapping[str, Any]
+Report = FitReport | Mapping[str, object]
+"""How a model was learned."""
+
 PageModel = GaussianTreeModel | DiscreteTreeModel | MixedTreeModel
 
 _FACTS = ("method", "n_samples", "date", "log_likelihood", "bic_score", "version")
@@ -52,13 +54,13 @@ CELLS = 32
 def payload(
     model: Model,
     title: str,
-    data: Any = None,
-    groups: Any = None,
+    data: TableLike | None = None,
+    groups: GroupsLike | None = None,
     names: Names | None = None,
     support: Support | None = None,
     report: Report | None = None,
-    annotations: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+    annotations: Mapping[str, GroupsLike] | None = None,
+) -> PageData:
     """Return all that the page knows of a model.
 
     Parameters
@@ -79,14 +81,14 @@ def payload(
     annotations : mapping, optional
         What is known of variables, as :func:`latentree.explorer.write_explorer` takes it.
     """
-    about, parameters = about_model(model, report or {}), _PARAMETERS[type(model)](model)
+    about, parameters = about_model(model, report or {}), _parameters(model)
     automatic = captions(model)  # by the normal variables of a copula, as everywhere else
     schema, model = model.schema, page_model(model)
     tree, grouping = model.tree, group_observed(model.tree, groups)
     strength, sign = edge_strengths(model), orientation(model)
     if isinstance(model, GaussianTreeModel):  # the page's numbers have the model's own signs
         strength, sign = strength * sign * sign[tree.parent], np.ones(tree.n_nodes)
-    content: dict[str, Any] = {
+    content: PageData = {
         "title": title,
         "family": schema.family,
         "observed": tree.n_observed,
@@ -127,7 +129,7 @@ def page_model(model: Model) -> PageModel:
     return GaussianTreeModel(model.tree, model.correlations, means, np.sqrt(variances))
 
 
-def _copula(model: CopulaTreeModel) -> dict[str, Any]:
+def _copula(model: CopulaTreeModel) -> PageData:
     """Margins and correlations: the page makes tables of them, but those of two answers."""
     page = page_model(model)
     content = {"margins": [_margin(each) for each in model.margins]}
@@ -143,9 +145,9 @@ def _copula(model: CopulaTreeModel) -> dict[str, Any]:
     return {**states, **strength, **content, "grid": grid}
 
 
-def _margin(margin: Margin) -> dict[str, Any]:
+def _margin(margin: Margin) -> PageData:
     """A margin as ``readModel`` of ``page/model.js`` takes it: arrays, numbers and a flag."""
-    found: dict[str, Any] = {field.name: getattr(margin, field.name) for field in fields(margin)}
+    found: PageData = {field.name: getattr(margin, field.name) for field in fields(margin)}
     found["isCount"] = found.pop("kind", "real") == "count"
     return {
         key: packed(value, "<f8") if isinstance(value, np.ndarray) else value
@@ -153,7 +155,7 @@ def _margin(margin: Margin) -> dict[str, Any]:
     }
 
 
-def _gaussian(model: GaussianTreeModel) -> dict[str, Any]:
+def _gaussian(model: GaussianTreeModel) -> PageData:
     return {
         "correlations": packed(model.correlations, "<f8"),
         "means": packed(model.means, "<f8"),
@@ -161,7 +163,7 @@ def _gaussian(model: GaussianTreeModel) -> dict[str, Any]:
     }
 
 
-def _discrete(model: DiscreteTreeModel | MixedTreeModel) -> dict[str, Any]:
+def _discrete(model: DiscreteTreeModel | MixedTreeModel) -> PageData:
     return {
         "states": packed(model.n_states, "<i4"),
         "theta": packed(model.theta, "<f8"),
@@ -169,20 +171,20 @@ def _discrete(model: DiscreteTreeModel | MixedTreeModel) -> dict[str, Any]:
     }
 
 
-def _mixed(model: MixedTreeModel) -> dict[str, Any]:
+def _mixed(model: MixedTreeModel) -> PageData:
     return {**_discrete(model), "emissions": _emissions(model)}
 
 
-_PARAMETERS: dict[type, Callable[[Any], dict[str, Any]]] = {
-    GaussianTreeModel: _gaussian,
-    DiscreteTreeModel: _discrete,
-    MixedTreeModel: _mixed,
-    CopulaTreeModel: _copula,
-}
-"""Parameters of every kind of model, as ``readModel`` of ``page/model.js`` takes them."""
+def _parameters(model: Model) -> PageData:
+    """Return the parameters of a model, as ``readModel`` of ``page/model.js`` takes them."""
+    if isinstance(model, GaussianTreeModel):
+        return _gaussian(model)
+    if isinstance(model, DiscreteTreeModel):
+        return _discrete(model)
+    return _mixed(model) if isinstance(model, MixedTreeModel) else _copula(model)
 
 
-def about_model(model: Model | TreeMixture, report: Report) -> dict[str, Any]:
+def about_model(model: Model | TreeMixture, report: Report) -> PageData:
     """What the page's card says of how a model was learned, as far as it is known."""
     report = report.as_dict() if isinstance(report, FitReport) else report
     known = {key: report[key] for key in _FACTS if report.get(key) not in (None, "")}
@@ -191,7 +193,7 @@ def about_model(model: Model | TreeMixture, report: Report) -> dict[str, Any]:
     }
 
 
-def _annotation(tree: Tree, name: str, given: Any) -> dict[str, Any]:
+def _annotation(tree: Tree, name: str, given: GroupsLike) -> PageData:
     """Numbers as they are, anything else as groups; variables that are left out have none."""
     values = [np.nan if value is None else value for value in groups_by_node(tree, given)]
     if all(is_number(value) for value in values):
@@ -201,7 +203,7 @@ def _annotation(tree: Tree, name: str, given: Any) -> dict[str, Any]:
     return {"name": str(name), **_groups(group_observed(tree, given))}
 
 
-def _support(support: Support) -> dict[str, Any]:
+def _support(support: Support) -> PageData:
     """Shares for the page: of the edge above each node, of hidden variables and of variables."""
     return {
         "replicates": support.n_replicates,
@@ -213,11 +215,11 @@ def _support(support: Support) -> dict[str, Any]:
     }
 
 
-def _called(model: Model, automatic: Mapping[str, str], names: Names) -> dict[str, Any]:
+def _called(model: Model, automatic: Mapping[str, str], names: Names) -> PageData:
     """Automatic names and those that people gave, by the numbers of the nodes."""
     check_names(names, model)
 
-    def by_number(given: Mapping[str, Any]) -> dict[int, Any]:
+    def by_number(given: Mapping[str, object]) -> dict[int, object]:
         return {model.tree.index(name): value for name, value in given.items()}
 
     return {
@@ -228,7 +230,7 @@ def _called(model: Model, automatic: Mapping[str, str], names: Names) -> dict[st
     }
 
 
-def _labels(model: DiscreteTreeModel | MixedTreeModel) -> dict[str, Any]:
+def _labels(model: DiscreteTreeModel | MixedTreeModel) -> PageData:
     """Labels of the states as JSON texts: each distinct set once, and which a variable has.
 
     As texts, because a browser would make 1.0 and 1 the same and round integers above 2⁵³.
@@ -270,12 +272,13 @@ def _few_cells(model: MixedTreeModel, node: int, emission: Emission) -> FloatArr
     """Probabilities of 32 neighboring intervals, a row a state, about equally likely in all."""
     alone = model.tree.parent[node] < 0
     above, table = (np.ones(1), emission.cells()) if alone else model.edge_cells(node)
+    # Quantile of the middle of each interval; intervals with neighboring quantiles are merged.
     middle = np.cumsum(above @ table) - 0.5 * (above @ table)
     place = np.minimum((CELLS * middle).astype(np.int64), CELLS - 1)
     return np.stack([np.bincount(place, row, minlength=CELLS) for row in table])
 
 
-def _groups(grouping: VariableGroups) -> dict[str, Any]:
+def _groups(grouping: VariableGroups) -> PageData:
     """The style of each group, and the number of every variable's group."""
     return {
         "styles": [style._asdict() for style in grouping.styles],

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from latentree.explorer._packed import packed
+from latentree.explorer._packed import PageData, packed
 from latentree.plot import TreeLayout, VariableGroups, layered_layout, radial_layout
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
@@ -24,7 +22,7 @@ PIECES = (1, 2, 3, 4, 6, 8, 12, 24)
 """Numbers of parabolas that are tried in turn; each divides half the steps of a path."""
 
 
-def picture(tree: Tree, lengths: FloatArray, grouping: VariableGroups) -> dict[str, Any]:
+def picture(tree: Tree, lengths: FloatArray, grouping: VariableGroups) -> PageData:
     """Return both layouts of a tree, in rows of text with y downward.
 
     ``parent`` is the neighbor of every node toward the middle of the tree. Of each layout there
@@ -72,7 +70,8 @@ def _label_lengths(tree: Tree) -> FloatArray:
     return np.array([0.6 * min(len(name), LONGEST) + 1.0 for name in tree.names[: tree.n_observed]])
 
 
-def _plain_layout(tree: Tree, layout: TreeLayout, width: float) -> dict[str, Any]:
+def _plain_layout(tree: Tree, layout: TreeLayout, width: float) -> PageData:
+    """Return a layout as plain values, edges as parabolas."""
     upper, lower = tree.edges.T
     outer = np.where(layout.parent[lower] == upper, lower, upper)
     points, counts = _parabolas(layout.paths[np.argsort(outer)] * (1.0, -1.0), width)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from latentree.data import Table
+from latentree.explorer._packed import PageData
 from latentree.typing import FloatArray, IntArray
 
 BINS = 24
 """Bars of a histogram."""
 
 
-def summary(table: Table) -> dict[str, Any]:
+def summary(table: Table) -> PageData:
     """Return the number of rows and, for every column, how often its values occur.
 
     ``counts`` holds the counts of all columns end to end: of the states of a column with states,
@@ -22,7 +21,7 @@ def summary(table: Table) -> dict[str, Any]:
     arrays are floats.
     """
     weights = table.weight_array()
-    out: dict[str, Any] = {"rows": table.n_rows, "missing": table.missing_counts.astype(float)}
+    out: PageData = {"rows": table.n_rows, "missing": table.missing_counts.astype(float)}
     is_number = [kind in ("real", "count") for kind in table.schema.kinds]
     moments = np.zeros((table.n_columns, 4))
     counts = []
@@ -49,6 +48,7 @@ def _state_counts(table: Table, j: int, weights: FloatArray) -> FloatArray:
 def _histogram(
     column: FloatArray, weights: FloatArray, whole: bool
 ) -> tuple[tuple[float, float, float, float], FloatArray]:
+    """Return mean, deviation, ends and counts of a column of numbers."""
     known = ~np.isnan(column) & (weights > 0)
     values, weight = column[known], weights[known]
     if not values.size:

@@ -2,38 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from latentree._disk import write_bytes
 from latentree.errors import DataError, ModelError
 from latentree.explorer._bundle import page
-from latentree.explorer._mixture import mixture_content
-from latentree.explorer._pair import pair_content
+from latentree.explorer._mixture_content import mixture_content
+from latentree.explorer._pair_content import pair_content
 from latentree.explorer._payload import Report, payload
-from latentree.explorer._rows import MOST_BYTES, RowChoice, rows_contents, split_off
+from latentree.explorer._row_content import MOST_BYTES, RowChoice, rows_contents, split_off
 from latentree.methods import CHOSEN
 from latentree.models import Model, Names, TreeMixture, as_names
-from latentree.typing import PathLike
+from latentree.tree import GroupsLike
+from latentree.typing import PathLike, TableLike
 
-Groups = Mapping[str, Hashable] | Sequence[Hashable]
-SomeNames = Names | Mapping[str, str] | PathLike | None
+NamesLike = Names | Mapping[str, str] | PathLike | None
+"""What hidden variables and states are called, or the path of a file that says so."""
+
+Facts = TypeVar("Facts")
+
+if TYPE_CHECKING:
+    from latentree.estimator import LatentTree
+    from latentree.support import Support
+
+    Explained: TypeAlias = Model | TreeMixture | LatentTree
+
+
+@dataclass(frozen=True)
+class _PageOptions:
+    """What is asked for beside the models; see :func:`write_explorer`."""
+
+    data: TableLike | None
+    groups: GroupsLike | None
+    title: str | None
+    names: NamesLike | Sequence[NamesLike]
+    support: Support | Sequence[Support | None] | None
+    report: Report | Sequence[Report | None] | None
+    rows: bool | str | Sequence[str]
+    row_groups: str | Sequence[Hashable] | None
+    annotations: Mapping[str, GroupsLike] | None
 
 
 def write_explorer(
-    model: Any,
+    model: Explained | Sequence[Explained] | Mapping[str, Explained],
     path: PathLike,
-    data: Any = None,
-    groups: Groups | None = None,
+    data: TableLike | None = None,
+    groups: GroupsLike | None = None,
     title: str | None = None,
-    names: SomeNames | Sequence[SomeNames] = None,
-    support: Any = None,
-    report: Report | None = None,
+    names: NamesLike | Sequence[NamesLike] = None,
+    support: Support | Sequence[Support | None] | None = None,
+    report: Report | Sequence[Report | None] | None = None,
     rows: bool | str | Sequence[str] = False,
     row_groups: str | Sequence[Hashable] | None = None,
-    annotations: Mapping[str, Groups] | None = None,
+    annotations: Mapping[str, GroupsLike] | None = None,
 ) -> None:
     """Write a page in which a person looks at a model and asks it questions.
 
@@ -109,82 +133,104 @@ def write_explorer(
 
 
 def explorer_html(
-    model: Any,
-    data: Any = None,
-    groups: Groups | None = None,
+    model: Explained | Sequence[Explained] | Mapping[str, Explained],
+    data: TableLike | None = None,
+    groups: GroupsLike | None = None,
     title: str | None = None,
-    names: SomeNames | Sequence[SomeNames] = None,
-    support: Any = None,
-    report: Report | None = None,
+    names: NamesLike | Sequence[NamesLike] = None,
+    support: Support | Sequence[Support | None] | None = None,
+    report: Report | Sequence[Report | None] | None = None,
     rows: bool | str | Sequence[str] = False,
     row_groups: str | Sequence[Hashable] | None = None,
-    annotations: Mapping[str, Groups] | None = None,
+    annotations: Mapping[str, GroupsLike] | None = None,
 ) -> str:
     """Return the page that :func:`write_explorer` writes, with the same parameters."""
-    common: dict[str, Any] = {"groups": groups, "annotations": annotations}
+    asked = _PageOptions(data, groups, title, names, support, report, rows, row_groups, annotations)
     if isinstance(model, Mapping | Sequence):
-        asked = (rows, row_groups)
-        return _pair_html(model, title, data, names, support, report, asked, common)
+        return _pair_html(model, asked)
+    return _single_html(model, asked)
+
+
+def _single_html(model: Explained, asked: _PageOptions) -> str:
+    """Return the page of one model."""
     found = _model_of(model)
-    support = getattr(model, "support_", None) if support is None else support
-    facts = _learned(model) if report is None else report
-    name = _title_of(found) if title is None else title
-    data, choice = _split_off(data, rows, row_groups, found.schema.names)
+    [support] = _one_each(asked.support, [model], _support_of)
+    reports: Sequence[Report | None] = _one_each(asked.report, [model], _learned)
+    title = _title_of(found) if asked.title is None else asked.title
+    data, choice = _split_off(asked, found.schema.names)
     if isinstance(found, TreeMixture):
         if support is not None:
             raise ModelError("support is of one tree: a mixture has none")
-        named = _names_of(names, found.components)
-        return page(mixture_content(found, name, data, named, facts, choice, **common), name)
-    [called] = _names_of(names, [found])
-    content = payload(found, name, data, names=called, support=support, report=facts, **common)
+        named = _names_of(asked.names, found.components)
+        content = mixture_content(
+            found, title, data, named, reports[0], choice, asked.groups, asked.annotations
+        )
+        return page(content, title)
+    [called] = _names_of(asked.names, [found])
+    content = payload(
+        found, title, data, asked.groups, called, support, reports[0], asked.annotations
+    )
     if choice is not None:
         content |= rows_contents([found], data, choice)[0]
-    return page(content, name)
+    return page(content, title)
 
 
-def _pair_html(
-    models: Any,
-    title: str | None,
-    data: Any,
-    names: Any,
-    support: Any,
-    report: Any,
-    asked: tuple[Any, Any],
-    common: dict[str, Any],
-) -> str:
+def _pair_html(models: Sequence[Explained] | Mapping[str, Explained], asked: _PageOptions) -> str:
     """Return the page of two models side by side, each with its own support and report, if any."""
     if len(models) != 2:
         raise ModelError(f"a page shows one model or two side by side, not {len(models)}")
-    named = isinstance(models, Mapping)
-    labels = list(map(str, models)) if named else ["First tree", "Second tree"]
-    pair = list(models.values() if named else models)
+    if isinstance(models, Mapping):
+        labels, pair = list(map(str, models)), list(models.values())
+    else:
+        labels, pair = ["First tree", "Second tree"], list(models)
     found = [_tree_model(each) for each in pair]
-    name = " and ".join(labels) if title is None else title
-    supports = [getattr(each, "support_", None) for each in pair] if support is None else support
-    reports = list(map(_learned, pair)) if report is None else report
-    called = _names_of(names, found)
-    data, choice = _split_off(data, *asked, found[0].schema.names)
+    title = " and ".join(labels) if asked.title is None else asked.title
+    supports = _one_each(asked.support, pair, _support_of)
+    reports: Sequence[Report | None] = _one_each(asked.report, pair, _learned)
+    called = _names_of(asked.names, found)
+    data, choice = _split_off(asked, found[0].schema.names)
     contents = []
-    for each, own, sure, facts in zip(found, called, supports, reports, strict=True):
-        content = payload(each, name, data, names=own, support=sure, report=facts, **common)
+    for each, own, support, report in zip(found, called, supports, reports, strict=True):
+        content = payload(each, title, data, asked.groups, own, support, report, asked.annotations)
         if choice is not None:
             content |= rows_contents([each], data, choice, room=MOST_BYTES // 2)[0]
         contents.append(content)
-    return page(pair_content(name, labels, found, contents), name)
+    return page(pair_content(title, labels, found, contents), title)
+
+
+def _one_each(
+    given: Facts | Sequence[Facts | None] | None,
+    models: Sequence[Explained],
+    own: Callable[[Explained], Facts | None],
+) -> Sequence[Facts | None]:
+    """Return what is given for each model, in a list if there are two; or what models have."""
+    if given is None:
+        return [own(model) for model in models]
+    if isinstance(given, Sequence) and len(given) == len(models) == 2:
+        return given
+    if isinstance(given, Sequence) or len(models) == 2:
+        raise DataError("two models take lists of two as support and report, one model no lists")
+    return [given]
+
+
+def _support_of(model: Explained) -> Support | None:
+    """Return the support of a LatentTree that was fitted with ``n_bootstrap``."""
+    found: Support | None = getattr(model, "support_", None)
+    return found
 
 
 def _split_off(
-    data: Any, rows: Any, row_groups: Any, known: Sequence[str]
-) -> tuple[Any, RowChoice | None]:
+    asked: _PageOptions, known: Sequence[str]
+) -> tuple[TableLike | None, RowChoice | None]:
     """Return data without the columns that are only shown, and what is asked for of rows."""
-    if rows is False and row_groups is None:
-        return data, None
-    if data is None:
+    if asked.rows is False and asked.row_groups is None:
+        return asked.data, None
+    if asked.data is None:
         raise DataError("rows in the page come from data: give data= too")
-    return split_off(data, rows, row_groups, known)
+    return split_off(asked.data, asked.rows, asked.row_groups, known)
 
 
-def _names_of(names: Any, models: Sequence[Model]) -> list[Names]:
+def _names_of(names: NamesLike | Sequence[NamesLike], models: Sequence[Model]) -> list[Names]:
     """Return names for each of several trees: given one a tree, or one for all that have them."""
     if isinstance(names, Sequence) and not isinstance(names, str):
         if len(names) != len(models):
@@ -208,7 +254,7 @@ def _title_of(model: Model | TreeMixture) -> str:
     return f"{kind} of {model.tree.n_observed} variables"
 
 
-def _model_of(model: Any) -> Model | TreeMixture:
+def _model_of(model: Explained) -> Model | TreeMixture:
     found = getattr(model, "model_", model)
     if not isinstance(found, Model | TreeMixture):
         raise ModelError(
@@ -218,7 +264,7 @@ def _model_of(model: Any) -> Model | TreeMixture:
     return found
 
 
-def _tree_model(model: Any) -> Model:
+def _tree_model(model: Explained) -> Model:
     """Return one of two models, each of one tree."""
     found = _model_of(model)
     if isinstance(found, TreeMixture):
@@ -229,13 +275,13 @@ def _tree_model(model: Any) -> Model:
     return found
 
 
-def _learned(model: Any) -> dict[str, Any]:
+def _learned(model: Explained) -> Report:
     """What a fitted LatentTree, or a model with a report beside it, says of how it learned."""
     report = getattr(model, "report_", None)
     if report is None:
         return {}
     chosen = [note.removeprefix(CHOSEN) for note in report.notes if note.startswith(CHOSEN)]
-    return {**report.as_dict(), "method": next(iter(chosen), model.method)}
+    return {**report.as_dict(), "method": next(iter(chosen), getattr(model, "method", ""))}
 
 
 @dataclass(frozen=True)

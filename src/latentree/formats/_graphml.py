@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 from latentree._plain import check_text, shown
 from latentree.errors import FileError, LatentTreeError
@@ -75,7 +75,7 @@ def from_graphml(text: str, observed: Sequence[str] | None = None) -> Tree:
         raise FileError(f"the GraphML text holds no valid tree: {error}") from error
 
 
-def _parts(text: str) -> tuple[Any, Any]:
+def _parts(text: str) -> tuple[Element, Element]:
     """Return the root of the document and the graph in it."""
     if "<!DOCTYPE" in text:  # entities could grow without bound, and GraphML needs none
         raise FileError("the GraphML text has a DOCTYPE, which is not read")
@@ -90,7 +90,9 @@ def _parts(text: str) -> tuple[Any, Any]:
     return root, graphs[0]
 
 
-def _data_reader(root: Any, kind: str, wanted: Sequence[str]) -> Callable[[Any], dict[str, str]]:
+def _data_reader(
+    root: Element, kind: str, wanted: Sequence[str]
+) -> Callable[[Element], dict[str, str]]:
     """Return what reads the wanted attributes of nodes or edges, with the declared defaults."""
     names: dict[str, str] = {}
     defaults: dict[str, str] = {}
@@ -101,22 +103,22 @@ def _data_reader(root: Any, kind: str, wanted: Sequence[str]) -> Callable[[Any],
             for default in _children(key, "default"):
                 defaults[name] = default.text or ""
 
-    def read(element: Any) -> dict[str, str]:
-        given = {child.get("key"): child.text or "" for child in _children(element, "data")}
+    def read(element: Element) -> dict[str, str]:
+        given = {child.get("key", ""): child.text or "" for child in _children(element, "data")}
         return defaults | {names[key]: text for key, text in given.items() if key in names}
 
     return read
 
 
-def _tag(element: Any) -> str:
+def _tag(element: Element) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
-def _children(element: Any, tag: str) -> list[Any]:
+def _children(element: Element, tag: str) -> list[Element]:
     return [child for child in element if _tag(child) == tag]
 
 
-def _attribute(element: Any, name: str) -> str:
+def _attribute(element: Element, name: str) -> str:
     value = element.get(name)
     if value is None:
         raise FileError(f"a <{_tag(element)}> of the GraphML text has no {name!r}")

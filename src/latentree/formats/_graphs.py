@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,9 @@ from latentree.models import (
 )
 from latentree.tree import Tree
 from latentree.typing import FloatArray
+
+if TYPE_CHECKING:
+    import networkx
 
 # XML 1.0 has no way to write these, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -45,9 +48,13 @@ def tree_of(item: Model | Tree) -> Tree:
     return tree
 
 
-def _node_data(item: Model | Tree, node: int) -> dict[str, Any]:
+NodeData = dict[str, str | bool | int]
+"""Attributes of a node by name."""
+
+
+def _node_data(item: Model | Tree, node: int) -> NodeData:
     tree = tree_of(item)
-    data: dict[str, Any] = {"name": tree.names[node], "observed": node < tree.n_observed}
+    data: NodeData = {"name": tree.names[node], "observed": node < tree.n_observed}
     if isinstance(item, DiscreteTreeModel | MixedTreeModel) and item.n_states[node]:
         data["n_states"] = int(item.n_states[node])
     if isinstance(item, MixedTreeModel | CopulaTreeModel) and node < tree.n_observed:
@@ -64,7 +71,7 @@ def _edge_data(item: Model | Tree, child: int, support: FloatArray | None) -> di
     return data
 
 
-def _nodes(item: Model | Tree) -> Iterator[tuple[str, dict[str, Any]]]:
+def _nodes(item: Model | Tree) -> Iterator[tuple[str, NodeData]]:
     for node in range(tree_of(item).n_nodes):
         yield f"n{node}", _node_data(item, node)
 
@@ -82,7 +89,7 @@ def _edges(
 # XML ----------------------------------------------------------------------------------------
 
 
-def _graph(item: Model | Tree, support: ArrayLike | None, **extra: str) -> Any:
+def _graph(item: Model | Tree, support: ArrayLike | None, **extra: str) -> networkx.Graph:
     """Return a networkx graph of ``n0``, ``n1``, …; each extra attribute copies another one."""
     import networkx
 
@@ -202,7 +209,7 @@ def to_dot(item: Model | Tree, support: ArrayLike | None = None) -> str:
     lines = ["graph latentree {"]
     for key, data in _nodes(item):
         shape = "box" if data["observed"] else "ellipse"
-        lines.append(f"  {key} [label={_dot_text(data['name'])}, shape={shape}];")
+        lines.append(f"  {key} [label={_dot_text(str(data['name']))}, shape={shape}];")
     for above, below, edge in _edges(item, support):
         sure = f', label="{100.0 * edge["support"]:.0f}"' if "support" in edge else ""
         lines.append(f"  {above} -- {below} [len={edge['length']!r}{sure}];")
@@ -283,7 +290,7 @@ def to_node_link(item: Model | Tree, support: ArrayLike | None = None) -> str:
     )
 
 
-def _json(value: Any) -> str:
+def _json(value: Mapping[str, object]) -> str:
     text = json.dumps(value, ensure_ascii=False, indent=1)
     check_text(text, "a name")
     return text + "\n"

@@ -196,6 +196,7 @@ def from_newick(text: str, observed: Sequence[str] | None = None) -> Tree:
 
 
 def _tokens(text: str) -> Iterator[_Token]:
+    """Yield marks and names; blanks and comments are skipped."""
     place = 0
     while place < len(text):
         match = _TOKEN.match(text, place)
@@ -224,12 +225,14 @@ def _comment_end(text: str, start: int) -> int:
 
 
 def _parse(text: str) -> _Nodes:
+    """Read all trees of a text into one list of nodes."""
     nodes = _Nodes()
     above: list[int] = []  # the open parentheses
     node = -1  # the node being described, −1 between trees
     may_open = False  # whether "(" may follow: at the start of a node
     is_closed = False  # whether ")" came just before: what follows belongs to an inner node
     tokens = _tokens(text)
+    # One pass: each token either opens or closes a node, or describes the current one.
     for token in tokens:
         mark = token.text if token.kind == "mark" else ""
         if node < 0:
@@ -261,6 +264,7 @@ def _parse(text: str) -> _Nodes:
 
 
 def _length(tokens: Iterator[_Token], place: int) -> float:
+    """Read the length that follows a colon."""
     token = next(tokens, None)
     text = "" if token is None else token.text
     try:
@@ -277,6 +281,7 @@ def _fault(place: int, what: str) -> FileError:
 
 
 def _to_tree(nodes: _Nodes, observed: Sequence[str] | None) -> Tree:
+    """Make a tree of the nodes, the observed ones first."""
     given = [name for name in nodes.name if name is not None]
     wanted = given if observed is None else list(observed)
     if len(set(given)) < len(given):

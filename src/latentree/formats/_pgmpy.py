@@ -14,8 +14,14 @@ from latentree.errors import FileError, MissingExtraError
 from latentree.formats._bif import StateModel, refuse_numbers, state_names
 from latentree.models import GaussianTreeModel, Model
 
+Network = Any
+"""A ``DiscreteBayesianNetwork`` or a ``LinearGaussianBayesianNetwork`` of pgmpy."""
 
-def to_pgmpy(model: Model) -> Any:
+Factor = Any
+"""A ``TabularCPD`` or a ``LinearGaussianCPD`` of pgmpy."""
+
+
+def to_pgmpy(model: Model) -> Network:
     """Return the model as a Bayesian network of pgmpy (which must be installed).
 
     A discrete model becomes a ``DiscreteBayesianNetwork`` with the labels as state names, a
@@ -70,7 +76,8 @@ def _pgmpy(module: str) -> ModuleType:
         ) from error
 
 
-def _tables(model: StateModel, discrete: ModuleType) -> list[Any]:
+def _tables(model: StateModel, discrete: ModuleType) -> list[Factor]:
+    """Return the conditional probability tables of all nodes."""
     tree, states = model.tree, state_names(model)
     out = []
     for node, name in enumerate(tree.names):
@@ -85,7 +92,7 @@ def _tables(model: StateModel, discrete: ModuleType) -> list[Any]:
     return out
 
 
-def _regressions(model: GaussianTreeModel, continuous: ModuleType) -> list[Any]:
+def _regressions(model: GaussianTreeModel, continuous: ModuleType) -> list[Factor]:
     """Each node given its parent: mean β₀ + β₁·x and standard deviation, in units of the data."""
     tree, zeros = model.tree, np.zeros(model.tree.n_hidden)
     means = np.concatenate([model.means, zeros])

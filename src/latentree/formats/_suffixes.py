@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -24,6 +24,8 @@ from latentree.formats._newick import from_newick, to_newick
 from latentree.models import Model, encode
 from latentree.tree import Tree
 from latentree.typing import PathLike
+
+Format = TypeVar("Format")
 
 
 def _newick(item: Model | Tree, support: ArrayLike | None = None) -> str:
@@ -128,7 +130,7 @@ def read_tree(path: PathLike, observed: Sequence[str] | None = None) -> Tree:
     ...     read_tree(path)
     Tree(3 observed, 1 hidden, 3 edges)
     """
-    read: Callable[[str, Sequence[str] | None], Tree] = _chosen(READERS, path)
+    read = _chosen(READERS, path)
     data = disk.read_bytes(path)
     try:
         return read(data.decode("utf-8-sig"), observed)
@@ -139,7 +141,7 @@ def read_tree(path: PathLike, observed: Sequence[str] | None = None) -> Tree:
         raise FileError(f"{path}: {error}") from error
 
 
-def _chosen(formats: dict[str, Any], path: PathLike) -> Any:
+def _chosen(formats: Mapping[str, Format], path: PathLike) -> Format:
     suffix = Path(path).suffix.lower()
     if suffix not in formats:
         raise FileError(

@@ -7,8 +7,8 @@ no drawing library: the page of :mod:`latentree.explorer` is drawn from them as 
 """
 
 from latentree.models import edge_strengths
-from latentree.plot._groups import GroupStyle, VariableGroups, group_observed
-from latentree.plot._layout import TreeLayout, layered_layout, radial_layout
+from latentree.plot._group_styles import GroupStyle, VariableGroups, group_observed
+from latentree.plot._tree_layout import TreeLayout, layered_layout, radial_layout
 from latentree.plot._tree_plot import TreePlot, plot_tree
 
 __all__ = [

@@ -1,13 +1,12 @@
-"""Text that does not collide: sizes of labels, the scale that fits them, and who must go."""
+"""Labels that do not overlap: their sizes, the scale that fits them, and the space they take."""
 
 from __future__ import annotations
 
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -82,8 +81,11 @@ def font_size(unit: float, lines: int = 1) -> float:
     return float(np.clip(unit / (LINE * lines), SMALLEST, LARGEST))
 
 
-def fit(extent_at: Any, room: tuple[float, float]) -> float:
-    """Return the largest scale at which ``extent_at(scale)`` = (width, height) fits; 0 if none."""
+def fit(extent_at: Callable[[float], tuple[float, float]], room: tuple[float, float]) -> float:
+    """Return the largest scale at which ``extent_at(scale)`` = (width, height) fits; 0 if none.
+
+    By bisection: 60 halvings leave nothing but rounding.
+    """
     low, high = 0.0, 10.0 * max(room)
     for _ in range(60):
         middle = (low + high) / 2
@@ -101,7 +103,7 @@ def wordings(name: str, joined_by: str) -> list[str]:
     return [name, *(f"{joined_by.join(words[:n])} …" for n in range(len(words) - 1, 0, -1))]
 
 
-class Curves:
+class EdgeCurves:
     """Lines that labels should keep off.
 
     Parameters
@@ -117,6 +119,7 @@ class Curves:
         """Number of lines that run through a rectangle."""
         reach = float(np.hypot(*half))
         near = ((self._low <= center + reach) & (self._high >= center - reach)).all(axis=1)
+        # In the coordinates of the rectangle, which is upright around 0 there.
         cos, sin = np.cos(angle), np.sin(angle)
         own = (self._paths[near] - center) @ np.array([[cos, -sin], [sin, cos]])
         start, step = own[:, :-1], np.diff(own, axis=1)
@@ -128,7 +131,7 @@ class Curves:
         return int(inside.any(axis=1).sum())
 
 
-class Boxes:
+class OccupiedBoxes:
     """Rectangles, turned as they like, that must not overlap.
 
     A grid of cells tells which of those taken are near, so that a look costs the same however many

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from latentree.errors import import_extra
 from latentree.plot import _labels as text
-from latentree.plot._groups import VariableGroups
-from latentree.plot._layout import TreeLayout
+from latentree.plot._group_styles import VariableGroups
 from latentree.plot._theme import DASHES, Theme, edge_shades, edge_width
+from latentree.plot._tree_layout import TreeLayout
 from latentree.typing import FloatArray
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.legend import Legend
 
 PAD = 6.0
+"""Points between the border, the tree and the legend."""
+
 LEGEND_SIZES = (8.0, 7.0, 6.0, 5.0)
 """Font sizes of the legend in points, tried in turn until it leaves room for the tree."""
 
@@ -31,10 +34,13 @@ DOTTED = (0, (0.8, 0.8))
 """Line style of the outlines of doubtful hidden variables."""
 
 TITLE_SIZE = 11.0
+"""Font size of the title in points."""
+
 LEGEND_LONGEST = 28
+"""Characters of the name of a group in the legend."""
 
 
-class Page(NamedTuple):
+class PageLayout(NamedTuple):
     """The axes in points, with a strip for the legend at the right or at the bottom."""
 
     width: float
@@ -48,7 +54,7 @@ class Page(NamedTuple):
     """0 where a legend would leave too little room for the tree."""
 
     @classmethod
-    def of(cls, ax: Axes, entries: list[Any], shape: FloatArray, titled: bool) -> Page:
+    def of(cls, ax: Axes, entries: list[Artist], shape: FloatArray, titled: bool) -> PageLayout:
         """Measure the axes; the legend goes where it leaves more room for a picture of a shape."""
         box, dpi = ax.get_window_extent(), ax.figure.dpi
         size = float(box.width) * 72 / dpi, float(box.height) * 72 / dpi
@@ -66,10 +72,11 @@ class Page(NamedTuple):
         width: float,
         height: float,
         top: float,
-        entries: list[Any],
+        entries: list[Artist],
         shape: FloatArray,
         font: float,
-    ) -> Page:
+    ) -> PageLayout:
+        """Return the page with a legend beside or below the tree, whichever leaves it larger."""
         strip, tall = legend_size(entries, font)
         free = height - top
         columns = max(1, min(len(entries), int((width - 2 * PAD) // strip)))
@@ -94,7 +101,8 @@ class Page(NamedTuple):
 
 def legend_entries(
     grouping: VariableGroups, any_negative: bool, theme: Theme, legend: bool, strengths: bool
-) -> list[Any]:
+) -> list[Artist]:
+    """Return the entries of groups, of negative edges and of strengths, as asked for."""
     lines = import_extra("matplotlib.lines", "plot")
     styles = [style for style in grouping.styles if style.label is not None] if legend else []
     names = text.shown([style.label or "" for style in styles], LEGEND_LONGEST)
@@ -119,11 +127,11 @@ def legend_entries(
     return entries
 
 
-def support_entries(any_doubtful: bool, theme: Theme) -> list[Any]:
+def support_entries(any_doubtful: bool, theme: Theme) -> list[Artist]:
     """Return the entries of numbers at edges, and of doubtful hidden variables if there are any."""
     lines = import_extra("matplotlib.lines", "plot")
     collections = import_extra("matplotlib.collections", "plot")
-    entries: list[Any] = [
+    entries: list[Artist] = [
         lines.Line2D(
             [], [], linestyle="none", marker="$87$", markersize=8, color=theme.ink,
             markeredgewidth=0, label="support, %",
@@ -139,13 +147,14 @@ def support_entries(any_doubtful: bool, theme: Theme) -> list[Any]:
     return entries
 
 
-def legend_size(entries: list[Any], font: float) -> tuple[float, float]:
+def legend_size(entries: list[Artist], font: float) -> tuple[float, float]:
     """Width and height in points of the entries one below the other."""
-    widest = float(text.text_widths([entry.get_label() for entry in entries]).max())
+    widest = float(text.text_widths([str(entry.get_label()) for entry in entries]).max())
     return (widest + 4.0) * font + 2 * PAD, len(entries) * font * 1.6 + 2 * PAD
 
 
-def draw_legend(ax: Axes, page: Page, entries: list[Any], theme: Theme) -> Legend | None:
+def draw_legend(ax: Axes, page: PageLayout, entries: list[Artist], theme: Theme) -> Legend | None:
+    """Draw the legend beside or below the tree; None if there is no room."""
     if not entries or not page.legend_font:
         return None
     start = page.left + page.inner_width + 2 * PAD
@@ -159,7 +168,7 @@ def draw_legend(ax: Axes, page: Page, entries: list[Any], theme: Theme) -> Legen
     )  # fmt: skip
 
 
-def draw_scale(ax: Axes, page: Page, placed: TreeLayout, across: float, theme: Theme) -> None:
+def draw_scale(ax: Axes, page: PageLayout, placed: TreeLayout, across: float, theme: Theme) -> None:
     """A line as long as a round distance, at the lower left."""
     if not placed.longest:
         return
@@ -173,7 +182,8 @@ def draw_scale(ax: Axes, page: Page, placed: TreeLayout, across: float, theme: T
     )
 
 
-def draw_title(ax: Axes, page: Page, title: str, theme: Theme) -> None:
+def draw_title(ax: Axes, page: PageLayout, title: str, theme: Theme) -> None:
+    """Write the title at the top, in the middle."""
     ax.text(
         page.width / 2, page.height - PAD, title, fontsize=TITLE_SIZE, color=theme.ink,
         ha="center", va="top", parse_math=False,

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
-from latentree.models import TreeMixture
+from latentree.models import Scored, TreeMixture
 from latentree.plot._svg import svg_picture
 
+if TYPE_CHECKING:
+    from latentree.estimator import LatentTree
 
-def tree_html(model: Any) -> str:
+    FittedEstimator: TypeAlias = LatentTree
+
+
+def tree_html(model: Scored) -> str:
     """Return a picture of a tree or a model, and what it is."""
     return f"<div>{svg_picture(model)}<p>{escape(repr(model) + _which(model))}</p></div>"
 
 
-def _which(model: Any) -> str:
+def _which(model: Scored) -> str:
     """Say which tree of a mixture is in the picture."""
     if not isinstance(model, TreeMixture):
         return ""
@@ -23,7 +28,7 @@ def _which(model: Any) -> str:
     return f": tree {number}, with weight {model.weights[number]:.2f}"
 
 
-def fitted_html(estimator: Any) -> str:
+def fitted_html(estimator: FittedEstimator) -> str:
     """Return a picture and a table of an estimator."""
     report = estimator.report_
     mixture = isinstance(estimator.model_, TreeMixture)
@@ -40,7 +45,7 @@ def fitted_html(estimator: Any) -> str:
     return f"<div>{svg_picture(estimator)}{_table(rows)}</div>"
 
 
-def _table(rows: Mapping[str, Any]) -> str:
+def _table(rows: Mapping[str, object]) -> str:
     cells = "".join(
         f"<tr><th>{escape(k)}</th><td>{escape(str(v))}</td></tr>" for k, v in rows.items()
     )

@@ -15,7 +15,7 @@ from latentree.models import (
     tree_of,
 )
 from latentree.plot._labels import shown
-from latentree.plot._layout import TreeLayout, layered_layout, radial_layout
+from latentree.plot._tree_layout import TreeLayout, layered_layout, radial_layout
 from latentree.tree import Tree
 from latentree.typing import FloatArray
 
@@ -29,10 +29,14 @@ ROW, FONT = 14.0, 11.0
 """Pixels of a row of text, and of its letters."""
 
 WIDTH = 560.0
+"""Pixels of the tree in layers, without the names: half of a usual page."""
+
 LETTER = 0.6 * FONT
 """About the width of a letter."""
 
 LONGEST = 24
+"""Characters of a name; longer ones are cut."""
+
 POINTS = 8
 """Points of a curve: no bend is seen between them at this size."""
 
@@ -65,7 +69,7 @@ def svg_picture(model: Scored) -> str:
     low, high = ends.min(axis=0) - 8.0, ends.max(axis=0) + 8.0
     wide, tall = np.ceil(high - low)
     parts = [
-        *_edges(tree, paths, edge_strengths(model)[tree.edges[:, 1]]),
+        *_edges(paths, edge_strengths(model)[tree.edges[:, 1]]),
         *_nodes(model, tree, at),
         *_names(tree, names, at, placed.angle),
     ]
@@ -88,7 +92,7 @@ def _points(given: FloatArray, scale: FloatArray) -> FloatArray:
     return np.asarray(given * scale)
 
 
-def _edges(tree: Tree, paths: FloatArray, strength: FloatArray) -> list[str]:
+def _edges(paths: FloatArray, strength: FloatArray) -> list[str]:
     keep = np.linspace(0, paths.shape[1] - 1, POINTS).round().astype(np.int64)
     parts = []
     for path, power in zip(paths[:, keep], strength.tolist(), strict=True):
@@ -117,6 +121,7 @@ def _nodes(model: Scored, tree: Tree, at: FloatArray) -> list[str]:
 
 
 def _names(tree: Tree, names: list[str], at: FloatArray, angle: FloatArray) -> list[str]:
+    """Return the labels, turned so that they read from left to right."""
     parts = []
     for v in range(tree.n_observed):
         turn = -np.degrees(angle[v])

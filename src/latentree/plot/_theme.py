@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from latentree.errors import DataError, import_extra
-from latentree.plot._groups import GroupStyle
+from latentree.plot._group_styles import GroupStyle
 from latentree.typing import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.typing import ColorType
 
 DASHES = (0, (2.5, 1.5))
 """Lines of negative edges."""
 
 ThemeName = Literal["auto", "light", "dark"]
+
+Width = TypeVar("Width", float, FloatArray)
 
 
 class Theme(NamedTuple):
@@ -58,19 +61,20 @@ def theme_of(name: ThemeName, ax: Axes | None) -> Theme:
     return theme._replace(paper=colors.to_hex(face)) if fits else theme
 
 
-def _background(ax: Axes | None) -> Any:
+def _background(ax: Axes | None) -> ColorType:
     if ax is None:
-        return import_extra("matplotlib", "plot").rcParams["figure.facecolor"]
+        face: ColorType = import_extra("matplotlib", "plot").rcParams["figure.facecolor"]
+        return face
     return ax.get_figure(root=False).get_facecolor()  # type: ignore[union-attr]
 
 
-def _luminance(color: Any) -> float:
+def _luminance(color: ColorType) -> float:
     rgb = np.array(import_extra("matplotlib.colors", "plot").to_rgb(color))
-    return float(rgb @ (0.299, 0.587, 0.114))
+    return float(rgb @ (0.299, 0.587, 0.114))  # luma of ITU-R BT.601
 
 
-def edge_width(power: Any) -> Any:
-    """Points that an edge of some strength is wide."""
+def edge_width(power: Width) -> Width:
+    """Return the width in points of edges of a strength from 0 to 1."""
     return 0.45 + 2.0 * power
 
 

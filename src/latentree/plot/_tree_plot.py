@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,18 +26,20 @@ from latentree.models import (
 )
 from latentree.plot import _labels as text
 from latentree.plot import _legend as legends
-from latentree.plot._groups import VariableGroups, group_observed
-from latentree.plot._layout import TreeLayout, layered_layout, radial_layout
-from latentree.plot._legend import Page
+from latentree.plot._group_styles import VariableGroups, group_observed
+from latentree.plot._legend import PageLayout
 from latentree.plot._theme import DASHES, Theme, ThemeName, edge_shades, edge_width, theme_of
-from latentree.tree import Tree
-from latentree.typing import FloatArray, PathLike
+from latentree.plot._tree_layout import TreeLayout, layered_layout, radial_layout
+from latentree.tree import GroupsLike, Tree
+from latentree.typing import BoolArray, FloatArray, PathLike
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.collections import LineCollection, PathCollection
     from matplotlib.legend import Legend
     from matplotlib.text import Text
+    from matplotlib.typing import LineStyleType
 
     from latentree.support import Support
 
@@ -58,6 +60,9 @@ MANY = 2000
 
 REAL_TEXT = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none"}
 """Settings under which fonts can be edited and searched, and journals take them."""
+
+ANY_LENGTH = 1e6
+"""Points that no picture reaches."""
 
 MOST_LABELS = 1500
 """More text than this is a gray haze, and takes seconds to draw."""
@@ -128,7 +133,8 @@ class TreePlot:
         ...     ">x0<" in (Path(folder) / "tree.svg").read_text("utf-8")
         True
         """
-        figure: Any = self.ax.figure
+        figure = self.ax.get_figure(root=True)
+        assert figure is not None
         data = io.BytesIO()
         with import_extra("matplotlib", "plot").rc_context(REAL_TEXT):
             figure.savefig(data, format=Path(path).suffix[1:].lower(), dpi=dpi)
@@ -140,7 +146,7 @@ def plot_tree(
     ax: Axes | None = None,
     *,
     layout: Literal["auto", "radial", "layered"] = "auto",
-    groups: Mapping[str, Hashable] | Sequence[Hashable] | None = None,
+    groups: GroupsLike | None = None,
     labels: bool = True,
     hidden_labels: bool = False,
     legend: bool = True,
@@ -225,7 +231,6 @@ def plot_tree(
     ['x0', 'x1', 'x2', 'x3', 'x4', 'x5', 'x6', 'x7']
     >>> plot.ax.figure.savefig(io.BytesIO(), format="pdf")
     """
-    plt = import_extra("matplotlib.pyplot", "plot")
     if wrap is not None and wrap < 4:
         raise DataError(f"wrap is {wrap}, but a line has at least 4 characters")
     support = getattr(model, "support_", None) if support is None else support
@@ -240,16 +245,14 @@ def plot_tree(
     entries = legends.legend_entries(
         grouping, bool((strength < 0).any()), colors, legend, strength_legend
     )
-    if support is not None:
-        if not np.array_equal(support.tree.parent, tree.parent):
-            raise DataError("the support is that of another tree")
-        entries += legends.support_entries(bool(support.doubtful.any()), colors) if legend else []
+    if support is not None and not np.array_equal(support.tree.parent, tree.parent):
+        raise DataError("the support is that of another tree")
+    if support is not None and legend:
+        entries += legends.support_entries(bool(support.doubtful.any()), colors)
     placed = _lay_out(model, tree, kind, grouping, widths, lines, ax, lengths)
     if ax is None:
-        size = _figure_size(placed, widths, lines, entries)
-        _, ax = plt.subplots(figsize=size, facecolor=colors.paper)
-        ax.set_position((0.0, 0.0, 1.0, 1.0))
-    page = Page.of(ax, entries, _shape(placed), title is not None)
+        ax = _new_axes(_figure_size(placed, widths, lines, entries), colors)
+    page = PageLayout.of(ax, entries, _shape(placed), title is not None)
     drawn = _scaled(tree, placed, widths, lines, page)
     artists = _draw_edges(ax, drawn, strength, colors)
     observed, hidden = _draw_nodes(ax, tree, drawn, grouping, colors)
@@ -272,13 +275,20 @@ def plot_tree(
     return TreePlot(ax, *artists, observed, hidden, written, shown, left_out)
 
 
-def _one_tree(model: Any, component: int | None) -> Tree | Model:
+def _new_axes(size: tuple[float, float], theme: Theme) -> Axes:
+    """Return the axes that fill a new figure of a size in inches."""
+    plt = import_extra("matplotlib.pyplot", "plot")
+    axes: Axes = plt.subplots(figsize=size, facecolor=theme.paper)[1]
+    axes.set_position((0.0, 0.0, 1.0, 1.0))
+    return axes
+
+
+def _one_tree(model: Scored, component: int | None) -> Tree | Model:
     """Return a tree, a model, or one component of a mixture."""
-    found = getattr(model, "model_", model)
-    if isinstance(found, TreeMixture) or component is not None:
-        return component_of(found, component)
-    one: Tree | Model = found
-    return one
+    found: Tree | Model | TreeMixture = getattr(model, "model_", model)
+    if component is None and not isinstance(found, TreeMixture):
+        return found
+    return component_of(found, component)  # type: ignore[arg-type]  # which refuses bare trees
 
 
 def _written_names(
@@ -338,6 +348,7 @@ def _lay_out(
     ax: Axes | None,
     lengths: bool,
 ) -> TreeLayout:
+    """Return the layout; variables of one group stand side by side where the tree allows it."""
     order_by = np.zeros(tree.n_nodes)
     order_by[: tree.n_observed] = grouping.numbers  # neighbors of one color side by side
     if kind == "layered":
@@ -355,13 +366,13 @@ def _lay_out(
 # Sizes ------------------------------------------------------------------------------------------
 
 
-class _Drawn(NamedTuple):
+class _ScaledLayout(NamedTuple):
     """A layout in points, with the sizes that go with it."""
 
     kind: str
     position: FloatArray
     angle: FloatArray
-    has_slot: np.ndarray
+    has_slot: BoolArray
     paths: FloatArray
     font: float
     dot: float
@@ -380,7 +391,7 @@ def _shape(placed: TreeLayout) -> FloatArray:
 
 
 def _figure_size(
-    placed: TreeLayout, widths: FloatArray, lines: int, entries: list[Any]
+    placed: TreeLayout, widths: FloatArray, lines: int, entries: list[Artist]
 ) -> tuple[float, float]:
     """Inches at which the labels are of a good size, within reason."""
     side_width, side_height = (
@@ -406,51 +417,80 @@ def _figure_size(
     )
 
 
-def _scaled(tree: Tree, placed: TreeLayout, widths: FloatArray, lines: int, page: Page) -> _Drawn:
-    """Fill the page: the largest scale at which everything, labels too, is inside."""
-    n = tree.n_observed
-    at, angle, width = placed.position[:n], placed.angle[:n], widths[:n]
-    named = width > 0
-    out = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    points = np.concatenate([placed.position, placed.paths.reshape(-1, 2)])
-    corners = points.min(axis=0), points.max(axis=0)
+class _Measured(NamedTuple):
+    """A layout whose extent in points is known at every scale.
 
-    def bounds(scale: FloatArray, labeled: bool = True) -> tuple[FloatArray, FloatArray]:
-        unit = float(scale[1])
-        low, high = corners[0] * scale - _dot(unit) / 2, corners[1] * scale + _dot(unit) / 2
+    Attributes
+    ----------
+    placed : TreeLayout
+        The layout, in its own units.
+    widths : array of float
+        Widths of the labels of observed nodes, in units of the font size; 0 for none.
+    lines : int
+        Lines of a label.
+    low, high : arrays of shape (2,)
+        Corners of the box around all nodes and edges, in units of the layout.
+    """
+
+    placed: TreeLayout
+    widths: FloatArray
+    lines: int
+    low: FloatArray
+    high: FloatArray
+
+    @classmethod
+    def of(cls, placed: TreeLayout, widths: FloatArray, lines: int) -> _Measured:
+        points = np.concatenate([placed.position, placed.paths.reshape(-1, 2)])
+        return cls(placed, widths, lines, points.min(axis=0), points.max(axis=0))
+
+    def bounds(self, scale: FloatArray, labeled: bool = True) -> tuple[FloatArray, FloatArray]:
+        """Return the corners of the picture at a scale, with or without its labels."""
+        unit, named = float(scale[1]), self.widths > 0
+        low, high = self.low * scale - _dot(unit) / 2, self.high * scale + _dot(unit) / 2
         if not (labeled and named.any()):
             return low, high
-        font = text.font_size(unit, lines)
-        reach = np.where(named, width * font + _gap(unit, lines), 0.0)
-        ends = at * scale + out * reach[:, None]
-        half = font * text.LINE * lines / 2
+        n = self.widths.size
+        angle, font = self.placed.angle[:n], text.font_size(unit, self.lines)
+        out = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        reach = np.where(named, self.widths * font + _gap(unit, self.lines), 0.0)
+        ends = self.placed.position[:n] * scale + out * reach[:, None]
+        half = font * text.LINE * self.lines / 2
         return np.minimum(low, ends.min(axis=0) - half), np.maximum(high, ends.max(axis=0) + half)
 
-    def extent(scale: FloatArray, labeled: bool) -> tuple[float, float]:
-        low, high = bounds(scale, labeled)
-        return float(high[0] - low[0]), float(high[1] - low[1])
+    def largest(self, scale_of: Callable[[float], FloatArray], room: tuple[float, float]) -> float:
+        """Return the largest scale at which labels fit too, or a share of the tree's own."""
 
-    def largest(scale_of: Callable[[float], FloatArray], side: slice) -> float:
-        """The largest scale at which labels fit too, or a share of that at which the tree does."""
-        limits = np.full(2, 1e6)  # the other side may be as long as it likes
-        limits[side] = np.array(room)[side]
-        limit = float(limits[0]), float(limits[1])
-        with_labels = text.fit(lambda s: extent(scale_of(s), True), limit)
-        if placed.kind == "radial" and text.font_size(with_labels, lines) >= READABLE:
+        def extent(scale: FloatArray, labeled: bool) -> tuple[float, float]:
+            low, high = self.bounds(scale, labeled)
+            return float(high[0] - low[0]), float(high[1] - low[1])
+
+        with_labels = text.fit(lambda s: extent(scale_of(s), True), room)
+        if self.placed.kind == "radial" and text.font_size(with_labels, self.lines) >= READABLE:
             return with_labels
-        return max(with_labels, LEAST_SHARE * text.fit(lambda s: extent(scale_of(s), False), limit))
+        alone = text.fit(lambda s: extent(scale_of(s), False), room)
+        return max(with_labels, LEAST_SHARE * alone)
 
-    room = (page.inner_width, page.inner_height)
+
+def _scaled(
+    tree: Tree, placed: TreeLayout, widths: FloatArray, lines: int, page: PageLayout
+) -> _ScaledLayout:
+    """Fill the page: the largest scale at which everything, labels too, is inside."""
+    measured = _Measured.of(placed, widths[: tree.n_observed], lines)
+    width, height = page.inner_width, page.inner_height
     if placed.kind == "radial":
-        unit = largest(lambda s: np.array([s, s]), slice(None))
+        unit = measured.largest(lambda s: np.array([s, s]), (width, height))
         scale = np.array([unit, unit])
     else:
-        unit = largest(lambda s: np.array([0.0, s]), slice(1, 2))
+        # One side after the other: the one that is not asked about may be as long as it likes.
+        unit = measured.largest(lambda s: np.array([0.0, s]), (ANY_LENGTH, height))
         unit = min(unit, 3.0 * text.LARGEST * lines)
-        scale = np.array([largest(lambda s: np.array([s, unit]), slice(1)), unit])
-    low, high = bounds(scale)
-    shift = np.array([page.left, page.bottom]) + (np.array(room) - (high - low)) / 2 - low
-    return _Drawn(
+        across = measured.largest(lambda s: np.array([s, unit]), (width, ANY_LENGTH))
+        scale = np.array([across, unit])
+    low, high = measured.bounds(scale)
+    shift = (
+        np.array([page.left, page.bottom]) + (np.array([width, height]) - (high - low)) / 2 - low
+    )
+    return _ScaledLayout(
         placed.kind,
         placed.position * scale + shift,
         placed.angle,
@@ -478,12 +518,13 @@ def _gap(unit: float, lines: int) -> float:
 
 
 def _draw_edges(
-    ax: Axes, drawn: _Drawn, strength: FloatArray, theme: Theme
+    ax: Axes, drawn: _ScaledLayout, strength: FloatArray, theme: Theme
 ) -> tuple[LineCollection, LineCollection]:
+    """Draw positive and negative edges, wider and darker the stronger they are."""
     collections = import_extra("matplotlib.collections", "plot")
     thickness = np.clip(drawn.dot / 4.0, 0.4, 1.0)
 
-    def lines(which: np.ndarray, color: str, style: Any) -> LineCollection:
+    def lines(which: BoolArray, color: str, style: LineStyleType) -> LineCollection:
         power = np.abs(strength[which])
         drawn_lines: LineCollection = collections.LineCollection(
             list(drawn.paths[which]),
@@ -501,8 +542,9 @@ def _draw_edges(
 
 
 def _draw_nodes(
-    ax: Axes, tree: Tree, drawn: _Drawn, grouping: VariableGroups, theme: Theme
+    ax: Axes, tree: Tree, drawn: _ScaledLayout, grouping: VariableGroups, theme: Theme
 ) -> tuple[list[PathCollection], PathCollection]:
+    """Draw the observed nodes group by group, and the hidden ones."""
     n = tree.n_observed
     numbers = np.array(grouping.numbers)
     small = 0.8 * drawn.dot
@@ -525,7 +567,7 @@ def _draw_nodes(
 # Labels -----------------------------------------------------------------------------------------
 
 
-class _Spot(NamedTuple):
+class _LabelPlace(NamedTuple):
     """A place for a label: where it starts, how it is aligned, and the box it fills."""
 
     anchor: FloatArray
@@ -537,26 +579,26 @@ class _Spot(NamedTuple):
 
 def _write_labels(
     ax: Axes,
-    page: Page,
+    page: PageLayout,
     tree: Tree,
-    drawn: _Drawn,
+    drawn: _ScaledLayout,
     names: list[str],
     widths: FloatArray,
     strength: FloatArray,
-    wanted: np.ndarray,
+    wanted: BoolArray,
     theme: Theme,
-    boxes: text.Boxes,
+    boxes: text.OccupiedBoxes,
 ) -> dict[str, Text]:
     """Write the labels that have room, the most important first."""
     written: dict[str, Text] = {}
-    curves = text.Curves(drawn.paths)
+    curves = text.EdgeCurves(drawn.paths)
     for v in _by_importance(tree, drawn, strength):
         if not wanted[v]:
             continue
         if len(written) == MOST_LABELS:
             break
 
-        def has_room(spot: _Spot) -> bool:
+        def has_room(spot: _LabelPlace) -> bool:
             box = spot.center, spot.half, spot.rotation
             return page.holds(*box) and boxes.is_free(*box)
 
@@ -572,7 +614,9 @@ def _write_labels(
     return written
 
 
-def _clearest(spots: Iterator[_Spot], curves: text.Curves, must_be_clear: bool) -> _Spot | None:
+def _clearest(
+    spots: Iterator[_LabelPlace], curves: text.EdgeCurves, must_be_clear: bool
+) -> _LabelPlace | None:
     """The first place that no edge runs through, or for want of one where fewest do."""
     best, fewest = None, np.inf
     for spot in spots:
@@ -586,9 +630,9 @@ def _clearest(spots: Iterator[_Spot], curves: text.Curves, must_be_clear: bool) 
     return best
 
 
-def _node_boxes(tree: Tree, drawn: _Drawn) -> text.Boxes:
+def _node_boxes(tree: Tree, drawn: _ScaledLayout) -> text.OccupiedBoxes:
     """Return the space that the nodes take; labels are added to it."""
-    boxes = text.Boxes(3 * tree.n_nodes, cell=4 * drawn.font)
+    boxes = text.OccupiedBoxes(3 * tree.n_nodes, cell=4 * drawn.font)
     for center in drawn.position:
         boxes.add(center, np.full(2, drawn.dot / 2), 0.0)
     return boxes
@@ -603,7 +647,7 @@ def _mark_doubtful(hidden: PathCollection, support: Support) -> None:
 
 
 def _write_support(
-    ax: Axes, drawn: _Drawn, support: FloatArray, boxes: text.Boxes, theme: Theme
+    ax: Axes, drawn: _ScaledLayout, support: FloatArray, boxes: text.OccupiedBoxes, theme: Theme
 ) -> None:
     """Write the support of edges in percent at their middles, the most doubtful first."""
     font = min(0.75 * drawn.font, 7.0)
@@ -622,7 +666,7 @@ def _write_support(
             )  # fmt: skip
 
 
-def _patch(theme: Theme) -> dict[str, Any]:
+def _patch(theme: Theme) -> dict[str, str]:
     """Paper behind text that edges run below. An outline of the letters would make them shapes."""
     return {"boxstyle": "square,pad=0.06", "facecolor": theme.paper, "edgecolor": "none"}
 
@@ -634,7 +678,7 @@ def _middle(path: FloatArray) -> FloatArray:
     return np.array([np.interp(along[-1] / 2, along, path[:, axis]) for axis in range(2)])
 
 
-def _by_importance(tree: Tree, drawn: _Drawn, strength: FloatArray) -> list[int]:
+def _by_importance(tree: Tree, drawn: _ScaledLayout, strength: FloatArray) -> list[int]:
     """Nodes in the order in which labels find their places.
 
     Leaves first as long as all of them have room, because they have but one place each; then
@@ -649,7 +693,7 @@ def _by_importance(tree: Tree, drawn: _Drawn, strength: FloatArray) -> list[int]
     return order
 
 
-def _spots(tree: Tree, drawn: _Drawn, v: int, width: float) -> Iterator[_Spot]:
+def _spots(tree: Tree, drawn: _ScaledLayout, v: int, width: float) -> Iterator[_LabelPlace]:
     """Places for a label: along its own slot, and beside the node for want of that."""
     font = drawn.font * (1.0 if v < tree.n_observed else 0.8)
     gap = drawn.dot / 2 + 0.3 * drawn.font
@@ -664,7 +708,7 @@ def _spots(tree: Tree, drawn: _Drawn, v: int, width: float) -> Iterator[_Spot]:
         # in opposite directions, and would meet there.
         sink = 0.12 * font * np.abs(out[0]) * np.array([np.sin(rotation), -np.cos(rotation)])
         start = at + gap * out + sink
-        yield _Spot(start, align, rotation, start + half[0] * out, half)
+        yield _LabelPlace(start, align, rotation, start + half[0] * out, half)
     if tree.n_nodes > MANY and (tree.degrees[v] <= 1 or not drawn.roomy):
         return
     if not tree.degrees[v]:
@@ -676,7 +720,7 @@ def _spots(tree: Tree, drawn: _Drawn, v: int, width: float) -> Iterator[_Spot]:
     corners = [apart * (x, y) for y in (-1, 1) for x in (-1, 1)]
     upright = [_beside(direction, gap, half) for direction in (np.pi / 2, -np.pi / 2)]
     for offset in (*aside, *corners, *upright):
-        yield _Spot(at + offset, "center", 0.0, at + offset, half)
+        yield _LabelPlace(at + offset, "center", 0.0, at + offset, half)
 
 
 def _widest_gap(edges: FloatArray) -> float:
@@ -695,8 +739,9 @@ def _beside(direction: float, gap: float, half: FloatArray) -> FloatArray:
 
 
 def _write(
-    ax: Axes, tree: Tree, drawn: _Drawn, v: int, name: str, spot: _Spot, theme: Theme
+    ax: Axes, tree: Tree, drawn: _ScaledLayout, v: int, name: str, spot: _LabelPlace, theme: Theme
 ) -> Text:
+    """Write a label at its place."""
     hidden = v >= tree.n_observed
     over_edges = tree.degrees[v] > 1 or spot.align == "center"
     return ax.text(
@@ -712,7 +757,7 @@ def _write(
 # Frame -----------------------------------------------------------------------------------------
 
 
-def _frame(ax: Axes, page: Page) -> None:
+def _frame(ax: Axes, page: PageLayout) -> None:
     """One data unit is one point, as long as the axes keep their size."""
     ax.set_xlim(0.0, page.width)
     ax.set_ylim(0.0, page.height)

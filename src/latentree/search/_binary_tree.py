@@ -15,7 +15,7 @@ from latentree._kernels.inference import tables as kernels
 from latentree.data import Table
 from latentree.distances import RealSums, Sample, Statistics, Units, as_sample
 from latentree.em import Budget, Fitted, fit_parameters
-from latentree.tree import Rooted, Tree, minimal_forest
+from latentree.tree import RootedForest, Tree, minimal_forest
 from latentree.typing import FloatArray, IntArray, Progress
 
 _PAIR_STEPS = 100
@@ -93,7 +93,7 @@ def _finished(joining: _Joining, sample: Sample) -> tuple[Tree, IntArray]:
     """Return the tree without a root of two children, and the states of its hidden nodes."""
     parent = np.array(joining.parent, np.int64)
     m = sample.n_columns
-    rooted = Rooted(parent, (parent >= 0).astype(float))
+    rooted = RootedForest(parent, (parent >= 0).astype(float))
     smaller, old = minimal_forest(rooted, m)
     return Tree(*smaller, m, sample.names), np.array(joining.n_states)[old[m:]]
 

@@ -30,6 +30,7 @@ links of the spanning tree, with all that lies on both sides of them.
 """
 
 from latentree.structure._blocks import Block, learn_by_blocks
+from latentree.structure._by_name import METHODS, learn_structure, learn_tree
 from latentree.structure._certainty import correlations, split_certainty, variable_signs
 from latentree.structure._chow_liu import chow_liu, mutual_information_tree
 from latentree.structure._cl_blind import cl_blind
@@ -37,7 +38,6 @@ from latentree.structure._cl_grouping import TreeBuilder, cl_grouping
 from latentree.structure._contraction import contract_short
 from latentree.structure._hidden_chow_liu import hidden_chow_liu, hidden_mutual_information_tree
 from latentree.structure._independence import independent_groups
-from latentree.structure._learn import METHODS, learn_structure, learn_tree
 from latentree.structure._neighbor_joining import STRONG, neighbor_joining
 from latentree.structure._recursive_grouping import recursive_grouping
 from latentree.structure._relationships import Relation, Relationships, node_relationships

@@ -1,7 +1,7 @@
-"""What all learners share: one connected block of variables at a time, and forests of the results.
+"""What all learners share: a tree for each connected block of variables, joined to a forest.
 
-Variables that are independent of all others (so far as the data can tell) are no reason to fail:
-the data falls apart into blocks, each gets a tree of its own, and a warning says so.
+Where the data shows no dependence between groups of variables, each group is a block with a tree
+of its own, and a warning says so.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from latentree._kernels.compiling import tiny
-from latentree.distances import Distances, as_distances
+from latentree.distances import Distances, DistancesLike, as_distances
 from latentree.errors import DataWarning
 from latentree.structure._independence import connected_groups
 from latentree.structure._spanning import spanning_edges
@@ -37,7 +36,7 @@ TINY = 24
 
 @dataclass(frozen=True)
 class Block:
-    """A block of variables that hang together.
+    """A connected block of variables: no part of it looks independent of the rest.
 
     Lengths and distances are on the scale of correlations, −log|r|: what learners know about their
     errors is true there, whatever the number of states. Distances on demand stay on demand:
@@ -49,7 +48,7 @@ class Block:
     """Edges of the minimum spanning tree, one row each."""
     variables: IntArray | None = None
     """Which of all variables these are; None for all of them."""
-    is_private: bool = False
+    owns_matrix: bool = False
     """Whether nobody else holds the matrix, so that it may be overwritten."""
 
     @property
@@ -79,7 +78,7 @@ class Block:
         If the user gave an array, the checked copy of it is given away. After that only
         :attr:`tolerance` is still known.
         """
-        if not self.is_private or not self.distances.is_dense:
+        if not self.owns_matrix or not self.distances.is_dense:
             return self.matrix.copy()
         assert self.tolerance >= 0.0  # found while the distances are there
         self.matrix.flags.writeable = True
@@ -154,25 +153,26 @@ class _KnownPairs:
 
 
 def learn_by_blocks(
-    distances: Any,
+    distances: DistancesLike,
     learn: Callable[[Block], Tree],
 ) -> Tree:
-    """Learn a tree for every block of variables that hang together, and return the forest.
+    """Learn a tree for every connected block of variables, and return the forest.
 
     ``learn`` is asked only for blocks of three variables and more.
     """
     checked = as_distances(distances)
     with tiny(checked.n_variables <= TINY):
-        return _learn_forest(checked, learn, is_private=checked is not distances)
+        return _learn_forest(checked, learn, owns_matrix=checked is not distances)
 
 
-def _learn_forest(distances: Distances, learn: Callable[[Block], Tree], is_private: bool) -> Tree:
+def _learn_forest(distances: Distances, learn: Callable[[Block], Tree], owns_matrix: bool) -> Tree:
+    """Find the connected groups, learn a tree for each, and warn if there are several."""
     if distances.components is not None and np.ptp(distances.components) > 0:
         return _learn_groups(distances, groups_of(distances.components), learn)
     spanning = spanning_edges(distances)
     groups = groups_of(connected_groups(distances, spanning))
     if len(groups) == 1:
-        block = Block(distances, spanning, is_private=is_private)
+        block = Block(distances, spanning, owns_matrix=owns_matrix)
         return _learn_block(block, learn).renamed(distances.names)
     warnings.warn(_apart(distances, groups), DataWarning, stacklevel=4)
     return _learn_groups(distances, groups, learn)
@@ -196,6 +196,7 @@ def _learn_groups(
 
 
 def _apart(distances: Distances, groups: list[IntArray]) -> str:
+    """Return the warning that variables fall apart into groups."""
     if len(groups) == distances.n_variables:
         return (
             f"nothing was found: the {len(groups)} variables look independent of each other, and "
@@ -210,7 +211,7 @@ def _apart(distances: Distances, groups: list[IntArray]) -> str:
 
 
 def _learn_block(block: Block, learn: Callable[[Block], Tree]) -> Tree:
-    """Give the obvious tree of one or two variables; learn the tree of more."""
+    """Return the only tree of one or two variables; learn the tree of more."""
     m = block.n_variables
     if m < 3:
         return Tree([-1, 0][:m], block.distances.block([0], range(m))[0])
@@ -229,6 +230,7 @@ def _join_trees(distances: Distances, groups: list[IntArray], trees: list[Tree])
     parents, lengths = [np.full(m, -1)], [np.zeros(m)]
     n_nodes = m
     for group, tree in zip(groups, trees, strict=True):
+        # New numbers of the nodes of this tree; the last entry serves parent −1.
         new = np.concatenate([group, n_nodes + np.arange(tree.n_hidden), [-1]])
         above = new[tree.parent]
         parents[0][group] = above[: tree.n_observed]

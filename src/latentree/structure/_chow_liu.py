@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from latentree.distances import as_sample
+from latentree.distances import DistancesLike, SampleLike, as_sample
 from latentree.structure._blocks import Block, learn_by_blocks
 from latentree.structure._spanning import edges_of_rows
 from latentree.tree import Tree
 from latentree.typing import FloatArray
 
 
-def chow_liu(distances: Any) -> Tree:
+def chow_liu(distances: DistancesLike) -> Tree:
     """Return the minimum spanning tree of the distances: the Chow-Liu tree.
 
     For Gaussian, binary and symmetric discrete variables this is the maximum-likelihood tree among
@@ -54,7 +53,7 @@ def spanning_tree(block: Block) -> Tree:
     return Tree.from_edges(block.spanning, block.n_variables, lengths)
 
 
-def mutual_information_tree(X: Any) -> Tree:
+def mutual_information_tree(X: SampleLike) -> Tree:
     """Return the tree with the largest sum of mutual informations: Chow-Liu for discrete data.
 
     The variables may have different numbers of states. An edge of mutual information I has the

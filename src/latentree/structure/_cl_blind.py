@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from latentree.distances import DistancesLike
 from latentree.structure._blocks import Block, learn_by_blocks
 from latentree.structure._lengths import fit_lengths
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
 
-def cl_blind(distances: Any) -> Tree:
+def cl_blind(distances: DistancesLike) -> Tree:
     """Learn a latent tree by the blind transformation of the Chow-Liu tree.
 
     Every inner node i of the minimum spanning tree becomes a leaf of a new hidden node, which
@@ -56,6 +55,7 @@ def blind(block: Block) -> Tree:
     m = block.n_variables
     degree = np.bincount(block.spanning.ravel(), minlength=m)
     inner = np.flatnonzero(degree > 1)
+    # A leaf stays a neighbor itself; an inner node is replaced by its hidden node.
     stand_in = np.arange(m)
     stand_in[inner] = m + np.arange(inner.size)
     pendant = np.zeros(m)

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from latentree._kernels.structure import grouping, neighborhoods
 from latentree._kernels.structure.joining import join_neighbors
+from latentree.distances import DistancesLike
 from latentree.errors import DistanceError
 from latentree.structure._blocks import Block, Progress, learn_by_blocks, report
 from latentree.structure._contraction import finish_tree
 from latentree.structure._neighbor_joining import STRONG
-from latentree.structure._recursive_grouping import Grouping, grouping_of
+from latentree.structure._recursive_grouping import GroupingRule, grouping_of
 from latentree.structure._regraft import LARGEST, regraft_weak_links
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
 _REPRESENTATIVES = 4
-_SEARCH = 64  # nodes that are looked at in search of representatives
+"""Observed nodes through which a hidden one is seen: the mean over k has 1/√k of one's noise, but
+each further one is farther away, and its distance noisier."""
+
+_SEARCH = 64
+"""Nodes that are visited in search of representatives; a bound on the work at large stars."""
 
 
 def cl_grouping(
-    distances: Any,
+    distances: DistancesLike,
     subroutine: Literal["rg", "nj"] = "rg",
     exact: bool = False,
     threshold: float = STRONG,
@@ -91,8 +96,8 @@ def cl_grouping(
     return learn_by_blocks(distances, learn)
 
 
-class Workspace(NamedTuple):
-    """Where a neighborhood is written to: members, and the nodes that represent them."""
+class _NeighborhoodBuffers(NamedTuple):
+    """Arrays that kernels write a neighborhood to: members, and the nodes that represent them."""
 
     members: IntArray
     starts: IntArray
@@ -103,7 +108,7 @@ class Workspace(NamedTuple):
     reach: FloatArray
 
     @classmethod
-    def for_nodes(cls, n_nodes: int) -> Workspace:
+    def for_nodes(cls, n_nodes: int) -> _NeighborhoodBuffers:
         """Make room for neighborhoods in a tree."""
         seen = _REPRESENTATIVES * n_nodes
         sizes = (n_nodes, n_nodes + 1, seen, seen, _SEARCH, _SEARCH, _SEARCH)
@@ -112,13 +117,13 @@ class Workspace(NamedTuple):
 
 
 class TreeBuilder:
-    """A tree that starts as the spanning tree and gains hidden nodes, neighborhood by another."""
+    """A spanning tree that gains hidden nodes, one neighborhood at a time."""
 
     def __init__(self, block: Block, subroutine: str, exact: bool) -> None:
         m = block.n_variables
         self.block = block
         self.subroutine = subroutine
-        self.how = grouping_of(block, exact)
+        self.rule = grouping_of(block, exact)
         self.next_hidden = m
         degree = np.bincount(block.spanning.ravel(), minlength=m)
         lengths = block.pair_distances(block.spanning)
@@ -131,7 +136,7 @@ class TreeBuilder:
         self.target, self.following, self.preceding = np.empty((3, 2 * room), np.int64)
         self.length = np.empty(2 * room)
         self.free = np.concatenate([[room], np.arange(2 * room - 2, -1, -2)])
-        self._workspace = Workspace.for_nodes(room)
+        self._workspace = _NeighborhoodBuffers.for_nodes(room)
         self._link(-1, block.spanning, lengths)
 
     def _link(self, node: int, ends: IntArray, lengths: FloatArray) -> None:
@@ -150,7 +155,7 @@ class TreeBuilder:
 
     def neighborhood(self, node: int) -> tuple[IntArray, FloatArray, FloatArray]:
         """Return the closed neighborhood of a node, with its distances and depths."""
-        count = _REPRESENTATIVES if self.how.noise > 0 else 1
+        count = _REPRESENTATIVES if self.rule.noise > 0 else 1
         n = neighborhoods.representatives(
             node,
             self.block.n_variables,
@@ -166,7 +171,7 @@ class TreeBuilder:
         among = self.block.among(seen)
         distance, depth = np.zeros((n, n)), np.zeros(n)
         neighborhoods.member_distances(
-            starts, far, among, self.how.reach, np.empty(far.size), depth, distance
+            starts, far, among, self.rule.reach, np.empty(far.size), depth, distance
         )
         return members, distance, depth
 
@@ -178,8 +183,8 @@ class TreeBuilder:
         """
         members, distance, depth = self.neighborhood(node)
         if self.subroutine == "nj":
-            return members, *_joined(distance, self.how)
-        return members, *_grouped(distance, depth, self.how)
+            return members, *_joined(distance, self.rule)
+        return members, *_grouped(distance, depth, self.rule)
 
     def regroup(self, node: int) -> None:
         """Replace the star around a node by the latent tree over its closed neighborhood."""
@@ -205,29 +210,33 @@ class TreeBuilder:
         return Tree.from_edges(ends, self.block.n_variables, np.maximum(lengths, 0.0), minimal=True)
 
 
-def _joined(distance: FloatArray, how: Grouping) -> tuple[IntArray, FloatArray]:
+def _joined(distance: FloatArray, rule: GroupingRule) -> tuple[IntArray, FloatArray]:
+    """Return edges and lengths that neighbor joining finds in a neighborhood."""
     m = len(distance)
     ends, lengths = join_neighbors(distance)
-    if how.noise > 0:
+    if rule.noise > 0:
         return ends, lengths
-    ends, lengths, _ = neighborhoods.contract_local(ends, lengths, m, 2 * m - 2, how.tolerance)
+    ends, lengths, _ = neighborhoods.contract_local(ends, lengths, m, 2 * m - 2, rule.tolerance)
     return ends, lengths
 
 
-def _grouped(distance: FloatArray, depth: FloatArray, how: Grouping) -> tuple[IntArray, FloatArray]:
+def _grouped(
+    distance: FloatArray, depth: FloatArray, rule: GroupingRule
+) -> tuple[IntArray, FloatArray]:
+    """Return edges and lengths that recursive grouping finds in a neighborhood."""
     m = len(distance)
     ends, lengths = np.empty((2 * m, 2), np.int64), np.empty(2 * m)
     n_edges = grouping.finish_grouping(
         distance,
         depth,
         np.arange(m),
-        how.noise,
-        how.z,
-        how.tau,
-        how.tolerance,
-        how.epsilon,
-        how.short,
-        how.relaxed,
+        rule.noise,
+        rule.z,
+        rule.tau,
+        rule.tolerance,
+        rule.epsilon,
+        rule.tolerance,
+        rule.relaxed,
         m,
         ends,
         lengths,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from latentree.distances import DistancesLike, SampleLike
 from latentree.structure._chow_liu import mutual_information_tree
 from latentree.structure._cl_blind import cl_blind
 from latentree.tree import Tree, hung_as_leaves
 
 
-def hidden_chow_liu(distances: Any) -> Tree:
+def hidden_chow_liu(distances: DistancesLike) -> Tree:
     """Return the hidden Chow-Liu tree: a hidden variable takes the place of each inner variable.
 
     Every inner variable of the Chow-Liu tree becomes a leaf of a hidden variable that takes over
@@ -46,7 +45,7 @@ def hidden_chow_liu(distances: Any) -> Tree:
     return cl_blind(distances)
 
 
-def hidden_mutual_information_tree(X: Any) -> Tree:
+def hidden_mutual_information_tree(X: SampleLike) -> Tree:
     """Return the hidden Chow-Liu tree of discrete data, from mutual information.
 
     Parameters

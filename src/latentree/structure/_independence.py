@@ -1,4 +1,4 @@
-"""Which variables hang together, so far as the data can tell.
+"""Which variables are connected, so far as the data can tell.
 
 Independence is the null hypothesis, tested at one level in two steps. First pair by pair, with the
 false discovery rate of Benjamini and Hochberg over all pairs: pairs that stand out make groups.
@@ -88,7 +88,7 @@ def independent_groups(distances: Distances) -> IntArray:
 
 
 def _significant_groups(distances: Distances, spanning: IntArray) -> IntArray | None:
-    """Return the groups that the test finds; None where it finds that all hang together."""
+    """Return the groups that the test finds; None where it finds one connected group."""
     m = distances.n_variables
     if m > MOST:
         return None if _has_significant_link(distances, spanning) else np.arange(m)

@@ -13,8 +13,8 @@ from latentree.tree import Tree
 from latentree.typing import BoolArray, FloatArray, IntArray
 
 
-class Effort(NamedTuple):
-    """How much work a fit may be."""
+class FitSettings(NamedTuple):
+    """How many pairs take part in a fit of lengths, and how many steps it takes."""
 
     nearest: int
     """Observed nodes behind each neighbor that take part."""
@@ -26,10 +26,17 @@ class Effort(NamedTuple):
     """Conjugate gradient steps in each; 0 to factor the normal equations."""
 
 
-THOROUGH = Effort(nearest=3, crowd=24, rounds=4, steps=0)
-QUICK = Effort(nearest=2, crowd=8, rounds=1, steps=12)
+THOROUGH = FitSettings(nearest=3, crowd=24, rounds=4, steps=0)
+"""For trees of up to 1,000 nodes: Gauss-Newton has converged after four steps."""
+
+QUICK = FitSettings(nearest=2, crowd=8, rounds=1, steps=12)
+"""For larger trees: one step, linear in the number of nodes."""
+
 _LARGE = 1000
+"""Nodes up to which the normal equations are factored, cubic in their number at worst."""
+
 _RIDGE = 1e-12
+"""Added to the diagonal of ones of the normal matrix, so that it can be factored."""
 
 
 def fit_lengths(tree: Tree, block: Block) -> Tree:
@@ -38,25 +45,25 @@ def fit_lengths(tree: Tree, block: Block) -> Tree:
     The sum of w_ij·(ρ̂_ij − ρ_ij)² over pairs around each node is made small, where −log ρ_ij is
     the length of the path and w_ij = 1/(1 − ρ_ij²)² its precision: on the scale of correlations a
     pair that is nearly independent does no harm, whatever its estimated distance. Gauss-Newton;
-    lengths stay ≥ 0. Large trees are given less effort, with conjugate gradients, which are linear
-    in the number of nodes, in place of a factored matrix.
+    lengths stay ≥ 0. Large trees take fewer pairs and steps, with conjugate gradients, which are
+    linear in the number of nodes, in place of a factored matrix.
     """
-    effort = THOROUGH if tree.n_nodes <= _LARGE else QUICK
-    pairs = _near_pairs(tree, block.tie_breakers, effort)
+    settings = THOROUGH if tree.n_nodes <= _LARGE else QUICK
+    pairs = _near_pairs(tree, block.tie_breakers, settings)
     starts, items = fitting.path_edges(pairs, tree.order, tree.parent)
     estimated = np.exp(-block.pair_distances(pairs))
     length, free = tree.length.copy(), tree.parent >= 0
     if is_interpreted():
-        _fit_densely(length, free, starts, items, estimated, effort.rounds)
+        _fit_densely(length, free, starts, items, estimated, settings.rounds)
     else:
-        fitting.fit_paths(length, free, starts, items, estimated, effort.rounds, effort.steps)
+        fitting.fit_paths(length, free, starts, items, estimated, settings.rounds, settings.steps)
     return tree.with_lengths(length)
 
 
-def _near_pairs(tree: Tree, offset: FloatArray, effort: Effort) -> IntArray:
+def _near_pairs(tree: Tree, offset: FloatArray, settings: FitSettings) -> IntArray:
     """Return the pairs around each node, without repetition; ``offset`` settles ties."""
     keys = fitting.near_pairs(
-        tree.order, tree.parent, tree.length, offset, effort.nearest, effort.crowd
+        tree.order, tree.parent, tree.length, offset, settings.nearest, settings.crowd
     )
     return np.column_stack(np.divmod(keys, tree.n_observed))
 
@@ -80,8 +87,11 @@ def _fit_densely(
         path = np.minimum(design @ length, 30.0)
         rho = np.exp(-path)
         ratio = estimated / rho
+        # Gauss-Newton: ρ̂ − ρ ≈ −ρ·(target − path), so that target = path + 1 − ρ̂/ρ with the weight
+        # ρ²/(1 − ρ²)². Where ρ̂ > ρ, the step −log(ρ̂/ρ) to the exact solution is the shorter one.
         target = path + np.where(ratio < 1.0, 1.0 - ratio, -np.log(np.maximum(ratio, 1.0)))
         weight = (rho / np.maximum(1.0 - rho * rho, 1e-3)) ** 2
+        # Active set: lengths that would be negative are fixed at 0, and the others solved again.
         moves = free.copy()
         for _ in range(4):
             part = design[:, moves]

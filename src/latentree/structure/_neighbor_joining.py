@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from latentree._kernels.structure.joining import join_neighbors
+from latentree.distances import DistancesLike
 from latentree.structure._blocks import Block, learn_by_blocks
 from latentree.structure._contraction import finish_tree
 from latentree.tree import Tree
@@ -16,7 +16,9 @@ STRONG = -math.log(0.9)
 """ε′ on the scale −log|ρ|: shorter edges (|ρ| > 0.9) are contracted by default, as in the paper."""
 
 
-def neighbor_joining(distances: Any, exact: bool = False, threshold: float = STRONG) -> Tree:
+def neighbor_joining(
+    distances: DistancesLike, exact: bool = False, threshold: float = STRONG
+) -> Tree:
     """Learn a latent tree by neighbor joining (Saitou and Nei 1987).
 
     Neighbor joining makes a binary tree with all variables as leaves. Edges that have no length

@@ -4,37 +4,57 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from latentree._kernels.structure import grouping
 from latentree._kernels.structure.ranges import max_difference
+from latentree.distances import DistancesLike
 from latentree.structure._blocks import Block, Progress, learn_by_blocks, report
 from latentree.structure._contraction import finish_tree
 from latentree.structure._neighbor_joining import STRONG
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
-_CERTAINTY = 0.75  # of √(log n): half-width of the intervals, in standard errors
-_SMALL = 48  # active nodes from which on all rounds are run by the compiled loop
+_CERTAINTY = 0.75
+"""Half-width of the intervals of distances, in units of √(log n) standard errors: they widen with n
+as BIC's penalty does, so that a false difference is ever rarer."""
+
+_SMALL = 48
+"""Active nodes up to which one compiled loop runs all further rounds: threads would not pay."""
 
 
 @dataclass(frozen=True)
-class Grouping:
-    """How families are recognized."""
+class GroupingRule:
+    """How families are recognized.
+
+    Attributes
+    ----------
+    noise : float
+        1/√n, the standard error of a weak correlation; 0 for exact distances.
+    z : float
+        Half-width of the intervals of distances, in standard errors.
+    tau : float
+        Distances of τ and more do not count in Λ̂.
+    tolerance : float
+        Differences up to this are rounding errors; a member of a family that is so near to where
+        its parent belongs is the parent.
+    epsilon : float
+        Threshold of the plain Λ̂; −1 if families are found by clustering.
+    relaxed : bool
+        Whether the distances are estimates.
+    """
 
     noise: float
     z: float
     tau: float
     tolerance: float
     epsilon: float
-    short: float
     relaxed: bool
 
     @property
     def reach(self) -> float:
-        """Up to which distance precisions are told apart; 0 weighs all alike."""
+        """Distance up to which distances are weighted by their precision; 0 weighs all alike."""
         return 6.0 if self.noise > 0 else 0.0
 
     @property
@@ -49,7 +69,7 @@ def certainty(noise: float) -> float:
 
 
 def recursive_grouping(
-    distances: Any,
+    distances: DistancesLike,
     exact: bool = False,
     threshold: float = STRONG,
     tau: float | None = None,
@@ -112,30 +132,29 @@ def recursive_grouping(
     """
 
     def learn(block: Block) -> Tree:
-        how = grouping_of(block, exact, tau, epsilon)
-        return finish_tree(grouped(block, how, progress), block, exact, threshold)
+        rule = grouping_of(block, exact, tau, epsilon)
+        return finish_tree(grouped(block, rule, progress), block, exact, threshold)
 
     return learn_by_blocks(distances, learn)
 
 
 def grouping_of(
     block: Block, exact: bool, tau: float | None = None, epsilon: float | None = None
-) -> Grouping:
+) -> GroupingRule:
     """Choose how to recognize families, from what is known of the distances."""
     noise = 0.0 if exact else block.noise
     plain = noise == 0.0 or epsilon is not None
-    return Grouping(
+    return GroupingRule(
         noise=noise,
         z=0.0 if plain else certainty(noise),
         tau=1e8 if tau is None else tau,
         tolerance=block.tolerance,
         epsilon=-1.0 if epsilon is None else epsilon,
-        short=block.tolerance,
         relaxed=not exact,
     )
 
 
-def grouped(block: Block, how: Grouping, progress: Progress | None = None) -> Tree:
+def grouped(block: Block, rule: GroupingRule, progress: Progress | None = None) -> Tree:
     """Run all rounds; negative lengths become 0."""
     m = block.n_variables
     distance, depth, node = block.matrix, np.zeros(m), np.arange(m)
@@ -144,15 +163,15 @@ def grouped(block: Block, how: Grouping, progress: Progress | None = None) -> Tr
     n_edges = 0
     while node.size > _SMALL:
         report(progress, m - node.size, m, "grouping siblings")
-        label = families(distance, depth, how)
+        label = families(distance, depth, rule)
         distance, depth, node, next_hidden, n_edges = grouping.merge_families(
             distance,
             depth,
             node,
             label,
-            how.reach,
-            how.additive,
-            how.short,
+            rule.reach,
+            rule.additive,
+            rule.tolerance,
             next_hidden,
             ends,
             lengths,
@@ -162,13 +181,13 @@ def grouped(block: Block, how: Grouping, progress: Progress | None = None) -> Tr
         distance,
         depth,
         node,
-        how.noise,
-        how.z,
-        how.tau,
-        how.tolerance,
-        how.epsilon,
-        how.short,
-        how.relaxed,
+        rule.noise,
+        rule.z,
+        rule.tau,
+        rule.tolerance,
+        rule.epsilon,
+        rule.tolerance,
+        rule.relaxed,
         next_hidden,
         ends,
         lengths,
@@ -178,11 +197,11 @@ def grouped(block: Block, how: Grouping, progress: Progress | None = None) -> Tr
     return Tree.from_edges(ends[:n_edges], m, np.maximum(lengths[:n_edges], 0.0), minimal=True)
 
 
-def families(distance: FloatArray, depth: FloatArray, how: Grouping) -> IntArray:
+def families(distance: FloatArray, depth: FloatArray, rule: GroupingRule) -> IntArray:
     """Return the family of every active node, with the m³ kernel on all threads."""
-    bounds = grouping.distance_bounds(distance, depth, how.noise, how.z, how.tau)
+    bounds = grouping.distance_bounds(distance, depth, rule.noise, rule.z, rule.tau)
     spread = grouping.spread_of(max_difference(*bounds))
     label: IntArray = grouping.family_labels(
-        distance, depth, spread, how.noise, how.tolerance, how.epsilon, how.relaxed
+        distance, depth, spread, rule.noise, rule.tolerance, rule.epsilon, rule.relaxed
     )
     return label

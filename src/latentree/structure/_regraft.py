@@ -21,12 +21,18 @@ from latentree.typing import FloatArray, IntArray
 LARGEST = 128
 """Blocks with more variables are left as they are: what moves gain was measured up to here."""
 
-_WEAK = 8.0  # links that stand out from noise by more standard errors are not looked at
-_GAIN = 2.0  # of log-likelihood that a move must bring
+_WEAK = 8.0
+"""Links whose two sides correlate by more standard errors stay: noise does not bring about z = 8,
+which is worth z²/2 = 32 nats, at another place."""
+
+_GAIN = 2.0
+"""Nats of log-likelihood that a move must bring: the best of many places gains some by chance."""
+
 _MOVES = 12
+"""Moves at most, a bound on the work."""
 
 
-class Move(NamedTuple):
+class RegraftMove(NamedTuple):
     """A link to cut (by lower node) and the ends of the one that replaces it, as places.
 
     Places are nodes, and the middles of edges: n + v for the edge above node v, among n nodes.
@@ -64,7 +70,7 @@ def regraft_weak_links(tree: Tree, block: Block, threshold: float) -> Tree:
 
 
 def _shape(tree: Tree) -> bytes:
-    """Return what trees have in common exactly if they have the same splits."""
+    """Return a key that two trees share exactly if they have the same splits."""
     return np.sort(tree.bipartition_keys(), axis=0).tobytes()
 
 
@@ -79,7 +85,8 @@ def spanning_signs(block: Block) -> FloatArray:
     return turn
 
 
-def _best_move(tree: Tree, correlation: FloatArray, noise: float) -> Move:
+def _best_move(tree: Tree, correlation: FloatArray, noise: float) -> RegraftMove:
+    """Return the move with the largest gain."""
     gain, cut, *ends = grafting.best_move(
         _weak_links(tree, noise),
         tree.order,
@@ -90,7 +97,7 @@ def _best_move(tree: Tree, correlation: FloatArray, noise: float) -> Move:
         correlation,
         noise,
     )
-    return Move(float(gain), int(cut), (int(ends[0]), int(ends[1])))
+    return RegraftMove(float(gain), int(cut), (int(ends[0]), int(ends[1])))
 
 
 def _weak_links(tree: Tree, noise: float) -> IntArray:
@@ -104,7 +111,7 @@ def _weak_links(tree: Tree, noise: float) -> IntArray:
     return weak
 
 
-def _moved(tree: Tree, move: Move) -> Tree:
+def _moved(tree: Tree, move: RegraftMove) -> Tree:
     """Cut one link and add another; a place in the middle of an edge becomes a hidden node."""
     n = tree.n_nodes
     is_kept = tree.parent >= 0

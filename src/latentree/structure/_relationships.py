@@ -5,14 +5,13 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from latentree._kernels.structure import grouping
 from latentree._kernels.structure.ranges import FAR, max_difference
-from latentree.distances import as_distances
+from latentree.distances import DistancesLike, as_distances
 from latentree.structure._blocks import EXACT
 from latentree.structure._recursive_grouping import certainty
 from latentree.typing import FloatArray
@@ -53,7 +52,10 @@ class Relationships:
 
 
 def node_relationships(
-    distances: Any, exact: bool = False, tau: float | None = None, epsilon: float | None = None
+    distances: DistancesLike,
+    exact: bool = False,
+    tau: float | None = None,
+    epsilon: float | None = None,
 ) -> Relationships:
     """Test the relation of every pair of variables (Section 3.2 of the paper).
 

@@ -22,16 +22,24 @@ from latentree._kernels.structure.spanning import (
     prim_order,
     spanning_tree_of_rows,
 )
-from latentree.distances import WEAKEST, Distances, OnDemand, in_parts
+from latentree.distances import WEAKEST, BlockDependence, Distances, in_parts
 from latentree.typing import FloatArray, IntArray
 
-_TIE = 1e-12  # of the longest distance: what tells tied nodes apart
+_TIE = 1e-12
+"""Step between the lengths that tell tied nodes apart, as a share of the longest distance: above
+rounding (2⁻⁵³), below anything that is estimated."""
+
 _CELLS = 1 << 24
-_QUICK_PASSES = 2  # then lists are made from exact distances, which always settles something
+"""Distances of a block that are held at the same time: 128 MB."""
+
+_QUICK_PASSES = 2
+"""Passes by quick estimates; later lists come from exact distances, which always settles some."""
 
 
 class BlockSizes(NamedTuple):
-    """How pairs are gone through where there is no matrix; the result does not depend on it.
+    """Sizes of the blocks in which pairs are visited where there is no matrix.
+
+    The result does not depend on them.
 
     Attributes
     ----------
@@ -58,7 +66,7 @@ def spanning_edges(distances: Distances, sizes: BlockSizes = BlockSizes()) -> In
         shift = _shifts(m, longest)
         keys = distances.of_pairs(near) + (shift[near[:, 0]] + shift[near[:, 1]])
         return _in_prims_order(m, near, keys)
-    edges, keys = _Lists(distances, _shifts(m, longest), sizes).edges()
+    edges, keys = _NeighborLists(distances, _shifts(m, longest), sizes).edges()
     return _in_prims_order(m, edges, keys)
 
 
@@ -105,12 +113,13 @@ def candidate_pairs(distances: Distances, n_nearest: int) -> IntArray:
 
 
 def _near_among(distances: Distances, n_nearest: int) -> IntArray:
+    """Return the candidate pairs of one component."""
     m = distances.n_variables
     shift, label = _shifts(m, distances.longest), np.arange(m)
     found = [np.empty(0, np.int64)]
     while label.max() > 0:
         own_share = -(-n_nearest // np.bincount(label)[label])
-        lists = _Lists(distances, shift, BlockSizes(int(own_share.max())), label)
+        lists = _NeighborLists(distances, shift, BlockSizes(int(own_share.max())), label)
         pairs, value = lists.leaving(own_share)
         found.append(np.unique(pairs[:, 0] * m + pairs[:, 1]))
         label = _joined(label, pairs, value)
@@ -121,6 +130,7 @@ def _joined(label: IntArray, pairs: IntArray, value: FloatArray) -> IntArray:
     """Join each component to another by the shortest of the pairs that leave it."""
     own = label[pairs].T.ravel()  # a pair leaves the components of both its ends
     both = np.tile(np.arange(len(pairs)), 2)
+    # By component, then by length, then by numbers: the first of each component is its shortest.
     order = np.lexsort([pairs[both, 1], pairs[both, 0], value[both], own])
     shortest = both[order[np.diff(own[order], prepend=-1) > 0]]
     ends = label[pairs[shortest]].T
@@ -148,7 +158,7 @@ def _in_prims_order(m: int, edges: IntArray, keys: FloatArray) -> IntArray:
     return np.column_stack(prim_order(m, ends[0], ends[1]))
 
 
-class _Lists:
+class _NeighborLists:
     """Each variable's nearest others outside its own component, and the components so far.
 
     Borůvka's algorithm joins every component to another by the shortest edge that leaves it. Lists
@@ -185,6 +195,7 @@ class _Lists:
         count, n_passes = 0, 0
         rows = np.arange(m)
         while count < m - 1:
+            # Lists are filled for rows whose component has no certain shortest edge left.
             self._fill(rows, self.distances.quick if n_passes < _QUICK_PASSES else None)
             n_passes += 1
             count, inside = nearest.join_components(*lists, edges, values, count)
@@ -202,7 +213,7 @@ class _Lists:
         pairs = np.sort(np.column_stack([own, self.node[own, place]]), axis=1)
         return pairs, self.value[own, place]
 
-    def _fill(self, rows: IntArray, quick: OnDemand | None) -> None:
+    def _fill(self, rows: IntArray, quick: BlockDependence | None) -> None:
         """Make the lists of some rows anew, by quick estimates if there are any."""
         self.value[rows], self.node[rows], self.cursor[rows] = np.inf, -1, 0
         m, span = self.label.size, self.sizes.span or self.distances.span
@@ -222,7 +233,10 @@ class _Lists:
             self._refine(rows)
         self.radius[rows] = last
 
-    def _offer(self, rows: IntArray, columns: IntArray, quick: OnDemand | None, both: bool) -> None:
+    def _offer(
+        self, rows: IntArray, columns: IntArray, quick: BlockDependence | None, both: bool
+    ) -> None:
+        """Offer a block of pairs to the lists of its rows, and of its columns if ``both``."""
         block = self._values(rows, columns, quick)
         lists = self.label, self.value, self.node
         in_parts(
@@ -238,7 +252,7 @@ class _Lists:
             )
 
     def _values(
-        self, rows: IntArray, columns: IntArray, quick: OnDemand | None
+        self, rows: IntArray, columns: IntArray, quick: BlockDependence | None
     ) -> NDArray[np.floating]:
         """Return what edges are compared by, exactly or by −|r|."""
         across = slice(int(columns[0]), int(columns[-1]) + 1)
@@ -261,7 +275,7 @@ class _Lists:
         in_parts(rows.size, finish)
         return block
 
-    def _bound(self, strength: FloatArray, quick: OnDemand, rows: IntArray) -> FloatArray:
+    def _bound(self, strength: FloatArray, quick: BlockDependence, rows: IntArray) -> FloatArray:
         """Lower bound on the value of an edge whose estimated |r| is at most this."""
         most = np.clip(strength + quick.margin, WEAKEST, 1.0)
         most[most > 1.0 - quick.rounding] = 1.0

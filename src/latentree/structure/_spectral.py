@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from latentree._kernels.structure.spectral import join_spectrally
+from latentree.distances import DistancesLike
 from latentree.structure._blocks import Block, learn_by_blocks
 from latentree.structure._contraction import finish_tree
 from latentree.structure._neighbor_joining import STRONG, joined
@@ -19,7 +18,7 @@ pair (0.02) still counts beside rounding errors. A tree's distances stay a tree'
 
 
 def spectral_neighbor_joining(
-    distances: Any, exact: bool = False, threshold: float = STRONG
+    distances: DistancesLike, exact: bool = False, threshold: float = STRONG
 ) -> Tree:
     """Learn a latent tree by spectral neighbor joining (Jaffe et al. 2021).
 
@@ -82,7 +81,7 @@ def spectrally_joined(block: Block) -> Tree:
 
 
 def affinities(block: Block) -> FloatArray:
-    """Return the correlations, or what plays their part where no sample is known."""
+    """Return the correlations; of distances without samples e^(−d), scaled if they are long."""
     scale = 1.0
     if block.n_samples is None:
         scale = min(1.0, _LONGEST / max(float(block.matrix.max()), 1e-300))

@@ -1,13 +1,14 @@
 """Trees whose first nodes are observed and whose other nodes are hidden, as integer arrays."""
 
-from latentree.tree._build import Rooted, minimal_forest, root_edge_list, traversal
+from latentree.tree._build import RootedForest, minimal_forest, root_edge_list, traversal
 from latentree.tree._cut import TreeCut
-from latentree.tree._groups import groups_by_node
+from latentree.tree._groups import GroupsLike, groups_by_node
 from latentree.tree._leaves import hung_as_leaves
 from latentree.tree._tree import Tree
 
 __all__ = [
-    "Rooted",
+    "GroupsLike",
+    "RootedForest",
     "Tree",
     "TreeCut",
     "groups_by_node",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,11 @@ from latentree._kernels import tree as kernels
 from latentree.errors import TreeError
 from latentree.typing import BoolArray, FloatArray, IntArray
 
+if TYPE_CHECKING:
+    import networkx
 
-class Rooted(NamedTuple):
+
+class RootedForest(NamedTuple):
     """A rooted forest as plain arrays: ``parent[v]`` is −1 for a root, ``length[v]`` is 0 there."""
 
     parent: IntArray
@@ -24,7 +27,7 @@ def root_edge_list(
     edges: Iterable[Sequence[int]] | IntArray,
     n_nodes: int,
     lengths: Sequence[float] | FloatArray | None = None,
-) -> Rooted:
+) -> RootedForest:
     """Orient undirected edges away from the lowest node of each component."""
     pairs = _edge_array(edges)
     weights = np.ones(len(pairs)) if lengths is None else np.asarray(lengths, np.float64)
@@ -48,7 +51,7 @@ def root_edge_list(
     if closing.size:
         a, b = pairs[closing[0]]
         raise TreeError(f"edge ({a}, {b}) closes a cycle, but a tree has none")
-    return Rooted(parent, length)
+    return RootedForest(parent, length)
 
 
 def _edge_array(edges: Iterable[Sequence[int]] | IntArray) -> IntArray:
@@ -62,7 +65,7 @@ def _edge_array(edges: Iterable[Sequence[int]] | IntArray) -> IntArray:
     return pairs.astype(np.int64)
 
 
-def minimal_forest(rooted: Rooted, n_observed: int) -> tuple[Rooted, IntArray]:
+def minimal_forest(rooted: RootedForest, n_observed: int) -> tuple[RootedForest, IntArray]:
     """Suppress hidden nodes with fewer than three neighbors.
 
     Returns the smaller forest and, for each of its nodes, the node that it was before. Components
@@ -72,8 +75,8 @@ def minimal_forest(rooted: Rooted, n_observed: int) -> tuple[Rooted, IntArray]:
     return pruned_forest(root_at_lowest(rooted), n_observed)
 
 
-def pruned_forest(rooted: Rooted, n_observed: int) -> tuple[Rooted, IntArray]:
-    """Do so where every component is rooted at its lowest node."""
+def pruned_forest(rooted: RootedForest, n_observed: int) -> tuple[RootedForest, IntArray]:
+    """Suppress hidden nodes as :func:`minimal_forest`, given components rooted at lowest nodes."""
     degree = degrees(rooted.parent)
     if degree[n_observed:].min(initial=3) >= 3:
         return rooted, np.arange(degree.size)
@@ -81,7 +84,7 @@ def pruned_forest(rooted: Rooted, n_observed: int) -> tuple[Rooted, IntArray]:
     anchor, climb = np.full(degree.size, -1), np.zeros(degree.size)
     kernels.prune_and_splice(order, *rooted, n_observed, degree, anchor, climb)
     degree[:n_observed] = 3
-    return renumber(Rooted(anchor, climb), degree >= 3)
+    return renumber(RootedForest(anchor, climb), degree >= 3)
 
 
 def degrees(parent: IntArray) -> IntArray:
@@ -94,6 +97,7 @@ def merged_groups(parent: IntArray, contracted: BoolArray) -> IntArray:
     """Name every node by the lowest one it is merged with when edges (by child) are contracted."""
     nodes = np.arange(parent.size)
     top = np.where(contracted & (parent >= 0), parent, nodes)
+    # Pointer jumping: each round doubles the steps toward the top of a group, O(log depth) rounds.
     while not np.array_equal(further := top[top], top):
         top = further
     lowest = np.empty_like(nodes)
@@ -101,16 +105,16 @@ def merged_groups(parent: IntArray, contracted: BoolArray) -> IntArray:
     return lowest[top]
 
 
-def renumber(rooted: Rooted, kept: BoolArray) -> tuple[Rooted, IntArray]:
+def renumber(rooted: RootedForest, kept: BoolArray) -> tuple[RootedForest, IntArray]:
     """Keep the marked nodes (whose parents are all kept) under new, gapless numbers."""
     old = np.flatnonzero(kept)
     new = np.full(len(rooted.parent) + 1, -1, np.int64)  # the last entry serves parent −1
     new[old] = np.arange(old.size)
     parent = new[rooted.parent[old]]
-    return Rooted(parent, np.where(parent < 0, 0.0, rooted.length[old])), old
+    return RootedForest(parent, np.where(parent < 0, 0.0, rooted.length[old])), old
 
 
-def root_at_lowest(rooted: Rooted) -> Rooted:
+def root_at_lowest(rooted: RootedForest) -> RootedForest:
     """Root every component at its lowest node, which is an observed one wherever there is any."""
     below = np.flatnonzero(rooted.parent >= 0)
     edges = np.column_stack([rooted.parent[below], below])
@@ -125,7 +129,7 @@ def child_lists(parent: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def preorder(tails: IntArray, heads: IntArray, roots: IntArray, n: int) -> tuple[IntArray, ...]:
-    """Return what arcs lead to from the roots, depth first, and from where each was reached."""
+    """Return the nodes that arcs reach from the roots, depth first, and the parent of each."""
     starts, items, stack = np.zeros(n + 2, np.int64), np.empty_like(tails), np.empty(n, np.int64)
     order, parent = np.empty(n, np.int64), np.full(n, -2)
     count = kernels.preorder(tails, heads, roots, starts, items, stack, order, parent)
@@ -150,7 +154,7 @@ def traversal(parent: IntArray, key: IntArray | None = None) -> IntArray:
 
 
 def graph_edges(
-    graph: Any, observed: Iterable[Hashable] | None, length: str
+    graph: networkx.Graph, observed: Iterable[Hashable] | None, length: str
 ) -> tuple[list[Hashable], int, IntArray, FloatArray]:
     """Nodes of a networkx graph with the observed ones first, their number, edges and lengths."""
     if observed is None:

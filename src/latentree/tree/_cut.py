@@ -1,9 +1,9 @@
-"""Cutting a tree into the tightest groups: least squares of groups, where distances are squares."""
+"""Cutting a tree into the tightest groups, by least squares of path lengths."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,12 +15,14 @@ from latentree.typing import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from latentree.tree._tree import Tree
 
-_ROUNDING = 1e-9  # an exchange takes off more than this share of the spread of whole trees
+_ROUNDING = 1e-9
+"""An exchange of edges must lower the spread by more than this share of that of the whole tree:
+less is rounding, and exchanges could go in circles."""
 
 
 @dataclass(frozen=True)
 class TreeCut:
-    """Observed variables in groups, each with a node that speaks for it.
+    """Observed variables in groups, each with a representative node.
 
     Parameters
     ----------
@@ -29,7 +31,7 @@ class TreeCut:
         of their first variables.
     representatives : tuple of str
         For every group the inner node at the least total path length from its variables; a variable
-        that is a group of its own speaks for itself.
+        that is a group of its own represents itself.
     spread : float
         What is least: the path lengths of the pairs of each group over its size, added up.
 
@@ -45,8 +47,22 @@ class TreeCut:
     spread: float
 
 
-class _Survey(NamedTuple):
-    """What one more or one less edge would change; see ``_kernels.cuts``."""
+class _EdgeChanges(NamedTuple):
+    """What removing one more edge, or one less, would change; see ``_kernels.cuts``.
+
+    Attributes
+    ----------
+    gain : array of float
+        By how much the spread falls if the edge above each node is removed too.
+    loss : array of float
+        By how much it rises if a removed edge is put back.
+    top : array of int
+        The highest node of the piece that each node is in.
+    total : array of float
+        Total path length from each node to the variables of its piece.
+    spread : float
+        That of the pieces as they are.
+    """
 
     gain: FloatArray
     loss: FloatArray
@@ -63,7 +79,7 @@ def cut_tree(tree: Tree, k: int) -> TreeCut:
             f"k is {k}, but the {tree.n_observed} variables of {trees} trees make "
             f"{trees} to {tree.n_observed} groups"
         )
-    search = _Search(_from_first_variables(tree), k - trees)
+    search = _CutSearch(_from_first_variables(tree), k - trees)
     return _as_cut(tree, search.surveyed(search.best()))
 
 
@@ -75,7 +91,7 @@ def _from_first_variables(tree: Tree) -> Tree:
     return type(tree)(parent, length, tree.n_observed, tree.names)
 
 
-def _as_cut(tree: Tree, found: _Survey) -> TreeCut:
+def _as_cut(tree: Tree, found: _EdgeChanges) -> TreeCut:
     """Return the groups of variables that are in the same piece."""
     variables: dict[int, list[str]] = {}
     for node in range(tree.n_observed):
@@ -87,7 +103,7 @@ def _as_cut(tree: Tree, found: _Survey) -> TreeCut:
     return TreeCut(tuple(map(tuple, variables.values())), speakers, found.spread)
 
 
-class _Search:
+class _CutSearch:
     """The edges to remove, of the least spread Σ_g (1/n_g)·Σ_{i<j∈g} d_ij that can be found.
 
     Path lengths on a tree are squared Euclidean distances, so that the spread is the sum of squares
@@ -103,19 +119,19 @@ class _Search:
 
     def _many(self, least: int) -> BoolArray:
         tree = self.tree
-        found: Any = kernels.most_groups(tree.order, tree.parent, tree.n_observed, least)
-        return np.asarray(found)
+        return np.asarray(kernels.most_groups(tree.order, tree.parent, tree.n_observed, least))
 
-    def surveyed(self, removed: BoolArray) -> _Survey:
-        """Return what would change."""
+    def surveyed(self, removed: BoolArray) -> _EdgeChanges:
+        """Return what removing one more or one less of the edges would change."""
         tree = self.tree
-        found: Any = kernels.survey(
-            tree.order, tree.parent, tree.length, tree.n_observed, removed, self.least
+        return _EdgeChanges(
+            *kernels.survey(
+                tree.order, tree.parent, tree.length, tree.n_observed, removed, self.least
+            )
         )
-        return _Survey(*found)
 
     def best(self) -> BoolArray:
-        """Divide one group again and again, join many, improve both, and return the better."""
+        """Return the better of two cuts: by dividing groups and by joining many, both improved."""
         divided = self._divided(np.zeros(self.tree.n_nodes, bool))
         starts = [self._joined(self.many)]
         if np.count_nonzero(divided) == self.count:  # not so if divisions left single variables
@@ -123,7 +139,7 @@ class _Search:
         return min(map(self._improved, starts), key=lambda removed: self.surveyed(removed).spread)
 
     def _divided(self, removed: BoolArray) -> BoolArray:
-        """Remove the edge that takes off most until there are enough."""
+        """Remove the edge that lowers the spread most, until enough are removed."""
         removed = removed.copy()
         for _ in range(self.count - np.count_nonzero(removed)):
             gain = self.surveyed(removed).gain
@@ -131,14 +147,14 @@ class _Search:
         return removed
 
     def _joined(self, removed: BoolArray) -> BoolArray:
-        """Put back the edge that adds least until no more are left than asked for."""
+        """Put back the edge that raises the spread least, until few enough are removed."""
         removed = removed.copy()
         for _ in range(np.count_nonzero(removed) - self.count):
             removed[self.surveyed(removed).loss.argmin()] = False
         return removed
 
     def _improved(self, removed: BoolArray) -> BoolArray:
-        """Exchange one removed edge for another, always the best pair, while that takes off."""
+        """Exchange one removed edge for another, the best pair, while that lowers the spread."""
         rounding = _ROUNDING * self.surveyed(np.zeros_like(removed)).spread
         spread = self.surveyed(removed).spread
         while True:

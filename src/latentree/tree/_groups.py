@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Hashable, Iterable
+from typing import Protocol, runtime_checkable
 
 from latentree.errors import DataError
 from latentree.tree._tree import Tree
 
 
-def groups_by_node(tree: Tree, groups: Any) -> list[Hashable | None]:
+@runtime_checkable
+class NamedGroups(Protocol):
+    """Groups by the names of variables: a mapping, or a pandas Series."""
+
+    def items(self) -> Iterable[tuple[Hashable, Hashable]]:
+        """Yield names and groups."""
+
+
+GroupsLike = NamedGroups | Iterable[Hashable]
+"""Groups of variables: by name, or one for each variable in its order."""
+
+
+def groups_by_node(tree: Tree, groups: GroupsLike) -> list[Hashable | None]:
     """Return the group of every observed node, None where it has none.
 
     Parameters
@@ -23,7 +35,7 @@ def groups_by_node(tree: Tree, groups: Any) -> list[Hashable | None]:
     list
     """
     observed = tree.names[: tree.n_observed]
-    if hasattr(groups, "items"):  # a mapping, or a pandas Series
+    if isinstance(groups, NamedGroups):
         by_name = dict(groups.items())
         known = set(observed)
         unknown = [name for name in by_name if name not in known]

@@ -28,6 +28,7 @@ def hung_as_leaves(tree: Tree, nodes: IntArray) -> Tree:
     inner = nodes[tree.degrees[nodes] > 1]
     if not inner.size:
         return tree
+    # Neighbors of an inner node attach to its new hidden node, which takes its place in the tree.
     place = np.arange(tree.n_nodes)
     place[inner] = tree.n_nodes + np.arange(inner.size)
     parent = np.concatenate([tree.parent, tree.parent[inner]])

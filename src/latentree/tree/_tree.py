@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,10 +16,13 @@ from latentree._kernels import threads
 from latentree._kernels import tree as kernels
 from latentree.errors import TreeError
 from latentree.tree import _build as build
-from latentree.tree._build import Rooted
+from latentree.tree._build import RootedForest
 from latentree.tree._cut import TreeCut, cut_tree
 from latentree.tree._text import draw
 from latentree.typing import AnyArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import networkx
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -199,13 +202,18 @@ class Tree:
         parents = _as_indices(parent)
         _check_size(n_observed, parents.size)
         _check_parents(parents)
-        rooted = Rooted(parents, _as_lengths(length, parents))
+        rooted = RootedForest(parents, _as_lengths(length, parents))
         smaller, old = build.minimal_forest(rooted, n_observed)
         return cls._of_kept(smaller, old, parents.size, n_observed, names)
 
     @classmethod
     def _of_kept(
-        cls, smaller: Rooted, old: IntArray, n: int, n_observed: int, names: Sequence[str] | None
+        cls,
+        smaller: RootedForest,
+        old: IntArray,
+        n: int,
+        n_observed: int,
+        names: Sequence[str] | None,
     ) -> Tree:
         """Make a tree of the nodes that are kept of n; names are those of all, or of observed."""
         if names is not None:
@@ -216,7 +224,7 @@ class Tree:
     @classmethod
     def from_networkx(
         cls,
-        graph: Any,
+        graph: networkx.Graph,
         observed: Iterable[Hashable] | None = None,
         length: str = "length",
         minimal: bool = False,
@@ -250,7 +258,7 @@ class Tree:
         names = [str(node) for node in nodes]
         return cls.from_parents(parent, lengths, n_observed, names, minimal=minimal)
 
-    def to_networkx(self) -> Any:
+    def to_networkx(self) -> networkx.Graph:
         """Return the tree as a graph of networkx whose nodes are the names.
 
         Returns
@@ -437,6 +445,7 @@ class Tree:
         return {name: node for node, name in enumerate(self.names)}
 
     def _check_nodes(self, nodes: ArrayLike) -> IntArray:
+        """Return node numbers as an array; raise if one is outside the tree."""
         # Kernels do not check bounds: a node outside the tree would read or write foreign memory.
         array = np.asarray(nodes)
         if array.size and not np.issubdtype(array.dtype, np.integer):
@@ -518,6 +527,7 @@ class Tree:
     def _path_matrix(
         self, rows: ArrayLike | None, columns: ArrayLike | None, length: FloatArray
     ) -> FloatArray:
+        """Return path lengths between two lists of nodes, in slices of rows on all threads."""
         observed = np.arange(self.n_observed)
         sources = observed if rows is None else self._check_nodes(rows)
         targets = observed if columns is None else self._check_nodes(columns)
@@ -625,10 +635,10 @@ class Tree:
     def cut(self, k: int) -> TreeCut:
         """Cut the tree into the k tightest groups of observed variables.
 
-        k − 1 edges are removed; what hangs together is a group, and one of its inner nodes speaks
-        for it. The path lengths of all pairs in a group, divided by its size and added up over the
-        groups, are to be least. Path lengths on a tree are squared Euclidean distances, so this is
-        the sum of squares that k means and Ward's method make least. Groups have at least two
+        k − 1 edges are removed; each remaining component is a group, represented by one of its
+        inner nodes. The path lengths of all pairs in a group, divided by its size and added up over
+        the groups, are to be least. Path lengths on a tree are squared Euclidean distances, so this
+        is the sum of squares that k means and Ward's method make least. Groups have at least two
         variables where that is possible. Every tree of a forest is a group or several.
 
         The edges are found by dividing one group, by joining many, and by exchanging single edges;
@@ -822,7 +832,7 @@ class Tree:
         Every component is rooted at its lowest observed node; hidden nodes are numbered depth
         first, children in the order of the lowest observed node below them.
         """
-        parent, length = build.root_at_lowest(Rooted(self.parent, self.length))
+        parent, length = build.root_at_lowest(RootedForest(self.parent, self.length))
         order = build.traversal(parent)
         lowest = kernels.subtree_minimum(order, parent, np.arange(self.n_nodes))
         order = build.traversal(parent, lowest)
@@ -961,7 +971,7 @@ class Tree:
         first = (inside[:, 0] < outside[:, 0])[:, None]
         return np.hstack([np.where(first, inside, outside), np.where(first, outside, inside)])
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[Tree], tuple[object, ...]]:
         # Through the constructor: numpy forgets on pickling that the arrays are read-only.
         return Tree, (self.parent, self.length, self.n_observed, self.names)
 
@@ -1031,6 +1041,7 @@ def _check_parents(parent: IntArray) -> None:
 
 
 def _as_lengths(length: ArrayLike | None, parent: IntArray) -> FloatArray:
+    """Return checked lengths, one a node; all 1 below roots when left out."""
     if length is None:
         return (parent >= 0).astype(np.float64)
     array = np.array(length, np.float64) + 0.0  # −0 becomes 0: equal lengths hash equally
@@ -1048,6 +1059,7 @@ def _as_lengths(length: ArrayLike | None, parent: IntArray) -> FloatArray:
 
 
 def _all_names(names: Sequence[str] | None, n_nodes: int, n_observed: int) -> tuple[str, ...]:
+    """Return distinct names of all nodes; hidden ones are numbered where they have none."""
     given = [f"x{v}" for v in range(n_observed)] if names is None else list(names)
     if len(given) not in (n_observed, n_nodes):
         raise TreeError(

@@ -57,6 +57,7 @@ def raw_of_arrow(table: pa.Table, named: bool = True) -> RawTable:
 
 
 def _column(name: str, cells: pa.ChunkedArray) -> Column:
+    """Return one column of an Arrow table."""
     pa = import_extra("pyarrow", "cli")
     if pa.types.is_dictionary(cells.type):  # which may list values that do not occur
         cells = cells.cast(cells.type.value_type)
@@ -99,6 +100,7 @@ def _numbers(cells: pa.ChunkedArray) -> AnyArray:
 
 
 def _chunk_numbers(chunk: pa.Array) -> AnyArray:
+    """Copy the numbers of one chunk; validity bits say where they are missing."""
     types = import_extra("pyarrow", "cli").types
     place = slice(chunk.offset, chunk.offset + len(chunk))
     buffer = chunk.buffers()[1]

@@ -20,7 +20,8 @@ from latentree.errors import import_extra
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BUFFER = 1 << 16  # bytes
+_BUFFER = 1 << 16
+"""Bytes that Parquet is read by, so that a row group is not read ahead as a whole."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from latentree._plain import reason_of, shown
+from latentree.data._checks import default_names
 from latentree.data._files._arrow import kind_of
 from latentree.data._files._paths import ColumnChoice
 from latentree.data._raw import StorageKind
@@ -116,6 +117,7 @@ class TextReader:
             kept = wanted(dialect.names)
             found: list[set[pa.DataType]] = [set() for _ in kept]
             start, n_lines = len(whole) - len(first), dialect.n_lines_before
+            # Types may differ from block to block: an integer column may turn real, or into text.
             for block in chain([first], blocks):
                 part = _parse(block, dialect, kept, {}, n_lines)
                 for types, kind in zip(found, part.schema.types, strict=True):
@@ -175,7 +177,7 @@ def _as_types(parts: Sequence[pa.Table], types: Mapping[str, pa.DataType]) -> tu
 
 
 def _blocks(stream: BinaryIO, block_bytes: int) -> Iterator[bytes]:
-    """Pieces of whole lines; a line end within quotes ends no line."""
+    """Yield blocks of whole lines; a line end within quotes does not end a line."""
     rest = b""
     while chunk := stream.read(block_bytes):
         data = rest + chunk
@@ -232,8 +234,7 @@ def _find_dialect(block: bytes, delimiter: str, header: bool | None) -> tuple[Te
             "not names: say header=False if it is data, header=True if these are the names"
         )
     if header is False:
-        names = tuple(f"x{j}" for j in range(len(cells)))
-        return TextDialect(names, delimiter, decimal, 0, is_aligned), block
+        return TextDialect(default_names(len(cells)), delimiter, decimal, 0, is_aligned), block
     n_lines = block[: len(block) - len(rest)].count(b"\n")
     if delimiter in "\t ":
         line, _ = _first_line(_squeezed(rest) if is_aligned else rest)
@@ -301,54 +302,64 @@ def _parse(
     n_lines: int,
 ) -> pa.Table:
     """Parse a block into a pyarrow table; types that are not given are inferred."""
-    arrow, pc = import_extra("pyarrow", "cli"), import_extra("pyarrow.csv", "cli")
+    arrow = import_extra("pyarrow", "cli")
     if not block:
         columns = {name: arrow.array([], types.get(name, arrow.null())) for name in kept}
         return arrow.table(columns)
-    ragged: list[pa.csv.InvalidRow] = []
     cells = _squeezed(block) if dialect.is_aligned else block
-
-    def refuse(row: pa.csv.InvalidRow) -> str:
-        ragged.append(row)
-        return "error"
-
-    def parse(handler: Callable[[pa.csv.InvalidRow], str] | None) -> pa.Table:
-        return pc.read_csv(
-            arrow.BufferReader(cells),
-            # In one piece and thread, so that rows have numbers; blocks are short anyway.
-            read_options=pc.ReadOptions(
-                column_names=list(dialect.names), use_threads=False, block_size=len(cells) + 1
-            ),
-            parse_options=pc.ParseOptions(
-                delimiter=dialect.delimiter,
-                newlines_in_values=True,
-                # In a single column an empty line is a missing cell, as it is written.
-                ignore_empty_lines=len(dialect.names) > 1,
-                invalid_row_handler=handler,
-            ),
-            convert_options=pc.ConvertOptions(
-                include_columns=list(kept),
-                column_types=types,
-                decimal_point=dialect.decimal,
-                strings_can_be_null=True,
-                null_values=list(dialect.missing),
-            ),
-        )
-
     try:
-        return parse(None)
+        return _read_csv(cells, dialect, kept, types)
     except arrow.ArrowInvalid as error:
         if not _is_utf8(block):  # handlers of rows cannot take it
             raise _not_utf8("it is") from None
-        with contextlib.suppress(arrow.ArrowInvalid):
-            parse(refuse)
-        for row in ragged:
-            where = "" if row.number is None else f"line {n_lines + row.number}: "
-            raise FileError(
-                f"{where}{row.actual_columns} cells, but there are {row.expected_columns} columns: "
-                f"{shown(row.text)}"
-            ) from None
-        raise FileError(f"cannot be read: {reason_of(error)}") from None
+        reason = reason_of(error)
+    ragged: list[pa.csv.InvalidRow] = []
+
+    def note(row: pa.csv.InvalidRow) -> str:
+        ragged.append(row)
+        return "error"
+
+    with contextlib.suppress(arrow.ArrowInvalid):
+        _read_csv(cells, dialect, kept, types, note)
+    for row in ragged:
+        where = "" if row.number is None else f"line {n_lines + row.number}: "
+        raise FileError(
+            f"{where}{row.actual_columns} cells, but there are {row.expected_columns} columns: "
+            f"{shown(row.text)}"
+        )
+    raise FileError(f"cannot be read: {reason}")
+
+
+def _read_csv(
+    cells: bytes,
+    dialect: TextDialect,
+    kept: Sequence[str],
+    types: Mapping[str, pa.DataType],
+    handler: Callable[[pa.csv.InvalidRow], str] | None = None,
+) -> pa.Table:
+    """Read text by pyarrow; ``handler`` is called with rows of the wrong number of cells."""
+    arrow, pc = import_extra("pyarrow", "cli"), import_extra("pyarrow.csv", "cli")
+    return pc.read_csv(
+        arrow.BufferReader(cells),
+        # In one piece and thread, so that rows have numbers; blocks are short anyway.
+        read_options=pc.ReadOptions(
+            column_names=list(dialect.names), use_threads=False, block_size=len(cells) + 1
+        ),
+        parse_options=pc.ParseOptions(
+            delimiter=dialect.delimiter,
+            newlines_in_values=True,
+            # In a single column an empty line is a missing cell, as it is written.
+            ignore_empty_lines=len(dialect.names) > 1,
+            invalid_row_handler=handler,
+        ),
+        convert_options=pc.ConvertOptions(
+            include_columns=list(kept),
+            column_types=types,
+            decimal_point=dialect.decimal,
+            strings_can_be_null=True,
+            null_values=list(dialect.missing),
+        ),
+    )
 
 
 def _is_utf8(block: bytes) -> bool:

@@ -135,6 +135,7 @@ class FileRows:
 
     def _batches(self, start: int) -> Iterator[pa.Table]:
         """Yield pyarrow tables of all rows from ``start`` on."""
+        # The segment that holds the row; what comes before the row in it is skipped.
         segment = int(np.searchsorted(self._starts, start, side="right")) - 1
         skip = start - int(self._starts[segment])
         for file, stamp in zip(self.files, self.stamps, strict=True):
@@ -166,7 +167,7 @@ class FileRows:
         family: str = "auto",
         kinds: KindsByName | None = None,
     ) -> Table:
-        """Return a piece as a table; for a schema with what the files call the rows, if they do."""
+        """Return a piece as a table; with a schema also with the row labels that files may have."""
         labels = None
         if schema is not None and self.named:
             place = unnamed_place(piece.column_names)
@@ -227,7 +228,7 @@ def without_codes(batch: pa.Table, na: Sequence[str]) -> pa.Table:
 
 
 class FileStamp(NamedTuple):
-    """What tells that a file is still the same: another one may have its size and its time."""
+    """Size, time and number of a file, which tell whether it has changed since it was opened."""
 
     size: int
     time: int
@@ -253,7 +254,7 @@ class FileStamp(NamedTuple):
 def _unchanged(
     file: Reader, stamp: FileStamp, first: int, columns: list[str]
 ) -> Iterator[pa.Table]:
-    """Yield the batches of a file, each when it is certain that it is one of the same file."""
+    """Yield the batches of a file; raise if the file changes while it is read."""
     try:
         for batch in file.batches(first, columns):
             stamp.check(file.path)
@@ -305,19 +306,7 @@ def open_files(
             stamps.append(FileStamp.of(path))
             if stamps[-1].size == 0:
                 raise FileError("is empty: 0 bytes")
-            suffix = suffix_of(path)
-            if suffix == ".parquet":
-                files.append(ParquetReader.open(path, wanted, batch_cells))
-            elif suffix == ".xlsx":
-                files.append(SheetReader.open(path, wanted, header))
-            elif suffix in DELIMITERS:
-                files.append(
-                    TextReader.open(
-                        path, DELIMITERS[suffix], header, wanted, block_bytes, held_cells
-                    )
-                )
-            else:
-                files.append(ArrowReader.open(path, wanted))
+            files.append(_reader(path, wanted, header, batch_cells, block_bytes, held_cells))
             held_cells -= sum(files[-1].n_rows) * len(files[-1].kinds)
     kinds = dict(files[0].kinds)
     for file in files[1:]:
@@ -329,6 +318,25 @@ def open_files(
     if rows.n_rows == 0:
         raise FileError(f"{rows.name}: has no rows")
     return rows
+
+
+def _reader(
+    path: str,
+    wanted: ColumnChoice,
+    header: bool | None,
+    batch_cells: int,
+    block_bytes: int,
+    held_cells: int,
+) -> Reader:
+    """Open a file by the reader of its suffix."""
+    suffix = suffix_of(path)
+    if suffix == ".parquet":
+        return ParquetReader.open(path, wanted, batch_cells)
+    if suffix == ".xlsx":
+        return SheetReader.open(path, wanted, header)
+    if suffix in DELIMITERS:
+        return TextReader.open(path, DELIMITERS[suffix], header, wanted, block_bytes, held_cells)
+    return ArrowReader.open(path, wanted)
 
 
 def list_files(X: PathLike | Iterable[PathLike]) -> list[str]:
@@ -369,7 +377,7 @@ def list_files(X: PathLike | Iterable[PathLike]) -> list[str]:
 
 
 def _agree(kinds: dict[str, StorageKind], first: Reader, other: Reader) -> None:
-    """Check a file against the first one; note the kinds that only together are certain."""
+    """Check that a file has the columns of the first one, and merge the kinds of both."""
     for name in kinds:
         if name not in other.kinds:
             raise FileError(f"{other.path}: has no column {shown(name)}, which {first.path} has")

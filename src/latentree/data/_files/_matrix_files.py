@@ -10,6 +10,7 @@ import numpy as np
 
 from latentree import _memory as memory
 from latentree._plain import reason_of
+from latentree.data._checks import default_names
 from latentree.data._files._matrix_market import read_matrix_market
 from latentree.data._files._paths import ALL_COLUMNS, ColumnChoice, chosen_format, naming
 from latentree.errors import FileError
@@ -29,13 +30,14 @@ def read_matrix(path: PathLike, wanted: ColumnChoice) -> NamedMatrix:
         values, names = chosen_format(MATRICES, path)(path)
         if wanted == ALL_COLUMNS:
             return NamedMatrix(values, names)
-        own = names or tuple(f"x{j}" for j in range(values.shape[1]))
+        own = names or default_names(values.shape[1])
         kept = wanted(own)
         place = {name: j for j, name in enumerate(own)}
         return NamedMatrix(values[:, [place[name] for name in kept]], tuple(kept))
 
 
 def _read_npz(path: PathLike) -> NamedMatrix:
+    """Read a sparse matrix that scipy saved, or the one matrix of an archive of numpy."""
     from scipy import sparse
 
     if Path(path).is_file() and not zipfile.is_zipfile(path):
@@ -67,6 +69,7 @@ def _read_npz(path: PathLike) -> NamedMatrix:
 
 
 def _only_matrix(arrays: dict[str, AnyArray]) -> AnyArray:
+    """Return the matrix called 'data' or 'X', or else the only one."""
     matrices = {name: array for name, array in arrays.items() if array.ndim == 2}
     for usual in ("data", "X"):
         if usual in matrices:

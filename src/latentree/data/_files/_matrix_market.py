@@ -19,7 +19,8 @@ from latentree.typing import AnyArray, ArrayOrSparse, FloatArray, PathLike
 if TYPE_CHECKING:
     from scipy import sparse
 
-_CHUNK = 1 << 24  # bytes
+_CHUNK = 1 << 24
+"""Bytes that are read before it is checked again whether the matrix fits into memory."""
 
 _BYTES_A_CHARACTER = 6.0
 """Memory that a character of text takes: itself, and its share of the numbers and the matrix."""
@@ -76,6 +77,7 @@ def _text(path: PathLike) -> bytes:
 
 
 def _header(line: bytes) -> _Header:
+    """Read the first line: format, field and symmetry."""
     words = line.decode(errors="replace").lower().split()
     if not words or words[0] != "%%matrixmarket":
         raise FileError("is no Matrix Market file: it does not begin with %%MatrixMarket")
@@ -112,6 +114,7 @@ def _require_whole(values: FloatArray, low: float, high: float, what: str) -> No
 
 
 def _sparse(header: _Header, sizes: FloatArray, values: FloatArray) -> sparse.csr_array:
+    """Return the matrix of a list of entries; a symmetric one lists each pair once."""
     from scipy import sparse
 
     n, m, n_entries = map(int, sizes)

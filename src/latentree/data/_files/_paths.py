@@ -35,7 +35,7 @@ STANDARD = "-"
 
 
 def is_path(X: object) -> bool:
-    """Whether data is given as a path, or as several; rows of words are none."""
+    """Whether data is given as a path, or as a list of paths."""
     paths = X if isinstance(X, list | tuple) else [X]
     return bool(paths) and all(isinstance(path, str | os.PathLike) for path in paths)
 
@@ -70,7 +70,7 @@ def suffix_of(path: PathLike) -> str:
 
 
 def chosen_format(formats: Mapping[str, Format], path: PathLike) -> Format:
-    """Return what stands for the suffix of a path, or say which suffixes there are."""
+    """Return the entry for the suffix of a path; raise an error that lists the known suffixes."""
     suffix = suffix_of(path)
     if suffix not in formats:
         raise FileError(
@@ -82,7 +82,7 @@ def chosen_format(formats: Mapping[str, Format], path: PathLike) -> Format:
 
 @contextlib.contextmanager
 def naming(path: PathLike) -> Iterator[None]:
-    """Turn what goes wrong in reading into an error that names the file."""
+    """Turn exceptions of readers into errors that name the file."""
     try:
         yield
     except FileError as error:
@@ -98,7 +98,7 @@ def naming(path: PathLike) -> Iterator[None]:
 
 
 class ColumnChoice(NamedTuple):
-    """What is to be read: some columns, row labels beside them, what stands for missing cells."""
+    """Which columns of a file are read, and which texts stand for missing cells."""
 
     columns: Sequence[str] | None = None
     drop: Sequence[str] = ()

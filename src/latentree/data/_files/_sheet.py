@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from latentree._plain import reason_of
+from latentree.data._checks import default_names
 from latentree.data._files._arrow import kind_of
 from latentree.data._files._delimited import MISSING, column_names
 from latentree.data._files._paths import ColumnChoice
@@ -38,7 +39,7 @@ class SheetReader:
         if not rows:
             raise FileError("the first sheet is empty")
         if header is False:
-            names = tuple(f"x{j}" for j in range(len(rows[0])))
+            names = default_names(len(rows[0]))
         else:
             first = rows.pop(0)
             names = column_names(["" if cell is None else str(cell) for cell in first])

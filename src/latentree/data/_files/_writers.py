@@ -28,6 +28,7 @@ Labels = Sequence[Sequence[Hashable]]
 """What every column may hold, so that its type does not depend on the rows at hand."""
 
 _LINES = 10_000
+"""Rows that are turned into text at a time: the text of a long table need not fit into memory."""
 
 
 class _ArrowWriter(AbstractContextManager["_ArrowWriter"], Protocol):
@@ -143,6 +144,8 @@ def check_writable(path: PathLike) -> None:
 
 
 def _text(delimiter: str, packed: bool = False) -> Callable[..., AbstractContextManager[Write]]:
+    """Return a writer of delimited text."""
+
     @contextlib.contextmanager
     def opened(file: BinaryIO, names: Sequence[str], labels: Labels | None) -> Iterator[Write]:
         pc = import_extra("pyarrow.csv", "cli")
@@ -218,6 +221,7 @@ def _npz(file: BinaryIO, names: Sequence[str], labels: Labels | None) -> Iterato
 def _to_arrow(
     names: Sequence[str], data: AnyArray, labels: Labels | None, row_labels: pa.Array | None = None
 ) -> pa.Table:
+    """Return rows as a pyarrow table, with a first column of row labels if there are any."""
     pa = import_extra("pyarrow", "cli")
     known: Sequence[Sequence[Hashable] | None] = (
         [None] * data.shape[1] if labels is None else labels
@@ -229,6 +233,7 @@ def _to_arrow(
 
 
 def _arrow_column(column: AnyArray, labels: Sequence[Hashable] | None) -> pa.Array:
+    """Return a column of one type; labels of several types become text."""
     pa = import_extra("pyarrow", "cli")
     if column.dtype != object:
         return pa.array(column, from_pandas=True)  # NaN is missing

@@ -1,23 +1,23 @@
-"""Rows in the page, when they are asked for: who is typical of a hidden state, and who is between.
+"""Rows in the page, when they are asked for: typical and borderline ones of every hidden state.
 
-Posteriors of all rows are looked at, in blocks. Of the rows themselves only some go into the page:
+Posteriors of all rows are computed, in blocks. Of the rows themselves only some go into the page:
 the typical and the borderline ones of every state, and others as far as there is room.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import narwhals as nw
 import numpy as np
 
 from latentree.data import Table, as_table, row_chunks
 from latentree.errors import DataError
-from latentree.explorer._packed import packed
+from latentree.explorer._packed import PageData, packed
 from latentree.inference import infer_part
 from latentree.models import Model
-from latentree.typing import FloatArray, IntArray
+from latentree.typing import AnyArray, FloatArray, IntArray, TableLike
 
 LISTED = 12
 """Rows of a list, of those that are typical and of those that are borderline."""
@@ -26,13 +26,13 @@ LOOKED_AT = 8 * LISTED
 """Rows among which those of a list are chosen: rows that are all alike would say little."""
 
 TYPICAL = 0.25
-"""A row is typical of a state only if that is more probable; of many states none need have half."""
+"""Probability of a state above which a row is typical of it; of many states none may reach ½."""
 
 BETWEEN = 0.3
-"""A row is borderline if the probability of a state is within so much of a half."""
+"""A row is borderline if the probability of a state is within this distance of ½."""
 
 OWN = 0.5
-"""A row belongs to a component of a mixture that is more probable: no other can be so as well."""
+"""A row belongs to the component of a mixture with a higher probability than this: at most one."""
 
 MOST_BYTES = 2_000_000
 """Of cells and texts in the page, before they are written as text (a third more)."""
@@ -44,11 +44,17 @@ LONGEST_TEXT = 4_000
 class RowChoice(NamedTuple):
     """What a person asks for: texts to read, groups to count by, both one a row or None."""
 
-    texts: Sequence[Any] | None = None
-    groups: Sequence[Any] | None = None
+    texts: Sequence[object] | None = None
+    groups: Sequence[object] | None = None
 
 
-def split_off(data: Any, rows: Any, groups: Any, known: Sequence[str]) -> tuple[Any, RowChoice]:
+RowValues = bool | str | Sequence[object] | None
+"""What is to be shown of rows: the name of a column, or one value a row; or whether rows are."""
+
+
+def split_off(
+    data: TableLike, rows: RowValues, groups: RowValues, known: Sequence[str]
+) -> tuple[TableLike, RowChoice]:
     """Return data without the columns that are only shown, and what these hold.
 
     Parameters
@@ -63,7 +69,8 @@ def split_off(data: Any, rows: Any, groups: Any, known: Sequence[str]) -> tuple[
     return (_without(data, names) if names else data), RowChoice(*found)
 
 
-def _column(data: Any, given: Any) -> Sequence[Any] | None:
+def _column(data: TableLike, given: RowValues) -> Sequence[object] | None:
+    """Return a column of the data by its name, or the values that were given."""
     if given is None or isinstance(given, bool):
         return None
     if not isinstance(given, str):
@@ -76,7 +83,7 @@ def _column(data: Any, given: Any) -> Sequence[Any] | None:
     raise DataError(f"the data has no column {given!r} to show: give a frame that has it")
 
 
-def _without(data: Any, names: list[str]) -> Any:
+def _without(data: TableLike, names: list[str]) -> TableLike:
     if isinstance(data, Mapping):
         return {name: column for name, column in data.items() if name not in names}
     return nw.to_native(nw.from_native(data, eager_only=True).drop(names))
@@ -87,11 +94,11 @@ def _without(data: Any, names: list[str]) -> Any:
 
 def rows_contents(
     models: Sequence[Model],
-    data: Any,
+    data: TableLike,
     choice: RowChoice,
     shares: Sequence[FloatArray | None] = (None,),
     room: int = MOST_BYTES,
-) -> list[dict[str, Any]]:
+) -> list[PageData]:
     """Return rows and lists of them as plain values, for each of some models of one table.
 
     ``rows`` are the same for all: ``kept`` are the numbers of the rows that are in the page,
@@ -121,7 +128,7 @@ def rows_contents(
             )
     texts = None if choice.texts is None else [_text(text) for text in choice.texts]
     pairs = zip(models, shares, strict=True)
-    found = [_look(model, table, choice.groups, share) for model, share in pairs]
+    found = [_rank_rows(model, table, choice.groups, share) for model, share in pairs]
     lists = [[_distinct(table, texts, each) for each in one.lists] for one in found]
     kept = _kept(table, texts, [rows for own in lists for rows, _ in own], room)
     rows = _shared_content(table, texts, kept)
@@ -132,7 +139,8 @@ def rows_contents(
     ]
 
 
-def _shared_content(table: Table, texts: list[str] | None, kept: IntArray) -> dict[str, Any]:
+def _shared_content(table: Table, texts: list[str] | None, kept: IntArray) -> PageData:
+    """Return the rows that are in the page."""
     out = {
         "total": table.n_rows,
         "kept": packed(kept, "<i4"),
@@ -145,9 +153,7 @@ def _shared_content(table: Table, texts: list[str] | None, kept: IntArray) -> di
     return out
 
 
-def _list_content(
-    lists: list[tuple[list[int], list[float]]], place: Mapping[int, int]
-) -> dict[str, Any]:
+def _list_content(lists: list[tuple[list[int], list[float]]], place: Mapping[int, int]) -> PageData:
     inside = [[(place[r], p) for r, p in zip(*each, strict=True) if r in place] for each in lists]
     return {
         "starts": packed(np.cumsum([0, *map(len, inside)]), "<i4"),
@@ -162,65 +168,76 @@ def _cell_type(table: Table) -> str:
     return "i1" if table.cardinalities.max(initial=0) < 128 else "<i2"
 
 
-def _coded(table: Table) -> Any:
+def _coded(table: Table) -> AnyArray:
     """Return cells with −1 for missing states, whether the table holds floats or codes."""
     cells, numbers = _cells(table), [kind in ("real", "count") for kind in table.schema.kinds]
     return np.where(np.isnan(cells) & ~np.array(numbers), -1, cells)
 
 
-def _cells(table: Table) -> Any:
-    return table.values.toarray() if table.is_sparse else table.values
+def _cells(table: Table) -> AnyArray:
+    cells: AnyArray = table.values.toarray() if table.is_sparse else table.values
+    return cells
 
 
-def _text(text: Any) -> str:
+def _text(text: object) -> str:
     if text is None or text != text:  # NaN
         return ""
     whole = str(text)
     return whole if len(whole) <= LONGEST_TEXT else whole[: LONGEST_TEXT - 1] + "…"
 
 
-class _Chosen(NamedTuple):
-    """Rows for a list, the best first, with what they have of a state and how well they fit."""
+class _RankedRows(NamedTuple):
+    """Candidates for a list of rows, the best first.
+
+    Attributes
+    ----------
+    rows : array of int
+        Their numbers.
+    values : array of float
+        Probability of the state in each row, or mean of the hidden Gaussian.
+    scores : array of float
+        How well each fits into the list.
+    """
 
     rows: IntArray
     values: FloatArray
     scores: FloatArray
 
     @classmethod
-    def of(cls, values: FloatArray, scores: FloatArray, start: int) -> _Chosen:
+    def of(cls, values: FloatArray, scores: FloatArray, start: int) -> _RankedRows:
         rows = np.arange(start, start + len(values))
         return cls(rows, values, scores).best()
 
-    def best(self) -> _Chosen:
+    def best(self) -> _RankedRows:
         order = np.lexsort((self.rows, -self.scores))[:LOOKED_AT]
         order = order[np.isfinite(self.scores[order])]
-        return _Chosen(self.rows[order], self.values[order], self.scores[order])
+        return _RankedRows(self.rows[order], self.values[order], self.scores[order])
 
-    def __or__(self, other: _Chosen) -> _Chosen:
+    def __or__(self, other: _RankedRows) -> _RankedRows:
         rows = np.append(self.rows, other.rows)
         values, scores = np.append(self.values, other.values), np.append(self.scores, other.scores)
-        return _Chosen(rows, values, scores).best()
+        return _RankedRows(rows, values, scores).best()
 
 
-class _Found(NamedTuple):
+class _RowLists(NamedTuple):
     """Rows for the lists of every state, and means of groups."""
 
-    lists: list[_Chosen]
+    lists: list[_RankedRows]
     names: list[str]
     counts: FloatArray
     means: FloatArray
 
-    def group_content(self) -> dict[str, Any]:
+    def group_content(self) -> PageData:
         if not self.names:
             return {}
         means = packed(self.means, "<f8")
         return {"groups": {"names": self.names, "counts": self.counts.tolist(), "means": means}}
 
 
-def _look(
-    model: Model, table: Table, groups: Sequence[Any] | None, share: FloatArray | None
-) -> _Found:
-    """Go through the posteriors of all rows, block by block."""
+def _rank_rows(
+    model: Model, table: Table, groups: Sequence[object] | None, share: FloatArray | None
+) -> _RowLists:
+    """Rank rows by the posteriors of every state, and average these over groups of rows."""
     names, numbers = _numbered(groups, table.n_rows)
     shares = np.ones(table.n_rows) if share is None else np.nan_to_num(share)
     weights = np.where(numbers >= 0, table.weight_array() * shares, 0.0)
@@ -228,21 +245,22 @@ def _look(
         : len(names)
     ].astype(np.float64)
     gaussian = model.schema.family in ("gaussian", "copula")
-    lists: list[_Chosen] = []
-    sums: Any = 0.0
+    lists: list[_RankedRows] = []
+    sums: FloatArray = np.zeros(())
     for start, stop in row_chunks(np.broadcast_to(0, (table.n_rows, model.tree.n_nodes))):
         values = np.asarray(infer_part(table.rows(start, stop), model)[0])
         members = numbers[start:stop] == np.arange(len(names))[:, None]
         sums = sums + (members * weights[start:stop]) @ np.nan_to_num(values)
+        # P(state, component) of a mixture; a hidden Gaussian counts where its component does.
         own = shares[start:stop, None]
         values = np.where(own > OWN, values, np.nan) if gaussian else values * own
         more = [
-            _Chosen.of(column, score, start)
+            _RankedRows.of(column, score, start)
             for column in values.T
             for score in _scores(column, gaussian)
         ]
         lists = [old | new for old, new in zip(lists, more, strict=True)] if lists else more
-    return _Found(lists, names, counts, sums / np.maximum(counts, 1e-300)[:, None])
+    return _RowLists(lists, names, counts, sums / np.maximum(counts, 1e-300)[:, None])
 
 
 def _scores(column: FloatArray, gaussian: bool) -> tuple[FloatArray, FloatArray]:
@@ -254,7 +272,7 @@ def _scores(column: FloatArray, gaussian: bool) -> tuple[FloatArray, FloatArray]
     return np.where(known > TYPICAL, known, -np.inf), np.where(apart < BETWEEN, -apart, -np.inf)
 
 
-def _numbered(groups: Sequence[Any] | None, n_rows: int) -> tuple[list[str], IntArray]:
+def _numbered(groups: Sequence[object] | None, n_rows: int) -> tuple[list[str], IntArray]:
     """Names of groups as they appear, and the number of every row's; −1 for rows without one."""
     number: dict[str, int] = {}
     out = np.full(n_rows, -1)
@@ -265,10 +283,10 @@ def _numbered(groups: Sequence[Any] | None, n_rows: int) -> tuple[list[str], Int
 
 
 def _distinct(
-    table: Table, texts: list[str] | None, chosen: _Chosen
+    table: Table, texts: list[str] | None, chosen: _RankedRows
 ) -> tuple[list[int], list[float]]:
     """The first rows of a list that are not alike."""
-    seen: set[Any] = set()
+    seen: set[str | bytes] = set()
     rows: list[int] = []
     values: list[float] = []
     cells = [] if texts else [row.tobytes() for row in _cells(table.take(chosen.rows))]

@@ -9,10 +9,25 @@ import typer
 
 from latentree.methods import METHODS, OPTIONS, options_of, taken_by
 
+OptionInfo = Any
+"""What typer makes of an option; it does not say the type."""
+
+OptionValue = Any
+"""A value of an option of a method; the registry checks it."""
+
+OptionValues = dict[str, OptionValue]
+"""Values of options by name."""
+
 CRITERIA = ("bic", "ebic", "aic", "cv")
 
 
-def option(name: str, metavar: str | None = None, *also: str, **limits: Any) -> Any:
+def option(
+    name: str,
+    metavar: str | None = None,
+    *also: str,
+    min: float | None = None,
+    max: float | None = None,
+) -> OptionInfo:
     """Return an option of the registry as the command line shows it."""
     entry = OPTIONS[name]
     methods = taken_by(name)
@@ -21,7 +36,7 @@ def option(name: str, metavar: str | None = None, *also: str, **limits: Any) -> 
         text = meaning[0].upper() + meaning[1:]
     else:  # names of methods stay as they are typed
         text = f"{_shown(methods)}: {meaning}"
-    return typer.Option(entry.flag, *also, metavar=metavar, help=text, **limits)
+    return typer.Option(entry.flag, *also, metavar=metavar, help=text, min=min, max=max)
 
 
 def _shown(methods: list[str]) -> str:
@@ -30,7 +45,7 @@ def _shown(methods: list[str]) -> str:
     return ", ".join(methods)
 
 
-def method_options(method: str, given: dict[str, Any]) -> dict[str, Any]:
+def method_options(method: str, given: OptionValues) -> OptionValues:
     """Return the options that were given; refuse those that the method does not take."""
     chosen = {
         name: value for name, value in given.items() if value is not None and value is not False
@@ -52,7 +67,7 @@ def method_options(method: str, given: dict[str, Any]) -> dict[str, Any]:
     return chosen
 
 
-def hidden_options(text: str | None) -> dict[str, Any]:
+def hidden_options(text: str | None) -> OptionValues:
     """Return what --hidden asks for: a number of hidden variables, or what they are."""
     if text is None or text in ("states", "gaussian"):
         return {"hidden": text}

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import typer
 
 from latentree.cli import _outputs as outputs
 from latentree.cli._hidden import percent
+from latentree.cli._method_options import OptionValue
 from latentree.cli._screen import Screen, plural
 from latentree.data import path_name
 from latentree.errors import FileError
 from latentree.explorer import write_topics
+from latentree.support import DOUBTFUL
 from latentree.topics import Documents, TopicTree, read_documents
 
-_WORDS = 7  # of a topic on a line of the screen
-_DOUBTFUL = 0.5
+_WORDS = 7
+"""Words of a topic on a line of the screen, which has 80 characters."""
 
 
-class Source(NamedTuple):
+class DocumentSource(NamedTuple):
     """Where documents are, and which columns of tables hold what."""
 
     paths: Sequence[str]
@@ -36,7 +38,7 @@ class Source(NamedTuple):
         )
 
 
-class Targets(NamedTuple):
+class TopicOutputs(NamedTuple):
     """Files that are written."""
 
     model: str | None = None
@@ -45,7 +47,11 @@ class Targets(NamedTuple):
 
 
 def topics(
-    screen: Screen, source: Source, targets: Targets, stop_words: str, **settings: Any
+    screen: Screen,
+    source: DocumentSource,
+    targets: TopicOutputs,
+    stop_words: str,
+    **settings: OptionValue,
 ) -> None:
     """Learn topics, show them, and write the model and the page."""
     documents = source.open()
@@ -97,6 +103,7 @@ def level_sizes(text: str | None) -> int | tuple[int, ...] | None:
 
 
 def _show(screen: Screen, found: TopicTree) -> None:
+    """Print the topics, as a table or as JSON."""
     table = found.to_dict()
     if screen.as_json:
         screen.json({"documents": found.n_documents_, "topics": table})
@@ -110,7 +117,7 @@ def _show(screen: Screen, found: TopicTree) -> None:
         label = "  " * (level - 1) + " ".join(words[:_WORDS])
         row = [name, label, percent(size), f"{coherence:.2f}"]
         if found.n_bootstrap:
-            row.append(f"{support:.2f}{' doubtful' if support < _DOUBTFUL else ''}")
+            row.append(f"{support:.2f}{' doubtful' if support < DOUBTFUL else ''}")
         rows.append(row)
     header = ["Topic", "Words", "Size", "Coherence"]
     screen.table([*header, "Support"] if found.n_bootstrap else header, rows)

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from latentree.tree import Tree, groups_by_node
+from latentree.tree import GroupsLike, Tree, groups_by_node
 
-# After Paul Tol's "muted" scheme: calm, and apart for every kind of color vision; its light hues
-# darkened to a contrast of 3 : 1 with white paper.
 PALETTE = (
     "#332288", "#2A8C7C", "#A8832A", "#C55A6D", "#117733",
     "#3B8FBC", "#882255", "#8A8A2B", "#AA4499",
 )  # fmt: skip
-# The same hues, light enough for a dark background.
+"""After Paul Tol's "muted" scheme, whose hues differ for every kind of color vision; its light hues
+are darkened to a contrast of 3 : 1 with white paper."""
+
 DARK_PALETTE = (
     "#8F86E8", "#4FC3B0", "#E3C25A", "#E0808F", "#4FB06D",
     "#88CCEE", "#C9609A", "#BCBC55", "#C97BC0",
 )  # fmt: skip
+"""The same hues, light enough for a dark background."""
+
 MARKERS = ("o", "s", "^", "D", "v")
+"""Five markers, so that nine colors and five markers in turn make 45 styles."""
+
 PLAIN, DARK_PLAIN = "#35506B", "#86B6DC"
+"""Color of all variables where there are no groups."""
+
 UNGROUPED, DARK_UNGROUPED = "#83898F", "#7C848D"
+"""Color of variables without a group where others have one."""
 
 
 class GroupStyle(NamedTuple):
@@ -68,7 +75,7 @@ class VariableGroups(NamedTuple):
     styles: list[GroupStyle]
 
 
-def group_observed(tree: Tree, groups: Any) -> VariableGroups:
+def group_observed(tree: Tree, groups: GroupsLike | None) -> VariableGroups:
     """Number the groups of the observed nodes in order of appearance, and give each a style.
 
     Groups differ by color and by marker: 45 of them are told apart. Variables without a group are

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from latentree.explorer._packed import packed
+from latentree.explorer._packed import PageData, packed
 from latentree.models import Model
 from latentree.support import compare_trees
 
 
 def pair_content(
-    title: str, labels: list[str], models: list[Model], contents: list[dict[str, Any]]
-) -> dict[str, Any]:
+    title: str, labels: list[str], models: list[Model], contents: list[PageData]
+) -> PageData:
     """Return two models' contents and their comparison.
 
     ``shared`` says of every node of each tree whether the other tree has the split of the edge

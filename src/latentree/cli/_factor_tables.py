@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from latentree.cli._screen import Screen
+from latentree.cli._screen import Facts, Screen
 from latentree.models import CopulaTreeModel, Model
 from latentree.tree import Tree
 
-_MOST_FACTORS = 8  # whose correlations fit side by side into 80 characters
+_MOST_FACTORS = 8
+"""Factors whose correlations fit side by side into 80 characters."""
+
+FactorTable = dict[str, list[Any]]
+"""Columns of a table, as ``model.factors()`` gives them."""
 
 
-def factor_facts(model: Model) -> dict[str, Any]:
+def factor_facts(model: Model) -> Facts:
     """Loadings, thresholds and factors for machines; nothing for other models."""
     if not isinstance(model, CopulaTreeModel) or not model.tree.n_hidden:
         return {}
@@ -43,7 +47,7 @@ def show_factors(screen: Screen, model: Model) -> None:
     )
 
 
-def _side_by_side(facts: dict[str, Any]) -> list[list[str]]:
+def _side_by_side(facts: FactorTable) -> list[list[str]]:
     """Each factor with its correlations with those before it."""
     names = facts["factor"]
     return [
@@ -53,7 +57,7 @@ def _side_by_side(facts: dict[str, Any]) -> list[list[str]]:
     ]
 
 
-def _along_the_tree(facts: dict[str, Any], tree: Tree) -> list[list[str]]:
+def _along_the_tree(facts: FactorTable, tree: Tree) -> list[list[str]]:
     """Each factor with its correlations with the factors next to it."""
     rows = []
     for k, node in enumerate(tree.hidden.tolist()):
@@ -63,11 +67,12 @@ def _along_the_tree(facts: dict[str, Any], tree: Tree) -> list[list[str]]:
     return rows
 
 
-def _about(facts: dict[str, Any], k: int) -> list[str]:
+def _about(facts: FactorTable, k: int) -> list[str]:
     return [facts["factor"][k], f"{facts['reliability'][k]:.2f}", f"{facts['n_variables'][k]:,}"]
 
 
 def _loading_rows(model: CopulaTreeModel) -> list[list[str]]:
+    """Return a row for every column, by factors, the largest loadings first."""
     loadings, cuts = model.loadings(), model.thresholds()
     thresholds: dict[str, list[str]] = {}
     for name, cut in zip(cuts["variable"], cuts["threshold"], strict=True):

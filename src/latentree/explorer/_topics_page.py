@@ -6,27 +6,16 @@ import datetime
 import math
 from collections.abc import Iterable, Iterator, Sized
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from latentree._disk import write_bytes
 from latentree.errors import DataError, ModelError
 from latentree.explorer._bundle import topics_page
+from latentree.explorer._packed import PageData
 from latentree.topics import Document, TopicTree
 from latentree.typing import FloatArray, PathLike
-
-MOST_DOCUMENTS = 20_000
-"""Documents in a page; of more a sample is shown, and the most typical of each topic."""
-
-TYPICAL = 20
-"""Documents that each topic brings into a sample."""
-
-MOST_CHARACTERS = 40_000_000
-"""Characters of all documents: pages of more are slow to open."""
-
-SHORTEST = 400
-"""Characters of a document that are shown at least."""
 
 AT_A_TIME = 2_000
 """Documents whose topics are inferred at a time."""
@@ -38,10 +27,23 @@ MOST_PERIODS = 60
 """Bars of a time line."""
 
 
+class PageLimits(NamedTuple):
+    """How many documents a page holds, and how much of each."""
+
+    documents: int = 20_000
+    """Documents in a page; of more a sample is shown, and the most typical of each topic."""
+    typical: int = 20
+    """Documents that each topic brings into a sample."""
+    characters: int = 40_000_000
+    """Characters of all documents: pages of more are slow to open."""
+    shortest: int = 400
+    """Characters of a document that are shown at least."""
+
+
 def write_topics(
     topics: TopicTree,
     path: PathLike,
-    documents: Iterable[Any],
+    documents: Iterable[str | Document],
     title: str | None = None,
 ) -> None:
     """Write a page in which a person reads documents by their topics.
@@ -86,10 +88,10 @@ def write_topics(
     if not topics.__sklearn_is_fitted__():
         raise ModelError("the topics are not fitted: call fit first")
     name = "Topics" if title is None else title
-    write_bytes(path, topics_page(_payload(topics, documents, name), name).encode())
+    write_bytes(path, topics_page(topics_content(topics, documents, name), name).encode())
 
 
-class _Reading(NamedTuple):
+class _DocumentBlock(NamedTuple):
     """A block of documents: places, the documents, probabilities and how typical they are."""
 
     first: int
@@ -98,11 +100,17 @@ class _Reading(NamedTuple):
     typical: FloatArray
 
 
-def _payload(topics: TopicTree, documents: Iterable[Any], title: str) -> dict[str, Any]:
+def topics_content(
+    topics: TopicTree,
+    documents: Iterable[str | Document],
+    title: str,
+    limits: PageLimits = PageLimits(),  # noqa: B008 - immutable
+) -> PageData:
+    """Return all that the page knows of topics and documents."""
     n = len(documents) if isinstance(documents, Sized) else topics.n_documents_
-    wanted = _sampled(topics, n)
-    longest = max(MOST_CHARACTERS // max(min(n, MOST_DOCUMENTS), 1), SHORTEST)
-    shown, read, sums = [], 0, _Sums(len(topics.to_dict()["topic"]))
+    wanted = _sampled(topics, n, limits)
+    longest = max(limits.characters // max(min(n, limits.documents), 1), limits.shortest)
+    shown, read, sums = [], 0, _DateSums(len(topics.to_dict()["topic"]))
     for block in _blocks(topics, documents):
         read += len(block.documents)
         for row, document in enumerate(block.documents):
@@ -121,39 +129,40 @@ def _payload(topics: TopicTree, documents: Iterable[Any], title: str) -> dict[st
     }
 
 
-def _sampled(topics: TopicTree, n: int) -> set[int] | None:
+def _sampled(topics: TopicTree, n: int, limits: PageLimits) -> set[int] | None:
     """Return the places of the documents in the page; None for all."""
-    if n <= MOST_DOCUMENTS:
+    if n <= limits.documents:
         return None
     names = topics.to_dict()["topic"]
-    typical = {place for name in names for place, _ in topics.find_documents(name, TYPICAL)}
+    typical = {place for name in names for place, _ in topics.find_documents(name, limits.typical)}
     rest = np.setdiff1d(np.arange(n), list(typical))
-    count = min(max(MOST_DOCUMENTS - len(typical), 0), rest.size)
+    count = min(max(limits.documents - len(typical), 0), rest.size)
     return typical | set(np.random.default_rng(0).choice(rest, count, replace=False).tolist())
 
 
-def _blocks(topics: TopicTree, documents: Iterable[Any]) -> Iterator[_Reading]:
+def _blocks(topics: TopicTree, documents: Iterable[str | Document]) -> Iterator[_DocumentBlock]:
     first, waiting = 0, iter(documents)
     while some := list(islice(waiting, AT_A_TIME)):
         block = tuple(_as_document(each, first + i) for i, each in enumerate(some))
         occurs, words = topics.count(block), topics.words_.tolist()
         probability = topics.transform(occurs, words=words)
         typical = topics.typicality(occurs, words=words, probability=probability)
-        yield _Reading(first, block, probability.toarray(), typical.toarray())
+        yield _DocumentBlock(first, block, probability.toarray(), typical.toarray())
         first += len(block)
 
 
-def _as_document(given: Any, place: int) -> Document:
+def _as_document(given: object, place: int) -> Document:
     if isinstance(given, Document):
         return given
     return Document(given if isinstance(given, str) else "", f"document {place + 1}")
 
 
-def _document(document: Document, block: _Reading, row: int, longest: int) -> dict[str, Any]:
+def _document(document: Document, block: _DocumentBlock, row: int, longest: int) -> PageData:
+    """Return a document with its topics as plain values."""
     probability, typical = block.probability[row], block.typical[row]
     on = np.flatnonzero(probability >= SHOWN)
     text = document.text.strip()
-    content: dict[str, Any] = {
+    content: PageData = {
         "text": text if len(text) <= longest else text[:longest] + " …",
         "name": document.name,
         # Topic, probability in percent, and how typical in thousandths.
@@ -164,7 +173,8 @@ def _document(document: Document, block: _Reading, row: int, longest: int) -> di
     return {**content, "date": document.date} if document.date else content
 
 
-def _topics(topics: TopicTree) -> list[dict[str, Any]]:
+def _topics(topics: TopicTree) -> list[PageData]:
+    """Return the topics as plain values, parents by number."""
     table = topics.to_dict()
     place = {name: number for number, name in enumerate(table["topic"])}
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
@@ -193,7 +203,7 @@ def _overall(topics: TopicTree) -> dict[str, float]:
 # The time line ----------------------------------------------------------------------------------
 
 
-class _Sums:
+class _DateSums:
     """Documents and expected numbers on each topic, by date."""
 
     def __init__(self, n_topics: int) -> None:
@@ -207,7 +217,7 @@ class _Sums:
             known[0] += 1.0
             known[1:] += probability
 
-    def periods(self) -> dict[str, Any] | None:
+    def periods(self) -> PageData | None:
         """Return sums by periods as long as needed for few of them; None without dates."""
         if len(self.days) < 2:
             return None

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
-from latentree.explorer._packed import packed
+from latentree.explorer._packed import PageData, packed
 from latentree.explorer._payload import Report, about_model, payload
-from latentree.explorer._rows import RowChoice, rows_contents
+from latentree.explorer._row_content import RowChoice, rows_contents
 from latentree.models import Names, TreeMixture
+from latentree.tree import GroupsLike
+from latentree.typing import TableLike
 
 
 def mixture_content(
     mixture: TreeMixture,
     title: str,
-    data: Any,
+    data: TableLike | None,
     names: list[Names],
-    report: Report,
+    report: Report | None,
     rows: RowChoice | None,
-    **common: Any,
-) -> dict[str, Any]:
+    groups: GroupsLike | None = None,
+    annotations: Mapping[str, GroupsLike] | None = None,
+) -> PageData:
     """Return the weights and contents of the components.
 
     ``shared`` is what all components have in common, ``components`` what each has of its own;
@@ -26,7 +29,7 @@ def mixture_content(
     variable is called.
     """
     contents = [
-        payload(part, title, data if k == 0 else None, names=names[k], **common)
+        payload(part, title, data if k == 0 else None, groups, names[k], annotations=annotations)
         for k, part in enumerate(mixture.components)
     ]
     if rows is not None:
@@ -42,7 +45,7 @@ def mixture_content(
         "name": mixture.tree.names[-1],
         "weights": packed(mixture.weights, "<f8"),
         "shown": int(mixture.weights.argmax()),
-        "shared": shared | {"about": about_model(mixture, report)},
+        "shared": shared | {"about": about_model(mixture, report or {})},
         "components": [
             {key: value for key, value in own.items() if key not in {*shared, "about"}}
             for own in contents

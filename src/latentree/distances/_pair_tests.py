@@ -37,13 +37,14 @@ from scipy.special import chdtrc, erfc
 
 from latentree.data import Parts
 from latentree.distances._counting import ranges
-from latentree.distances._dependence import dependence, mirrored, scale_of, scale_of_sums
+from latentree.distances._dependence import dependence, scale_of, scale_of_sums
 from latentree.distances._statistics import Statistics
-from latentree.distances._sums import StateCounts
+from latentree.distances._sums import StateCounts, mirrored
 from latentree.distances._tails import far_from_normal, score_correlations
 from latentree.typing import FloatArray, IntArray
 
-_BLOCK_CELLS = 1 << 22  # of joint tables that are looked at at the same time
+_BLOCK_CELLS = 1 << 22
+"""Cells of joint tables that are tested at the same time: 32 MB, of which some copies are made."""
 
 
 class Evidence(NamedTuple):
@@ -154,6 +155,7 @@ def _evidence_of_functions(
 
 
 def _evidence_of_counts(sums: StateCounts) -> Evidence:
+    """Return the evidence of discrete columns, in blocks of joint tables."""
     m = sums.widths.size
     statistic, freedom = np.zeros((m, m)), np.zeros((m, m))
     step = max(1, _BLOCK_CELLS // int(sums.single.size * sums.widths.max()))
@@ -173,7 +175,8 @@ def _of_tables(
 
     X² is scaled by (n − 1)/n, so that its mean given the margins is the degrees of freedom.
     """
-    by_column = np.add.reduceat(joint, at_columns, axis=1)  # of each state of the row's variable
+    # Margins of every table: sums over the states of the column's and of the row's variable.
+    by_column = np.add.reduceat(joint, at_columns, axis=1)
     by_row = np.add.reduceat(joint, at_rows, axis=0)
     n = np.add.reduceat(by_column, at_rows, axis=0)
     own, other = (np.diff(np.append(at, size)) for at, size in zip(
@@ -186,6 +189,7 @@ def _of_tables(
     def total(cells: FloatArray) -> FloatArray:
         return np.asarray(np.add.reduceat(np.add.reduceat(cells, at_columns, axis=1), at_rows))
 
+    # X²/n = Σ O²/(row·column) − 1 and G = 2·Σ O·log(O/E), with E = row·column/n.
     pearson = (total(joint * share) - 1.0) * np.maximum(n - 1.0, 0.0)
     likelihood = 2.0 * total(joint * np.log(ratio))
     seen_rows = np.add.reduceat(by_column > 0, at_rows, axis=0, dtype=np.float64)

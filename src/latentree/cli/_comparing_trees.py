@@ -55,6 +55,7 @@ def _write_page(
     groups: str | None,
     title: str | None,
 ) -> None:
+    """Write the page of two models side by side."""
     for label, each in models.items():
         if isinstance(each, Tree):
             raise FileError(f"{label}: a page shows models, and this is a tree without parameters")
@@ -75,6 +76,7 @@ def _called(found: Model | Tree) -> list[str]:
 def _show(
     screen: Screen, labels: list[str], found: TreeComparison, called: list[list[str]]
 ) -> None:
+    """Print what the trees share, and which variables have moved."""
     facts = found.as_dict()
     rows = [
         ["variables", *[str(found.first.n_observed)] * 2],

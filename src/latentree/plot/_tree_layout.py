@@ -1,6 +1,6 @@
 """Where the nodes of a tree go: linear time, no recursion, no drawing library.
 
-Both layouts are one arrangement seen through two lenses. Every observed node owns a strip for its
+Both layouts map one arrangement to the plane. Every observed node owns a strip for its
 label that no edge and no other label enters; a leaf stands where its strip begins. The slot of a
 node and its level (0 in the middle of the tree, 1 at the farthest leaf) become a row and a column
 in the layered layout, an angle and a radius in the radial one. There the branches are turned
@@ -13,9 +13,9 @@ the node and that of its nearest child, along curves of one shape, and run strai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,9 +23,7 @@ from numpy.typing import ArrayLike
 from latentree._kernels import plot as packing
 from latentree._kernels import tree as kernels
 from latentree.tree import Tree, traversal
-from latentree.typing import FloatArray, IntArray
-
-BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
+from latentree.typing import BoolArray, FloatArray, IntArray
 
 FAMILY_GAP = 0.6
 """Slots left free around the children of one node, so that families are seen."""
@@ -221,7 +219,7 @@ def layered_layout(
 # Arranging --------------------------------------------------------------------------------------
 
 
-class _Rooted(NamedTuple):
+class _CenteredTree(NamedTuple):
     """A tree hung by its middle: parents, an order from the top, and sorted children."""
 
     parent: IntArray
@@ -231,7 +229,7 @@ class _Rooted(NamedTuple):
     component: IntArray
 
     @classmethod
-    def of(cls, tree: Tree, order_by: ArrayLike | None) -> _Rooted:
+    def of(cls, tree: Tree, order_by: ArrayLike | None) -> _CenteredTree:
         parent = _rooted_in_the_middle(tree)
         key = np.zeros(parent.size)
         if order_by is not None:
@@ -245,7 +243,7 @@ def _arrange_in_rows(
     tree: Tree, order_by: ArrayLike | None, lengths: bool
 ) -> tuple[_Arrangement, float]:
     """Deal out a row to every observed node; return the distance of level 1 too, if it has one."""
-    hung = _Rooted.of(tree, order_by)
+    hung = _CenteredTree.of(tree, order_by)
     parent, order = hung.parent, hung.order.tolist()
     longest = 0.0
     if lengths:
@@ -261,7 +259,7 @@ def _arrange_in_rows(
     return _Arrangement(parent, hung.component, slot, level, own > 0, width), longest
 
 
-def _distances_from_the_middle(tree: Tree, hung: _Rooted) -> FloatArray:
+def _distances_from_the_middle(tree: Tree, hung: _CenteredTree) -> FloatArray:
     """Path lengths from the middle of each component to its nodes; an edge is halved by it."""
     above = hung.parent[: tree.n_nodes]
     node = np.arange(tree.n_nodes)
@@ -288,7 +286,7 @@ def _arrange_in_discs(
 
     Slots are angles times the radius of the disc; the radii are returned too.
     """
-    hung = _Rooted.of(tree, order_by)
+    hung = _CenteredTree.of(tree, order_by)
     order, parent, n = hung.order.tolist(), hung.parent, hung.parent.size
     inner, is_root = np.diff(hung.starts) > 0, parent < 0
     own = (np.arange(n) < tree.n_observed) & ~(is_root & inner)
@@ -307,7 +305,7 @@ def _arrange_in_discs(
     return _Arrangement(parent, hung.component, slot, level, own, 2 * np.pi * radius), radius
 
 
-def _steps_in_disc(tree: Tree, hung: _Rooted) -> FloatArray:
+def _steps_in_disc(tree: Tree, hung: _CenteredTree) -> FloatArray:
     """How much of the way outward the edge above each node asks for.
 
     Along a chain of observed nodes next to nothing: each stands beside the label of the one before.
@@ -320,7 +318,7 @@ def _steps_in_disc(tree: Tree, hung: _Rooted) -> FloatArray:
 class _Disc(NamedTuple):
     """What is placed around a center: nodes by level, and the lengths of their labels."""
 
-    hung: _Rooted
+    hung: _CenteredTree
     level: FloatArray
     nearest: FloatArray
     label: FloatArray
@@ -328,21 +326,23 @@ class _Disc(NamedTuple):
     def pack(self, root: int, least: float, slot: FloatArray) -> float:
         """Return the smallest radius, but no less than asked, and write the component's slots."""
         hung, full = self.hung, 2 * np.pi
-        is_small = hung.parent.size <= UNCOMPILED
-        visits: Any = packing.visits if is_small else packing.compiled_visits
-        pack: Any = packing.pack if is_small else packing.compiled_pack
+        visits: Callable[..., IntArray] = packing.visits
+        pack: Callable[..., float] = packing.pack
+        if hung.parent.size > UNCOMPILED:
+            visits, pack = packing.compiled_visits, packing.compiled_pack
         visited = visits(root, hung.starts, hung.children)
         place, middle = np.empty(self.level.size), np.empty(self.level.size)
         longest = float(self.label[visited].max())
 
         def filled(radius: float) -> float:
             ring = max(0.5, (radius + longest) / MOST_RINGS)
-            angle: float = pack(
+            return pack(
                 visited, hung.parent, hung.starts, hung.children, self.level, self.nearest,
                 self.label, radius, ring, place, middle,
             )  # fmt: skip
-            return angle
 
+        # The angle that is filled falls with the radius: bracket the smallest radius that suffices,
+        # then halve the bracket (on a logarithmic scale) to within 3 %.
         radius = least
         while filled(radius) > full:
             least, radius = radius, radius * 1.3
@@ -451,6 +451,7 @@ def _deal_slots(
         if up[v] >= 0:
             extent[up[v]] += extent[v]
     begin, slot = [0.0] * len(up), [0.0] * len(up)
+    # Children are laid side by side; the node's own slot goes between them, nearest to the middle.
     for v in order:
         inside = children[starts[v] : starts[v + 1]]
         at = begin[v] + (FAMILY_GAP / 2 if inside and up[v] >= 0 else 0.0)
@@ -494,6 +495,8 @@ def _levels(
         if above >= 0:
             level[v] = level[above] + rate[above] * steps[v]
         if height[v]:
+            # The rate at which the longest way down from here would end at level 1, and a mean
+            # (geometric) of it and of the rate above.
             own = (1.0 - level[v]) / height[v]
             rate[v] = own if above < 0 else rate[above] ** (1 - stretch) * own**stretch
     levels: FloatArray = np.minimum(np.array(level), 1.0)
@@ -583,6 +586,7 @@ def _nearest_child(parent: IntArray, level: FloatArray) -> FloatArray:
 
 
 def _bands(tree: Tree, placed: _Arrangement, radius: FloatArray | None) -> _Bands:
+    """Return how edges leave every node."""
     n = placed.parent.size
     below = np.flatnonzero(placed.parent >= 0)
     above = placed.parent[below]

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from latentree.cli import _outputs as outputs
 from latentree.cli._data import facts, open_for
+from latentree.cli._method_options import OptionValue
 from latentree.cli._running import first_interrupt_keeps, raise_if_interrupted
-from latentree.cli._screen import Screen
+from latentree.cli._screen import Facts, Screen
+from latentree.distances import SampleLike
 from latentree.errors import ModelError
 from latentree.methods import METHODS, learned_support
 from latentree.models import Model, TreeMixture, load, load_report
 from latentree.support import RIVALS, Support
 
-_MOST_VARIABLES = 5  # of those placed least surely
-_UNSURE = 0.5  # a variable that keeps fewer of its neighbors is named
+_MOST_VARIABLES = 5
+"""Variables that are named as placed least surely."""
+
+_UNSURE = 0.5
+"""A variable that keeps less than this share of its neighbors is placed unsurely."""
 
 
-class How(NamedTuple):
-    """How trees are learned again."""
+class ResamplingOptions(NamedTuple):
+    """How trees are learned again from resampled rows."""
 
     n_replicates: int
     method: str | None = None
@@ -34,7 +39,7 @@ def support(
     screen: Screen,
     model_path: str,
     data: Sequence[str],
-    how: How,
+    resampling: ResamplingOptions,
     out: str | None,
     header: bool | None,
     unseen: str = "error",
@@ -45,15 +50,15 @@ def support(
     model, report = load(model_path), load_report(model_path) or {}
     if isinstance(model, TreeMixture):
         raise ModelError(f"{model_path}: support is of one tree, and this is a mixture")
-    if how.method and how.method != RIVALS:
-        check_method(how.method)
+    if resampling.method and resampling.method != RIVALS:
+        check_method(resampling.method)
     # By default that of the model, where the file says it.
-    named = (how.method, str(report.get("method")), "clnj")
+    named = (resampling.method, str(report.get("method")), "clnj")
     method = next(name for name in named if name in (*METHODS, RIVALS))
     if out is not None:
         outputs.check_folder(out)
     parts = open_for(screen, model, data, header, unseen)
-    found = measure(screen, model, parts, method, how)
+    found = measure(screen, model, parts, method, resampling)
     if out is not None:
         model.save(out, {**report, "support": found.as_dict()})
     if screen.as_json:
@@ -65,7 +70,12 @@ def support(
 
 
 def measure(
-    screen: Screen, model: Model, data: Any, method: str, how: How, **options: Any
+    screen: Screen,
+    model: Model,
+    data: SampleLike,
+    method: str,
+    resampling: ResamplingOptions,
+    **options: OptionValue,
 ) -> Support:
     """Measure support, with progress; Ctrl-C ends it with the replicates so far."""
     with first_interrupt_keeps(), screen.counting("resampling rows") as progress:
@@ -73,11 +83,11 @@ def measure(
             model,
             data,
             method,
-            how.n_replicates,
+            resampling.n_replicates,
             options,
-            random_state=how.seed,
-            block_length=how.block_length,
-            time_limit=how.time_limit,
+            random_state=resampling.seed,
+            block_length=resampling.block_length,
+            time_limit=resampling.time_limit,
             progress=progress,
         )
     raise_if_interrupted()
@@ -86,7 +96,7 @@ def measure(
     return found
 
 
-def support_facts(found: Support) -> dict[str, Any]:
+def support_facts(found: Support) -> Facts:
     """Return support for machines; NaN becomes null."""
     tables = {"edges": found.edges, "hidden": found.hidden, "variables": found.variables}
     rows = {

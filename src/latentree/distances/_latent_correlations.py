@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +15,7 @@ from latentree.data import as_table, cut_table
 from latentree.distances._latent_sums import LatentSums, bounded, error_of_numbers, unbounded
 from latentree.distances._statistics import gather
 from latentree.errors import DataError
-from latentree.typing import FloatArray
+from latentree.typing import FloatArray, KindsByName, TableLike
 
 
 class Correlation(NamedTuple):
@@ -198,7 +197,7 @@ class LatentCorrelations:
 
 
 def latent_correlations(
-    X: Any, *, kinds: Mapping[Any, str] | None = None, weights: ArrayLike | None = None
+    X: TableLike, *, kinds: KindsByName | None = None, weights: ArrayLike | None = None
 ) -> LatentCorrelations:
     """Estimate the correlations of the normal variables behind all columns of a table.
 

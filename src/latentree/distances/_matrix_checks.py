@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from latentree._kernels import threads
-from latentree.data import check_distinct
+from latentree.data import check_distinct, default_names
 from latentree.errors import DistanceError
 from latentree.typing import AnyArray, BoolArray, FloatArray
 
-_TILE = 128  # rows and columns of a tile: it and its opposite fit into the nearest caches
+_TILE = 128
+"""Rows and columns of a tile: it and its opposite (128 KB each) fit into the nearest caches."""
 
 
 def checked_matrix(matrix: ArrayLike) -> FloatArray:
@@ -93,7 +94,7 @@ def _refuse(bad: BoolArray, d: FloatArray, what: str) -> None:
 def checked_names(names: Sequence[str] | None, m: int) -> tuple[str, ...]:
     """Return m distinct names; ``x0``, ``x1``, … when there are none."""
     if names is None:
-        return tuple(f"x{j}" for j in range(m))
+        return default_names(m)
     given = tuple(str(name) for name in names)
     if len(given) != m:
         raise DistanceError(f"{len(given)} names were given for {m} variables")

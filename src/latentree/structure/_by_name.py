@@ -1,4 +1,4 @@
-"""One door to all learners."""
+"""Learners by the names of their methods."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from latentree.distances import Sample
+from latentree.distances import DistancesLike, Sample
 from latentree.errors import DistanceError
 from latentree.structure._blocks import Progress, report
 from latentree.structure._chow_liu import chow_liu, mutual_information_tree
@@ -36,7 +36,7 @@ _REPORTS_STEPS = ("rg", "clnj", "clrg")
 
 
 def learn_structure(
-    distances: Any, method: str = "clrg", progress: Progress | None = None, **options: Any
+    distances: DistancesLike, method: str = "clrg", progress: Progress | None = None, **options: Any
 ) -> Tree:
     """Learn a tree by the method of that name.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,23 +17,34 @@ from latentree._kernels.distances import pairs as kernels
 from latentree.data import Table, row_chunks
 from latentree.distances._counting import in_parts, ones_of, ranges, states_of
 from latentree.distances._dependence import (
-    States,
+    MergedStates,
     agreement,
     has_uneven_states,
     inverse,
+    kernel_of_tables,
     read_counts,
     scale_of,
 )
-from latentree.distances._mixed_sums import CHUNK_ROWS, Lines, MixedSums, read_moments, sum_up
+from latentree.distances._mixed_sums import (
+    CHUNK_ROWS,
+    ColumnFunctions,
+    MixedSums,
+    read_moments,
+    sum_up,
+)
 from latentree.distances._statistics import Statistics
 from latentree.distances._sums import StateCounts, correlation
 from latentree.errors import DataError
 from latentree.typing import FloatArray, Index, IntArray
 
 _TILE = 1024
+"""Columns of a block: its products of float64 take 8 MB, enough for BLAS to run at full speed."""
+
+RealArray = NDArray[np.float64] | NDArray[np.float32]
+"""Real numbers in double or in single precision."""
 
 
-class OnDemand(ABC):
+class BlockDependence(ABC):
     """The signed dependence r of pairs of columns, by blocks.
 
     Parameters
@@ -68,27 +78,27 @@ class OnDemand(ABC):
     def pairs(self, first: IntArray, second: IntArray) -> FloatArray:
         """Return r of the pairs (first[p], second[p])."""
 
-    def quick_block(self, rows: Index, columns: Index) -> NDArray[np.floating[Any]]:
+    def quick_block(self, rows: Index, columns: Index) -> RealArray:
         """Return r of every pair to within :attr:`margin`, as quickly as that goes."""
         return self.block(rows, columns)
 
     def precisions(self, rows: Index, columns: Index) -> float | FloatArray:
-        """1 / variance of r of independent pairs: one number if all the same."""
+        """1 / variance of r of independent pairs: one number if all are the same."""
         return self.counts(rows, columns) * self.scale.precisions(rows, columns)
 
     def pair_precisions(self, first: IntArray, second: IntArray) -> float | FloatArray:
-        """1 / variance of r of independent pairs: one number if all the same."""
+        """1 / variance of r of independent pairs: one number if all are the same."""
         return self.pair_counts(first, second) * self.scale.pair_precisions(first, second)
 
     def counts(self, rows: Index, columns: Index) -> float | FloatArray:
-        """Weight of the rows that each pair is taken over: one number if all the same."""
+        """Weight of the rows that each pair is taken over: one number if all are the same."""
         if not self.statistics.has_missing:
             return self.statistics.total_weight
         present, weighted = self._present
         return weighted[rows] @ present[columns].T
 
     def pair_counts(self, first: IntArray, second: IntArray) -> float | FloatArray:
-        """Weight of the rows of pairs: one number if all the same."""
+        """Weight of the rows of pairs: one number if all are the same."""
         if not self.statistics.has_missing:
             return self.statistics.total_weight
         table, weights = self.table, self.table.weight_array()
@@ -105,7 +115,7 @@ class OnDemand(ABC):
         return present, present if self.table.weights is None else present * self.table.weights
 
     def lower(self, tile: int = _TILE) -> FloatArray:
-        """Return r of all pairs, tile by tile; the lower triangle is meant."""
+        """Return r of all pairs, tile by tile; only the lower triangle counts."""
         m = self.n_variables
         out = np.zeros((m, m))
         for start, stop in ranges(m, tile):
@@ -114,7 +124,9 @@ class OnDemand(ABC):
         return out
 
 
-def on_demand(table: Table, statistics: Statistics, centered: bool = True) -> OnDemand:
+def block_dependence(
+    table: Table, statistics: Statistics, centered: bool = True
+) -> BlockDependence:
     """Return the provider that fits the table.
 
     Parameters
@@ -128,10 +140,10 @@ def on_demand(table: Table, statistics: Statistics, centered: bool = True) -> On
 
     Returns
     -------
-    OnDemand
+    BlockDependence
     """
     if table.family == "gaussian":
-        kind = _GappedCorrelations if statistics.has_missing else _Correlations
+        kind = _GappedCorrelations if statistics.has_missing else _CompleteCorrelations
         return kind(table, statistics, centered)
     if table.family == "copula":
         raise DataError(
@@ -139,14 +151,14 @@ def on_demand(table: Table, statistics: Statistics, centered: bool = True) -> On
             "fewer columns, or hidden variables with states"
         )
     if table.family == "mixed":
-        return _FromScores(table, statistics)
+        return _DependenceOfMixed(table, statistics)
     is_binary = bool((table.cardinalities == 2).all()) and not statistics.has_missing
     if is_binary and (table.is_sparse or table.weights is None):
-        return _FromOnes(table, statistics)
-    return _FromTables(table, statistics)
+        return _DependenceOfOnes(table, statistics)
+    return _DependenceOfStates(table, statistics)
 
 
-class _Correlations(OnDemand):
+class _CompleteCorrelations(BlockDependence):
     """Correlations of real columns without gaps: products of columns of norm 1."""
 
     float32_rows: int = 4096
@@ -190,7 +202,7 @@ class _Correlations(OnDemand):
     def _short_columns(self) -> NDArray[np.float32]:
         return self._columns.astype(np.float32)
 
-    def quick_block(self, rows: Index, columns: Index) -> NDArray[np.floating[Any]]:
+    def quick_block(self, rows: Index, columns: Index) -> RealArray:
         a, b = self._short_columns[rows], self._short_columns[columns]
         out: NDArray[np.float32] = a[:, : self.float32_rows] @ b[:, : self.float32_rows].T
         for start, stop in ranges(a.shape[1], self.float32_rows):
@@ -199,7 +211,7 @@ class _Correlations(OnDemand):
         return out
 
 
-class _GappedCorrelations(OnDemand):
+class _GappedCorrelations(BlockDependence):
     """Correlations of real columns, each pair over the rows in which both are present."""
 
     def __init__(self, table: Table, statistics: Statistics, centered: bool) -> None:
@@ -236,7 +248,7 @@ class _GappedCorrelations(OnDemand):
         )  # fmt: skip
 
 
-class _FromOnes(OnDemand):
+class _DependenceOfOnes(BlockDependence):
     """0/1 columns without gaps: from the counts of common ones."""
 
     def __init__(self, table: Table, statistics: Statistics) -> None:
@@ -267,7 +279,7 @@ class _FromOnes(OnDemand):
         return np.asarray(centered * (scale[first] * scale[second]))
 
 
-class _FromTables(OnDemand):
+class _DependenceOfStates(BlockDependence):
     """Columns of up to K states, from the joint table of every pair."""
 
     def __init__(self, table: Table, statistics: Statistics) -> None:
@@ -302,6 +314,7 @@ class _FromTables(OnDemand):
         out: FloatArray,
         as_list: bool = False,
     ) -> None:
+        """Set ``out`` to r of pairs of columns, from their joint tables."""
         k = self._n_states
         if self._layout is not None:
             x, y = self._layout.select(rows), self._layout.select(columns)
@@ -312,23 +325,23 @@ class _FromTables(OnDemand):
             same, n = np.einsum("ikjk->ij", joint), joint.sum(axis=(1, 3))
             out[:] = agreement(same, n, k)
             return
-        read: Any = kernels.correlations_of_tables if k == 2 else kernels.determinant_roots
+        read = kernel_of_tables(k)
         in_parts(len(out), lambda part: read(joint[part], out[part]))
 
     @cached_property
-    def _layout(self) -> States | None:
+    def _layout(self) -> MergedStates | None:
         """Which states count as one, where numbers of states differ: K places for every column."""
         sums, k, m = self.statistics.sums, self._n_states, self.n_variables
         if self.table.family == "symmetric" or not has_uneven_states(self.table.schema):
             return None
         assert isinstance(sums, StateCounts)
-        states = States.of(sums)
+        states = MergedStates.of(sums)
         into = np.zeros((m, k), np.int64)  # states that a column does not have never occur
         into[np.arange(k) < sums.widths[:, None]] = states.into
-        return States(k * np.arange(m + 1), into.ravel(), states.widths)
+        return MergedStates(k * np.arange(m + 1), into.ravel(), states.widths)
 
 
-class _FromScores(OnDemand):
+class _DependenceOfMixed(BlockDependence):
     """Columns of any kind, from sums of products of their functions."""
 
     def __init__(self, table: Table, statistics: Statistics) -> None:
@@ -337,11 +350,11 @@ class _FromScores(OnDemand):
         self._sums = statistics.sums
 
     @cached_property
-    def _lines(self) -> Lines:
+    def _lines(self) -> ColumnFunctions:
         """Functions of all columns."""
-        return Lines.of(self.table, self._sums.scores, self.statistics.has_missing)
+        return ColumnFunctions.of(self.table, self._sums.scores, self.statistics.has_missing)
 
-    def _take(self, columns: IntArray) -> Lines:
+    def _take(self, columns: IntArray) -> ColumnFunctions:
         return self._lines.take(columns, self._sums.scores.starts)
 
     def block(self, rows: Index, columns: Index) -> FloatArray:
