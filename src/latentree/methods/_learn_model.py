@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # the help of the command line loads nothing heavy
     from latentree.models import TreeModel
     from latentree.support import Support
     from latentree.tree import Tree
-    from latentree.typing import DataLike, Progress, RandomState, TableLike
+    from latentree.typing import DataLike, Progress, RandomState, SklearnState, TableLike
 
 
 class ProgressText:
@@ -445,6 +445,29 @@ def _mixed_from_distances(
             options["held_out"] = rows
         options.update(held_out)
     return fit_mixed(learn_tree(sample, entry.name), sample, **options)
+
+
+def numpy_seed(random_state: SklearnState) -> RandomState:
+    """Turn scikit-learn's RandomState into what numpy's Generator takes.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+
+    Returns
+    -------
+    int, Generator or None
+
+    Examples
+    --------
+    >>> numpy_seed(7)
+    7
+    """
+    import numpy as np
+
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    return random_state
 
 
 def learned_support(
