@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,9 @@ LOWEST, HIGHEST = -(2**63), 2**64 - 1
 """Integers beyond these are refused: other programs could not read them."""
 
 MAX_DEPTH = 20
-"""How deep lists and dicts may nest in a report."""
+"""How deep lists and dicts may nest in a report: far below Python's limit of recursion."""
 
-Place = tuple[Any, str | int]
+Place = tuple["Place | None", str | int]
 """Where a value is: the place of what holds it (None at the top), and its own part of the path.
 
 A path is written out in errors only: with one text for each of many values in a deep or long-named
@@ -31,7 +30,7 @@ def check_text(text: str, part: str) -> None:
         raise FileError(f"{part} {fault}")
 
 
-def check_texts(texts: Iterable[Any], part: str) -> None:
+def check_texts(texts: Iterable[object], part: str) -> None:
     """Check that all are strings of valid text."""
     for index, text in enumerate(texts):
         fault = _fault(text) if type(text) is str else f"is {shown(text)}, but must be a string"
@@ -39,7 +38,7 @@ def check_texts(texts: Iterable[Any], part: str) -> None:
             raise FileError(f"{part}[{index}] {fault}")
 
 
-def check_scalars(values: Iterable[Any], part: str) -> None:
+def check_scalars(values: Iterable[object], part: str) -> None:
     """Check that all are None, bools, integers of 64 bits, finite floats or strings."""
     for index, value in enumerate(values):
         fault = _fault(value)
@@ -47,12 +46,12 @@ def check_scalars(values: Iterable[Any], part: str) -> None:
             raise FileError(f"{part}[{index}] {fault}")
 
 
-def check_nested(value: Any, part: str) -> None:
+def check_nested(value: object, part: str) -> None:
     """Check plain values in lists and dicts, :data:`MAX_DEPTH` deep at most."""
     _check_nested(value, (None, part), 0)
 
 
-def _check_nested(value: Any, place: Place, depth: int) -> None:
+def _check_nested(value: object, place: Place, depth: int) -> None:
     if depth > MAX_DEPTH:
         raise FileError(f"{_path(place)} nests more than {MAX_DEPTH} lists and dicts")
     if type(value) is dict:
@@ -72,14 +71,14 @@ def _check_nested(value: Any, place: Place, depth: int) -> None:
 def _path(place: Place) -> str:
     """Write out a place: ``report.key[3]``; long keys are cut."""
     steps = []
-    above: Any = place
-    while above[0] is not None:
+    above, step = place
+    while above is not None:
+        steps.append(f"[{step}]" if isinstance(step, int) else f".{_cut(step)}")
         above, step = above
-        steps.append(f"[{step}]" if type(step) is int else f".{_cut(step)}")
-    return "".join([str(above[1]), *reversed(steps)])
+    return "".join([str(step), *reversed(steps)])
 
 
-def _fault(value: Any) -> str:
+def _fault(value: object) -> str:
     """Say what is wrong with a plain value, or nothing."""
     if value is None or type(value) is bool:
         return ""
@@ -97,7 +96,7 @@ def _fault(value: Any) -> str:
     return "" if math.isfinite(value) else f"is {value}, but must be finite"
 
 
-def plain_scalar(value: Any) -> Any:
+def plain_scalar(value: object) -> object:
     """Return a numpy scalar, or a value of a subclass, as Python's own type."""
     if isinstance(value, np.generic):
         return value.item()
@@ -107,7 +106,7 @@ def plain_scalar(value: Any) -> Any:
     return value
 
 
-def plain_nested(value: Any, part: str, depth: int = 0) -> Any:
+def plain_nested(value: object, part: str, depth: int = 0) -> object:
     """Return mappings, sequences and numpy arrays as plain dicts and lists."""
     if depth > MAX_DEPTH:
         raise FileError(f"{part} nests more than {MAX_DEPTH} lists and dicts")
@@ -120,7 +119,7 @@ def plain_nested(value: Any, part: str, depth: int = 0) -> Any:
     return plain_scalar(value)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Show a value in a message, cut to a readable length."""
     if isinstance(value, dict | list):
         return f"a {type(value).__name__} of {len(value)}"

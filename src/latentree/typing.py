@@ -34,6 +34,9 @@ Index = slice | IntArray
 Progress = Callable[[int, float], None]
 """Called with the number of steps so far and the log-likelihood."""
 
+SklearnState = int | np.random.Generator | np.random.RandomState | None
+"""What scikit-learn takes as ``random_state``, and a generator."""
+
 DaskClient = Any
 """A ``dask.distributed.Client``, the cluster that reads and computes; None for this process."""
 

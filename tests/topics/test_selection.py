@@ -145,8 +145,7 @@ def test_classes_find_planted_groups_of_documents():
     assert agree > 280
 
 
-def test_many_documents_compete_in_a_sample(monkeypatch):
+def test_many_documents_compete_in_a_sample():
     probability, occurs = draw(5, n=300)
-    monkeypatch.setattr(broad, "SAMPLE", 100)
-    fitted = broad.fit_classes(occurs, probability, np.ones(3), 2)
+    fitted = broad.fit_classes(occurs, probability, np.ones(3), 2, n_sampled=100)
     assert fitted.weights.sum() == pytest.approx(1.0)

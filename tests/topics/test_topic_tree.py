@@ -18,8 +18,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 import latentree as lt
 from latentree.errors import DataError, FileError, ModelError
 from latentree.topics import TopicTree
-from latentree.topics import _learn_topics as learning
-from latentree.topics._learn_topics import Settings, level_sizes
+from latentree.topics._learn_topics import Settings, learn_topics, level_sizes, posteriors
 
 ABOUT = (
     "ball goal team coach match league",
@@ -134,24 +133,25 @@ def test_a_broken_word_order_changes_nothing_without_phrases(learned):
     assert other.to_dict()["words"] == learned.to_dict()["words"]
 
 
-def test_blocks_of_documents_change_nothing(learned, monkeypatch):
-    monkeypatch.setattr(learning, "BLOCK", 700)
-    other = TopicTree(max_phrase=1, n_topics=4).fit(texts())
-    assert other.to_dict()["words"] == learned.to_dict()["words"]
-    np.testing.assert_allclose(
-        other.transform(texts(30)).toarray(), learned.transform(texts(30)).toarray(), atol=1e-12
-    )
+def test_blocks_of_documents_change_nothing(learned):
+    occurs, columns = learned.count(texts()), np.array([1, 3])
+    [(_, whole)] = posteriors(learned.model_, occurs, columns)
+    blocks = list(posteriors(learned.model_, occurs, columns, block=700))
+    assert len(blocks) > 1
+    assert sum(part.shape[0] for part, _ in blocks) == occurs.shape[0]
+    found = np.concatenate([block for _, block in blocks])
+    np.testing.assert_allclose(found, whole, atol=1e-12)
 
 
-def test_words_of_many_documents_are_measured_on_some_of_them(learned, monkeypatch):
-    monkeypatch.setattr(learning, "MEASURED", 250)
-    other = TopicTree(max_phrase=1, n_topics=4).fit(texts())
-    assert {frozenset(words) for words in other.topics_["words"]} == {
+def test_words_of_many_documents_are_measured_on_some_of_them(learned):
+    occurs, words = learned.count(texts()), tuple(learned.words_)
+    settings = learned._settings()._replace(n_measured=250)
+    other = learn_topics(occurs, words, settings)
+    assert {frozenset(topic.words) for topic in other.topics} == {
         frozenset(words) for words in learned.topics_["words"]
     }
-    np.testing.assert_allclose(
-        other.transform(texts()).toarray().mean(axis=0), other.topics_["size"], atol=1e-3
-    )
+    found = np.concatenate(list(other.probabilities(occurs))).mean(axis=0)
+    np.testing.assert_allclose(found, [topic.size for topic in other.topics], atol=1e-3)
 
 
 # What goes in -----------------------------------------------------------------------------------

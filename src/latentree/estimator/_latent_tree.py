@@ -18,8 +18,6 @@ from latentree.estimator._callbacks import CallbackSupportMixin, typed_callbacks
 from latentree.estimator._row_methods import (
     OUTPUTS,
     RowMethodsMixin,
-    SklearnState,
-    numpy_seed,
     row_weights,
 )
 from latentree.methods import (
@@ -33,6 +31,7 @@ from latentree.methods import (
     describe_options,
     learn_model,
     learned_support,
+    numpy_seed,
 )
 from latentree.models import TreeMixture
 from latentree.typing import (
@@ -41,6 +40,7 @@ from latentree.typing import (
     KindsByName,
     PathLike,
     Progress,
+    SklearnState,
     TableLike,
     Unseen,
 )

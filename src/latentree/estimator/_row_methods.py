@@ -41,6 +41,7 @@ from latentree.inference import (
     score_part,
     state_names,
 )
+from latentree.methods import numpy_seed
 from latentree.models import (
     CopulaTreeModel,
     DiscreteTreeModel,
@@ -50,10 +51,7 @@ from latentree.models import (
     TreeModel,
 )
 from latentree.tree import Tree
-from latentree.typing import AnyArray, DataLike, FloatArray, Node, RandomState, TableLike, Unseen
-
-SklearnState = RandomState | np.random.RandomState
-"""What scikit-learn takes as a source of randomness."""
+from latentree.typing import AnyArray, DataLike, FloatArray, Node, SklearnState, TableLike, Unseen
 
 OUTPUTS = ("hidden", "hidden+errors", "hidden+observed")
 """What :meth:`LatentTree.transform` can return."""
@@ -424,13 +422,6 @@ def row_weights(sample_weight: ArrayLike | None, X: DataLike) -> FloatArray | No
     if isinstance(X, dict):
         X = next(iter(X.values()), ())
     return np.full(len(X), weights) if weights.ndim == 0 else weights
-
-
-def numpy_seed(random_state: SklearnState) -> RandomState:
-    """Turn scikit-learn's RandomState into what numpy's Generator takes."""
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    return random_state
 
 
 def _fits(X: DataLike, schema: Schema) -> bool:

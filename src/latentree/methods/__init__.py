@@ -4,7 +4,7 @@ Estimator, command line, their help and the documentation read the registry. Eac
 learner, its options with their meanings and defaults, and the families of data that it takes.
 """
 
-from latentree.methods._learn_model import learn_model, learned_support
+from latentree.methods._learn_model import learn_model, learned_support, numpy_seed
 from latentree.methods._progress import ProgressText
 from latentree.methods._registry import (
     AUTO,
@@ -37,6 +37,7 @@ __all__ = [
     "learn_model",
     "learned_support",
     "method_named",
+    "numpy_seed",
     "options_of",
     "taken_by",
 ]

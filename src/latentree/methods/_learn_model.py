@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # the help of the command line loads nothing heavy
     from latentree.em import Budget, Fitted
     from latentree.models import TreeModel
     from latentree.support import Support
-    from latentree.typing import DataLike, Progress, RandomState, TableLike
+    from latentree.typing import DataLike, Progress, RandomState, SklearnState, TableLike
 
 
 def learn_model(
@@ -202,6 +202,29 @@ def _beside_independence(task: Task, learn: Callable[[], Fitted]) -> Fitted:
         return fitted  # states for prediction, or as they were asked for, need not pay by BIC
     refit = {"refit": task.options.get("refit", True), "n_starts": 1}
     return without_losses(fitted, alone, lambda tree: fit_tree(tree, task._replace(options=refit)))
+
+
+def numpy_seed(random_state: SklearnState) -> RandomState:
+    """Turn scikit-learn's RandomState into what numpy's Generator takes.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+
+    Returns
+    -------
+    int, Generator or None
+
+    Examples
+    --------
+    >>> numpy_seed(7)
+    7
+    """
+    import numpy as np
+
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    return random_state
 
 
 def learned_support(

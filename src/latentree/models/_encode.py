@@ -176,6 +176,7 @@ def check_labels(states: Sequence[Hashable], part: str) -> None:
 
 def _report(report: Mapping[str, object]) -> str:
     values = plain.plain_nested(report, "report")
+    assert isinstance(values, dict)
     plain.check_nested(values, "report")
     lines = {key: _line(values[key]) for key in sorted(values)}
     return _object(lines, indent="  ")

@@ -13,6 +13,8 @@ from scipy.spatial.distance import squareform
 from latentree.typing import FloatArray
 
 LINKAGES = ("average", "complete", "ward")
+"""Hierarchical clusterings of the narrow topics from which EM starts."""
+
 N_RANDOM = 30
 """Starts from narrow topics drawn at random, beside the linkages. Of 43 starts on half of the BBC
 documents those with the highest likelihood agreed best with the sections, and one in ten came
@@ -25,9 +27,11 @@ TOLERANCE = 1e-4
 """EM stops when the log-likelihood a document gains less."""
 
 MAX_STEPS = 100
+"""EM stops after so many steps in any case; ``TOLERANCE`` stops it much earlier."""
 
 SAMPLE = 5_000
-"""Documents on which the starts compete; the best start then runs on all."""
+"""Most documents on which the starts compete. The 33 starts then take as long as one run on 165,000
+documents."""
 
 
 class Classes(NamedTuple):
@@ -54,7 +58,11 @@ class Classes(NamedTuple):
 
 
 def fit_classes(
-    occurs: sparse.csr_array, narrow: FloatArray, weight: FloatArray, k: int
+    occurs: sparse.csr_array,
+    narrow: FloatArray,
+    weight: FloatArray,
+    k: int,
+    n_sampled: int = SAMPLE,
 ) -> Classes:
     """Fit a mixture by EM from several starts; return the one with the highest likelihood.
 
@@ -67,17 +75,23 @@ def fit_classes(
         How much each counts.
     k : int
         Number of classes.
+    n_sampled : int
+        Most documents on which the starts compete; the best start then runs on all.
+
+    Returns
+    -------
+    Classes
     """
     words, rng = occurs.astype(np.float64), np.random.default_rng(0)
     n = words.shape[0]
-    some = np.arange(n) if n <= SAMPLE else np.sort(rng.choice(n, SAMPLE, replace=False))
+    some = np.arange(n) if n <= n_sampled else np.sort(rng.choice(n, n_sampled, replace=False))
     fits = [_maximize(words[some], start) for start in _starts(narrow[some] * weight, k, rng)]
     best = max(fits, key=lambda fit: fit[1])[0]
-    return best if n <= SAMPLE else _maximize(words, best.posterior(words)[0])[0]
+    return best if n <= n_sampled else _maximize(words, best.posterior(words)[0])[0]
 
 
 def _starts(narrow: FloatArray, k: int, rng: np.random.Generator) -> Iterator[FloatArray]:
-    """Yield shares of classes for each document."""
+    """Yield the shares of the classes in each document, one array a start."""
     with np.errstate(invalid="ignore", divide="ignore"):
         distance = 1.0 - np.atleast_2d(np.nan_to_num(np.corrcoef(narrow.T)))
     np.fill_diagonal(distance, 0.0)
@@ -90,12 +104,14 @@ def _starts(narrow: FloatArray, k: int, rng: np.random.Generator) -> Iterator[Fl
 
 
 def _shares(score: FloatArray) -> FloatArray:
+    """Scale the rows to sum to 1."""
     score = score + 1e-3  # a document without any of the topics starts in all classes
     shares: FloatArray = score / score.sum(axis=1, keepdims=True)
     return shares
 
 
 def _maximize(words: sparse.csr_array, shares: FloatArray) -> tuple[Classes, float]:
+    """Run EM from shares of classes; return the classes and their log-likelihood."""
     overall = np.asarray(words.sum(axis=0)).ravel() / words.shape[0]
     last = -np.inf
     for _ in range(MAX_STEPS):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +45,7 @@ class Corpus:
     vocabulary : tuple of str
     """
 
-    tokens: NDArray[np.integer[Any]]
+    tokens: NDArray[np.int32]
     starts: IntArray
     vocabulary: tuple[str, ...]
 
@@ -112,7 +111,9 @@ def _every_other(hit: BoolArray) -> BoolArray:
     return kept
 
 
-def read_corpus(documents: Iterable[Any], analyzer: Analyzer, stop_words: Iterable[str]) -> Corpus:
+def read_corpus(
+    documents: Iterable[object], analyzer: Analyzer, stop_words: Iterable[str]
+) -> Corpus:
     """Read documents one by one; nothing but the numbers of their tokens is kept."""
     numbers = dict.fromkeys(stop_words, STOP)
     vocabulary: list[str] = []
@@ -129,7 +130,7 @@ def read_corpus(documents: Iterable[Any], analyzer: Analyzer, stop_words: Iterab
     return Corpus(numbered, np.frombuffer(starts, np.int64), tuple(vocabulary))
 
 
-def _checked(documents: Iterable[Any]) -> Iterator[str]:
+def _checked(documents: Iterable[object]) -> Iterator[str]:
     for place, each in enumerate(documents):
         text = each.text if isinstance(each, Document) else each
         if not isinstance(text, str):
@@ -142,7 +143,8 @@ def _checked(documents: Iterable[Any]) -> Iterator[str]:
         yield text
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
+    """Whether a value is None, NaN, or what pandas and pyarrow have in their place."""
     return value is None or value != value or str(value) in ("<NA>", "NaT")
 
 

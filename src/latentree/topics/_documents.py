@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
 from latentree.errors import FileError, import_extra
 from latentree.typing import PathLike
@@ -105,7 +105,7 @@ class Documents:
             yield from self._from_rows(path, suffix)
 
     def _from_rows(self, path: Path, suffix: str) -> Iterator[Document]:
-        read: Callable[[Path], Iterator[Mapping[str, Any]]] = self._separated
+        read: Callable[[Path], Iterator[Mapping[str, object]]] = self._separated
         if suffix in LINES:
             read = self._json_lines
         elif suffix == PARQUET:
@@ -144,7 +144,7 @@ class Documents:
             except (EOFError, gzip.BadGzipFile) as error:
                 raise FileError(f"{path}: the compressed file is damaged: {error}") from error
 
-    def _separated(self, path: Path) -> Iterator[Mapping[str, Any]]:
+    def _separated(self, path: Path) -> Iterator[Mapping[str, object]]:
         csv.field_size_limit(2**31 - 1)  # a text may be longer than the 128 kB that csv allows
         rows = csv.reader(
             (line for _, line in self._lines(path)), delimiter=SEPARATED[_suffix(path)]
@@ -156,7 +156,7 @@ class Documents:
             if row:
                 yield dict(zip(header, [*row, *[""] * (len(header) - len(row))], strict=False))
 
-    def _json_lines(self, path: Path) -> Iterator[Mapping[str, Any]]:
+    def _json_lines(self, path: Path) -> Iterator[Mapping[str, object]]:
         for number, line in self._lines(path):
             if not line.strip():
                 continue
@@ -168,7 +168,7 @@ class Documents:
                 raise FileError(f"{path}, line {number}: must be an object with named values")
             yield row
 
-    def _parquet(self, path: Path) -> Iterator[Mapping[str, Any]]:
+    def _parquet(self, path: Path) -> Iterator[Mapping[str, object]]:
         parquet = import_extra("pyarrow.parquet", "cli")
         try:
             file = parquet.ParquetFile(path)
@@ -265,7 +265,7 @@ def _opened(path: Path, encoding: str) -> TextIO:
     return path.open(encoding=encoding, newline=newline)
 
 
-def _as_text(value: Any, path: Path, number: int) -> str:
+def _as_text(value: object, path: Path, number: int) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -280,7 +280,7 @@ def _no_column(path: Path, column: str, known: Sequence[str], number: int) -> st
     return f"{path}, row {number}: there is no column {column!r}: there are {some}"
 
 
-def as_date(value: Any) -> str:
+def as_date(value: object) -> str:
     """Return a date as YYYY-MM-DD; empty if it is none."""
     if isinstance(value, datetime.date):  # and of a time
         return value.isoformat()[:10]

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +16,7 @@ from latentree.data import as_table
 from latentree.distances import Sample, as_sample
 from latentree.em import Budget, FitReport, Fitted, fit_parameters
 from latentree.errors import DataError, DataWarning
-from latentree.methods import learn_model, method_named
+from latentree.methods import OptionValues, learn_model, method_named
 from latentree.models import DiscreteTreeModel
 from latentree.structure import learn_tree
 from latentree.topics._broad import Classes, fit_classes
@@ -30,7 +30,7 @@ from latentree.topics._selection import (
     choose_topics,
     mean_coherence,
 )
-from latentree.typing import FloatArray, IntArray
+from latentree.typing import Cells, FloatArray, IntArray
 
 FLOOR = 0.1
 """Least coherence of a narrow topic where their number is not given."""
@@ -51,7 +51,7 @@ MEASURED = 50_000
 to within half a percent, and a topic of the least size has 250 of them."""
 
 N_TYPICAL = 100
-"""Documents that are remembered for each topic."""
+"""Documents that are kept for each topic: more than a person reads."""
 
 BLOCK = 20_000_000
 """Most numbers in a block of posteriors: 160 MB."""
@@ -68,6 +68,7 @@ class Settings(NamedTuple):
     time_limit: float | None
     stepwise: bool
     seed: int
+    n_measured: int = MEASURED
 
 
 class Topic(NamedTuple):
@@ -91,6 +92,13 @@ class Topic(NamedTuple):
     support: float = float("nan")
 
 
+class Typical(NamedTuple):
+    """The documents that show a topic best, and their probabilities of being on it."""
+
+    documents: tuple[int, ...]
+    probabilities: tuple[float, ...]
+
+
 @dataclass(frozen=True)
 class Learned:
     """All that was learned: topics in the order of the outline, the tree, and the classes."""
@@ -108,10 +116,10 @@ class Learned:
         return len(self.classes) + 1
 
     @property
-    def table(self) -> dict[str, list[Any]]:
+    def table(self) -> dict[str, Cells]:
         """Topics as the columns of a table."""
         shown = ("level", "parent", "size", "words", "probabilities", "coherence", "support")
-        columns: dict[str, list[Any]] = {"topic": [topic.name for topic in self.topics]}
+        columns: dict[str, Cells] = {"topic": [topic.name for topic in self.topics]}
         for name in shown:
             cells = [getattr(topic, name) for topic in self.topics]
             columns[name] = [list(cell) if isinstance(cell, tuple) else cell for cell in cells]
@@ -155,17 +163,18 @@ class Learned:
 
 
 def posteriors(
-    model: DiscreteTreeModel, occurs: sparse.csr_array, columns: IntArray
+    model: DiscreteTreeModel, occurs: sparse.csr_array, columns: IntArray, block: int = BLOCK
 ) -> Iterator[tuple[sparse.csr_array, FloatArray]]:
     """Yield blocks of documents with the probabilities of some states of hidden variables.
 
-    The states of all hidden variables are numbered one after the other; ``columns`` says which.
+    The states of all hidden variables are numbered one after the other; ``columns`` says which. A
+    block holds at most so many probabilities.
     """
     first = int(model.layout.state_starts[model.tree.n_observed])
     node = np.searchsorted(model.layout.state_starts, first + columns, "right") - 1
     nodes, place = np.unique(node, return_inverse=True)
     state = first + columns - model.layout.state_starts[node]
-    step = max(BLOCK // max(int(model.n_states[nodes].sum()), 1), 1)
+    step = max(block // max(int(model.n_states[nodes].sum()), 1), 1)
     for start in range(0, occurs.shape[0], step):
         part = occurs[start : start + step]
         found = model.posterior(as_table(part, schema=model.schema), nodes)
@@ -178,7 +187,7 @@ def posteriors(
 def learn_topics(occurs: sparse.csr_array, words: tuple[str, ...], settings: Settings) -> Learned:
     """Learn topics from which words occur in which documents; every document has some."""
     model, report = _word_tree(occurs, words, settings)
-    some, able = _measured(occurs), _able(model)
+    some, able = _measured(occurs, settings.n_measured), _able(model)
     together = Cooccurrence(as_table(some, schema=model.schema))
     association = associate(posteriors(model, some, able), len(words))
     most = settings.sizes[-1] if settings.sizes else MOST_TOPICS
@@ -242,7 +251,7 @@ def _from_distances(sample: Sample, settings: Settings) -> Fitted:
 
 def _by_search(sample: Sample, settings: Settings) -> Fitted:
     taken = method_named(settings.method).options
-    wanted: dict[str, Any] = {
+    wanted: OptionValues = {
         "n_states": 2, "n_starts": 1, "prior_weight": PRIOR, "max_steps": settings.max_steps,
         "time_limit": settings.time_limit,
     }  # fmt: skip
@@ -281,12 +290,12 @@ def _able(model: DiscreteTreeModel) -> IntArray:
     )
 
 
-def _measured(occurs: sparse.csr_array) -> sparse.csr_array:
-    """Return the documents by which words and coherence of topics are measured."""
+def _measured(occurs: sparse.csr_array, most: int) -> sparse.csr_array:
+    """Return the documents by which words and coherence of topics are measured: at most so many."""
     n = occurs.shape[0]
-    if n <= MEASURED:
+    if n <= most:
         return occurs
-    return occurs[np.sort(np.random.default_rng(0).choice(n, MEASURED, replace=False))]
+    return occurs[np.sort(np.random.default_rng(0).choice(n, most, replace=False))]
 
 
 def _drafts(
@@ -351,7 +360,15 @@ def _outline(
             probability = probabilities[level][:, number]
             typical = _typical(informed[level][:, [number]], probability)
             size = float(probability.mean())
-            out.append(draft._replace(name=name, parent=parent, size=size, **typical))
+            out.append(
+                draft._replace(
+                    name=name,
+                    parent=parent,
+                    size=size,
+                    documents=typical.documents,
+                    document_probabilities=typical.probabilities,
+                )
+            )
             if level < len(parents):
                 add(level + 1, np.flatnonzero(parents[level] == number), name)
 
@@ -368,16 +385,13 @@ def weights_of(topics: Sequence[Topic], words: tuple[str, ...]) -> sparse.csc_ar
     return sparse.csc_array((nats, (rows, columns)), shape=(len(words), len(topics)))
 
 
-def _typical(informed: sparse.csc_array, probability: FloatArray) -> dict[str, tuple[Any, ...]]:
+def _typical(informed: sparse.csc_array, probability: FloatArray) -> Typical:
     """Return the documents with the largest probability × information of the words in them."""
     documents = informed.indices
     value = informed.data * probability[documents]
     order = np.lexsort([documents, -value])[:N_TYPICAL]
     best = documents[order[value[order] > 0]]
-    return {
-        "documents": tuple(best.tolist()),
-        "document_probabilities": tuple(probability[best].tolist()),
-    }
+    return Typical(tuple(best.tolist()), tuple(probability[best].tolist()))
 
 
 # Support ----------------------------------------------------------------------------------------

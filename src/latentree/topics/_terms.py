@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from latentree.data import Table, column_names
 from latentree.errors import DataError
+from latentree.typing import AnyArray, ArrayOrSparse, TableLike
+
+DocumentsLike = Iterable[object] | TableLike
+"""Texts, or counts of words: a frame, an array, a sparse matrix or a ``Table``."""
 
 
 class Terms(NamedTuple):
@@ -19,7 +23,7 @@ class Terms(NamedTuple):
     words: tuple[str, ...]
 
 
-def as_terms(documents: Any, words: Sequence[str] | None) -> Terms | None:
+def as_terms(documents: DocumentsLike, words: Sequence[str] | None) -> Terms | None:
     """Return a document-term matrix, or None if the documents are texts."""
     if isinstance(documents, Table):
         return _named(documents.values, documents.names if words is None else words)
@@ -37,7 +41,8 @@ def as_terms(documents: Any, words: Sequence[str] | None) -> Terms | None:
     return _named(documents, words)
 
 
-def _numbers(frame: Any, names: tuple[str, ...]) -> Any:
+def _numbers(frame: TableLike, names: tuple[str, ...]) -> AnyArray:
+    """Return the counts in a frame, or raise if it holds texts."""
     values = np.asarray(frame)
     if values.dtype.kind not in "biuf":
         raise DataError(
@@ -47,7 +52,8 @@ def _numbers(frame: Any, names: tuple[str, ...]) -> Any:
     return values
 
 
-def _named(values: Any, words: Sequence[str]) -> Terms:
+def _named(values: ArrayOrSparse, words: Sequence[str]) -> Terms:
+    """Return checked counts with the words of their columns."""
     counts = sparse.csr_array(values)
     counts.eliminate_zeros()
     if counts.shape[1] != len(words):

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
 from latentree.em import FitReport
 from latentree.errors import FileError
-from latentree.models import DiscreteTreeModel
+from latentree.models import DiscreteTreeModel, TreeModel
 from latentree.topics._broad import Classes
 from latentree.topics._learn_topics import Learned, Topic
-from latentree.typing import PathLike
+from latentree.typing import PathLike, Report
+
+if TYPE_CHECKING:
+    from latentree.topics._topic_tree import TopicTree
 
 VERSION = 1
+"""Version of what a file holds beside the model."""
 
 _PLAIN = ("strip_accents", "lowercase", "token_pattern", "analyzer", "stop_words")
 """Parameters of a vectorizer that a file holds; functions cannot be in it."""
 
 _FUNCTIONS = ("analyzer", "tokenizer", "preprocessor")
+"""Parameters of a vectorizer that may be functions."""
 
 _SETTINGS = (
     "n_words", "n_topics", "n_levels", "method", "stop_words", "max_phrase", "min_df", "max_df",
@@ -29,7 +34,19 @@ _SETTINGS = (
 )  # fmt: skip
 
 
-def encode_topics(estimator: Any, learned: Learned) -> dict[str, Any]:
+Part = TypeVar("Part")
+
+
+class DecodedTopics(NamedTuple):
+    """What a file holds beside the model."""
+
+    settings: Report
+    """Parameters of :class:`TopicTree`."""
+    phrases: list[list[tuple[str, str]]]
+    learned: Learned
+
+
+def encode_topics(estimator: TopicTree, learned: Learned) -> Report:
     """Return what a file holds beside the model."""
     settings = {name: _plain(getattr(estimator, name)) for name in _SETTINGS}
     return {
@@ -47,7 +64,8 @@ def encode_topics(estimator: Any, learned: Learned) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
+    """Return numbers and collections of NumPy and Python as JSON takes them."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, list | tuple | set | frozenset | np.ndarray):
@@ -55,7 +73,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _vectorizer(vectorizer: Any) -> dict[str, Any] | None:
+def _vectorizer(vectorizer: CountVectorizer | None) -> Report | None:
     """Return the settings of a vectorizer; "own" if it is more than settings."""
     if vectorizer is None:
         return None
@@ -67,7 +85,7 @@ def _vectorizer(vectorizer: Any) -> dict[str, Any] | None:
     return {**settings, "ngram_range": list(given["ngram_range"])}
 
 
-def _encode_topic(topic: Topic) -> dict[str, Any]:
+def _encode_topic(topic: Topic) -> Report:
     plain = {name: _plain(value) for name, value in topic._asdict().items()}
     if math.isnan(topic.support):  # JSON has no NaN
         del plain["support"]
@@ -75,16 +93,19 @@ def _encode_topic(topic: Topic) -> dict[str, Any]:
 
 
 def decode_topics(
-    path: PathLike, model: Any, report: Mapping[str, Any] | None, vectorizer: Any
-) -> tuple[dict[str, Any], list[list[tuple[str, str]]], Learned]:
-    """Return settings, phrases and all that was learned; raise with the name of the wrong part."""
+    path: PathLike,
+    model: TreeModel,
+    report: Report | None,
+    vectorizer: CountVectorizer | None,
+) -> DecodedTopics:
+    """Return what a file holds beside the model; raise with the name of the wrong part."""
     content = (report or {}).get("topics")
     if not isinstance(content, dict) or not isinstance(model, DiscreteTreeModel):
         raise FileError(f"{path}: is a model, but holds no topics: TopicTree.save writes them")
     if content.get("version") != VERSION:
         raise FileError(f"{path}: topics have version {content.get('version')!r}, not {VERSION}")
 
-    def part(name: str, read: Callable[[Any], Any]) -> Any:
+    def part(name: str, read: Callable[[Any], Part]) -> Part:
         try:
             return read(content[name])
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -111,14 +132,14 @@ def decode_topics(
     n_documents = part("n_documents", int)
     made = FitReport("loaded", math.nan, model.n_parameters, float(n_documents))
     learned = Learned(words, topics, model, classes, made, n_documents)
-    return {**settings, "vectorizer": vectorizer}, phrases, learned
+    return DecodedTopics({**settings, "vectorizer": vectorizer}, phrases, learned)
 
 
-def _as_vectorizer(given: Mapping[str, Any]) -> CountVectorizer:
+def _as_vectorizer(given: Report) -> CountVectorizer:
     return CountVectorizer(**{**given, "ngram_range": tuple(given["ngram_range"])})
 
 
-def _as_classes(given: Mapping[str, Any], n_words: int) -> Classes:
+def _as_classes(given: Report, n_words: int) -> Classes:
     weights = np.array(given["weights"], float)
     frequencies = np.array(given["frequencies"], float)
     if frequencies.shape != (weights.size, n_words) or not (frequencies > 0).all():
@@ -128,7 +149,7 @@ def _as_classes(given: Mapping[str, Any], n_words: int) -> Classes:
     return Classes(weights, frequencies)
 
 
-def _as_topic(given: Mapping[str, Any]) -> Topic:
+def _as_topic(given: Report) -> Topic:
     plain = {"support": math.nan, **given}
     values = [plain[name] for name in Topic._fields]
     topic = Topic._make(tuple(each) if isinstance(each, list) else each for each in values)

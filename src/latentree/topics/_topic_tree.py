@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import narwhals as nw
 import numpy as np
@@ -16,12 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from latentree.data import listing
 from latentree.errors import DataError, MissingExtraError, ModelError
+from latentree.methods import numpy_seed
 from latentree.models import DiscreteTreeModel, load, load_report, save
-from latentree.topics._corpus import Corpus, choose_words, occurrence, read_corpus
+from latentree.topics._corpus import Analyzer, Corpus, choose_words, occurrence, read_corpus
 from latentree.topics._learn_topics import Learned, Settings, Topic, learn_topics, topic_support
-from latentree.topics._terms import as_terms
+from latentree.topics._terms import DocumentsLike, as_terms
 from latentree.topics._topic_file import decode_topics, encode_topics
-from latentree.typing import FloatArray, PathLike
+from latentree.typing import Cells, FloatArray, PathLike, SklearnState, TableLike
 
 LEAST = 1e-3
 """Probabilities below this are 0 in what :meth:`TopicTree.transform` returns."""
@@ -125,7 +126,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         n_levels: int | Literal["auto"] = "auto",
         *,
         method: str = "hclt",
-        vectorizer: Any = None,
+        vectorizer: CountVectorizer | None = None,
         stop_words: str | list[str] | None = "english",
         max_phrase: int = 2,
         min_df: int | float = 3,
@@ -135,7 +136,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         time_limit: float | None = None,
         stepwise: bool = False,
         n_bootstrap: int = 0,
-        random_state: Any = 0,
+        random_state: SklearnState = 0,
     ) -> None:
         self.n_words = n_words
         self.n_topics = n_topics
@@ -155,7 +156,9 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     # Learning -------------------------------------------------------------------------------
 
-    def fit(self, documents: Any, y: Any = None, *, words: Sequence[str] | None = None) -> Self:
+    def fit(
+        self, documents: DocumentsLike, y: object = None, *, words: Sequence[str] | None = None
+    ) -> Self:
         """Learn the topics of documents.
 
         Parameters
@@ -207,14 +210,14 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 raise ModelError(f"{name} is {getattr(self, name)}, but must be at least 1")
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
-            seed = int(np.random.default_rng(_plain_seed(seed)).integers(2**31))
+            seed = int(np.random.default_rng(numpy_seed(seed)).integers(2**31))
         return Settings(
             sizes, None if self.n_levels == "auto" else self.n_levels, self.n_top_words,
             self.method, self.max_steps, self.time_limit, self.stepwise, int(seed),
         )  # fmt: skip
 
     def _counted(
-        self, documents: Any, words: Sequence[str] | None
+        self, documents: DocumentsLike, words: Sequence[str] | None
     ) -> tuple[sparse.csr_array, tuple[str, ...]]:
         """Return how often each word and phrase occurs in each document."""
         terms = as_terms(documents, words)
@@ -231,7 +234,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             corpus = corpus.joined(phrases)
         return corpus.counts(), corpus.vocabulary
 
-    def _reading(self) -> tuple[Any, frozenset[str]]:
+    def _reading(self) -> tuple[Analyzer, frozenset[str]]:
         """Return the function that cuts a text into words, and the words that are left out."""
         vectorizer = CountVectorizer() if self.vectorizer is None else self.vectorizer
         own = getattr(vectorizer, "stop_words", None)
@@ -240,7 +243,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         wanted = CountVectorizer(stop_words=own if own is not None else self.stop_words)
         return vectorizer.build_analyzer(), frozenset(wanted.get_stop_words() or ())
 
-    def _read(self, documents: Any) -> Corpus:
+    def _read(self, documents: DocumentsLike) -> Corpus:
         if isinstance(documents, str | bytes):
             raise DataError("documents must be a list of texts, but this is a single text")
         if not isinstance(documents, Iterable):
@@ -277,14 +280,14 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     # What was found -------------------------------------------------------------------------
 
     @property
-    def topics_(self) -> Any:
+    def topics_(self) -> TableLike:
         """The topics as a frame of a library that is installed."""
         for backend in FRAMES:
             if importlib.util.find_spec(backend) is not None:
                 return self.to_frame(backend)
         return self.to_dict()
 
-    def to_dict(self) -> dict[str, list[Any]]:
+    def to_dict(self) -> dict[str, Cells]:
         """Return the topics as the columns of a table.
 
         Returns
@@ -294,7 +297,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._fitted().table
 
-    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> TableLike:
         """Return the topics as a frame.
 
         Parameters
@@ -362,7 +365,9 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     # Using it -------------------------------------------------------------------------------
 
-    def count(self, documents: Any, words: Sequence[str] | None = None) -> sparse.csr_array:
+    def count(
+        self, documents: DocumentsLike, words: Sequence[str] | None = None
+    ) -> sparse.csr_array:
         """Return which of the model's words occur in documents.
 
         Parameters
@@ -391,7 +396,9 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         columns = np.array(known, np.int64)[inside.col]
         return occurrence(sparse.csr_array((inside.data, (inside.row, columns)), shape=shape))
 
-    def transform(self, documents: Any, *, words: Sequence[str] | None = None) -> sparse.csr_array:
+    def transform(
+        self, documents: DocumentsLike, *, words: Sequence[str] | None = None
+    ) -> sparse.csr_array:
         """Return the probability that each document is on each topic.
 
         Parameters
@@ -412,7 +419,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def typicality(
         self,
-        documents: Any,
+        documents: DocumentsLike,
         *,
         words: Sequence[str] | None = None,
         probability: sparse.csr_array | None = None,
@@ -437,7 +444,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return sparse.csr_array((occurs @ self._learned.word_weights).multiply(probability))
 
     def predict(
-        self, documents: Any, level: int = 1, *, words: Sequence[str] | None = None
+        self, documents: DocumentsLike, level: int = 1, *, words: Sequence[str] | None = None
     ) -> NDArray[np.object_]:
         """Return the most probable topic of each document on a level.
 
@@ -468,7 +475,9 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         predicted: NDArray[np.object_] = names[best]
         return predicted
 
-    def score(self, documents: Any, y: Any = None, *, words: Sequence[str] | None = None) -> float:
+    def score(
+        self, documents: DocumentsLike, y: object = None, *, words: Sequence[str] | None = None
+    ) -> float:
         """Return the mean log-likelihood of documents: of which words occur and which do not.
 
         Parameters
@@ -485,7 +494,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         occurs = self.count(documents, words)
         return float(self._fitted().log_likelihood(occurs).mean())
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Return the names of the columns of :meth:`transform`.
 
         Parameters
@@ -515,7 +524,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         save(learned.model, path, {"topics": content, **learned.report.as_dict()})
 
     @classmethod
-    def load(cls, path: PathLike, vectorizer: Any = None) -> TopicTree:
+    def load(cls, path: PathLike, vectorizer: CountVectorizer | None = None) -> TopicTree:
         """Read topics that :meth:`save` wrote.
 
         Parameters
@@ -539,13 +548,6 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         topics._analyzer, topics._stop_words = topics._reading()
         topics._keep(learned)
         return topics
-
-
-def _plain_seed(random_state: Any) -> Any:
-    """Turn scikit-learn's RandomState into what numpy's Generator takes."""
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    return random_state
 
 
 def _limit(documents: float) -> str:
