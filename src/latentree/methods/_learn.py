@@ -265,7 +265,7 @@ def _mixture(
     import numpy as np
 
     from latentree.data import as_table
-    from latentree.em import held_out_fit
+    from latentree.em import held_out_fits
     from latentree.search import fold_mixture, tree_mixture
     from latentree.structure import learn_tree
 
@@ -281,7 +281,11 @@ def _mixture(
 
         def prepare(rows: Sample, fold: Any, budget: Budget, most_states: int | None) -> HeldOutFit:
             tree, states = learn_tree(rows, entry.name), None if wanted == AUTO else wanted
-            return held_out_fit(tree, rows, states, budget, rng, progress, None, fold, most_states)
+            [fit] = held_out_fits(
+                tree, rows, states, most_states=most_states, budget=budget, rng=rng,
+                progress=progress, X_valid=fold,
+            )  # fmt: skip
+            return fit
 
         return fold_mixture(
             sample, prepare, n_trees, held_out=held_out, budget=budget, random_state=rng
