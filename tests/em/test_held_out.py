@@ -11,7 +11,14 @@ import latentree as lt
 from latentree import simulate
 from latentree.data import as_table
 from latentree.distances import as_sample
-from latentree.em import Budget, _held_out, _held_out_discrete, _starts, fit_parameters
+from latentree.em import (
+    Budget,
+    _held_out,
+    _held_out_discrete,
+    _starts,
+    fit_parameters,
+    held_out_fits,
+)
 from latentree.errors import ModelError
 from latentree.inference import Layout
 from latentree.models import DiscreteTreeModel
@@ -220,3 +227,36 @@ def test_a_fit_learns_from_the_held_out_rows_in_the_end():
     both = model.total_log_likelihood(training) + model.total_log_likelihood(held_out)
     assert report.log_likelihood == pytest.approx(both)
     assert model.total_log_likelihood(held_out) > fit.held_out_densities().sum()
+
+
+@pytest.mark.parametrize("method", ["lcm", "consensus", "nj"])
+def test_methods_that_score_models_take_auto(method):
+    learned = lt.LatentTree(method, n_states="auto", random_state=0).fit(draws(300))
+    assert "held-out log-likelihood a row" in learned.report_.notes[0]
+    with pytest.raises(ModelError, match="n_states is 'many'"):
+        fit_parameters(simulate.latent_class(9), draws(20), "discrete", n_states="many")
+
+
+def test_a_fit_from_a_model_predicts_no_worse_than_it():
+    """The model has seen the held-out rows; it is judged after a fit without them."""
+    X = draws(300)
+    tree = lt.structure.hidden_mutual_information_tree(X)
+    start, _ = fit_parameters(tree, X, n_states=4, random_state=0)
+    fits = held_out_fits(tree, as_sample(X, "discrete"), start=start, rng=np.random.default_rng(0))
+    fits[0].begin()
+    held_out, before = fits[0].held_out, fits[0].best
+    assert before.score < start.log_likelihood(held_out).mean()
+    alone, _ = fit_parameters(tree, fits[0].training, start=start, budget=_held_out.FIRST)
+    assert before.score == pytest.approx(alone.log_likelihood(held_out).mean(), rel=1e-6)
+    _, report = _held_out.run_rivals([fits])
+    assert fits[0].decided.score >= before.score
+    assert report.converged
+
+
+def test_refined_by_cv_lets_held_out_rows_decide_on_states():
+    X, new = draws(), draws(2_000, 4)
+    learned, report = lt.search.refined(X, "discrete", criterion="cv", random_state=0)
+    by_bic, _ = lt.search.refined(X, "discrete", random_state=0)
+    assert any("held-out log-likelihood a row" in note for note in report.notes[1:])
+    assert learned.log_likelihood(new).mean() > by_bic.log_likelihood(new).mean() - 0.02
+    assert report.log_likelihood == pytest.approx(learned.total_log_likelihood(X))

@@ -25,8 +25,8 @@ from latentree.em._fit import (
 )
 from latentree.em._gaussian import MomentProblem, RowProblem, chunks_of, moment_step
 from latentree.em._growth import Group, grow, more_states
-from latentree.em._held_out import HeldOutFit, run_rivals, run_together
-from latentree.em._held_out_mixed import BY_A_THIRD_OR_TWICE, FIRST, groups_of
+from latentree.em._held_out import FIRST, HeldOutFit, run_rivals, run_together
+from latentree.em._held_out_mixed import BY_A_THIRD_OR_TWICE, groups_of
 from latentree.em._held_rows import FOLDS, dealt_folds, held_out_split, without_fold
 from latentree.em._mixed import MixedProblem, as_leaves
 from latentree.em._report import FitReport, Fitted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,6 +44,8 @@ from latentree.tree import Tree, hung_as_leaves
 from latentree.typing import FloatArray, IntArray, Node, PathLike, Progress
 
 HiddenStates = int | Sequence[int] | IntArray | Mapping[Node, int] | None
+AUTO = "auto"
+"""As a number of states: held-out rows decide."""
 
 
 def fit_parameters(
@@ -52,7 +54,7 @@ def fit_parameters(
     family: str = "auto",
     *,
     method: str = "ml",
-    n_states: HiddenStates = None,
+    n_states: HiddenStates | Literal["auto"] = None,
     marginals: str = "normal",
     start: Model | None = None,
     n_starts: int = 3,
@@ -82,15 +84,17 @@ def fit_parameters(
         decide on smoothing, on when EM stops, and on the number of states if it is left out
         (families "discrete" and "mixed"); or straight from the lengths of the tree, for the
         Gaussian and the symmetric family.
-    n_states : int, sequence or mapping, optional
+    n_states : int, sequence, mapping or "auto", optional
         Discrete and mixed families: numbers of states of the hidden nodes. By default the most
-        common number among the variables, or those of ``start``.
+        common number among the variables, or those of ``start``. With "auto" the method is
+        "held_out".
     marginals : {"normal", "ranks", "cells"}
         Family "copula": the scales of real columns, normal or estimated from their ranks. If all
         columns are real the likelihood is a density, but with "cells" that of normal numbers as
         they were recorded. Counts are always on a scale of their own.
     start : model, optional
-        Start from this model only, for instance to go on with a fit.
+        Start from this model only, for instance to go on with a fit. With "held_out" the result
+        predicts held-out rows no worse than it does.
     n_starts : int
         One start from the distances, the others random; all run a little, the best one goes on.
     prior_weight : float
@@ -133,6 +137,10 @@ def fit_parameters(
     True
     """
     clock = time.perf_counter()
+    if isinstance(n_states, str):
+        if n_states != AUTO:
+            raise ModelError(f'n_states is {n_states!r}, but must be numbers or "auto"')
+        method, n_states = "held_out", None
     given = as_sample(X, family, weights, min_rows=1)
     sample = matched(tree, given)
     if sample.family == "mixed":
@@ -149,30 +157,16 @@ def fit_parameters(
         report = _report(model, sample)
     elif method == "held_out":
         fits = held_out_fits(
-            tree, given, n_states, prior_weight=prior_weight, n_starts=n_starts, budget=budget,
-            rng=np.random.default_rng(random_state), progress=progress,
+            tree, given, n_states, prior_weight=prior_weight, n_starts=n_starts, start=start,
+            budget=budget, rng=np.random.default_rng(random_state), progress=progress,
             fraction=validation_fraction, X_valid=X_valid,
         )  # fmt: skip
         model, report = run_rivals([fits])
     elif method in ("ml", "stepwise"):
-        if n_states is None and isinstance(start, DiscreteTreeModel | MixedTreeModel):
-            n_states = start.n_states[tree.n_observed :]
-        problem = make_problem(tree, sample, n_states, prior_weight, marginals)
-        budget = budget or Budget()
-        keeper = None
-        if checkpoint is not None:
-            seed = random_state if isinstance(random_state, int) else None
-            keeper = _keeper(
-                checkpoint, problem, sample, budget, start, method=method,
-                n_starts=n_starts, prior_weight=float(prior_weight), random_state=seed,
-            )  # fmt: skip
-        points: list[FloatArray] = []
-        if keeper is None or not keeper.exists():
-            rng = np.random.default_rng(random_state)
-            points = start_points(problem, sample, start, n_starts, rng)
-            if method == "stepwise" and isinstance(problem, DiscreteProblem | RowProblem):
-                points = stepwise_starts(problem, points, rng)
-        model, report = maximize(problem, points, budget, progress, keeper)
+        model, report = _by_em(
+            tree, sample, method, n_states, marginals, start, n_starts, prior_weight, budget,
+            random_state, progress, checkpoint,
+        )  # fmt: skip
     else:
         known_ways = "'ml', 'stepwise', 'held_out' or 'distances'"
         raise ModelError(f"method is {method!r}, but must be {known_ways}")
@@ -182,6 +176,41 @@ def fit_parameters(
     if isinstance(model, GaussianTreeModel):
         report = replace(report, notes=report.notes + _limit_notes(model))
     return Fitted(known, report.timed(time.perf_counter() - clock))
+
+
+def _by_em(
+    tree: Tree,
+    sample: Sample,
+    method: str,
+    n_states: HiddenStates,
+    marginals: str,
+    start: Model | None,
+    n_starts: int,
+    prior_weight: float,
+    budget: Budget | None,
+    random_state: Any,
+    progress: Progress | None,
+    checkpoint: PathLike | None,
+) -> Fitted:
+    """Maximize the likelihood, from a checkpoint if there is one."""
+    if n_states is None and isinstance(start, DiscreteTreeModel | MixedTreeModel):
+        n_states = start.n_states[tree.n_observed :]
+    problem = make_problem(tree, sample, n_states, prior_weight, marginals)
+    budget = budget or Budget()
+    keeper = None
+    if checkpoint is not None:
+        seed = random_state if isinstance(random_state, int) else None
+        keeper = _keeper(
+            checkpoint, problem, sample, budget, start, method=method,
+            n_starts=n_starts, prior_weight=float(prior_weight), random_state=seed,
+        )  # fmt: skip
+    points: list[FloatArray] = []
+    if keeper is None or not keeper.exists():
+        rng = np.random.default_rng(random_state)
+        points = start_points(problem, sample, start, n_starts, rng)
+        if method == "stepwise" and isinstance(problem, DiscreteProblem | RowProblem):
+            points = stepwise_starts(problem, points, rng)
+    return maximize(problem, points, budget, progress, keeper)
 
 
 MARGINALS = ("normal", "ranks", "cells")
@@ -259,6 +288,7 @@ def held_out_fits(
     most_states: int | None = None,
     prior_weight: float = 0.0,
     n_starts: int = 3,
+    start: Model | None = None,
     budget: Budget | None = None,
     rng: np.random.Generator,
     progress: Progress | None = None,
@@ -272,7 +302,7 @@ def held_out_fits(
     tree : Tree
     given : Sample
         Of the family "discrete" or "mixed", with the columns as the data has them.
-    n_states, prior_weight, n_starts, progress, fraction, X_valid
+    n_states, prior_weight, n_starts, start, progress, fraction, X_valid
         As in :func:`fit_parameters`; the weight of the prior and the number of starts are for the
         family "mixed", where the weight is what held-out rows begin with.
     most_states : int, optional
@@ -293,7 +323,7 @@ def held_out_fits(
         raise ModelError("with held-out rows every hidden node has the same number of states")
     settings: dict[str, Any] = {
         "n_states": None if n_states is None else int(n_states), "budget": budget or Budget(),
-        "rng": rng, "progress": progress,
+        "rng": rng, "progress": progress, "start": start,
     }  # fmt: skip
     if most_states is not None:
         settings["most_states"] = most_states

@@ -27,7 +27,7 @@ import numpy as np
 
 from latentree.data import Table, add_up, cut_table, stacked
 from latentree.distances import Sample
-from latentree.em._driver import INTERRUPTED, Budget, BudgetSpent
+from latentree.em._driver import INTERRUPTED, Budget, BudgetSpent, Problem, maximize
 from latentree.em._growth import Group, grow, more_states
 from latentree.em._held_rows import GROUPS, dealt_groups, error_of_sum
 from latentree.em._report import FitReport, Fitted
@@ -43,6 +43,8 @@ QUICK_PASS, PATIENT_CHECKS = 1e8, 6
 
 On few rows the held-out likelihood often falls a little and then rises far above where it was.
 """
+FIRST = Budget(tolerance=1e-6, max_steps=200)
+"""When EM stops where a fit begins with maximum likelihood."""
 TOLERANCE = 1e-4
 """Gain, as a share of the held-out log-likelihood, below which passes or splits end."""
 MOST_PASSES = 100
@@ -274,6 +276,8 @@ class HeldOutFit(ABC):
         States of every hidden node; left out, the held-out rows decide.
     most_states : int
         Most states that they may decide on.
+    start : model, optional
+        A model of the tree to begin with, and to be no worse than.
     n_groups : int
         Groups of held-out rows, from whose gains the standard error of the gain is known.
     budget : Budget
@@ -297,6 +301,7 @@ class HeldOutFit(ABC):
         *,
         n_states: int | None = None,
         most_states: int = MOST_STATES,
+        start: Model | None = None,
         n_groups: int = GROUPS,
         budget: Budget,
         rng: np.random.Generator,
@@ -306,7 +311,7 @@ class HeldOutFit(ABC):
             raise ModelError(f"a hidden node cannot have {n_states} states")
         self.tree, self.sample = tree, sample
         self.n_states, self.most_states = n_states, n_states or most_states
-        self.n_groups = n_groups
+        self.start, self.n_groups = start, n_groups
         self.budget, self.rng, self.progress = budget, rng, progress
         self.deadline = time.monotonic() + budget.time_limit
         self.memory = PassMemory()
@@ -331,6 +336,11 @@ class HeldOutFit(ABC):
         """Begin with what is the best until a climb finds something better."""
         self.best = self.latest = self.decided = best
         self.has_begun = True
+
+    def _fit_training_rows(self, problem: Problem, starts: Sequence[FloatArray]) -> Fitted:
+        """Maximize the likelihood of the training rows, in the time that is left."""
+        left = max(0.0, self.deadline - time.monotonic())
+        return maximize(problem, starts, replace(FIRST, time_limit=left))
 
     # What a family supplies -----------------------------------------------------------------
 

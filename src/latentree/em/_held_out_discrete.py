@@ -1,9 +1,9 @@
 """What a discrete tree brings to a fit by held-out rows.
 
 A fit begins with the tree in which every hidden node is a copy of the observed node nearest to it:
-of a hidden Chow-Liu tree, that is the Chow-Liu tree. From a noisy copy EM goes on, and the states
-of all hidden nodes are doubled together: each becomes two that differ by noise. A pass is one of
-stepwise EM, with a step after every part of the training rows.
+of a hidden Chow-Liu tree, that is the Chow-Liu tree. From a noisy copy, or from a given model, EM
+goes on, and the states of all hidden nodes are doubled together: each becomes two that differ by
+noise. A pass is one of stepwise EM, with a step after every part of the training rows.
 
 Tables are smoothed toward the marginal of their child: a table of K_p rows counts a/K_p rows more
 for each of them, shared out as the child's states are overall. One strength a is for tables of
@@ -22,6 +22,7 @@ import numpy as np
 from latentree.data import Table
 from latentree.distances import Sample
 from latentree.em._discrete import DiscreteProblem, column_entropies
+from latentree.em._driver import INTERRUPTED
 from latentree.em._growth import Group
 from latentree.em._held_out import WEAKEST, Candidate, HeldOutFit, Stage
 from latentree.em._starts import SOFTNESS, split_states, surrogate_start
@@ -33,7 +34,7 @@ from latentree.inference import (
     cheapest_rooting,
     compile_part,
 )
-from latentree.models import DiscreteTreeModel
+from latentree.models import DiscreteTreeModel, Model
 from latentree.typing import FloatArray, IntArray
 
 
@@ -128,6 +129,26 @@ class DiscreteHeldOutFit(HeldOutFit):
         return DiscreteStage(self, hidden_states)
 
     def begin(self) -> Candidate:
+        """Return where to begin, which is the best until then."""
+        return self._begin_at_copies() if self.start is None else self._begin_at(self.start)
+
+    def _begin_at(self, model: Model) -> Candidate:
+        """Return a model, fitted again to the training rows alone.
+
+        It may have been learned from the held-out rows, which could not judge it then.
+        """
+        assert isinstance(model, DiscreteTreeModel)
+        problem = DiscreteProblem(self.tree, model.n_states, self.training)
+        fitted, report = self._fit_training_rows(problem, [problem.point(model)])
+        stage = self.stage(model.n_states[self.tree.n_observed :])
+        point = fitted.layout.reoriented(fitted.theta, stage.layout)
+        scores = stage.scores(stage.seen(point))
+        self._set_out(Candidate(stage, point, np.full(2, WEAKEST), scores))
+        if INTERRUPTED in report.notes:
+            raise KeyboardInterrupt
+        return Candidate(stage, point, np.ones(2))
+
+    def _begin_at_copies(self) -> Candidate:
         """Return a noisy copy of observed nodes; until then exact copies are the best."""
         copied = self.sample.cardinalities[self.tree.surrogates()[self.tree.n_observed :]]
         stage = self.stage(np.minimum(copied, self.n_states or copied))

@@ -10,13 +10,11 @@ moves to where the step leads that raises the likelihood of the held-out rows mo
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from latentree.em._driver import INTERRUPTED, Budget, maximize
+from latentree.em._driver import INTERRUPTED
 from latentree.em._growth import Group
 from latentree.em._held_out import CALM_CHECKS, Candidate, HeldOutFit, Stage
 from latentree.em._mixed import MixedCounts, MixedProblem, Part
@@ -24,8 +22,6 @@ from latentree.em._starts import binned_starts, split_hidden
 from latentree.models import MixedTreeModel
 from latentree.typing import FloatArray, IntArray
 
-FIRST = Budget(tolerance=1e-6, max_steps=200)
-"""When EM stops that begins with two states a hidden variable."""
 MOST_GROUPS = 16
 """Groups of hidden variables that grow together: the number of trials is about the same for any
 tree."""
@@ -103,10 +99,13 @@ class MixedHeldOutFit(HeldOutFit):
 
     def begin(self) -> Candidate:
         """Return a fit to the training rows."""
-        stage = self.stage(np.full(self.tree.n_hidden, self.n_states or 2))
-        starts = binned_starts(stage.problem, self.n_starts, self.rng)
-        budget = replace(FIRST, time_limit=max(0.0, self.deadline - time.monotonic()))
-        model, report = maximize(stage.problem, starts, budget)
+        if isinstance(self.start, MixedTreeModel):
+            stage = self.stage(self.start.n_states[self.tree.n_observed :])
+            starts = [stage.problem.point(self.start)]
+        else:
+            stage = self.stage(np.full(self.tree.n_hidden, self.n_states or 2))
+            starts = binned_starts(stage.problem, self.n_starts, self.rng)
+        model, report = self._fit_training_rows(stage.problem, starts)
         start = Candidate(stage, stage.problem.point(model), np.ones(1))
         self._set_out(start)
         if INTERRUPTED in report.notes:

@@ -308,10 +308,10 @@ class LatentTree(RowsMixin, CallbackSupportMixin, DensityMixin, BaseEstimator): 
         if context is None and not self.verbose:
             return None
 
-        searching, text = (
-            method == "refined",
-            ProgressText(method, self.n_states, self.n_trees),
-        )
+        searching = method == "refined"
+        # The criterion "cv" of mixed data is what n_states="auto" is.
+        n_states = AUTO if self.criterion == "cv" and not searching else self.n_states
+        text = ProgressText(method, n_states, self.n_trees)
 
         def report(steps: int, log_likelihood: float) -> None:
             if context is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -46,7 +46,7 @@ def fit_mixed(
     tree: Tree,
     sample: Sample,
     *,
-    n_states: int | IntArray | None = None,
+    n_states: int | IntArray | Literal["auto"] | None = None,
     criterion: str = "bic",
     max_states: int = MOST_STATES,
     prior_weight: float = 0.0,
@@ -66,10 +66,11 @@ def fit_mixed(
         Columns of numbers that are inner nodes get a hidden variable in their place.
     sample : Sample
         Of the family "mixed".
-    n_states : int or array, optional
+    n_states : int, array or "auto", optional
         Numbers of states of the hidden variables. By default each grows as long as the criterion
-        rises. A column of numbers beside a column of categories has one distribution for each of
-        them; a hidden variable takes the place of such categories where the criterion prefers it.
+        rises; "auto" is the same by the criterion "cv". A column of numbers beside a column of
+        categories has one distribution for each of them; a hidden variable takes the place of such
+        categories where the criterion prefers it.
     criterion : {"bic", "aic", "cv"}
         What decides on it; "cv" is the likelihood of rows that are held out, each once in four fits
         or, of many rows, a part of them. These decide on smoothing and stopping too, for given
@@ -93,6 +94,8 @@ def fit_mixed(
     clock = time.perf_counter()
     if criterion not in ("bic", "aic", "cv"):
         raise ModelError(f"criterion is {criterion!r}, but states are chosen by bic, aic or cv")
+    if isinstance(n_states, str):
+        n_states, criterion = None, "cv"
     tree = as_leaves(tree, sample.cardinalities == 0)
     options: dict[str, Any] = {"prior_weight": prior_weight or PRIOR, "n_starts": n_starts}
     whole: dict[str, Any] = {"progress": progress, "checkpoint": checkpoint}
