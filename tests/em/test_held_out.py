@@ -11,7 +11,14 @@ import latentree as lt
 from latentree import simulate
 from latentree.data import as_table
 from latentree.distances import as_sample
-from latentree.em import Budget, _held_out, _starts, fit_parameters
+from latentree.em import (
+    Budget,
+    _held_out,
+    _held_out_discrete,
+    _starts,
+    fit_parameters,
+    held_out_fits,
+)
 from latentree.errors import ModelError
 from latentree.inference import Layout
 from latentree.models import DiscreteTreeModel
@@ -43,7 +50,7 @@ def test_the_prior_is_the_marginal_of_the_child(seed):
     rng = np.random.default_rng(seed)
     layout, theta = random_layout(rng)
     strengths = rng.uniform(0.5, 8.0, 2)
-    prior = _held_out.Smoothing(layout).prior(theta, strengths)
+    prior = _held_out_discrete.Smoothing(layout).prior(theta, strengths)
     model = DiscreteTreeModel.from_theta(layout.tree, layout.n_states, theta)
     for node in range(layout.tree.n_nodes):
         strength = strengths[0 if node < layout.tree.n_observed else 1]
@@ -57,11 +64,11 @@ def test_the_prior_is_the_marginal_of_the_child(seed):
 def test_strengths_move_to_where_held_out_rows_gain_most(seed):
     rng = np.random.default_rng(seed)
     layout, theta = random_layout(rng)
-    smoothing = _held_out.Smoothing(layout)
+    smoothing = _held_out_discrete.Smoothing(layout)
     counts = rng.gamma(0.5, 4.0, layout.size)
     seen = rng.gamma(0.5, 2.0, layout.size)
     strengths = rng.uniform(0.5, 8.0, 2)
-    moved = smoothing.stronger(counts, seen, theta, strengths)
+    moved = _held_out.moved(strengths, lambda each: smoothing.gains(counts, seen, theta, each))
 
     def gain(a: float, b: float) -> float:
         return float(seen @ np.log(smoothing.tables(counts, theta, np.array([a, b]))))
@@ -156,7 +163,7 @@ def test_what_is_best_so_far_is_kept(stop):
 def test_other_families_are_refused_with_a_reason():
     tree = simulate.latent_class(4)
     X = simulate.random_gaussian_model(tree, 0).sample(100, 1)
-    with pytest.raises(ModelError, match="for discrete columns, but these are gaussian"):
+    with pytest.raises(ModelError, match="for discrete and mixed columns, but these are gaussian"):
         fit_parameters(tree, X, method="held_out")
 
 
@@ -164,17 +171,17 @@ def test_the_search_begins_at_the_chow_liu_tree():
     training, held_out = (as_table(draws(n, n), "discrete") for n in (600, 200))
     sample = as_sample(training)
     tree = lt.structure.hidden_mutual_information_tree(sample)
-    fit = _held_out.HeldOutFit(
+    fit = _held_out_discrete.DiscreteHeldOutFit(
         tree, sample, sample, held_out, budget=Budget(), rng=np.random.default_rng(0)
     )
-    found = fit._copies(fit._first_stage())
+    fit.begin()
     flat, _ = fit_parameters(lt.structure.mutual_information_tree(sample), sample)
-    assert found.score == pytest.approx(flat.log_likelihood(held_out).mean(), rel=2e-3)
+    assert fit.best.score == pytest.approx(flat.log_likelihood(held_out).mean(), rel=2e-3)
 
 
 def test_gains_within_chance_are_no_gains():
     def found(scores):
-        return _held_out._Found(None, np.empty(0), np.ones(2), np.asarray(scores))
+        return _held_out.Candidate(None, np.empty(0), np.ones(2), np.asarray(scores))
 
     base = found(np.full(10, -0.5))
     rng = np.random.default_rng(0)
@@ -194,29 +201,62 @@ def test_a_way_is_gone_again():
     tree = lt.structure.hidden_mutual_information_tree(sample)
     nothing = training.take(np.empty(0, np.int64))
     fit, again = (
-        _held_out.HeldOutFit(
+        _held_out_discrete.DiscreteHeldOutFit(
             tree, sample, sample, rows, n_states=2, budget=Budget(), rng=np.random.default_rng(0)
         )
         for rows in (held_out, nothing)
     )
     found = fit.climb(fit.begin())
     assert len(found.way) == 1
-    stage, theta = found.stage, found.theta
+    stage, theta = found.stage, found.point
     for _ in range(_held_out.LAST_STEPS):
         counts = sum(part.run(theta).counts for part in stage.parts)
         theta = stage.smoothing.tables(counts, theta, found.strengths)
-    assert again.follow(found.way).theta == pytest.approx(theta, abs=1e-9)
+    assert again.follow(found.way).point == pytest.approx(theta, abs=1e-9)
 
 
 def test_a_fit_learns_from_the_held_out_rows_in_the_end():
     training, held_out = (as_table(draws(n, n), "discrete") for n in (400, 200))
     sample = as_sample(training)
     tree = lt.structure.hidden_mutual_information_tree(sample)
-    fit = _held_out.HeldOutFit(
+    fit = _held_out_discrete.DiscreteHeldOutFit(
         tree, sample, sample, held_out, budget=Budget(), rng=np.random.default_rng(0)
     )
-    model, report = fit.run()
+    [(model, report)] = _held_out.run_together([fit])
     assert report.n_samples == 600
     both = model.total_log_likelihood(training) + model.total_log_likelihood(held_out)
     assert report.log_likelihood == pytest.approx(both)
     assert model.total_log_likelihood(held_out) > fit.held_out_densities().sum()
+
+
+@pytest.mark.parametrize("method", ["lcm", "consensus", "nj"])
+def test_methods_that_score_models_take_auto(method):
+    learned = lt.LatentTree(method, n_states="auto", random_state=0).fit(draws(300))
+    assert "held-out log-likelihood a row" in learned.report_.notes[0]
+    with pytest.raises(ModelError, match="n_states is 'many'"):
+        fit_parameters(simulate.latent_class(9), draws(20), "discrete", n_states="many")
+
+
+def test_a_fit_from_a_model_predicts_no_worse_than_it():
+    """The model has seen the held-out rows; it is judged after a fit without them."""
+    X = draws(300)
+    tree = lt.structure.hidden_mutual_information_tree(X)
+    start, _ = fit_parameters(tree, X, n_states=4, random_state=0)
+    fits = held_out_fits(tree, as_sample(X, "discrete"), start=start, rng=np.random.default_rng(0))
+    fits[0].begin()
+    held_out, before = fits[0].held_out, fits[0].best
+    assert before.score < start.log_likelihood(held_out).mean()
+    alone, _ = fit_parameters(tree, fits[0].training, start=start, budget=_held_out.FIRST)
+    assert before.score == pytest.approx(alone.log_likelihood(held_out).mean(), rel=1e-6)
+    _, report = _held_out.run_rivals([fits])
+    assert fits[0].decided.score >= before.score
+    assert report.converged
+
+
+def test_refined_by_cv_lets_held_out_rows_decide_on_states():
+    X, new = draws(), draws(2_000, 4)
+    learned, report = lt.search.refined(X, "discrete", criterion="cv", random_state=0)
+    by_bic, _ = lt.search.refined(X, "discrete", random_state=0)
+    assert any("held-out log-likelihood a row" in note for note in report.notes[1:])
+    assert learned.log_likelihood(new).mean() > by_bic.log_likelihood(new).mean() - 0.02
+    assert report.log_likelihood == pytest.approx(learned.total_log_likelihood(X))

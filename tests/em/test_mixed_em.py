@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import warnings
+from itertools import count
 
 import numpy as np
 import pytest
@@ -22,11 +24,14 @@ from latentree.em import (
     Budget,
     MixedProblem,
     as_leaves,
-    climb_by_held_out,
     make_problem,
     split_hidden,
     start_points,
 )
+from latentree.em._held_out import Candidate
+from latentree.em._held_out_mixed import MixedHeldOutFit
+from latentree.em._mixed import Part
+from latentree.em._starts import binned_starts
 from latentree.inference import Expectation, compile_patterns
 from latentree.inference._expectation import robust_counts
 from latentree.search import fit_mixed
@@ -429,20 +434,90 @@ def overfitted(seed: int) -> tuple[lt.models.MixedTreeModel, Sample, Table]:
 @given(seed=st.integers(0, 1_000))
 def test_em_stops_where_held_out_rows_do(seed):
     start, sample, others = overfitted(seed)
-    groups = [others.take(np.arange(first, 200, 3)) for first in range(3)]
-    model, scores = climb_by_held_out(start, sample, groups, 0.1)
-    for group, score in zip(groups, scores, strict=True):
-        assert score == pytest.approx(model.log_likelihood(group).sum(), rel=1e-9)
-    assert scores.sum() >= start.log_likelihood(others).sum() - 1e-6
+    fit = MixedHeldOutFit(
+        start.tree, sample, sample, others, n_states=8, n_groups=3, prior_weight=0.1,
+        budget=Budget(), rng=np.random.default_rng(seed),
+    )  # fmt: skip
+    stage = fit.stage(np.array([8]))
+    found = fit.climb(Candidate(stage, stage.problem.point(start), np.ones(1)))
+    model = stage.model(found.point)
+    for group, score in zip(fit.groups_of_rows, found.scores, strict=True):
+        assert 200 * score == pytest.approx(model.log_likelihood(group).sum(), rel=1e-9)
     to_the_end = lt.fit_parameters(start.tree, sample, start=start, prior_weight=0.1).model
-    assert scores.sum() > to_the_end.log_likelihood(others).sum()
+    assert found.score > to_the_end.log_likelihood(others).mean()
+
+
+@given(seed=st.integers(0, 1_000), strength=st.floats(0.01, 100.0))
+def test_sums_of_scaled_rows_and_a_stronger_prior(seed, strength):
+    """A prior that is k times as strong is the prior of k times the weight."""
+    sample = as_sample(mixed_rows(seed, 40))
+    n_states = np.append(sample.cardinalities, 3)
+    problem, other = (MixedProblem(star(6), n_states, sample, w) for w in (1.0, strength))
+    point = binned_starts(problem, 1, np.random.default_rng(seed))[0]
+    found = problem.pieces.total(Part.count, *problem.arguments(point))
+    np.testing.assert_allclose(
+        problem.maximized(found, point, strength)[0], other.step(point).next_point, rtol=1e-9
+    )
+    twice, both = found.scaled(2.0), found + found
+    assert twice.log_likelihood == pytest.approx(both.log_likelihood)
+    np.testing.assert_allclose(twice.moments, both.moments)
+    np.testing.assert_allclose(twice.tally.weights, both.tally.weights)
+
+
+@pytest.mark.parametrize("stop", ["interrupt", "time"])
+@pytest.mark.parametrize(
+    ("criterion", "last"),
+    [("bic", 1), ("bic", 20), ("bic", 80), ("cv", 1), ("cv", 20), ("cv", 300)],
+)
+def test_the_best_so_far_is_kept(criterion, stop, last, monkeypatch):
+    """Whatever step an interrupt or the end of the time comes in, there is a model."""
+    maximized, n_steps, late = MixedProblem.maximized, 0, count(10**12)
+
+    def counted(problem, *arguments):
+        nonlocal n_steps
+        n_steps += 1
+        if n_steps == last and stop == "interrupt":
+            raise KeyboardInterrupt
+        if n_steps == last:
+            monkeypatch.setattr(time, "monotonic", lambda: float(next(late)))
+        return maximized(problem, *arguments)
+
+    monkeypatch.setattr(MixedProblem, "maximized", counted)
+    model, report = fit_mixed(
+        star(6), as_sample(mixed_rows(1, 120)), criterion=criterion, random_state=0,
+        budget=Budget(time_limit=1e6),
+    )  # fmt: skip
+    assert np.isfinite(model.log_likelihood(mixed_rows(2, 50))).all()
+    assert not report.converged
+    assert report.notes[0].startswith({"interrupt": "inter", "time": "the time limit"}[stop])
+    assert n_steps < last + 30  # what was begun is brought to an end, no more
+
+
+def test_progress_shows_held_out_rows_gain():
+    seen = []
+    sample = as_sample(mixed_rows(1, 120))
+    _, report = fit_mixed(
+        star(6), sample, criterion="cv", random_state=0, validation_fraction=0.3,
+        progress=lambda steps, score: seen.append(score),
+    )  # fmt: skip
+    assert tuple(seen) == report.held_out_log_likelihoods
+    assert max(seen) > seen[0]
+
+
+def test_given_states_are_kept_while_held_out_rows_decide_on_the_rest():
+    rows = mixed_rows(1, 120)
+    model, report = fit_mixed(star(6), as_sample(rows), n_states=4, criterion="cv", random_state=0)
+    assert model.n_states[6:].tolist() == [4]
+    assert report.method == "em by held-out rows"
+    direct, _ = lt.fit_parameters(star(6), rows, method="held_out", n_states=4, random_state=0)
+    assert direct.n_states[6:].tolist() == [4]
 
 
 def test_states_and_smoothing_by_held_out_rows_predict():
     rows, new = mixed_rows(1, 120), mixed_rows(2, 2_000)
     sample = as_sample(rows)
     chosen, report = fit_mixed(star(6), sample, criterion="cv", random_state=0)
-    assert "by cv" in report.notes[0]
+    assert "held-out log-likelihood a row" in report.notes[0]
     assert report.n_samples == 120
     for states in (2, 8):
         plain, _ = fit_mixed(star(6), sample, n_states=states, random_state=0)
@@ -453,6 +528,6 @@ def test_rows_of_a_mixed_table_may_be_given_to_decide():
     rows, valid = mixed_rows(3, 150), mixed_rows(4, 50)
     fitted = lt.LatentTree("clrg", n_states="auto", random_state=0).fit(rows, X_valid=valid)
     assert fitted.report_.n_samples == 200
-    assert "by cv" in fitted.report_.notes[0]
+    assert "held-out log-likelihood a row" in fitted.report_.notes[0]
     share = lt.LatentTree("clrg", criterion="cv", validation_fraction=0.3, random_state=0)
     assert share.fit(rows).report_.n_samples == 150

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 import latentree as lt
 from latentree.data import as_table
 from latentree.distances import as_sample
-from latentree.em import Budget, held_out_fit
+from latentree.em import Budget, held_out_fits
 from latentree.search import _folds
 
 
@@ -25,7 +25,8 @@ def draws(n: int, seed: int = 0) -> np.ndarray:
 def prepare(rows, fold, budget, most_states):
     tree = lt.structure.hidden_mutual_information_tree(rows)
     rng = np.random.default_rng(0)
-    return held_out_fit(tree, rows, None, budget, rng, None, None, fold, most_states)
+    [fit] = held_out_fits(tree, rows, most_states=most_states, budget=budget, rng=rng, X_valid=fold)
+    return fit
 
 
 @given(st.integers(2, 5), st.integers(0, 1_000))

@@ -246,7 +246,10 @@ def learn_one(
     """Learn by one method, with progress; Ctrl-C ends a search with the best so far."""
     sample = as_sample(table)
     method = choose_method(method, sample, fitting)
-    searching, text = method == "refined", ProgressText(method)
+    searching = method == "refined"
+    is_held_out = fitting.get("criterion") == "cv" and not searching
+    n_states = AUTO if is_held_out else fitting.get("n_states")
+    text = ProgressText(method, n_states, fitting.get("n_trees"))
     keeping = first_interrupt_keeps() if searching else nullcontext()
     with keeping, screen.progress(f"learning by {method}", text) as progress:
         fitted = learn_model(sample, method, random_state=seed, progress=progress, **fitting)

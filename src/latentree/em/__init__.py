@@ -6,44 +6,47 @@ acceleration, stopping and reports; each family of models supplies the steps.
 
 from latentree.em._binning import N_BINS, Binning
 from latentree.em._discrete import FLOOR, DiscreteProblem
-from latentree.em._driver import Budget, Driver, Problem, Step
-from latentree.em._early_stopping import climb_by_held_out
+from latentree.em._driver import (
+    INTERRUPTED,
+    Budget,
+    BudgetSpent,
+    Driver,
+    Problem,
+    Step,
+    maximize,
+)
 from latentree.em._fit import (
-    Fitted,
     fit_parameters,
-    held_out_fit,
+    held_out_fits,
     make_problem,
     matched,
-    maximize,
     start_points,
     usual_states,
 )
 from latentree.em._gaussian import MomentProblem, RowProblem, chunks_of, moment_step
-from latentree.em._held_out import HeldOutFit, run_together
-from latentree.em._held_rows import (
-    FOLDS,
-    GROUPS,
-    dealt_folds,
-    dealt_groups,
-    error_of_sum,
-    held_out_split,
-    without_fold,
-)
+from latentree.em._growth import Group, grow, more_states
+from latentree.em._held_out import FIRST, HeldOutFit, run_rivals, run_together
+from latentree.em._held_out_mixed import BY_A_THIRD_OR_TWICE, groups_of
+from latentree.em._held_rows import FOLDS, dealt_folds, held_out_split, without_fold
 from latentree.em._mixed import MixedProblem, as_leaves
-from latentree.em._report import FitReport
+from latentree.em._report import FitReport, Fitted
 from latentree.em._starts import random_discrete_start, split_hidden
 
 __all__ = [
+    "BY_A_THIRD_OR_TWICE",
+    "FIRST",
     "FLOOR",
     "FOLDS",
-    "GROUPS",
+    "INTERRUPTED",
     "N_BINS",
     "Binning",
     "Budget",
+    "BudgetSpent",
     "DiscreteProblem",
     "Driver",
     "FitReport",
     "Fitted",
+    "Group",
     "HeldOutFit",
     "MixedProblem",
     "MomentProblem",
@@ -52,18 +55,19 @@ __all__ = [
     "Step",
     "as_leaves",
     "chunks_of",
-    "climb_by_held_out",
     "dealt_folds",
-    "dealt_groups",
-    "error_of_sum",
     "fit_parameters",
-    "held_out_fit",
+    "groups_of",
+    "grow",
+    "held_out_fits",
     "held_out_split",
     "make_problem",
     "matched",
     "maximize",
     "moment_step",
+    "more_states",
     "random_discrete_start",
+    "run_rivals",
     "run_together",
     "split_hidden",
     "start_points",

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from latentree.em._report import FitReport, Fitted
 from latentree.tree import Tree
 from latentree.typing import FloatArray, Progress
 
@@ -148,8 +149,12 @@ _HALVINGS = 3
 """So often a step that falls is halved: an eighth of a step that still falls leads nowhere."""
 
 
-class _Stop(Exception):
-    """The time is up."""
+INTERRUPTED = "interrupted: the best parameters so far are kept"
+"""Note of a report after Ctrl-C."""
+
+
+class BudgetSpent(Exception):
+    """The time, or another limit, came before the end."""
 
 
 class Driver:
@@ -182,8 +187,8 @@ class Driver:
         try:
             self._climb_all()
         except KeyboardInterrupt:
-            interrupted = "interrupted: the best parameters so far are kept"
-        except _Stop:
+            interrupted = INTERRUPTED
+        except BudgetSpent:
             interrupted = f"the time limit of {self.budget.time_limit:g} s came before convergence"
         best = _highest(runs)
         if not best.converged and not interrupted:
@@ -266,7 +271,7 @@ class Driver:
 
     def _evaluate(self, run: Run, point: FloatArray) -> Step:
         if time.monotonic() > self.deadline and run.trace:
-            raise _Stop
+            raise BudgetSpent
         run.n_steps += 1
         self.state.n_steps += 1
         return self.problem.step(point)
@@ -296,3 +301,31 @@ def _squarem(
     length = float(np.sqrt(v @ v))
     alpha = min(float(np.sqrt(r @ r)) / length, longest) if length > 0.0 else 1.0
     return alpha, a + 2.0 * alpha * r + alpha * alpha * v
+
+
+def maximize(
+    problem: Problem,
+    points: Sequence[FloatArray],
+    budget: Budget | None = None,
+    progress: Progress | None = None,
+    keeper: StateKeeper | None = None,
+) -> Fitted:
+    """Run EM from the given points."""
+    outcome = Driver(problem, budget or Budget(), progress, keeper).maximize(points)
+    best, point = outcome.best, outcome.best.point
+    last = problem.step(point)
+    if best.top is not None and last.objective < best.objective:  # by rounding, or at a limit
+        point, last = best.top, problem.step(best.top)
+    model = problem.model(point)
+    report = FitReport(
+        method="closed form" if problem.is_closed_form else "em",
+        log_likelihood=last.log_likelihood,
+        n_parameters=model.n_parameters,
+        n_samples=problem.total_weight,
+        converged=best.converged,
+        log_likelihoods=tuple(best.trace),
+        n_steps=outcome.n_steps,
+        starts=outcome.starts,
+        notes=(outcome.interrupted,) if outcome.interrupted else (),
+    )
+    return Fitted(model, report)

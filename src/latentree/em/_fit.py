@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,12 +21,14 @@ from latentree.em._checkpoint import (
 )
 from latentree.em._copula import CopulaProblem, first_margins
 from latentree.em._discrete import DiscreteProblem, SymmetricProblem
-from latentree.em._driver import Budget, Driver, Problem, StateKeeper
+from latentree.em._driver import Budget, Problem, maximize
 from latentree.em._gaussian import LARGEST_Z, RowProblem, gaussian_problem
-from latentree.em._held_out import MOST_STATES, HeldOutFit
-from latentree.em._held_rows import held_out_split
+from latentree.em._held_out import HeldOutFit, run_rivals
+from latentree.em._held_out_discrete import DiscreteHeldOutFit
+from latentree.em._held_out_mixed import MixedHeldOutFit
+from latentree.em._held_rows import GROUPS, held_out_splits
 from latentree.em._mixed import MixedProblem, as_leaves
-from latentree.em._report import FitReport
+from latentree.em._report import FitReport, Fitted
 from latentree.em._stepwise import stepwise_starts
 from latentree.errors import DataError, ModelError
 from latentree.inference import node_number
@@ -42,13 +44,8 @@ from latentree.tree import Tree, hung_as_leaves
 from latentree.typing import FloatArray, IntArray, Node, PathLike, Progress
 
 HiddenStates = int | Sequence[int] | IntArray | Mapping[Node, int] | None
-
-
-class Fitted(NamedTuple):
-    """A model and the report of how it was found."""
-
-    model: Any
-    report: FitReport
+AUTO = "auto"
+"""As a number of states: held-out rows decide."""
 
 
 def fit_parameters(
@@ -57,7 +54,7 @@ def fit_parameters(
     family: str = "auto",
     *,
     method: str = "ml",
-    n_states: HiddenStates = None,
+    n_states: HiddenStates | Literal["auto"] = None,
     marginals: str = "normal",
     start: Model | None = None,
     n_starts: int = 3,
@@ -85,17 +82,19 @@ def fit_parameters(
         Maximum likelihood, by EM where something is hidden or missing; the same, begun by
         stepwise passes over parts of very many rows; for prediction, where rows that are held out
         decide on smoothing, on when EM stops, and on the number of states if it is left out
-        (family "discrete"); or straight from the lengths of the tree, for the Gaussian and the
-        symmetric family.
-    n_states : int, sequence or mapping, optional
+        (families "discrete" and "mixed"); or straight from the lengths of the tree, for the
+        Gaussian and the symmetric family.
+    n_states : int, sequence, mapping or "auto", optional
         Discrete and mixed families: numbers of states of the hidden nodes. By default the most
-        common number among the variables, or those of ``start``.
+        common number among the variables, or those of ``start``. With "auto" the method is
+        "held_out".
     marginals : {"normal", "ranks", "cells"}
         Family "copula": the scales of real columns, normal or estimated from their ranks. If all
         columns are real the likelihood is a density, but with "cells" that of normal numbers as
         they were recorded. Counts are always on a scale of their own.
     start : model, optional
-        Start from this model only, for instance to go on with a fit.
+        Start from this model only, for instance to go on with a fit. With "held_out" the result
+        predicts held-out rows no worse than it does.
     n_starts : int
         One start from the distances, the others random; all run a little, the best one goes on.
     prior_weight : float
@@ -138,6 +137,10 @@ def fit_parameters(
     True
     """
     clock = time.perf_counter()
+    if isinstance(n_states, str):
+        if n_states != AUTO:
+            raise ModelError(f'n_states is {n_states!r}, but must be numbers or "auto"')
+        method, n_states = "held_out", None
     given = as_sample(X, family, weights, min_rows=1)
     sample = matched(tree, given)
     if sample.family == "mixed":
@@ -153,30 +156,17 @@ def fit_parameters(
         model = _from_distances(tree, sample, marginals)
         report = _report(model, sample)
     elif method == "held_out":
-        fit = held_out_fit(
-            tree, given, n_states, budget or Budget(), np.random.default_rng(random_state),
-            progress, validation_fraction, X_valid,
+        fits = held_out_fits(
+            tree, given, n_states, prior_weight=prior_weight, n_starts=n_starts, start=start,
+            budget=budget, rng=np.random.default_rng(random_state), progress=progress,
+            fraction=validation_fraction, X_valid=X_valid,
         )  # fmt: skip
-        model, report = fit.run()
+        model, report = run_rivals([fits])
     elif method in ("ml", "stepwise"):
-        if n_states is None and isinstance(start, DiscreteTreeModel | MixedTreeModel):
-            n_states = start.n_states[tree.n_observed :]
-        problem = make_problem(tree, sample, n_states, prior_weight, marginals)
-        budget = budget or Budget()
-        keeper = None
-        if checkpoint is not None:
-            seed = random_state if isinstance(random_state, int) else None
-            keeper = _keeper(
-                checkpoint, problem, sample, budget, start, method=method,
-                n_starts=n_starts, prior_weight=float(prior_weight), random_state=seed,
-            )  # fmt: skip
-        points: list[FloatArray] = []
-        if keeper is None or not keeper.exists():
-            rng = np.random.default_rng(random_state)
-            points = start_points(problem, sample, start, n_starts, rng)
-            if method == "stepwise" and isinstance(problem, DiscreteProblem | RowProblem):
-                points = stepwise_starts(problem, points, rng)
-        model, report = maximize(problem, points, budget, progress, keeper)
+        model, report = _by_em(
+            tree, sample, method, n_states, marginals, start, n_starts, prior_weight, budget,
+            random_state, progress, checkpoint,
+        )  # fmt: skip
     else:
         known_ways = "'ml', 'stepwise', 'held_out' or 'distances'"
         raise ModelError(f"method is {method!r}, but must be {known_ways}")
@@ -186,6 +176,41 @@ def fit_parameters(
     if isinstance(model, GaussianTreeModel):
         report = replace(report, notes=report.notes + _limit_notes(model))
     return Fitted(known, report.timed(time.perf_counter() - clock))
+
+
+def _by_em(
+    tree: Tree,
+    sample: Sample,
+    method: str,
+    n_states: HiddenStates,
+    marginals: str,
+    start: Model | None,
+    n_starts: int,
+    prior_weight: float,
+    budget: Budget | None,
+    random_state: Any,
+    progress: Progress | None,
+    checkpoint: PathLike | None,
+) -> Fitted:
+    """Maximize the likelihood, from a checkpoint if there is one."""
+    if n_states is None and isinstance(start, DiscreteTreeModel | MixedTreeModel):
+        n_states = start.n_states[tree.n_observed :]
+    problem = make_problem(tree, sample, n_states, prior_weight, marginals)
+    budget = budget or Budget()
+    keeper = None
+    if checkpoint is not None:
+        seed = random_state if isinstance(random_state, int) else None
+        keeper = _keeper(
+            checkpoint, problem, sample, budget, start, method=method,
+            n_starts=n_starts, prior_weight=float(prior_weight), random_state=seed,
+        )  # fmt: skip
+    points: list[FloatArray] = []
+    if keeper is None or not keeper.exists():
+        rng = np.random.default_rng(random_state)
+        points = start_points(problem, sample, start, n_starts, rng)
+        if method == "stepwise" and isinstance(problem, DiscreteProblem | RowProblem):
+            points = stepwise_starts(problem, points, rng)
+    return maximize(problem, points, budget, progress, keeper)
 
 
 MARGINALS = ("normal", "ranks", "cells")
@@ -255,64 +280,69 @@ def _limit_notes(model: GaussianTreeModel) -> tuple[str, ...]:
     )
 
 
-def held_out_fit(
+def held_out_fits(
     tree: Tree,
     given: Sample,
-    n_states: HiddenStates,
-    budget: Budget,
-    rng: np.random.Generator,
-    progress: Progress | None,
-    fraction: float | None,
-    X_valid: Any,
+    n_states: HiddenStates = None,
+    *,
     most_states: int | None = None,
-) -> HeldOutFit:
-    """Prepare a fit for prediction; ``given`` has the columns as the data has them."""
-    if given.family != "discrete":
-        raise ModelError(f"held-out rows decide for discrete columns, but these are {given.family}")
+    prior_weight: float = 0.0,
+    n_starts: int = 3,
+    start: Model | None = None,
+    budget: Budget | None = None,
+    rng: np.random.Generator,
+    progress: Progress | None = None,
+    fraction: float | None = None,
+    X_valid: Any = None,
+) -> list[HeldOutFit]:
+    """Prepare fits for prediction, of which each holds out other rows.
+
+    Parameters
+    ----------
+    tree : Tree
+    given : Sample
+        Of the family "discrete" or "mixed", with the columns as the data has them.
+    n_states, prior_weight, n_starts, start, progress, fraction, X_valid
+        As in :func:`fit_parameters`; the weight of the prior and the number of starts are for the
+        family "mixed", where the weight is what held-out rows begin with.
+    most_states : int, optional
+        Most states that held-out rows may decide on.
+    budget : Budget, optional
+    rng : Generator
+
+    Returns
+    -------
+    list of HeldOutFit
+        One; of mixed tables of few rows four, so that every row is held out once.
+    """
+    if given.family not in ("discrete", "mixed"):
+        raise ModelError(
+            f"held-out rows decide for discrete and mixed columns, but these are {given.family}"
+        )
     if n_states is not None and not isinstance(n_states, int | np.integer):
         raise ModelError("with held-out rows every hidden node has the same number of states")
+    settings: dict[str, Any] = {
+        "n_states": None if n_states is None else int(n_states), "budget": budget or Budget(),
+        "rng": rng, "progress": progress, "start": start,
+    }  # fmt: skip
+    if most_states is not None:
+        settings["most_states"] = most_states
     sample = matched(tree, given)
-    if X_valid is None:
-        kept, held_out = held_out_split(sample.parts.to_table(), fraction, rng)
-        training = Sample(cut_table(kept))
-    else:
-        columns = _matching(tree, given.names)
+    table, is_mixed = sample.parts.to_table(), given.family == "mixed"
+    if X_valid is not None:
         held_out = as_table(X_valid, schema=given.schema, unseen="missing")
+        columns = _matching(tree, given.names)
         if columns is not None:
             held_out = held_out.select(np.array(columns), sample.names)
-        training = sample
-    return HeldOutFit(
-        tree, sample, training, held_out, n_states=None if n_states is None else int(n_states),
-        most_states=most_states or MOST_STATES, budget=budget, rng=rng, progress=progress,
-    )  # fmt: skip
-
-
-def maximize(
-    problem: Problem,
-    points: Sequence[FloatArray],
-    budget: Budget | None = None,
-    progress: Progress | None = None,
-    keeper: StateKeeper | None = None,
-) -> Fitted:
-    """Run EM from the given points."""
-    outcome = Driver(problem, budget or Budget(), progress, keeper).maximize(points)
-    best, point = outcome.best, outcome.best.point
-    last = problem.step(point)
-    if best.top is not None and last.objective < best.objective:  # by rounding, or at a limit
-        point, last = best.top, problem.step(best.top)
-    model = problem.model(point)
-    report = FitReport(
-        method="closed form" if problem.is_closed_form else "em",
-        log_likelihood=last.log_likelihood,
-        n_parameters=model.n_parameters,
-        n_samples=problem.total_weight,
-        converged=best.converged,
-        log_likelihoods=tuple(best.trace),
-        n_steps=outcome.n_steps,
-        starts=outcome.starts,
-        notes=(outcome.interrupted,) if outcome.interrupted else (),
-    )
-    return Fitted(model, report)
+        splits = [(sample, held_out)]
+    else:
+        rows = held_out_splits(table, fraction, rng, are_folds=is_mixed)
+        splits = [(Sample(cut_table(kept)), held_out) for kept, held_out in rows]
+    if not is_mixed:
+        return [DiscreteHeldOutFit(tree, sample, *split, **settings) for split in splits]
+    settings["n_groups"] = -(-GROUPS // len(splits))  # at least GROUPS in all fits together
+    settings |= {"prior_weight": prior_weight or 1.0, "n_starts": n_starts}
+    return [MixedHeldOutFit(tree, sample, *split, **settings) for split in splits]
 
 
 def _keeper(
@@ -457,7 +487,7 @@ def start_points(
     if start is not None:
         return [problem.point(start)]
     if sample.family == "mixed":
-        return _binned_starts(problem, n_starts, rng)
+        return starts.binned_starts(problem, n_starts, rng)
     if sample.family == "copula":  # correlations of pairs lead close to the maximum
         return [problem.from_distances(starts.edge_signs(problem.tree, sample.distances))]
     if sample.family == "discrete":
@@ -467,23 +497,6 @@ def start_points(
     draw = _RANDOM_STARTS[sample.family]
     return [first, *(draw(problem, rng) for _ in range(n_starts - 1))]
 
-
-def _binned_starts(
-    problem: MixedProblem, n_starts: int, rng: np.random.Generator
-) -> list[FloatArray]:
-    """Fit the binned columns a little from several starts, and return where each leads to."""
-    sample, binning = starts.binned_sample(problem)
-    states = problem.n_states.copy()
-    states[: problem.tree.n_observed] = sample.cardinalities
-    discrete = DiscreteProblem(problem.tree, states, sample, problem.weight)
-    points = [starts.surrogate_start(discrete, rng)]
-    points += [starts.random_discrete_start(discrete, rng) for _ in range(n_starts - 1)]
-    models = [maximize(discrete, [point], _SHORT).model for point in points]
-    return [starts.binned_start(problem, model, binning) for model in models]
-
-
-_SHORT = Budget(tolerance=1e-4, max_steps=30)
-"""When the fit of binned columns stops, from which that of mixed columns starts."""
 
 _RANDOM_STARTS: dict[str, Callable[[Any, np.random.Generator], FloatArray]] = {
     "gaussian": starts.random_gaussian_start,

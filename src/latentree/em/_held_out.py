@@ -1,65 +1,60 @@
-"""Discrete fits for prediction: states, smoothing and stopping are chosen by held-out rows.
+"""Fits for prediction: states, smoothing and stopping are chosen by held-out rows.
 
-A fit begins with the tree in which every hidden node is a copy of the observed node nearest to it:
-of a hidden Chow-Liu tree, that is the Chow-Liu tree. From a noisy copy EM goes on, and states are
-doubled: each becomes two that differ by noise. Between two doublings stepwise EM runs over parts of
-the training rows until the likelihood of the held-out rows stops rising; states are doubled as long
-as it rises by more than its standard error. In the end the way to the best tables is gone once more
-with all rows, the held-out ones included: with the same numbers of states, passes and strengths.
-Where that would take too long, the best tables take a few full steps of EM on all rows instead.
+One driver for discrete and for mixed tables. EM runs on the other rows until the likelihood of the
+held-out rows stops rising. Then states are split, and EM goes on from there; more states are kept
+if the held-out rows gain more than the standard error of the gain. The strengths of the prior move,
+each time the held-out rows are looked at, to where these gain most. In the end the way to the best
+parameters is gone once more with all rows, the held-out ones included: with the same numbers of
+states, passes and strengths. Where that would take too long, the best parameters take a few steps
+of EM on all rows instead.
 
-Tables are smoothed toward the marginal of their child: a table of K_p rows counts a/K_p rows more
-for each of them, shared out as the child's states are overall. One strength a is for tables of
-observed nodes, one for those of hidden nodes. Both follow the held-out rows: with their expected
-counts V and the expected counts N of the training rows, Σ V·log((N + a·m/K_p)/(N₊ + a/K_p)) is what
-a step of EM on the held-out rows would raise, and the strength moves to where it is largest.
+Several fits that hold out different rows decide together whether more states are better: that is
+cross-validation. A family of models supplies what a fit begins with, a pass of EM, what held-out
+rows say of a point, and how states are split.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from latentree.data import Table, cut_table, stacked
+from latentree.data import Table, add_up, cut_table, stacked
 from latentree.distances import Sample
-from latentree.em._discrete import DiscreteProblem, column_entropies
-from latentree.em._driver import Budget
-from latentree.em._early_stopping import (
-    CALM_CHECKS,
-    MOST_PASSES,
-    PASSES_A_CHECK,
-    TOLERANCE,
-    Patience,
-)
-from latentree.em._held_rows import dealt_groups, error_of_sum
-from latentree.em._report import FitReport
-from latentree.em._starts import SOFTNESS, split_states, surrogate_start
+from latentree.em._driver import INTERRUPTED, Budget, BudgetSpent, Problem, maximize
+from latentree.em._growth import Group, grow, more_states
+from latentree.em._held_rows import GROUPS, dealt_groups, error_of_sum
+from latentree.em._report import FitReport, Fitted
 from latentree.errors import ModelError
-from latentree.inference import (
-    Expectation,
-    Layout,
-    PassMemory,
-    Skeleton,
-    cheapest_rooting,
-    compile_part,
-)
-from latentree.models import DiscreteTreeModel
+from latentree.inference import PassMemory
+from latentree.models import Model
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray, Progress
 
 # Constants were chosen on nltcs, plants and 1,500 rows of plants; docs/prediction.md says so.
-MOST_WORK = 2e11
-"""Products of all passes: no doubling begins that would exceed it (minutes on two cores)."""
 QUICK_PASS, PATIENT_CHECKS = 1e8, 6
 """Products of a pass that is quick, and looks without a gain after which such passes end.
 
 On few rows the held-out likelihood often falls a little and then rises far above where it was.
 """
+FIRST = Budget(tolerance=1e-6, max_steps=200)
+"""When EM stops where a fit begins with maximum likelihood."""
+TOLERANCE = 1e-4
+"""Gain, as a share of the held-out log-likelihood, below which passes or splits end."""
+MOST_PASSES = 100
+"""Passes over the training rows with the same numbers of states."""
+PASSES_A_CHECK = 5
+"""Passes between two looks at the held-out rows."""
+CALM_CHECKS = 2
+"""Looks in a row without a gain, after which passes end."""
+MOST_WORK = 2e11
+"""Products of all passes: states are not split if that would exceed it (minutes on two cores)."""
 MOST_STATES = 256
 MOST_WORK_TWICE = MOST_WORK / 8
 """Products of a fit that is done a second time, with all rows."""
@@ -67,84 +62,185 @@ FINAL_STEPS = 20
 """Full steps of EM on all rows in the end of a fit that is not."""
 LAST_STEPS = 5
 """Full steps in the end of one that is: stepwise EM ends at what the last part of the rows says."""
+WEAKEST, _STRONGEST = 1e-4, 1e4
 _ROWS_A_PART = 500  # a part should say something of every state
-_MOST_PARTS = 8  # more parts share fewer patterns, and tables are normalized after each
 _MEMORY = 3.0  # stepwise EM remembers about a third of a pass: η = 3/parts, 1 for up to 3 parts
-_FACTORS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])  # by which a strength moves at a check
-_WEAKEST, _STRONGEST = 1e-4, 1e4
+_FACTORS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])  # by which a strength moves at a look
 
 
-class _Stop(Exception):
-    """The budget is used up."""
+class Patience:
+    """Counts looks in a row at which held-out rows gain no more than a trace.
+
+    Parameters
+    ----------
+    highest : float
+        Mean log-likelihood of the held-out rows at the start.
+    most_calm : int
+        After so many such looks it is time to stop.
+
+    Examples
+    --------
+    >>> patience = Patience(-10.0)
+    >>> [patience.ends_at(score) for score in (-9.0, -9.0001, -8.9, -8.8999, -8.95)]
+    [False, False, False, False, True]
+    """
+
+    def __init__(self, highest: float, most_calm: int = CALM_CHECKS) -> None:
+        self.highest = highest
+        self.most_calm = most_calm
+        self._calm = 0
+
+    def ends_at(self, score: float) -> bool:
+        """Whether to stop after a look that showed this score."""
+        is_calm = score - self.highest < TOLERANCE * abs(score)
+        self._calm = self._calm + 1 if is_calm else 0
+        self.highest = max(score, self.highest)
+        return self._calm == self.most_calm
 
 
-class Smoothing:
-    """Tables from expected counts, each smoothed toward the marginal of its child."""
-
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
-        node = np.repeat(np.arange(layout.tree.n_nodes), np.diff(layout.starts))
-        self._group = (node >= layout.tree.n_observed).astype(np.int64)
-        self._share = 1.0 / layout.parent_states[node]
-        self._child_state = layout.child_states
-
-    def prior(self, theta: FloatArray, strengths: FloatArray) -> FloatArray:
-        """Counts to be added: a/K_p times the child's marginal in every row of a table."""
-        marginal = self.layout.marginals(theta)[self._child_state]
-        return np.asarray(strengths[self._group] * self._share * marginal)
-
-    def tables(self, counts: FloatArray, theta: FloatArray, strengths: FloatArray) -> FloatArray:
-        """Smoothed tables; ``theta`` are those that the counts were expected under."""
-        return self.layout.normalized(counts + self.prior(theta, strengths))
-
-    def stronger(
-        self, counts: FloatArray, held_out: FloatArray, theta: FloatArray, strengths: FloatArray
-    ) -> FloatArray:
-        """Move both strengths, by a factor of at most 4, to where held-out rows gain most."""
-        gains = []
-        for factor in _FACTORS:
-            tables = self.tables(counts, theta, factor * strengths)
-            terms = held_out * np.log(np.maximum(tables, 1e-300))
-            gains.append(np.bincount(self._group, terms, minlength=2))
-        chosen = _FACTORS[np.argmax(gains, axis=0)]
-        return np.asarray(np.clip(chosen * strengths, _WEAKEST, _STRONGEST))
-
-
-class _Stage:
-    """Training parts and held-out rows, compiled for given numbers of states."""
-
-    def __init__(self, fit: HeldOutFit, layout: Layout) -> None:
-        self.layout = layout
-        self.smoothing = Smoothing(layout)
-        skeleton = Skeleton.of(layout, fit.entropies)
-        shared = fit.memory
-        self.parts = [Expectation(compile_part(skeleton, part), shared) for part in fit.parts]
-        self.held_out = [Expectation(compile_part(skeleton, group), shared) for group in fit.groups]
-        self.hidden_states = layout.n_states[fit.tree.n_observed :]
-        self.n_states = int(self.hidden_states.max(initial=1))
+class Compiled(Protocol):
+    """A part of the rows, compiled for a pass."""
 
     @property
-    def patience(self) -> int:
-        """Looks without a gain after which passes end: more where they are quick."""
-        return PATIENT_CHECKS if self.work <= QUICK_PASS else CALM_CHECKS
+    def work(self) -> float:
+        """Products of a pass over these rows, up or down."""
+
+
+class Sums(Protocol):
+    """What an E-step gives: sums over rows."""
+
+    @property
+    def log_likelihood(self) -> float:
+        """Of the rows."""
+
+    def scaled(self, factor: float) -> Self:
+        """Return the sums of rows that count so much more."""
+
+    def __add__(self, other: Self) -> Self: ...
+
+
+SumsOf = TypeVar("SumsOf", bound=Sums)
+Part = TypeVar("Part", bound=Compiled)
+
+
+class Stage(ABC, Generic[Part, SumsOf]):
+    """Training and held-out rows, compiled for given numbers of states.
+
+    A family of models supplies the E-step, the M-step and what held-out rows gain by smoothing.
+    """
+
+    fit: HeldOutFit
+    hidden_states: IntArray
+    parts: Sequence[Part]
+    held_out: Sequence[Part]
+
+    @abstractmethod
+    def expected(self, part: Part, point: FloatArray) -> SumsOf:
+        """Return the sums over a part of the rows that are expected at a point."""
+
+    @abstractmethod
+    def maximized(self, sums: SumsOf, point: FloatArray, strengths: FloatArray) -> FloatArray:
+        """Return the point that sums give, expected at a point, with a prior."""
+
+    @abstractmethod
+    def gains(
+        self, sums: SumsOf, seen: SumsOf, point: FloatArray, strengths: FloatArray
+    ) -> FloatArray:
+        """Return what the M-step with a prior would raise the held-out rows to.
+
+        ``seen`` are the sums of these rows. A number for each of the strengths, of which only
+        differences count.
+        """
+
+    @abstractmethod
+    def first_sums(self, point: FloatArray) -> SumsOf | None:
+        """Return the sums of a point before any pass, if they are known."""
+
+    @abstractmethod
+    def model(self, point: FloatArray) -> Model:
+        """Return the model at a point."""
 
     @cached_property
     def work(self) -> float:
         """Products of a pass over the training rows, up and down."""
         return sum(part.work for part in self.parts)
 
+    @property
+    def patience(self) -> int:
+        """Looks without a gain after which passes end: more where they are quick."""
+        return PATIENT_CHECKS if self.work <= QUICK_PASS else CALM_CHECKS
+
+    def all_sums(self, point: FloatArray) -> SumsOf:
+        """Return the sums over all rows, the held-out ones included."""
+        return add_up(self.expected(part, point) for part in (*self.parts, *self.held_out))
+
+    def seen(self, point: FloatArray) -> list[SumsOf]:
+        """Return the sums over every group of held-out rows."""
+        return [self.expected(group, point) for group in self.held_out]
+
+    def scores(self, seen: Sequence[SumsOf]) -> FloatArray:
+        """Return the log-likelihood of every group, over the weight of all."""
+        weight = self.fit.held_out.total_weight
+        return np.array([group.log_likelihood for group in seen]) / weight
+
+
+class Climb(Generic[Part, SumsOf]):
+    """Stepwise EM under way: a point, and a running mean of expected sums."""
+
+    def __init__(self, stage: Stage[Part, SumsOf], point: FloatArray) -> None:
+        self.stage, self.point = stage, point
+        self._sums = stage.first_sums(point)
+
+    def run_pass(self, strengths: FloatArray) -> None:
+        """Step after every part of the training rows."""
+        stage, fit = self.stage, self.stage.fit
+        share = min(1.0, _MEMORY / len(stage.parts))
+        for number in fit.rng.permutation(len(stage.parts)).tolist():
+            fit.check_time()
+            found = stage.expected(stage.parts[number], self.point)
+            scale = fit.weight / fit.parts[number].total_weight
+            if self._sums is None:
+                self._sums = found.scaled(scale)
+            else:
+                self._sums = self._sums.scaled(1.0 - share) + found.scaled(share * scale)
+            self.point = stage.maximized(self._sums, self.point, strengths)
+
+    def look(self) -> FloatArray:
+        """Return the scores of the held-out rows."""
+        self._seen = self.stage.seen(self.point)
+        return self.stage.scores(self._seen)
+
+    def stronger(self, strengths: FloatArray) -> FloatArray:
+        """Return the strengths with which the held-out rows last seen gain most."""
+        sums, seen, point = self._sums, add_up(self._seen), self.point
+        assert sums is not None
+        return moved(strengths, lambda each: self.stage.gains(sums, seen, point, each))
+
+
+def moved(strengths: FloatArray, gains: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Move every strength, by a factor of at most 4, to where its gain is largest."""
+    chosen = np.argmax([gains(factor * strengths) for factor in _FACTORS], axis=0)
+    return np.asarray(np.clip(_FACTORS[chosen] * strengths, WEAKEST, _STRONGEST))
+
+
+class Leg(NamedTuple):
+    """A part of the way to a point: passes with the same numbers of states."""
+
+    hidden_states: IntArray
+    strengths: tuple[FloatArray, ...]
+    """Those of every ``PASSES_A_CHECK`` passes."""
+
 
 @dataclass(frozen=True, eq=False)
-class _Found:
-    """Tables, with the strengths that smoothed them and what the held-out rows say of them."""
+class Candidate:
+    """A point, the strengths that it was found with, and what the held-out rows say of it."""
 
-    stage: _Stage
-    theta: FloatArray
+    stage: Stage[Any, Any]
+    point: FloatArray
     strengths: FloatArray
     scores: FloatArray | None = None
     """Log-likelihood of every group of held-out rows, over the weight of all."""
-    way: tuple[tuple[FloatArray, ...], ...] = ()
-    """Of every stage until here, the strengths of each few passes."""
+    way: tuple[Leg, ...] = ()
 
     @property
     def score(self) -> float:
@@ -152,7 +248,7 @@ class _Found:
         return -np.inf if self.scores is None else float(self.scores.sum())
 
 
-def are_better(found: Sequence[_Found], others: Sequence[_Found]) -> bool:
+def are_better(found: Sequence[Candidate], others: Sequence[Candidate]) -> bool:
     """Whether held-out rows gain more than a trace, and more than chance would give them."""
     gains = []
     for mine, other in zip(found, others, strict=True):
@@ -164,8 +260,8 @@ def are_better(found: Sequence[_Found], others: Sequence[_Found]) -> bool:
     return float(every.sum()) > max(trace, error_of_sum(every))
 
 
-class HeldOutFit:
-    """One fit of a discrete tree whose states, smoothing and stopping held-out rows decide.
+class HeldOutFit(ABC):
+    """One fit of a tree whose states, smoothing and stopping held-out rows decide.
 
     Parameters
     ----------
@@ -180,12 +276,21 @@ class HeldOutFit:
         States of every hidden node; left out, the held-out rows decide.
     most_states : int
         Most states that they may decide on.
+    start : model, optional
+        A model of the tree to begin with, and to be no worse than.
+    n_groups : int
+        Groups of held-out rows, from whose gains the standard error of the gain is known.
     budget : Budget
-        Most passes over the training rows, and seconds.
+        Most passes with the same numbers of states, and seconds.
     rng : Generator
     progress : callable, optional
         Called with the number of passes and the mean log-likelihood of the held-out rows.
     """
+
+    factors: Sequence[int]
+    """By how many thirds numbers of states are multiplied, see :func:`grow`."""
+    most_parts: int
+    """Parts of the training rows, after each of which there is a step, at most."""
 
     def __init__(
         self,
@@ -196,163 +301,110 @@ class HeldOutFit:
         *,
         n_states: int | None = None,
         most_states: int = MOST_STATES,
+        start: Model | None = None,
+        n_groups: int = GROUPS,
         budget: Budget,
         rng: np.random.Generator,
         progress: Progress | None = None,
     ) -> None:
-        self.tree, self.sample, self.held_out = tree, sample, held_out
         if n_states is not None and n_states < 1:
             raise ModelError(f"a hidden node cannot have {n_states} states")
-        self.n_states, self.most_states = n_states, most_states
-        self.budget = budget
+        self.tree, self.sample = tree, sample
+        self.n_states, self.most_states = n_states, n_states or most_states
+        self.start, self.n_groups = start, n_groups
+        self.budget, self.rng, self.progress = budget, rng, progress
         self.deadline = time.monotonic() + budget.time_limit
-        self.rng, self.progress = rng, progress
-        self.training = training
-        self.entropies = column_entropies(training.statistics)
-        self.rooted = cheapest_rooting(tree, self.entropies)
-        table = training.parts.to_table()
-        n_parts = int(np.clip(table.n_rows // _ROWS_A_PART, 1, _MOST_PARTS))
-        order = rng.permutation(table.n_rows)
-        self.parts = [table.take(np.sort(rows)) for rows in np.array_split(order, n_parts)]
-        self.groups = dealt_groups(held_out)
-        self.weight = table.total_weight
-        self.n_passes = 0
+        self.memory = PassMemory()
+        self.n_passes, self._n_allowed = 0, budget.max_steps
         self.work = 0.0
         self.trace: list[float] = []
         self.tried: dict[int, float] = {}
-        self.memory = PassMemory()
+        self.has_begun = False
+        self._take(training, held_out)
 
-    def run(self) -> tuple[DiscreteTreeModel, FitReport]:
-        """Return the model that predicts the held-out rows best, and the report."""
-        return run_together([self])[0]
+    def _take(self, training: Sample, held_out: Table) -> None:
+        """Take the rows to learn from, and those that are held out."""
+        self.training, self.held_out = training, held_out
+        table = training.parts.to_table()
+        self.weight = table.total_weight
+        n_parts = int(np.clip(table.n_rows // _ROWS_A_PART, 1, self.most_parts))
+        order = self.rng.permutation(table.n_rows)
+        self.parts = [table.take(np.sort(rows)) for rows in np.array_split(order, n_parts)]
+        self.groups_of_rows = dealt_groups(held_out, self.n_groups)
 
-    def begin(self) -> _Found:
-        """Return where the climb begins; until then copies are the best."""
-        stage = self._first_stage()
-        self.best = self.latest = self.decided = self._copies(stage)
-        return _Found(stage, self._start(stage), np.ones(2))
+    def _set_out(self, best: Candidate) -> None:
+        """Begin with what is the best until a climb finds something better."""
+        self.best = self.latest = self.decided = best
+        self.has_begun = True
 
-    def _first_stage(self) -> _Stage:
-        """Every hidden node has the states of the observed node nearest to it, if it may."""
-        observed = self.tree.n_observed
-        states = self.sample.cardinalities[self.tree.surrogates()[observed:]]
-        return _Stage(self, self._layout(np.minimum(states, self.n_states or states)))
+    def _fit_training_rows(self, problem: Problem, starts: Sequence[FloatArray]) -> Fitted:
+        """Maximize the likelihood of the training rows, in the time that is left."""
+        left = max(0.0, self.deadline - time.monotonic())
+        return maximize(problem, starts, replace(FIRST, time_limit=left))
 
-    def _copies(self, stage: _Stage) -> _Found:
-        """Return the tree whose hidden nodes are copies, with its score if they can be copies."""
-        found = _Found(stage, self._start(stage, softness=0.0), np.full(2, _WEAKEST))
-        copied = self.sample.cardinalities[self.tree.surrogates()[self.tree.n_observed :]]
-        if self.n_states is None and (stage.hidden_states == copied).all():
-            found = replace(found, scores=self._seen(stage, found.theta)[0])
-        return found
+    # What a family supplies -----------------------------------------------------------------
 
-    def _start(self, stage: _Stage, softness: float = SOFTNESS) -> FloatArray:
-        problem = DiscreteProblem(self.tree, stage.layout.n_states, self.training)
-        theta = surrogate_start(problem, self.rng, softness)
-        return problem.layout.reoriented(theta, stage.layout)
+    @abstractmethod
+    def begin(self) -> Candidate:
+        """Set out, and return where the first climb begins."""
 
-    def _layout(self, hidden: IntArray) -> Layout:
-        return Layout(self.rooted, np.concatenate([self.sample.cardinalities, hidden]))
+    @abstractmethod
+    def stage(self, hidden_states: IntArray) -> Stage[Any, Any]:
+        """Compile the rows for numbers of states."""
+
+    @abstractmethod
+    def split_point(self, candidate: Candidate, stage: Stage[Any, Any]) -> FloatArray:
+        """Return a point with the states of a stage: states become two that differ by noise."""
+
+    @property
+    @abstractmethod
+    def groups(self) -> Sequence[Group]:
+        """Hidden variables whose states grow together."""
 
     # Growing --------------------------------------------------------------------------------
 
-    def split(self, found: _Found) -> _Found:
-        """Double the states of every hidden node, as far as wanted."""
-        wanted = self.n_states or self.most_states
-        layout = self._layout(np.minimum(2 * found.stage.hidden_states, wanted))
-        theta = split_states(found.stage.layout, found.theta, layout, self.rng)
-        return _Found(_Stage(self, layout), theta, found.strengths, way=found.way)
+    def split(self, candidate: Candidate, hidden_states: IntArray) -> Candidate:
+        """Return a candidate with more states, from which to climb."""
+        stage = self.stage(hidden_states)
+        point = self.split_point(candidate, stage)
+        return Candidate(stage, point, candidate.strengths, way=candidate.way)
 
-    def climb(self, found: _Found) -> _Found:
-        """Run stepwise EM until the held-out rows stop gaining; returns the best on the way."""
-        stage, theta, strengths = found.stage, found.theta, found.strengths
-        highest, used = found, [strengths]
-        counts = self.weight * stage.layout.joint(theta)
+    def climb(self, start: Candidate) -> Candidate:
+        """Run EM until the held-out rows stop gaining; returns the best on the way."""
+        stage, strengths = start.stage, start.strengths
+        climb = Climb(stage, start.point)
+        highest, used = start, [strengths]
         patience = Patience(highest.score, stage.patience)
+        self._n_allowed = self.budget.max_steps
         for _ in range(MOST_PASSES // PASSES_A_CHECK):
-            for _ in range(PASSES_A_CHECK):
-                theta, counts = self._pass(stage, theta, counts, strengths)
-            scores, seen = self._seen(stage, theta)
+            self._run_passes(climb, strengths)
+            scores = climb.look()
             score = float(scores.sum())
             self._report(score)
             if score > highest.score:
-                way = (*found.way, tuple(used))
-                highest = self.latest = _Found(stage, theta, strengths, scores, way)
+                way = (*start.way, Leg(stage.hidden_states, tuple(used)))
+                highest = self.latest = Candidate(stage, climb.point, strengths, scores, way)
             if patience.ends_at(score):
                 break
-            strengths = stage.smoothing.stronger(counts, seen, theta, strengths)
+            strengths = climb.stronger(strengths)
             used.append(strengths)
-        self.tried[stage.n_states] = highest.score
+        most = int(stage.hidden_states.max(initial=1))
+        self.tried[most] = max(highest.score, self.tried.get(most, -np.inf))
         return highest
 
-    def _seen(self, stage: _Stage, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the scores of all groups of held-out rows, and their expected counts."""
-        found = [group.run(theta) for group in stage.held_out]
-        scores = np.array([group.log_likelihood for group in found]) / self.held_out.total_weight
-        return scores, np.sum([group.counts for group in found], axis=0)
+    def _run_passes(self, climb: Climb[Any, Any], strengths: FloatArray) -> None:
+        for _ in range(PASSES_A_CHECK):
+            if not self._n_allowed:
+                raise BudgetSpent(f"the limit of {self.budget.max_steps} passes")
+            climb.run_pass(strengths)
+            self._n_allowed -= 1
+            self.n_passes += 1
+            self.work += climb.stage.work
 
-    def _pass(
-        self, stage: _Stage, theta: FloatArray, counts: FloatArray, strengths: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Step after every part of the training rows, from a running mean of expected counts."""
-        share = min(1.0, _MEMORY / len(stage.parts))
-        for number in self.rng.permutation(len(stage.parts)).tolist():
-            self._check_budget()
-            part = stage.parts[number]
-            scale = self.weight / self.parts[number].total_weight
-            counts = (1.0 - share) * counts + (share * scale) * part.run(theta).counts
-            theta = stage.smoothing.tables(counts, theta, strengths)
-        self.n_passes += 1
-        self.work += stage.work
-        return theta, counts
-
-    def learn_from_all(self) -> None:
-        """Learn from all rows, the held-out ones included."""
-        self.decided = best = self.best
-        if self.work > MOST_WORK_TWICE:
-            self.best = self._stepped(best, FINAL_STEPS)
-            return
-        none = self.held_out.take(np.empty(0, np.int64))
-        again = HeldOutFit(
-            self.tree, self.sample, self._all_rows(), none, n_states=self.n_states,
-            most_states=self.most_states, budget=self.budget, rng=self.rng,
-        )  # fmt: skip
-        again.deadline, again.memory = self.deadline, self.memory
-        self.best = again.follow(best.way)
-        self.work += again.work
-
-    def _all_rows(self) -> Sample:
-        if self.training is self.sample:  # and other rows were held out
-            return Sample(cut_table(stacked(self.sample.parts.to_table(), self.held_out)))
-        return self.sample
-
-    def follow(self, way: tuple[tuple[FloatArray, ...], ...]) -> _Found:
-        """Return the tables at the end of a way that another fit has found."""
-        found = self.begin()
-        for number, strengths_used in enumerate(way):
-            if number:
-                found = self.split(found)
-            theta, counts = found.theta, self.weight * found.stage.layout.joint(found.theta)
-            for strengths in strengths_used:
-                for _ in range(PASSES_A_CHECK):
-                    theta, counts = self._pass(found.stage, theta, counts, strengths)
-                found = replace(found, theta=theta, strengths=strengths)
-        return self._stepped(found if way else self.best, LAST_STEPS)
-
-    def _stepped(self, found: _Found, n_steps: int) -> _Found:
-        """Take full steps of EM on all rows."""
-        stage, theta = found.stage, found.theta
-        for _ in range(n_steps):
-            self._check_budget()
-            counts = sum(part.run(theta).counts for part in (*stage.parts, *stage.held_out))
-            theta = stage.smoothing.tables(np.asarray(counts), theta, found.strengths)
-        return replace(found, theta=theta)
-
-    def _check_budget(self) -> None:
+    def check_time(self) -> None:
+        """Raise an exception if the time is up."""
         if time.monotonic() > self.deadline:
-            raise _Stop(f"the time limit of {self.budget.time_limit:g} s")
-        if self.n_passes >= self.budget.max_steps:
-            raise _Stop(f"the limit of {self.budget.max_steps} passes")
+            raise BudgetSpent(f"the time limit of {self.budget.time_limit:g} s")
 
     def _report(self, score: float) -> None:
         self.trace.append(score)
@@ -361,30 +413,60 @@ class HeldOutFit:
 
     # The result -----------------------------------------------------------------------------
 
-    def _model(self, found: _Found) -> DiscreteTreeModel:
-        own = found.stage.layout
-        layout = Layout(self.tree, own.n_states)
-        theta = own.reoriented(found.theta, layout)
-        labels = self.sample.schema.labels
-        return DiscreteTreeModel.from_theta(self.tree, layout.n_states, theta, labels)
+    def learn_from_all(self) -> None:
+        """Learn from all rows, the held-out ones included."""
+        self.decided = self.best
+        if self.work > MOST_WORK_TWICE:
+            self.best = self._stepped(self.best, FINAL_STEPS)
+            return
+        again = copy(self)
+        again.n_passes, again.work = 0, 0.0
+        again._take(self._all_rows(), self.held_out.take(np.empty(0, np.int64)))
+        self.best = replace(again.follow(self.best.way), scores=self.best.scores)
+        self.work += again.work
+
+    def _all_rows(self) -> Sample:
+        if self.training is self.sample:  # and other rows were held out
+            return Sample(cut_table(stacked(self.sample.parts.to_table(), self.held_out)))
+        return self.sample
+
+    def follow(self, way: Sequence[Leg]) -> Candidate:
+        """Return the candidate at the end of a way that another fit has found."""
+        found = self.begin()
+        for number, leg in enumerate(way):
+            if number:
+                found = self.split(found, leg.hidden_states)
+            climb = Climb(found.stage, found.point)
+            self._n_allowed = self.budget.max_steps
+            for strengths in leg.strengths:
+                self._run_passes(climb, strengths)
+            found = replace(found, point=climb.point, strengths=leg.strengths[-1])
+        return self._stepped(found if way else self.best, LAST_STEPS)
+
+    def _stepped(self, found: Candidate, n_steps: int) -> Candidate:
+        """Take full steps of EM on all rows."""
+        point = found.point
+        for _ in range(n_steps):
+            self.check_time()
+            sums = found.stage.all_sums(point)
+            point = found.stage.maximized(sums, point, found.strengths)
+        return replace(found, point=point)
 
     def held_out_densities(self) -> FloatArray:
         """Log-likelihood of every held-out row before the model learned from it."""
-        return self._model(self.decided).log_likelihood(self.held_out)
+        return self.decided.stage.model(self.decided.point).log_likelihood(self.held_out)
 
     @property
     def chosen_states(self) -> int:
         """Most states of a hidden variable of the best model."""
-        return self.best.stage.n_states
+        return int(self.best.stage.hidden_states.max(initial=1))
 
-    def result(self, stopped: str) -> tuple[DiscreteTreeModel, FitReport]:
+    def result(self, stopped: str) -> Fitted:
         """Return the best model and the report; ``stopped`` says why it ended early, if so."""
-        stage, theta = self.best.stage, self.best.theta
-        model = self._model(self.best)
-        passes = [*stage.parts, *stage.held_out]
+        model = self.best.stage.model(self.best.point)
         report = FitReport(
             method="em by held-out rows",
-            log_likelihood=sum(part.run(theta).log_likelihood for part in passes),
+            log_likelihood=self.best.stage.all_sums(self.best.point).log_likelihood,
             n_parameters=model.n_parameters,
             n_samples=self.weight + self.held_out.total_weight,
             converged=not stopped,
@@ -392,17 +474,90 @@ class HeldOutFit:
             held_out_log_likelihoods=tuple(self.trace),
             notes=(*([stopped] if stopped else []), *self._states_tried()),
         )
-        return model, report
+        return Fitted(model, report)
 
     def _states_tried(self) -> list[str]:
-        if not self.tried:
+        states = self.best.stage.hidden_states
+        if not self.tried or not states.size:
             return []
-        tried = ", ".join(f"{states}: {score:.4f}" for states, score in self.tried.items())
-        chosen = f"{self.chosen_states} states a hidden variable"
-        return [f"{chosen} (held-out log-likelihood a row: {tried})"]
+        tried = ", ".join(f"{most}: {score:.4f}" for most, score in self.tried.items())
+        shown = " to ".join(str(number) for number in sorted({states.min(), states.max()}))
+        return [f"{shown} states a hidden variable (held-out log-likelihood a row: {tried})"]
 
 
-def run_together(fits: Sequence[HeldOutFit]) -> list[tuple[DiscreteTreeModel, FitReport]]:
+# The driver -------------------------------------------------------------------------------------
+
+
+class JointFit:
+    """Fits of the same columns that hold out different rows and decide on states together."""
+
+    def __init__(self, fits: Sequence[HeldOutFit]) -> None:
+        self.fits = fits
+        for fit in fits:  # they run one after the other
+            fit.memory = fits[0].memory
+        self._found: list[Candidate] = []
+        self._last_work = [0.0] * len(fits)
+
+    @property
+    def score(self) -> float:
+        """Mean log-likelihood of the held-out rows of all fits."""
+        return float(np.mean([fit.best.score if fit.has_begun else -np.inf for fit in self.fits]))
+
+    def grow(self) -> None:
+        """Split states as long as the held-out rows of all fits gain by it."""
+        self._found = self._climbed([fit.begin() for fit in self.fits])
+        # The first stage may well be no better than what the fits begin with: states are split
+        # all the same.
+        self._keep_if_better()
+        first = self.fits[0]
+        grow(self._try_more, first.groups, first.factors)
+
+    def _try_more(self, group: Group, thirds: int) -> bool:
+        """Climb with more states, and keep them if held-out rows gain enough."""
+        states = [
+            more_states(found.stage.hidden_states, group, thirds, self.fits[0].most_states)
+            for found in self._found
+        ]
+        pairs = zip(states, self._found, strict=True)
+        is_same = all(np.array_equal(mine, found.stage.hidden_states) for mine, found in pairs)
+        if is_same or not self._is_affordable():
+            return False
+        before = self._found
+        each = zip(self.fits, before, states, strict=True)
+        self._found = self._climbed([fit.split(found, mine) for fit, found, mine in each])
+        if self._keep_if_better():
+            return True
+        self._found = before
+        return False
+
+    def keep_latest(self) -> None:
+        """Where there was no time to compare, keep whichever predicts better in each fit."""
+        for fit in self.fits:
+            if fit.has_begun and fit.latest.score > fit.best.score:
+                fit.best = fit.latest
+
+    def _climbed(self, starts: list[Candidate]) -> list[Candidate]:
+        before = [fit.work for fit in self.fits]
+        found = [fit.climb(start) for fit, start in zip(self.fits, starts, strict=True)]
+        self._last_work = [fit.work - work for fit, work in zip(self.fits, before, strict=True)]
+        return found
+
+    def _is_affordable(self) -> bool:
+        """Whether twice as many states, whose passes are four times the work, are not too much."""
+        pairs = zip(self.fits, self._last_work, strict=True)
+        work = max(fit.work + 4.0 * last for fit, last in pairs)
+        return self.fits[0].n_states is not None or work <= MOST_WORK
+
+    def _keep_if_better(self) -> bool:
+        best = [fit.best for fit in self.fits]
+        is_better = self.fits[0].n_states is not None or are_better(self._found, best)
+        if is_better:
+            for fit, found in zip(self.fits, self._found, strict=True):
+                fit.best = found
+        return is_better
+
+
+def run_together(fits: Sequence[HeldOutFit]) -> list[Fitted]:
     """Run fits that hold out different rows, all of which decide on the states together.
 
     Parameters
@@ -412,42 +567,47 @@ def run_together(fits: Sequence[HeldOutFit]) -> list[tuple[DiscreteTreeModel, Fi
 
     Returns
     -------
-    list of tuples
+    list of Fitted
         The model and the report of each.
     """
-    for fit in fits:  # they run one after the other
-        fit.memory = fits[0].memory
-    found = [fit.begin() for fit in fits]
-    stopped = ""
+    return _run([JointFit(fits)], len(fits))
+
+
+def run_rivals(rivals: Sequence[Sequence[HeldOutFit]]) -> Fitted:
+    """Run fits to several trees; returns the first fit to the tree that predicts best.
+
+    Parameters
+    ----------
+    rivals : sequence of sequences of HeldOutFit
+        Of each tree the fits that hold out different rows.
+
+    Returns
+    -------
+    Fitted
+        ``model, report``.
+    """
+    return _run([JointFit(fits) for fits in rivals], 1)[0]
+
+
+def _run(rivals: Sequence[JointFit], n_results: int) -> list[Fitted]:
+    stopped = _until_stopped([rival.grow for rival in rivals])
+    if stopped:
+        for rival in rivals:
+            rival.keep_latest()
+    best = max(rivals, key=lambda rival: rival.score).fits[:n_results]
+    if not all(fit.has_begun for fit in best):  # interrupted before anything was fitted
+        raise KeyboardInterrupt
+    stopped = stopped or _until_stopped([fit.learn_from_all for fit in best])
+    return [fit.result(stopped) for fit in best]
+
+
+def _until_stopped(pieces_of_work: Sequence[Callable[[], None]]) -> str:
+    """Do one piece of work after the other; returns why they ended early, or an empty string."""
     try:
-        _grow(fits, found)
-        for fit in fits:
-            fit.learn_from_all()
+        for work in pieces_of_work:
+            work()
     except KeyboardInterrupt:
-        stopped = "interrupted: the best parameters so far are kept"
-    except _Stop as reason:
-        stopped = f"{reason} came before the held-out rows decided"
-    for fit in fits:
-        if stopped and fit.latest.score > fit.best.score:
-            fit.best = fit.latest
-    return [fit.result(stopped) for fit in fits]
-
-
-def _grow(fits: Sequence[HeldOutFit], found: list[_Found]) -> None:
-    """Split states as long as the held-out rows of all fits gain by it."""
-    is_given = fits[0].n_states is not None
-    for n_stages in count(1):
-        before = [fit.work for fit in fits]
-        found = [fit.climb(each) for fit, each in zip(fits, found, strict=True)]
-        is_better = are_better(found, [fit.best for fit in fits])
-        if is_better or is_given:
-            for fit, each in zip(fits, found, strict=True):
-                fit.best = each
-        # With twice as many states a pass is four times the work. The first stage may well be
-        # no better than copies: it has no more states.
-        work = max(fit.work + 4.0 * (fit.work - w) for fit, w in zip(fits, before, strict=True))
-        is_last = not is_given and not (work <= MOST_WORK and (is_better or n_stages < 2))
-        target = fits[0].n_states or fits[0].most_states
-        if is_last or all((each.stage.hidden_states >= target).all() for each in found):
-            return
-        found = [fit.split(each) for fit, each in zip(fits, found, strict=True)]
+        return INTERRUPTED
+    except BudgetSpent as reason:
+        return f"{reason} came before the held-out rows decided"
+    return ""

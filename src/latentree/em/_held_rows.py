@@ -13,6 +13,8 @@ LEAST_SHARE, MOST_SHARE, ENOUGH_ROWS = 0.1, 0.25, 500
 """A tenth of the rows is held out; of a small table more, as few rows choose badly."""
 FOLDS = 4
 """Where every row is held out once, a fourth at a time: fewer choose badly, more are missing."""
+MANY_ROWS = 5_000
+"""From so many rows on, one part of them is enough to decide."""
 GROUPS = 10
 """Groups of held-out rows, from whose gains the standard error of the gain is known."""
 
@@ -30,6 +32,20 @@ def held_out_split(
     order = rng.permutation(table.n_rows)
     cut = int(np.clip(round(fraction * table.n_rows), 1, table.n_rows - 1))
     return table.take(np.sort(order[cut:])), table.take(np.sort(order[:cut]))
+
+
+def held_out_splits(
+    table: Table, fraction: float | None, rng: np.random.Generator, are_folds: bool
+) -> list[tuple[Table, Table]]:
+    """Return pairs of rows to learn from and rows that are held out.
+
+    One pair; several, in which every row is held out once, if folds are wanted, no fraction is
+    given, and there are few rows.
+    """
+    if not are_folds or fraction is not None or table.n_rows >= MANY_ROWS:
+        return [held_out_split(table, fraction, rng)]
+    folds = dealt_folds(table.n_rows, rng)
+    return [(without_fold(table, fold), table.take(fold)) for fold in folds]
 
 
 def dealt_folds(n_rows: int, rng: np.random.Generator) -> list[IntArray]:

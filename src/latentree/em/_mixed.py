@@ -8,7 +8,7 @@ summed up at once: real leaves to three moments a state, counts to weights of di
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -90,6 +90,13 @@ class MixedCounts(NamedTuple):
         """Return the sums over both parts of the rows."""
         return MixedCounts(*map(operator.add, self, other))
 
+    def scaled(self, factor: float) -> MixedCounts:
+        """Return those of rows that count so much more."""
+        tally = self.tally._replace(weights=factor * self.tally.weights)
+        return MixedCounts(
+            factor * self.log_likelihood, factor * self.counts, factor * self.moments, tally
+        )
+
 
 def _itself(table: Table) -> Table:
     return table
@@ -115,6 +122,11 @@ class Part:
         self.tally = CountWeights(
             np.concatenate(values), sizes, np.zeros(self.index.size), np.array(states, np.int64)
         )
+
+    @property
+    def work(self) -> float:
+        """Products of a pass, up or down."""
+        return self.expectation.work
 
     @property
     def nbytes(self) -> int:
@@ -267,26 +279,40 @@ class MixedProblem:
 
     # Steps ----------------------------------------------------------------------------------
 
-    def log_likelihoods(self, groups: Sequence[Part], point: FloatArray) -> FloatArray:
-        """Return the log-likelihood of other rows at a point, of every group of them."""
-        theta, leaves = point[: self.layout.size], self.leaves(point)
-        counts = (group.count(theta, leaves, self.centers) for group in groups)
-        return np.array([each.log_likelihood for each in counts])
+    def arguments(self, point: FloatArray) -> tuple[FloatArray, Leaves, FloatArray]:
+        """Return what a part of the rows is counted with at a point."""
+        return point[: self.layout.size], self.leaves(point), self.centers
+
+    def maximized(
+        self, found: MixedCounts, point: FloatArray, strength: float = 1.0
+    ) -> tuple[FloatArray, float]:
+        """Return the point that expected counts give, and the log-prior of the leaves before.
+
+        Parameters
+        ----------
+        found : MixedCounts
+        point : array of float
+            Where they were expected.
+        strength : float
+            By which the weight of the prior is multiplied.
+        """
+        leaves, tally = self.leaves(point), found.tally
+        with tiny(self.total_weight < _FEW_ROWS):
+            rest, log_prior = kernels.fitted_leaves(
+                self.is_count, self.firsts, self.centers, self._scale, strength * self._share,
+                self._low, self._high, leaves.mean, leaves.spread, self.coordinates(point),
+                found.moments, tally.values, tally.weights, tally.sizes,
+            )  # fmt: skip
+        following = self.layout.normalized(found.counts + strength * self.prior)
+        return np.concatenate([following, rest.ravel()]), log_prior
 
     def step(self, point: FloatArray) -> Step:
         """Expected counts at a point, and the point that they give."""
-        theta, leaves = point[: self.layout.size], self.leaves(point)
-        found = self.pieces.total(Part.count, theta, leaves, self.centers)
-        tally = found.tally
-        with tiny(self.total_weight < _FEW_ROWS):
-            rest, log_prior = kernels.fitted_leaves(
-                self.is_count, self.firsts, self.centers, self._scale, self._share, self._low,
-                self._high, leaves.mean, leaves.spread, self.coordinates(point), found.moments,
-                tally.values, tally.weights, tally.sizes,
-            )  # fmt: skip
-        following = self.layout.normalized(found.counts + self.prior)
-        objective = found.log_likelihood + float(self.prior @ np.log(theta)) + log_prior
-        return Step(found.log_likelihood, objective, np.concatenate([following, rest.ravel()]))
+        found = self.pieces.total(Part.count, *self.arguments(point))
+        following, log_prior = self.maximized(found, point)
+        log_tables = np.log(point[: self.layout.size])
+        objective = found.log_likelihood + float(self.prior @ log_tables) + log_prior
+        return Step(found.log_likelihood, objective, following)
 
 
 def as_leaves(tree: Tree, emits: NDArray[np.bool_]) -> Tree:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -118,3 +118,10 @@ class FitReport:
             "notes": list(self.notes),
             "columns": [column._asdict() for column in self.columns],
         }
+
+
+class Fitted(NamedTuple):
+    """A model and the report of how it was found."""
+
+    model: Any
+    report: FitReport

@@ -9,6 +9,7 @@ from latentree.data import cut_table
 from latentree.distances import Distances, Sample, StateCounts
 from latentree.em._binning import Binning
 from latentree.em._discrete import DiscreteProblem, SymmetricProblem
+from latentree.em._driver import Budget, maximize
 from latentree.em._gaussian import MomentProblem, RowProblem
 from latentree.em._mixed import MixedProblem
 from latentree.inference import CountEmission, Emission, GaussianEmission, Layout
@@ -21,6 +22,9 @@ SOFTNESS = 0.15
 
 NOISE = 1.0
 """Standard deviation of the logarithm by which entries of split states differ."""
+
+_SHORT = Budget(tolerance=1e-4, max_steps=30)
+"""When the fit of binned columns stops, from which that of mixed columns starts."""
 
 
 def node_signs(distances: Distances) -> FloatArray:
@@ -180,6 +184,20 @@ def binned_sample(problem: MixedProblem) -> tuple[Sample, Binning]:
     """Return the first rows of a mixed sample with numbers in bins, and the bins."""
     binning = Binning.of(problem.first_rows)
     return Sample(cut_table(binning.table(problem.first_rows))), binning
+
+
+def binned_starts(
+    problem: MixedProblem, n_starts: int, rng: np.random.Generator
+) -> list[FloatArray]:
+    """Fit the binned columns a little from several starts, and return where each leads to."""
+    sample, binning = binned_sample(problem)
+    states = problem.n_states.copy()
+    states[: problem.tree.n_observed] = sample.cardinalities
+    discrete = DiscreteProblem(problem.tree, states, sample, problem.weight)
+    points = [surrogate_start(discrete, rng)]
+    points += [random_discrete_start(discrete, rng) for _ in range(n_starts - 1)]
+    models = [maximize(discrete, [point], _SHORT).model for point in points]
+    return [binned_start(problem, model, binning) for model in models]
 
 
 def split_states(

@@ -326,7 +326,9 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
             return None
 
         is_search = method == "refined"  # its steps are few
-        text = ProgressText(method, self.n_states, self.n_trees)
+        # The criterion "cv" of mixed data is what n_states="auto" is.
+        n_states = AUTO if self.criterion == "cv" and not is_search else self.n_states
+        text = ProgressText(method, n_states, self.n_trees)
 
         def report(steps: int, log_likelihood: float) -> None:
             if context is not None:

@@ -43,6 +43,10 @@ class ExpectedCounts(NamedTuple):
             self.log_likelihood + other.log_likelihood, self.counts + other.counts
         )
 
+    def scaled(self, factor: float) -> ExpectedCounts:
+        """Return those of rows that count so much more."""
+        return ExpectedCounts(factor * self.log_likelihood, factor * self.counts)
+
 
 class Scratch(NamedTuple):
     """What a pass works on; nothing is kept in it."""

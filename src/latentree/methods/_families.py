@@ -63,17 +63,16 @@ def fit_tree(tree: Tree, task: Task) -> Fitted:
     from latentree.search import fit_mixed
 
     sample, fitting = task.sample, task.fitting
-    options = {
-        name: value
-        for name, value in task.options.items()
-        if value != AUTO and name not in ("n_trees", "validation_fraction")
-    }
+    ignored = ("n_trees", "validation_fraction")
+    options = {name: value for name, value in task.options.items() if name not in ignored}
     is_refitted, is_stepwise = options.pop("refit", True), options.pop("stepwise", False)
     if sample.family == "mixed":
         if task.held_out is not None:
             fraction, rows = task.held_out
             options |= {"criterion": "cv", "validation_fraction": fraction, "held_out": rows}
         return fit_mixed(tree, sample, **options, **fitting)
+    if options.get("n_states") == AUTO:  # held-out rows choose, or there are no states
+        del options["n_states"]
     if not is_refitted:
         scales = {name: fitting[name] for name in ("marginals",) if name in fitting}
         return fit_parameters(tree, sample, method="distances", **scales)

@@ -69,7 +69,7 @@ def learn_trees(task: Task, n_trees: int | str) -> Fitted:
 
 def _committee(task: Task, n_trees: int | str, rng: np.random.Generator) -> Fitted:
     """Learn trees of states, each of which has other rows held out."""
-    from latentree.em import held_out_fit
+    from latentree.em import held_out_fits
     from latentree.search import fold_mixture
     from latentree.structure import learn_tree
 
@@ -79,7 +79,11 @@ def _committee(task: Task, n_trees: int | str, rng: np.random.Generator) -> Fitt
 
     def prepare(rows: Sample, fold: Table, budget: Budget, most_states: int | None) -> HeldOutFit:
         tree = learn_tree(rows, task.method.name)
-        return held_out_fit(tree, rows, n_states, budget, rng, progress, None, fold, most_states)
+        [fit] = held_out_fits(
+            tree, rows, n_states, most_states=most_states, budget=budget, rng=rng,
+            progress=progress, X_valid=fold,
+        )  # fmt: skip
+        return fit
 
     return fold_mixture(
         task.sample, prepare, n_trees, held_out=task.held_out and task.held_out.rows,

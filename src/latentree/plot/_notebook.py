@@ -30,11 +30,10 @@ def _which(model: Scored) -> str:
 
 def fitted_html(estimator: FittedEstimator) -> str:
     """Return a picture and a table of an estimator."""
-    report = estimator.report_
-    mixture = isinstance(estimator.model_, TreeMixture)
+    report, model = estimator.report_, estimator.model_
     rows = {
         "method": estimator.method,
-        **({"trees": estimator.model_.n_trees} if mixture else {}),
+        **({"trees": model.n_trees} if isinstance(model, TreeMixture) else {}),
         "variables": estimator.tree_.n_observed,
         "hidden": estimator.n_hidden_,
         "parameters": report.n_parameters,

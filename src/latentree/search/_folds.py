@@ -282,7 +282,7 @@ class _Committee:
         node = model.tree.n_observed
         return np.asarray(model.posterior(self.table, [node])[node])
 
-    def _run(self, fits: list[HeldOutFit]) -> list[tuple[DiscreteTreeModel, FitReport]]:
+    def _run(self, fits: list[HeldOutFit]) -> list[Fitted]:
         """Run fits; those that are cut short are dropped if there is something else."""
         if self.stopped:
             return []

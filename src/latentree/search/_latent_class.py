@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,7 +33,7 @@ def latent_class(
     X: Any,
     family: str = "auto",
     *,
-    n_states: int | None = None,
+    n_states: int | Literal["auto"] | None = None,
     max_states: int = 64,
     weights: ArrayLike | None = None,
     budget: Budget | None = None,
@@ -53,8 +53,9 @@ def latent_class(
         Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`).
     family : {"auto", "gaussian", "discrete", "symmetric"}
         How to take the columns; "auto" goes by their types.
-    n_states : int, optional
-        Number of classes; by default the one with the highest BIC.
+    n_states : int or "auto", optional
+        Number of classes; by default the one with the highest BIC. With "auto" the one that
+        predicts held-out rows best, which decide on smoothing and stopping, too.
     max_states : int
         Most classes to try.
     weights : array-like, optional
@@ -89,6 +90,10 @@ def latent_class(
     if sample.family != "discrete":
         return fit_parameters(tree, sample, budget=budget, random_state=random_state)
     rng = np.random.default_rng(random_state)
+    if n_states == "auto":
+        return fit_parameters(
+            tree, sample, n_states=n_states, budget=budget, random_state=rng, progress=progress
+        )
     best = _choose_states(tree, sample, n_states, max_states, rng, progress)
     problem = make_problem(tree, sample, int(best.model.n_states[-1]))
     final = maximize(problem, [problem.point(best.model)], budget, progress)

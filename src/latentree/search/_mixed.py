@@ -5,21 +5,38 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from latentree.data import Table, cut_table, stacked
+from latentree.data import Table, cut_table
 from latentree.distances import Sample
-from latentree.em import Binning, Budget, Fitted, as_leaves, fit_parameters
+from latentree.em import (
+    BY_A_THIRD_OR_TWICE,
+    FIRST,
+    INTERRUPTED,
+    Binning,
+    Budget,
+    Fitted,
+    Group,
+    as_leaves,
+    fit_parameters,
+    groups_of,
+    grow,
+    held_out_fits,
+    more_states,
+    run_rivals,
+    split_hidden,
+)
 from latentree.errors import ModelError
-from latentree.search._mixed_growth import Candidate, HeldOut, Penalized, grown, learned_from_all
 from latentree.tree import Tree, hung_as_leaves
 from latentree.typing import IntArray, Progress
 
 PRIOR = 1.0
 """Rows of prior weight where nothing is said: a label that no row of a state has stays possible."""
+
+TRIAL = Budget(tolerance=1e-6, max_steps=60)
+"""When EM stops that goes on from split states: most of what it gains it gains at once."""
 
 MOST_STATES = 64
 """Growth ends by itself; this bounds the time that it takes."""
@@ -29,7 +46,7 @@ def fit_mixed(
     tree: Tree,
     sample: Sample,
     *,
-    n_states: int | IntArray | None = None,
+    n_states: int | IntArray | Literal["auto"] | None = None,
     criterion: str = "bic",
     max_states: int = MOST_STATES,
     prior_weight: float = 0.0,
@@ -49,14 +66,15 @@ def fit_mixed(
         Columns of numbers that are inner nodes get a hidden variable in their place.
     sample : Sample
         Of the family "mixed".
-    n_states : int or array, optional
+    n_states : int, array or "auto", optional
         Numbers of states of the hidden variables. By default each grows as long as the criterion
-        rises. A column of numbers beside a column of categories has one distribution for each of
-        them; a hidden variable takes the place of such categories where the criterion prefers it.
+        rises; "auto" is the same by the criterion "cv". A column of numbers beside a column of
+        categories has one distribution for each of them; a hidden variable takes the place of such
+        categories where the criterion prefers it.
     criterion : {"bic", "aic", "cv"}
         What decides on it; "cv" is the likelihood of rows that are held out, each once in four fits
-        or, of many rows, a part of them. These decide on smoothing and stopping too, and the model
-        learns from all rows in a few steps at the end.
+        or, of many rows, a part of them. These decide on smoothing and stopping too, for given
+        numbers of states as well, and the model learns from all rows in the end.
     max_states : int
         Most states to try.
     prior_weight : float
@@ -74,64 +92,132 @@ def fit_mixed(
         ``model, report``.
     """
     clock = time.perf_counter()
+    if criterion not in ("bic", "aic", "cv"):
+        raise ModelError(f"criterion is {criterion!r}, but states are chosen by bic, aic or cv")
+    if isinstance(n_states, str):
+        n_states, criterion = None, "cv"
     tree = as_leaves(tree, sample.cardinalities == 0)
-    fit: dict[str, Any] = {
-        "prior_weight": prior_weight or PRIOR, "n_starts": n_starts, "random_state": random_state,
-    }  # fmt: skip
-    if n_states is None:
-        final = _with_chosen_states(
-            tree, sample, criterion, max_states, fit, budget or Budget(), progress, checkpoint,
-            held_out, validation_fraction,
-        )  # fmt: skip
+    options: dict[str, Any] = {"prior_weight": prior_weight or PRIOR, "n_starts": n_starts}
+    whole: dict[str, Any] = {"progress": progress, "checkpoint": checkpoint}
+    budget = budget or Budget()
+    if criterion == "cv":
+        seed = int(np.random.default_rng(random_state).integers(2**31))
+        fits = [
+            held_out_fits(
+                each, sample, n_states, most_states=max_states, budget=budget, progress=progress,
+                rng=np.random.default_rng(seed),  # so that rivals hold out the same rows
+                fraction=validation_fraction, X_valid=held_out, **options,
+            )
+            for each in (_rivals(tree, sample) if n_states is None else [tree])
+        ]  # fmt: skip
+        final = run_rivals(fits)
+    elif n_states is None:
+        options["random_state"] = random_state
+        final = _by_penalty(tree, sample, criterion, max_states, budget, options, whole)
     else:
         final = fit_parameters(
-            tree, sample, n_states=n_states, budget=budget, progress=progress,
-            checkpoint=checkpoint, **fit,
+            tree, sample, n_states=n_states, budget=budget, random_state=random_state, **options,
+            **whole,
         )  # fmt: skip
     return Fitted(with_lengths(final.model), final.report.timed(time.perf_counter() - clock))
 
 
-def _with_chosen_states(
+def _by_penalty(
     tree: Tree,
     sample: Sample,
     criterion: str,
     max_states: int,
-    fit: dict[str, Any],
     budget: Budget,
-    progress: Progress | None,
-    checkpoint: Any,
-    held_out: Table | None,
-    fraction: float | None,
+    options: dict[str, Any],
+    whole: dict[str, Any],
 ) -> Fitted:
     """Let states grow, and fit the model with those that score best."""
-    deadline = time.monotonic() + 0.5 * budget.time_limit
-    apart = _numbers_apart(tree, sample.cardinalities == 0)
-    trees = [tree] if apart is tree else [tree, apart]
-    judge: Penalized | HeldOut
-    if criterion in ("bic", "aic"):
-        judge = Penalized(sample, criterion, fit)
-    elif criterion == "cv":
-        judge = HeldOut(sample, fit, held_out, fraction)
-    else:
-        raise ModelError(f"criterion is {criterion!r}, but states are chosen by bic, aic or cv")
-    found = []
-    for each in trees:
-        rng = np.random.default_rng(fit["random_state"])
-        found.append(grown(judge, each, max_states, deadline, rng))
-    best = max(found, key=lambda candidate: candidate.score)
-    if isinstance(judge, HeldOut):
-        best = judge.smoothed(best, deadline)
-        everything = sample
-        if held_out is not None:
-            everything = Sample(cut_table(stacked(sample.parts.to_table(), held_out)))
-        final = learned_from_all(best, everything, budget)
-    else:
+    start, grown, stopped = time.monotonic(), [], ""
+    for each in _rivals(tree, sample):
+        deadline = start + 0.5 * budget.time_limit
+        found, stopped = _grown(each, sample, criterion, max_states, deadline, options)
+        grown.append(found)
+        if stopped:
+            break
+    best = final = max(grown, key=lambda fitted: _score(fitted, criterion))
+    if stopped != INTERRUPTED:
+        left = max(0.0, start + budget.time_limit - time.monotonic())
         final = fit_parameters(
-            best.models[0].tree, sample, start=best.models[0], prior_weight=best.prior_weight,
-            budget=budget, progress=progress, checkpoint=checkpoint,
+            best.model.tree, sample, start=best.model, prior_weight=options["prior_weight"],
+            budget=replace(budget, time_limit=left), **whole,
         )  # fmt: skip
-    notes = (*final.report.notes, *_note(best, criterion))
-    return Fitted(final.model, replace(final.report, notes=notes))
+    notes = (*final.report.notes, *_states_note(best, criterion))
+    report = replace(final.report, notes=notes)
+    if stopped:
+        report = replace(report, converged=False, notes=(stopped, *notes))
+    return Fitted(final.model, report)
+
+
+def _score(fitted: Fitted, criterion: str) -> float:
+    return fitted.report.bic_score if criterion == "bic" else fitted.report.aic_score
+
+
+def _grown(
+    tree: Tree,
+    sample: Sample,
+    criterion: str,
+    max_states: int,
+    deadline: float,
+    options: dict[str, Any],
+) -> tuple[Fitted, str]:
+    """Let numbers of states grow from 2 as long as the penalized likelihood of all rows rises.
+
+    Returns the best fit, and why growth was stopped early if it was.
+    """
+    rng, stopped = np.random.default_rng(options["random_state"]), ""
+
+    def fit(tree: Tree, budget: Budget, **settings: Any) -> Fitted:
+        nonlocal stopped
+        budget = replace(budget, time_limit=max(0.0, deadline - time.monotonic()))
+        fitted = fit_parameters(tree, sample, budget=budget, **settings)
+        if INTERRUPTED in fitted.report.notes:
+            stopped = INTERRUPTED
+        elif time.monotonic() > deadline:
+            stopped = "the time limit came before all numbers of states were tried"
+        return fitted
+
+    best = fit(tree, FIRST, n_states=2, **options)
+
+    def try_more(group: Group, thirds: int) -> bool:
+        nonlocal best
+        before = best.model.n_states[tree.n_observed :]
+        states = more_states(before, group, thirds, max_states)
+        if stopped or np.array_equal(states, before):
+            return False
+        start = split_hidden(best.model, states, rng)
+        trial = fit(tree, TRIAL, start=start, prior_weight=options["prior_weight"])
+        if _score(trial, criterion) <= _score(best, criterion):
+            return False
+        best = trial
+        return True
+
+    grow(try_more, groups_of(tree.n_hidden), BY_A_THIRD_OR_TWICE)
+    return best, stopped
+
+
+def _states_note(best: Fitted, criterion: str) -> tuple[str, ...]:
+    """Say how many states there are."""
+    states = best.model.n_states[best.model.tree.n_observed :]
+    if not states.size:
+        return ()
+    shown = " to ".join(str(number) for number in sorted({states.min(), states.max()}))
+    return (f"{shown} states a hidden variable, by {criterion} ({_score(best, criterion):,.1f})",)
+
+
+def _rivals(tree: Tree, sample: Sample) -> list[Tree]:
+    """Return the tree, and that in which hidden variables replace categories beside numbers.
+
+    Of a pair of a category and a number nothing can hang; there, and where numbers hang from hidden
+    variables already, nothing changes.
+    """
+    above = np.unique(tree.parent[: tree.n_observed][sample.cardinalities == 0])
+    apart = hung_as_leaves(tree, above[(above >= 0) & (above < tree.n_observed)])
+    return [tree] if apart is tree else [tree, apart]
 
 
 def with_lengths(model: Any) -> Any:
@@ -139,26 +225,6 @@ def with_lengths(model: Any) -> Any:
     return type(model).from_theta(
         model.distance_tree(), model.n_states, model.theta, model.emissions, model.schema
     )
-
-
-def _numbers_apart(tree: Tree, emits: NDArray[np.bool_]) -> Tree:
-    """Return the tree in which hidden variables take the place of categories beside numbers.
-
-    Of a pair of a category and a number nothing can hang; there, and where numbers hang from hidden
-    variables already, nothing changes.
-    """
-    above = np.unique(tree.parent[: tree.n_observed][emits])
-    return hung_as_leaves(tree, above[(above >= 0) & (above < tree.n_observed)])
-
-
-def _note(best: Candidate, criterion: str) -> tuple[str, ...]:
-    """Say how many states there are."""
-    states = best.n_states
-    if not states.size:
-        return ()
-    least, most = int(states.min()), int(states.max())
-    shown = f"{least}" if least == most else f"{least} to {most}"
-    return (f"{shown} states a hidden variable, by {criterion} ({best.score:,.1f})",)
 
 
 def learned_in_bins(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from latentree.distances import Sample, as_sample
-from latentree.em import Fitted
+from latentree.em import Budget, Fitted, held_out_fits, run_rivals
 from latentree.errors import ModelError
-from latentree.models import Model
+from latentree.models import Model, with_fitted_lengths
 from latentree.search._refinement import INTERRUPTED, RefineReport, first_fits, refine
 from latentree.structure import METHODS as BY_DISTANCES
 from latentree.structure import learn_structure, learn_tree
@@ -65,6 +68,7 @@ def refined(
     >>> model.tree.n_hidden
     2
     """
+    clock = time.monotonic()
     sample = as_sample(X, family, weights)
     names = _names(start)
     starts: list[Any] = [learn_tree(sample, name) for name in names]
@@ -82,7 +86,42 @@ def refined(
         if INTERRUPTED in found[-1].report.notes:
             break
     is_extended = options.get("caution", 1.0) > 0 and options.get("criterion") != "ebic"
-    return max(found, key=lambda fit: _rank(_score(fit), is_extended * _structure(fit.model.tree)))
+    best = max(found, key=lambda fit: _rank(_score(fit), is_extended * _structure(fit.model.tree)))
+    if options.get("criterion") == "cv" and sample.family == "discrete":
+        left = options.get("time_limit", math.inf) * len(starts) - (time.monotonic() - clock)
+        return _predicting(best, sample, options, max(left, 0.0), random_state)
+    return best
+
+
+def _predicting(
+    found: Fitted, sample: Sample, options: Mapping[str, Any], seconds: float, random_state: Any
+) -> Fitted:
+    """Let held-out rows decide on states, smoothing and stopping as well, on the tree found.
+
+    One fit goes on from the model found, the other begins with copies of observed variables; the
+    one is kept that predicts held-out rows better. Neither is worse there than the model found,
+    once it has forgotten these rows.
+    """
+    if INTERRUPTED in found.report.notes or not found.model.tree.n_hidden:
+        return found
+    seed = int(np.random.default_rng(random_state).integers(2**31))
+    fits = [
+        held_out_fits(
+            found.model.tree, sample, most_states=options.get("max_states"), start=start,
+            budget=Budget(time_limit=seconds), rng=np.random.default_rng(seed),
+        )
+        for start in (found.model, None)
+    ]  # fmt: skip
+    model, report = run_rivals(fits)
+    known = {
+        name: getattr(report, name)
+        for name in ("log_likelihood", "n_parameters", "converged", "held_out_log_likelihoods")
+    }
+    notes = (*found.report.notes, *report.notes)
+    n_steps = found.report.n_steps + report.n_steps
+    return Fitted(
+        with_fitted_lengths(model), replace(found.report, **known, notes=notes, n_steps=n_steps)
+    )
 
 
 def _names(start: str | Sequence[str] | None) -> Sequence[str]:
