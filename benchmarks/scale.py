@@ -275,7 +275,7 @@ import numpy as np
 import scale, latentree as lt
 from latentree.distances import gather
 from latentree.distances._dependence import dependence
-from latentree.distances._sums import mirrored
+from latentree.distances._arrays import mirrored
 path, way, out = sys.argv[1:]
 start = time.perf_counter()
 r = scale.by_hand(path) if way == "hand" else mirrored(dependence(gather(lt.as_parts(path))))

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from latentree.data import Schema, as_table
-from latentree.distances import Distances, as_distances, information_distances
-from latentree.distances import _distances as module
+from latentree.distances import WEAKEST, Distances, as_distances, information_distances
 from latentree.errors import DataError, DataWarning, DistanceError
 
 ALL = slice(None)
 seeds = st.integers(0, 2**32 - 1)
 quick = settings(max_examples=25, deadline=None)
-LARGEST = -np.log(module.WEAKEST)
+LARGEST = -np.log(WEAKEST)
 
 
 def factor_data(seed: int, n: int = 60, m: int = 6) -> np.ndarray:
@@ -203,7 +202,7 @@ def test_matrices_of_several_tiles(dense: bool) -> None:
     x = factor_data(3, 50, 1_100)
     d, r = information_distances(x, dense=dense), np.corrcoef(x.T)
     whole = d.block(ALL, ALL)
-    assert np.allclose(np.exp(-whole), np.maximum(np.abs(r), module.WEAKEST), atol=1e-12)
+    assert np.allclose(np.exp(-whole), np.maximum(np.abs(r), WEAKEST), atol=1e-12)
     assert np.array_equal(whole, whole.T)
     assert not np.diagonal(whole).any()
     clear = np.abs(r) > 1e-9

@@ -109,6 +109,15 @@ def test_kinds_that_cannot_be_are_refused(kinds: dict[str, str], message: str) -
         quiet(as_table, messy(), kinds=kinds)
 
 
+def test_a_column_of_words_and_numbers_is_no_column_of_numbers():
+    frame = {
+        "x": np.array([1, "a", 2.5, 1, "a", 2.5] * 4, dtype=object),
+        "y": np.linspace(0.1, 2.4, 24),
+    }
+    with pytest.raises(DataError, match="'x' cannot be real: it holds 'a', which is no number"):
+        as_table(frame, kinds={"x": "real"})
+
+
 # Whole tables through a model -------------------------------------------------------------------
 
 

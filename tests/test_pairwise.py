@@ -15,10 +15,11 @@ from latentree.data import Schema, Table, as_table
 from latentree.distances import _counting as counting
 from latentree.distances import _dependence as sums
 from latentree.distances import information_distances
+from latentree.distances._arrays import mirrored
 from latentree.distances._block_dependence import BlockDependence, block_dependence
 from latentree.distances._information import information_of
+from latentree.distances._state_counts import StateCounts
 from latentree.distances._statistics import Statistics
-from latentree.distances._sums import StateCounts, mirrored
 from latentree.errors import DataError
 
 ALL = slice(None)

@@ -17,7 +17,7 @@ from latentree.data import Table, as_table, cut_table
 from latentree.distances import Sample, Statistics, gather
 from latentree.distances._dependence import dependence
 from latentree.distances._information import information_of
-from latentree.distances._sums import RealSums, Units
+from latentree.distances._real_sums import RealSums, Units
 from latentree.errors import DataError, DataWarning
 
 

@@ -14,7 +14,7 @@ from tests.structure.test_exact import _spanning_weight
 import latentree as lt
 from latentree import information_distances, simulate, structure
 from latentree.distances import Distances, as_sample, distances_among_candidates
-from latentree.distances._distances import _BlockDistances
+from latentree.distances._providers import BlockDistances
 from latentree.errors import MemoryBudgetError
 from latentree.structure._spanning import BlockSizes, candidate_pairs, spanning_edges
 
@@ -73,14 +73,14 @@ SMALL = BlockSizes(neighbors=3, tile=32, span=32)
 
 def never_dense(monkeypatch):
     """Refuse the matrix of all variables; that of a small block that is apart may be made."""
-    to_dense = _BlockDistances.to_dense
+    to_dense = BlockDistances.to_dense
 
     def refuse(self):
         n = self.statistic.n_variables if self.chosen is None else len(self.chosen)
         assert n < 100, "the whole matrix was made"
         return to_dense(self)
 
-    monkeypatch.setattr(_BlockDistances, "to_dense", refuse)
+    monkeypatch.setattr(BlockDistances, "to_dense", refuse)
 
 
 @pytest.mark.parametrize("kind", KINDS)

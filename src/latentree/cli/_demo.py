@@ -11,6 +11,7 @@ from latentree.cli import _learning as learning
 from latentree.cli import _outputs as outputs
 from latentree.cli._data import described
 from latentree.cli._hidden import HiddenSummary, hidden_summaries
+from latentree.cli._result_tables import show_hidden, show_results
 from latentree.cli._screen import Screen
 from latentree.data import write_table
 from latentree.datasets import Dataset, load_holzinger, load_stocks
@@ -62,8 +63,8 @@ def _run(screen: Screen, example: Example, folder: Path, seed: int) -> None:
     targets.write(screen, result, table, dict(dataset.groups))
     found = hidden_summaries(result.fitted.model)
     screen.text()
-    learning.show_results(screen, [result])
-    learning.show_hidden(screen, found, result.fitted.model.tree)
+    show_results(screen, [result])
+    show_hidden(screen, found, result.fitted.model.tree)
     screen.prose(f"\n{sentence(example, dataset, found)}\n")
 
 

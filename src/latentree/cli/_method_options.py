@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from latentree.methods import METHODS, OPTIONS, options_of, taken_by
+from latentree.methods import AUTO, METHODS, OPTIONS, options_of, taken_by
 
 OptionInfo = Any
 """What typer makes of an option; it does not say the type."""
@@ -43,6 +43,12 @@ def _shown(methods: list[str]) -> str:
     if methods == taken_by("refit"):
         return "Methods that go by distances"
     return ", ".join(methods)
+
+
+def check_method(method: str) -> None:
+    """Raise for a name that is no method."""
+    if method not in (AUTO, *METHODS):
+        raise typer.BadParameter(f"there is no method {method!r}: use {AUTO}, {', '.join(METHODS)}")
 
 
 def method_options(method: str, given: OptionValues) -> OptionValues:

@@ -15,7 +15,7 @@ from latentree.models import Model, TreeMixture
 
 PICTURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".eps", ".webp", ".tif", ".tiff")
 _DPI = 200
-"""Dots an inch of pictures without lines: sharp in print, a megabyte at most."""
+"""Dots an inch of pictures made of pixels: sharp in print."""
 
 PlotOption = Any
 """A value of an option of :func:`latentree.plot_tree`, which checks it."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from latentree.cli import _outputs as outputs
 from latentree.cli._data import facts, open_for
-from latentree.cli._method_options import OptionValue
+from latentree.cli._method_options import OptionValue, check_method
 from latentree.cli._running import first_interrupt_keeps, raise_if_interrupted
 from latentree.cli._screen import Facts, Screen
 from latentree.distances import SampleLike
@@ -45,8 +45,6 @@ def support(
     unseen: str = "error",
 ) -> None:
     """Learn the tree of a model again and again, and show what stays the same."""
-    from latentree.cli._learning import check_method
-
     model, report = load(model_path), load_report(model_path) or {}
     if isinstance(model, TreeMixture):
         raise ModelError(f"{model_path}: support is of one tree, and this is a mixture")

@@ -12,8 +12,8 @@ from latentree.cli import _outputs as outputs
 from latentree.cli._data import connected, facts, open_for
 from latentree.cli._factor_tables import factor_facts, show_factors
 from latentree.cli._hidden import hidden_summaries, state_summaries
-from latentree.cli._learning import hidden_states, show_hidden, show_states
 from latentree.cli._outputs import PlotOption
+from latentree.cli._result_tables import hidden_states, show_hidden, show_states
 from latentree.cli._screen import Facts, Screen, plural
 from latentree.cli._support_command import support_facts
 from latentree.data import (

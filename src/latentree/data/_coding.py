@@ -13,8 +13,8 @@ from latentree.errors import DataError
 from latentree.typing import AnyArray, BoolArray, Labels, Unseen
 
 SHORT_RANGE = 8
-"""Integers from a range of at most so many numbers are coded in whole matrices, by one comparison a
-number; wider ranges are quicker column by column."""
+"""Integers from a range of at most so many numbers are coded in whole matrices, by one comparison
+of the matrix for each number."""
 
 _COUNTED_RANGE = 4096
 """Integers from a smaller range are coded by counting them, which is several times faster than

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike
 
 from latentree.data import _checks as checks
 from latentree.data import _coding as coding
-from latentree.data import _kinds as column_kinds
 from latentree.data._by_schema import coded_by, match, select_columns, with_missing
 from latentree.data._checks import default_names
 from latentree.data._coding import CodedColumn
-from latentree.data._kinds import ColumnFacts
+from latentree.data._column_facts import ColumnFacts, whole_number_facts
 from latentree.data._raw import RawTable, read_raw
 from latentree.data._schemas import infer_schema, schema_of, warn_of_aside, warn_of_codes
 from latentree.data._table import FAMILIES, Schema, Table
@@ -239,9 +238,7 @@ def _sparse_facts(values: sparse.csr_array) -> list[ColumnFacts]:
     ones = np.bincount(values.indices, minlength=values.shape[1]).tolist()
     both = (np.array([n - one, one]) for one in ones)
     return [
-        column_kinds.whole_number_facts(
-            n, np.flatnonzero(counts).astype(np.float64), counts[counts > 0]
-        )
+        whole_number_facts(n, np.flatnonzero(counts).astype(np.float64), counts[counts > 0])
         for counts in both
     ]
 

@@ -18,12 +18,12 @@ from numpy.typing import ArrayLike
 from latentree.data import _cluster as cluster
 from latentree.data._checks import odd_cell, odd_error
 from latentree.data._cluster import Client
+from latentree.data._column_facts import ColumnFacts, column_facts
 from latentree.data._convert import as_table
 from latentree.data._files._arrow import raw_of_arrow
 from latentree.data._files._file_rows import FileRows, open_files
 from latentree.data._files._matrix_files import MATRICES, read_matrix
 from latentree.data._files._paths import STANDARD, ColumnChoice, is_path, path_name, suffix_of
-from latentree.data._kinds import ColumnFacts, column_facts
 from latentree.data._parts import REAL_CELLS, Parts, cut_table, part_rows
 from latentree.data._pieces import LocalPieces, Pieces, itself
 from latentree.data._raw import read_raw

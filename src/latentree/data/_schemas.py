@@ -8,9 +8,9 @@ from typing import cast
 
 from latentree.data import _checks as checks
 from latentree.data import _coding as coding
-from latentree.data import _kinds as column_kinds
 from latentree.data._checks import OddCell, listing
-from latentree.data._kinds import ColumnFacts, KindDecision
+from latentree.data._column_facts import TRACKED, ColumnFacts, column_facts
+from latentree.data._kinds import ASKED_FOR, ROW_LABELS, KindDecision, decisions, labels_of
 from latentree.data._raw import Column, RawTable, object_array
 from latentree.data._table import FAMILIES, KINDS, Schema, SetAside, Table
 from latentree.errors import DataError, DataWarning
@@ -20,7 +20,7 @@ from latentree.typing import Family, Kind, KindsByName
 def infer_schema(raw: RawTable, family: str, kinds: KindsByName | None) -> Schema:
     """Decide how the columns of data in memory are taken, and warn of those set aside."""
     schema = schema_of(
-        raw.names, raw.named, column_kinds.column_facts(raw), family, kinds,
+        raw.names, raw.named, column_facts(raw), family, kinds,
         lambda: _odd_columns(raw),
     )  # fmt: skip
     warn_of_aside(schema)
@@ -39,7 +39,7 @@ def schema_of(
 
     ``odd`` looks for single cells that make text of a column of numbers, and says so.
     """
-    taken = list(column_kinds.decisions(names, named, facts, family, kinds))
+    taken = list(decisions(names, named, facts, family, kinds))
     kept = [j for j, decision in enumerate(taken) if decision.kind is not None]
     aside = tuple(
         SetAside(names[j], j, taken[j].why, facts[j].constant)
@@ -55,7 +55,7 @@ def schema_of(
     found = tuple(cast(Kind, taken[j].kind) for j in kept)
     chosen = _family_of(family, [names[j] for j in kept], found)
     labels = tuple(
-        column_kinds.labels_of(facts[j]) if kind in ("category", "ordered") else ()
+        labels_of(facts[j]) if kind in ("category", "ordered") else ()
         for j, kind in zip(kept, found, strict=True)
     )
     if chosen == "symmetric":
@@ -85,7 +85,7 @@ def _refuse_labels(
     odd: Callable[[], DataError | None],
 ) -> None:
     """Raise if family='gaussian' was asked for and a column that is used holds labels."""
-    meant = (column_kinds.ROW_LABELS, column_kinds.ASKED_FOR)
+    meant = (ROW_LABELS, ASKED_FOR)
     labeled = [
         (name, own, decision.kind)
         for name, own, decision in zip(names, facts, taken, strict=True)
@@ -118,14 +118,14 @@ def _refuse_fractions(columns: Sequence[tuple[str, ColumnFacts]]) -> None:
             )
         if facts.values is None:
             raise DataError(
-                f"column {name!r} has more than {column_kinds.TRACKED:,} different values, too "
+                f"column {name!r} has more than {TRACKED:,} different values, too "
                 "many for categories: bin the values, or use family='gaussian'"
             )
 
 
 def warn_of_aside(schema: Schema) -> None:
     """Warn of the columns that are set aside, except row labels and those ignored on request."""
-    quiet = (column_kinds.ROW_LABELS, column_kinds.ASKED_FOR)
+    quiet = (ROW_LABELS, ASKED_FOR)
     told = [column for column in schema.aside if column.why not in quiet]
     if told:
         what = "column is" if len(told) == 1 else "columns are"

@@ -10,7 +10,6 @@ give the correlations of the Gaussian variables behind ordered answers and numbe
 from latentree.distances._block_dependence import BlockDependence
 from latentree.distances._counting import PackedOnes, in_parts
 from latentree.distances._distances import (
-    WEAKEST,
     Distances,
     DistancesLike,
     as_distances,
@@ -27,6 +26,8 @@ from latentree.distances._latent_correlations import (
 from latentree.distances._latent_sums import LatentSums, is_unordered
 from latentree.distances._mixed_sums import MixedSums
 from latentree.distances._pair_tests import Evidence
+from latentree.distances._providers import WEAKEST
+from latentree.distances._real_sums import SCALES, RealSums, Units
 from latentree.distances._sample import (
     Sample,
     SampleLike,
@@ -34,8 +35,8 @@ from latentree.distances._sample import (
     as_sample,
     information_distances,
 )
+from latentree.distances._state_counts import DistinctRows, StateCounts
 from latentree.distances._statistics import Statistics, gather, part_statistics, plan_of
-from latentree.distances._sums import SCALES, DistinctRows, RealSums, StateCounts, Units
 
 __all__ = [
     "SCALES",

@@ -32,8 +32,9 @@ from latentree.distances._mixed_sums import (
     read_moments,
     sum_up,
 )
+from latentree.distances._real_sums import correlation
+from latentree.distances._state_counts import StateCounts
 from latentree.distances._statistics import Statistics
-from latentree.distances._sums import StateCounts, correlation
 from latentree.errors import DataError
 from latentree.typing import FloatArray, Index, IntArray
 

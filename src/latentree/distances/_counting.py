@@ -21,7 +21,7 @@ from latentree.data import Table
 from latentree.typing import AnyArray, FloatArray, Index, IntArray
 
 _PARTS = 16
-"""Slices of a range of work: more than any usual number of cores, so that these end together."""
+"""Slices of a range of work, whatever the number of threads: some for each of a few cores."""
 
 _WORDS_A_STEP = 16.0
 """Words of 64 bits that are compared in the time of one step along sparse lists: a word is loaded

@@ -44,12 +44,14 @@ import numpy as np
 from latentree._kernels.distances import canonical
 from latentree._kernels.distances import pairs as kernels
 from latentree.data import Schema
+from latentree.distances._arrays import places, starts_of
 from latentree.distances._counting import in_parts, ranges
 from latentree.distances._latent_sums import LatentSums, is_unordered
 from latentree.distances._mixed_sums import WEAKEST_OF_MANY, MixedSums, join_rare
+from latentree.distances._real_sums import RealSums
 from latentree.distances._scores import n_functions
+from latentree.distances._state_counts import StateCounts, state_widths
 from latentree.distances._statistics import Statistics
-from latentree.distances._sums import RealSums, StateCounts, places, starts_of, state_widths
 from latentree.typing import FloatArray, Index, IntArray
 
 _BLOCK_CELLS = 1 << 24

@@ -10,7 +10,7 @@ from latentree._kernels.distances import pairs as kernels
 from latentree.data import Table
 from latentree.distances._counting import ones_of, states_of
 from latentree.distances._dependence import inverse
-from latentree.distances._sums import StateCounts
+from latentree.distances._state_counts import StateCounts
 from latentree.typing import FloatArray, IntArray
 
 InformationOf = Callable[[int], FloatArray]

@@ -27,10 +27,12 @@ import numpy as np
 from latentree._kernels.compiling import tiny
 from latentree._kernels.distances import latent as kernels
 from latentree.data import Schema, Table
+from latentree.distances._arrays import mirrored, sum_if_known
 from latentree.distances._counting import in_parts, ranges
 from latentree.distances._mixed_sums import WEAKEST_OF_MANY, MixedSums
+from latentree.distances._real_sums import RealSums, Units
 from latentree.distances._scores import Scores, normal_score, number_table, state_table
-from latentree.distances._sums import RealSums, StateCounts, Units, mirrored, sum_if_known
+from latentree.distances._state_counts import StateCounts
 from latentree.typing import BoolArray, FloatArray, IntArray
 
 _BLOCK_CELLS = 1 << 24

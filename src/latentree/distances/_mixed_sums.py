@@ -14,7 +14,9 @@ from scipy import linalg
 
 from latentree._kernels.distances import canonical as kernels
 from latentree.data import Table
+from latentree.distances._arrays import places, starts_of, sum_if_known
 from latentree.distances._counting import common_rows, in_parts, ranges
+from latentree.distances._real_sums import RealSums
 from latentree.distances._scores import (
     N_SCORES,
     Scores,
@@ -23,7 +25,7 @@ from latentree.distances._scores import (
     squares_of,
     state_table,
 )
-from latentree.distances._sums import RealSums, StateCounts, places, starts_of, sum_if_known
+from latentree.distances._state_counts import StateCounts
 from latentree.typing import BoolArray, FloatArray, IntArray
 
 WEAKEST_OF_MANY = 0.5

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from latentree.data import Table
 from latentree.distances._latent_sums import bounded, is_unordered
+from latentree.distances._real_sums import block_product
 from latentree.distances._scores import (
     Scores,
     beyond,
@@ -24,7 +25,6 @@ from latentree.distances._scores import (
     normal_curve,
     normal_score,
 )
-from latentree.distances._sums import block_product
 from latentree.typing import FloatArray, IntArray
 
 FENCE = 3.0

@@ -36,10 +36,11 @@ import numpy as np
 from scipy.special import chdtrc, erfc
 
 from latentree.data import Parts
+from latentree.distances._arrays import mirrored
 from latentree.distances._counting import ranges
 from latentree.distances._dependence import dependence, scale_of, scale_of_sums
+from latentree.distances._state_counts import StateCounts
 from latentree.distances._statistics import Statistics
-from latentree.distances._sums import StateCounts, mirrored
 from latentree.distances._tails import far_from_normal, score_correlations
 from latentree.typing import FloatArray, IntArray
 

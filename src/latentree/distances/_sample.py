@@ -17,8 +17,8 @@ from latentree.distances._distances import (
     distances_on_demand,
 )
 from latentree.distances._information import InformationOf, information_of
+from latentree.distances._state_counts import StateCounts
 from latentree.distances._statistics import Statistics, gather
-from latentree.distances._sums import StateCounts
 from latentree.errors import DataError
 from latentree.typing import FloatArray, IntArray
 

@@ -20,7 +20,8 @@ from scipy.special import ndtri
 
 from latentree._kernels import threads
 from latentree.data import Schema, Table
-from latentree.distances._sums import Units, starts_of
+from latentree.distances._arrays import starts_of
+from latentree.distances._real_sums import Units
 from latentree.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 KNOTS = 1000

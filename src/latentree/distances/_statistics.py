@@ -13,12 +13,11 @@ from latentree.data import Parts, Schema, Table, WithSchema, refuse_columns
 from latentree.distances._latent_sums import LatentSums
 from latentree.distances._mixed_sums import MixedSums
 from latentree.distances._outliers import without_outliers
+from latentree.distances._real_sums import RealSums, Units
 from latentree.distances._scores import Scores, n_functions
-from latentree.distances._sums import (
+from latentree.distances._state_counts import (
     DistinctRows,
-    RealSums,
     StateCounts,
-    Units,
     has_few_distinct_rows,
     state_widths,
 )

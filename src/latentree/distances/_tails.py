@@ -13,9 +13,10 @@ from __future__ import annotations
 import numpy as np
 
 from latentree.data import Parts, Schema, Table
+from latentree.distances._arrays import mirrored
+from latentree.distances._real_sums import RealSums, Units
 from latentree.distances._scores import Curve, each_column, normal_curve, normal_score
 from latentree.distances._statistics import Statistics
-from latentree.distances._sums import RealSums, Units, mirrored
 from latentree.typing import BoolArray, FloatArray, IntArray
 
 FARTHEST = 0.02

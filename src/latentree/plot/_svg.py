@@ -15,12 +15,9 @@ from latentree.models import (
     tree_of,
 )
 from latentree.plot._labels import shown
-from latentree.plot._tree_layout import TreeLayout, layered_layout, radial_layout
+from latentree.plot._tree_layout import FEW_VARIABLES, TreeLayout, layered_layout, radial_layout
 from latentree.tree import Tree
 from latentree.typing import FloatArray
-
-FEW = 30
-"""Up to so many variables are drawn in layers rather than in a disc."""
 
 MOST_NODES = 400
 """Beyond that a small picture shows nothing."""
@@ -82,7 +79,7 @@ def svg_picture(model: Scored) -> str:
 
 
 def _placed(tree: Tree, names: list[str]) -> tuple[TreeLayout, FloatArray]:
-    if tree.n_observed <= FEW:
+    if tree.n_observed <= FEW_VARIABLES:
         return layered_layout(tree), np.array([WIDTH / 2, -ROW])
     reach = [LETTER * len(name) / ROW + 1.0 for name in names[: tree.n_observed]]
     return radial_layout(tree, reach=reach, aspect=1.5), np.array([ROW, -ROW])

@@ -25,6 +25,9 @@ from latentree._kernels import tree as kernels
 from latentree.tree import Tree, traversal
 from latentree.typing import BoolArray, FloatArray, IntArray
 
+FEW_VARIABLES = 30
+"""Up to so many variables are drawn in layers, which then fit on a page, and more in a disc."""
+
 FAMILY_GAP = 0.6
 """Slots left free around the children of one node, so that families are seen."""
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from latentree._disk import write_bytes
 from latentree.errors import DataError, DataWarning, import_extra
 from latentree.models import (
-    JOINED_BY,
     Model,
     Scored,
     TreeMixture,
@@ -27,14 +25,15 @@ from latentree.models import (
 from latentree.plot import _labels as text
 from latentree.plot import _legend as legends
 from latentree.plot._group_styles import VariableGroups, group_observed
+from latentree.plot._label_places import node_boxes, write_labels, write_support
 from latentree.plot._legend import PageLayout
+from latentree.plot._scaling import ScaledLayout, figure_size, picture_shape, scaled_layout
 from latentree.plot._theme import DASHES, Theme, ThemeName, edge_shades, edge_width, theme_of
-from latentree.plot._tree_layout import TreeLayout, layered_layout, radial_layout
+from latentree.plot._tree_layout import FEW_VARIABLES, TreeLayout, layered_layout, radial_layout
 from latentree.tree import GroupsLike, Tree
 from latentree.typing import BoolArray, FloatArray, PathLike
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.collections import LineCollection, PathCollection
     from matplotlib.legend import Legend
@@ -43,29 +42,8 @@ if TYPE_CHECKING:
 
     from latentree.support import Support
 
-FEW = 30
-"""Up to so many variables are drawn in layers rather than in a disc."""
-
-LEAST_SHARE = 0.5
-"""Share of the room that the tree keeps when labels want more: some of them are then left out."""
-
-READABLE = 6.0
-"""Points of letters from which a disc is not enlarged at the cost of its labels."""
-
-INK = np.array([1.0, 0.85])
-"""Share of a label's box, across and down, that edges must keep off: its letters."""
-
-MANY = 2000
-"""Nodes beyond which labels are not looked a second place for: it takes seconds."""
-
 REAL_TEXT = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none"}
 """Settings under which fonts can be edited and searched, and journals take them."""
-
-ANY_LENGTH = 1e6
-"""Points that no picture reaches."""
-
-MOST_LABELS = 1500
-"""More text than this is a gray haze, and takes seconds to draw."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,17 +229,17 @@ def plot_tree(
         entries += legends.support_entries(bool(support.doubtful.any()), colors)
     placed = _lay_out(model, tree, kind, grouping, widths, lines, ax, lengths)
     if ax is None:
-        ax = _new_axes(_figure_size(placed, widths, lines, entries), colors)
-    page = PageLayout.of(ax, entries, _shape(placed), title is not None)
-    drawn = _scaled(tree, placed, widths, lines, page)
+        ax = _new_axes(figure_size(placed, widths, lines, entries), colors)
+    page = PageLayout.of(ax, entries, picture_shape(placed), title is not None)
+    drawn = scaled_layout(tree, placed, widths, lines, page)
     artists = _draw_edges(ax, drawn, strength, colors)
     observed, hidden = _draw_nodes(ax, tree, drawn, grouping, colors)
     wanted = np.array([bool(name) for name in names])
-    boxes = _node_boxes(tree, drawn)
+    boxes = node_boxes(tree, drawn)
     if support is not None:
         _mark_doubtful(hidden, support)
-        _write_support(ax, drawn, _of_edges(tree, support.edge_transfer), boxes, colors)
-    written = _write_labels(ax, page, tree, drawn, names, widths, strength, wanted, colors, boxes)
+        write_support(ax, drawn, _of_edges(tree, support.edge_transfer), boxes, colors)
+    written = write_labels(ax, page, tree, drawn, names, widths, strength, wanted, colors, boxes)
     shown = legends.draw_legend(ax, page, entries, colors)
     if lengths:
         legends.draw_scale(ax, page, placed, drawn.across, colors)
@@ -328,7 +306,7 @@ def _kind_of(
     layout: Literal["auto", "radial", "layered"], tree: Tree
 ) -> Literal["radial", "layered"]:
     if layout == "auto":
-        return "layered" if tree.n_observed <= FEW else "radial"
+        return "layered" if tree.n_observed <= FEW_VARIABLES else "radial"
     if layout not in ("radial", "layered"):
         raise DataError(f"layout is {layout!r}, but must be 'auto', 'radial' or 'layered'")
     return layout
@@ -363,162 +341,11 @@ def _lay_out(
     return radial_layout(tree, order_by, reach, aspect)
 
 
-# Sizes ------------------------------------------------------------------------------------------
-
-
-class _ScaledLayout(NamedTuple):
-    """A layout in points, with the sizes that go with it."""
-
-    kind: str
-    position: FloatArray
-    angle: FloatArray
-    has_slot: BoolArray
-    paths: FloatArray
-    font: float
-    dot: float
-    roomy: bool
-    lines: int
-    across: float
-    """Points from level 0 to level 1 in layers."""
-
-
-def _shape(placed: TreeLayout) -> FloatArray:
-    """Width and height of a picture, up to a factor; layers take any shape."""
-    if placed.kind == "layered":
-        return np.array([1.0, 1.0])
-    spread: FloatArray = np.maximum(np.ptp(placed.position, axis=0), 1.0)
-    return spread
-
-
-def _figure_size(
-    placed: TreeLayout, widths: FloatArray, lines: int, entries: list[Artist]
-) -> tuple[float, float]:
-    """Inches at which the labels are of a good size, within reason."""
-    side_width, side_height = (
-        legends.legend_size(entries, legends.LEGEND_SIZES[0]) if entries else (0.0, 0.0)
-    )
-    spread = np.ptp(placed.position, axis=0)
-    if placed.kind == "layered":
-        rows = float(spread[1]) + 2.0
-        height = max(rows * (4.0 + 11.0 * lines), side_height) + 2 * legends.PAD
-        # A tree beside the widest name; names of up to some twenty letters fit the usual width.
-        wide = max(6.4, 4.0 + float(widths.max(initial=0.0)) * text.LARGEST / 72)
-        return float(wide + side_width / 72), min(max(height / 72, 2.0), 40.0)
-
-    def side(font: float) -> FloatArray:
-        around = 2 * (font * float(widths.max()) + 8.0) + 2 * legends.PAD
-        inches: FloatArray = (spread * font * text.LINE * lines + around) / 72
-        return inches
-
-    # Small print before a sheet that no printer takes; but print that can be read.
-    size = np.clip(side(7.5), 4.0, np.clip(side(5.0), 14.0, 32.0))
-    return float(size[0] + side_width / 72), float(
-        max(size[1], (side_height + 2 * legends.PAD) / 72)
-    )
-
-
-class _Measured(NamedTuple):
-    """A layout whose extent in points is known at every scale.
-
-    Attributes
-    ----------
-    placed : TreeLayout
-        The layout, in its own units.
-    widths : array of float
-        Widths of the labels of observed nodes, in units of the font size; 0 for none.
-    lines : int
-        Lines of a label.
-    low, high : arrays of shape (2,)
-        Corners of the box around all nodes and edges, in units of the layout.
-    """
-
-    placed: TreeLayout
-    widths: FloatArray
-    lines: int
-    low: FloatArray
-    high: FloatArray
-
-    @classmethod
-    def of(cls, placed: TreeLayout, widths: FloatArray, lines: int) -> _Measured:
-        points = np.concatenate([placed.position, placed.paths.reshape(-1, 2)])
-        return cls(placed, widths, lines, points.min(axis=0), points.max(axis=0))
-
-    def bounds(self, scale: FloatArray, labeled: bool = True) -> tuple[FloatArray, FloatArray]:
-        """Return the corners of the picture at a scale, with or without its labels."""
-        unit, named = float(scale[1]), self.widths > 0
-        low, high = self.low * scale - _dot(unit) / 2, self.high * scale + _dot(unit) / 2
-        if not (labeled and named.any()):
-            return low, high
-        n = self.widths.size
-        angle, font = self.placed.angle[:n], text.font_size(unit, self.lines)
-        out = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-        reach = np.where(named, self.widths * font + _gap(unit, self.lines), 0.0)
-        ends = self.placed.position[:n] * scale + out * reach[:, None]
-        half = font * text.LINE * self.lines / 2
-        return np.minimum(low, ends.min(axis=0) - half), np.maximum(high, ends.max(axis=0) + half)
-
-    def largest(self, scale_of: Callable[[float], FloatArray], room: tuple[float, float]) -> float:
-        """Return the largest scale at which labels fit too, or a share of the tree's own."""
-
-        def extent(scale: FloatArray, labeled: bool) -> tuple[float, float]:
-            low, high = self.bounds(scale, labeled)
-            return float(high[0] - low[0]), float(high[1] - low[1])
-
-        with_labels = text.fit(lambda s: extent(scale_of(s), True), room)
-        if self.placed.kind == "radial" and text.font_size(with_labels, self.lines) >= READABLE:
-            return with_labels
-        alone = text.fit(lambda s: extent(scale_of(s), False), room)
-        return max(with_labels, LEAST_SHARE * alone)
-
-
-def _scaled(
-    tree: Tree, placed: TreeLayout, widths: FloatArray, lines: int, page: PageLayout
-) -> _ScaledLayout:
-    """Fill the page: the largest scale at which everything, labels too, is inside."""
-    measured = _Measured.of(placed, widths[: tree.n_observed], lines)
-    width, height = page.inner_width, page.inner_height
-    if placed.kind == "radial":
-        unit = measured.largest(lambda s: np.array([s, s]), (width, height))
-        scale = np.array([unit, unit])
-    else:
-        # One side after the other: the one that is not asked about may be as long as it likes.
-        unit = measured.largest(lambda s: np.array([0.0, s]), (ANY_LENGTH, height))
-        unit = min(unit, 3.0 * text.LARGEST * lines)
-        across = measured.largest(lambda s: np.array([s, unit]), (width, ANY_LENGTH))
-        scale = np.array([across, unit])
-    low, high = measured.bounds(scale)
-    shift = (
-        np.array([page.left, page.bottom]) + (np.array([width, height]) - (high - low)) / 2 - low
-    )
-    return _ScaledLayout(
-        placed.kind,
-        placed.position * scale + shift,
-        placed.angle,
-        placed.has_slot,
-        placed.paths * scale + shift,
-        text.font_size(unit, lines),
-        _dot(unit),
-        unit >= text.SMALLEST * text.LINE * lines,
-        lines,
-        float(scale[0]),
-    )
-
-
-def _dot(unit: float) -> float:
-    """Diameter of an observed node."""
-    return float(np.clip(0.5 * unit, 1.5, 5.5))
-
-
-def _gap(unit: float, lines: int) -> float:
-    """From the center of a node to its label."""
-    return 0.5 * _dot(unit) + 0.3 * text.font_size(unit, lines)
-
-
 # Edges and nodes --------------------------------------------------------------------------------
 
 
 def _draw_edges(
-    ax: Axes, drawn: _ScaledLayout, strength: FloatArray, theme: Theme
+    ax: Axes, drawn: ScaledLayout, strength: FloatArray, theme: Theme
 ) -> tuple[LineCollection, LineCollection]:
     """Draw positive and negative edges, wider and darker the stronger they are."""
     collections = import_extra("matplotlib.collections", "plot")
@@ -542,7 +369,7 @@ def _draw_edges(
 
 
 def _draw_nodes(
-    ax: Axes, tree: Tree, drawn: _ScaledLayout, grouping: VariableGroups, theme: Theme
+    ax: Axes, tree: Tree, drawn: ScaledLayout, grouping: VariableGroups, theme: Theme
 ) -> tuple[list[PathCollection], PathCollection]:
     """Draw the observed nodes group by group, and the hidden ones."""
     n = tree.n_observed
@@ -564,194 +391,12 @@ def _draw_nodes(
     return observed, hidden
 
 
-# Labels -----------------------------------------------------------------------------------------
-
-
-class _LabelPlace(NamedTuple):
-    """A place for a label: where it starts, how it is aligned, and the box it fills."""
-
-    anchor: FloatArray
-    align: str
-    rotation: float
-    center: FloatArray
-    half: FloatArray
-
-
-def _write_labels(
-    ax: Axes,
-    page: PageLayout,
-    tree: Tree,
-    drawn: _ScaledLayout,
-    names: list[str],
-    widths: FloatArray,
-    strength: FloatArray,
-    wanted: BoolArray,
-    theme: Theme,
-    boxes: text.OccupiedBoxes,
-) -> dict[str, Text]:
-    """Write the labels that have room, the most important first."""
-    written: dict[str, Text] = {}
-    curves = text.EdgeCurves(drawn.paths)
-    for v in _by_importance(tree, drawn, strength):
-        if not wanted[v]:
-            continue
-        if len(written) == MOST_LABELS:
-            break
-
-        def has_room(spot: _LabelPlace) -> bool:
-            box = spot.center, spot.half, spot.rotation
-            return page.holds(*box) and boxes.is_free(*box)
-
-        hidden = v >= tree.n_observed
-        for name in text.wordings(names[v], JOINED_BY) if hidden else [names[v]]:
-            width = float(widths[v] if name == names[v] else text.text_widths([name])[0])
-            places = filter(has_room, _spots(tree, drawn, v, width))
-            spot = _clearest(places, curves, must_be_clear=hidden)
-            if spot is not None:
-                boxes.add(spot.center, spot.half, spot.rotation)
-                written[tree.names[v]] = _write(ax, tree, drawn, v, name, spot, theme)
-                break
-    return written
-
-
-def _clearest(
-    spots: Iterator[_LabelPlace], curves: text.EdgeCurves, must_be_clear: bool
-) -> _LabelPlace | None:
-    """The first place that no edge runs through, or for want of one where fewest do."""
-    best, fewest = None, np.inf
-    for spot in spots:
-        if spot.align != "center":
-            return spot  # a slot of its own
-        crossing = curves.crossing(spot.center, INK * spot.half, spot.rotation)
-        if crossing < fewest and not (crossing and must_be_clear):
-            best, fewest = spot, crossing
-        if fewest == 0:
-            break
-    return best
-
-
-def _node_boxes(tree: Tree, drawn: _ScaledLayout) -> text.OccupiedBoxes:
-    """Return the space that the nodes take; labels are added to it."""
-    boxes = text.OccupiedBoxes(3 * tree.n_nodes, cell=4 * drawn.font)
-    for center in drawn.position:
-        boxes.add(center, np.full(2, drawn.dot / 2), 0.0)
-    return boxes
-
-
 def _mark_doubtful(hidden: PathCollection, support: Support) -> None:
     """Dot the outlines of hidden variables that few replicates have."""
     if support.doubtful.any():
         hidden.set_linestyle(
             [legends.DOTTED if doubtful else "solid" for doubtful in support.doubtful]
         )
-
-
-def _write_support(
-    ax: Axes, drawn: _ScaledLayout, support: FloatArray, boxes: text.OccupiedBoxes, theme: Theme
-) -> None:
-    """Write the support of edges in percent at their middles, the most doubtful first."""
-    font = min(0.75 * drawn.font, 7.0)
-    for edge in np.argsort(support)[:MOST_LABELS]:
-        if np.isnan(support[edge]):
-            break
-        number = f"{100.0 * support[edge]:.0f}"
-        center = _middle(drawn.paths[edge])
-        half = np.array([0.3 * font * len(number), 0.4 * font])
-        if boxes.is_free(center, half, 0.0):
-            boxes.add(center, half, 0.0)
-            ax.text(
-                float(center[0]), float(center[1]), number, fontsize=font, ha="center",
-                va="center", color=theme.negative if support[edge] < 0.5 else theme.ink, zorder=4,
-                bbox=_patch(theme),
-            )  # fmt: skip
-
-
-def _patch(theme: Theme) -> dict[str, str]:
-    """Paper behind text that edges run below. An outline of the letters would make them shapes."""
-    return {"boxstyle": "square,pad=0.06", "facecolor": theme.paper, "edgecolor": "none"}
-
-
-def _middle(path: FloatArray) -> FloatArray:
-    """The point halfway along a line."""
-    steps = np.linalg.norm(np.diff(path, axis=0), axis=1)
-    along = np.append(0.0, np.cumsum(steps))
-    return np.array([np.interp(along[-1] / 2, along, path[:, axis]) for axis in range(2)])
-
-
-def _by_importance(tree: Tree, drawn: _ScaledLayout, strength: FloatArray) -> list[int]:
-    """Nodes in the order in which labels find their places.
-
-    Leaves first as long as all of them have room, because they have but one place each; then
-    observed before hidden nodes, those with many neighbors, and those with the strongest edges.
-    """
-    strongest = np.zeros(tree.n_nodes)
-    for ends in tree.edges.T:
-        np.maximum.at(strongest, ends, np.abs(strength))
-    hidden = np.arange(tree.n_nodes) >= tree.n_observed
-    late = (tree.degrees > 1) & drawn.roomy
-    order: list[int] = np.lexsort((-strongest, -tree.degrees, hidden, late)).tolist()
-    return order
-
-
-def _spots(tree: Tree, drawn: _ScaledLayout, v: int, width: float) -> Iterator[_LabelPlace]:
-    """Places for a label: along its own slot, and beside the node for want of that."""
-    font = drawn.font * (1.0 if v < tree.n_observed else 0.8)
-    gap = drawn.dot / 2 + 0.3 * drawn.font
-    half = np.array([width * font / 2, font * text.LINE * drawn.lines * 0.48])
-    at, angle = drawn.position[v], float(drawn.angle[v])
-    if drawn.has_slot[v]:
-        out = np.array([np.cos(angle), np.sin(angle)])
-        turned = out[0] < -1e-9  # text reads from left to right
-        rotation = angle + np.pi if turned else angle
-        align = "right" if turned else "left"
-        # Letters stand above the middle of their line. Labels on both sides of the vertical read
-        # in opposite directions, and would meet there.
-        sink = 0.12 * font * np.abs(out[0]) * np.array([np.sin(rotation), -np.cos(rotation)])
-        start = at + gap * out + sink
-        yield _LabelPlace(start, align, rotation, start + half[0] * out, half)
-    if tree.n_nodes > MANY and (tree.degrees[v] <= 1 or not drawn.roomy):
-        return
-    if not tree.degrees[v]:
-        return
-    wide = _widest_gap(drawn.position[tree.neighbors(v)] - at)
-    half = np.array([half[0], font * text.LINE * drawn.lines / 2])
-    apart = half + np.array([0.2 * gap, 0.6 * gap])
-    aside = [_beside(direction, gap, half) for direction in (wide, 0.0, np.pi)]
-    corners = [apart * (x, y) for y in (-1, 1) for x in (-1, 1)]
-    upright = [_beside(direction, gap, half) for direction in (np.pi / 2, -np.pi / 2)]
-    for offset in (*aside, *corners, *upright):
-        yield _LabelPlace(at + offset, "center", 0.0, at + offset, half)
-
-
-def _widest_gap(edges: FloatArray) -> float:
-    """The direction in the middle of the widest angle between edges."""
-    angles = np.sort(np.arctan2(edges[:, 1], edges[:, 0]))
-    gaps = np.diff(angles, append=angles[:1] + 2 * np.pi)
-    widest = int(gaps.argmax())
-    return float(angles[widest] + gaps[widest] / 2)
-
-
-def _beside(direction: float, gap: float, half: FloatArray) -> FloatArray:
-    """From a node to the middle of an upright box that lies in a direction, just off the node."""
-    out = np.array([np.cos(direction), np.sin(direction)])
-    reach = float(np.min((half + gap) / np.maximum(np.abs(out), 1e-9)))
-    return out * reach
-
-
-def _write(
-    ax: Axes, tree: Tree, drawn: _ScaledLayout, v: int, name: str, spot: _LabelPlace, theme: Theme
-) -> Text:
-    """Write a label at its place."""
-    hidden = v >= tree.n_observed
-    over_edges = tree.degrees[v] > 1 or spot.align == "center"
-    return ax.text(
-        float(spot.anchor[0]), float(spot.anchor[1]), name,
-        fontsize=drawn.font * (0.8 if hidden else 1.0),
-        color=theme.hidden if hidden else theme.ink, fontstyle="italic" if hidden else "normal",
-        rotation=np.degrees(spot.rotation), rotation_mode="anchor",
-        ha=spot.align, va="center", ma=spot.align, parse_math=False, zorder=5,
-        bbox=_patch(theme) if over_edges else None, linespacing=text.LINE,
-    )  # fmt: skip
 
 
 # Frame -----------------------------------------------------------------------------------------

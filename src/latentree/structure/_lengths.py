@@ -27,7 +27,7 @@ class FitSettings(NamedTuple):
 
 
 THOROUGH = FitSettings(nearest=3, crowd=24, rounds=4, steps=0)
-"""For trees of up to 1,000 nodes: Gauss-Newton has converged after four steps."""
+"""For trees of up to 1,000 nodes: four Gauss-Newton steps with factored normal equations."""
 
 QUICK = FitSettings(nearest=2, crowd=8, rounds=1, steps=12)
 """For larger trees: one step, linear in the number of nodes."""

@@ -21,7 +21,7 @@ _CERTAINTY = 0.75
 as BIC's penalty does, so that a false difference is ever rarer."""
 
 _SMALL = 48
-"""Active nodes up to which one compiled loop runs all further rounds: threads would not pay."""
+"""Active nodes up to which one compiled loop runs all further rounds, on one thread."""
 
 
 @dataclass(frozen=True)
