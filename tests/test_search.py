@@ -11,7 +11,7 @@ import latentree as lt
 from latentree import methods, search, simulate
 from latentree.distances import as_sample
 from latentree.errors import DataError, ModelError
-from latentree.search._regularized import _Search
+from latentree.search._regularized import _BlockSearch
 from latentree.structure._blocks import Block
 from latentree.structure._spanning import spanning_edges
 
@@ -114,7 +114,7 @@ def test_local_scores_are_exact(family):
     sample = as_sample(draw(family, tree, 2_000, rng, (0.5, 0.8)))
     distances = sample.distances
     problem = Block(distances, spanning_edges(distances))
-    growing = _Search(problem, "nj", sample, 0)
+    growing = _BlockSearch(problem, "nj", sample, 0)
     fit = partial(lt.fit_parameters, X=sample, n_starts=1, random_state=0)
     score = fit(growing.growing.tree()).report.bic_score
     for node in growing.growing.internal[:3]:

@@ -35,7 +35,7 @@ _LEAST_GAP = 1e-4  # between two thresholds
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 
 
-class Found(NamedTuple):
+class EdgeAndMargin(NamedTuple):
     """What a point says of a node: the correlation with its parent, and its margin."""
 
     rho: float
@@ -76,9 +76,9 @@ class Coordinates:
         del margin
         return [np.arctanh(rho)][: self.size]
 
-    def read(self, own: FloatArray) -> Found:
+    def read(self, own: FloatArray) -> EdgeAndMargin:
         """Return what coordinates mean."""
-        return Found(np.tanh(own[0]) if own.size else 0.0, self.margin)
+        return EdgeAndMargin(np.tanh(own[0]) if own.size else 0.0, self.margin)
 
     def limit(self, own: FloatArray, near: FloatArray) -> None:
         """Keep coordinates within their limits, in place; ``near`` are some that are."""
@@ -114,12 +114,12 @@ class OrderedCoordinates(Coordinates):
         found = margin.thresholds if self.alone else np.append(margin.thresholds, rho)
         return found / (1.0 if self.alone else np.sqrt(1.0 - rho * rho))
 
-    def read(self, own: FloatArray) -> Found:
+    def read(self, own: FloatArray) -> EdgeAndMargin:
         """Return ρ and thresholds."""
         if self.alone:
-            return Found(0.0, Thresholds(own))
+            return EdgeAndMargin(0.0, Thresholds(own))
         scale = np.sqrt(1.0 + own[-1] ** 2)
-        return Found(own[-1] / scale, Thresholds(own[:-1] / scale))
+        return EdgeAndMargin(own[-1] / scale, Thresholds(own[:-1] / scale))
 
     def limit(self, own: FloatArray, near: FloatArray) -> None:
         """Keep thresholds ascending, and the slope within reach of the grid."""
@@ -151,11 +151,11 @@ class OddsCoordinates(Coordinates):
         del rho
         return np.concatenate([margin.intercepts[1:], margin.slopes[1:]])[: self.size]
 
-    def read(self, own: FloatArray) -> Found:
+    def read(self, own: FloatArray) -> EdgeAndMargin:
         """Return the odds."""
         own = np.pad(own, (0, 2 * (self.margin.n_levels - 1) - own.size))
         a, b = (np.append(0.0, half) for half in np.split(own, 2))
-        return Found(0.0, Odds(a, b))
+        return EdgeAndMargin(0.0, Odds(a, b))
 
     def limit(self, own: FloatArray, near: FloatArray) -> None:
         """Keep slopes within limits."""
@@ -186,11 +186,11 @@ class NormalCoordinates(Coordinates):
         found = [(margin.mean - center) / scale, np.log(margin.sd / scale), np.arctanh(rho)]
         return found[: self.size]
 
-    def read(self, own: FloatArray) -> Found:
+    def read(self, own: FloatArray) -> EdgeAndMargin:
         """Return ρ, mean and spread."""
         mean, sd = self.center + self.scale * own[0], self.scale * np.exp(own[1])
         rho = 0.0 if self.alone else np.tanh(own[2])
-        return Found(rho, NormalMargin(mean, sd, self.margin.resolution))
+        return EdgeAndMargin(rho, NormalMargin(mean, sd, self.margin.resolution))
 
     def limit(self, own: FloatArray, near: FloatArray) -> None:
         """Keep the correlation within reach of the grid."""

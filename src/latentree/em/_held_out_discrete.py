@@ -21,10 +21,11 @@ import numpy as np
 
 from latentree.data import Table
 from latentree.distances import Sample
+from latentree.em._climbing import WEAKEST, Stage
 from latentree.em._discrete import DiscreteProblem, column_entropies
 from latentree.em._driver import INTERRUPTED
 from latentree.em._growth import Group
-from latentree.em._held_out import WEAKEST, Candidate, HeldOutFit, Stage
+from latentree.em._held_out import Candidate, HeldOutFit
 from latentree.em._starts import SOFTNESS, split_states, surrogate_start
 from latentree.inference import (
     Expectation,

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from latentree.em._climbing import CALM_LOOKS, Stage
 from latentree.em._driver import INTERRUPTED
 from latentree.em._growth import Group
-from latentree.em._held_out import CALM_CHECKS, Candidate, HeldOutFit, Stage
+from latentree.em._held_out import Candidate, HeldOutFit
 from latentree.em._mixed import MixedCounts, MixedProblem, Part
 from latentree.em._starts import binned_starts, split_hidden
 from latentree.models import MixedTreeModel
@@ -32,7 +33,7 @@ BY_A_THIRD_OR_TWICE = (4, 6)
 class MixedStage(Stage[Part, MixedCounts]):
     """Training and held-out rows, compiled for given numbers of states."""
 
-    patience = CALM_CHECKS  # there are many trials
+    patience = CALM_LOOKS  # there are many trials
 
     def __init__(self, fit: MixedHeldOutFit, hidden_states: IntArray) -> None:
         self.fit, self.hidden_states = fit, hidden_states

@@ -10,7 +10,7 @@ there in the limit only, full steps follow: the driver's, which never go down.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -23,8 +23,22 @@ PASSES = 2
 _LEAST_STEPS = 32  # a step takes several parts at once if that leaves so many steps in a pass
 
 
+class PartedProblem(Protocol):
+    """A likelihood whose expected sums can be had of some parts of the rows alone."""
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts of the rows."""
+
+    def blended(self, numbers: Sequence[int], point: FloatArray, share: float) -> FloatArray:
+        """Step from the sums of the model itself, blended with those of some parts."""
+
+    def admissible(self, point: FloatArray, near: FloatArray) -> FloatArray:
+        """Return a point that is a model, close to ``point``; ``near`` is one."""
+
+
 def stepwise_starts(
-    problem: Any, points: Sequence[FloatArray], rng: np.random.Generator
+    problem: PartedProblem, points: Sequence[FloatArray], rng: np.random.Generator
 ) -> list[FloatArray]:
     """Return where stepwise passes lead from each point, and the first point as it was.
 
@@ -33,7 +47,7 @@ def stepwise_starts(
     return [*(_passes(problem, point, rng) for point in points), points[0]]
 
 
-def _passes(problem: Any, point: FloatArray, rng: np.random.Generator) -> FloatArray:
+def _passes(problem: PartedProblem, point: FloatArray, rng: np.random.Generator) -> FloatArray:
     n_parts = problem.n_parts
     together = int(np.clip(n_parts // _LEAST_STEPS, 1, 8))
     step = 0

@@ -239,7 +239,8 @@ def learned_in_bins(
 
     The learner sees a discrete table: columns with labels as they are, numbers in at most
     ``em.N_BINS`` bins. Numbers of states are chosen anew, by the numbers themselves; so are they
-    for every rival, and the tree of the highest BIC is kept.
+    for every rival, and the tree of the highest BIC is kept; by the criterion "cv" the one that
+    predicts held-out rows best.
 
     Parameters
     ----------
@@ -262,7 +263,9 @@ def learned_in_bins(
     """
     table = sample.parts.to_table()
     binned = Sample(cut_table(Binning.of(table).table(table)))
-    found = learner(binned, budget=budget, **options)
+    by_held_out = options.get("criterion") == "cv"
+    tree_only = {"for_prediction": False} if by_held_out else {}
+    found = learner(binned, budget=budget, **options, **tree_only)
     again = {
         name: options[name]
         for name in ("random_state", "progress", "prior_weight", "max_states")
@@ -271,7 +274,10 @@ def learned_in_bins(
     if options.get("criterion") in ("aic", "cv"):
         again["criterion"] = options["criterion"]
     fits = [fit_mixed(tree, sample, budget=budget, **again) for tree in (found.model.tree, *rivals)]
-    fitted = max(fits, key=lambda fit: fit.report.bic_score)
+    if by_held_out:  # fits by the same random state hold out the same rows
+        fitted = max(fits, key=lambda fit: max(fit.report.held_out_log_likelihoods))
+    else:
+        fitted = max(fits, key=lambda fit: fit.report.bic_score)
     note = "the tree was searched on binned numbers"
     if fitted is not fits[0]:
         note = "a tree from distances scored higher than the one searched on binned numbers"

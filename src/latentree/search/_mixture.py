@@ -24,7 +24,7 @@ from scipy.special import logsumexp
 
 from latentree.data import Table, cut_table, stacked
 from latentree.distances import Sample
-from latentree.em import Budget, FitReport, Fitted, held_out_split
+from latentree.em import Budget, BudgetSpent, FitReport, Fitted, held_out_split
 from latentree.errors import DataError, ModelError
 from latentree.models import TreeMixture, with_schema
 from latentree.typing import BoolArray, FloatArray, Progress
@@ -47,10 +47,6 @@ WEAKER, STRONGER = (0.3, 0.1), (3.0, 10.0)
 MOST_ROUNDS = 12
 TOLERANCE = 1e-3
 """Gain, as a share of the log-likelihood a row (or of a nat), below which rounds end."""
-
-
-class _Stop(Exception):
-    """The time is up."""
 
 
 def tree_mixture(
@@ -103,13 +99,13 @@ def tree_mixture(
         left_out = _left_out(table.n_rows, rng)
     else:
         table, left_out = _one_split(table, held_out, validation_fraction, rng)
-    search = _Search(table, left_out, learn, rng, time.monotonic() + limit, progress)
+    search = MixtureSearch(table, left_out, learn, rng, time.monotonic() + limit, progress)
     stopped = search.run(wanted, limit)
     mixture = search.result(wanted)
     return Fitted(mixture, _report(mixture, table, search, stopped))
 
 
-def _report(mixture: TreeMixture, table: Table, search: _Search, stopped: str) -> FitReport:
+def _report(mixture: TreeMixture, table: Table, search: MixtureSearch, stopped: str) -> FitReport:
     settings = ", ".join(f"{trees}: {value:.4f}" for trees, value in search.tried.items())
     best = search.best
     note = (
@@ -195,7 +191,7 @@ def run_rounds(
         parts = []
         for mine in share.T:
             if time.monotonic() > deadline:
-                raise _Stop
+                raise BudgetSpent
             parts.append(learn(_weighted(table, weight * (mine + strength / total))).model)
         # One row more for every component keeps its weight from zero.
         mixture = TreeMixture(parts, (weight @ share + 1.0) / (total + n_trees))
@@ -248,7 +244,7 @@ class _Setting:
 
 
 @dataclass(eq=False)
-class _Search:
+class MixtureSearch:
     """Tries numbers of trees that double, and strengths, as long as held-out rows gain."""
 
     table: Table
@@ -272,7 +268,7 @@ class _Search:
             self._strengthen()
         except KeyboardInterrupt:
             stopped = "interrupted: the best mixture so far is kept"
-        except _Stop:
+        except BudgetSpent:
             stopped = f"the time limit of {limit:g} s came before the held-out rows decided"
         else:
             return ""

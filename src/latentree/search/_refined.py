@@ -31,6 +31,7 @@ def refined(
     start: str | Sequence[str] | None = None,
     weights: ArrayLike | None = None,
     random_state: Any = None,
+    for_prediction: bool = True,
     **options: Any,
 ) -> Fitted:
     """Learn a tree from distances and refine it by its likelihood.
@@ -52,6 +53,9 @@ def refined(
         How much each row counts.
     random_state : int or Generator, optional
         For random starts.
+    for_prediction : bool
+        With the criterion "cv": whether held-out rows decide on states, smoothing and stopping,
+        too, once the tree is found (discrete columns).
     **options
         As in :func:`refine`.
 
@@ -87,7 +91,7 @@ def refined(
             break
     is_extended = options.get("caution", 1.0) > 0 and options.get("criterion") != "ebic"
     best = max(found, key=lambda fit: _rank(_score(fit), is_extended * _structure(fit.model.tree)))
-    if options.get("criterion") == "cv" and sample.family == "discrete":
+    if for_prediction and options.get("criterion") == "cv" and sample.family == "discrete":
         left = options.get("time_limit", math.inf) * len(starts) - (time.monotonic() - clock)
         return _predicting(best, sample, options, max(left, 0.0), random_state)
     return best
