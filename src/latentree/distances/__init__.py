@@ -27,7 +27,7 @@ from latentree.distances._latent_sums import LatentSums, is_unordered
 from latentree.distances._mixed_sums import MixedSums
 from latentree.distances._on_demand import OnDemand
 from latentree.distances._sample import Sample, as_copula, as_sample, information_distances
-from latentree.distances._statistics import Statistics, gather, part_statistics, plan_of
+from latentree.distances._statistics import Plan, Statistics, gather, part_statistics, plan_of
 from latentree.distances._sums import SCALES, DistinctRows, RealSums, StateCounts, Units
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "MixedSums",
     "OnDemand",
     "PackedOnes",
+    "Plan",
     "RealSums",
     "Sample",
     "StateCounts",
