@@ -36,7 +36,13 @@ from latentree.distances._sample import (
     information_distances,
 )
 from latentree.distances._state_counts import DistinctRows, StateCounts
-from latentree.distances._statistics import Statistics, gather, part_statistics, plan_of
+from latentree.distances._statistics import (
+    Statistics,
+    StatisticsPlan,
+    gather,
+    part_statistics,
+    plan_of,
+)
 
 __all__ = [
     "SCALES",
@@ -56,6 +62,7 @@ __all__ = [
     "SampleLike",
     "StateCounts",
     "Statistics",
+    "StatisticsPlan",
     "Units",
     "as_copula",
     "as_distances",

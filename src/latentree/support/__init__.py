@@ -5,7 +5,7 @@
 :class:`Support`                what the replicates agree with, and their consensus
 :func:`support_from`            the same from trees that are given
 :func:`majority_tree`           the splits that most of many trees have
-:func:`agreed_tree`             the splits that all of several learners find
+:func:`agreed_tree`             the splits that several learners agree on
 :func:`consensus`               the method of that name: a majority tree with its parameters
 :func:`load_support`            the support in a model file
 :func:`compare_trees`           splits that two trees share, and variables that moved

@@ -143,7 +143,7 @@ def _same_hidden(first: Tree, second: Tree) -> IntArray:
 
     splits, other_splits = _splits_around(first), _splits_around(second)
 
-    def rank(pair: tuple[int, int]) -> tuple[Any, ...]:
+    def rank(pair: tuple[int, int]) -> tuple[float, list[int], list[bytes], list[bytes]]:
         shared = common[pair]
         jaccard = len(shared) / (sizes[pair[0]] + other_sizes[pair[1]] - len(shared))
         return -jaccard, shared, splits[pair[0]], other_splits[pair[1]]

@@ -19,7 +19,7 @@ from latentree.support._bootstrap import quick_learners
 from latentree.support._consensus import agreed_tree
 from latentree.support._replicates import by_distances, draws_of, of_replicates
 from latentree.tree import Tree
-from latentree.typing import FloatArray, Progress
+from latentree.typing import FloatArray, Progress, RandomState
 
 N_TREES = 100
 """Replicates of all learners together: the error of one's share near one half is 0.1 then."""
@@ -32,7 +32,7 @@ def consensus(
     family: str = "auto",
     *,
     weights: ArrayLike | None = None,
-    random_state: Any = None,
+    random_state: RandomState = None,
     budget: Budget | None = None,
     progress: Progress | None = None,
     **options: Any,
@@ -44,10 +44,10 @@ def consensus(
     split has a share of the replicates, and a probability in the tree of the rows, by where else
     the parts of that tree could hang; shares are shifted so that as many splits are true by them as
     by probabilities (:func:`agreed_tree`). The tree has the splits for which the mean of both,
-    averaged over the learners, is above one half; learners that predict the rows better which a
-    replicate leaves out count more. What the rows cannot tell is left open: hidden variables have
-    more neighbors than those of a resolved tree, and the likelihood is lower where much is in
-    doubt. Parameters come from EM.
+    averaged over the learners, is above one half. A learner counts by the share of the replicates
+    in which its tree predicts the rows that were left out best. What the rows cannot tell is left
+    open: hidden variables have more neighbors than those of a resolved tree, and the likelihood is
+    lower where much is in doubt. Parameters come from EM.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def consensus(
     return fit_parameters(tree, sample, **common)
 
 
-def consensus_tree(sample: Sample, random_state: Any, n_trees: int = N_TREES) -> Tree:
+def consensus_tree(sample: Sample, random_state: RandomState, n_trees: int = N_TREES) -> Tree:
     """Return what the quick learners agree on; components are those of the data."""
     return gather_trees(sample, random_state, n_trees).agreed
 
@@ -112,10 +112,10 @@ class Gathered:
 
     @cached_property
     def weights(self) -> FloatArray:
-        """How much each learner counts.
+        """How much each learner counts: in what share of the replicates it is the best.
 
-        Half of all weight is shared alike; the other half goes by how often the tree of a learner
-        predicts the rows best that its replicate left out, if there are such rows.
+        The best is the learner whose tree predicts the rows best that the replicate left out. If
+        there are no such rows, all count alike.
         """
         if not self.left_out:
             return np.full(len(self.names), 1.0 / len(self.names))
@@ -128,7 +128,7 @@ class Gathered:
             ]
             best = np.isclose(losses, min(losses), rtol=0.0, atol=1e-12)
             wins += best / best.sum()
-        return np.asarray(0.5 / wins.size + 0.5 * wins / wins.sum())
+        return np.asarray(wins / wins.sum())
 
     @property
     def agreed(self) -> Tree:
@@ -139,7 +139,7 @@ class Gathered:
         return agreed_tree(self.own, certainty, self.replicates, self.weights)
 
 
-def gather_trees(sample: Sample, random_state: Any, n_trees: int) -> Gathered:
+def gather_trees(sample: Sample, random_state: RandomState, n_trees: int) -> Gathered:
     """Let the quick learners learn from the rows, and from replicates of them."""
     names = quick_learners(sample.n_columns)
     own = [learn_tree(sample, name) for name in names]

@@ -21,7 +21,7 @@ from latentree.distances import Sample
 from latentree.models import Model
 from latentree.search import Rivals, rivals_of
 from latentree.support._draws import Draws
-from latentree.support._replicates import Progress
+from latentree.support._replicates import Progress, located
 from latentree.tree import Tree
 from latentree.typing import FloatArray
 
@@ -47,9 +47,9 @@ def rell_trees(
 def resampled_gains(rivals: Rivals, sample: Sample, n_replicates: int, draws: Draws) -> FloatArray:
     """Return the gain in score of every rival over the model, one row a replicate."""
     parts = _drawn_rows(sample, draws)
-    located = parts.tables.paired(_located, range(0, parts.n_rows, parts.step))
+    pieces = parts.tables.paired(located, range(0, parts.n_rows, parts.step))
     with threadpool_limits(1, "blas"):  # the same bits on any number of threads
-        gains = located.total(_gains, rivals.model, rivals.models, draws, n_replicates)
+        gains = pieces.total(_gains, rivals.model, rivals.models, draws, n_replicates)
     return np.asarray(gains + rivals.savings)
 
 
@@ -60,19 +60,15 @@ def _drawn_rows(sample: Sample, draws: Draws) -> Parts:
     return sample.rows if is_distinct and draws.block_length is None else sample.parts
 
 
-def _located(table: Table, start: int) -> tuple[Table, int]:
-    return table, start
-
-
 def _gains(
-    located: tuple[Table, int],
+    piece: tuple[Table, int],
     model: Model,
     models: Sequence[Model],
     draws: Draws,
     n_replicates: int,
 ) -> FloatArray:
     """Return Σ w·(log p_rival − log p_model) over the rows of a part, for each replicate."""
-    table, start = located
+    table, start = piece
     own = model.log_likelihood(table)
     more = np.array([each.log_likelihood(table) - own for each in models])
     drawn = np.array([

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -21,6 +21,7 @@ from latentree.data import Parts, Table, cut_table
 from latentree.distances import (
     Sample,
     Statistics,
+    StatisticsPlan,
     distances_among_candidates,
     part_statistics,
 )
@@ -28,7 +29,7 @@ from latentree.errors import DataError, DataWarning
 from latentree.structure import learn_structure
 from latentree.support._draws import Draws
 from latentree.tree import Tree
-from latentree.typing import IntArray
+from latentree.typing import FloatArray, IntArray
 
 Learner = Callable[[Sample], Tree]
 """Learns the tree of a replicate."""
@@ -116,13 +117,13 @@ def draws_of(sample: Sample, seed: int, block_length: int | None) -> Draws:
         raise DataError(
             "support draws rows anew, but only their sums are known: fit the data as a whole"
         ) from None
-    weights: Any = list(parts.tables.each(_weights_of))
+    weights = list(parts.tables.each(_weights_of))
     is_weighted = any(each is not None for each in weights)
-    own = np.concatenate(weights) if is_weighted else None
+    own = np.concatenate(cast(list[FloatArray], weights)) if is_weighted else None
     return Draws(seed, parts.n_rows, own, block_length)
 
 
-def _weights_of(table: Table) -> Any:
+def _weights_of(table: Table) -> FloatArray | None:
     return table.weights
 
 
@@ -182,15 +183,15 @@ class _Source:
         """Return the statistics of several replicates, from one pass over rows that are read."""
         parts = self.sample.parts
         starts = range(0, parts.n_rows, parts.step)
-        located = parts.tables.paired(_located, starts)
-        found = located.total(_weighted_statistics, self._plan, self.draws, numbers)
+        pieces = parts.tables.paired(located, starts)
+        found = pieces.total(_weighted_statistics, self._plan, self.draws, numbers)
         return [
             _checked(Sample(_reweighted(parts, self.draws, number), statistics))
             for number, statistics in zip(numbers, found.each, strict=True)
         ]
 
     @property
-    def _plan(self) -> Any:
+    def _plan(self) -> StatisticsPlan:
         """The units of the data itself; distinct rows are not looked for again."""
         plan = self.sample.statistics.plan
         return replace(plan, distinct=False, pairs=plan.pairs and self.candidates is None)
@@ -212,7 +213,8 @@ def _checked(sample: Sample) -> Sample:
     return sample
 
 
-def _located(table: Table, start: int) -> tuple[Table, int]:
+def located(table: Table, start: int) -> tuple[Table, int]:
+    """Return a part of the rows with the number of its first row."""
     return table, start
 
 
@@ -227,10 +229,10 @@ class _Batch:
 
 
 def _weighted_statistics(
-    located: tuple[Table, int], plan: Any, draws: Draws, numbers: range
+    piece: tuple[Table, int], plan: StatisticsPlan, draws: Draws, numbers: range
 ) -> _Batch:
     """Take the statistics of one part in several replicates."""
-    table, start = located
+    table, start = piece
 
     def one(number: int) -> Statistics:
         return part_statistics(_drawn(draws, number, table, start), plan)

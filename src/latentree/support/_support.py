@@ -338,7 +338,7 @@ class _Counter:
         )
 
 
-def hidden_members(tree: Tree) -> Any:
+def hidden_members(tree: Tree) -> sparse.csr_array:
     """Return which variables are neighbors of each hidden node: a sparse matrix of 0 and 1."""
     m = tree.n_observed
     low, high = np.sort(tree.edges, axis=1).T
@@ -347,7 +347,7 @@ def hidden_members(tree: Tree) -> Any:
     return sparse.csr_array((ones, (high[mixed] - m, low[mixed])), shape=(tree.n_hidden, m))
 
 
-def _matches(members: Any, others: Any) -> IntArray:
+def _matches(members: sparse.csr_array, others: sparse.csr_array) -> IntArray:
     """Return for every hidden node the one in another tree with the same group, or −1.
 
     The same group: more of the variables of both together are shared than not. So there is at
