@@ -204,9 +204,7 @@ def learn_one(
     sample = as_sample(table)
     method = choose_method(method, sample, fitting)
     searching = method == "refined"
-    is_held_out = fitting.get("criterion") == "cv" and not searching
-    n_states = AUTO if is_held_out else fitting.get("n_states")
-    text = ProgressText(method, n_states, fitting.get("n_trees"))
+    text = ProgressText(method, *map(fitting.get, ("n_states", "n_trees", "criterion")))
     keeping = first_interrupt_keeps() if searching else nullcontext()
     with keeping, screen.progress(f"learning by {method}", text) as progress:
         fitted = learn_model(sample, method, random_state=seed, progress=progress, **fitting)

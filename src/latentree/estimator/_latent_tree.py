@@ -326,9 +326,7 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
             return None
 
         is_search = method == "refined"  # its steps are few
-        # The criterion "cv" of mixed data is what n_states="auto" is.
-        n_states = AUTO if self.criterion == "cv" and not is_search else self.n_states
-        text = ProgressText(method, n_states, self.n_trees)
+        text = ProgressText(method, self.n_states, self.n_trees, self.criterion)
 
         def report(steps: int, log_likelihood: float) -> None:
             if context is not None:

@@ -16,7 +16,7 @@ class ProgressText:
     ----------
     method : str
         Name of the method.
-    n_states, n_trees : int or "auto", optional
+    n_states, n_trees, criterion : object, optional
         Its options.
 
     Examples
@@ -27,12 +27,13 @@ class ProgressText:
     """
 
     def __init__(
-        self, method: str, n_states: int | str | None = None, n_trees: int | str | None = None
+        self, method: str, n_states: object = None, n_trees: object = None, criterion: object = None
     ) -> None:
-        searching = method == "refined"
-        self.unit, self.value = ("change", "score") if searching else ("step", "log-likelihood")
+        is_search = method == "refined"
+        self.unit, self.value = ("change", "score") if is_search else ("step", "log-likelihood")
         self.digits = 1
-        if method == "hclt" or n_states == AUTO:
+        is_cv = criterion == "cv" and not is_search  # of mixed data: what n_states="auto" is
+        if method == "hclt" or n_states == AUTO or is_cv:
             self.unit, self.value, self.digits = "pass", "held-out log-likelihood a row", 4
         if n_trees is not None:
             self.unit, self.value, self.digits = "setting", "held-out log-likelihood a row", 4
