@@ -111,4 +111,4 @@ def _opened(
 
 def _kinds(schema: pa.Schema, wanted: ColumnChoice) -> dict[str, StorageKind]:
     types = dict(zip(schema.names, schema.types, strict=True))
-    return {name: kind_of(types[name]) for name in wanted(schema.names)}
+    return {name: kind_of(types[name]) for name in wanted.choose(schema.names)}

@@ -114,7 +114,7 @@ class TextReader:
             whole = next(blocks, b"")
             dialect, first = _find_dialect(whole, delimiter, header)
             dialect = dialect._replace(missing=(*MISSING, *wanted.na))
-            kept = wanted(dialect.names)
+            kept = wanted.choose(dialect.names)
             found: list[set[pa.DataType]] = [set() for _ in kept]
             start, n_lines = len(whole) - len(first), dialect.n_lines_before
             # Types may differ from block to block: an integer column may turn real, or into text.

@@ -31,7 +31,7 @@ def read_matrix(path: PathLike, wanted: ColumnChoice) -> NamedMatrix:
         if wanted == ALL_COLUMNS:
             return NamedMatrix(values, names)
         own = names or default_names(values.shape[1])
-        kept = wanted(own)
+        kept = wanted.choose(own)
         place = {name: j for j, name in enumerate(own)}
         return NamedMatrix(values[:, [place[name] for name in kept]], tuple(kept))
 

@@ -109,7 +109,7 @@ class ColumnChoice(NamedTuple):
     may_lack: Sequence[str] = ()
     """Columns that need not be there."""
 
-    def __call__(self, names: Sequence[str]) -> list[str]:
+    def choose(self, names: Sequence[str]) -> list[str]:
         """Choose among the names of a file's columns, which must differ."""
         counts = Counter(names)
         if len(counts) < len(names):

@@ -44,7 +44,7 @@ class SheetReader:
             first = rows.pop(0)
             names = column_names(["" if cell is None else str(cell) for cell in first])
         missing = {*MISSING, *wanted.na}
-        kept = wanted(names)
+        kept = wanted.choose(names)
         place = {name: j for j, name in enumerate(names)}
         columns = [_column([row[place[name]] for row in rows], missing) for name in kept]
         table = pa.table(columns, names=kept)
