@@ -261,3 +261,11 @@ def test_refined_by_cv_lets_held_out_rows_decide_on_states():
     assert any("held-out log-likelihood a row" in note for note in report.notes[1:])
     assert learned.log_likelihood(new).mean() > by_bic.log_likelihood(new).mean() - 0.02
     assert report.log_likelihood == pytest.approx(learned.total_log_likelihood(X))
+
+
+def test_refined_by_cv_without_time_left_is_what_the_search_found():
+    X = draws(200)
+    _, report = lt.search.refined(X, "discrete", criterion="cv", time_limit=0.0, random_state=0)
+    assert not report.converged
+    assert any("the time limit of 0 s" in note for note in report.notes)
+    assert not report.held_out_log_likelihoods

@@ -24,7 +24,9 @@ from latentree.em import (
     Budget,
     MixedProblem,
     as_leaves,
+    held_out_fits,
     make_problem,
+    run_rivals,
     split_hidden,
     start_points,
 )
@@ -531,3 +533,24 @@ def test_rows_of_a_mixed_table_may_be_given_to_decide():
     assert "held-out log-likelihood a row" in fitted.report_.notes[0]
     share = lt.LatentTree("clrg", criterion="cv", validation_fraction=0.3, random_state=0)
     assert share.fit(rows).report_.n_samples == 150
+
+
+def test_a_held_out_fit_from_a_mixed_model_is_no_worse_than_it():
+    rows = mixed_rows(1, 120)
+    start, _ = lt.fit_parameters(star(6), rows, n_states=3, prior_weight=1.0, random_state=0)
+    fits = held_out_fits(
+        star(6), as_sample(rows), start=start, fraction=0.3, rng=np.random.default_rng(0)
+    )
+    fits[0].begin()
+    before = fits[0].best.score
+    assert np.isfinite(before)
+    model, _ = run_rivals([fits])
+    assert fits[0].decided.score >= before
+    assert model.n_states[6] >= 3
+
+
+def test_a_searched_tree_of_mixed_columns_by_held_out_rows():
+    rows = mixed_rows(1, 150)
+    fitted = lt.methods.learn_model(rows, "refined", criterion="cv", random_state=0)
+    assert fitted.report.method == "em by held-out rows"
+    assert any("searched on binned" in n or "from distances" in n for n in fitted.report.notes)

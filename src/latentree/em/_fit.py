@@ -41,7 +41,7 @@ from latentree.models import (
     with_schema,
 )
 from latentree.tree import Tree, hung_as_leaves
-from latentree.typing import FloatArray, IntArray, Node, PathLike, Progress
+from latentree.typing import BoolArray, FloatArray, IntArray, Node, PathLike, Progress
 
 HiddenStates = int | Sequence[int] | IntArray | Mapping[Node, int] | None
 AUTO = "auto"
@@ -222,7 +222,7 @@ def is_dense(sample: Sample, marginals: str) -> bool:
     return marginals != "cells" and all(kind == "real" for kind in sample.schema.kinds)
 
 
-def leaves_of_copula(tree: Tree, numbers: Any) -> Tree:
+def leaves_of_copula(tree: Tree, numbers: BoolArray) -> Tree:
     """Return a tree whose columns are leaves, numbers never joined to another column alone."""
     tree = hung_as_leaves(tree, np.arange(tree.n_observed))
     above = tree.parent[: tree.n_observed]

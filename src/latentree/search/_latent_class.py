@@ -19,6 +19,7 @@ from latentree.em import (
     random_discrete_start,
 )
 from latentree.errors import DataError
+from latentree.models import DiscreteTreeModel
 from latentree.tree import Tree
 from latentree.typing import FloatArray, Progress
 
@@ -142,7 +143,9 @@ def _fit(
     return maximize(problem, starts, SEARCH, progress)
 
 
-def _split_starts(problem: DiscreteProblem, smaller: Any, rng: np.random.Generator) -> list[Any]:
+def _split_starts(
+    problem: DiscreteProblem, smaller: DiscreteTreeModel, rng: np.random.Generator
+) -> list[FloatArray]:
     """Split each of the heaviest states of the hidden node into two that differ a little."""
     shares = smaller.marginal(smaller.tree.n_observed)
     return [
@@ -151,7 +154,7 @@ def _split_starts(problem: DiscreteProblem, smaller: Any, rng: np.random.Generat
     ]
 
 
-def _split(model: Any, state: int, rng: np.random.Generator) -> Any:
+def _split(model: DiscreteTreeModel, state: int, rng: np.random.Generator) -> DiscreteTreeModel:
     center = model.rerooted(model.tree.n_observed)
     tables = []
     for table in center.tables[:-1]:
@@ -159,4 +162,4 @@ def _split(model: Any, state: int, rng: np.random.Generator) -> Any:
         tables.append(np.vstack([table, row / row.sum()]))
     marginal: FloatArray = np.append(center.tables[-1], center.tables[-1][state])
     marginal[[state, -1]] /= 2.0
-    return type(model)(center.tree, [*tables, marginal], model.schema.labels)
+    return DiscreteTreeModel(center.tree, [*tables, marginal], model.schema.labels)

@@ -29,8 +29,9 @@ from latentree.em import (
     split_hidden,
 )
 from latentree.errors import ModelError
+from latentree.models import MixedTreeModel
 from latentree.tree import Tree, hung_as_leaves
-from latentree.typing import IntArray, Progress
+from latentree.typing import IntArray, PathLike, Progress
 
 PRIOR = 1.0
 """Rows of prior weight where nothing is said: a label that no row of a state has stays possible."""
@@ -54,7 +55,7 @@ def fit_mixed(
     budget: Budget | None = None,
     random_state: Any = None,
     progress: Progress | None = None,
-    checkpoint: Any = None,
+    checkpoint: PathLike | None = None,
     validation_fraction: float | None = None,
     held_out: Table | None = None,
 ) -> Fitted:
@@ -220,9 +221,9 @@ def _rivals(tree: Tree, sample: Sample) -> list[Tree]:
     return [tree] if apart is tree else [tree, apart]
 
 
-def with_lengths(model: Any) -> Any:
+def with_lengths(model: MixedTreeModel) -> MixedTreeModel:
     """Return a mixed model whose tree has −log of maximal correlations for lengths."""
-    return type(model).from_theta(
+    return MixedTreeModel.from_theta(
         model.distance_tree(), model.n_states, model.theta, model.emissions, model.schema
     )
 

@@ -117,15 +117,17 @@ def _predicting(
         for start in (found.model, None)
     ]  # fmt: skip
     model, report = run_rivals(fits)
-    known = {
-        name: getattr(report, name)
-        for name in ("log_likelihood", "n_parameters", "converged", "held_out_log_likelihoods")
-    }
     notes = (*found.report.notes, *report.notes)
-    n_steps = found.report.n_steps + report.n_steps
+    if not report.converged:  # the model found has learned from all rows, the other one has not
+        return Fitted(found.model, replace(found.report, converged=False, notes=notes))
     return Fitted(
-        with_fitted_lengths(model), replace(found.report, **known, notes=notes, n_steps=n_steps)
-    )
+        with_fitted_lengths(model),
+        replace(
+            found.report, log_likelihood=report.log_likelihood, n_parameters=report.n_parameters,
+            n_steps=found.report.n_steps + report.n_steps, notes=notes,
+            held_out_log_likelihoods=report.held_out_log_likelihoods,
+        ),
+    )  # fmt: skip
 
 
 def _names(start: str | Sequence[str] | None) -> Sequence[str]:
