@@ -49,7 +49,7 @@ TOLERANCE = 1e-3
 """Gain, as a share of the log-likelihood a row (or of a nat), below which rounds end."""
 
 
-class _Stop(Exception):
+class _TimeIsUp(Exception):
     """The time is up."""
 
 
@@ -103,13 +103,13 @@ def tree_mixture(
         left_out = _left_out(table.n_rows, rng)
     else:
         table, left_out = _one_split(table, held_out, validation_fraction, rng)
-    search = _Search(table, left_out, learn, rng, time.monotonic() + limit, progress)
+    search = _MixtureSearch(table, left_out, learn, rng, time.monotonic() + limit, progress)
     stopped = search.run(wanted, limit)
     mixture = search.result(wanted)
     return Fitted(mixture, _report(mixture, table, search, stopped))
 
 
-def _report(mixture: TreeMixture, table: Table, search: _Search, stopped: str) -> FitReport:
+def _report(mixture: TreeMixture, table: Table, search: _MixtureSearch, stopped: str) -> FitReport:
     settings = ", ".join(f"{trees}: {value:.4f}" for trees, value in search.tried.items())
     best = search.best
     note = (
@@ -195,7 +195,7 @@ def run_rounds(
         parts = []
         for mine in share.T:
             if time.monotonic() > deadline:
-                raise _Stop
+                raise _TimeIsUp
             parts.append(learn(_weighted(table, weight * (mine + strength / total))).model)
         # One row more for every component keeps its weight from zero.
         mixture = TreeMixture(parts, (weight @ share + 1.0) / (total + n_trees))
@@ -248,7 +248,7 @@ class _Setting:
 
 
 @dataclass(eq=False)
-class _Search:
+class _MixtureSearch:
     """Tries numbers of trees that double, and strengths, as long as held-out rows gain."""
 
     table: Table
@@ -272,7 +272,7 @@ class _Search:
             self._strengthen()
         except KeyboardInterrupt:
             stopped = "interrupted: the best mixture so far is kept"
-        except _Stop:
+        except _TimeIsUp:
             stopped = f"the time limit of {limit:g} s came before the held-out rows decided"
         else:
             return ""

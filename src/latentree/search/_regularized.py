@@ -87,7 +87,7 @@ def regularized_cl_grouping(
 
     def learn(problem: Block) -> Tree:
         mine = sample if problem.variables is None else sample.select(problem.variables)
-        search = _Search(problem, subroutine, mine, random_state)
+        search = _GroupingSearch(problem, subroutine, mine, random_state)
         tree = search.run(room[0])
         room[0] -= tree.n_hidden
         return tree
@@ -110,7 +110,7 @@ class _Proposal(NamedTuple):
     region: frozenset[int]
 
 
-class _Search:
+class _GroupingSearch:
     """Rounds of proposals on one block of variables."""
 
     def __init__(self, problem: Block, subroutine: str, sample: Sample, random_state: Any) -> None:

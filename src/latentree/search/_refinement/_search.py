@@ -18,7 +18,7 @@ from scipy.special import gammainccinv
 from latentree.search._refinement._draft import Conflict, Draft
 from latentree.search._refinement._options import RefineOptions
 
-Key = tuple[Any, ...]
+Key = tuple[str, *tuple[int, ...]]
 """A kind of change and its nodes, for the report and for remembering failures."""
 
 Edit = Callable[[Draft], int]
@@ -171,7 +171,10 @@ class Engine(Protocol):
         """Run accelerated EM on all parameters; return the draft and its log-likelihood."""
 
     def changes(self, request: Request) -> Iterable[Proposal]:
-        """Propose changes of a draft."""
+        """Propose changes of a draft, of any kind."""
+
+    def structures(self, request: Request) -> Iterable[Proposal]:
+        """Propose changes of edges."""
 
 
 class Scored(NamedTuple):
@@ -195,7 +198,7 @@ class AcceptedMove(NamedTuple):
     """Rise of the score that it was accepted for, before all parameters were fitted again."""
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """The best draft of a search, the changes that led to it, and why it ended early if it did."""
 
     best: Scored
@@ -219,10 +222,10 @@ class Search:
     _retry_at: dict[Key, float] = field(default_factory=dict)
     """The score at which a change is looked at again; one that was tried in vain never is."""
 
-    def run(self, draft: Draft, penalty: Penalty) -> Found:
+    def run(self, draft: Draft, penalty: Penalty) -> SearchResult:
         """Search with a part of the penalty first, then with all of it."""
         self.whole = penalty
-        found = Found(self.score(draft, penalty), ())
+        found = SearchResult(self.score(draft, penalty), ())
         here, end = found.best, self.deadline
         try:
             for share in self.engine.shares:
@@ -238,9 +241,9 @@ class Search:
             return found._replace(note=INTERRUPTED)
         return found._replace(note="time limit reached" if self.out_of_time else "")
 
-    def _higher(self, found: Found, here: Scored, penalty: Penalty) -> Found:
+    def _higher(self, found: SearchResult, here: Scored, penalty: Penalty) -> SearchResult:
         here = here.under(penalty)
-        return Found(here, tuple(self.accepted)) if here.score > found.best.score else found
+        return SearchResult(here, tuple(self.accepted)) if here.score > found.best.score else found
 
     def climb(self, draft: Draft, penalty: Penalty) -> Scored:
         """Accept changes under one penalty, until a round gains too little.
