@@ -74,14 +74,11 @@ def refined(
     """
     clock = time.monotonic()
     sample = as_sample(X, family, weights)
-    names = _names(start)
-    starts: list[Any] = [learn_tree(sample, name) for name in names]
+    starts: Sequence[Tree | Model]
     if start is None:
-        if sample.other_distances is not None:  # the first tree decides on the number of states
-            starts = [*(learn_structure(sample.other_distances, name) for name in names), *starts]
-        starts = _best_starts(starts, sample, options.get("max_states"))[
-            : 2 if sample.is_summed else 1
-        ]
+        starts = _best_starts(sample, options.get("max_states"))
+    else:
+        starts = [learn_tree(sample, name) for name in _names(start)]
     if "time_limit" in options:
         options["time_limit"] /= len(starts)
     found: list[Fitted] = []
@@ -90,7 +87,7 @@ def refined(
         if INTERRUPTED in found[-1].report.notes:
             break
     is_extended = options.get("caution", 1.0) > 0 and options.get("criterion") != "ebic"
-    best = max(found, key=lambda fit: _rank(_score(fit), is_extended * _structure(fit.model.tree)))
+    best = max(found, key=lambda fit: _rank(_score(fit), is_extended * _inner_cost(fit.model.tree)))
     if for_prediction and options.get("criterion") == "cv" and sample.family == "discrete":
         left = options.get("time_limit", math.inf) * len(starts) - (time.monotonic() - clock)
         return _predicting(best, sample, options, max(left, 0.0), random_state)
@@ -130,10 +127,8 @@ def _predicting(
     )  # fmt: skip
 
 
-def _names(start: str | Sequence[str] | None) -> Sequence[str]:
-    """Return methods by name."""
-    if start is None:
-        return STARTS
+def _names(start: str | Sequence[str]) -> Sequence[str]:
+    """Return the methods that are named, all of them known."""
     names = [start] if isinstance(start, str) else list(start)
     if not names or any(name not in BY_DISTANCES for name in names):
         known = ", ".join(BY_DISTANCES)
@@ -141,11 +136,19 @@ def _names(start: str | Sequence[str] | None) -> Sequence[str]:
     return names
 
 
-def _best_starts(trees: Sequence[Tree], sample: Sample, max_states: int | None) -> list[Model]:
-    """Return the trees fitted, those of the highest extended BIC first."""
+def _best_starts(sample: Sample, max_states: int | None) -> list[Model]:
+    """Return the best tree by distances, fitted; the best two where refining takes little time.
+
+    The first tree decides on the number of hidden states: that of canonical correlations where
+    there are two kinds of distances, since determinants are poor where hidden variables have fewer
+    states than the columns.
+    """
+    trees = [learn_tree(sample, name) for name in STARTS]
+    if sample.other_distances is not None:
+        trees = [*(learn_structure(sample.other_distances, name) for name in STARTS), *trees]
     fits = first_fits(trees, sample, max_states, 0)
-    fits.sort(key=lambda fit: -_rank(fit.report.bic_score, _structure(fit.model.tree)))
-    return [fit.model for fit in fits]
+    fits.sort(key=lambda fit: -_rank(fit.report.bic_score, _inner_cost(fit.model.tree)))
+    return [fit.model for fit in fits[: 2 if sample.is_summed else 1]]
 
 
 def _rank(score: float, cost: float) -> float:
@@ -153,7 +156,7 @@ def _rank(score: float, cost: float) -> float:
     return round(score - cost, 6)
 
 
-def _structure(tree: Tree) -> float:
+def _inner_cost(tree: Tree) -> float:
     """Return log m for every inner node, hidden or observed, as in the extended BIC."""
     return float((tree.degrees > 1).sum() * np.log(tree.n_observed))
 

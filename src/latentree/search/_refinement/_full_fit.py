@@ -72,7 +72,7 @@ def _best_states(
     return states, best
 
 
-def final_fit(model: Any, sample: Sample, budget: Budget | None, prior_weight: float) -> Fitted:
+def final_fit(model: Model, sample: Sample, budget: Budget | None, prior_weight: float) -> Fitted:
     """Fit the model of a search to the end."""
     return fit_parameters(model.tree, sample, start=model, budget=budget, prior_weight=prior_weight)
 

@@ -26,9 +26,9 @@ from latentree.search._refinement._options import DEFAULTS, RefineOptions
 from latentree.search._refinement._search import (
     AcceptedMove,
     Engine,
-    Found,
     Penalty,
     Search,
+    SearchResult,
     bic_cost,
 )
 from latentree.tree import Tree
@@ -260,7 +260,7 @@ def penalty_of(criterion: Criterion, sample: Sample, n_hidden: int | None = None
 
 
 def _report(
-    final: Fitted, found: Found, penalty: Penalty, notes: Sequence[str], seconds: float
+    final: Fitted, found: SearchResult, penalty: Penalty, notes: Sequence[str], seconds: float
 ) -> RefineReport:
     """Return the report of the final fit with what the search did."""
     old = {field.name: getattr(final.report, field.name) for field in fields(FitReport)}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -128,7 +127,7 @@ def rivals_of(
         )
     end = time.monotonic() + time_limit
     penalty = penalty_of(criterion, sample)
-    engine: Any = make_engine(sample, max_states, 0, _PATIENT)
+    engine = make_engine(sample, max_states, 0, _PATIENT)
     fitted: list[tuple[Proposal, Model, float]] = []
     with threadpool_limits(1, "blas"):
         draft, log_likelihood = engine.settle(engine.draft(model), 4 * engine.settle_steps)
@@ -154,7 +153,7 @@ def rivals_of(
     )
 
 
-def _by_tree(proposals: Sequence[Proposal], draft: Draft, names: tuple[str, ...]) -> list[Proposal]:
+def _by_tree(proposals: Iterable[Proposal], draft: Draft, names: tuple[str, ...]) -> list[Proposal]:
     """Return the changes that can be made, the best first, one for each other tree."""
     own = draft.tree(names)
     found: dict[Tree, Proposal] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -18,7 +18,7 @@ from scipy.special import gammainccinv
 from latentree.search._refinement._draft import Conflict, Draft
 from latentree.search._refinement._options import RefineOptions
 
-Key = tuple[Any, ...]
+Key = tuple[str, *tuple[int, ...]]
 """A kind of change and its nodes, for the report and for remembering failures."""
 
 Edit = Callable[[Draft], int]
@@ -102,6 +102,8 @@ class Proposal(NamedTuple):
     """Rise of the score, exact for these parameters: fitting more adds to it."""
     rise: float
     """Rise of the log-likelihood alone."""
+    needed: float
+    """What the log-likelihood must rise by when all parameters are fitted."""
     region: frozenset[int]
     """Nodes whose neighbors change; proposals with common ones are not accepted together."""
     edit: Edit
@@ -131,17 +133,20 @@ class Request(NamedTuple):
     losses: dict[Key, float] | None = None
     """Where an engine may note what changes would lose: they are known then for a while."""
 
-    def least_rise(self, cost: float, n_places: float | None) -> float:
-        """Return what the log-likelihood must rise by for a change to be proposed.
-
-        Every change may lose ``slack``: fitting all parameters may make up for it. A move, one of
-        ``n_places`` that are as near, must pay for what it adds, and for the choice. What it saves
-        does not count: the same saving is to be had without the move, by a contraction.
-        """
-        least = cost - self.options.slack
+    def is_choice(self, cost: float, n_places: float | None) -> bool:
+        """Tell whether a change is one of many of which the best gains by chance."""
         is_forced = cost < -FORBIDDEN / 2  # the number of hidden nodes is given
-        if n_places is None or is_forced or not self.options.caution:
-            return least
+        return n_places is not None and not is_forced and self.options.caution > 0.0
+
+    def needed_rise(self, cost: float, n_places: float | None) -> float:
+        """Return what the log-likelihood must rise by for a change to be accepted.
+
+        A move, one of ``n_places`` that are as near, must pay for what it adds, and for the choice.
+        What it saves does not count: the same saving is to be had without the move, by a
+        contraction.
+        """
+        if n_places is None or not self.is_choice(cost, n_places):
+            return cost
         return max(cost, 0.0) + self.options.caution * chance_gain(n_places)
 
 
@@ -165,9 +170,11 @@ class Engine(Protocol):
     def settle(self, draft: Any, n_steps: int) -> tuple[Any, float]:
         """Run accelerated EM on all parameters; return the draft and its log-likelihood."""
 
-    @property
-    def proposers(self) -> Sequence[Callable[[Request], Iterable[Proposal]]]:
-        """Functions that propose changes, called in turn in every round."""
+    def changes(self, request: Request) -> Iterable[Proposal]:
+        """Propose changes of a draft, of any kind."""
+
+    def structures(self, request: Request) -> Iterable[Proposal]:
+        """Propose changes of edges."""
 
 
 class Scored(NamedTuple):
@@ -191,7 +198,7 @@ class AcceptedMove(NamedTuple):
     """Rise of the score that it was accepted for, before all parameters were fitted again."""
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """The best draft of a search, the changes that led to it, and why it ended early if it did."""
 
     best: Scored
@@ -215,10 +222,10 @@ class Search:
     _retry_at: dict[Key, float] = field(default_factory=dict)
     """The score at which a change is looked at again; one that was tried in vain never is."""
 
-    def run(self, draft: Draft, penalty: Penalty) -> Found:
+    def run(self, draft: Draft, penalty: Penalty) -> SearchResult:
         """Search with a part of the penalty first, then with all of it."""
         self.whole = penalty
-        found = Found(self.score(draft, penalty), ())
+        found = SearchResult(self.score(draft, penalty), ())
         here, end = found.best, self.deadline
         try:
             for share in self.engine.shares:
@@ -234,9 +241,9 @@ class Search:
             return found._replace(note=INTERRUPTED)
         return found._replace(note="time limit reached" if self.out_of_time else "")
 
-    def _higher(self, found: Found, here: Scored, penalty: Penalty) -> Found:
+    def _higher(self, found: SearchResult, here: Scored, penalty: Penalty) -> SearchResult:
         here = here.under(penalty)
-        return Found(here, tuple(self.accepted)) if here.score > found.best.score else found
+        return SearchResult(here, tuple(self.accepted)) if here.score > found.best.score else found
 
     def climb(self, draft: Draft, penalty: Penalty) -> Scored:
         """Accept changes under one penalty, until a round gains too little.
@@ -270,25 +277,22 @@ class Search:
         return time.monotonic() > self.deadline
 
     def _round(self, here: Scored, penalty: Penalty, focus: frozenset[int] | None) -> Scored:
-        for propose in self.engine.proposers:
-            losses: dict[Key, float] = {}
-            known = {key for key, score in self._retry_at.items() if score > here.score}
-            request = Request(
-                here.draft, penalty, self.options, known, focus, self.deadline, losses
-            )
-            found = sorted(propose(request), key=lambda p: (-p.gain, p.key))
-            self._retry_at |= {key: here.score + loss for key, loss in losses.items()}
-            here = self._accept_best(here, found, penalty)
-        return here
+        losses: dict[Key, float] = {}
+        known = {key for key, score in self._retry_at.items() if score > here.score}
+        request = Request(here.draft, penalty, self.options, known, focus, self.deadline, losses)
+        proposals = sorted(self.engine.changes(request), key=lambda p: (-p.gain, p.key))
+        self._retry_at |= {key: here.score + loss for key, loss in losses.items()}
+        return self._accept_best(here, proposals, penalty)
 
-    def _accept_best(self, here: Scored, found: list[Proposal], penalty: Penalty) -> Scored:
+    def _accept_best(self, here: Scored, proposals: list[Proposal], penalty: Penalty) -> Scored:
         """Accept proposals that gain and do not touch each other; then try doubtful ones.
 
         A gain is exact with all other parameters fixed, so changes far apart add up. Should they
         spoil each other all the same, the better half of them is tried.
         """
         touched: set[int] = set()
-        sure = _apart(p for p in found if p.gain > self.options.least_gain)
+        least = self.options.least_gain
+        sure = _apart(p for p in proposals if p.gain > least and p.rise >= p.needed)
         while sure and not self.out_of_time:
             new = self._applied(here, sure, penalty)
             if new.score > here.score:
@@ -298,20 +302,21 @@ class Search:
             if len(sure) == 1:
                 self._retry_at[sure[0].key] = math.inf
             sure = sure[: len(sure) // 2]
-        return self._try_doubtful(here, found, touched, penalty)
+        return self._try_doubtful(here, proposals, touched, penalty)
 
     def _try_doubtful(
-        self, here: Scored, found: list[Proposal], touched: set[int], penalty: Penalty
+        self, here: Scored, proposals: list[Proposal], touched: set[int], penalty: Penalty
     ) -> Scored:
         """Try changes one by one that may gain when all parameters are fitted."""
         failures = 0
-        for proposal in found:
+        for proposal in proposals:
             if self.out_of_time or failures >= self.options.patience:
                 break
             if proposal.region & touched:
                 continue
             new = self._applied(here, [proposal], penalty)
-            if new.score > here.score + self.options.least_gain:
+            gain, rise = new.score - here.score, new.log_likelihood - here.log_likelihood
+            if gain > self.options.least_gain and rise >= proposal.needed:
                 here = self._accept(new, [proposal])
                 touched |= proposal.region
                 failures = 0
