@@ -13,8 +13,8 @@ import math
 import numpy as np
 
 from latentree._kernels.compiling import kernel
-from latentree._kernels.inference.counts import EDGE, EMISSION, EVIDENCE, JOIN
 from latentree._kernels.inference.exponential import LOWEST, exp
+from latentree._kernels.inference.slots import EDGE, EMISSION, EVIDENCE, JOIN
 
 
 @kernel()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from latentree._kernels.compiling import kernel
-from latentree._kernels.inference.counts import EDGE, EMISSION, EVIDENCE, JOIN
+from latentree._kernels.inference.slots import EDGE, EMISSION, EVIDENCE, JOIN
 from latentree._kernels.tree import sorted_by
 
 _SMALL = 1000  # numbers about the nodes of a tree for which nothing is compiled
