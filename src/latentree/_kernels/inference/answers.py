@@ -63,12 +63,14 @@ def needed_patterns(slots, starts, gather, wanted, out):
         a = slots[slot["a"]]
         part_a, part_b = out[starts[slot["a"]] :], out[starts[slot["b"]] :]
         if slot["kind"] == EDGE and a["kind"] == EVIDENCE:
+            # An unseen leaf has a posterior of its own.
             for p in range(mine.size):
                 mine[p] = wanted[slot["node"]] and gather[a["index_a"] + p] < 0
         elif slot["kind"] == EDGE:
             for p in range(mine.size):
                 mine[p] = wanted[slot["node"]] or part_a[p]
         elif slot["kind"] == JOIN:
+            # A pattern of a join needs what either of its parts' patterns needs.
             for p in range(mine.size):
                 found = part_a[gather[slot["index_a"] + p]]
                 mine[p] = found or part_b[gather[slot["index_b"] + p]]
@@ -99,6 +101,7 @@ def log_scales(slots, starts, gather, shifts, scaled, best, out):
             elif slot["kind"] == EDGE:
                 mine[p] = part_a[p]
             else:
+                # Factors multiply, so logarithms add; a scaling by 2²⁵⁶ is taken off.
                 mine[p] = part_a[gather[slot["index_a"] + p]] + part_b[gather[slot["index_b"] + p]]
                 if scaled[s]:
                     mine[p] -= LOG_GROW * shifts[slot["value"] + p]
@@ -114,6 +117,7 @@ def _row_scales(slots, listed, starts, gather, scales, start, width, n_grown, ou
         slot = slots[s]
         if slot["kind"] != JOIN:
             continue
+        # Each part on patterns is looked up by one join by row, so its factor counts once.
         for part, index in ((slot["a"], slot["index_a"]), (slot["b"], slot["index_b"])):
             if not slots[part]["by_row"]:
                 for p in range(width):
@@ -130,6 +134,7 @@ def _ask_leaf(table, n_parent, n_child, symbols, at, given, message, width, rows
             target[j] = 1.0 if j == seen else 0.0
         if seen >= 0:
             continue
+        # Nothing is seen, so λ(j) = 1: P(j | row) = Σ_i T[i, j]·P(i | row)/μ(i).
         m = message[at[p] * n_parent : (at[p] + 1) * n_parent]
         for i in range(n_parent):
             ratio = given[p * n_parent + i] / m[i] if m[i] > TINY else 0.0
@@ -153,6 +158,7 @@ def _hand_down(
     table, n_parent, n_child, given, message, below, at, active, n_active, ratio, handed, out
 ):
     """Hand the posteriors of the ``active`` rows, which have the patterns ``at``, down an edge."""
+    # ratio(i) = P(i | row)/μ(i), packed: the active rows side by side.
     for q in range(n_active):
         p = active[q]
         g = given[p * n_parent : (p + 1) * n_parent]
@@ -160,6 +166,7 @@ def _hand_down(
         target = ratio[q * n_parent : (q + 1) * n_parent]
         for i in range(n_parent):
             target[i] = g[i] / m[i] if m[i] > TINY else 0.0
+    # Σ_i ratio(i)·T[i, j] by BLAS, in products small enough for one thread.
     matrix = table[: n_parent * n_child].reshape((n_parent, n_child))
     step = patterns_at_once(n_parent, n_child)
     for first in range(0, n_active, step):
@@ -167,6 +174,7 @@ def _hand_down(
         quotient = ratio[first * n_parent : last * n_parent].reshape((last - first, n_parent))
         product = handed[first * n_child : last * n_child].reshape((last - first, n_child))
         np.dot(quotient, matrix, product)
+    # Times λ(j), back in the places of the rows.
     for q in range(n_active):
         p = active[q]
         row = handed[q * n_child : (q + 1) * n_child]
@@ -192,6 +200,7 @@ def _rows_down(given, indices, query, values, rows, numbers, starts, base, at, r
         mine = at[s - base]
         a = slots[slot["a"]]
         if slot["kind"] == JOIN:
+            # A join is at one node: its parts only learn which patterns the rows have.
             index_a, index_b = indices[s]["index_a"], indices[s]["index_b"]
             at_a, at_b = at[slot["a"] - base], at[slot["b"] - base]
             for p in range(width):
@@ -218,13 +227,14 @@ def _rows_down(given, indices, query, values, rows, numbers, starts, base, at, r
             )
             continue
         n_active = _active_rows(needed[starts[s] :], mine, width, active)
+        # An edge has the patterns of what is below it.
         at_a = at[slot["a"] - base]
         for p in range(width):
             at_a[p] = mine[p]
         if n_active == 0:
             continue
         message, below, places_of = values[slot["value"] :], values[a["value"] :], mine
-        if slot["by_row"]:
+        if slot["by_row"]:  # its values are those of the block, row by row
             message, below = rows.own[slot["value"] * block :], rows.own[a["value"] * block :]
             places_of = straight
         here = known[query.known[v] * block :]
@@ -289,6 +299,7 @@ def answer_rows(given, span, component, query, indices, prior, values, starts, s
                 scale[p] = scales[starts[root] + start + p]
         if lost:
             return True
+        # ``z`` holds 1/z of the values as they were scaled.
         for p in range(width):
             log_z[numbers[p]] = scale[p] - log(z[p])
         if query.root_column >= 0:

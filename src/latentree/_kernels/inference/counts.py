@@ -83,6 +83,7 @@ def relative_likelihoods(emitting, starts, logs, values, quads, best):
         n_states, width = slot["n_states"], slot["n_patterns"]
         for first in range(0, width, BLOCK):
             size = min(BLOCK, width - first)
+            # The largest of a value is taken off, so that none overflows.
             top = best[at + first : at + first + size]
             source = logs[starts[e] + first :]
             for p in range(size):
@@ -176,6 +177,7 @@ def _product(
                 out_1[p] += t_10 * x
                 out_2[p] += t_20 * x
                 out_3[p] += t_30 * x
+    # The rows that are left, one at a time: the first term sets, the others add.
     for i in range(tiled, n_rows):
         target = out[i * stride : i * stride + width]
         t = table[i * row_step]
@@ -221,6 +223,7 @@ def _add_products(a, n_rows, b, n_columns, stride, width, sums):
             sums[at + 2 * n_columns + 1] += s_21
             sums[at + 3 * n_columns] += s_30
             sums[at + 3 * n_columns + 1] += s_31
+    # What the tiles have left out: the last column of their rows, and whole rows below them.
     for i in range(n_rows):
         for j in range(paired if i < tiled else 0, n_columns):
             row, column = a[i * width : (i + 1) * width], b[j * stride : j * stride + width]
@@ -330,7 +333,7 @@ def _rescale(a, b, n_states, width, out, stride, exact, tolerant, shifts):
     A product below ``TINY`` of two factors that are not zero is a loss, unless one part is
     evidence (``exact``), whose factors are 0 and 1; ``tolerant``: only if all products are.
     """
-    shifts[:width] = 0.0
+    shifts[:width] = 0.0  # first the largest value of every pattern
     for k in range(n_states):
         row = out[k * stride : k * stride + width]
         for p in range(width):
@@ -374,6 +377,7 @@ def _close(prior, n_states, weights, width, source, received, stride, counts, z,
         row = source[k * stride : k * stride + width]
         for p in range(width):
             z[p] += prior[k] * row[p]
+    # From here on ``z`` holds w/z.
     total, lost = 0.0, 0
     for p in range(width):
         lost += (z[p] < least) & (weights[p] > 0.0)
@@ -495,6 +499,7 @@ def up_patterns(given, listed, values, shifts, scaled, quads):
                     min(BLOCK, width - start),
                 )
         elif slot["kind"] == JOIN:
+            # What rows look up is needed in quads only, unless it has to be scaled.
             scaled[s] = False
             if slot["quads"] >= 0 and _join_in_quads(slots, slot, gather, values, quads):
                 continue
@@ -601,6 +606,7 @@ def down_patterns(given, listed, values, shifts, scaled, handed, received, count
 
 @kernel(fastmath=True, views=True)
 def _times(a, b, out, size):
+    """Out = a·b; all three may be the same array."""
     for x in range(size):
         out[x] = a[x] * b[x]
 

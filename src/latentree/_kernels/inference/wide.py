@@ -121,6 +121,7 @@ def relative_likelihoods(emitting, starts, logs, values, quads, best):
         place, width, n = emitting[e]["value"], emitting[e]["n_patterns"], emitting[e]["n_states"]
         for first in range(0, width, BLOCK):
             size = min(BLOCK, width - first)
+            # ``logs`` has a row a state. The largest of a value is taken off: none overflows.
             top = best[at + first : at + first + size]
             top[:] = logs[starts[e] + first : starts[e] + first + size]
             for k in range(1, n):
@@ -205,6 +206,7 @@ def close(prior, n_states, weights, width, source, received, counts, z, least):
         for k in range(n_states):
             total += prior[k] * row[k]
         z[p] = total
+    # From here on ``z`` holds w/z.
     total, lost = 0.0, 0
     for p in range(width):
         lost += (z[p] < least) & (weights[p] > 0.0)
@@ -233,6 +235,7 @@ def _rescale(a, at_a, b, at_b, n_states, width, out, exact, tolerant, shifts):
         first = a[at_a[p] * n_states : (at_a[p] + 1) * n_states]
         second = b[at_b[p] * n_states : (at_b[p] + 1) * n_states]
         target = out[p * n_states : (p + 1) * n_states]
+        # ``top`` decides on scaling; a product that vanished beside it is a loss, unless tolerated.
         top = 0.0
         for k in range(n_states):
             top = max(top, target[k])
@@ -252,6 +255,7 @@ def _rescale(a, at_a, b, at_b, n_states, width, out, exact, tolerant, shifts):
 @kernel(fastmath=True)
 def _scatter(block, at, n_states, width, out):
     """Add the patterns of a block to the patterns ``at`` of a part."""
+    # Several rows may have the same pattern: they are added one after the other.
     n, here = np.uint64(n_states), np.uint64(0)
     for p in range(width):
         there = np.uint64(at[p]) * n
@@ -283,7 +287,7 @@ def _buffers(slots, listed):
 def up_patterns(given, listed, values, shifts, scaled, quads):
     """Fill the listed slots, which work on patterns; True if information may be lost."""
     slots, gather, theta = given.slots, given.gather, given.theta
-    turned = _buffers(slots, listed)[1]
+    turned = _buffers(slots, listed)[1]  # a table column by column
     for s in listed:
         slot = slots[s]
         width, n_states = slot["n_patterns"], slot["n_states"]
@@ -418,7 +422,10 @@ def _rows_up(given, listed, turned, values, rows, scaling):
     """Fill one block of rows; True if information may be lost."""
     slots, gather = given.slots, given.gather
     own, start, width, n_grown = rows.own, rows.start, rows.width, rows.n_grown
-    at, block = 0, rows.straight.size
+    at, block = (
+        0,
+        rows.straight.size,
+    )  # ``at``: where the table of the next edge starts in ``turned``
     for p in range(width):
         n_grown[p] = 0.0
     for s in listed:
