@@ -25,7 +25,7 @@ import scipy.sparse
 from common import data_folder, newsgroups, show
 from density import parts_of
 from latentree import simulate
-from latentree._kernels.inference.counts import EDGE
+from latentree._kernels.inference.slots import EDGE
 from latentree.data import Table, as_table
 from latentree.distances import information_distances
 from latentree.inference._expectation import Expectation

@@ -17,6 +17,7 @@ MAX_BYTES = 128 * 2**20
 """Larger files are neither read nor written: reading one must not fill the memory."""
 
 _CHUNK = 2**18
+"""Bytes that are read at a time: 256 kB, so that a file that is too large is noticed early."""
 
 
 def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES) -> bytes:

@@ -15,6 +15,7 @@ from latentree.errors import MemoryBudgetError
 
 VARIABLE = "LATENTREE_MEMORY"
 
+# Units as people write them: powers of 1,000, and those with an i of 1,024.
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 

@@ -203,6 +203,8 @@ def _cache() -> Any:
         def load_overload(self, signature: Any, target_context: Any) -> Any:
             with contextlib.suppress(Exception):
                 return super().load_overload(signature, target_context)
+            with contextlib.suppress(Exception):
+                self.flush()  # a damaged index would keep new entries out, too
             return None
 
     return Cache

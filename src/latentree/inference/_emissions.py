@@ -20,6 +20,7 @@ POISSON = 1e5
 """A negative binomial distribution of this size or more is taken as Poisson's."""
 
 _N_QUANTILES = 64
+"""Intervals of equal probability into which each state's values are cut to measure dependence."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -241,6 +242,7 @@ class CountEmission:
         >>> CountEmission([1.0, 3.0]).cells().sum(axis=1).round(6)
         array([1., 1.])
         """
+        # Beyond eight standard deviations nothing is left; steps that grow keep the table small.
         top = float((self.mean + 8.0 * np.sqrt(self.variance)).max()) + 8.0
         edges = np.unique(np.geomspace(1.0, top + 1.0, 200).astype(np.int64))
         values = np.arange(edges[-1], dtype=np.float64)

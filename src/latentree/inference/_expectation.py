@@ -16,9 +16,9 @@ from latentree._kernels.compiling import is_interpreted, tiny
 from latentree._kernels.inference import counts as kernels
 from latentree._kernels.inference import messages as log_kernels
 from latentree._kernels.inference import wide as wide_kernels
-from latentree._kernels.inference.counts import EDGE, EMISSION
+from latentree._kernels.inference.slots import EDGE, EMISSION, PassInput, RowRange
 from latentree.inference._log_messages import LogMessages
-from latentree.inference._pass_plan import FEW_ROWS, DownPart, PassPlan, RowRange
+from latentree.inference._pass_plan import FEW_ROWS, DownPart, PassPlan
 from latentree.inference._patterns import Patterns
 from latentree.inference._small_pass import SmallPass
 from latentree.typing import FloatArray, IntArray
@@ -49,7 +49,7 @@ class ExpectedCounts(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What a pass works on; nothing is kept in it."""
+    """What a pass works on; nothing in it is kept for the next pass."""
 
     values: FloatArray
     """A number a state and pattern of all slots, as the next two."""
@@ -93,7 +93,7 @@ class Expectation:
     """Expected counts for one compiled table; several may share the memory for their passes.
 
     The work is cut into parts that do not depend on the number of threads. A pass costs
-    O(Σ patterns × K²) over the slots; ``_kernels.inference.counts`` has the formulas.
+    O(Σ patterns × K²) over the slots; ``_kernels.inference.slots`` has the formulas.
     """
 
     def __init__(self, patterns: Patterns, shared: PassMemory | None = None) -> None:
@@ -174,12 +174,13 @@ class Expectation:
     def _run(self, theta: FloatArray, scratch: Scratch) -> ExpectedCounts | None:
         """Run with plain products; None when information may be lost."""
         plan = self._plan
-        if any(threads.run(lambda listed: self._up(listed, theta, scratch), plan.pattern_parts)):
+        given = PassInput(self._slots, self._gather, theta, self._is_tolerant)
+        if any(threads.run(lambda listed: self._up(listed, given, scratch), plan.pattern_parts)):
             return None
         handed = scratch.handed.reshape(len(plan.row_parts), plan.n_quads)
         counted = scratch.counts.reshape(len(plan.row_parts), theta.size)
         rows = threads.run(
-            lambda part: self._rows(*part, theta, scratch),
+            lambda part: self._rows(*part, given, scratch),
             zip(plan.row_parts, counted, handed, strict=True),
         )
         if any(result is None for result in rows):
@@ -193,7 +194,7 @@ class Expectation:
         for more in handed[1:]:
             handed[0] += more
         for part in threads.run(
-            lambda part: self._down(part, theta, scratch, counts), plan.down_parts
+            lambda part: self._down(part, given, scratch, counts), plan.down_parts
         ):
             if part is None:
                 return None
@@ -202,11 +203,11 @@ class Expectation:
         counts *= theta
         return ExpectedCounts(total, counts)
 
-    def _up(self, listed: IntArray, theta: FloatArray, scratch: Scratch) -> bool:
+    def _up(self, listed: IntArray, given: PassInput, scratch: Scratch) -> bool:
+        """Fill the listed slots on patterns; True if information may be lost."""
         lost = self._kernels.up_patterns(
-            self._slots, listed, self._gather, theta, self._is_tolerant,
-            scratch.values, scratch.shifts, self._scaled, scratch.quads,
-        )  # fmt: skip
+            given, listed, scratch.values, scratch.shifts, self._scaled, scratch.quads
+        )
         return bool(lost)
 
     def _rows(
@@ -214,21 +215,20 @@ class Expectation:
         part: list[RowRange],
         counts: FloatArray,
         handed: FloatArray,
-        theta: FloatArray,
+        given: PassInput,
         scratch: Scratch,
     ) -> ExpectedCounts | None:
         """Run ranges of rows into ``counts``; what patterns below receive goes to ``handed``."""
         counts[:] = 0.0
         handed[:] = 0.0
         total = 0.0
-        for work in part:
-            component = self.patterns.components[work.component]
-            prior, root_counts = self._prior(component, theta, counts)
+        for span in part:
+            component = self.patterns.components[span.component]
+            prior, root_counts = self._prior(component, given.theta, counts)
+            weights = self._plan.weights[component["weights"] :]
             log_likelihood, lost = self._kernels.run_rows(
-                self._slots, work.listed, self._gather, theta, self._is_tolerant,
-                scratch.values, scratch.quads, prior,
-                self._plan.weights[component["weights"] :], work.first, work.last,
-                work.n_values, work.n_received, work.largest, counts, root_counts, handed,
+                given, span, scratch.values, scratch.quads, prior, weights, counts, root_counts,
+                handed,
             )  # fmt: skip
             if lost:
                 return None
@@ -236,24 +236,25 @@ class Expectation:
         return ExpectedCounts(total, counts)
 
     def _down(
-        self, part: DownPart, theta: FloatArray, scratch: Scratch, counts: FloatArray
+        self, part: DownPart, given: PassInput, scratch: Scratch, counts: FloatArray
     ) -> float | None:
+        """Close components and hand posterior weights down; returns the log-likelihood."""
         total, lost = self._kernels.close_patterns(
-            self._slots, self.patterns.components, part.components, theta,
-            self.patterns.weights, scratch.values, scratch.received, counts,
+            given, self.patterns.components, part.components, self.patterns.weights,
+            scratch.values, scratch.received, counts,
         )  # fmt: skip
         if lost:
             return None
         correction = self._kernels.down_patterns(
-            self._slots, part.listed, self._gather, theta, scratch.values, scratch.shifts,
-            self._scaled, scratch.handed, scratch.received, counts,
+            given, part.listed, scratch.values, scratch.shifts, self._scaled,
+            scratch.handed, scratch.received, counts,
         )  # fmt: skip
         return float(total - correction)  # Σ w·log of the powers of two that scaled the values
 
     def _prior(
         self, component: np.void, theta: FloatArray, counts: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Prior of a component's root, and where its counts go."""
+        """Return the prior of a component's root, and where its counts go."""
         n_states = int(self._slots["n_states"][component["root"]])
         start = int(component["prior"])
         if start < 0:  # the root is given: nothing to count

@@ -33,6 +33,7 @@ HEAVIEST_TAIL = 0.9
 _OVER = -1.0 + 1e-12  # of ξ·d/σ: what lies beyond the end of a bounded tail stands at its end
 
 _HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
+"""log φ(x) = −½·x² − ½·log 2π."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

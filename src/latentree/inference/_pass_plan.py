@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from latentree._kernels.inference import patterns as pattern_kernels
-from latentree._kernels.inference.counts import BLOCK, EDGE, JOIN
+from latentree._kernels.inference.counts import BLOCK
+from latentree._kernels.inference.slots import EDGE, JOIN, RowRange
 from latentree.inference._patterns import IndexArray, Patterns, Records
 from latentree.typing import FloatArray, IntArray
 
@@ -28,24 +29,6 @@ _MOST_PARTS = 16
 
 _MOST_ROW_PARTS = 8
 """Most parts of the rows: each keeps sums of its own for all that it hands down."""
-
-
-class RowRange(NamedTuple):
-    """A range of the rows of a component, and the slots that run by row in it."""
-
-    component: int
-    first: int
-    last: int
-    order: IndexArray
-    """Pattern of the root in every row."""
-    listed: IntArray
-    """Slots that run by row, in ascending order; none if all run on patterns."""
-    n_values: int = 0
-    """Numbers a row that these slots hold."""
-    n_received: int = 0
-    """Numbers a row that are handed down to them."""
-    largest: int = 0
-    """Most states of one of them, in quads."""
 
 
 class DownPart(NamedTuple):

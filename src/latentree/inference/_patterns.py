@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from latentree import _memory as memory
 from latentree._kernels.compiling import tiny
 from latentree._kernels.inference import patterns as kernels
-from latentree._kernels.inference.counts import COMPONENT, EDGE, EMISSION, EVIDENCE, SLOT
+from latentree._kernels.inference.slots import COMPONENT, EDGE, EMISSION, EVIDENCE, SLOT
 from latentree.data import Table
 from latentree.inference._table_layout import Layout
 from latentree.tree import Tree
@@ -28,7 +28,7 @@ from latentree.typing import FloatArray, IntArray
 IndexArray = NDArray[np.int32]
 
 Records = NDArray[np.void]
-"""An array of ``SLOT`` or ``COMPONENT``, see ``_kernels.inference.counts``."""
+"""An array of ``SLOT`` or ``COMPONENT``, see ``_kernels.inference.slots``."""
 
 _TINY = 20_000  # cells of tables whose patterns are numbered uncompiled, in a tenth of a second
 
@@ -75,7 +75,7 @@ class Emissions(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """The slots of a tree on a table (see ``_kernels.counts``), and what their patterns weigh."""
+    """The slots of a tree on a table (see ``_kernels.inference.slots``), and their patterns."""
 
     layout: Layout
     slots: Records

@@ -19,9 +19,15 @@ from latentree._kernels.compiling import tiny
 from latentree._kernels.inference import answers as kernels
 from latentree._kernels.inference import messages as log_kernels
 from latentree._kernels.inference import wide as wide_kernels
-from latentree._kernels.inference.counts import EDGE, EMISSION, EVIDENCE
+from latentree._kernels.inference.slots import (
+    EDGE,
+    EMISSION,
+    EVIDENCE,
+    PassInput,
+    RowRange,
+)
 from latentree.inference._log_messages import LogMessages
-from latentree.inference._pass_plan import PassPlan, RowRange
+from latentree.inference._pass_plan import PassPlan
 from latentree.inference._patterns import Patterns, starts_of
 from latentree.typing import FloatArray, IntArray
 
@@ -38,8 +44,8 @@ _MOST_PARTS = 16
 _ROWS_PER_PART = 256
 """Fewest rows of a part: one block or more of the kernels."""
 
-_NO_QUADS = np.empty(0)
-"""Only the E-step keeps copies in quads."""
+_NOTHING = np.empty(0)
+"""Memory for copies in quads, which only the E-step keeps."""
 
 
 class RowInference:
@@ -168,7 +174,8 @@ class ProductMessages:
     ) -> None:
         self._plan = plan = PassPlan(patterns)
         self._patterns, self._theta = patterns, theta
-        self._is_tolerant = patterns.emissions.columns.size > 0
+        is_tolerant = patterns.emissions.columns.size > 0
+        self._input = PassInput(plan.slots, plan.gather, theta, is_tolerant)
         self._values = np.empty(plan.n_values)
         self._starts = starts_of(plan.slots["n_patterns"])
         best = self._set_emissions(log_emissions)
@@ -181,7 +188,7 @@ class ProductMessages:
         emissions, slots = self._patterns.emissions, self._plan.slots
         emitting, best = slots[slots["kind"] == EMISSION], np.empty(emissions.values.size)
         wide_kernels.relative_likelihoods(
-            emitting, emissions.starts, logs, self._values, _NO_QUADS, best
+            emitting, emissions.starts, logs, self._values, _NOTHING, best
         )
         return best
 
@@ -195,9 +202,8 @@ class ProductMessages:
 
         def fill(listed: IntArray) -> bool:
             lost = wide_kernels.up_patterns(
-                plan.slots, listed, plan.gather, self._theta, self._is_tolerant,
-                self._values, shifts, scaled, _NO_QUADS,
-            )  # fmt: skip
+                self._input, listed, self._values, shifts, scaled, _NOTHING
+            )
             return bool(lost)
 
         if any(threads.run(fill, plan.pattern_parts)):
@@ -220,7 +226,7 @@ class ProductMessages:
         log_z = np.empty(self._patterns.weights.size)
         found = [np.empty(shape) for shape in query.shapes]
         lost = threads.run(
-            lambda part: self._answer(part, query, log_z, found[part.component]),
+            lambda span: self._answer(span, query, log_z, found[span.component]),
             self._parts(),
         )
         if any(lost):
@@ -248,20 +254,15 @@ class ProductMessages:
                     yield RowRange(number, first, last, order, nothing)
 
     def _answer(
-        self, part: RowRange, query: _NodeQuery, log_z: FloatArray, out: FloatArray
+        self, span: RowRange, query: _NodeQuery, log_z: FloatArray, out: FloatArray
     ) -> bool:
-        """Run one part of the rows; True if information may be lost."""
-        plan, component = self._plan, self._patterns.components[part.component]
+        """Run a range of rows; True if information may be lost."""
+        plan, component = self._plan, self._patterns.components[span.component]
         n_states, start = int(plan.slots["n_states"][component["root"]]), int(component["prior"])
         prior = np.ones(n_states) if start < 0 else self._theta[start : start + n_states]
         lost = kernels.answer_rows(
-            plan.slots, self._patterns.slots, part.listed, query.asked[part.component],
-            component["first"], component["root"], component["node"],
-            part.order, part.first, part.last,
-            plan.gather, self._theta, self._is_tolerant, self._values, prior, part.n_values,
-            self._starts, self._scales, query.needed, self._patterns.layout.tree.parent,
-            query.known, query.n_known[part.component], query.largest,
-            query.columns, query.root_columns[part.component],
+            self._input, span, component, query.of_component(span.component),
+            self._patterns.slots, prior, self._values, self._starts, self._scales,
             log_z[component["weights"] :], out,
         )  # fmt: skip
         return bool(lost)
@@ -285,9 +286,17 @@ class _NodeQuery:
             slots, starts_of(slots["n_patterns"]), patterns.gather, wanted, self.needed
         )
         self.largest = int(slots["n_states"].max(initial=1))
+        self.parent = patterns.layout.tree.parent
         edges = asked[slots["kind"][asked] == EDGE]
         self._place_known(patterns, edges)
         self._place_answers(patterns, edges, nodes)
+
+    def of_component(self, number: int) -> kernels.Query:
+        """Return the query of a component as its kernel takes it."""
+        return kernels.Query(
+            self.asked[number], self.needed, self.parent, self.known, self.n_known[number],
+            self.largest, self.columns, self.root_columns[number],
+        )  # fmt: skip
 
     def _place_known(self, patterns: Patterns, edges: IntArray) -> None:
         """Place the posteriors that are handed down: those of a root first, none of seen leaves."""

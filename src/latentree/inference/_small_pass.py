@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from latentree._kernels.inference.counts import (
+from latentree._kernels.inference.slots import (
     EDGE,
     EMISSION,
     EVIDENCE,
@@ -24,7 +24,7 @@ _Lookup = NDArray[np.int32] | None
 
 
 class _Slot(NamedTuple):
-    """A slot of ``_kernels.inference.counts``, ready for whole-array operations."""
+    """A slot of ``_kernels.inference.slots``, ready for whole-array operations."""
 
     kind: int
     a: int

@@ -158,7 +158,7 @@ class Layout:
         Counts of roots are sums of the counts of an edge at the root, or of the root itself.
         """
         out: FloatArray = kernels.turn_counts(
-            self.tree.parent, target.tree.parent, target.tree.order, self.n_states, self.starts,
-            counts, target.starts, target.size,
+            self.tree.parent, target.tree.parent, self.n_states, self.starts, counts,
+            target.starts, target.size,
         )  # fmt: skip
         return out

@@ -28,6 +28,7 @@ from latentree.typing import FloatArray
 
 FORMAT = "latentree model"
 VERSION = 1
+"""Version of the format; a reader refuses newer ones."""
 
 
 def encode(model: Model | TreeMixture, report: Mapping[str, object] | None = None) -> bytes:

@@ -35,7 +35,10 @@ MAX_CORRELATION = 1.0 - 1e-12
 """Correlations taken from distances are kept below this: a perfect one leaves no density."""
 
 _NOTHING = np.empty((0, 0))
-_CELLS_A_PART = 20_000  # fewer take less time than a thread needs to begin
+"""In place of results that are not asked for."""
+
+_CELLS_A_PART = 20_000
+"""Fewer cells take less time than a thread needs to begin."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -588,7 +591,7 @@ class GaussianTreeModel(BaseTreeModel):
                 log_likelihood, states, variances, covariances,
             )  # fmt: skip
 
-        n_parts = min(64, 1 + values.size // _CELLS_A_PART)
+        n_parts = min(64, 1 + values.size // _CELLS_A_PART)  # 64: more threads than that are rare
         threads.run(part, threads.split(len(values), n_parts))
         return np.asarray(log_likelihood - _log_units(values, scale))
 

@@ -35,6 +35,7 @@ LEAST_PROBABILITY = 1e-300
 
 POINTS = np.linspace(-END, END, N_POINTS)
 STEP = float(POINTS[1] - POINTS[0])
+"""Distance of two points."""
 
 
 class GridTreeModel(MixedTreeModel):

@@ -6,13 +6,16 @@ import numpy as np
 
 from latentree._kernels.compiling import kernel
 
+# Masks of every second bit, pair of bits and half byte, and a one in every byte (SWAR popcount).
 _ODD = np.uint64(0x5555555555555555)
 _PAIRS = np.uint64(0x3333333333333333)
 _NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
 _BYTES = np.uint64(0x0101010101010101)
+# Shifts have to be unsigned as well: mixed types would become floats.
 _1, _2, _4, _56 = np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
 
-_SMALL = 1000  # words in the largest array for which nothing is compiled
+_SMALL = 1000
+"""Words in the largest array for which nothing is compiled: plain Python takes milliseconds."""
 
 
 @kernel()
@@ -21,9 +24,11 @@ def _popcount(x):
 
     The compiler knows this pattern, and makes one instruction of it where the processor has one.
     """
+    # After each line a field of 2, 4 and 8 bits holds the number of ones in it.
     x = x - ((x >> _1) & _ODD)
     x = (x & _PAIRS) + ((x >> _2) & _PAIRS)
     x = (x + (x >> _4)) & _NIBBLES
+    # The product adds all bytes into the highest one.
     return (x * _BYTES) >> _56
 
 
@@ -31,6 +36,7 @@ def _popcount(x):
 def pack_states(codes, first, out):
     """Set the bits of states: ``out[j, s]`` gets a bit where ``codes[:, j]`` is first + s."""
     for row in range(codes.shape[0]):
+        # Row r is bit r mod 64 of word r div 64.
         word = row >> 6
         bit = np.uint64(1) << np.uint64(row & 63)
         for j in range(codes.shape[1]):
@@ -52,6 +58,7 @@ def pack_lists(starts, items, first, out):
 def common_bits(a, b, out):
     """Add to ``out[i, j]`` the number of bits that lines a[i] and b[j] have in common."""
     n_words = a.shape[1]
+    # Four lines at a time: each word of b is loaded once for four products.
     whole = a.shape[0] // 4 * 4
     for i in range(0, whole, 4):
         x0, x1, x2, x3 = a[i], a[i + 1], a[i + 2], a[i + 3]
@@ -75,6 +82,7 @@ def common_bits(a, b, out):
 
 @kernel()
 def _common(x, y):
+    """Return the number of bits that two lines have in common."""
     total = np.uint64(0)
     for w in range(x.size):
         total += _popcount(x[w] & y[w])

@@ -10,6 +10,7 @@ from latentree._kernels.compiling import kernel
 @kernel()
 def _hash(codes, row, columns):
     """Multiply and add, then mix: neighbors of the last bits must not share a place."""
+    # The first multiplier is 2⁶⁴ over the golden ratio, the second an odd one without a pattern.
     key = np.uint64(0)
     for column in columns:
         key = key * np.uint64(0x9E3779B97F4A7C15) + np.uint64(codes[row, column] + 2)
@@ -20,6 +21,7 @@ def _hash(codes, row, columns):
 
 @kernel()
 def _are_equal(codes, a, b, columns):
+    """Whether two rows agree in some columns."""
     for column in columns:  # noqa: SIM110 (a loop compiles where all() does not)
         if codes[a, column] != codes[b, column]:
             return False
@@ -50,12 +52,13 @@ def number_rows(codes, columns, most):
     ids = np.empty(n, np.int32)
     first = np.empty(min(n, most), np.int64)
     hashes = np.empty(first.size, np.uint64)
-    size = 1024
+    size = 1024  # always a power of two, so that a mask takes the remainder
     places = np.full(size, -1, np.int32)
     count = 0
     for row in range(n):
         key = _hash(codes, row, columns)
         at = key & np.uint64(size - 1)
+        # Open addressing: a place that another row has leads to the next one.
         while places[at] >= 0:
             known = places[at]
             if hashes[known] == key and _are_equal(codes, row, first[known], columns):
@@ -69,7 +72,7 @@ def number_rows(codes, columns, most):
             places[at] = count
             ids[row] = count
             count += 1
-            if 2 * count > size:
+            if 2 * count > size:  # at most half full, so that runs of places stay short
                 size *= 2
                 places = _rehashed(hashes, count, size)
         else:

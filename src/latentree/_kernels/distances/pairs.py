@@ -8,8 +8,11 @@ import numpy as np
 
 from latentree._kernels.compiling import kernel
 
-_SMALL = 4096  # numbers in the largest array for which nothing is compiled
-_SMALL_ROW = 64  # where the pairs of one column come at a time
+_SMALL = 4096
+"""Numbers in the largest array for which nothing is compiled: plain Python takes milliseconds."""
+
+_SMALL_ROW = 64
+"""The same where the pairs of one column come at a time, so that there are many calls."""
 
 SINGULAR = 1e-12
 """A pivot below this is rounding: the table of such a pair has no inverse."""
@@ -17,6 +20,7 @@ SINGULAR = 1e-12
 
 @kernel(fastmath=True)
 def _dot(x, y):
+    """Return Σ x·y."""
     total = 0.0
     for k in range(x.size):
         total += x[k] * y[k]
@@ -63,6 +67,7 @@ def information_of_ones(common, n, column, ones, alone, out):
 
 @kernel()
 def _xlogx(x):
+    """Return x·log x, 0 at 0."""
     return x * math.log(x) if x > 0.0 else 0.0
 
 
@@ -104,6 +109,7 @@ def determinant_roots(joint, out):
     q = np.empty(k)
     for i in range(n_rows):
         for j in range(n_columns):
+            # Marginal counts of the pair's own table: of the rows where both are present.
             p[:] = 0.0
             q[:] = 0.0
             for x in range(k):
@@ -141,6 +147,7 @@ def _signed_root(a):
     log_det = 0.0
     sign = 1.0
     for step in range(k):
+        # Partial pivoting: the largest entry of the column; an exchange of rows turns the sign.
         best = step
         for x in range(step + 1, k):
             if abs(a[x, step]) > abs(a[best, step]):

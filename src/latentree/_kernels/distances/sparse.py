@@ -21,6 +21,7 @@ def common_by_rows(chosen, starts, rows, weights, row_starts, columns, place, lo
             w = weights[row] if weights.size else 1.0
             first = row_starts[row]
             at = row_starts[row + 1] - 1
+            # Columns ascend: from the last one back to the first that is wanted.
             while at >= first and columns[at] >= lowest:
                 p = place[columns[at]]
                 if p >= 0:
@@ -32,6 +33,8 @@ def common_by_rows(chosen, starts, rows, weights, row_starts, columns, place, lo
 def _overlap(x, y, weights):
     """Weight of the rows that two ascending lists have in common; x is the shorter one."""
     total = 0.0
+    # Where one list is much longer, each row of the other is looked up by bisection,
+    # |x|·log |y| steps; ``low`` never goes back, as both lists ascend.
     if 8 * x.size < y.size:
         low = 0
         for row in x:
@@ -47,6 +50,7 @@ def _overlap(x, y, weights):
             if y[low] == row:
                 total += weights[row] if weights.size else 1.0
         return total
+    # Else both are walked through side by side, |x| + |y| steps.
     p, q = 0, 0
     while p < x.size and q < y.size:
         if x[p] == y[q]:

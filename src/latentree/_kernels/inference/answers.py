@@ -12,25 +12,43 @@ seen needs no product.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from latentree._kernels.compiling import kernel
-from latentree._kernels.inference.counts import (
-    EDGE,
-    EMISSION,
-    EVIDENCE,
-    JOIN,
-    LOG_GROW,
-    TINY,
-)
 from latentree._kernels.inference.exponential import log
+from latentree._kernels.inference.slots import EDGE, EMISSION, EVIDENCE, JOIN, LOG_GROW, TINY
 from latentree._kernels.inference.wide import (
+    RowBlock,
     close,
     fill_rows,
     patterns_at_once,
     rows_at_once,
     turned_tables,
 )
+
+
+class Query(NamedTuple):
+    """The nodes of a component that are asked for, and where their answers go."""
+
+    asked: NDArray[np.int64]
+    """Slots that lead to nodes asked for, in ascending order."""
+    needed: NDArray[np.bool_]
+    """Patterns of all slots below which a node is asked for, see ``needed_patterns``."""
+    parent: NDArray[np.int64]
+    """Parent of every node."""
+    known: NDArray[np.int64]
+    """Where the posterior of every node is kept on the way down, in numbers a row."""
+    n_known: int
+    """Numbers a row that are kept."""
+    largest: int
+    """Most states of a slot."""
+    columns: NDArray[np.int64]
+    """Column of the first state of every node among the answers; −1: not asked for."""
+    root_column: int
+    """Column of the root."""
 
 
 @kernel()
@@ -45,12 +63,14 @@ def needed_patterns(slots, starts, gather, wanted, out):
         a = slots[slot["a"]]
         part_a, part_b = out[starts[slot["a"]] :], out[starts[slot["b"]] :]
         if slot["kind"] == EDGE and a["kind"] == EVIDENCE:
+            # An unseen leaf has a posterior of its own.
             for p in range(mine.size):
                 mine[p] = wanted[slot["node"]] and gather[a["index_a"] + p] < 0
         elif slot["kind"] == EDGE:
             for p in range(mine.size):
                 mine[p] = wanted[slot["node"]] or part_a[p]
         elif slot["kind"] == JOIN:
+            # A pattern of a join needs what either of its parts' patterns needs.
             for p in range(mine.size):
                 found = part_a[gather[slot["index_a"] + p]]
                 mine[p] = found or part_b[gather[slot["index_b"] + p]]
@@ -81,6 +101,7 @@ def log_scales(slots, starts, gather, shifts, scaled, best, out):
             elif slot["kind"] == EDGE:
                 mine[p] = part_a[p]
             else:
+                # Factors multiply, so logarithms add; a scaling by 2²⁵⁶ is taken off.
                 mine[p] = part_a[gather[slot["index_a"] + p]] + part_b[gather[slot["index_b"] + p]]
                 if scaled[s]:
                     mine[p] -= LOG_GROW * shifts[slot["value"] + p]
@@ -96,6 +117,7 @@ def _row_scales(slots, listed, starts, gather, scales, start, width, n_grown, ou
         slot = slots[s]
         if slot["kind"] != JOIN:
             continue
+        # Each part on patterns is looked up by one join by row, so its factor counts once.
         for part, index in ((slot["a"], slot["index_a"]), (slot["b"], slot["index_b"])):
             if not slots[part]["by_row"]:
                 for p in range(width):
@@ -112,6 +134,7 @@ def _ask_leaf(table, n_parent, n_child, symbols, at, given, message, width, rows
             target[j] = 1.0 if j == seen else 0.0
         if seen >= 0:
             continue
+        # Nothing is seen, so λ(j) = 1: P(j | row) = Σ_i T[i, j]·P(i | row)/μ(i).
         m = message[at[p] * n_parent : (at[p] + 1) * n_parent]
         for i in range(n_parent):
             ratio = given[p * n_parent + i] / m[i] if m[i] > TINY else 0.0
@@ -132,20 +155,10 @@ def _active_rows(needed, at, width, out):
 
 @kernel(fastmath=True)
 def _hand_down(
-    table,
-    n_parent,
-    n_child,
-    given,
-    message,
-    below,
-    at,
-    active,
-    n_active,
-    ratio,
-    handed,
-    out,
+    table, n_parent, n_child, given, message, below, at, active, n_active, ratio, handed, out
 ):
     """Hand the posteriors of the ``active`` rows, which have the patterns ``at``, down an edge."""
+    # ratio(i) = P(i | row)/μ(i), packed: the active rows side by side.
     for q in range(n_active):
         p = active[q]
         g = given[p * n_parent : (p + 1) * n_parent]
@@ -153,6 +166,7 @@ def _hand_down(
         target = ratio[q * n_parent : (q + 1) * n_parent]
         for i in range(n_parent):
             target[i] = g[i] / m[i] if m[i] > TINY else 0.0
+    # Σ_i ratio(i)·T[i, j] by BLAS, in products small enough for one thread.
     matrix = table[: n_parent * n_child].reshape((n_parent, n_child))
     step = patterns_at_once(n_parent, n_child)
     for first in range(0, n_active, step):
@@ -160,6 +174,7 @@ def _hand_down(
         quotient = ratio[first * n_parent : last * n_parent].reshape((last - first, n_parent))
         product = handed[first * n_child : last * n_child].reshape((last - first, n_child))
         np.dot(quotient, matrix, product)
+    # Times λ(j), back in the places of the rows.
     for q in range(n_active):
         p = active[q]
         row = handed[q * n_child : (q + 1) * n_child]
@@ -170,31 +185,14 @@ def _hand_down(
 
 
 @kernel(fastmath=True)
-def _rows_down(
-    slots,
-    indices,
-    asked,
-    gather,
-    theta,
-    values,
-    own,
-    width,
-    straight,
-    rows,
-    starts,
-    needed,
-    parent,
-    places,
-    columns,
-    base,
-    at,
-    known,
-    ratio,
-    handed,
-    out,
-):
-    """Hand the posteriors of one block of rows down the ``asked`` slots, last first."""
-    block = straight.size
+def _rows_down(given, indices, query, values, rows, numbers, starts, base, at, ratio, handed, out):
+    """Hand the posteriors of one block of rows down the slots asked for, last first.
+
+    ``at[s − base]`` has the pattern of slot s in every row, ``numbers`` where answers go.
+    """
+    slots, gather, theta, needed = given.slots, given.gather, given.theta, query.needed
+    width, straight, known, columns = rows.width, rows.straight, rows.received, query.columns
+    asked, block = query.asked, straight.size
     active = np.empty(block, np.int64)
     for position in range(asked.size - 1, -1, -1):
         s = asked[position]
@@ -202,6 +200,7 @@ def _rows_down(
         mine = at[s - base]
         a = slots[slot["a"]]
         if slot["kind"] == JOIN:
+            # A join is at one node: its parts only learn which patterns the rows have.
             index_a, index_b = indices[s]["index_a"], indices[s]["index_b"]
             at_a, at_b = at[slot["a"] - base], at[slot["b"] - base]
             for p in range(width):
@@ -210,7 +209,7 @@ def _rows_down(
             continue
         v = slot["node"]
         n_parent, n_child = slot["n_states"], a["n_states"]
-        table, given = theta[slot["table"] :], known[places[parent[v]] * block :]
+        table, above = theta[slot["table"] :], known[query.known[query.parent[v]] * block :]
         if a["kind"] == EVIDENCE:
             message, symbols = values[slot["value"] :], gather[a["index_a"] :]
             _ask_leaf(
@@ -219,30 +218,31 @@ def _rows_down(
                 n_child,
                 symbols,
                 mine,
-                given,
+                above,
                 message,
                 width,
-                rows,
+                numbers,
                 columns[v],
                 out,
             )
             continue
         n_active = _active_rows(needed[starts[s] :], mine, width, active)
+        # An edge has the patterns of what is below it.
         at_a = at[slot["a"] - base]
         for p in range(width):
             at_a[p] = mine[p]
         if n_active == 0:
             continue
         message, below, places_of = values[slot["value"] :], values[a["value"] :], mine
-        if slot["by_row"]:
-            message, below = own[slot["value"] * block :], own[a["value"] * block :]
+        if slot["by_row"]:  # its values are those of the block, row by row
+            message, below = rows.own[slot["value"] * block :], rows.own[a["value"] * block :]
             places_of = straight
-        here = known[places[v] * block :]
+        here = known[query.known[v] * block :]
         _hand_down(
             table,
             n_parent,
             n_child,
-            given,
+            above,
             message,
             below,
             places_of,
@@ -253,7 +253,7 @@ def _rows_down(
             here,
         )
         if columns[v] >= 0:
-            _write(here, n_child, width, rows, columns[v], out)
+            _write(here, n_child, width, numbers, columns[v], out)
 
 
 @kernel()
@@ -265,77 +265,33 @@ def _write(known, n_states, width, rows, column, out):
 
 
 @kernel(fastmath=True)
-def answer_rows(
-    slots,
-    indices,
-    listed,
-    asked,
-    base,
-    root,
-    node,
-    order,
-    first,
-    last,
-    gather,
-    theta,
-    tolerant,
-    values,
-    prior,
-    n_values,
-    starts,
-    scales,
-    needed,
-    parent,
-    places,
-    n_known,
-    largest,
-    columns,
-    root_column,
-    log_z,
-    out,
-):
-    """Run rows ``first`` to ``last`` of a component; True if information may be lost.
+def answer_rows(given, span, component, query, indices, prior, values, starts, scales, log_z, out):
+    """Run a range of rows (``span``) of a component; True if information may be lost.
 
-    Row p has the root's pattern ``order[p]``: there go its log-likelihood and, for every node v
-    that is asked for, the probabilities of its states, from column ``columns[v]`` (−1: none). The
-    slots ``listed`` run by row; where there are none, the root works on patterns. ``asked`` are the
-    slots that lead to nodes asked for, ``indices`` those of the compiled table, in which all slots
-    look up patterns. The component's slots begin with ``base``.
+    Row p has the root's pattern ``order[p]``: there go its log-likelihood and the probabilities of
+    the states of the nodes that are asked for. Where no slots run by row, the root works on
+    patterns. ``indices`` are the slots of the compiled table, in which all look up patterns.
     """
-    block = rows_at_once(n_values + n_known)
-    own = np.empty(n_values * block)
-    known = np.empty(n_known * block)
-    z, n_grown, scale = np.empty(block), np.zeros(block), np.empty(block)
-    ones, unused = np.ones(block), np.empty(slots[root]["n_states"])
-    ratio, handed = np.empty(block * largest), np.empty(block * largest)
-    straight = np.arange(block).astype(np.int32)
-    at = np.empty((root + 1 - base if asked.size else 0, block), np.int32)
-    turned = turned_tables(slots, listed, theta)
+    slots, listed, first = given.slots, span.listed, component["first"]
+    root = component["root"]
     n_root = slots[root]["n_states"]
-    top = known[places[node] * block :]
-    for start in range(first, last, block):
-        width = min(block, last - start)
-        rows = order[start : start + width]
+    block = rows_at_once(span.n_values + query.n_known)
+    own, known = np.empty(span.n_values * block), np.empty(query.n_known * block)
+    z, n_grown, scale = np.empty(block), np.zeros(block), np.empty(block)
+    ones, unused = np.ones(block), np.empty(n_root)
+    ratio, handed = np.empty(block * query.largest), np.empty(block * query.largest)
+    straight = np.arange(block).astype(np.int32)
+    at = np.empty((root + 1 - first if query.asked.size else 0, block), np.int32)
+    turned = turned_tables(slots, listed, given.theta)
+    top = known[query.known[component["node"]] * block :]
+    for start in range(span.first, span.last, block):
+        width = min(block, span.last - start)
+        numbers = span.order[start : start + width]
+        # The root's posterior is the first that is handed down.
+        upward = RowBlock(start, width, straight, own, top, z, n_grown)
         if listed.size:
-            _, lost = fill_rows(
-                slots,
-                listed,
-                gather,
-                turned,
-                tolerant,
-                values,
-                prior,
-                ones,
-                start,
-                width,
-                straight,
-                own,
-                top,
-                unused,
-                z,
-                n_grown,
-            )
-            _row_scales(slots, listed, starts, gather, scales, start, width, n_grown, scale)
+            _, lost = fill_rows(given, listed, turned, values, prior, ones, upward, unused)
+            _row_scales(slots, listed, starts, given.gather, scales, start, width, n_grown, scale)
         else:
             source = values[slots[root]["value"] + start * n_root :]
             _, lost = close(prior, n_root, ones, width, source, top, unused, z, TINY)
@@ -343,34 +299,16 @@ def answer_rows(
                 scale[p] = scales[starts[root] + start + p]
         if lost:
             return True
+        # ``z`` holds 1/z of the values as they were scaled.
         for p in range(width):
-            log_z[rows[p]] = scale[p] - log(z[p])
-        if root_column >= 0:
-            _write(top, n_root, width, rows, root_column, out)
-        if asked.size:
+            log_z[numbers[p]] = scale[p] - log(z[p])
+        if query.root_column >= 0:
+            _write(top, n_root, width, numbers, query.root_column, out)
+        if query.asked.size:
             for p in range(width):
-                at[root - base, p] = rows[p]
+                at[root - first, p] = numbers[p]
+            rows = RowBlock(start, width, straight, own, known, z, n_grown)
             _rows_down(
-                slots,
-                indices,
-                asked,
-                gather,
-                theta,
-                values,
-                own,
-                width,
-                straight,
-                rows,
-                starts,
-                needed,
-                parent,
-                places,
-                columns,
-                base,
-                at,
-                known,
-                ratio,
-                handed,
-                out,
+                given, indices, query, values, rows, numbers, starts, first, at, ratio, handed, out
             )
     return False

@@ -1,85 +1,63 @@
 """Expected counts of a discrete tree on subtree patterns: the expectation step of EM.
 
-The work is a list of slots, each a small table of values over (states, patterns):
-
-  EVIDENCE  the symbol seen at a node: 1 for the state seen (for every state if it is missing)
-  EDGE      μ(i) = Σ_j T[i, j]·λ(j): what lies below a child, as a function of its parent's state
-  JOIN      λ(k) = a(k)·b(k): two parts that hang at the same node; patterns are pairs of patterns
-  EMISSION  λ(k) = P(value | k), the likelihood of a leaf's value for every state of its neighbor;
-            given by the caller behind the tables, over (states, patterns)
-
-A component of slots ends in a root slot, closed by a prior: z = Σ_k prior(k)·λ(k), and the
-log-likelihood is Σ w·log z over the root's patterns, of weight w. Downward, every slot receives
-R(k), the summed posterior weight of state k over all rows with the pattern: a join hands it to
-both parts, an edge turns it into the expected counts R(i)·T[i, j]·λ(j)/μ(i).
-
-Slots with nearly as many patterns as their component has rows are run row by row instead, in
-blocks of ``BLOCK`` rows whose values stay in the cache (``by_row``); there a join looks up the
-patterns of parts that are not by row, and what it hands down to them is added up. Both is done on
-copies of these parts in quads (`quads`).
-
-Values are plain products, scaled by a power of two when they get small (exact). Where a product
-falls below ``TINY`` although no factor is zero, information may be lost: the kernels say so, and
-the caller repeats the pass with logarithms (`messages`). Likelihoods of emissions differ by such
-factors often; there a state so far behind the best one is taken as impossible (``tolerant``), and
-only where no state is left the pass is repeated.
+The slots and their formulas are in `slots`. Here the values of a slot lie state by state: those of
+all patterns in a state side by side, so that inner loops run over patterns. Rows look up patterns
+in copies that lie in quads (`quads`). For hidden variables with many states see `wide`.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from latentree._kernels.compiling import kernel
 from latentree._kernels.inference.exponential import exp, log
 from latentree._kernels.inference.quads import (
+    Part,
     fetch_quads,
     fill_quads,
     multiply_quads,
     read_quads,
     scatter_quads,
 )
+from latentree._kernels.inference.slots import (
+    EDGE,
+    EMISSION,
+    EVIDENCE,
+    GROW,
+    JOIN,
+    LOG_GROW,
+    SMALL,
+    TINY,
+    has_small,
+    root_prior,
+)
 
-EVIDENCE, EDGE, JOIN, EMISSION = 0, 1, 2, 3
 BLOCK = 128
-TINY = 2.0**-900
-SMALL = 2.0**-256
-GROW = 2.0**256
-LOG_GROW = 256 * np.log(2.0)
+"""Rows, or patterns, of a block: 8 states of one take 8 kB, so that some parts stay in a cache of
+32 kB."""
 
-SLOT = np.dtype(
-    [
-        ("kind", np.int64),
-        ("by_row", np.bool_),
-        ("node", np.int64),  # the node seen or joined at, or the lower end of the edge
-        ("n_states", np.int64),
-        ("n_patterns", np.int64),
-        ("a", np.int64),  # the slots joined, or the one below an edge; itself if there is none
-        ("b", np.int64),
-        ("index_a", np.int64),  # where the patterns of a (or the symbols) start in `gather`
-        ("index_b", np.int64),
-        ("table", np.int64),  # where the edge's table starts in `theta`
-        ("value", np.int64),  # where values start: a number, or a row of a block if by row
-        ("received", np.int64),  # likewise what comes from above
-        ("quads", np.int64),  # where the copy for rows starts; 0 if by row, in quads; −1: none
-    ],
-    align=True,
-)
 
-COMPONENT = np.dtype(
-    [
-        ("node", np.int64),  # whose states the root slot has
-        ("first", np.int64),  # the slots from first to root belong to the component
-        ("root", np.int64),
-        ("prior", np.int64),  # where the marginal starts in `theta`; −1: given, all ones
-        ("weights", np.int64),  # where the weights of the root's patterns start
-        ("posterior", np.int64),  # where their posteriors start
-    ],
-    align=True,
-)
+class RowBlock(NamedTuple):
+    """A block of rows, and the memory that it works on.
 
-# A part is a table of numbers over (states, patterns): entry (k, p) is at start + k·stride + p.
-# Numbers of patterns are read as unsigned: compiled code need not look for negative indices, which
-# would count from the end.
+    Row p of a slot that is by row is its pattern ``straight[p]`` = p. A block has room for
+    ``BLOCK`` rows: behind the last one are numbers that nobody reads.
+    """
+
+    start: int
+    width: int
+    straight: NDArray[np.uint32]
+    own: NDArray[np.float64]
+    """Values of the slots that run by row."""
+    received: NDArray[np.float64]
+    """Posterior weights that are handed down to them."""
+    ratio: NDArray[np.float64]
+    """Scratch for a slot, a row a state."""
+    quads: NDArray[np.float64]
+    """Scratch for a slot in quads."""
 
 
 @kernel()
@@ -105,6 +83,7 @@ def relative_likelihoods(emitting, starts, logs, values, quads, best):
         n_states, width = slot["n_states"], slot["n_patterns"]
         for first in range(0, width, BLOCK):
             size = min(BLOCK, width - first)
+            # The largest of a value is taken off, so that none overflows.
             top = best[at + first : at + first + size]
             source = logs[starts[e] + first :]
             for p in range(size):
@@ -198,6 +177,7 @@ def _product(
                 out_1[p] += t_10 * x
                 out_2[p] += t_20 * x
                 out_3[p] += t_30 * x
+    # The rows that are left, one at a time: the first term sets, the others add.
     for i in range(tiled, n_rows):
         target = out[i * stride : i * stride + width]
         t = table[i * row_step]
@@ -243,6 +223,7 @@ def _add_products(a, n_rows, b, n_columns, stride, width, sums):
             sums[at + 2 * n_columns + 1] += s_21
             sums[at + 3 * n_columns] += s_30
             sums[at + 3 * n_columns + 1] += s_31
+    # What the tiles have left out: the last column of their rows, and whole rows below them.
     for i in range(n_rows):
         for j in range(paired if i < tiled else 0, n_columns):
             row, column = a[i * width : (i + 1) * width], b[j * stride : j * stride + width]
@@ -292,12 +273,13 @@ def _edge_down(
 
 
 @kernel(fastmath=True, views=True)
-def _multiply(a, a_stride, at_a, b, b_stride, at_b, n_states, width, out, stride):
-    """λ(k) = a(k)·b(k) of the patterns ``at_a`` and ``at_b``; True if a product is small."""
+def _multiply(a, b, n_states, width, out, stride):
+    """λ(k) = a(k)·b(k) of two parts that are not in quads; True if a product is small."""
+    at_a, at_b = a.at, b.at
     found = 0
     for k in range(n_states):
-        first = a[k * a_stride : (k + 1) * a_stride]
-        second = b[k * b_stride : (k + 1) * b_stride]
+        first = a.values[k * a.stride : (k + 1) * a.stride]
+        second = b.values[k * b.stride : (k + 1) * b.stride]
         target = out[k * stride : k * stride + width]
         for p in range(width):
             x = first[at_a[p]] * second[at_b[p]]
@@ -336,37 +318,22 @@ def _scatter(block, block_stride, at, n_states, width, out, stride):
 
 
 @kernel(views=True)
-def _entry(part, stride, in_quads, k, p):
-    """Return the number of a state and a pattern, from a table or from quads."""
-    if in_quads:
-        return part[(k - k % 4) * stride + 4 * p + k % 4]
-    return part[k * stride + p]
+def _entry(part, k, p):
+    """Return the number of state k in pattern p of a join, from a table or from quads."""
+    pattern = part.at[p]
+    if part.in_quads:
+        return part.values[(k - k % 4) * part.stride + 4 * pattern + k % 4]
+    return part.values[k * part.stride + pattern]
 
 
 @kernel(fastmath=True, views=True)
-def _rescale(
-    a,
-    a_stride,
-    at_a,
-    a_in_quads,
-    b,
-    b_stride,
-    at_b,
-    b_in_quads,
-    n_states,
-    width,
-    out,
-    stride,
-    exact,
-    tolerant,
-    shifts,
-):
+def _rescale(a, b, n_states, width, out, stride, exact, tolerant, shifts):
     """Scale up patterns that got small, noting it in ``shifts``; True if information is lost.
 
     A product below ``TINY`` of two factors that are not zero is a loss, unless one part is
     evidence (``exact``), whose factors are 0 and 1; ``tolerant``: only if all products are.
     """
-    shifts[:width] = 0.0
+    shifts[:width] = 0.0  # first the largest value of every pattern
     for k in range(n_states):
         row = out[k * stride : k * stride + width]
         for p in range(width):
@@ -374,11 +341,7 @@ def _rescale(
         if tolerant or exact:
             continue
         for p in range(width):
-            if (
-                row[p] < TINY
-                and _entry(a, a_stride, a_in_quads, k, at_a[p]) > 0.0
-                and _entry(b, b_stride, b_in_quads, k, at_b[p]) > 0.0
-            ):
+            if row[p] < TINY and _entry(a, k, p) > 0.0 and _entry(b, k, p) > 0.0:
                 return True
     for p in range(width):
         top, shifts[p] = shifts[p], 0.0
@@ -414,6 +377,7 @@ def _close(prior, n_states, weights, width, source, received, stride, counts, z,
         row = source[k * stride : k * stride + width]
         for p in range(width):
             z[p] += prior[k] * row[p]
+    # From here on ``z`` holds w/z.
     total, lost = 0.0, 0
     for p in range(width):
         lost += (z[p] < least) & (weights[p] > 0.0)
@@ -434,43 +398,27 @@ def _close(prior, n_states, weights, width, source, received, stride, counts, z,
 
 
 @kernel(fastmath=True)
-def _join_patterns(slots, slot, gather, tolerant, values, shifts, scaled):
+def _join_patterns(given, slot, values, shifts, scaled):
     """Fill a join, noting whether it was scaled; True if information may be lost."""
-    a, b = slots[slot["a"]], slots[slot["b"]]
+    a, b = given.slots[slot["a"]], given.slots[slot["b"]]
     n_states, width = slot["n_states"], slot["n_patterns"]
-    part_a, part_b = values[a["value"] :], values[b["value"] :]
-    patterns = gather.view(np.uint32)
+    values_a, values_b = values[a["value"] :], values[b["value"] :]
+    patterns = given.gather.view(np.uint32)
     exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
     # Blocks of patterns are multiplied and checked while they are in the cache.
     for start in range(0, width, BLOCK):
         size = min(BLOCK, width - start)
         at_a, at_b = patterns[slot["index_a"] + start :], patterns[slot["index_b"] + start :]
+        part_a = Part(values_a, a["n_patterns"], at_a, False)
+        part_b = Part(values_b, b["n_patterns"], at_b, False)
         out = values[slot["value"] + start :]
-        has_small = _multiply(
-            part_a, a["n_patterns"], at_a, part_b, b["n_patterns"], at_b, n_states, size, out, width
-        )
-        if not has_small:
+        if not _multiply(part_a, part_b, n_states, size, out, width):
             continue
         if not scaled[0]:
             scaled[0] = True
             shifts[slot["value"] : slot["value"] + width] = 0.0
-        if _rescale(
-            part_a,
-            a["n_patterns"],
-            at_a,
-            False,
-            part_b,
-            b["n_patterns"],
-            at_b,
-            False,
-            n_states,
-            size,
-            out,
-            width,
-            exact,
-            tolerant,
-            shifts[slot["value"] + start :],
-        ):
+        shift = shifts[slot["value"] + start :]
+        if _rescale(part_a, part_b, n_states, size, out, width, exact, given.tolerant, shift):
             return True
     return False
 
@@ -488,28 +436,19 @@ def _join_in_quads(slots, slot, gather, values, quads):
     part_a, part_b = np.empty(_room(a)), np.empty(_room(b))
     patterns, n_states = gather.view(np.uint32), slot["n_states"]
     for part, out in ((a, part_a), (b, part_b)):
-        width = part["n_patterns"]
-        fill_quads(values[part["value"] :], width, n_states, width, out, width)
-    out = quads[slot["quads"] :]
-    multiply_quads(
-        part_a,
-        a["n_patterns"],
-        patterns[slot["index_a"] :],
-        part_b,
-        b["n_patterns"],
-        patterns[slot["index_b"] :],
-        n_states,
-        slot["n_patterns"],
-        out,
-        slot["n_patterns"],
-    )
+        n_patterns = part["n_patterns"]
+        fill_quads(values[part["value"] :], n_patterns, n_states, n_patterns, out, n_patterns)
+    out, width = quads[slot["quads"] :], slot["n_patterns"]
+    a_quads = Part(part_a, a["n_patterns"], patterns[slot["index_a"] :], True)
+    b_quads = Part(part_b, b["n_patterns"], patterns[slot["index_b"] :], True)
+    multiply_quads(a_quads, b_quads, n_states, width, out, width)
     full = n_states - n_states % 4
-    rest = out[full * slot["n_patterns"] :]
-    for p in range(slot["n_patterns"]):  # of the last quad only what belongs to states
+    rest = out[full * width :]
+    for p in range(width):  # of the last quad only what belongs to states
         for k in range(n_states - full):
             if rest[4 * p + k] < SMALL:
                 return False
-    return not _has_small(out, full * slot["n_patterns"])
+    return not has_small(out, full * width)
 
 
 @kernel()
@@ -530,12 +469,13 @@ def _scatter_in_quads(slot, part, patterns, handed, received):
 
 
 @kernel(fastmath=True)
-def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled, quads):
+def up_patterns(given, listed, values, shifts, scaled, quads):
     """Fill the listed slots, which work on patterns; True if information may be lost.
 
     Those of emissions are filled already, and so are their quads. What else rows look up is copied
     to ``quads``.
     """
+    slots, gather, theta = given.slots, given.gather, given.theta
     for s in listed:
         slot = slots[s]
         width = slot["n_patterns"]
@@ -559,10 +499,11 @@ def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled, 
                     min(BLOCK, width - start),
                 )
         elif slot["kind"] == JOIN:
+            # What rows look up is needed in quads only, unless it has to be scaled.
             scaled[s] = False
             if slot["quads"] >= 0 and _join_in_quads(slots, slot, gather, values, quads):
                 continue
-            if _join_patterns(slots, slot, gather, tolerant, values, shifts, scaled[s : s + 1]):
+            if _join_patterns(given, slot, values, shifts, scaled[s : s + 1]):
                 return True
         if slot["quads"] >= 0 and slot["kind"] != EMISSION:
             fill_quads(out, width, slot["n_states"], width, quads[slot["quads"] :], width)
@@ -570,7 +511,7 @@ def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled, 
 
 
 @kernel(fastmath=True)
-def close_patterns(slots, components, listed, theta, weights, values, received, counts):
+def close_patterns(given, components, listed, weights, values, received, counts):
     """Close the listed components, whose roots work on patterns.
 
     Returns their log-likelihood and whether information may be lost.
@@ -578,11 +519,8 @@ def close_patterns(slots, components, listed, theta, weights, values, received, 
     total = 0.0
     for number in listed:
         component = components[number]
-        slot = slots[component["root"]]
-        if component["prior"] < 0:  # the root is given: nothing to count
-            prior, own = np.ones(slot["n_states"]), np.zeros(slot["n_states"])
-        else:
-            prior, own = theta[component["prior"] :], counts[component["prior"] :]
+        slot = given.slots[component["root"]]
+        prior, own = root_prior(component, slot["n_states"], given.theta, counts)
         log_likelihood, lost = _close(
             prior,
             slot["n_states"],
@@ -602,18 +540,19 @@ def close_patterns(slots, components, listed, theta, weights, values, received, 
 
 
 @kernel(fastmath=True)
-def down_patterns(slots, listed, gather, theta, values, shifts, scaled, handed, received, counts):
+def down_patterns(given, listed, values, shifts, scaled, handed, received, counts):
     """Hand posterior weights down through the listed slots, last first, adding up counts.
 
     ``handed``, in quads, is what rows handed down; emissions keep it there. Returns what the
     scaling of values must take from the log-likelihood.
     """
+    slots, theta = given.slots, given.theta
     correction = 0.0
     largest = 1
     for s in listed:
         largest = max(largest, slots[s]["n_states"])
     ratio = np.empty(largest * BLOCK)
-    patterns = gather.view(np.uint32)
+    patterns = given.gather.view(np.uint32)
     for position in range(listed.size - 1, -1, -1):
         slot = slots[listed[position]]
         width = slot["n_patterns"]
@@ -667,78 +606,51 @@ def down_patterns(slots, listed, gather, theta, values, shifts, scaled, handed, 
 
 @kernel(fastmath=True, views=True)
 def _times(a, b, out, size):
+    """Out = a·b; all three may be the same array."""
     for x in range(size):
         out[x] = a[x] * b[x]
 
 
-@kernel(fastmath=True, views=True)
-def _has_small(numbers, size):
-    """Whether a number is so small that it may have to be scaled."""
-    found = 0  # a sum, as the compiler makes vector instructions of it and not of a minimum
-    for x in range(size):
-        found += numbers[x] < SMALL
-    return found > 0
+@kernel(views=True)
+def _part_of_rows(slot, index, patterns, quads, rows, scaling):
+    """Return a slot as a part of a join by row: its block of rows, or its patterns in quads."""
+    if slot["by_row"]:
+        in_quads = slot["quads"] >= 0 and not scaling
+        return Part(rows.own[slot["value"] * BLOCK :], BLOCK, rows.straight, in_quads)
+    return Part(quads[slot["quads"] :], slot["n_patterns"], patterns[index + rows.start :], True)
 
 
 @kernel(views=True)
-def _join_rows(slot, a, b, patterns, quads, own, start, width, straight, scaling, block):
+def _join_rows(a, b, n_states, width, stays, out, block):
     """Fill a join of one block of rows; ``block`` is scratch.
 
-    Without ``scaling``, joins that other joins use stay in quads. A block has room for ``BLOCK``
-    rows: behind the last one are numbers that nobody reads.
+    If it ``stays`` in quads, so do its parts.
     """
-    n_states = slot["n_states"]
-    out = own[slot["value"] * BLOCK :]
-    a_in_quads = not a["by_row"] or (a["quads"] >= 0 and not scaling)
-    b_in_quads = not b["by_row"] or (b["quads"] >= 0 and not scaling)
-    part_a, width_a, at_a = own[a["value"] * BLOCK :], BLOCK, straight
-    if not a["by_row"]:
-        part_a, width_a = quads[a["quads"] :], a["n_patterns"]
-        at_a = patterns[slot["index_a"] + start :]
-    part_b, width_b, at_b = own[b["value"] * BLOCK :], BLOCK, straight
-    if not b["by_row"]:
-        part_b, width_b = quads[b["quads"] :], b["n_patterns"]
-        at_b = patterns[slot["index_b"] + start :]
-    if a_in_quads and b_in_quads:
-        stays = slot["quads"] >= 0 and not scaling
+    if a.in_quads and b.in_quads:
         target = out if stays else block
-        multiply_quads(part_a, width_a, at_a, part_b, width_b, at_b, n_states, width, target, BLOCK)
+        multiply_quads(a, b, n_states, width, target, BLOCK)
         if not stays:
             read_quads(block, BLOCK, n_states, width, out, BLOCK)
-    elif a_in_quads:
-        fetch_quads(part_a, width_a, at_a, n_states, width, block, BLOCK)
+    elif a.in_quads:
+        fetch_quads(a.values, a.stride, a.at, n_states, width, block, BLOCK)
         read_quads(block, BLOCK, n_states, width, out, BLOCK)
-        _times(out, part_b, out, n_states * BLOCK)
-    elif b_in_quads:
-        fetch_quads(part_b, width_b, at_b, n_states, width, block, BLOCK)
+        _times(out, b.values, out, n_states * BLOCK)
+    elif b.in_quads:
+        fetch_quads(b.values, b.stride, b.at, n_states, width, block, BLOCK)
         read_quads(block, BLOCK, n_states, width, out, BLOCK)
-        _times(out, part_a, out, n_states * BLOCK)
+        _times(out, a.values, out, n_states * BLOCK)
     else:
-        _times(part_a, part_b, out, n_states * BLOCK)
+        _times(a.values, b.values, out, n_states * BLOCK)
 
 
 @kernel(fastmath=True, views=True)
-def _rows_up(
-    slots,
-    listed,
-    patterns,
-    theta,
-    tolerant,
-    scaling,
-    quads,
-    own,
-    start,
-    width,
-    weights,
-    straight,
-    shift,
-    block,
-):
+def _rows_up(given, listed, patterns, quads, rows, weights, scaling):
     """Fill one block of rows; returns the correction for scaling, and whether there is a loss.
 
-    Row p of a part that is by row is its pattern ``straight[p]`` = p. Without ``scaling`` products
-    stay as small as they are.
+    Without ``scaling`` products stay as small as they are.
     """
+    slots, theta, own, width = given.slots, given.theta, rows.own, rows.width
+    shift = rows.ratio
     correction = 0.0
     for s in listed:
         slot = slots[s]
@@ -757,34 +669,14 @@ def _rows_up(
             )
             continue
         b = slots[slot["b"]]
-        _join_rows(slot, a, b, patterns, quads, own, start, width, straight, scaling, block)
-        if scaling and _has_small(out, slot["n_states"] * BLOCK):
-            part_a, stride_a, at_a = own[a["value"] * BLOCK :], BLOCK, straight
-            if not a["by_row"]:
-                part_a, stride_a = quads[a["quads"] :], a["n_patterns"]
-                at_a = patterns[slot["index_a"] + start :]
-            part_b, stride_b, at_b = own[b["value"] * BLOCK :], BLOCK, straight
-            if not b["by_row"]:
-                part_b, stride_b = quads[b["quads"] :], b["n_patterns"]
-                at_b = patterns[slot["index_b"] + start :]
+        part_a = _part_of_rows(a, slot["index_a"], patterns, quads, rows, scaling)
+        part_b = _part_of_rows(b, slot["index_b"], patterns, quads, rows, scaling)
+        n_states = slot["n_states"]
+        stays = slot["quads"] >= 0 and not scaling
+        _join_rows(part_a, part_b, n_states, width, stays, out, rows.quads)
+        if scaling and has_small(out, n_states * BLOCK):
             exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
-            if _rescale(
-                part_a,
-                stride_a,
-                at_a,
-                not a["by_row"],
-                part_b,
-                stride_b,
-                at_b,
-                not b["by_row"],
-                slot["n_states"],
-                width,
-                out,
-                BLOCK,
-                exact,
-                tolerant,
-                shift,
-            ):
+            if _rescale(part_a, part_b, n_states, width, out, BLOCK, exact, given.tolerant, shift):
                 return correction, True
             for p in range(width):
                 correction += weights[p] * shift[p]
@@ -792,10 +684,10 @@ def _rows_up(
 
 
 @kernel(fastmath=True, views=True)
-def _rows_down(
-    slots, listed, patterns, theta, own, start, width, received, counts, handed, ratio, block
-):
+def _rows_down(given, listed, patterns, rows, counts, handed):
     """Hand one block of rows down; what patterns below receive is added to ``handed``."""
+    slots, theta, width = given.slots, given.theta, rows.width
+    own, received, block = rows.own, rows.received, rows.quads
     turned = -1  # what received numbers are in ``block``, as quads
     for position in range(listed.size - 1, -1, -1):
         slot = slots[listed[position]]
@@ -814,7 +706,7 @@ def _rows_down(
                 BLOCK,
                 width,
                 counts[slot["table"] :],
-                ratio,
+                rows.ratio,
             )
             continue
         for part, index in ((a, slot["index_a"]), (slots[slot["b"]], slot["index_b"])):
@@ -826,7 +718,7 @@ def _rows_down(
             scatter_quads(
                 block,
                 BLOCK,
-                patterns[index + start :],
+                patterns[index + rows.start :],
                 slot["n_states"],
                 width,
                 handed[part["quads"] :],
@@ -835,66 +727,36 @@ def _rows_down(
 
 
 @kernel(fastmath=True)
-def run_rows(
-    slots,
-    listed,
-    gather,
-    theta,
-    tolerant,
-    values,
-    quads,
-    prior,
-    weights,
-    first,
-    last,
-    n_values,
-    n_received,
-    largest,
-    counts,
-    root_counts,
-    handed,
-):
-    """Run rows ``first`` to ``last`` of a component through its by-row slots, up and down.
+def run_rows(given, span, values, quads, prior, weights, counts, root_counts, handed):
+    """Run a range of rows (``span``) of a component through its by-row slots, up and down.
 
     Returns their log-likelihood and whether information may be lost.
     """
-    own = np.empty(n_values * BLOCK)
+    listed, largest = span.listed, span.largest
+    own = np.empty(span.n_values * BLOCK)
     # What is behind the last state is handed down and added up, too: it must be a number.
-    received = np.zeros(n_received * BLOCK)
+    received = np.zeros(span.n_received * BLOCK)
     ratio, straight = np.empty(largest * BLOCK), np.arange(BLOCK).astype(np.uint32)
     block = np.empty((largest + 3) * BLOCK)
-    patterns = gather.view(np.uint32)
-    root = slots[listed[-1]]
+    patterns = given.gather.view(np.uint32)
+    root = given.slots[listed[-1]]
     total = 0.0
-    for start in range(first, last, BLOCK):
-        width = min(BLOCK, last - start)
+    for start in range(span.first, span.last, BLOCK):
+        width = min(BLOCK, span.last - start)
+        rows = RowBlock(start, width, straight, own, received, ratio, block)
+        mine = weights[start:]
         # Products only get smaller. If z is large enough at the end, no scaling was needed for the
         # states that count; others may be lost where that is tolerated. Few rows have a second try.
         for scaling in (False, True):
-            if not (scaling or tolerant):
+            if not (scaling or given.tolerant):
                 continue
-            correction, lost = _rows_up(
-                slots,
-                listed,
-                patterns,
-                theta,
-                tolerant,
-                scaling,
-                quads,
-                own,
-                start,
-                width,
-                weights[start:],
-                straight,
-                ratio,
-                block,
-            )
+            correction, lost = _rows_up(given, listed, patterns, quads, rows, mine, scaling)
             if lost:
                 return total, True
             closed, lost = _close(
                 prior,
                 root["n_states"],
-                weights[start:],
+                mine,
                 width,
                 own[root["value"] * BLOCK :],
                 received[root["received"] * BLOCK :],
@@ -908,18 +770,5 @@ def run_rows(
         if lost:
             return total, True
         total += closed - correction
-        _rows_down(
-            slots,
-            listed,
-            patterns,
-            theta,
-            own,
-            start,
-            width,
-            received,
-            counts,
-            handed,
-            ratio,
-            block,
-        )
+        _rows_down(given, listed, patterns, rows, counts, handed)
     return total, False

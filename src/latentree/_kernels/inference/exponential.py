@@ -19,8 +19,10 @@ LOWEST = -700.0
 """Arguments below are taken as this one, whose exponential, 1e-304, is practically 0."""
 
 _PER_LOG_2 = 1.0 / math.log(2.0)
+# log 2 in two parts, so that r keeps all its digits (Cody and Waite).
 _LOG_2_HIGH = 0.6931471803691238  # the last bits are zero: n times it is exact
 _LOG_2_LOW = 1.9082149292705877e-10
+# Coefficients of the series of eʳ.
 _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (
     1.0 / math.factorial(i) for i in range(2, 14)
 )
@@ -32,6 +34,7 @@ def exp(x):
     x = max(x, LOWEST)
     n = np.floor(x * _PER_LOG_2 + 0.5)
     r = (x - n * _LOG_2_HIGH) - n * _LOG_2_LOW
+    # Horner's scheme.
     y = _C9 + r * (_C10 + r * (_C11 + r * (_C12 + r * _C13)))
     y = _C4 + r * (_C5 + r * (_C6 + r * (_C7 + r * (_C8 + r * y))))
     y = 1.0 + r * (1.0 + r * (_C2 + r * (_C3 + r * y)))
@@ -40,6 +43,7 @@ def exp(x):
 
 
 _ROOT_HALF = 0x3FE6A09E667F3BCD  # the bits of √½
+# Coefficients of the series of log m in s.
 _D1, _D2, _D3, _D4, _D5, _D6, _D7, _D8, _D9, _D10 = (2.0 / (2 * i + 1) for i in range(1, 11))
 
 

@@ -20,8 +20,10 @@ import numpy as np
 from latentree._kernels.compiling import kernel
 
 LANES = 8
+"""Rows that are taken side by side: one or two vectors of a processor, or four of an old one."""
+
 _SMALL = 5_000  # numbers in the largest array for which nothing is compiled
-_LARGE = 1e250
+_LARGE = 1e250  # a product of variances beyond this goes into the sum of logarithms
 
 
 # The same in whole arrays, all rows side by side, for the first use on a small table: see

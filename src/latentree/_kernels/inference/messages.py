@@ -13,8 +13,8 @@ import math
 import numpy as np
 
 from latentree._kernels.compiling import kernel
-from latentree._kernels.inference.counts import EDGE, EMISSION, EVIDENCE, JOIN
 from latentree._kernels.inference.exponential import LOWEST, exp
+from latentree._kernels.inference.slots import EDGE, EMISSION, EVIDENCE, JOIN
 
 
 @kernel()
@@ -23,7 +23,7 @@ def _log_sum(values, n):
     top = -np.inf
     for k in range(n):
         top = max(top, values[k])
-    if top == -np.inf:
+    if top == -np.inf:  # all terms are 0: ∞ − ∞ would be NaN
         return top
     total = 0.0
     for k in range(n):
@@ -55,6 +55,7 @@ def _normalize(terms, n, maximize, out):
 SAFE = 1e-200
 """Sums of products above this lose nothing: what underflows beside them is far smaller."""
 LOG_SAFE = math.log(SAFE)
+"""Its logarithm."""
 
 
 @kernel()
@@ -76,6 +77,7 @@ def _weights(logs, out):
 def _weighted_sum(matrix, weights, n_rows, n_columns, out):
     """Σ_r weights(r)·matrix[r, c] for every column c."""
     out[:n_columns] = 0.0
+    # Two rows at a time: half as many loads and stores of the result.
     even = n_rows - n_rows % 2
     for r in range(0, even, 2):
         x, y = weights[r], weights[r + 1]
@@ -100,6 +102,7 @@ def _edge_message(log_table, turned, below, maximize, weights, sums, out):
         top = _weights(below, weights)
         _weighted_sum(turned, weights, n_child, out.size, sums)
     for i in range(out.size):
+        # log μ(i) = top + log Σ_j T[i, j]·e^(log λ(j) − top), where that sum has kept its digits.
         if top > -np.inf and sums[i] > SAFE:
             out[i] = top + math.log(sums[i])
             continue
@@ -115,7 +118,7 @@ def _conditional(log_table, table, below, weights, top, message, out):
     ``weights`` are λ(j) over the largest, whose logarithm is ``top``.
     """
     n = below.size
-    whole = math.exp(message - top)
+    whole = math.exp(message - top)  # μ(i) over the largest λ(j)
     if whole > SAFE:
         for j in range(n):
             out[j] = table[j] * weights[j] / whole
@@ -339,6 +342,7 @@ def walk_states(
     pattern = np.empty(slots.size, np.int64)
     terms = np.empty(_largest(slots))
     for row in range(first, last):
+        # The root first, by its posterior; then every child given its parent's state.
         for c in range(components.size):
             component = components[c]
             n_root = slots[component["root"]]["n_states"]
@@ -372,6 +376,7 @@ def expected_counts(
     for c in range(components.size):
         component = components[c]
         root = slots[component["root"]]
+        # R(k) = w·P(k | pattern) at the root.
         for p in range(root["n_patterns"]):
             w = weights[component["weights"] + p]
             for k in range(root["n_states"]):
@@ -399,6 +404,7 @@ def expected_counts(
                     at = a["value"] + p * n_child
                     below = values[at : at + n_child]
                     top = _weights(below, relative)
+                    # The count of (i, j) is R(i)·P(j | i, pattern), and the child receives it.
                     for i in range(n_states):
                         if mine[i] <= 0.0:
                             continue

@@ -10,10 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from latentree._kernels.compiling import kernel
-from latentree._kernels.inference.counts import EDGE, EMISSION, EVIDENCE, JOIN
+from latentree._kernels.inference.slots import EDGE, EMISSION, EVIDENCE, JOIN
 from latentree._kernels.tree import sorted_by
 
-_SMALL = 1000  # numbers about the nodes of a tree for which nothing is compiled
+_SMALL = 1000
+"""Numbers about the nodes of a tree for which nothing is compiled: Python takes milliseconds."""
 
 # What each column holds -------------------------------------------------------------------------
 
@@ -64,6 +65,7 @@ def _join_all(slots, count, entropy, v, parts):
 
     Joined parts come out in ascending order, so two queues do what a heap would.
     """
+    # Huffman's tree: joins of few patterns come first, and the large ones are few.
     queue = sorted_by(entropy, parts)
     joined = np.empty(parts.size, np.int64)
     pair = np.empty(2, np.int64)
@@ -79,6 +81,7 @@ def _join_all(slots, count, entropy, v, parts):
             else:
                 pair[side] = joined[first_joined]
                 first_joined += 1
+        # The entropy of a pair is at most the sum, and that for independent parts.
         top = count
         entropy[top] = entropy[pair[0]] + entropy[pair[1]]
         count = _add(slots, count, JOIN, v, pair[0], pair[1])

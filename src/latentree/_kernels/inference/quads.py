@@ -8,10 +8,27 @@ are copied from or to quads too, by numbers that nobody reads.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from latentree._kernels.compiling import kernel
 from latentree._kernels.vectors import add_four, copy_four, multiply_four, turn_four
+
+
+class Part(NamedTuple):
+    """One of the two parts of a join: a table over (states, patterns), and the patterns joined.
+
+    Entry (k, p) of a table is at k·stride + p; of quads, at 4·(k // 4)·stride + 4·p + k % 4.
+    """
+
+    values: NDArray[np.float64]
+    stride: int
+    at: NDArray[np.uint32]
+    """The pattern of this part in every pattern of the join. Unsigned, so that compiled code need
+    not look for negative indices, which would count from the end."""
+    in_quads: bool
 
 
 @kernel(views=True)
@@ -48,10 +65,11 @@ def fetch_quads(quads, quads_width, at, n_states, width, out, out_width):
 
 
 @kernel(views=True)
-def multiply_quads(a, a_width, at_a, b, b_width, at_b, n_states, width, out, out_width):
-    """λ(k) = a(k)·b(k) of the patterns ``at_a`` and ``at_b``, all in quads."""
+def multiply_quads(a, b, n_states, width, out, out_width):
+    """λ(k) = a(k)·b(k) of two parts in quads (:class:`Part`), into quads."""
+    at_a, at_b = a.at, b.at
     for first in range(0, n_states, 4):
-        part_a, part_b = a[first * a_width :], b[first * b_width :]
+        part_a, part_b = a.values[first * a.stride :], b.values[first * b.stride :]
         target = out[first * out_width :]
         for p in range(width):
             i, j = 4 * np.uint64(at_a[p]), 4 * np.uint64(at_b[p])

@@ -99,7 +99,7 @@ def reorient(parent, new_parent, n_states, starts, theta, marginal, state_starts
 
 
 @kernel(small=SMALL)
-def turn_counts(parent, new_parent, new_order, n_states, starts, counts, new_starts, size):
+def turn_counts(parent, new_parent, n_states, starts, counts, new_starts, size):
     """Joint counts of edges for another rooting; root counts are summed from an edge."""
     out = np.empty(size)
     for v in range(parent.size):

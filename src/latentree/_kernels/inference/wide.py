@@ -1,6 +1,7 @@
 """Expected counts of a discrete tree whose hidden variables have many states.
 
-The slots, their formulas and the arguments of the passes are those of `counts`. Here the values of
+The slots and their formulas are in `slots`, the arguments of the passes are those of `counts`. Here
+the values of
 a slot lie pattern by pattern, all states of a pattern side by side: an edge is a product of
 matrices, which BLAS computes, and a join reads and writes whole rows, wherever its patterns lie: it
 needs no quads, in whose places are only the sums of what rows hand down. An edge to a node that is
@@ -9,10 +10,14 @@ seen is a column of its table.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from latentree._kernels.compiling import kernel
-from latentree._kernels.inference.counts import (
+from latentree._kernels.inference.exponential import exp, log
+from latentree._kernels.inference.slots import (
     EDGE,
     EVIDENCE,
     GROW,
@@ -20,8 +25,9 @@ from latentree._kernels.inference.counts import (
     LOG_GROW,
     SMALL,
     TINY,
+    has_small,
+    root_prior,
 )
-from latentree._kernels.inference.exponential import exp, log
 
 BLOCK = 64
 """Rows whose values stay in the cache; half of those of `counts`, as rows are longer."""
@@ -33,6 +39,22 @@ MOST_ROWS = 256
 """Rows in a block."""
 MOST_NUMBERS = 1 << 19
 """Numbers that a block of rows works on, 4 MB: threads share a cache of some ten."""
+
+
+class RowBlock(NamedTuple):
+    """A block of rows, and the memory that it works on; row p is ``straight[p]`` = p of a slot."""
+
+    start: int
+    width: int
+    straight: NDArray[np.int32]
+    own: NDArray[np.float64]
+    """Values of the slots that run by row."""
+    received: NDArray[np.float64]
+    """Posterior weights that are handed down to them."""
+    z: NDArray[np.float64]
+    """Weight over z of every row, after its root was closed."""
+    n_grown: NDArray[np.float64]
+    """How often every row was scaled up."""
 
 
 @kernel()
@@ -99,6 +121,7 @@ def relative_likelihoods(emitting, starts, logs, values, quads, best):
         place, width, n = emitting[e]["value"], emitting[e]["n_patterns"], emitting[e]["n_states"]
         for first in range(0, width, BLOCK):
             size = min(BLOCK, width - first)
+            # ``logs`` has a row a state. The largest of a value is taken off: none overflows.
             top = best[at + first : at + first + size]
             top[:] = logs[starts[e] + first : starts[e] + first + size]
             for k in range(1, n):
@@ -174,15 +197,6 @@ def _join(a, at_a, b, at_b, n_states, width, out):
 
 
 @kernel(fastmath=True)
-def _has_small(values, size):
-    """Whether a product is so small that it may have to be scaled."""
-    found = 0
-    for x in range(size):
-        found += values[x] < SMALL
-    return found > 0
-
-
-@kernel(fastmath=True)
 def close(prior, n_states, weights, width, source, received, counts, z, least):
     """Close a root as that of `counts` does."""
     # z = Σ_k prior(k)·λ(k); R(k) = w·prior(k)·λ(k)/z.
@@ -192,6 +206,7 @@ def close(prior, n_states, weights, width, source, received, counts, z, least):
         for k in range(n_states):
             total += prior[k] * row[k]
         z[p] = total
+    # From here on ``z`` holds w/z.
     total, lost = 0.0, 0
     for p in range(width):
         lost += (z[p] < least) & (weights[p] > 0.0)
@@ -220,6 +235,7 @@ def _rescale(a, at_a, b, at_b, n_states, width, out, exact, tolerant, shifts):
         first = a[at_a[p] * n_states : (at_a[p] + 1) * n_states]
         second = b[at_b[p] * n_states : (at_b[p] + 1) * n_states]
         target = out[p * n_states : (p + 1) * n_states]
+        # ``top`` decides on scaling; a product that vanished beside it is a loss, unless tolerated.
         top = 0.0
         for k in range(n_states):
             top = max(top, target[k])
@@ -239,6 +255,7 @@ def _rescale(a, at_a, b, at_b, n_states, width, out, exact, tolerant, shifts):
 @kernel(fastmath=True)
 def _scatter(block, at, n_states, width, out):
     """Add the patterns of a block to the patterns ``at`` of a part."""
+    # Several rows may have the same pattern: they are added one after the other.
     n, here = np.uint64(n_states), np.uint64(0)
     for p in range(width):
         there = np.uint64(at[p]) * n
@@ -267,9 +284,10 @@ def _buffers(slots, listed):
 
 
 @kernel(fastmath=True)
-def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled, quads):
+def up_patterns(given, listed, values, shifts, scaled, quads):
     """Fill the listed slots, which work on patterns; True if information may be lost."""
-    turned = _buffers(slots, listed)[1]
+    slots, gather, theta = given.slots, given.gather, given.theta
+    turned = _buffers(slots, listed)[1]  # a table column by column
     for s in listed:
         slot = slots[s]
         width, n_states = slot["n_patterns"], slot["n_states"]
@@ -291,17 +309,17 @@ def up_patterns(slots, listed, gather, theta, tolerant, values, shifts, scaled, 
             part_b, at_b = values[b["value"] :], gather[slot["index_b"] :]
             shift = shifts[slot["value"] : slot["value"] + width]
             _join(part_a, at_a, part_b, at_b, n_states, width, out)
-            scaled[s] = _has_small(out, width * n_states)
+            scaled[s] = has_small(out, width * n_states)
             exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
             if scaled[s] and _rescale(
-                part_a, at_a, part_b, at_b, n_states, width, out, exact, tolerant, shift
+                part_a, at_a, part_b, at_b, n_states, width, out, exact, given.tolerant, shift
             ):
                 return True
     return False
 
 
 @kernel(fastmath=True)
-def close_patterns(slots, components, listed, theta, weights, values, received, counts):
+def close_patterns(given, components, listed, weights, values, received, counts):
     """Close the listed components, whose roots work on patterns.
 
     Returns their log-likelihood and whether information may be lost.
@@ -309,11 +327,8 @@ def close_patterns(slots, components, listed, theta, weights, values, received, 
     total = 0.0
     for number in listed:
         component = components[number]
-        slot = slots[component["root"]]
-        if component["prior"] < 0:  # the root is given: nothing to count
-            prior, own = np.ones(slot["n_states"]), np.zeros(slot["n_states"])
-        else:
-            prior, own = theta[component["prior"] :], counts[component["prior"] :]
+        slot = given.slots[component["root"]]
+        prior, own = root_prior(component, slot["n_states"], given.theta, counts)
         log_likelihood, lost = close(
             prior,
             slot["n_states"],
@@ -332,12 +347,13 @@ def close_patterns(slots, components, listed, theta, weights, values, received, 
 
 
 @kernel(fastmath=True)
-def down_patterns(slots, listed, gather, theta, values, shifts, scaled, handed, received, counts):
+def down_patterns(given, listed, values, shifts, scaled, handed, received, counts):
     """Hand posterior weights down through the listed slots, last first, adding up counts.
 
     ``handed`` is what rows handed down. Returns what the scaling of values must take from the
     log-likelihood.
     """
+    slots, gather, theta = given.slots, given.gather, given.theta
     correction = 0.0
     ratio, sums = _buffers(slots, listed)
     for position in range(listed.size - 1, -1, -1):
@@ -402,26 +418,14 @@ def turned_tables(slots, listed, theta):
 
 
 @kernel(fastmath=True)
-def _rows_up(
-    slots,
-    listed,
-    gather,
-    turned,
-    tolerant,
-    scaling,
-    values,
-    own,
-    start,
-    width,
-    rows,
-    n_grown,
-    shift,
-):
-    """Fill one block of rows; True if information may be lost.
-
-    How often each row was scaled up is written to ``n_grown``.
-    """
-    at, block = 0, rows.size
+def _rows_up(given, listed, turned, values, rows, scaling):
+    """Fill one block of rows; True if information may be lost."""
+    slots, gather = given.slots, given.gather
+    own, start, width, n_grown = rows.own, rows.start, rows.width, rows.n_grown
+    at, block = (
+        0,
+        rows.straight.size,
+    )  # ``at``: where the table of the next edge starts in ``turned``
     for p in range(width):
         n_grown[p] = 0.0
     for s in listed:
@@ -429,81 +433,49 @@ def _rows_up(
         n_states = slot["n_states"]
         out = own[slot["value"] * block :]
         a, b = slots[slot["a"]], slots[slot["b"]]
-        part_a, at_a = own[a["value"] * block :], rows
+        part_a, at_a = own[a["value"] * block :], rows.straight
         if slot["kind"] == EDGE:
             _edge_up(turned[at:], n_states, a["n_states"], part_a, out, width)
             at += n_states * a["n_states"]
             continue
-        part_b, at_b = own[b["value"] * block :], rows
+        part_b, at_b = own[b["value"] * block :], rows.straight
         if not a["by_row"]:
             part_a, at_a = values[a["value"] :], gather[slot["index_a"] + start :]
         if not b["by_row"]:
             part_b, at_b = values[b["value"] :], gather[slot["index_b"] + start :]
         _join(part_a, at_a, part_b, at_b, n_states, width, out)
-        if scaling and _has_small(out, width * n_states):
+        if scaling and has_small(out, width * n_states):
             exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
             if _rescale(
-                part_a, at_a, part_b, at_b, n_states, width, out, exact, tolerant, shift
+                part_a, at_a, part_b, at_b, n_states, width, out, exact, given.tolerant, rows.z
             ):  # fmt: skip
                 return True
             for p in range(width):
-                n_grown[p] += shift[p]
+                n_grown[p] += rows.z[p]
     return False
 
 
 @kernel(fastmath=True)
-def fill_rows(
-    slots,
-    listed,
-    gather,
-    turned,
-    tolerant,
-    values,
-    prior,
-    weights,
-    start,
-    width,
-    rows,
-    own,
-    received,
-    root_counts,
-    z,
-    n_grown,
-):
-    """Fill one block of rows upward and close its root, whose posteriors go to ``received``.
+def fill_rows(given, listed, turned, values, prior, weights, rows, root_counts):
+    """Fill one block of rows upward and close its root, whose posteriors are received first.
 
-    Returns Σ w·log z of the values as they were scaled, and whether information may be lost; w/z
-    of every row is left in ``z``, and how often it was scaled up in ``n_grown``.
+    Returns Σ w·log z of the values as they were scaled, and whether information may be lost.
     """
-    root, block = slots[listed[-1]], rows.size
+    root, block = given.slots[listed[-1]], rows.straight.size
     for scaling in (False, True):  # as in `counts`
-        if not (scaling or tolerant):
+        if not (scaling or given.tolerant):
             continue
-        if _rows_up(
-            slots,
-            listed,
-            gather,
-            turned,
-            tolerant,
-            scaling,
-            values,
-            own,
-            start,
-            width,
-            rows,
-            n_grown,
-            z,
-        ):
+        if _rows_up(given, listed, turned, values, rows, scaling):
             return 0.0, True
         total, lost = close(
             prior,
             root["n_states"],
             weights,
-            width,
-            own[root["value"] * block :],
-            received[root["received"] * block :],
+            rows.width,
+            rows.own[root["value"] * block :],
+            rows.received[root["received"] * block :],
             root_counts,
-            z,
+            rows.z,
             TINY if scaling else SMALL,
         )
         if not lost:
@@ -512,10 +484,10 @@ def fill_rows(
 
 
 @kernel(fastmath=True)
-def _rows_down(
-    slots, listed, gather, theta, own, start, width, block, received, counts, handed, ratio, sums
-):
+def _rows_down(given, listed, rows, counts, handed, ratio, sums):
     """Hand one block of rows down; what patterns below receive is added to ``handed``."""
+    slots, theta, own, received = given.slots, given.theta, rows.own, rows.received
+    width, block = rows.width, rows.straight.size
     for position in range(listed.size - 1, -1, -1):
         slot = slots[listed[position]]
         mine = received[slot["received"] * block :]
@@ -537,86 +509,34 @@ def _rows_down(
             continue
         for part, index in ((a, slot["index_a"]), (slots[slot["b"]], slot["index_b"])):
             if not part["by_row"]:
-                _scatter(
-                    mine,
-                    gather[index + start :],
-                    slot["n_states"],
-                    width,
-                    handed[part["quads"] :],
-                )
+                at = given.gather[index + rows.start :]
+                _scatter(mine, at, slot["n_states"], width, handed[part["quads"] :])
 
 
 @kernel(fastmath=True)
-def run_rows(
-    slots,
-    listed,
-    gather,
-    theta,
-    tolerant,
-    values,
-    quads,
-    prior,
-    weights,
-    first,
-    last,
-    n_values,
-    n_received,
-    largest,
-    counts,
-    root_counts,
-    handed,
-):
-    """Run rows ``first`` to ``last`` of a component through its by-row slots, up and down.
+def run_rows(given, span, values, quads, prior, weights, counts, root_counts, handed):
+    """Run a range of rows (``span``) of a component through its by-row slots, up and down.
 
     Returns their log-likelihood and whether information may be lost.
     """
-    block = rows_at_once(n_values + n_received)
-    own = np.empty(n_values * block)
-    received = np.empty(n_received * block)
-    ratio, sums = _buffers(slots, listed)
-    turned = turned_tables(slots, listed, theta)
-    rows = np.arange(block).astype(np.int32)
+    listed = span.listed
+    block = rows_at_once(span.n_values + span.n_received)
+    own = np.empty(span.n_values * block)
+    received = np.empty(span.n_received * block)
+    ratio, sums = _buffers(given.slots, listed)
+    turned = turned_tables(given.slots, listed, given.theta)
+    straight = np.arange(block).astype(np.int32)
     n_grown, z = np.empty(block), np.empty(block)
     total = 0.0
-    for start in range(first, last, block):
-        width = min(block, last - start)
+    for start in range(span.first, span.last, block):
+        width = min(block, span.last - start)
+        rows = RowBlock(start, width, straight, own, received, z, n_grown)
         mine = weights[start:]
-        closed, lost = fill_rows(
-            slots,
-            listed,
-            gather,
-            turned,
-            tolerant,
-            values,
-            prior,
-            mine,
-            start,
-            width,
-            rows,
-            own,
-            received,
-            root_counts,
-            z,
-            n_grown,
-        )
+        closed, lost = fill_rows(given, listed, turned, values, prior, mine, rows, root_counts)
         if lost:
             return total, True
         total += closed
         for p in range(width):
             total -= mine[p] * n_grown[p] * LOG_GROW
-        _rows_down(
-            slots,
-            listed,
-            gather,
-            theta,
-            own,
-            start,
-            width,
-            block,
-            received,
-            counts,
-            handed,
-            ratio,
-            sums,
-        )
+        _rows_down(given, listed, rows, counts, handed, ratio, sums)
     return total, False

@@ -29,6 +29,7 @@ LARGEST = np.tanh(6.0)
 
 @kernel(fastmath=True)
 def _dot(a, b):
+    """Return Σ a·b."""
     total = 0.0
     for i in range(a.size):
         total += a[i] * b[i]
@@ -37,18 +38,21 @@ def _dot(a, b):
 
 @kernel(fastmath=True)
 def _add(target, factor, source):
+    """Target += factor·source."""
     for i in range(target.size):
         target[i] += factor * source[i]
 
 
 @kernel(fastmath=True)
 def _set(target, factor, source):
+    """Target = factor·source."""
     for i in range(target.size):
         target[i] = factor * source[i]
 
 
 @kernel()
 def _clip(rho):
+    """Keep a correlation within the bounds."""
     return min(max(rho, -LARGEST), LARGEST)
 
 
@@ -64,6 +68,8 @@ def _edge_moments(rho, g, e, qg, qe, q):
 
     Reliabilities are g and e; qg, qe and q are squares and product of the means.
     """
+    # E[x] = a·μ + b·ν and E[y] = c·ν + d·μ for the means μ, ν of the two sides; what is added to
+    # the squares and the product are the posterior variances and the covariance.
     rest = 1.0 - rho * rho * g * e
     a, b = (1.0 - rho * rho * e) / rest, rho * (1.0 - g) / rest
     c, d = (1.0 - rho * rho * g) / rest, rho * (1.0 - e) / rest
@@ -98,6 +104,7 @@ def _upward(order, parent, rho, data, side, g, h, J):
             total -= _c(g[v], q)
         if p < 0:
             continue
+        # Through the edge: μ' = ρ·μ, g' = ρ²·g, so h' = ρ·μ·f and J' = ρ²·g·f, f = 1/(1 − ρ²·g).
         r = rho[v]
         f = 1.0 / (1.0 - r * r * g[v])
         total += _c(r * r * g[v], r * r * q)
@@ -123,6 +130,7 @@ def _downward(order, parent, rho, data, side, g, h, J):
             _set(side[n + v], 1.0, data[p])
             g[n + v] = 1.0
         else:
+            # The parent's sums without what v itself has added to them.
             f = 1.0 / (1.0 - r * r * g[v])
             rest = max(J[p] - r * r * g[v] * f, 0.0)
             _set(side[n + v], 1.0 / (1.0 + rest), h[p])
@@ -166,6 +174,7 @@ def add_spread(parent, n_observed, node, variances, covariances, weights, out):
     n = parent.size
     spread = np.zeros((n, n))
     for row in range(len(weights)):
+        # Complete rows have no spread.
         present = True
         for c in range(n_observed):
             present = present and variances[row, c] == 0.0
@@ -205,6 +214,7 @@ def without(
     n = starts.size - 1
     walk[0] = gate
     came[gate] = -1
+    # The gate loses the belief that came from the subtree.
     if gate >= m:
         for k in range(starts[gate], starts[gate + 1]):
             if inward[k] == subtree:
@@ -212,6 +222,7 @@ def without(
                 _set(rest_h[gate], 1.0, h[gate])
                 _add(rest_h[gate], -f, side[subtree])
                 rest_J[gate] = max(J[gate] - rho[k] * f * g[subtree], 0.0)
+    # Breadth first from the gate: nearer nodes know already what has changed.
     found, i = 1, 0
     while i < found:
         u = walk[i]
@@ -223,7 +234,7 @@ def without(
             walk[found] = w
             found += 1
             came[w] = u
-            old = near + n if near < n else near - n
+            old = near + n if near < n else near - n  # the other side of the same edge
             if u < m:
                 _set(new[w], 1.0, side[old])
                 e[w] = 1.0
@@ -233,6 +244,7 @@ def without(
                 _set(new[w], 1.0 / (1.0 + left), rest_h[u])
                 _add(new[w], -f / (1.0 + left), side[near])
                 e[w] = left / (1.0 + left)
+            # The sums at w: the old belief from u goes, the new one comes.
             if w >= m:
                 f, b = r / (1.0 - r * r * e[w]), r / (1.0 - r * r * g[old])
                 _set(rest_h[w], 1.0, h[w])
@@ -358,7 +370,7 @@ def fit_star(cross, g, rho, n_steps, tolerance):
     value = star_value(cross, g, rho)
     for step in range(1, n_steps + 1):
         _star_step(cross, g, rho, w, seen)
-        if step % 8 == 0:
+        if step % 8 == 0:  # the value costs as much as a step
             there = star_value(cross, g, rho)
             gain, value = there - value, there
             if gain < tolerance:

@@ -17,7 +17,11 @@ import numpy as np
 from latentree._kernels.compiling import kernel
 
 BLOCK = 64
-_RESCALE = 8  # arms between two rescalings of the product
+"""Rows of a block: the A_k of a dozen arms with a few states stay in a cache of 32 kB."""
+
+_RESCALE = 8
+"""Arms between two rescalings. Messages are scaled to a largest value of 1: a product of eight is
+lost only if they are below 1e-38."""
 
 
 # The same in whole arrays, for the first use on a small table: see ``compiling.kernel``.
@@ -46,6 +50,7 @@ def _plain_product(evidence, reach):
 
 
 def _plain_rescale(product, shift):
+    """Scale to a largest value of 1; ``shift`` gets the logarithm of the scale."""
     largest = np.maximum(product.max(axis=0), 1e-300)
     shift += np.log(largest)
     product /= largest
@@ -99,6 +104,7 @@ def _arms_up(arms, starts, tables, n_states, first, width, reach):
     for k in range(starts.size - 1):
         n_end = starts[k + 1] - starts[k]
         for s in range(n_states):
+            # A_k(s) = Σ_t T_k[s, t]·λ_k(t); the first term sets, the others add.
             target = reach[k * n_states + s]
             t = tables[offset + s * n_end]
             source = arms[starts[k], first : first + width]
@@ -233,6 +239,7 @@ def _expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts
         width = min(BLOCK, n - first)
         _arms_up(arms, starts, tables, n_states, first, width, reach)
         _product(evidence, reach, n_arms, n_states, first, width, product, shift)
+        # z = Σ_s prior(s)·ε(s)·Π_k A_k(s), first in ``ratio``, which then becomes w/z.
         for r in range(width):
             ratio[r] = 0.0
         for s in range(n_states):
@@ -243,6 +250,7 @@ def _expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts
             total += weights[first + r] * (np.log(ratio[r]) + shift[r])
         for r in range(width):
             ratio[r] = weights[first + r] / ratio[r]
+        # Posterior weights of the center's states: w·prior(s)·ε(s)·Π_k A_k(s)/z.
         for s in range(n_states):
             posterior, share = product[s], prior[s]
             mine = 0.0
@@ -250,6 +258,7 @@ def _expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts
                 posterior[r] *= share * ratio[r]
                 mine += posterior[r]
             prior_counts[s] += mine
+        # Counts of (s, t) over T[s, t]: Σ_rows posterior(s)·λ_k(t)/A_k(s).
         offset = 0
         for k in range(n_arms):
             n_end = starts[k + 1] - starts[k]
@@ -283,6 +292,7 @@ def _maximize(starts, prior, tables, floor, prior_counts, counts):
         for s in range(n_states):
             row = offset + s * n_end
             whole = 0.0
+            # Expected counts are those over T times T.
             for j in range(row, row + n_end):
                 counts[j] = counts[j] * tables[j] + floor / (n_states * n_end)
                 whole += counts[j]

@@ -12,6 +12,7 @@ import numpy as np
 from latentree._kernels.compiling import kernel
 
 _CHUNK = 64
+"""Distances that are compared at a time: one test for all, as nearly always none is near enough."""
 
 
 @kernel()

@@ -61,6 +61,7 @@ def _max_difference_rows(lower, upper, start, stop, out):
     Strips of 512 columns: the rows of ``upper`` and ``out`` in use stay in the nearest caches.
     """
     n_columns = upper.shape[1]
+    # −1e300 in place of −∞, which fast-math rules out.
     for i in range(start, stop):
         for j in range(n_columns):
             out[i, j] = -1e300
