@@ -11,7 +11,7 @@ _SMALL = 200  # nodes of a tree for which nothing is compiled
 
 @kernel(small=_SMALL)
 def survey(order, parent, length, n_observed, removed, least):
-    """What one more or one less edge would change; edges are known by their lower ends.
+    """Return what one more or one less edge would change; edges are known by their lower ends.
 
     The spread of a piece is S/n, with the total path length S of the pairs of its n variables.
     Returns how much every edge would take off the spread if it were removed (−∞ if that leaves

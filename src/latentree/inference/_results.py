@@ -21,7 +21,7 @@ from latentree.typing import AnyArray, DaskClient, DataLike, FloatArray, Node, P
 
 
 class Written(NamedTuple):
-    """What was written: number of rows and columns, and a total over all rows."""
+    """The size of a file that was written: rows and columns, and a total over all rows."""
 
     n_rows: int
     n_columns: int

@@ -1,4 +1,4 @@
-"""From the bytes of a file to a model, trusting nothing."""
+"""From the bytes of a file to a model; every part is checked."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Fields = dict[str, object]
 
 
 class ModelFile(NamedTuple):
-    """What a model file holds."""
+    """The content of a model file."""
 
     model: Model | TreeMixture
     report: PlainReport | None

@@ -1,4 +1,4 @@
-"""Topics out of hidden variables: which states of which, and by which words they are known."""
+"""The choice of topics: states of hidden variables, each with the words that it informs about."""
 
 from __future__ import annotations
 

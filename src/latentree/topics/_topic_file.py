@@ -38,7 +38,7 @@ Part = TypeVar("Part")
 
 
 class DecodedTopics(NamedTuple):
-    """What a file holds beside the model."""
+    """The content of a file beside the model."""
 
     settings: PlainReport
     """Parameters of :class:`TopicTree`."""

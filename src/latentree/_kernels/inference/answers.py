@@ -1,4 +1,4 @@
-"""What each row says of its nodes: posteriors from the plain products of `wide`.
+"""Posteriors of nodes given each row, from the plain products of `wide`.
 
 Upward the work is that of the expectation step: values of patterns, and blocks of rows where nearly
 every row has a pattern of its own. Downward a posterior belongs to a row, not to a pattern: every
