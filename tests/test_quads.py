@@ -56,7 +56,10 @@ def test_patterns_are_looked_up_and_added_up(seed, n_states, n_a, n_b, width):
     sums = in_quads(a).copy()
     with repeated():
         quads.fetch_quads(in_quads(a), n_a, at_a, n_states, width, fetched, width)
-        parts = quads.Part(in_quads(a), n_a, at_a, True), quads.Part(in_quads(b), n_b, at_b, True)
+        parts = (
+            quads.JoinPart(in_quads(a), n_a, at_a, True),
+            quads.JoinPart(in_quads(b), n_b, at_b, True),
+        )
         quads.multiply_quads(*parts, n_states, width, product, width)
         quads.scatter_quads(in_quads(block), width, at_a, n_states, width, sums, n_a)
     np.testing.assert_array_equal(fetched, in_quads(a[:, at_a]))

@@ -40,7 +40,7 @@ SklearnState = int | np.random.Generator | np.random.RandomState | None
 DaskClient = Any
 """A ``dask.distributed.Client``, the cluster that reads and computes; None for this process."""
 
-Report = dict[str, Any]
+PlainReport = dict[str, Any]
 """What is kept beside a model: plain values, lists and dicts by name, as JSON holds them."""
 
 Cells = list[Any]

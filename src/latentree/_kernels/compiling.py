@@ -26,11 +26,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import ModuleType
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., object])
 
 _INTERPRETED, _COMPILED, _ALWAYS_COMPILED = "interpreted", "compiled", "always compiled"
 _way: ContextVar[str | None] = ContextVar("latentree_kernels", default=None)
@@ -95,7 +96,7 @@ def is_interpreted() -> bool:
 def kernel(
     fastmath: bool | set[str] = False,
     small: int | None = None,
-    plain: Callable[..., Any] | None = None,
+    plain: Callable[..., object] | None = None,
     views: bool = False,
 ) -> Callable[[Function], Function]:
     """Make a kernel of a function: compiled when it is first called, or called as it is.
@@ -131,10 +132,10 @@ class Kernel:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[..., object],
         fastmath: bool | set[str],
         small: int | None,
-        plain: Callable[..., Any] | None = None,
+        plain: Callable[..., object] | None = None,
         views: bool = False,
     ) -> None:
         functools.update_wrapper(self, function)
@@ -144,7 +145,7 @@ class Kernel:
         self._plain = plain or function
         self._views = views
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> object:
         """Run the kernel."""
         way = _way.get()
         if way == _INTERPRETED:
@@ -166,7 +167,7 @@ class Kernel:
             if "compiled" in self.__dict__:  # another thread was first
                 return self.__dict__["compiled"]
             numba = _compiler()
-            options: dict[str, Any] = {
+            options: dict[str, object] = {
                 "nogil": True,
                 "error_model": "numpy",
                 "fastmath": self._fastmath,
@@ -184,23 +185,23 @@ class Kernel:
         return self.compiled._numba_type_
 
 
-def _largest(arguments: tuple[Any, ...]) -> int:
+def _largest(arguments: tuple[object, ...]) -> int:
     """Size of the largest array."""
     return max((array.size for array in arguments if isinstance(array, np.ndarray)), default=0)
 
 
 @functools.cache
-def _cache() -> Any:
+def _cache() -> type:
     """Return the compiler's cache of functions; with a full or damaged disk nothing is cached."""
     from numba.core.caching import FunctionCache
 
     class Cache(FunctionCache):
         # What is in the files may be anything, and reading it raise anything.
-        def save_overload(self, signature: Any, data: Any) -> None:
+        def save_overload(self, signature: object, data: object) -> None:
             with contextlib.suppress(Exception):
                 super().save_overload(signature, data)
 
-        def load_overload(self, signature: Any, target_context: Any) -> Any:
+        def load_overload(self, signature: object, target_context: object) -> object:
             with contextlib.suppress(Exception):
                 return super().load_overload(signature, target_context)
             with contextlib.suppress(Exception):
@@ -211,7 +212,7 @@ def _cache() -> Any:
 
 
 @functools.cache
-def _compiler() -> Any:
+def _compiler() -> ModuleType:
     """Import the compiler, and listen to it."""
     import numba
     from numba.core import event
@@ -221,7 +222,7 @@ def _compiler() -> Any:
 
         depth, start = 0, 0.0
 
-        def on_start(self, event: Any) -> None:
+        def on_start(self, event: object) -> None:
             while on_first_compile:
                 on_first_compile.pop(0)()
             with _lock:
@@ -229,7 +230,7 @@ def _compiler() -> Any:
                     self.start = time.perf_counter()
                 self.depth += 1
 
-        def on_end(self, event: Any) -> None:
+        def on_end(self, event: object) -> None:
             global _seconds
             with _lock:
                 self.depth -= 1

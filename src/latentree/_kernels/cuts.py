@@ -11,7 +11,7 @@ _SMALL = 200  # nodes of a tree for which nothing is compiled
 
 @kernel(small=_SMALL)
 def survey(order, parent, length, n_observed, removed, least):
-    """What one more or one less edge would change; edges are known by their lower ends.
+    """Return what one more or one less edge would change; edges are known by their lower ends.
 
     The spread of a piece is S/n, with the total path length S of the pairs of its n variables.
     Returns how much every edge would take off the spread if it were removed (−∞ if that leaves
@@ -28,6 +28,8 @@ def survey(order, parent, length, n_observed, removed, least):
     for v in order[::-1]:
         u = parent[v]
         if u >= 0 and not removed[v]:
+            # Paths from below v to u are longer by the edge; pairs across the two sides of u have
+            # the sum of both paths.
             rise = below[v] + n[v] * length[v]
             pairs[u] += pairs[v] + n[u] * rise + n[v] * below[u]
             n[u] += n[v]
@@ -39,10 +41,12 @@ def survey(order, parent, length, n_observed, removed, least):
             top[v], total[v] = v, below[v]
             spread += pairs[v] / n[v]
             continue
+        # Going down an edge, a variables come nearer and the other b get farther.
         t = top[u]
         a, b = n[v], n[t] - n[v]
         top[v], total[v] = t, total[u] + (b - a) * length[v]
         if a >= least and b >= least:
+            # Without the edge the piece falls into two, and the pairs across no longer count.
             above = total[u] - below[v] - a * length[v]
             across = b * below[v] + a * above + a * b * length[v]
             rest = pairs[t] - pairs[v] - across

@@ -37,7 +37,7 @@ class Operation:
         self._instructions = instructions
         self._function = function
 
-    def __call__(self, *arguments: Any) -> None:
+    def __call__(self, *arguments: object) -> None:
         """Run it without the compiler."""
         self._function(*arguments)
 

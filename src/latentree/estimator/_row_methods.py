@@ -28,8 +28,8 @@ from latentree.data import (
 )
 from latentree.errors import DataWarning
 from latentree.inference import (
-    Block,
     RowModel,
+    RowResults,
     blocks_of,
     errors_part,
     impute_part,
@@ -128,7 +128,7 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
     def _blocks(
         self,
         X: DataLike,
-        function: Callable[[Table, RowModel], Block],
+        function: Callable[[Table, RowModel], RowResults],
         may_lack: tuple[str, ...] = (),
     ) -> AnyArray:
         """Put together the results of a function of every part of the rows."""
@@ -381,14 +381,14 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
 
 
 def _side_by_side(
-    table: Table, model: RowModel, parts: Sequence[Callable[[Table, RowModel], Block]]
-) -> Block:
+    table: Table, model: RowModel, parts: Sequence[Callable[[Table, RowModel], RowResults]]
+) -> RowResults:
     """Return the columns of several functions of a part."""
     found = [part(table, model)[0] for part in parts]
     return np.hstack(found) if found else np.empty((table.n_rows, 0)), 0.0
 
 
-def _features_part(table: Table, model: RowModel) -> Block:
+def _features_part(table: Table, model: RowModel) -> RowResults:
     """Return the hidden variables of each row of a part, and its columns without gaps."""
     schema = table.schema
     filled = as_table(model.impute(table), schema=schema)

@@ -49,8 +49,8 @@ from latentree.inference._patterns import (
 from latentree.inference._posteriors import DiscretePosterior, Normal, NormalPair
 from latentree.inference._queries import RowInference
 from latentree.inference._results import (
-    Block,
     RowModel,
+    RowResults,
     Written,
     blocks_of,
     errors_part,
@@ -70,7 +70,6 @@ from latentree.inference._table_layout import Layout
 
 __all__ = [
     "POISSON",
-    "Block",
     "ColumnEntropies",
     "CountEmission",
     "DiscretePosterior",
@@ -91,6 +90,7 @@ __all__ = [
     "RankMargin",
     "RowInference",
     "RowModel",
+    "RowResults",
     "ScoreEmission",
     "Skeleton",
     "Thresholds",

@@ -32,7 +32,7 @@ _TINY = 250_000
 
 
 class ExpectedCounts(NamedTuple):
-    """What an expectation step gives: log-likelihood, and counts in the layout of the tables."""
+    """The result of an E-step: the log-likelihood, and counts in the layout of the tables."""
 
     log_likelihood: float
     counts: FloatArray
@@ -49,18 +49,18 @@ class ExpectedCounts(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What a pass works on; nothing in it is kept for the next pass."""
+    """The memory of a pass; nothing in it is kept for the next one."""
 
     values: FloatArray
     """A number a state and pattern of all slots, as the next two."""
     received: FloatArray
     shifts: FloatArray
     counts: FloatArray
-    """What each part of the rows counts, a number an entry of the tables."""
+    """Counts of each part of the rows, a number an entry of the tables."""
     quads: FloatArray
-    """What rows look up, a copy of some of the values."""
+    """A copy of the values that rows look up."""
     handed: FloatArray
-    """What each part of the rows hands down to patterns, in the places of ``quads``."""
+    """Posterior weights that each part of the rows hands down to patterns, placed as ``quads``."""
     emitted: FloatArray
     """A number a likelihood of emitted values: for the caller of a pass to hand over."""
     cells: FloatArray

@@ -1,4 +1,4 @@
-"""What is known of nodes given each row: normal distributions, or probabilities of states."""
+"""Posteriors of nodes given each row: normal distributions, or probabilities of states."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from latentree.typing import AnyArray, DaskClient, DataLike, FloatArray, Node, P
 
 
 class Written(NamedTuple):
-    """What was written: number of rows and columns, and a total over all rows."""
+    """The size of a file that was written: rows and columns, and a total over all rows."""
 
     n_rows: int
     n_columns: int
@@ -240,26 +240,26 @@ def _components(model: RowModel) -> Sequence[RowModel]:
 
 # One part ---------------------------------------------------------------------------------------
 
-Block = tuple[AnyArray, float]
+RowResults = tuple[AnyArray, float]
 """The results of a part, one row a row, and a total over its rows."""
 
 Result = TypeVar("Result")
 
 
-def score_part(table: Table, model: RowModel) -> Block:
+def score_part(table: Table, model: RowModel) -> RowResults:
     """Log-likelihood of each row of a part, and their sum."""
     each = model.log_likelihood(table)
     return each[:, None], float(each.sum())
 
 
-def infer_part(table: Table, model: RowModel) -> Block:
+def infer_part(table: Table, model: RowModel) -> RowResults:
     """Posteriors of each row of a part."""
     own = _expected(model.posterior(table))
     parts = [infer_part(table, part)[0] for part in _components(model)]
     return np.hstack([own, *parts]) if parts else own, 0.0
 
 
-def errors_part(table: Table, model: RowModel) -> Block:
+def errors_part(table: Table, model: RowModel) -> RowResults:
     """Means of Gaussian hidden variables of each row of a part, and their standard errors."""
     posterior = model.posterior(table)
     assert isinstance(posterior, Normal)
@@ -272,12 +272,12 @@ def _expected(posterior: Normal[FloatArray] | DiscretePosterior) -> FloatArray:
     return posterior.mean if isinstance(posterior, Normal) else posterior.probabilities
 
 
-def impute_part(table: Table, model: RowModel) -> Block:
+def impute_part(table: Table, model: RowModel) -> RowResults:
     """Rows of a part without gaps, and how many cells were filled in."""
     return model.impute(table), float(table.missing_counts.sum())
 
 
-def predict_part(table: Table, model: RowModel, number: int) -> Block:
+def predict_part(table: Table, model: RowModel, number: int) -> RowResults:
     """Most probable label, or mean, of a node in each row of a part, its own cells left aside."""
     if number < table.n_columns:
         labels = model.schema.labels[number]
@@ -292,7 +292,7 @@ def predict_part(table: Table, model: RowModel, number: int) -> Block:
     return posterior[number].argmax(axis=1)[:, None], 0.0
 
 
-def probability_part(table: Table, model: RowModel, number: int) -> Block:
+def probability_part(table: Table, model: RowModel, number: int) -> RowResults:
     """Probabilities of the states of a node in each row of a part, its own cells left aside."""
     if number < table.n_columns:
         table = _without(table, number)
@@ -341,7 +341,7 @@ def blocks_of(
 
 
 def _labeled(
-    table: Table, model: RowModel, function: Callable[[Table, RowModel], Block]
+    table: Table, model: RowModel, function: Callable[[Table, RowModel], RowResults]
 ) -> tuple[tuple[AnyArray, object], float]:
     """Return the results of a part with the labels of its rows, and the total."""
     block, total = function(table, model)
@@ -353,7 +353,7 @@ def _write(
     X: DataLike,
     path: PathLike,
     names: Sequence[str],
-    function: Callable[[Table, RowModel], Block],
+    function: Callable[[Table, RowModel], RowResults],
     labels: Sequence[Sequence[Hashable]] | None = None,
     client: DaskClient = None,
 ) -> Written:

@@ -1,4 +1,4 @@
-"""Expected counts of small tables in NumPy: done before the kernels would be compiled."""
+"""Expected counts of small tables in NumPy, which takes less time than to compile the kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods: the registry of what there is, and one door to all of them.
+"""The registry of methods and options, and the function that learns a model by any of them.
 
 Estimator, command line, their help and the documentation read the registry. Each method has its
 learner, its options with their meanings and defaults, and the families of data that it takes.

@@ -1,4 +1,4 @@
-"""The registry: what methods and options there are.
+"""The registry of methods and their options.
 
 To add a method, add an entry to :data:`METHODS`; to add an option, an entry to :data:`OPTIONS` and
 its name to the methods that take it.

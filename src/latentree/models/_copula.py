@@ -1,4 +1,4 @@
-"""Gaussian trees behind any margin: hidden normal variables, and what columns show of them."""
+"""Gaussian copula trees: a Gaussian tree whose observed variables are seen through margins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the bytes of a file to a model, trusting nothing."""
+"""From the bytes of a file to a model; every part is checked."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel, mixed_schema
 from latentree.models._mixture import Model, TreeMixture
 from latentree.tree import Tree
-from latentree.typing import Family, FloatArray, IntArray, Kind, Report
+from latentree.typing import Family, FloatArray, IntArray, Kind, PlainReport
 
 MAX_LISTS = 4_000_000
 """An empty list takes three bytes in the file and seventy in memory, so their number is bounded."""
@@ -55,10 +55,10 @@ Fields = dict[str, object]
 
 
 class ModelFile(NamedTuple):
-    """What a model file holds."""
+    """The content of a model file."""
 
     model: Model | TreeMixture
-    report: Report | None
+    report: PlainReport | None
 
 
 def decode(data: bytes) -> ModelFile:
@@ -478,7 +478,7 @@ def _aside(value: object) -> tuple[SetAside, ...]:
     return tuple(found)
 
 
-def _report(fields: Fields) -> Report | None:
+def _report(fields: Fields) -> PlainReport | None:
     if "report" not in fields:
         return None
     report = _dict(fields["report"], "report")

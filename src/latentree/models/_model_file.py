@@ -9,7 +9,7 @@ from latentree.errors import FileError
 from latentree.models._decode import ModelFile, decode
 from latentree.models._encode import encode
 from latentree.models._mixture import Model, TreeMixture
-from latentree.typing import PathLike, Report
+from latentree.typing import PathLike, PlainReport
 
 
 def save(
@@ -92,7 +92,7 @@ def load(path: PathLike) -> Model | TreeMixture:
     return _read(path).model
 
 
-def load_report(path: PathLike) -> Report | None:
+def load_report(path: PathLike) -> PlainReport | None:
     """Read the report beside the model in a file.
 
     Parameters

@@ -1,4 +1,4 @@
-"""What hidden variables are called: by what they inform about, or by what people call them."""
+"""Names of hidden variables: those that people give, and automatic ones by mutual information."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def most_informed(model: Model, node: int | str, n: int = N_WORDS) -> list[Infor
 
 
 Reached = TypeVar("Reached", float, FloatArray)
-"""What is known of the dependence of a node on the one where a walk starts."""
+"""The dependence of a node on the one where a walk starts: a correlation, or a table."""
 
 
 class _Walk(Generic[Reached]):
@@ -243,7 +243,7 @@ def _words(tree: Tree, found: Sequence[Informed]) -> list[str]:
 
 @dataclass(frozen=True)
 class Names:
-    """What people call the nodes of a model and the states of hidden ones, with notes.
+    """Names that people give to the nodes of a model and to states of hidden ones, with notes.
 
     The explorer's page saves names as a small JSON file, and reads it. All three mappings go by the
     names of the nodes in the model.

@@ -1,4 +1,4 @@
-"""What every probability model on a tree can do, whatever its family."""
+"""The methods that all probability models on a tree share."""
 
 from __future__ import annotations
 

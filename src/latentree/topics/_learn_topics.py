@@ -58,7 +58,7 @@ BLOCK = 20_000_000
 
 
 class Settings(NamedTuple):
-    """What decides how topics are learned; see :class:`TopicTree`."""
+    """The settings of learning; see :class:`TopicTree`."""
 
     sizes: tuple[int, ...] | None
     n_levels: int | None

@@ -1,4 +1,4 @@
-"""Topics out of hidden variables: which states of which, and by which words they are known."""
+"""The choice of topics: states of hidden variables, each with the words that it informs about."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FEWEST_WORDS = 3
 """Words of a topic that stay even if they fit badly: two always fit each other."""
 
 
-class Chosen(NamedTuple):
+class ChosenTopic(NamedTuple):
     """A topic: its column among the candidates, its words, and their mean coherence."""
 
     column: int
@@ -163,7 +163,7 @@ class Cooccurrence:
             yield coherences(together, self._ones.single[words], self.n_documents, cautious)
 
 
-class _Candidate:
+class _TopicCandidate:
     """A state of a hidden variable with the words that it informs most about."""
 
     def __init__(self, words: IntArray, nats: FloatArray, npmi: FloatArray) -> None:
@@ -210,7 +210,7 @@ def choose_topics(
     n_topics: int,
     n_words: int,
     floor: float | None = None,
-) -> list[Chosen]:
+) -> list[ChosenTopic]:
     """Choose topics one by one, the most coherent and informative first, each with its own words.
 
     Parameters
@@ -231,14 +231,14 @@ def choose_topics(
     taken = np.zeros(association.df.size, bool)
     least, floor = (-1.0, 0.0) if floor is None else (0.0, floor)
     values = {column: each.best(taken, n_words, least) for column, each in waiting.items()}
-    chosen: list[Chosen] = []
+    chosen: list[ChosenTopic] = []
     while values and len(chosen) < n_topics:
         column = max(values, key=lambda c: values[c][0])
         value, words, coherence = waiting[column].best(taken, n_words, least)
         if value <= 0 or coherence < floor:
             del values[column]
         elif np.array_equal(words, values[column][1]):
-            chosen.append(Chosen(column, words, coherence))
+            chosen.append(ChosenTopic(column, words, coherence))
             taken[words] = True
             del values[column]
         else:  # others have taken words since it was looked at
@@ -248,14 +248,14 @@ def choose_topics(
 
 def _candidates(
     association: Association, together: Cooccurrence, n_words: int
-) -> dict[int, _Candidate]:
+) -> dict[int, _TopicCandidate]:
     able = (association.size >= LEAST_SIZE) & (association.size < MOST_SIZE)
     columns, groups, information = np.flatnonzero(able).tolist(), [], []
     for column in columns:
         nats = association.of([column]).information()[0]  # of all at once takes gigabytes
         groups.append(_largest(nats, DEPTH * n_words))
         information.append(nats[groups[-1]])
-    found = map(_Candidate, groups, information, together.npmi(groups))
+    found = map(_TopicCandidate, groups, information, together.npmi(groups))
     return dict(zip(columns, found, strict=True))
 
 

@@ -14,7 +14,7 @@ from latentree.errors import FileError
 from latentree.models import DiscreteTreeModel, TreeModel
 from latentree.topics._broad import Classes
 from latentree.topics._learn_topics import Learned, Topic
-from latentree.typing import PathLike, Report
+from latentree.typing import PathLike, PlainReport
 
 if TYPE_CHECKING:
     from latentree.topics._topic_tree import TopicTree
@@ -38,15 +38,15 @@ Part = TypeVar("Part")
 
 
 class DecodedTopics(NamedTuple):
-    """What a file holds beside the model."""
+    """The content of a file beside the model."""
 
-    settings: Report
+    settings: PlainReport
     """Parameters of :class:`TopicTree`."""
     phrases: list[list[tuple[str, str]]]
     learned: Learned
 
 
-def encode_topics(estimator: TopicTree, learned: Learned) -> Report:
+def encode_topics(estimator: TopicTree, learned: Learned) -> PlainReport:
     """Return what a file holds beside the model."""
     settings = {name: _plain(getattr(estimator, name)) for name in _SETTINGS}
     return {
@@ -73,7 +73,7 @@ def _plain(value: object) -> object:
     return value
 
 
-def _vectorizer(vectorizer: CountVectorizer | None) -> Report | None:
+def _vectorizer(vectorizer: CountVectorizer | None) -> PlainReport | None:
     """Return the settings of a vectorizer; "own" if it is more than settings."""
     if vectorizer is None:
         return None
@@ -85,7 +85,7 @@ def _vectorizer(vectorizer: CountVectorizer | None) -> Report | None:
     return {**settings, "ngram_range": list(given["ngram_range"])}
 
 
-def _encode_topic(topic: Topic) -> Report:
+def _encode_topic(topic: Topic) -> PlainReport:
     plain = {name: _plain(value) for name, value in topic._asdict().items()}
     if math.isnan(topic.support):  # JSON has no NaN
         del plain["support"]
@@ -95,7 +95,7 @@ def _encode_topic(topic: Topic) -> Report:
 def decode_topics(
     path: PathLike,
     model: TreeModel,
-    report: Report | None,
+    report: PlainReport | None,
     vectorizer: CountVectorizer | None,
 ) -> DecodedTopics:
     """Return what a file holds beside the model; raise with the name of the wrong part."""
@@ -135,11 +135,11 @@ def decode_topics(
     return DecodedTopics({**settings, "vectorizer": vectorizer}, phrases, learned)
 
 
-def _as_vectorizer(given: Report) -> CountVectorizer:
+def _as_vectorizer(given: PlainReport) -> CountVectorizer:
     return CountVectorizer(**{**given, "ngram_range": tuple(given["ngram_range"])})
 
 
-def _as_classes(given: Report, n_words: int) -> Classes:
+def _as_classes(given: PlainReport, n_words: int) -> Classes:
     weights = np.array(given["weights"], float)
     frequencies = np.array(given["frequencies"], float)
     if frequencies.shape != (weights.size, n_words) or not (frequencies > 0).all():
@@ -149,7 +149,7 @@ def _as_classes(given: Report, n_words: int) -> Classes:
     return Classes(weights, frequencies)
 
 
-def _as_topic(given: Report) -> Topic:
+def _as_topic(given: PlainReport) -> Topic:
     plain = {"support": math.nan, **given}
     values = [plain[name] for name in Topic._fields]
     topic = Topic._make(tuple(each) if isinstance(each, list) else each for each in values)

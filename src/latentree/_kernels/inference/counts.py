@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from latentree._kernels.compiling import kernel
 from latentree._kernels.inference.exponential import exp, log
 from latentree._kernels.inference.quads import (
-    Part,
+    JoinPart,
     fetch_quads,
     fill_quads,
     multiply_quads,
@@ -409,8 +409,8 @@ def _join_patterns(given, slot, values, shifts, scaled):
     for start in range(0, width, BLOCK):
         size = min(BLOCK, width - start)
         at_a, at_b = patterns[slot["index_a"] + start :], patterns[slot["index_b"] + start :]
-        part_a = Part(values_a, a["n_patterns"], at_a, False)
-        part_b = Part(values_b, b["n_patterns"], at_b, False)
+        part_a = JoinPart(values_a, a["n_patterns"], at_a, False)
+        part_b = JoinPart(values_b, b["n_patterns"], at_b, False)
         out = values[slot["value"] + start :]
         if not _multiply(part_a, part_b, n_states, size, out, width):
             continue
@@ -439,8 +439,8 @@ def _join_in_quads(slots, slot, gather, values, quads):
         n_patterns = part["n_patterns"]
         fill_quads(values[part["value"] :], n_patterns, n_states, n_patterns, out, n_patterns)
     out, width = quads[slot["quads"] :], slot["n_patterns"]
-    a_quads = Part(part_a, a["n_patterns"], patterns[slot["index_a"] :], True)
-    b_quads = Part(part_b, b["n_patterns"], patterns[slot["index_b"] :], True)
+    a_quads = JoinPart(part_a, a["n_patterns"], patterns[slot["index_a"] :], True)
+    b_quads = JoinPart(part_b, b["n_patterns"], patterns[slot["index_b"] :], True)
     multiply_quads(a_quads, b_quads, n_states, width, out, width)
     full = n_states - n_states % 4
     rest = out[full * width :]
@@ -616,8 +616,10 @@ def _part_of_rows(slot, index, patterns, quads, rows, scaling):
     """Return a slot as a part of a join by row: its block of rows, or its patterns in quads."""
     if slot["by_row"]:
         in_quads = slot["quads"] >= 0 and not scaling
-        return Part(rows.own[slot["value"] * BLOCK :], BLOCK, rows.straight, in_quads)
-    return Part(quads[slot["quads"] :], slot["n_patterns"], patterns[index + rows.start :], True)
+        return JoinPart(rows.own[slot["value"] * BLOCK :], BLOCK, rows.straight, in_quads)
+    return JoinPart(
+        quads[slot["quads"] :], slot["n_patterns"], patterns[index + rows.start :], True
+    )
 
 
 @kernel(views=True)

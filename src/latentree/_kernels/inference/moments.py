@@ -31,6 +31,7 @@ def variances(order, parent, rho, m):
     """
     n = order.size
     u, J = np.zeros(2 * n), np.zeros(n)
+    # Upward: u = 1/(1 + J) of what lies below, and the edge adds ρ²·g/(1 − ρ²·g) to the parent's J.
     for i in range(n - 1, -1, -1):
         v, p = order[i], parent[order[i]]
         u[v] = 0.0 if v < m else 1.0 / (1.0 + J[v])
@@ -60,6 +61,7 @@ def products(order, parent, rho, u, data, out):
     h = np.zeros((n, width))
     below = np.empty((n, width))
     above = np.empty(width)
+    # Upward: μ = u·h of what lies below; an edge adds ρ·μ/(1 − ρ²·g) to the parent's h.
     for i in range(n - 1, -1, -1):
         v, p = order[i], parent[order[i]]
         for k in range(width):
@@ -74,6 +76,7 @@ def products(order, parent, rho, u, data, out):
             for k in range(width):
                 out[v, 0] += below[v, k] * below[v, k]
             continue
+        # Downward: the parent's h without what v has added to it.
         q = (1.0 - rho[v]) * (1.0 + rho[v])
         if p < m:
             for k in range(width):

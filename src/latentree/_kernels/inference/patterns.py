@@ -116,6 +116,7 @@ def make_slots(order, parent, child_starts, children, n_observed, complete, emit
                 n_closed += 1
             count = _add(slots, count, EMISSION, v, -1, -1)
             continue
+        # Parts that hang at v: the edges to its children, and its own evidence.
         below = np.empty(child_starts[v + 1] - child_starts[v] + 1, np.int64)
         n_below = below.size - 1
         for i in range(n_below):
@@ -182,6 +183,7 @@ def list_slots(slots, entropy, roots):
             if b >= 0:
                 stack[height] = b
                 height += 1
+        # Listed from the root down; turned round, parts come before what they are parts of.
         for i in range((count - start) // 2):
             listing[start + i], listing[count - 1 - i] = listing[count - 1 - i], listing[start + i]
         ends[component] = count
@@ -222,6 +224,7 @@ def _pair_up(rows_a, ids_a, rows_b, ids_b, place):
     rows = np.empty(most, np.int32)
     first = np.empty(most, np.int32)
     second = np.zeros(most, np.int32)
+    # ``place[row]`` is where a row of the first list stands; rows of the second alone are appended.
     count = rows_a.size
     for i in range(count):
         rows[i] = rows_a[i]

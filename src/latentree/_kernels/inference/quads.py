@@ -17,7 +17,7 @@ from latentree._kernels.compiling import kernel
 from latentree._kernels.vectors import add_four, copy_four, multiply_four, turn_four
 
 
-class Part(NamedTuple):
+class JoinPart(NamedTuple):
     """One of the two parts of a join: a table over (states, patterns), and the patterns joined.
 
     Entry (k, p) of a table is at k·stride + p; of quads, at 4·(k // 4)·stride + 4·p + k % 4.
@@ -66,7 +66,7 @@ def fetch_quads(quads, quads_width, at, n_states, width, out, out_width):
 
 @kernel(views=True)
 def multiply_quads(a, b, n_states, width, out, out_width):
-    """λ(k) = a(k)·b(k) of two parts in quads (:class:`Part`), into quads."""
+    """λ(k) = a(k)·b(k) of two parts in quads (:class:`JoinPart`), into quads."""
     at_a, at_b = a.at, b.at
     for first in range(0, n_states, 4):
         part_a, part_b = a.values[first * a.stride :], b.values[first * b.stride :]

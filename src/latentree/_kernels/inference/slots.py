@@ -84,7 +84,7 @@ COMPONENT = np.dtype(
 
 
 class PassInput(NamedTuple):
-    """What all kernels of a pass read."""
+    """The arrays that all kernels of a pass read."""
 
     slots: NDArray[np.void]
     """Records of ``SLOT``."""

@@ -83,6 +83,8 @@ def reorient(parent, new_parent, n_states, starts, theta, marginal, state_starts
     for v in range(parent.size):
         p = new_parent[v]
         n = n_states[v]
+        # A new root has its marginal, an edge that keeps its direction its table; one that turns
+        # follows by Bayes: P(v = a | p = b) = P(v = a)·P(p = b | v = a)/P(p = b).
         if p < 0:
             for k in range(n):
                 out[new_starts[v] + k] = marginal[state_starts[v] + k]
@@ -105,6 +107,8 @@ def turn_counts(parent, new_parent, n_states, starts, counts, new_starts, size):
     for v in range(parent.size):
         p = new_parent[v]
         n = n_states[v]
+        # An edge that is turned round has its counts transposed; a new root's are the sums over
+        # its former parent, an old root's stay.
         if p >= 0 and p == parent[v]:
             for k in range(n_states[p] * n):
                 out[new_starts[v] + k] = counts[starts[v] + k]
@@ -131,6 +135,7 @@ def sample_states(order, parent, n_states, starts, theta, uniform, out):
         for v in order:
             n = n_states[v]
             start = starts[v] + (out[row, parent[v]] * n if parent[v] >= 0 else 0)
+            # States of probability 0 are never drawn, not even where u is 1 up to rounding.
             total = 0.0
             state = 0
             for k in range(n):

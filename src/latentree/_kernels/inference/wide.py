@@ -41,7 +41,7 @@ MOST_NUMBERS = 1 << 19
 """Numbers that a block of rows works on, 4 MB: threads share a cache of some ten."""
 
 
-class RowBlock(NamedTuple):
+class WideRowBlock(NamedTuple):
     """A block of rows, and the memory that it works on; row p is ``straight[p]`` = p of a slot."""
 
     start: int
@@ -530,7 +530,7 @@ def run_rows(given, span, values, quads, prior, weights, counts, root_counts, ha
     total = 0.0
     for start in range(span.first, span.last, block):
         width = min(block, span.last - start)
-        rows = RowBlock(start, width, straight, own, received, z, n_grown)
+        rows = WideRowBlock(start, width, straight, own, received, z, n_grown)
         mine = weights[start:]
         closed, lost = fill_rows(given, listed, turned, values, prior, mine, rows, root_counts)
         if lost:

@@ -278,7 +278,7 @@ def _middle_gain(a, b, r):
 def regraft_gains(
     first, last, starts, around, inward, rho, gates, m, cross, g, h_cross, J, at_node, in_edge
 ):
-    """What it adds per sample to hang each of the subtrees ``first`` to ``last`` elsewhere.
+    """Fill the gains per sample of hanging each of the subtrees ``first`` to ``last`` elsewhere.
 
     ``cross[s]`` holds the products of the means of side s with all others, ``h_cross[s]`` those
     with the sums h. ``at_node[s, w]`` receives the gain at node w, ``in_edge[s, w]`` that inside
