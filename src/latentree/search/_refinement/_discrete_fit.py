@@ -39,7 +39,7 @@ class Message(NamedTuple):
     shift: FloatArray
 
 
-class DistinctRows:
+class RowEvidence:
     """Distinct rows of a table with their weights, and what they show of every variable."""
 
     def __init__(self, table: Table) -> None:
@@ -81,7 +81,7 @@ class RowMessages:
     def __init__(
         self,
         draft: DiscreteDraft,
-        rows: DistinctRows,
+        rows: RowEvidence,
         before: RowMessages | None = None,
         changed: Sequence[int] = (),
     ) -> None:
@@ -176,7 +176,7 @@ def _marginals(draft: DiscreteDraft) -> dict[int, FloatArray]:
 
 
 def _end_to_end(
-    arms: Mapping[int, Message], rows: DistinctRows
+    arms: Mapping[int, Message], rows: RowEvidence
 ) -> tuple[FloatArray, NDArray[np.int64], FloatArray]:
     """Return messages below each other, where each starts, and the sum of their shifts."""
     values = [message.value for message in arms.values()]
@@ -199,7 +199,7 @@ class StarFit(NamedTuple):
 
 
 def fit_star(
-    rows: DistinctRows,
+    rows: RowEvidence,
     seen: FloatArray,
     arms: Mapping[int, Message],
     start: Star,

@@ -21,8 +21,8 @@ from latentree.distances import Sample
 from latentree.models import DiscreteTreeModel
 from latentree.search._refinement import _draft as edits
 from latentree.search._refinement._discrete_fit import (
-    DistinctRows,
     Message,
+    RowEvidence,
     RowMessages,
     Side,
     estimated_gains,
@@ -58,7 +58,7 @@ class DiscreteEngine:
         self.seed = seed
         self.shares = options.discrete_shares
         self.settle_steps = options.settle_steps
-        self.rows = DistinctRows(sample.table)
+        self.rows = RowEvidence(sample.table)
         self.is_tiny = self.rows.weights.size * sample.n_columns <= _TINY
 
     def draft(self, model: DiscreteTreeModel) -> DiscreteDraft:
@@ -111,7 +111,7 @@ class _StarChange(NamedTuple):
 class DiscreteMoves:
     """A draft with all its messages, and the fit that all changes end in."""
 
-    def __init__(self, rows: DistinctRows, request: Request, max_states: int | None) -> None:
+    def __init__(self, rows: RowEvidence, request: Request, max_states: int | None) -> None:
         self.rows, self.request, self.options = rows, request, request.options
         assert isinstance(request.draft, DiscreteDraft)
         self.draft = request.draft
@@ -287,7 +287,7 @@ class EdgeMoves(DiscreteMoves):
     with the subtree, compared by fitting that one edge, and the best are fitted as stars.
     """
 
-    def __init__(self, rows: DistinctRows, request: Request, max_states: int | None) -> None:
+    def __init__(self, rows: RowEvidence, request: Request, max_states: int | None) -> None:
         super().__init__(rows, request, max_states)
         self.nodes = self.draft.order()
         self._place = {node: place for place, node in enumerate(self.nodes)}
@@ -587,7 +587,7 @@ class StateMoves(DiscreteMoves):
     """One state more or less at every hidden node."""
 
     def __init__(
-        self, rows: DistinctRows, request: Request, max_states: int | None, seed: int
+        self, rows: RowEvidence, request: Request, max_states: int | None, seed: int
     ) -> None:
         super().__init__(rows, request, max_states)
         self.seed = seed
