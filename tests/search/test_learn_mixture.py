@@ -85,7 +85,7 @@ def test_every_row_is_left_out_by_as_many_members():
 
 def test_the_score_is_that_of_the_members_that_left_a_row_out():
     left_out = np.array([[True, False, True], [True, True, False]])
-    search = mixture._Search(
+    search = mixture.MixtureSearch(
         as_table(X[:3]), left_out, learn, np.random.default_rng(0), np.inf, None
     )
     density = np.where(left_out, np.log([[0.2, 1.0, 0.3], [0.4, 0.5, 1.0]]), -np.inf)
