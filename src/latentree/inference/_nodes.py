@@ -55,9 +55,11 @@ def given_number(tree: Tree, node: int, value: Hashable) -> float:
         ) from error
 
 
-def chunks(n_rows: int, numbers_per_row: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of rows of about equal size, with at most ``CHUNK_CELLS`` numbers each."""
-    most = max(1, CHUNK_CELLS // max(1, numbers_per_row))
+def chunks(
+    n_rows: int, numbers_per_row: int, most_numbers: int = CHUNK_CELLS
+) -> Iterator[tuple[int, int]]:
+    """Yield ranges of rows of about equal size, with at most so many numbers each (or one row)."""
+    most = max(1, most_numbers // max(1, numbers_per_row))
     n_chunks = -(-n_rows // most)
     for chunk in range(n_chunks):
         yield n_rows * chunk // n_chunks, n_rows * (chunk + 1) // n_chunks
