@@ -108,20 +108,25 @@ def _search(task: Task) -> Fitted:
 
 
 def refuse_impossible(task: Task) -> None:
-    """Refuse what a method or a family cannot do, before anything is learned."""
+    """Refuse families that a method does not take, and states where nothing chooses them."""
     method, sample, options = task.method, task.sample, task.options
     if sample.family not in method.families:
         raise ModelError(f"{method.name} learns from {' and '.join(method.families)} data only")
-    if sample.family == "copula":
+    if sample.family in ("mixed", "copula") or method.name == "refined":
+        return
+    for name in set(OF_MIXED) & set(options):
+        raise ModelError(
+            f"{name}={options[name]!r} chooses numbers of states, of mixed data only: give "
+            f"n_states, or use refined"
+        )
+
+
+def refuse_for_family(task: Task) -> None:
+    """Refuse what a family cannot do; nothing is refused where nothing is to be learned."""
+    if task.sample.family == "copula":
         _refuse_for_copulas(task)
-    elif sample.family == "mixed":
+    elif task.sample.family == "mixed":
         _refuse_for_mixed(task)
-    elif method.name != "refined":
-        for name in set(OF_MIXED) & set(options):
-            raise ModelError(
-                f"{name}={options[name]!r} chooses numbers of states, of mixed data only: give "
-                f"n_states, or use refined"
-            )
 
 
 def _refuse_for_copulas(task: Task) -> None:

@@ -15,6 +15,7 @@ from latentree.methods._families import (
     fit_tree,
     is_decided_by_held_out,
     learn_one_tree,
+    refuse_for_family,
     refuse_impossible,
 )
 from latentree.methods._mixtures import is_committee, learn_trees
@@ -153,6 +154,7 @@ def _learn(task: Task) -> Fitted:
     is_one = n_trees is None or (n_trees == 1 and is_decided_by_held_out(method, options))
 
     def learn() -> Fitted:
+        refuse_for_family(task)
         return learn_one_tree(task) if is_one else learn_trees(task, n_trees)
 
     is_asked_for = "n_trees" in options or _has_given_size(method, options)
