@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
@@ -256,6 +257,19 @@ def test_a_new_hidden_node_may_have_fewer_states_than_the_one_it_copies():
     changed = demote.apply(draft)
     assert [changed.n_states[node] for node in changed.hidden] == [2]
     assert demote.gain > 0
+
+
+@given(models, st.integers(0, 99))
+@settings(max_examples=12, deadline=None)
+def test_changes_of_different_regions_can_be_made_together(model, seed):
+    """Or they say that they conflict."""
+    table = random_table(model, seed, 60)
+    assume(all(np.unique(column).size > 1 for column in table.values.T))
+    draft, proposals = all_proposals(model, table, Penalty(0.3, 0.2))
+    for first, second in itertools.permutations(proposals, 2):
+        if first.region.isdisjoint(second.region):
+            with suppress(Conflict):
+                second.apply(first.apply(draft)).model(table.schema)  # raises if tables do not fit
 
 
 def test_every_kind_of_change_is_proposed():

@@ -543,7 +543,8 @@ class EdgeMoves(DiscreteMoves):
         arms[node] = Message(self.rows.seen(node, 0), self.rows.no_shift)
         edit = partial(edits.stand_in, node=node, softness=self.options.softness)
         before = self.before(node)
-        return self.fitted(("demote", node), edit, arms, {node}, before, is_new=True)
+        region = {node, *filter(self.draft.is_hidden, arms)}
+        return self.fitted(("demote", node), edit, arms, region, before, is_new=True)
 
     # Components that become one -----------------------------------------------------------------
 
