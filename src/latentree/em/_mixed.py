@@ -133,6 +133,15 @@ class Part:
         """Bytes that are kept between two passes."""
         return self.expectation.nbytes + self.index.nbytes
 
+    def log_likelihood(self, theta: FloatArray, leaves: Leaves) -> float:
+        """Return the log-likelihood of the rows."""
+        with tiny(self.expectation.is_tiny):
+            scratch = self.expectation.scratch()
+            cells = scratch.cells.reshape(2, -1)
+            places = self.expectation.patterns.emissions
+            emitted = leaves.logs(places, scratch.emitted, cells)
+            return self.expectation.run(theta, emitted).log_likelihood
+
     def count(self, theta: FloatArray, leaves: Leaves, centers: FloatArray) -> MixedCounts:
         """Run the E-step: the function that an engine runs in every step."""
         places = self.expectation.patterns.emissions
