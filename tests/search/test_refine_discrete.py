@@ -21,7 +21,7 @@ from latentree.models import DiscreteTreeModel
 from latentree.search._refinement import RefineOptions, first_fits, penalty_of
 from latentree.search._refinement._discrete_fit import (
     ALL,
-    DistinctRows,
+    RowEvidence,
     RowMessages,
     estimated_gains,
 )
@@ -107,7 +107,7 @@ def test_suppressed_nodes_leave_the_observed_ones_as_they_were(model, data):
 
 def _untidy_log_likelihood(draft, table) -> float:
     """Hidden nodes with few neighbors are no Tree: messages do not mind."""
-    messages = RowMessages(draft, DistinctRows(table))
+    messages = RowMessages(draft, RowEvidence(table))
     return sum(messages.log_likelihood(root) for root in draft.roots)
 
 
@@ -125,7 +125,7 @@ def test_a_component_cannot_be_hung_at_itself():
 def test_every_node_sees_the_same_likelihood(model, missing):
     table = random_table(model, 2, 30, missing)
     draft = DiscreteDraft.of(model)
-    messages, rows = RowMessages(draft, DistinctRows(table)), DistinctRows(table)
+    messages, rows = RowMessages(draft, RowEvidence(table)), RowEvidence(table)
     for node in draft.parent:
         found = rows.log_likelihood(messages.marginal[node], messages.get(node))
         others = [r for r in draft.roots if r != draft.root_of(node)]
@@ -138,7 +138,7 @@ def test_every_node_sees_the_same_likelihood(model, missing):
 def test_messages_after_a_cut_that_take_up_earlier_ones_are_those_computed_afresh(
     model, data, missing
 ):
-    rows, draft = DistinctRows(random_table(model, 2, 30, missing)), DiscreteDraft.of(model)
+    rows, draft = RowEvidence(random_table(model, 2, 30, missing)), DiscreteDraft.of(model)
     if not draft.edges:
         return
     before = RowMessages(draft, rows)
