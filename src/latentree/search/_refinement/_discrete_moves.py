@@ -60,6 +60,7 @@ class DiscreteEngine:
         self.settle_steps = options.settle_steps
         self.rows = RowEvidence(sample.table)
         self.is_tiny = self.rows.weights.size * sample.n_columns <= _TINY
+        self.proposers = (self.states, self.structures)
 
     def draft(self, model: DiscreteTreeModel) -> DiscreteDraft:
         """Return a model as a draft."""
@@ -83,29 +84,13 @@ class DiscreteEngine:
         settled.next_number = draft.next_number
         return settled, log_likelihood
 
-    def changes(self, request: Request) -> list[Proposal]:
-        """Propose changes of numbers of states and of edges.
-
-        Both compete: what a state more explains, a node more may explain better.
-        """
-        states = StateMoves(self.rows, request, self.max_states, self.seed)
-        return states.proposals() + self.structures(request)
-
     def structures(self, request: Request) -> list[Proposal]:
-        """Propose changes of edges."""
+        """Return changes of edges."""
         return EdgeMoves(self.rows, request, self.max_states).proposals()
 
-
-class _StarChange(NamedTuple):
-    """A change with the star in its middle fitted."""
-
-    star: Star
-    rise: float
-    """Of the log-likelihood."""
-    cost: float
-    """Rise of the penalty."""
-    surplus: float
-    """By how much the log-likelihood rises more than is needed."""
+    def states(self, request: Request) -> list[Proposal]:
+        """Return changes of numbers of states."""
+        return StateMoves(self.rows, request, self.max_states, self.seed).proposals()
 
 
 class DiscreteMoves:
@@ -158,14 +143,12 @@ class DiscreteMoves:
         before: float,
         n_places: float | None = None,
         draft: DiscreteDraft | None = None,
-        is_new: bool = False,
     ) -> list[Proposal]:
         """Fit the star in the middle of a change and return it as a proposal, if it may pay.
 
         ``before`` is the likelihood of what the star's likelihood replaces, ``n_places`` the number
         of places that a move chooses from, ``draft`` the draft rooted near the change, where that
-        is at hand: turning edges round takes time. The node in the middle may be a new one
-        (``is_new``): it has the states of the node that it copies, or as many fewer as pay.
+        is at hand: turning edges round takes time.
         """
         if key in self.request.known:
             return []
@@ -173,51 +156,13 @@ class DiscreteMoves:
         center = edit(new)
         new.reroot(center)
         star = Star(new.above[center], {node: new.above[node] for node in arms})
-        fit = self._fit(new, center, star, arms, before, n_places, -self.options.slack)
-        if is_new:
-            n_states = fit.star.top.size
-            fit = self._with_fewer_states(fit, new, center, arms, before, n_places)
-            if fit.star.top.size < n_states:
-                edit = partial(_resized, edit=edit, star=fit.star)
-        return self.proposal(key, fit.rise, fit.cost, region, edit, fit.star, n_places)
-
-    def _fit(
-        self,
-        draft: DiscreteDraft,
-        center: int,
-        star: Star,
-        arms: Mapping[int, Message],
-        before: float,
-        n_places: float | None,
-        least: float,
-    ) -> _StarChange:
-        """Fit the star in the middle of a change; EM ends where its surplus will be too low."""
-        cost = self.request.penalty(draft) - self.price
-        needed = self.request.needed_rise(cost, n_places)
-        options, seen = self.options, self.rows.seen(center, len(star.top))
-        goal = before + needed + least
-        fit = fit_star(self.rows, seen, arms, star, options.discrete_steps, goal, options.hope)
+        cost = self.request.penalty(new) - self.price
+        seen = self.rows.seen(center, len(star.top))
+        least = before + self.request.least_rise(cost, n_places)
+        options = self.options
+        fit = fit_star(self.rows, seen, arms, star, options.discrete_steps, least, options.hope)
         rise = fit.log_likelihood - before
-        return _StarChange(fit.star, rise, cost, rise - needed)
-
-    def _with_fewer_states(
-        self,
-        fit: _StarChange,
-        draft: DiscreteDraft,
-        center: int,
-        arms: Mapping[int, Message],
-        before: float,
-        n_places: float | None,
-    ) -> _StarChange:
-        """Join states of a new node that are alike, as long as that pays."""
-        while fit.star.top.size > 2:
-            star = _joined(fit.star, *_most_alike(fit.star, 1)[0])
-            draft.resize(center, star.top, star.tables)
-            fewer = self._fit(draft, center, star, arms, before, n_places, fit.surplus)
-            if fewer.surplus <= fit.surplus:
-                break
-            fit = fewer
-        return fit
+        return self.proposal(key, rise, cost, region, edit, fit.star, n_places)
 
     def proposal(
         self,
@@ -230,13 +175,13 @@ class DiscreteMoves:
         n_places: float | None = None,
     ) -> list[Proposal]:
         """Return a change if it may pay, given the rise of the likelihood and of the penalty."""
-        needed = self.request.needed_rise(cost, n_places)
-        if rise < needed - self.options.slack:
-            self.note_loss(key, needed - rise)
+        missing = self.request.least_rise(cost, n_places) - rise
+        if missing > 0.0:
+            self.note_loss(key, missing + self.options.slack)
             return []
         if key in self.request.known:
             return []
-        return [Proposal(key, rise - cost, rise, needed, frozenset(region), edit, star)]
+        return [Proposal(key, rise - cost, rise, frozenset(region), edit, star)]
 
     def note_loss(self, key: Key, loss: float) -> None:
         """Write down what a change would lose."""
@@ -438,7 +383,7 @@ class EdgeMoves(DiscreteMoves):
         arms = {k: pruned.rest.get(k, y) for k in pruned.draft.neighbors(y)}
         arms[x] = pruned.arm
         edit = partial(edits.regraft, x=x, p=p, y=y, table=trial.table)
-        return self._moved(pruned, ("regraft", x, p, y), edit, arms, y, is_new=False)
+        return self._moved(pruned, ("regraft", x, p, y), edit, arms, y)
 
     def _into_edges(self, pruned: _Pruned, trial: _Trial) -> list[Proposal]:
         """Hang a subtree at a new node in one of the edges around a place."""
@@ -453,22 +398,15 @@ class EdgeMoves(DiscreteMoves):
                 edits.insert, x=x, p=p, edge=(y, z), table=trial.table,
                 softness=self.options.softness,
             )  # fmt: skip
-            key = "insert", x, p, y, z
-            found += self._moved(pruned, key, edit, arms, y, z, is_new=True)
+            found += self._moved(pruned, ("insert", x, p, y, z), edit, arms, y, z)
         return found
 
     def _moved(
-        self,
-        pruned: _Pruned,
-        key: Key,
-        edit: Edit,
-        arms: Mapping[int, Message],
-        *places: int,
-        is_new: bool,
+        self, pruned: _Pruned, key: Key, edit: Edit, arms: Mapping[int, Message], *places: int
     ) -> list[Proposal]:
         region = {pruned.x, pruned.p, *places, *pruned.left}
         n_places = self._n_places(pruned, *places)
-        return self.fitted(key, edit, arms, region, pruned.before, n_places, pruned.whole, is_new)
+        return self.fitted(key, edit, arms, region, pruned.before, n_places, pruned.whole)
 
     # Nodes that become one ----------------------------------------------------------------------
 
@@ -542,9 +480,7 @@ class EdgeMoves(DiscreteMoves):
         arms = self.arms(node)
         arms[node] = Message(self.rows.seen(node, 0), self.rows.no_shift)
         edit = partial(edits.stand_in, node=node, softness=self.options.softness)
-        before = self.before(node)
-        region = {node, *filter(self.draft.is_hidden, arms)}
-        return self.fitted(("demote", node), edit, arms, region, before, is_new=True)
+        return self.fitted(("demote", node), edit, arms, {node}, self.before(node))
 
     # Components that become one -----------------------------------------------------------------
 
@@ -613,8 +549,9 @@ class StateMoves(DiscreteMoves):
     def _fewer(self, node: int) -> list[Proposal]:
         """Join two states that are alike."""
         star = self.messages.star(node)
-        joined = [_joined(star, *pair) for pair in _most_alike(star, self.options.joins)]
-        return self._best(("fewer", node), node, joined)
+        pairs = combinations(range(star.top.size), 2)
+        alike = sorted(pairs, key=lambda pair: _difference(star, *pair))[: self.options.joins]
+        return self._best(("fewer", node), node, [_joined(star, *pair) for pair in alike])
 
     def _best(self, key: tuple[str, int], node: int, stars: list[Star]) -> list[Proposal]:
         if key in self.request.known:
@@ -645,19 +582,6 @@ def _split(star: Star, state: int, spread: float, rng: np.random.Generator) -> S
         new[state] = halves[0]
         tables[node] = new
     return Star(top, tables)
-
-
-def _resized(draft: Draft, edit: Edit, star: Star) -> int:
-    """Make a change, and give the node in its middle the states of a star."""
-    center = edit(draft)
-    draft.resize(center, star.top, star.tables)
-    return center
-
-
-def _most_alike(star: Star, count: int) -> list[tuple[int, int]]:
-    """Return the pairs of states that are most alike."""
-    pairs = combinations(range(star.top.size), 2)
-    return sorted(pairs, key=lambda pair: _difference(star, *pair))[:count]
 
 
 def _joined(star: Star, a: int, b: int) -> Star:

@@ -57,6 +57,7 @@ class GaussianEngine:
         self.shares = options.gaussian_shares
         self.settle_steps = options.gaussian_settle_steps
         self.moments = sample.statistics.moments
+        self.proposers = (self.structures,)
         is_short = sample.is_summed or sample.table.values.size <= _TINY_CELLS
         self.is_tiny = is_short and sample.n_columns <= _TINY_COLUMNS
         self.data: FloatArray | None = None
@@ -93,12 +94,8 @@ class GaussianEngine:
         new.moments = (fitted.means, fitted.scales)
         return new, log_likelihood
 
-    def changes(self, request: Request) -> list[Proposal]:
-        """Propose changes, all of them of edges."""
-        return self.structures(request)
-
     def structures(self, request: Request) -> list[Proposal]:
-        """Propose changes of edges."""
+        """Return changes of edges."""
         data = self.data
         if data is None:
             data = compressed(self.expected_covariance(self.model(request.draft)))
@@ -195,13 +192,10 @@ class GaussianMoves:
     ) -> list[Proposal]:
         """Return a change if it may pay; ``rise`` is that of the log-likelihood per sample."""
         raised, cost = self.n_samples * rise, self._cost(more)
-        needed = self.request.needed_rise(cost, n_places)
-        # Few edges are left to fit after a move, so that it gains hardly more when all are fitted
-        slack = 0.0 if self.request.is_choice(cost, n_places) else self.options.slack
-        if raised < needed - slack:
+        if raised < self.request.least_rise(cost, n_places):
             return []
         star = None if tables is None else Star(None, tables)
-        return [Proposal(key, raised - cost, raised, needed, frozenset(region), edit, star)]
+        return [Proposal(key, raised - cost, raised, frozenset(region), edit, star)]
 
     def _opens(self, u: int) -> bool:
         """Tell whether one more neighbor makes an inner node of an observed leaf."""

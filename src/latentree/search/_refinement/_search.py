@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -102,8 +102,6 @@ class Proposal(NamedTuple):
     """Rise of the score, exact for these parameters: fitting more adds to it."""
     rise: float
     """Rise of the log-likelihood alone."""
-    needed: float
-    """What the log-likelihood must rise by when all parameters are fitted."""
     region: frozenset[int]
     """Nodes whose neighbors change; proposals with common ones are not accepted together."""
     edit: Edit
@@ -133,20 +131,17 @@ class Request(NamedTuple):
     losses: dict[Key, float] | None = None
     """Where an engine may note what changes would lose: they are known then for a while."""
 
-    def is_choice(self, cost: float, n_places: float | None) -> bool:
-        """Tell whether a change is one of many of which the best gains by chance."""
-        is_forced = cost < -FORBIDDEN / 2  # the number of hidden nodes is given
-        return n_places is not None and not is_forced and self.options.caution > 0.0
+    def least_rise(self, cost: float, n_places: float | None) -> float:
+        """Return what the log-likelihood must rise by for a change to be proposed.
 
-    def needed_rise(self, cost: float, n_places: float | None) -> float:
-        """Return what the log-likelihood must rise by for a change to be accepted.
-
-        A move, one of ``n_places`` that are as near, must pay for what it adds, and for the choice.
-        What it saves does not count: the same saving is to be had without the move, by a
-        contraction.
+        Every change may lose ``slack``: fitting all parameters may make up for it. A move, one of
+        ``n_places`` that are as near, must pay for what it adds, and for the choice. What it saves
+        does not count: the same saving is to be had without the move, by a contraction.
         """
-        if n_places is None or not self.is_choice(cost, n_places):
-            return cost
+        least = cost - self.options.slack
+        is_forced = cost < -FORBIDDEN / 2  # the number of hidden nodes is given
+        if n_places is None or is_forced or not self.options.caution:
+            return least
         return max(cost, 0.0) + self.options.caution * chance_gain(n_places)
 
 
@@ -170,8 +165,9 @@ class Engine(Protocol):
     def settle(self, draft: Any, n_steps: int) -> tuple[Any, float]:
         """Run accelerated EM on all parameters; return the draft and its log-likelihood."""
 
-    def changes(self, request: Request) -> Iterable[Proposal]:
-        """Propose changes of a draft, of any kind."""
+    @property
+    def proposers(self) -> Sequence[Callable[[Request], Iterable[Proposal]]]:
+        """Functions that propose changes, called in turn in every round."""
 
     def structures(self, request: Request) -> Iterable[Proposal]:
         """Propose changes of edges."""
@@ -277,22 +273,25 @@ class Search:
         return time.monotonic() > self.deadline
 
     def _round(self, here: Scored, penalty: Penalty, focus: frozenset[int] | None) -> Scored:
-        losses: dict[Key, float] = {}
-        known = {key for key, score in self._retry_at.items() if score > here.score}
-        request = Request(here.draft, penalty, self.options, known, focus, self.deadline, losses)
-        proposals = sorted(self.engine.changes(request), key=lambda p: (-p.gain, p.key))
-        self._retry_at |= {key: here.score + loss for key, loss in losses.items()}
-        return self._accept_best(here, proposals, penalty)
+        for propose in self.engine.proposers:
+            losses: dict[Key, float] = {}
+            known = {key for key, score in self._retry_at.items() if score > here.score}
+            request = Request(
+                here.draft, penalty, self.options, known, focus, self.deadline, losses
+            )
+            found = sorted(propose(request), key=lambda p: (-p.gain, p.key))
+            self._retry_at |= {key: here.score + loss for key, loss in losses.items()}
+            here = self._accept_best(here, found, penalty)
+        return here
 
-    def _accept_best(self, here: Scored, proposals: list[Proposal], penalty: Penalty) -> Scored:
+    def _accept_best(self, here: Scored, found: list[Proposal], penalty: Penalty) -> Scored:
         """Accept proposals that gain and do not touch each other; then try doubtful ones.
 
         A gain is exact with all other parameters fixed, so changes far apart add up. Should they
         spoil each other all the same, the better half of them is tried.
         """
         touched: set[int] = set()
-        least = self.options.least_gain
-        sure = _apart(p for p in proposals if p.gain > least and p.rise >= p.needed)
+        sure = _apart(p for p in found if p.gain > self.options.least_gain)
         while sure and not self.out_of_time:
             new = self._applied(here, sure, penalty)
             if new.score > here.score:
@@ -302,21 +301,20 @@ class Search:
             if len(sure) == 1:
                 self._retry_at[sure[0].key] = math.inf
             sure = sure[: len(sure) // 2]
-        return self._try_doubtful(here, proposals, touched, penalty)
+        return self._try_doubtful(here, found, touched, penalty)
 
     def _try_doubtful(
-        self, here: Scored, proposals: list[Proposal], touched: set[int], penalty: Penalty
+        self, here: Scored, found: list[Proposal], touched: set[int], penalty: Penalty
     ) -> Scored:
         """Try changes one by one that may gain when all parameters are fitted."""
         failures = 0
-        for proposal in proposals:
+        for proposal in found:
             if self.out_of_time or failures >= self.options.patience:
                 break
             if proposal.region & touched:
                 continue
             new = self._applied(here, [proposal], penalty)
-            gain, rise = new.score - here.score, new.log_likelihood - here.log_likelihood
-            if gain > self.options.least_gain and rise >= proposal.needed:
+            if new.score > here.score + self.options.least_gain:
                 here = self._accept(new, [proposal])
                 touched |= proposal.region
                 failures = 0
