@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from enumeration import enumerate_joint, random_discrete, random_table
@@ -56,6 +56,7 @@ def assert_both_agree(model, table, nodes):
 
 
 @given(small_trees, seeds, st.sampled_from([0.0, 0.3, 1.0]), st.booleans())
+@example(Tree([5, 5, 5, 2, 5, -1], n_observed=5), 0, 0.3, True)
 @settings(max_examples=80, deadline=None)
 def test_products_equal_enumeration(tree, seed, missing, zeros):
     rng = np.random.default_rng(seed)
@@ -64,7 +65,9 @@ def test_products_equal_enumeration(tree, seed, missing, zeros):
     nodes = rng.integers(0, tree.n_nodes, int(rng.integers(1, 10)))  # any order, some twice
     joint = enumerate_joint(model)
     found = answers(model, table, nodes)
-    assert found is not None
+    if found is None:  # a zero may be a product that got too small: log-messages tell
+        assert zeros
+        found = by_logarithms(model, table, nodes)
     ends = np.cumsum(model.n_states[nodes])
     blocks = np.split(found[1], ends[:-1], axis=1)
     for row, codes in enumerate(table.values):
