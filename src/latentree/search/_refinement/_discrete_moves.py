@@ -61,6 +61,7 @@ class DiscreteEngine:
         self.rows = RowEvidence(sample.table)
         self.is_tiny = self.rows.weights.size * sample.n_columns <= _TINY
         self.proposers = (self.states, self.structures)
+        self.last_proposers = (self.last_structures,)
 
     def draft(self, model: DiscreteTreeModel) -> DiscreteDraft:
         """Return a model as a draft."""
@@ -88,9 +89,44 @@ class DiscreteEngine:
         """Return changes of edges."""
         return EdgeMoves(self.rows, request, self.max_states).proposals()
 
+    def last_structures(self, request: Request) -> list[Proposal]:
+        """Return changes of edges that take longer to find."""
+        return LastMoves(self.rows, request, self.max_states).proposals()
+
     def states(self, request: Request) -> list[Proposal]:
         """Return changes of numbers of states."""
         return StateMoves(self.rows, request, self.max_states, self.seed).proposals()
+
+
+class _Change(NamedTuple):
+    """A change of a draft, and what the star in its middle is fitted to."""
+
+    key: Key
+    edit: Edit
+    arms: Mapping[int, Message]
+    """Messages that arrive at the star."""
+    region: Iterable[int]
+    before: float
+    """Log-likelihood of what the star's likelihood replaces."""
+    n_places: float | None = None
+    """Number of places that a move chooses from."""
+    has_new_center: bool = False
+    """Whether the node in the middle is new."""
+    draft: DiscreteDraft | None = None
+    """The draft rooted near the change, where that is at hand: turning edges round takes time."""
+
+
+class _FittedStar(NamedTuple):
+    """The star in the middle of a change, fitted."""
+
+    star: Star | None
+    """None where nothing is left to fit."""
+    rise: float
+    """Of the log-likelihood."""
+    cost: float
+    """Rise of the penalty."""
+    surplus: float
+    """By how much the log-likelihood rises more than is needed."""
 
 
 class DiscreteMoves:
@@ -134,54 +170,53 @@ class DiscreteMoves:
         around = self.draft.neighbors(node)
         return {k: self.messages.get(k, node) for k in around if k not in without}
 
-    def fitted(
-        self,
-        key: Key,
-        edit: Edit,
-        arms: Mapping[int, Message],
-        region: Iterable[int],
-        before: float,
-        n_places: float | None = None,
-        draft: DiscreteDraft | None = None,
-    ) -> list[Proposal]:
-        """Fit the star in the middle of a change and return it as a proposal, if it may pay.
-
-        ``before`` is the likelihood of what the star's likelihood replaces, ``n_places`` the number
-        of places that a move chooses from, ``draft`` the draft rooted near the change, where that
-        is at hand: turning edges round takes time.
-        """
-        if key in self.request.known:
+    def fitted(self, change: _Change) -> list[Proposal]:
+        """Fit the star in the middle of a change and return it as a proposal, if it may pay."""
+        if change.key in self.request.known:
             return []
-        new = (draft or self.draft).copy()
-        center = edit(new)
+        new = (change.draft or self.draft).copy()
+        center = change.edit(new)
         new.reroot(center)
-        star = Star(new.above[center], {node: new.above[node] for node in arms})
-        cost = self.request.penalty(new) - self.price
-        seen = self.rows.seen(center, len(star.top))
-        least = before + self.request.least_rise(cost, n_places)
-        options = self.options
-        fit = fit_star(self.rows, seen, arms, star, options.discrete_steps, least, options.hope)
-        rise = fit.log_likelihood - before
-        return self.proposal(key, rise, cost, region, edit, fit.star, n_places)
+        star = Star(new.above[center], {node: new.above[node] for node in change.arms})
+        return self.proposal(change, self.fit(change, new, center, star))
 
-    def proposal(
+    def fit(
         self,
-        key: Key,
-        rise: float,
-        cost: float,
-        region: Iterable[int],
-        edit: Edit,
-        star: Star | None,
-        n_places: float | None = None,
-    ) -> list[Proposal]:
-        """Return a change if it may pay, given the rise of the likelihood and of the penalty."""
-        missing = self.request.least_rise(cost, n_places) - rise
-        if missing > 0.0:
-            self.note_loss(key, missing + self.options.slack)
+        change: _Change,
+        draft: DiscreteDraft,
+        center: int,
+        star: Star,
+        least: float | None = None,
+    ) -> _FittedStar:
+        """Fit a star; EM ends where its surplus will be less than ``least``, or too little."""
+        cost = self.request.penalty(draft) - self.price
+        needed, options = self.needed(change, cost), self.options
+        surplus = -self.slack(change, cost) if least is None else least
+        goal, seen = change.before + needed + surplus, self.rows.seen(center, len(star.top))
+        arms, steps = change.arms, options.discrete_steps
+        fit = fit_star(self.rows, seen, arms, star, steps, goal, options.hope)
+        rise = fit.log_likelihood - change.before
+        return _FittedStar(fit.star, rise, cost, rise - needed)
+
+    def needed(self, change: _Change, cost: float) -> float:
+        """Return what the log-likelihood must rise by for a change to be accepted."""
+        return self.request.needed_rise(cost, change.n_places)
+
+    def slack(self, change: _Change, cost: float) -> float:
+        """Return what may be missing of that before all parameters are fitted."""
+        return self.request.slack(cost, change.n_places)
+
+    def proposal(self, change: _Change, fit: _FittedStar) -> list[Proposal]:
+        """Return a change if it may pay."""
+        key, slack = change.key, self.slack(change, fit.cost)
+        if fit.surplus < -slack:
+            self.note_loss(key, self.options.slack - slack - fit.surplus)
             return []
         if key in self.request.known:
             return []
-        return [Proposal(key, rise - cost, rise, frozenset(region), edit, star)]
+        gain, needed = fit.rise - fit.cost, fit.rise - fit.surplus
+        region = frozenset(change.region)
+        return [Proposal(key, gain, fit.rise, needed, region, change.edit, fit.star)]
 
     def note_loss(self, key: Key, loss: float) -> None:
         """Write down what a change would lose."""
@@ -339,8 +374,8 @@ class EdgeMoves(DiscreteMoves):
         if -rise > chance_gain(0.5 * n_nodes * (n_nodes - 1), n_parameters):
             return []
         region = {p, x, *pruned.left, *self.draft.neighbors(x)}
-        edit = partial(edits.cut, p=p, x=x)
-        return self.proposal(("cut", p, x), rise, cost, region, edit, None)
+        change = _Change(("cut", p, x), partial(edits.cut, p=p, x=x), {}, region, pruned.before)
+        return self.proposal(change, _FittedStar(None, rise, cost, rise - cost))
 
     def _places(self, pruned: _Pruned) -> list[int]:
         """Return where a subtree may hang.
@@ -405,8 +440,9 @@ class EdgeMoves(DiscreteMoves):
         self, pruned: _Pruned, key: Key, edit: Edit, arms: Mapping[int, Message], *places: int
     ) -> list[Proposal]:
         region = {pruned.x, pruned.p, *places, *pruned.left}
-        n_places = self._n_places(pruned, *places)
-        return self.fitted(key, edit, arms, region, pruned.before, n_places, pruned.whole)
+        n_places, is_new = self._n_places(pruned, *places), key[0] == "insert"
+        change = _Change(key, edit, arms, region, pruned.before, n_places, is_new, pruned.whole)
+        return self.fitted(change)
 
     # Nodes that become one ----------------------------------------------------------------------
 
@@ -435,7 +471,7 @@ class EdgeMoves(DiscreteMoves):
             kind, n_places = "promote", len(self.draft.neighbors(drop))
         edit = partial(edits.absorb, keep=keep, drop=drop)
         before, region = self.before(keep), {keep, drop}
-        return self.fitted((kind, keep, drop), edit, arms, region, before, n_places)
+        return self.fitted(_Change((kind, keep, drop), edit, arms, region, before, n_places))
 
     def _merge(self, keep: int, drop: int, between: int) -> list[Proposal]:
         """Make one of two hidden neighbors of a node."""
@@ -447,7 +483,7 @@ class EdgeMoves(DiscreteMoves):
             arms[between] = self.messages.about(between, others)
         region = {keep, drop, between, *others[:1]}
         edit = partial(edits.absorb, keep=keep, drop=drop, between=between)
-        return self.fitted(("merge", keep, drop), edit, arms, region, self.before(keep))
+        return self.fitted(_Change(("merge", keep, drop), edit, arms, region, self.before(keep)))
 
     def _fuse(self, a: int, b: int) -> list[Proposal]:
         """Contract an edge into a node with one state more: the likeliest pairs of states."""
@@ -468,7 +504,7 @@ class EdgeMoves(DiscreteMoves):
 
         everyone = arms[a] | arms[b]
         region = {a, b, *filter(self.draft.is_hidden, everyone)}
-        return self.fitted(("fuse", a, b), edit, everyone, region, self.before(a))
+        return self.fitted(_Change(("fuse", a, b), edit, everyone, region, self.before(a)))
 
     def _stand_ins(self) -> Iterator[Job]:
         """Let a hidden node take the place of an observed one with several neighbors."""
@@ -480,7 +516,8 @@ class EdgeMoves(DiscreteMoves):
         arms = self.arms(node)
         arms[node] = Message(self.rows.seen(node, 0), self.rows.no_shift)
         edit = partial(edits.stand_in, node=node, softness=self.options.softness)
-        return self.fitted(("demote", node), edit, arms, {node}, self.before(node))
+        key, before = ("demote", node), self.before(node)
+        return self.fitted(_Change(key, edit, arms, {node}, before, has_new_center=True))
 
     # Components that become one -----------------------------------------------------------------
 
@@ -506,7 +543,7 @@ class EdgeMoves(DiscreteMoves):
         table = moment_table(Side(tops[y], rest.value, weights), Side(tops[x], arm.value, weights))
         arms = self.arms(y) | {x: arm}
         edit = partial(edits.link, x=x, y=y, table=table)
-        return self.fitted(("link", x, y), edit, arms, {x, y}, self.before(x, y))
+        return self.fitted(_Change(("link", x, y), edit, arms, {x, y}, self.before(x, y)))
 
 
 def _smallest(values: FloatArray, numbers: IntArray, count: int) -> IntArray:
@@ -515,6 +552,102 @@ def _smallest(values: FloatArray, numbers: IntArray, count: int) -> IntArray:
     if values.size > count:
         few = np.flatnonzero(values <= np.partition(values, count - 1)[count - 1])
     return few[np.lexsort((numbers[few], values[few]))[:count]]
+
+
+# Edges, where nothing else gains ----------------------------------------------------------------
+
+
+class LastMoves(EdgeMoves):
+    """Changes of edges that take longer to find.
+
+    - A hidden node becomes two and loses a state: it stood for both.
+    - A new node may have fewer states than the node that it copies.
+    - An observed node takes the place of a hidden neighbor if that pays: what it saves counts, as
+      no contraction saves it where no other node explains as much.
+    - All changes may lose ``slack``: the fit of all parameters decides.
+    """
+
+    def jobs(self) -> Iterator[Job]:
+        """Return all changes to try."""
+        yield from super().jobs()
+        for node in self.draft.hidden:
+            if self.in_focus(node) and len(self.draft.neighbors(node)) > 3:
+                for pair in combinations(range(self.draft.n_states[node]), 2):
+                    yield partial(self._part, node, pair)
+
+    def needed(self, change: _Change, cost: float) -> float:
+        """Return what the log-likelihood must rise by for a change to be accepted."""
+        if change.key[0] == "promote":
+            return self.request.needed_rise(0.0, change.n_places) + cost
+        return super().needed(change, cost)
+
+    def slack(self, change: _Change, cost: float) -> float:
+        """Return what may be missing of that before all parameters are fitted.
+
+        A new node is worth a trial that fits better at all: it gains most of what it brings when
+        its neighbors, which had to explain the same, are fitted to it.
+        """
+        if not change.has_new_center:
+            return self.options.slack
+        return max(self.options.slack, self.needed(change, cost) - self.options.least_gain)
+
+    def fit(
+        self,
+        change: _Change,
+        draft: DiscreteDraft,
+        center: int,
+        star: Star,
+        least: float | None = None,
+    ) -> _FittedStar:
+        """Fit a star; join states of a new node that are alike, as long as that pays."""
+        best = super().fit(change, draft, center, star, least)
+        while change.has_new_center and best.star is not None and best.star.top.size > 2:
+            star = _joined(best.star, *_most_alike(best.star, 1)[0])
+            draft.resize(center, star.top, star.tables)
+            fewer = super().fit(change, draft, center, star, best.surplus)
+            if fewer.surplus <= best.surplus:
+                break
+            best = fewer
+        return best
+
+    def proposal(self, change: _Change, fit: _FittedStar) -> list[Proposal]:
+        """Return a change if it may pay."""
+        if change.has_new_center and fit.star is not None:
+            change = change._replace(edit=partial(_resized, edit=change.edit, star=fit.star))
+        return super().proposal(change, fit)
+
+    def _part(self, node: int, pair: tuple[int, int]) -> list[Proposal]:
+        """Join two states of a node; the neighbors that tell them apart hang at a new node."""
+        star = self.messages.star(node)
+        rest, moved = self._told_apart(star, *pair)
+        if self.draft.n_states[node] < 3 or min(len(moved), len(rest)) < 2:
+            return []
+        softness = self.options.softness
+
+        def edit(draft: Draft) -> int:
+            new = draft.part(node, moved, softness)
+            tables = {other: draft.above[other] for other in draft.neighbors(node)}
+            joined = _joined(Star(draft.above[node], tables), *pair)
+            draft.resize(node, joined.top, joined.tables)
+            return new
+
+        draft = self.draft.copy()
+        edit(draft)
+        arms = {other: self.messages.get(other, node) for other in moved}
+        arms[node] = RowMessages(draft, self.rows, self.messages, (node,)).about(node, rest)
+        region = {node, *filter(self.draft.is_hidden, star.tables)}
+        key, before = ("part", node, *pair), self.before(node)
+        return self.fitted(_Change(key, edit, arms, region, before, has_new_center=True))
+
+    def _told_apart(self, star: Star, a: int, b: int) -> tuple[list[int], list[int]]:
+        """Divide neighbors: those for which joining two states pays, all together, and others."""
+        price, weight = self.request.penalty.per_parameter, self.rows.weights.sum()
+        free = {other: max(self.draft.n_states[other] - 1, 1) for other in star.tables}
+        losses = _losses(star, a, b)
+        order = sorted(losses, key=lambda other: (losses[other] / free[other], other))
+        gains = [price * free[other] - weight * losses[other] for other in order]
+        n_rest = int((np.cumsum(gains) >= 0.0).sum())
+        return order[:n_rest], order[n_rest:]
 
 
 # States -----------------------------------------------------------------------------------------
@@ -549,9 +682,8 @@ class StateMoves(DiscreteMoves):
     def _fewer(self, node: int) -> list[Proposal]:
         """Join two states that are alike."""
         star = self.messages.star(node)
-        pairs = combinations(range(star.top.size), 2)
-        alike = sorted(pairs, key=lambda pair: _difference(star, *pair))[: self.options.joins]
-        return self._best(("fewer", node), node, [_joined(star, *pair) for pair in alike])
+        joined = [_joined(star, *pair) for pair in _most_alike(star, self.options.joins)]
+        return self._best(("fewer", node), node, joined)
 
     def _best(self, key: tuple[str, int], node: int, stars: list[Star]) -> list[Proposal]:
         if key in self.request.known:
@@ -567,7 +699,7 @@ class StateMoves(DiscreteMoves):
             return node
 
         region = {node, *filter(self.draft.is_hidden, arms)}
-        return self.fitted(key, edit, arms, region, self.before(node))
+        return self.fitted(_Change(key, edit, arms, region, self.before(node)))
 
 
 def _split(star: Star, state: int, spread: float, rng: np.random.Generator) -> Star:
@@ -584,6 +716,19 @@ def _split(star: Star, state: int, spread: float, rng: np.random.Generator) -> S
     return Star(top, tables)
 
 
+def _resized(draft: Draft, edit: Edit, star: Star) -> int:
+    """Make a change, and give the node in its middle the states of a star."""
+    center = edit(draft)
+    draft.resize(center, star.top, star.tables)
+    return center
+
+
+def _most_alike(star: Star, count: int) -> list[tuple[int, int]]:
+    """Return the pairs of states that are most alike."""
+    pairs = combinations(range(star.top.size), 2)
+    return sorted(pairs, key=lambda pair: _difference(star, *pair))[:count]
+
+
 def _joined(star: Star, a: int, b: int) -> Star:
     """Two states as one, weighted by their shares."""
     tables = {}
@@ -598,11 +743,16 @@ def _joined(star: Star, a: int, b: int) -> Star:
 
 def _difference(star: Star, a: int, b: int) -> float:
     """What joining two states would lose a row if all neighbors were seen."""
+    return sum(_losses(star, a, b).values())
+
+
+def _losses(star: Star, a: int, b: int) -> dict[int, float]:
+    """What joining two states would lose a row of each neighbor, if it were seen."""
     shares = star.top[[a, b]]
-    return sum(
-        float(shares @ rel_entr(table[[a, b]], _mean(shares, table[[a, b]])).sum(axis=1))
-        for table in star.tables.values()
-    )
+    return {
+        node: float(shares @ rel_entr(table[[a, b]], _mean(shares, table[[a, b]])).sum(axis=1))
+        for node, table in star.tables.items()
+    }
 
 
 def _mean(shares: FloatArray, rows: FloatArray) -> FloatArray:

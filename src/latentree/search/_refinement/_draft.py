@@ -253,6 +253,20 @@ class Draft(ABC):
         self._link(new, near)
         return new
 
+    def part(self, node: int, moved: Sequence[int], softness: float) -> int:
+        """Hang some neighbors of a node at a new one next to it, nearly a copy of it."""
+        self.reroot(node)
+        if any(self.parent.get(other) != node for other in moved):
+            raise Conflict
+        new, states = self.next_number, self.n_states[node]
+        self.add(new, None, states)
+        self.above[new] = self.near_copy(states, softness)
+        for other in moved:
+            self._unlink(other)
+            self._link(other, new)
+        self._link(new, node)
+        return new
+
     def set_star(self, center: int, top: Any, tables: Mapping[int, Any]) -> None:
         """Make a node the root, and replace its entry and the tables of the edges around it.
 

@@ -58,6 +58,7 @@ class GaussianEngine:
         self.settle_steps = options.gaussian_settle_steps
         self.moments = sample.statistics.moments
         self.proposers = (self.structures,)
+        self.last_proposers: tuple[()] = ()
         is_short = sample.is_summed or sample.table.values.size <= _TINY_CELLS
         self.is_tiny = is_short and sample.n_columns <= _TINY_COLUMNS
         self.data: FloatArray | None = None
@@ -192,10 +193,11 @@ class GaussianMoves:
     ) -> list[Proposal]:
         """Return a change if it may pay; ``rise`` is that of the log-likelihood per sample."""
         raised, cost = self.n_samples * rise, self._cost(more)
-        if raised < self.request.least_rise(cost, n_places):
+        needed = self.request.needed_rise(cost, n_places)
+        if raised < needed - self.request.slack(cost, n_places):
             return []
         star = None if tables is None else Star(None, tables)
-        return [Proposal(key, raised - cost, raised, frozenset(region), edit, star)]
+        return [Proposal(key, raised - cost, raised, needed, frozenset(region), edit, star)]
 
     def _opens(self, u: int) -> bool:
         """Tell whether one more neighbor makes an inner node of an observed leaf."""

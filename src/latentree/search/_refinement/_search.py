@@ -34,6 +34,8 @@ INTERRUPTED = "interrupted"
 FORBIDDEN = 1e9
 """What a hidden node too many or too few costs where their number is given."""
 
+_PATIENT = 4  # times as many EM steps at the start, and steps and trials where nothing else gains
+
 
 def bic_cost(n_samples: float) -> float:
     """Return BIC's penalty for a parameter: ½·log n."""
@@ -102,6 +104,8 @@ class Proposal(NamedTuple):
     """Rise of the score, exact for these parameters: fitting more adds to it."""
     rise: float
     """Rise of the log-likelihood alone."""
+    needed: float
+    """What the log-likelihood must rise by when all parameters are fitted."""
     region: frozenset[int]
     """Nodes whose neighbors change; proposals with common ones are not accepted together."""
     edit: Edit
@@ -131,18 +135,28 @@ class Request(NamedTuple):
     losses: dict[Key, float] | None = None
     """Where an engine may note what changes would lose: they are known then for a while."""
 
-    def least_rise(self, cost: float, n_places: float | None) -> float:
-        """Return what the log-likelihood must rise by for a change to be proposed.
-
-        Every change may lose ``slack``: fitting all parameters may make up for it. A move, one of
-        ``n_places`` that are as near, must pay for what it adds, and for the choice. What it saves
-        does not count: the same saving is to be had without the move, by a contraction.
-        """
-        least = cost - self.options.slack
+    def is_choice(self, cost: float, n_places: float | None) -> bool:
+        """Tell whether a change is one of many of which the best gains by chance."""
         is_forced = cost < -FORBIDDEN / 2  # the number of hidden nodes is given
-        if n_places is None or is_forced or not self.options.caution:
-            return least
+        return n_places is not None and not is_forced and self.options.caution > 0.0
+
+    def needed_rise(self, cost: float, n_places: float | None) -> float:
+        """Return what the log-likelihood must rise by for a change to be accepted.
+
+        A move, one of ``n_places`` that are as near, must pay for what it adds, and for the choice.
+        What it saves does not count: the same saving is to be had without the move, by a
+        contraction.
+        """
+        if n_places is None or not self.is_choice(cost, n_places):
+            return cost
         return max(cost, 0.0) + self.options.caution * chance_gain(n_places)
+
+    def slack(self, cost: float, n_places: float | None) -> float:
+        """Return what a change may lose and still be proposed: fitting all may make up for it."""
+        return 0.0 if self.is_choice(cost, n_places) else self.options.slack
+
+
+Proposer = Callable[[Request], Iterable[Proposal]]
 
 
 class Engine(Protocol):
@@ -152,7 +166,7 @@ class Engine(Protocol):
     shares: tuple[float, ...]
     """Shares of the penalty, one stage after the other."""
     settle_steps: int
-    """EM steps on all parameters after changes; a start gets four times as many."""
+    """EM steps on all parameters after changes; a start gets more."""
     is_tiny: bool
     """Whether the search is done uncompiled before its kernels would be loaded."""
 
@@ -166,8 +180,12 @@ class Engine(Protocol):
         """Run accelerated EM on all parameters; return the draft and its log-likelihood."""
 
     @property
-    def proposers(self) -> Sequence[Callable[[Request], Iterable[Proposal]]]:
+    def proposers(self) -> Sequence[Proposer]:
         """Functions that propose changes, called in turn in every round."""
+
+    @property
+    def last_proposers(self) -> Sequence[Proposer]:
+        """Those that take longer, called where the others find nothing any more."""
 
     def structures(self, request: Request) -> Iterable[Proposal]:
         """Propose changes of edges."""
@@ -203,6 +221,20 @@ class SearchResult(NamedTuple):
 
 
 @dataclass
+class _Look:
+    """Functions that propose changes, and what became of these changes."""
+
+    proposers: Sequence[Proposer]
+    penalty: Penalty
+    n_steps: int
+    """EM steps on all parameters after changes, before they are accepted."""
+    patience: int
+    """Doubtful changes that are tried in vain before the round ends."""
+    retry_at: dict[Key, float] = field(default_factory=dict)
+    """The score at which a change is looked at again; one that was tried in vain never is."""
+
+
+@dataclass
 class Search:
     """The search on one engine."""
 
@@ -215,8 +247,6 @@ class Search:
     """The last draft that was accepted."""
     whole: Penalty = field(default=NO_PENALTY, init=False)
     """The penalty that was asked for."""
-    _retry_at: dict[Key, float] = field(default_factory=dict)
-    """The score at which a change is looked at again; one that was tried in vain never is."""
 
     def run(self, draft: Draft, penalty: Penalty) -> SearchResult:
         """Search with a part of the penalty first, then with all of it."""
@@ -228,7 +258,7 @@ class Search:
                 if share < 1.0:  # leave time for the whole penalty
                     now = time.monotonic()
                     self.deadline = now + self.options.time_share * (end - now)
-                here = self.climb(here.draft, penalty.scaled(share))
+                here = self.climb(here.draft, penalty.scaled(share), is_last=share == 1.0)
                 self.deadline = end
                 found = self._higher(found, here, penalty)
         except KeyboardInterrupt:
@@ -241,18 +271,24 @@ class Search:
         here = here.under(penalty)
         return SearchResult(here, tuple(self.accepted)) if here.score > found.best.score else found
 
-    def climb(self, draft: Draft, penalty: Penalty) -> Scored:
+    def climb(self, draft: Draft, penalty: Penalty, is_last: bool = True) -> Scored:
         """Accept changes under one penalty, until a round gains too little.
 
         After a round only edges at nodes that it changed are looked at, until nothing is gained
-        there; then all of them once more.
+        there; then all of them once more. In the last stage changes that take longer to find follow
+        where nothing else gains.
         """
-        self._retry_at.clear()
+        steps = self.engine.settle_steps
+        usual = _Look(self.engine.proposers, penalty, steps, self.options.patience)
+        slow = self.engine.last_proposers if is_last else ()
+        last = _Look(slow, penalty, _PATIENT * steps, _PATIENT * self.options.patience)
         here = self.last = self.score(draft, penalty)
         focus: frozenset[int] | None = None
         while not self.out_of_time:
             before = here
-            here = self._round(here, penalty, focus)
+            here = self._round(here, focus, usual)
+            if focus is None and here.score - before.score < self.options.least_gain:
+                here = self._round(here, focus, last)
             if here.score - before.score >= self.options.least_gain:
                 focus = _changed(before.draft, here.draft)
             elif focus is not None:
@@ -261,10 +297,10 @@ class Search:
                 break
         return here
 
-    def score(self, draft: Draft, penalty: Penalty, is_start: bool = True) -> Scored:
-        """Fit all parameters of a draft and score it."""
-        steps = self.engine.settle_steps
-        settled, log_likelihood = self.engine.settle(draft, 4 * steps if is_start else steps)
+    def score(self, draft: Draft, penalty: Penalty, n_steps: int | None = None) -> Scored:
+        """Fit all parameters of a draft and score it; a start gets more steps than a change."""
+        steps = _PATIENT * self.engine.settle_steps if n_steps is None else n_steps
+        settled, log_likelihood = self.engine.settle(draft, steps)
         return Scored(settled, log_likelihood, log_likelihood - penalty(settled))
 
     @property
@@ -272,63 +308,65 @@ class Search:
         """Tell whether the time is up."""
         return time.monotonic() > self.deadline
 
-    def _round(self, here: Scored, penalty: Penalty, focus: frozenset[int] | None) -> Scored:
-        for propose in self.engine.proposers:
+    def _round(self, here: Scored, focus: frozenset[int] | None, look: _Look) -> Scored:
+        for propose in look.proposers:
             losses: dict[Key, float] = {}
-            known = {key for key, score in self._retry_at.items() if score > here.score}
+            known = {key for key, score in look.retry_at.items() if score > here.score}
             request = Request(
-                here.draft, penalty, self.options, known, focus, self.deadline, losses
+                here.draft, look.penalty, self.options, known, focus, self.deadline, losses
             )
             found = sorted(propose(request), key=lambda p: (-p.gain, p.key))
-            self._retry_at |= {key: here.score + loss for key, loss in losses.items()}
-            here = self._accept_best(here, found, penalty)
+            look.retry_at |= {key: here.score + loss for key, loss in losses.items()}
+            here = self._accept_best(here, found, look)
         return here
 
-    def _accept_best(self, here: Scored, found: list[Proposal], penalty: Penalty) -> Scored:
+    def _accept_best(self, here: Scored, found: list[Proposal], look: _Look) -> Scored:
         """Accept proposals that gain and do not touch each other; then try doubtful ones.
 
         A gain is exact with all other parameters fixed, so changes far apart add up. Should they
         spoil each other all the same, the better half of them is tried.
         """
         touched: set[int] = set()
-        sure = _apart(p for p in found if p.gain > self.options.least_gain)
+        least = self.options.least_gain
+        sure = _apart(p for p in found if p.gain > least and p.rise >= p.needed)
         while sure and not self.out_of_time:
-            new = self._applied(here, sure, penalty)
+            new = self._applied(here, sure, look)
             if new.score > here.score:
                 here = self._accept(new, sure)
                 touched.update(*(proposal.region for proposal in sure))
                 break
             if len(sure) == 1:
-                self._retry_at[sure[0].key] = math.inf
+                look.retry_at[sure[0].key] = math.inf
             sure = sure[: len(sure) // 2]
-        return self._try_doubtful(here, found, touched, penalty)
+        return self._try_doubtful(here, found, touched, look)
 
     def _try_doubtful(
-        self, here: Scored, found: list[Proposal], touched: set[int], penalty: Penalty
+        self, here: Scored, found: list[Proposal], touched: set[int], look: _Look
     ) -> Scored:
         """Try changes one by one that may gain when all parameters are fitted."""
         failures = 0
         for proposal in found:
-            if self.out_of_time or failures >= self.options.patience:
+            if self.out_of_time or failures >= look.patience:
                 break
             if proposal.region & touched:
                 continue
-            new = self._applied(here, [proposal], penalty)
-            if new.score > here.score + self.options.least_gain:
+            new = self._applied(here, [proposal], look)
+            gain, rise = new.score - here.score, new.log_likelihood - here.log_likelihood
+            if gain > self.options.least_gain and rise >= proposal.needed:
                 here = self._accept(new, [proposal])
                 touched |= proposal.region
                 failures = 0
             else:
-                self._retry_at[proposal.key] = math.inf
+                look.retry_at[proposal.key] = math.inf
                 failures += 1
         return here
 
-    def _applied(self, here: Scored, proposals: list[Proposal], penalty: Penalty) -> Scored:
+    def _applied(self, here: Scored, proposals: list[Proposal], look: _Look) -> Scored:
         draft = here.draft
         for proposal in proposals:
             with suppress(Conflict):
                 draft = proposal.apply(draft)
-        return self.score(draft, penalty, is_start=False)
+        return self.score(draft, look.penalty, look.n_steps)
 
     def _accept(self, new: Scored, proposals: list[Proposal]) -> Scored:
         self.accepted += [AcceptedMove(p.key[0], p.key[1:], _allowed(p.gain)) for p in proposals]
