@@ -189,6 +189,7 @@ SEARCH = {
     "caution 2": {"caution": 2.0},
     "least_gain 0.1": {"least_gain": 0.1},
     "shares 1: one stage": {"gaussian_shares": (1.0,), "discrete_shares": (1.0,)},
+    "start_effort 1": {"start_effort": 1},
     "patience 0: none": {"patience": 0},
     "slack 2": {"slack": 2.0},
     "places 1": {"places": 1},
@@ -201,6 +202,8 @@ GAUSSIAN = SEARCH | {
     "independent ∞: any edge": {"independent": np.inf},
 }
 DISCRETE = SEARCH | {
+    "last_effort 0: no last look": {"last_effort": 0},
+    "last_effort 1": {"last_effort": 1},
     "settle_steps 6": {"settle_steps": 6},
     "discrete_steps 8": {"discrete_steps": 8},
     "trial_steps 1": {"trial_steps": 1},

@@ -17,9 +17,10 @@ class RefineOptions:
 
     Parameters
     ----------
-    caution, gaussian_shares, discrete_shares, settle_steps, gaussian_settle_steps, least_gain
+    caution, gaussian_shares, discrete_shares, settle_steps, gaussian_settle_steps, start_effort, \
+    least_gain
         How the search goes on, and what it accepts.
-    slack, patience, time_share
+    slack, patience, last_effort, time_share
         What it tries although it may fail, and for how long.
     softness, gaussian_steps, discrete_steps, trial_steps, state_steps, hope, tolerance
         How the parameters around a change are fitted.
@@ -48,12 +49,16 @@ class RefineOptions:
     """EM steps on all tables after changes, before they are accepted."""
     gaussian_settle_steps: int = 36
     """The same for Gaussian tables, where a step takes little time."""
+    start_effort: int = 4
+    """Multiple of these steps at the start of a stage."""
     least_gain: float = 2.0
     """A change that raises the score by less is not accepted, nor a round of changes repeated."""
     slack: float = 8.0
     """What a change may lose with all other parameters fixed, and still be tried."""
     patience: int = 6
     """Such changes that are tried in vain before the round ends."""
+    last_effort: int = 4
+    """Multiple of steps on all tables and of patience where nothing else gains; 0: no such look."""
     time_share: float = 0.6
     """Share of the time left that a stage may take while another follows."""
 

@@ -34,8 +34,6 @@ INTERRUPTED = "interrupted"
 FORBIDDEN = 1e9
 """What a hidden node too many or too few costs where their number is given."""
 
-_PATIENT = 4  # times as many EM steps at the start, and steps and trials where nothing else gains
-
 
 def bic_cost(n_samples: float) -> float:
     """Return BIC's penalty for a parameter: ½·log n."""
@@ -278,10 +276,10 @@ class Search:
         there; then all of them once more. In the last stage changes that take longer to find follow
         where nothing else gains.
         """
-        steps = self.engine.settle_steps
+        steps, effort = self.engine.settle_steps, self.options.last_effort
         usual = _Look(self.engine.proposers, penalty, steps, self.options.patience)
-        slow = self.engine.last_proposers if is_last else ()
-        last = _Look(slow, penalty, _PATIENT * steps, _PATIENT * self.options.patience)
+        slow = self.engine.last_proposers if is_last and effort else ()
+        last = _Look(slow, penalty, effort * steps, effort * self.options.patience)
         here = self.last = self.score(draft, penalty)
         focus: frozenset[int] | None = None
         while not self.out_of_time:
@@ -299,7 +297,7 @@ class Search:
 
     def score(self, draft: Draft, penalty: Penalty, n_steps: int | None = None) -> Scored:
         """Fit all parameters of a draft and score it; a start gets more steps than a change."""
-        steps = _PATIENT * self.engine.settle_steps if n_steps is None else n_steps
+        steps = self.options.start_effort * self.engine.settle_steps if n_steps is None else n_steps
         settled, log_likelihood = self.engine.settle(draft, steps)
         return Scored(settled, log_likelihood, log_likelihood - penalty(settled))
 
