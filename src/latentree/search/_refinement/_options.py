@@ -17,9 +17,10 @@ class RefineOptions:
 
     Parameters
     ----------
-    caution, gaussian_shares, discrete_shares, settle_steps, gaussian_settle_steps, start_effort, \
-    least_gain
+    caution, gaussian_shares, discrete_shares, least_gain
         How the search goes on, and what it accepts.
+    settle_steps, gaussian_settle_steps, start_effort
+        How all parameters are fitted between changes.
     slack, patience, last_effort, time_share
         What it tries although it may fail, and for how long.
     softness, gaussian_steps, discrete_steps, trial_steps, state_steps, hope, tolerance
