@@ -18,13 +18,13 @@ from latentree.errors import ModelError
 from latentree.metrics import robinson_foulds
 from latentree.models import DiscreteTreeModel
 from latentree.search._refinement import RefineOptions, first_fits, penalty_of
+from latentree.search._refinement._discrete_engine import DiscreteEngine
 from latentree.search._refinement._discrete_fit import (
     ALL,
     RowEvidence,
     RowMessages,
     estimated_gains,
 )
-from latentree.search._refinement._discrete_moves import DiscreteEngine
 from latentree.search._refinement._draft import Conflict, DiscreteDraft
 from latentree.search._refinement._search import Penalty, Request, Search
 from strategies import trees

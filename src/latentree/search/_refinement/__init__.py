@@ -6,7 +6,11 @@
 ``_search``           propose, accept what raises the score, fit all parameters, and again
 ``_rivals``           the trees one change away, for support
 ``_draft``            a tree while it is being changed, and the edits that change it
-``_discrete_moves``   changes of discrete trees
+``_discrete_engine``  discrete trees in a search: drafts, and who proposes changes
+``_discrete_moves``   what these changes have in common
+``_discrete_edges``   changes of edges
+``_discrete_last``    changes of edges for where nothing else gains
+``_discrete_states``  changes of numbers of states
 ``_discrete_fit``     fits around one node, with the messages that arrive there
 ``_gaussian_moves``   changes of Gaussian trees
 ``_gaussian_fit``     the same on the covariance of the data

@@ -19,7 +19,7 @@ from latentree.distances import Sample, as_sample
 from latentree.em import Budget, FitReport, Fitted, matched
 from latentree.errors import ModelError
 from latentree.models import Model, with_fitted_lengths
-from latentree.search._refinement._discrete_moves import DiscreteEngine
+from latentree.search._refinement._discrete_engine import DiscreteEngine
 from latentree.search._refinement._full_fit import final_fit, first_fits
 from latentree.search._refinement._gaussian_moves import GaussianEngine
 from latentree.search._refinement._options import DEFAULTS, RefineOptions

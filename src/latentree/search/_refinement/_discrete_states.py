@@ -1,0 +1,115 @@
+"""Changes of the numbers of states of hidden nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+from scipy.special import rel_entr
+
+from latentree.search._refinement._discrete_fit import RowEvidence, fit_star
+from latentree.search._refinement._discrete_moves import Change, DiscreteMoves, Job
+from latentree.search._refinement._draft import Draft
+from latentree.search._refinement._search import Proposal, Request, Star
+from latentree.typing import FloatArray
+
+
+class StateMoves(DiscreteMoves):
+    """One state more or less at every hidden node."""
+
+    def __init__(
+        self, rows: RowEvidence, request: Request, max_states: int | None, seed: int
+    ) -> None:
+        super().__init__(rows, request, max_states)
+        self.seed = seed
+
+    def jobs(self) -> Iterator[Job]:
+        """Return all changes of states to try."""
+        for node in self.draft.hidden:
+            if self.in_focus(node):
+                if self.draft.n_states[node] < self.max_states:
+                    yield partial(self._more, node)
+                if self.draft.n_states[node] > 2:
+                    yield partial(self._fewer, node)
+
+    def _more(self, node: int) -> list[Proposal]:
+        """Split a state into two that differ at random."""
+        star, options = self.messages.star(node), self.options
+        rng = np.random.default_rng([self.seed, node, star.top.size])
+        likeliest = np.argsort(-star.top, kind="stable")[: options.splits]
+        split = [_split(star, int(s), options.spread, rng) for s in likeliest]
+        return self._best(("more", node), node, split)
+
+    def _fewer(self, node: int) -> list[Proposal]:
+        """Join two states that are alike."""
+        star = self.messages.star(node)
+        joined = [joined_star(star, *pair) for pair in most_alike(star, self.options.joins)]
+        return self._best(("fewer", node), node, joined)
+
+    def _best(self, key: tuple[str, int], node: int, stars: list[Star]) -> list[Proposal]:
+        if key in self.request.known:
+            return []
+        arms = self.arms(node)
+        seen = self.rows.seen(node, stars[0].top.size)
+        steps = self.options.state_steps
+        fits = [fit_star(self.rows, seen, arms, star, steps) for star in stars]
+        best = max(fits, key=lambda fit: fit.log_likelihood).star
+
+        def edit(draft: Draft) -> int:
+            draft.resize(node, best.top, best.tables)
+            return node
+
+        region = {node, *filter(self.draft.is_hidden, arms)}
+        return self.fitted(Change(key, edit, arms, region, self.before(node)))
+
+
+def _split(star: Star, state: int, spread: float, rng: np.random.Generator) -> Star:
+    top = np.append(star.top, star.top[state])
+    top[[state, -1]] /= 2.0
+    tables = {}
+    for node, table in star.tables.items():
+        apart = rng.normal(0.0, spread, table.shape[1])
+        halves = table[state] * np.exp(np.stack([apart, -apart]))
+        halves /= halves.sum(axis=1, keepdims=True)
+        new = np.vstack([table, halves[1]])
+        new[state] = halves[0]
+        tables[node] = new
+    return Star(top, tables)
+
+
+def most_alike(star: Star, count: int) -> list[tuple[int, int]]:
+    """Return the pairs of states that are most alike."""
+    pairs = combinations(range(star.top.size), 2)
+    return sorted(pairs, key=lambda pair: _difference(star, *pair))[:count]
+
+
+def joined_star(star: Star, a: int, b: int) -> Star:
+    """Two states as one, weighted by their shares."""
+    tables = {}
+    for node, table in star.tables.items():
+        new = np.delete(table, b, axis=0)
+        new[a] = _mean(star.top[[a, b]], table[[a, b]])
+        tables[node] = new
+    top = np.delete(star.top, b)
+    top[a] += star.top[b]
+    return Star(top, tables)
+
+
+def _difference(star: Star, a: int, b: int) -> float:
+    """What joining two states would lose a row if all neighbors were seen."""
+    return sum(joining_losses(star, a, b).values())
+
+
+def joining_losses(star: Star, a: int, b: int) -> dict[int, float]:
+    """What joining two states would lose a row of each neighbor, if it were seen."""
+    shares = star.top[[a, b]]
+    return {
+        node: float(shares @ rel_entr(table[[a, b]], _mean(shares, table[[a, b]])).sum(axis=1))
+        for node, table in star.tables.items()
+    }
+
+
+def _mean(shares: FloatArray, rows: FloatArray) -> FloatArray:
+    return np.asarray(shares @ rows / max(shares.sum(), 1e-300))
