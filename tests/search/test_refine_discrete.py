@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
@@ -226,6 +227,31 @@ def test_the_more_caution_the_fewer_moves_and_what_a_move_saves_does_not_count()
     for key, proposal in found[1].items():
         if key[0] in moves:
             assert min(proposal.gain, proposal.rise) > 0
+
+
+def test_a_star_conflicts_with_other_numbers_of_states_of_its_neighbors():
+    draft = DiscreteDraft.of(random_model(lt.simulate.double_star(6), 0))
+    first, second = draft.hidden
+    draft.reroot(first)
+    tables = {other: draft.above[other] for other in draft.neighbors(first)}
+    stale = tables | {second: np.full((draft.n_states[first], 5), 0.2)}
+    draft.resize(first, draft.above[first], tables)
+    with pytest.raises(Conflict):
+        draft.resize(first, draft.above[first], stale)
+
+
+@given(models, st.integers(0, 99))
+@settings(max_examples=12, deadline=None)
+def test_changes_of_different_regions_can_be_made_together(model, seed):
+    """Or they say that they conflict."""
+    table = random_table(model, seed, 60)
+    assume(all(np.unique(column).size > 1 for column in table.values.T))
+    draft, proposals = last_proposals(model, table, Penalty(0.3, 0.2))
+    pairs = list(itertools.permutations(proposals, 2))
+    for first, second in pairs[:: max(len(pairs) // 100, 1)]:
+        if first.region.isdisjoint(second.region):
+            with suppress(Conflict):
+                second.apply(first.apply(draft)).model(table.schema)  # raises if tables do not fit
 
 
 def test_every_kind_of_change_is_proposed():

@@ -285,6 +285,8 @@ class Draft(ABC):
         self.reroot(node)
         if set(self.children[node]) != set(tables):
             raise Conflict
+        if any(np.shape(tables[other])[1] != self.n_states[other] for other in tables):
+            raise Conflict
         around = sum(self.n_states[other] - 1 for other in tables)
         self._free += (len(top) - self.n_states[node]) * (1 + around)
         self.n_states[node] = len(top)
