@@ -26,6 +26,16 @@ def test_strengths_of_a_tree():
     assert edge_strengths(tree) == pytest.approx([1.0, np.exp(-1), np.exp(-2), 0.0])
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_states_that_differ_by_rounding_have_no_negative_probabilities(seed):
+    # Cumulative probabilities of nearly equal edges of cells fall by a digit here and there.
+    center = np.random.default_rng(seed).normal(0.0, 3.0) * (1.0 + 2.2e-16 * np.arange(8))
+    emission = GaussianEmission([*center, 4.0, -2.0], [*np.full(8, 1.3), 0.1, 5.0], 0.1)
+    assert emission.cells().min() >= 0.0
+    model = MixedTreeModel(STAR, [emission] * 3 + [np.full(10, 0.1)])
+    assert np.isfinite(model.distance_tree().length).all()
+
+
 def test_the_sign_of_a_hidden_variable_is_free():
     rng = np.random.default_rng(0)
     tree = simulate.random_latent_tree(9, 2)

@@ -134,7 +134,7 @@ class GaussianEmission:
         levels = ndtri(np.linspace(0.0, 1.0, _N_QUANTILES + 1)[1:-1])
         edges = np.unique(self.mean[:, None] + self.sd[:, None] * levels)
         below = ndtr((edges - self.mean[:, None]) / self.sd[:, None])
-        return np.diff(below, axis=1, prepend=0.0, append=1.0)
+        return interval_probabilities(below)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -247,7 +247,15 @@ class CountEmission:
         edges = np.unique(np.geomspace(1.0, top + 1.0, 200).astype(np.int64))
         values = np.arange(edges[-1], dtype=np.float64)
         below = np.cumsum(np.exp(self.log_likelihood(values)), axis=1)[:, edges - 1]
-        return np.maximum(np.diff(below, axis=1, prepend=0.0, append=1.0), 0.0)
+        return interval_probabilities(below)
+
+
+def interval_probabilities(below: FloatArray) -> FloatArray:
+    """Return probabilities of intervals, from those of all that lies below their ends.
+
+    Rounding may make a difference of two of these negative.
+    """
+    return np.maximum(np.diff(below, axis=1, prepend=0.0, append=1.0), 0.0)
 
 
 Emission = GaussianEmission | CountEmission

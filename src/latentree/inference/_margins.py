@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, log_softmax, ndtr, ndtri
 
 from latentree.errors import ModelError
-from latentree.inference._emissions import Emission
+from latentree.inference._emissions import Emission, interval_probabilities
 from latentree.inference._frozen import set_fields
 from latentree.inference._patterns import Emissions
 from latentree.typing import FloatArray, IntArray, Kind
@@ -563,7 +563,7 @@ class ScoreEmission:
         """
         edges = np.linspace(-4.0, 4.0, 63)
         below = ndtr((edges - self.rho * self.points[:, None]) / self._spread)
-        return np.diff(below, axis=1, prepend=0.0, append=1.0)
+        return interval_probabilities(below)
 
 
 def score_logs(leaves: Sequence[Emission | ScoreEmission | None], places: Emissions) -> FloatArray:

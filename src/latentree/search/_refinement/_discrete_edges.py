@@ -175,7 +175,7 @@ class EdgeMoves(DiscreteMoves):
             return []
         region = {p, x, *pruned.left, *self.draft.neighbors(x)}
         change = Change(("cut", p, x), partial(edits.cut, p=p, x=x), {}, region, pruned.before)
-        return self.proposal(change, FittedStar(None, rise, cost, rise - cost))
+        return self.proposal(change, FittedStar(None, rise, cost, cost))
 
     def _places(self, pruned: _Pruned) -> list[int]:
         """Return where a subtree may hang.

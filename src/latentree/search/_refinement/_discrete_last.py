@@ -13,7 +13,7 @@ from latentree.search._refinement._discrete_fit import RowMessages
 from latentree.search._refinement._discrete_moves import Change, FittedStar, Job
 from latentree.search._refinement._discrete_states import joined_star, joining_losses, most_alike
 from latentree.search._refinement._draft import DiscreteDraft, Draft
-from latentree.search._refinement._search import Edit, Proposal, Star
+from latentree.search._refinement._search import Edit, Proposal, Star, chance_gain
 
 
 class LastMoves(EdgeMoves):
@@ -21,8 +21,8 @@ class LastMoves(EdgeMoves):
 
     - A hidden node becomes two and loses a state: it stood for both.
     - A new node may have fewer states than the node that it copies.
-    - An observed node takes the place of a hidden neighbor if that pays: what it saves counts, as
-      no contraction saves it where no other node explains as much.
+    - An observed node takes the place of a hidden neighbor if that pays, and the likelihood falls
+      by no more than it would by chance if the hidden node were a copy.
     - All changes may lose ``slack``: the fit of all parameters decides.
     """
 
@@ -35,13 +35,19 @@ class LastMoves(EdgeMoves):
                 for pair in combinations(range(n_states), 2):
                     yield partial(self._part, node, pair)
 
-    def needed(self, change: Change, cost: float) -> float:
-        """Return what the log-likelihood must rise by for a change to be accepted."""
-        if change.key[0] == "promote":
-            return self.request.needed_rise(0.0, change.n_places) + cost
-        return super().needed(change, cost)
+    def needed(self, change: Change, draft: DiscreteDraft, cost: float) -> float:
+        """Return what the log-likelihood must rise by for a change to be accepted.
 
-    def slack(self, change: Change, cost: float) -> float:
+        A hidden copy of an observed node fits as well as the node itself, and by as much better as
+        its parameters gain by chance: the likelihood never rises when it goes.
+        """
+        needed = super().needed(change, draft, cost)
+        if change.key[0] != "promote" or change.n_places is None:
+            return needed
+        n_saved = self.draft.n_parameters - draft.n_parameters
+        return min(needed, -chance_gain(change.n_places, max(n_saved, 1)))
+
+    def slack(self, change: Change, cost: float, needed: float) -> float:
         """Return what may be missing of that before all parameters are fitted.
 
         A new node is worth a trial that fits better at all: it gains most of what it brings when
@@ -49,7 +55,7 @@ class LastMoves(EdgeMoves):
         """
         if not change.has_new_center:
             return self.options.slack
-        return max(self.options.slack, self.needed(change, cost) - self.options.least_gain)
+        return max(self.options.slack, needed - self.options.least_gain)
 
     def fit(
         self,

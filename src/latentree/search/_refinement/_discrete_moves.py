@@ -45,8 +45,13 @@ class FittedStar(NamedTuple):
     """Of the log-likelihood."""
     cost: float
     """Rise of the penalty."""
-    surplus: float
-    """By how much the log-likelihood rises more than is needed."""
+    needed: float
+    """What the log-likelihood must rise by for the change to be accepted."""
+
+    @property
+    def surplus(self) -> float:
+        """By how much the log-likelihood rises more than is needed."""
+        return self.rise - self.needed
 
 
 class DiscreteMoves:
@@ -110,33 +115,32 @@ class DiscreteMoves:
     ) -> FittedStar:
         """Fit a star; EM ends where its surplus will be less than ``least``, or too little."""
         cost = self.request.penalty(draft) - self.price
-        needed, options = self.needed(change, cost), self.options
-        surplus = -self.slack(change, cost) if least is None else least
+        needed, options = self.needed(change, draft, cost), self.options
+        surplus = -self.slack(change, cost, needed) if least is None else least
         goal, seen = change.before + needed + surplus, self.rows.seen(center, len(star.top))
         arms, steps = change.arms, options.discrete_steps
         fit = fit_star(self.rows, seen, arms, star, steps, goal, options.hope)
         rise = fit.log_likelihood - change.before
-        return FittedStar(fit.star, rise, cost, rise - needed)
+        return FittedStar(fit.star, rise, cost, needed)
 
-    def needed(self, change: Change, cost: float) -> float:
+    def needed(self, change: Change, draft: DiscreteDraft, cost: float) -> float:
         """Return what the log-likelihood must rise by for a change to be accepted."""
         return self.request.needed_rise(cost, change.n_places)
 
-    def slack(self, change: Change, cost: float) -> float:
+    def slack(self, change: Change, cost: float, needed: float) -> float:
         """Return what may be missing of that before all parameters are fitted."""
         return self.request.slack(cost, change.n_places)
 
     def proposal(self, change: Change, fit: FittedStar) -> list[Proposal]:
         """Return a change if it may pay."""
-        key, slack = change.key, self.slack(change, fit.cost)
+        key, slack = change.key, self.slack(change, fit.cost, fit.needed)
         if fit.surplus < -slack:
             self.note_loss(key, self.options.slack - slack - fit.surplus)
             return []
         if key in self.request.known:
             return []
-        gain, needed = fit.rise - fit.cost, fit.rise - fit.surplus
-        region = frozenset(change.region)
-        return [Proposal(key, gain, fit.rise, needed, region, change.edit, fit.star)]
+        gain, region = fit.rise - fit.cost, frozenset(change.region)
+        return [Proposal(key, gain, fit.rise, fit.needed, region, change.edit, fit.star)]
 
     def note_loss(self, key: Key, loss: float) -> None:
         """Write down what a change would lose."""
