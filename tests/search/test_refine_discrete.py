@@ -251,7 +251,9 @@ def test_changes_of_different_regions_can_be_made_together(model, seed):
     for first, second in pairs[:: max(len(pairs) // 100, 1)]:
         if first.region.isdisjoint(second.region):
             with suppress(Conflict):
-                second.apply(first.apply(draft)).model(table.schema)  # raises if tables do not fit
+                both = second.apply(first.apply(draft))
+                made = both.model(table.schema)  # raises if tables do not fit
+                assert both.n_parameters == made.n_parameters
 
 
 def test_every_kind_of_change_is_proposed():

@@ -17,13 +17,14 @@ from latentree.search._refinement._search import Edit, Proposal, Star, chance_ga
 
 
 class LastMoves(EdgeMoves):
-    """Changes of edges that take longer to find.
+    """Changes of edges that take longer to find; docs/refinement.md says what each is for.
 
     - A hidden node becomes two and loses a state: it stood for both.
     - A new node may have fewer states than the node that it copies.
     - An observed node takes the place of a hidden neighbor if that pays, and the likelihood falls
       by no more than it would by chance if the hidden node were a copy.
-    - All changes may lose ``slack``: the fit of all parameters decides.
+    - The fit of all parameters decides: before it any change may lose ``slack``, and a new node all
+      that it costs.
     """
 
     def jobs(self) -> Iterator[Job]:

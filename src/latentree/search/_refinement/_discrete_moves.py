@@ -26,6 +26,7 @@ class Change(NamedTuple):
     arms: Mapping[int, Message]
     """Messages that arrive at the star."""
     region: Iterable[int]
+    """Nodes whose neighbors or states change."""
     before: float
     """Log-likelihood of what the star's likelihood replaces."""
     n_places: float | None = None
@@ -135,6 +136,7 @@ class DiscreteMoves:
         """Return a change if it may pay."""
         key, slack = change.key, self.slack(change, fit.cost, fit.needed)
         if fit.surplus < -slack:
+            # What is missing, and slack: a score that rises by as much may have made it worth while
             self.note_loss(key, self.options.slack - slack - fit.surplus)
             return []
         if key in self.request.known:

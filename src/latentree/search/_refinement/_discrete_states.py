@@ -66,6 +66,7 @@ class StateMoves(DiscreteMoves):
 
 
 def _split(star: Star, state: int, spread: float, rng: np.random.Generator) -> Star:
+    """Make two states of one, whose rows differ at random."""
     top = np.append(star.top, star.top[state])
     top[[state, -1]] /= 2.0
     tables = {}
