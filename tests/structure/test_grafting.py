@@ -7,8 +7,6 @@ import pytest
 
 import latentree as lt
 from latentree._kernels.structure import grafting
-from latentree.distances import Distances
-from latentree.structure import split_certainty
 from latentree.structure._regraft import _weak_links
 from latentree.tree import Tree
 
@@ -79,68 +77,3 @@ def test_best_move_equals_dense_regressions(seed):
     assert found[0] == pytest.approx(gain, rel=1e-4)
     assert found[1] == link
     assert {found[2], found[3]} == set(ends)
-
-
-def naive_chances(tree: Tree, correlation, n_samples: float):
-    """Chances of splits by dense regressions and lists of edges."""
-    n, m = tree.n_nodes, tree.n_observed
-    model = np.exp(-tree.path_lengths(np.arange(n), np.arange(n)))
-    below = {v: {v} for v in range(n)}
-    for v in tree.order[::-1]:
-        if tree.parent[v] >= 0:
-            below[int(tree.parent[v])] |= below[v]
-    found = np.zeros(n)
-    for cut in tree.edges[:, 1].tolist():
-        sides = [below[cut], set(range(n)) - below[cut]]
-        ends = [cut, int(tree.parent[cut])]
-        seen, edges = [], []
-        for side in sides:
-            observed = np.array(sorted(v for v in side if v < m))
-            links = [v for v in sorted(side) if tree.parent[v] in side]
-            places = [[(v,), (tree.parent[v],), (v, tree.parent[v])] for v in links]
-            places = places or [[(v,) for v in side]]
-            seen.append((observed, [regression(model, each, observed) for each in places]))
-            edges.append(links)
-        (a, first), (b, second) = seen
-        chance = np.empty((len(first), len(second)))
-        for i, j in np.ndindex(*chance.shape):
-            r = (first[i].T @ correlation[np.ix_(a, b)] @ second[j]).max()
-            chance[i, j] = (1.0 - min(max(r, 0.0) ** 2, grafting.LARGEST)) ** (-n_samples / 2)
-            for links, end, k in zip(edges, ends, (i, j), strict=True):
-                is_split = links and end >= m and tree.degrees[end] == 3
-                if is_split and end in (links[k], tree.parent[links[k]]):
-                    chance[i, j] /= 2.0
-        chance /= chance.sum()
-        for axis, (links, end) in enumerate(zip(edges, ends, strict=True)):
-            mass = dict(zip(links, chance.sum(axis=1 - axis), strict=False))
-            for v in links:
-                same = {u for u in links if (u in below[v]) == (end in below[v])} | {v}
-                found[v] += np.log(sum(mass[u] for u in same))
-    return found
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_chances_of_splits_equal_dense_regressions(seed):
-    rng = np.random.default_rng(seed)
-    shape = lt.simulate.random_latent_tree(9, rng, 0.3)
-    tree = shape.with_lengths(np.where(shape.parent < 0, 0.0, rng.uniform(0.2, 1.0, shape.n_nodes)))
-    truth = lt.simulate.random_gaussian_model(lt.simulate.random_latent_tree(9, rng), rng)
-    correlation = np.corrcoef(np.asarray(truth.sample(60, rng)), rowvar=False)
-    found = grafting.split_chances(
-        tree.order, tree.parent, np.exp(-tree.length), tree.degrees, tree.n_observed,
-        correlation, 60.0,
-    )  # fmt: skip
-    np.testing.assert_allclose(found, naive_chances(tree, correlation, 60.0), rtol=1e-6, atol=1e-9)
-
-
-def test_splits_that_rows_tell_are_certain_and_others_are_not():
-    shape, turn = lt.simulate.double_star(8), np.array([1, -1, 1, 1, -1, 1, 1, 1])
-    bridge = shape.edges[shape.edges[:, 1] >= 8][0, 1]
-    for long, is_sure in ((0.5, True), (0.01, False)):
-        length = np.where(shape.parent < 0, 0.0, 0.4)
-        length[bridge] = long
-        tree = shape.with_lengths(length)
-        distances = Distances.from_matrix(
-            tree.path_lengths(), signs=np.outer(turn, turn), n_samples=500.0
-        )
-        assert (split_certainty(tree, distances)[bridge] > 0.99) == is_sure

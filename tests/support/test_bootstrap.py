@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import multivariate_normal
 
 import latentree as lt
 from latentree.data import cut_table
 from latentree.distances import Sample, as_sample
 from latentree.errors import DataError, ModelError, TreeError
 from latentree.structure import candidate_pairs, learn_structure
-from latentree.support import agreed_tree, majority_tree, support_from
-from latentree.support._consensus import shifted_shares
-from latentree.support._consensus_method import Gathered, prediction_loss
+from latentree.support import _consensus_method, majority_tree, support_from
 from latentree.support._draws import STRETCH, Draws
 from latentree.support._replicates import _Source, by_distances, draws_of, of_replicates
 from latentree.tree import Tree
@@ -150,12 +146,13 @@ def test_an_interrupt_gives_what_is_done():
     assert np.array_equal(found.edge_share, whole.edge_share, equal_nan=True)
 
 
-@pytest.mark.parametrize("method", ["reg_clrg", "refined", "bin", "lcm", "consensus"])
+@pytest.mark.parametrize("method", ["reg_clrg", "refined", "bin", "lcm", "consensus", "posterior"])
 def test_methods_that_search_have_support(method):
     rows = gaussian_rows(200, 6)
     tree = lt.simulate.double_star(6)
     found = lt.bootstrap_support(tree, rows, method, 2, random_state=0)
-    assert found.n_replicates == (3 if method == "consensus" else 2)
+    assert found.n_replicates == 2
+    assert found.method == ("posterior" if method == "consensus" else method,)
 
 
 def test_components_stay_apart():
@@ -267,88 +264,6 @@ def test_majority_tree_has_the_majority_splits(seed):
             assert mean <= own + 1e-12
 
 
-def test_agreement_is_the_weighted_mean_of_certainty_and_shifted_shares():
-    two, star = lt.simulate.double_star(4), lt.simulate.latent_class(4)
-    edge = two.edges[two.edges[:, 1] >= 4][0, 1]
-    for first, share, weight in (
-        (1.0, 0.2, 0.9),
-        (1.0, 0.0, 0.9),
-        (0.6, 0.0, 0.8),
-        (0.4, 0.8, 1.0),
-        (1.0, 1.0, 0.8),
-        (1.0, 1.0, 0.4),
-    ):
-        sure = np.ones(two.n_nodes)
-        sure[edge] = first
-        replicates = [[two] * int(10 * share) + [star] * (10 - int(10 * share)), [star, star]]
-        found = agreed_tree(
-            [two, star], [sure, np.ones(star.n_nodes)], replicates, [weight, 1.0 - weight]
-        )
-        # There is one claim, so that its share is shifted to its certainty.
-        assert found.same_structure(two if weight * first > 0.5 else star)
-
-
-def test_shares_are_shifted_until_they_sum_to_the_probabilities():
-    rng = np.random.default_rng(0)
-    r = [20, 30]
-    count = np.column_stack([rng.integers(0, each + 1, 12) for each in r]).astype(float)
-    count[:3] = 0.0
-    is_own, sure = rng.random((12, 2)) < 0.6, rng.random((12, 2))
-    is_claimed = is_own & (rng.random((12, 2)) < 0.8)
-    there = is_own | (count > 0)
-    assert not there.all()
-    assert (is_claimed & (count == 0)).any()
-    found = shifted_shares(count, r, is_own, is_claimed, sure)
-    assert (found[~there] == 0.0).all()
-    assert found[is_claimed].sum() == pytest.approx(sure[is_claimed].sum())
-    before = ((count + 0.5) / (np.array(r) + 1))[there]
-    shift = np.log(found[there] / (1 - found[there])) - np.log(before / (1 - before))
-    np.testing.assert_allclose(shift, shift[0])
-
-
-def test_of_two_splits_that_exclude_each_other_the_surer_is_kept():
-    first = lt.Tree([4, 4, 5, 5, -1, 4], n_observed=4)
-    second = lt.Tree([4, 5, 4, 5, -1, 4], n_observed=4)
-    replicates = [[first, second]] * 2
-    for weight, wanted in ((0.8, first), (0.2, second)):
-        # All is sure, so that shares of one half count as much as all: 0.9 and 0.6 agree.
-        found = agreed_tree([first, second], [np.ones(6)] * 2, replicates, [weight, 1.0 - weight])
-        assert found.same_structure(wanted)
-
-
-def test_what_is_left_out_is_what_was_not_drawn():
-    draws = Draws(3, STRETCH + 100)
-    drawn, left = (
-        replace(draws, are_left_out=out).of_rows(2, 50, STRETCH + 60) for out in (False, True)
-    )
-    np.testing.assert_array_equal(left, drawn == 0)
-    # Of ten equal rows, c draws leave out 10·(1 − 1/10)^c on average.
-    weighted = Draws(3, 5, np.array([10.0, 1.0, 1.0, 2.0, 0.5]))
-    drawn, left = (replace(weighted, are_left_out=out).of_rows(0, 0, 5) for out in (False, True))
-    expected = [10 * 0.9 ** drawn[0], drawn[1] == 0, drawn[2] == 0, 2 * 0.5 ** drawn[3]]
-    np.testing.assert_allclose(left, [*expected, 0.5 * (drawn[4] == 0)])
-
-
-def test_the_learner_that_predicts_left_out_rows_counts_more():
-    truth = lt.simulate.random_gaussian_model(lt.simulate.double_star(8), 0, (0.7, 0.8))
-    sample = as_sample(truth.sample(500, 1))
-    good, bad = truth.tree, lt.simulate.latent_class(8).with_lengths([0.5] * 8 + [0.0])
-    left = [np.corrcoef(np.asarray(truth.sample(200, seed)), rowvar=False) for seed in range(4)]
-    fitted = learn_structure(sample.distances, "rg")
-    assert fitted.same_structure(good)
-    gathered = Gathered(
-        sample.distances, ("a", "b"), [fitted, bad], [[fitted] * 4, [bad] * 4], left
-    )
-    np.testing.assert_allclose(gathered.weights, [1.0, 0.0])
-    same = replace(gathered, own=[fitted, fitted], replicates=[[fitted] * 4, [bad] * 4])
-    assert same.agreed.same_structure(good)
-    loss = (
-        -multivariate_normal(np.zeros(8), np.exp(-fitted.path_lengths())).logpdf(np.eye(8)).mean()
-    )
-    constant = 4 * np.log(2 * np.pi)
-    assert prediction_loss(fitted, np.eye(8) / 8) == pytest.approx(loss - constant, rel=1e-4)
-
-
 @pytest.mark.parametrize("what", ["mixture", "estimator"])
 def test_support_is_of_one_tree(what):
     rows = gaussian_rows(100, 6)
@@ -367,26 +282,41 @@ def test_lengths_are_means():
     assert sorted(consensus.path_lengths()[0]) == [0.0, 3.0, 4.0, 4.0]
 
 
-def test_where_all_learners_are_probably_worse_than_the_star_it_is_the_star():
-    """A tree is worth its splits' Σ (2·p − 1); a sure one does not save many doubtful ones."""
-    m, n_parts = 12, 3
-    parent = [m + 1 + v // 3 if v < m - 3 else m for v in range(m)] + [-1] + [m] * n_parts
-    tree, star = lt.Tree(parent, n_observed=m), lt.simulate.latent_class(m)
-    for doubtful, n_hidden in ((0.2, 1), (0.3, 2)):
-        sure = np.ones(tree.n_nodes)
-        sure[-2:] = doubtful
-        # All shares are alike, and shifted to the mean certainty. Expected is the mean of both.
-        p = (sure[-3:] + sure[-3:].mean()) / 2
-        assert ((2 * p - 1).sum() > 0) == (n_hidden > 1)
-        assert p[0] > 0.5 > p[1]
-        found = agreed_tree([tree], [sure], [[tree] * 5 + [star] * 5], [1.0])
-        assert found.n_hidden == n_hidden
+def test_the_posterior_gives_a_tree_support():
+    truth = lt.simulate.random_gaussian_model(lt.simulate.double_star(6), 0, (0.7, 0.8))
+    sample = as_sample(truth.sample(500, 1))
+    found = lt.bootstrap_support(truth, sample, "posterior", 40, random_state=0)
+    again = lt.bootstrap_support(truth, sample, "posterior", 40, random_state=0)
+    assert found.edges == again.edges
+    assert np.nanmin(found.edge_share) > 0.9
+    # Rows are not needed, only what they add up to.
+    of_sums = lt.bootstrap_support(truth, sample.statistics, "posterior", 40, random_state=0)
+    assert of_sums.edges == found.edges
+    stopped = lt.bootstrap_support(truth, sample, "posterior", 40, time_limit=0.0)
+    assert stopped.note == f"stopped after {stopped.n_replicates} of 40"
+    with pytest.raises(ModelError, match="posterior goes with no other"):
+        lt.bootstrap_support(truth, sample, ["posterior", "rg"], 4)
 
 
-def test_the_star_is_that_of_each_component():
-    forest = lt.Tree([8, 8, 9, 9, 10, 10, 10, 10, -1, 8, -1], n_observed=8)
-    stars = lt.Tree([8, 8, 8, 8, 9, 9, 9, 9, -1, -1], n_observed=8)
-    for chance, wanted in ((0.4, stars), (0.6, forest)):
-        sure = np.ones(forest.n_nodes)
-        sure[9] = chance
-        assert agreed_tree([forest], [sure], [[forest]], [1.0]).same_structure(wanted)
+def test_the_consensus_of_many_variables_is_of_resampled_rows(monkeypatch):
+    monkeypatch.setattr(_consensus_method, "sample_trees", lambda *_: pytest.fail("sampled"))
+    truth = lt.simulate.random_gaussian_model(lt.simulate.double_star(130), 0, (0.6, 0.8))
+    tree = _consensus_method.consensus_tree(as_sample(truth.sample(1_000, 1)), 0, 6)
+    assert tree.same_structure(truth.tree)
+    found = lt.bootstrap_support(truth, truth.sample(200, 1), "consensus", 2, random_state=0)
+    assert found.method == ("rg", "clnj")
+
+
+def test_the_consensus_of_noisy_chains_claims_nothing():
+    """Every learner does worse than the star on a long chain of weak links, from few rows."""
+    tree = lt.simulate.hidden_markov(30)
+    model = lt.simulate.random_gaussian_model(tree, 5, (0.2, 0.6))
+    sample = as_sample(model.sample(500, 1))
+    star = lt.simulate.latent_class(30)
+    found = _consensus_method.consensus_tree(sample, 0, 40)
+    distances = [lt.metrics.robinson_foulds(each, tree) for each in (found, star)]
+    assert distances[0] <= distances[1] + 1
+    assert all(
+        lt.metrics.robinson_foulds(learn_structure(sample.distances, name), tree) > distances[0]
+        for name in ("rg", "clnj")
+    )

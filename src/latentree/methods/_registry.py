@@ -251,7 +251,7 @@ METHODS: Mapping[str, Method] = {
         _search("refined", "a tree from distances, improved by local changes", "refined",
         *OF_SEARCH),
         Method(
-            "consensus", "what rg, clnj and snj agree on, over resampled rows",
+            "consensus", "the splits that are probably true, the rest left open",
             "latentree.support:consensus", (*_BEHIND, "n_states", "n_starts", "prior_weight", *_EM),
         ),
     )

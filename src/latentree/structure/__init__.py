@@ -19,7 +19,8 @@ minimal :class:`~latentree.tree.Tree`:
 
 By default they are *relaxed*: made for estimated distances. With ``exact=True`` they expect the
 distances of a tree, and give that tree back. :func:`learn_structure` calls them by name, and
-:func:`node_relationships` is the test that recursive grouping rests on.
+:func:`node_relationships` is the test that recursive grouping rests on. :func:`sample_trees` draws
+trees from their posterior, given estimated distances: what of them is sure, and what is not.
 
 From samples, the relaxed learners share three ideas that the paper does not have. A distance
 comes with an interval, z standard errors wide on the scale of correlations, and two nodes are
@@ -31,7 +32,6 @@ links of the spanning tree, with all that lies on both sides of them.
 
 from latentree.structure._blocks import Block, learn_by_blocks
 from latentree.structure._by_name import METHODS, learn_structure, learn_tree
-from latentree.structure._certainty import correlations, split_certainty, variable_signs
 from latentree.structure._chow_liu import chow_liu, mutual_information_tree
 from latentree.structure._cl_blind import cl_blind
 from latentree.structure._cl_grouping import TreeBuilder, cl_grouping
@@ -41,6 +41,7 @@ from latentree.structure._independence import independent_groups
 from latentree.structure._neighbor_joining import STRONG, neighbor_joining
 from latentree.structure._recursive_grouping import recursive_grouping
 from latentree.structure._relationships import Relation, Relationships, node_relationships
+from latentree.structure._sampling import sample_trees
 from latentree.structure._spanning import candidate_pairs
 from latentree.structure._spectral import spectral_neighbor_joining
 
@@ -56,7 +57,6 @@ __all__ = [
     "cl_blind",
     "cl_grouping",
     "contract_short",
-    "correlations",
     "hidden_chow_liu",
     "hidden_mutual_information_tree",
     "independent_groups",
@@ -67,7 +67,6 @@ __all__ = [
     "neighbor_joining",
     "node_relationships",
     "recursive_grouping",
+    "sample_trees",
     "spectral_neighbor_joining",
-    "split_certainty",
-    "variable_signs",
 ]

@@ -5,34 +5,34 @@
 :class:`Support`                what the replicates agree with, and their consensus
 :func:`support_from`            the same from trees that are given
 :func:`majority_tree`           the splits that most of many trees have
-:func:`agreed_tree`             the splits that several learners agree on
-:func:`consensus`               the method of that name: a majority tree with its parameters
+:func:`consensus`               the method of that name: what is probable, with parameters
+:func:`probable_trees`          trees as probable as they come, drawn from their posterior
 :func:`load_support`            the support in a model file
 :func:`compare_trees`           splits that two trees share, and variables that moved
 :class:`TreeComparison`         what it returns
 =============================== ==============================================================
 """
 
-from latentree.support._bootstrap import QUICK, RIVALS, bootstrap_support
+from latentree.support._bootstrap import POSTERIOR, QUICK, RIVALS, bootstrap_support
 from latentree.support._comparison import TreeComparison, compare_trees
-from latentree.support._consensus import agreed_tree, majority_tree
-from latentree.support._consensus_method import consensus, consensus_tree, gather_trees
+from latentree.support._consensus import majority_tree
+from latentree.support._consensus_method import consensus, consensus_tree, probable_trees
 from latentree.support._file import load_support
 from latentree.support._support import DOUBTFUL, Support, support_from
 
 __all__ = [
     "DOUBTFUL",
+    "POSTERIOR",
     "QUICK",
     "RIVALS",
     "Support",
     "TreeComparison",
-    "agreed_tree",
     "bootstrap_support",
     "compare_trees",
     "consensus",
     "consensus_tree",
-    "gather_trees",
     "load_support",
     "majority_tree",
+    "probable_trees",
     "support_from",
 ]

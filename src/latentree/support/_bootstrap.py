@@ -23,7 +23,7 @@ from latentree.search import (
     regularized_cl_grouping,
     star,
 )
-from latentree.structure import METHODS, candidate_pairs
+from latentree.structure import METHODS, candidate_pairs, sample_trees
 from latentree.support._rell import rell_trees
 from latentree.support._replicates import (
     Learner,
@@ -36,11 +36,15 @@ from latentree.support._support import Support, support_from
 from latentree.tree import Tree
 from latentree.typing import IntArray, RandomState
 
-QUICK = ("rg", "clnj", "snj")
-"""Learners whose replicates the method ``consensus`` puts together."""
+QUICK = ("rg", "clnj")
+"""Learners that the method ``consensus`` begins with."""
 
-MOST_SPECTRAL = 128
-"""With more variables ``snj`` is left out of them: its time grows with m³, and is 1 s for 300."""
+MOST_SAMPLED = 128
+"""With more variables ``consensus`` learns from resampled rows instead of sampling trees: the time
+for that grows with m³."""
+
+POSTERIOR = "posterior"
+"""Trees that are not learned: they are drawn from their posterior."""
 
 RIVALS = "rell"
 """Replicates that are not learned: rival trees are compared by resampled log-likelihoods."""
@@ -90,11 +94,13 @@ def bootstrap_support(
         The rows that it was learned from.
     method : str or sequence of str
         How the replicates are learned: the method that learned the tree. Of several, each learns
-        from the same rows, and all trees count alike. ``consensus`` stands for the quick ones,
-        ``rg``, ``clnj`` and, for up to 128 variables, ``snj``. Methods that search
-        (``refined``, ``reg_clnj``, ``reg_clrg``, ``bin``) search again in every replicate: set a
-        time limit, or take ``rell``, which fits the rival trees one change away from the given one
-        once, and compares them by resampled log-likelihoods of the rows.
+        from the same rows, and all trees count alike. ``posterior`` draws trees from their
+        posterior, given the distances (:func:`latentree.structure.sample_trees`): shares are
+        probabilities then. ``consensus`` stands for this, and for ``rg`` and ``clnj`` with more
+        than 128 variables. Methods that search (``refined``, ``reg_clnj``, ``reg_clrg``, ``bin``)
+        search again in every replicate: set a time limit, or take ``rell``, which fits the rival
+        trees one change away from the given one once, and compares them by resampled
+        log-likelihoods of the rows.
     n_replicates : int
         Number of trees, over all methods.
     random_state : int or Generator, optional
@@ -153,6 +159,11 @@ def bootstrap_support(
     sample = _sample(model, X, weights)
     names = method_names(method, sample.n_columns)
     seed = int(np.random.default_rng(random_state).integers(2**63))
+    if names == (POSTERIOR,):
+        found = sample_trees(
+            [tree], sample.distances, n_replicates, seed, time_limit=time_limit, progress=progress
+        )
+        return support_from(tree, found, names, _stopped(found, n_replicates))
     if names == (RIVALS,):
         draws = draws_of(sample, seed, block_length)
         fitted = _fitted(model, sample)
@@ -172,8 +183,12 @@ def bootstrap_support(
         _candidates(tree, sample, names),
     )
     trees = [each for trees in learned for each in trees]
-    note = "" if len(learned) == rounds else f"stopped after {len(trees)} of {n_replicates}"
+    note = "" if len(learned) == rounds else _stopped(trees, n_replicates)
     return support_from(tree, trees, names, note)
+
+
+def _stopped(trees: Sequence[Tree], wanted: int) -> str:
+    return "" if len(trees) >= wanted else f"stopped after {len(trees)} of {wanted}"
 
 
 def _tree_of(model: object) -> Tree:
@@ -205,20 +220,16 @@ def _candidates(tree: Tree, sample: Sample, methods: Sequence[str]) -> IntArray 
     return candidate_pairs(within, N_NEAREST)
 
 
-def quick_learners(n_variables: int) -> tuple[str, ...]:
-    """Return the learners of a consensus."""
-    return QUICK if n_variables <= MOST_SPECTRAL else QUICK[:-1]
-
-
 def method_names(method: str | Sequence[str], n_variables: int) -> tuple[str, ...]:
     """Return the learners that a method, or several, stands for."""
     names = [method] if isinstance(method, str) else list(method)
-    quick = quick_learners(n_variables)
+    quick = (POSTERIOR,) if n_variables <= MOST_SAMPLED else QUICK
     names = [each for name in names for each in (quick if name == "consensus" else (name,))]
-    known = (*METHODS, *_SEARCHES, "lcm", "consensus", RIVALS)
+    known = (*METHODS, *_SEARCHES, "lcm", "consensus", RIVALS, POSTERIOR)
     unknown = [name for name in names if name not in known]
-    if RIVALS in names and len(names) > 1:
-        raise ModelError(f"method is {method!r}, but {RIVALS} goes with no other")
+    for alone in (RIVALS, POSTERIOR):
+        if alone in names and len(names) > 1:
+            raise ModelError(f"method is {method!r}, but {alone} goes with no other")
     if unknown or not names:
         raise ModelError(f"method is {method!r}, but must be one or more of {', '.join(known)}")
     return tuple(dict.fromkeys(names))

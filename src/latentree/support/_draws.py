@@ -35,15 +35,12 @@ class Draws:
     block_length : int, optional
         Draw so many consecutive rows at a time, around the end of the data to its beginning: for
         rows that depend on those before them.
-    are_left_out : bool
-        Weigh the rows that a replicate leaves out, in place of those that it draws.
     """
 
     seed: int
     n_rows: int
     weights: FloatArray | None = None
     block_length: int | None = None
-    are_left_out: bool = False
 
     def __post_init__(self) -> None:
         length = self.block_length
@@ -54,14 +51,6 @@ class Draws:
 
     def of_rows(self, replicate: int, start: int, stop: int) -> FloatArray:
         """Return the weights of some rows in a replicate."""
-        drawn = self._drawn(replicate, start, stop)
-        if not self.are_left_out:
-            return drawn
-        own = np.ones(1) if self.weights is None else self.weights[start:stop]
-        # Of w equal rows, each is left out by c draws among them with probability (1 − 1/w)^c.
-        return np.asarray(own * np.maximum(1.0 - 1.0 / np.maximum(own, 1e-300), 0.0) ** drawn)
-
-    def _drawn(self, replicate: int, start: int, stop: int) -> FloatArray:
         if self.block_length is not None:
             return self._in_blocks(replicate)[start:stop]
         totals = self._totals(replicate)

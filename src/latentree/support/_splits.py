@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from latentree._kernels.support import heavy_paths
 from latentree.tree import Tree
-from latentree.typing import BoolArray, FloatArray, IntArray
+from latentree.typing import FloatArray, IntArray
 
 
 class Cluster(NamedTuple):
@@ -40,10 +40,6 @@ class Splits:
     """The first tree that has it, by number."""
     first_node: IntArray
     """The lower node of its edge there."""
-    split_of_edge: IntArray
-    """The split of each edge, tree after tree, in the order of ``Tree.edges``."""
-    tree_of_edge: IntArray
-    """The tree of each of these edges, by number."""
 
     @classmethod
     def of(cls, trees: Sequence[Tree]) -> Splits:
@@ -53,7 +49,7 @@ class Splits:
         node = np.concatenate([tree.edges[:, 1] for tree in trees])
         length = np.concatenate([tree.length[tree.edges[:, 1]] for tree in trees])
         if not len(keys):
-            return cls(trees, length, length, tree_of_edge, node, node, tree_of_edge)
+            return cls(trees, length, length, tree_of_edge, node)
         _, first, split = np.unique(_as_words(keys), return_index=True, return_inverse=True)
         counts = np.bincount(split)
         return cls(
@@ -62,47 +58,10 @@ class Splits:
             np.bincount(split, length) / counts,
             tree_of_edge[first],
             node[first],
-            split,
-            tree_of_edge,
         )
 
     def __len__(self) -> int:
         return self.share.size
-
-    def of_tree(self, number: int) -> IntArray:
-        """Return the splits of one tree, in the order of its edges."""
-        splits: IntArray = self.split_of_edge[self.tree_of_edge == number]
-        return splits
-
-    def counts(self, start: int, stop: int) -> IntArray:
-        """Return how many of the trees from ``start`` to ``stop`` have each split."""
-        among = (self.tree_of_edge >= start) & (self.tree_of_edge < stop)
-        return np.bincount(self.split_of_edge[among], minlength=len(self))
-
-    def are_of_leaves(self) -> BoolArray:
-        """Return whether each split parts one leaf from the rest."""
-        at_leaf = [
-            ((tree.degrees[tree.edges] == 1) & (tree.edges < tree.n_observed)).any(axis=1)
-            for tree in self.trees
-        ]
-        return np.bincount(self.split_of_edge, np.concatenate(at_leaf), len(self)) > 0
-
-    def fitting(self, ranked: IntArray) -> IntArray:
-        """Return those of some splits that fit together; earlier ones come first.
-
-        Two splits fit into one tree if of their clusters one holds the other, or they are apart.
-        """
-        inside = np.zeros((ranked.size, self.trees[0].n_observed), np.float32)
-        for row, cluster in enumerate(self._clusters(ranked)):
-            inside[row, cluster.members] = 1.0
-        shared = inside @ inside.T  # variables in both; on the diagonal, in one
-        size = np.diag(shared)
-        fits = (shared == 0.0) | (shared == size) | (shared == size[:, None])
-        kept: list[int] = []
-        for row in range(ranked.size):
-            if fits[row, kept].all():
-                kept.append(row)
-        return ranked[kept]
 
     def tree_with(self, kept: IntArray) -> Tree:
         """Return the tree of some splits that fit together."""

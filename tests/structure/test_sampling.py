@@ -1,0 +1,375 @@
+"""Trees drawn from their posterior, against draws from the prior weighted by the likelihood."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import latentree as lt
+from latentree._kernels.compiling import repeated, tiny
+from latentree._kernels.structure import links as binary
+from latentree._kernels.structure import sampling, sides
+from latentree.distances import Distances
+from latentree.errors import DistanceError
+from latentree.structure import learn_structure, sample_trees
+from latentree.structure._sampling import _as_tree, _Component, log_prior
+from latentree.tree import Tree, hung_as_leaves
+
+seeds = st.integers(0, 10**6)
+
+
+def estimated(correlation: np.ndarray, n: float) -> Distances:
+    """Distances of n rows with these correlations."""
+    d = -np.log(np.abs(correlation))
+    np.fill_diagonal(d, 0.0)
+    return Distances.from_matrix(d, signs=np.sign(correlation), n_samples=n)
+
+
+def random_component(seed: int, m: int, n: int = 60) -> tuple[Tree, _Component]:
+    """A random tree whose inner nodes have many neighbors, with the correlations of some rows."""
+    rng = np.random.default_rng(seed)
+    shape = lt.simulate.random_latent_tree(m, rng, 0.3)
+    tree = shape.with_lengths(np.where(shape.parent < 0, 0.0, rng.uniform(0.1, 1.0, shape.n_nodes)))
+    other = lt.simulate.random_gaussian_model(
+        lt.simulate.random_latent_tree(m, rng), rng, (0.3, 0.9), negative_share=0.3
+    )
+    correlation = np.corrcoef(np.asarray(other.sample(n, rng)), rowvar=False)
+    forest = hung_as_leaves(tree, np.arange(m))
+    return tree, _Component.of(forest, np.arange(m), estimated(correlation, float(n)))
+
+
+# The posterior ----------------------------------------------------------------------------------
+
+
+def prior_draws(n_draws: int, rng: np.random.Generator):
+    """Trees of four variables: the sibling of the first, contracted links, correlations."""
+    sibling = rng.integers(1, 4, n_draws)
+    signs = rng.choice([-1.0, 1.0], (n_draws, 5))
+    rho = rng.uniform(-1.0, 1.0, (n_draws, 5))  # of the leaves, then of the inner link
+    # The number of contracted leaves is uniform, and so are the sets of that many.
+    inside = rng.permuted(np.arange(4)[None] + np.zeros((n_draws, 1)), axis=1)
+    inside = inside < rng.integers(0, 5, n_draws)[:, None]
+    contracted = np.column_stack([inside, rng.random(n_draws) < 0.5])
+    return sibling, contracted, np.where(contracted, signs, rho)
+
+
+def log_likelihoods(sibling, rho, correlation, n):
+    """Log-likelihood of n rows with these correlations under every one of many trees."""
+    side = np.zeros((len(sibling), 4), int)
+    side[:, 1:] = np.arange(1, 4) != sibling[:, None]  # 0 with the first, 1 without
+    across = side[:, :, None] != side[:, None, :]
+    model = rho[:, :4, None] * rho[:, None, :4] * np.where(across, rho[:, 4, None, None], 1.0)
+    model[:, np.arange(4), np.arange(4)] = 1.0
+    sign, log_det = np.linalg.slogdet(model)
+    found = np.full(len(sibling), -np.inf)
+    proper = (sign > 0) & (log_det > -12.0)
+    fit = np.trace(np.linalg.solve(model[proper], correlation[None]), axis1=1, axis2=2)
+    found[proper] = -0.5 * n * (log_det[proper] + fit)
+    return found
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_shares_are_posterior_probabilities(seed):
+    rng = np.random.default_rng([7, seed])
+    model = lt.simulate.random_gaussian_model(lt.simulate.double_star(4), rng, (0.4, 0.9))
+    n = 40
+    correlation = np.corrcoef(np.asarray(model.sample(n, rng)), rowvar=False)
+
+    sibling, contracted, rho = prior_draws(1_000_000, rng)
+    weight = log_likelihoods(sibling, rho, correlation, n)
+    weight = np.exp(weight - weight.max())
+    weight /= weight.sum()
+    resolved = [weight[(sibling == j) & ~contracted[:, 4]].sum() for j in (1, 2, 3)]
+    inside = [weight[contracted[:, v]].sum() for v in range(4)]
+
+    with repeated():
+        found = sample_trees(
+            [lt.simulate.latent_class(4)], estimated(correlation, float(n)), 6_000, seed
+        )
+    splits = Counter(split for tree in found for split in tree.bipartitions())
+    for j, expected in enumerate(resolved, 1):
+        split = frozenset({frozenset({0, j}), frozenset(range(1, 4)) - {j}})
+        assert splits[split] / len(found) == pytest.approx(expected, abs=0.04)
+    for v, expected in enumerate(inside):
+        share = np.mean([tree.degrees[v] > 1 for tree in found])
+        assert share == pytest.approx(expected, abs=0.04)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seeds, st.integers(4, 9))
+@example(4253, 5)
+def test_weights_of_links_are_ratios_of_dense_likelihoods(seed, m):
+    """The likelihood of a link at its most likely c, against that of the whole tree with it."""
+    _, part = random_component(seed, m)
+    rng, links, room = np.random.default_rng(seed), part.links, part.room
+    first, second = room.first, room.second
+    with repeated():
+        u, w = binary.draw_link(links, rng)
+        binary.part(links, u, w)
+        tops = []
+        for node in (u, w):
+            ends = sampling.detach(links, node, m, 0, 0)[0]
+            tops.append(node if node < m else ends[0])
+        sizes = [
+            sides.walk(links, top, side, room.parent, room.rho)
+            for top, side in zip(tops, (first, second), strict=True)
+        ]
+        for side, size in zip((first, second), sizes, strict=True):
+            none = (-1, -1, 0.0, 0.0)
+            sampling.draw_shares(side, size, room.parent, room.rho, none, rng)
+        sampling.compare_sides(first, sizes[0], second, sizes[1], links, m, part.data, room)
+    a, b = (int(rng.integers(0, 2 * size - 1)) for size in sizes)
+    # The joint covariance of all nodes and points of both sides, linked at a and b by ρ.
+    model, seen = joint_model(first, second, sizes, room, (a, b), m)
+    largest = np.sqrt(first.variance[a] * second.variance[b])
+    c = min(room.likely[b, a], largest)
+    sign = np.sign(second.rows[b, a])
+    n, data = part.data.n_rows, part.data.correlation[np.ix_(seen, seen)]
+
+    def log_likelihood(rho: float) -> float:
+        sigma = model(rho)
+        fit = np.trace(np.linalg.solve(sigma, data))
+        return float(-0.5 * n * (np.linalg.slogdet(sigma)[1] + fit))
+
+    best = log_likelihood(sign * min(c / largest, 0.999999))
+    gain = best - log_likelihood(0.0)
+    r = abs(second.rows[b, a])
+    s = 0.5 * (first.spread[a] + second.spread[b])
+    expected = -0.5 * n * (np.log(1 - c * c) + 2 * (s * c * c - r * c) / (1 - c * c))
+    assert gain == pytest.approx(expected, rel=1e-4, abs=1e-4)
+    if abs(s - 1.0) < 0.2:  # as in a tree that fits: nothing near by is more likely
+        for other in (0.97 * c, min(1.03 * c, largest)):
+            assert log_likelihood(sign * min(other / largest, 0.999999)) <= best + 0.01
+
+
+def joint_model(first, second, sizes, room, ends, m):
+    """Covariances of the observed nodes of two sides, by the correlation of a link between ends."""
+    seen, loadings, within = [], [], []
+    for side, size, end in zip((first, second), sizes, ends, strict=True):
+        nodes = side.nodes[:size]
+        place = {int(v): k for k, v in enumerate(nodes)}
+        edges = [(place[int(room.parent[v])], k, room.rho[v]) for k, v in enumerate(nodes) if k > 0]
+        if end >= size:  # a point on a link splits it
+            k = end - size + 1
+            above, _, rho = edges.pop(k - 1)
+            lower = abs(rho) ** side.share[k]
+            edges += [(above, size, rho / lower), (size, k, lower)]
+            end = size
+        covariance = tree_covariance(edges, max(size, end + 1))
+        observed = [k for k, v in enumerate(nodes) if v < m]
+        seen += [int(nodes[k]) for k in observed]
+        loadings.append(covariance[observed, end])
+        within.append(covariance[np.ix_(observed, observed)])
+
+    def model(rho: float) -> np.ndarray:
+        across = rho * np.outer(*loadings)
+        return np.block([[within[0], across], [across.T, within[1]]])
+
+    return model, seen
+
+
+def tree_covariance(edges, n):
+    """Covariances of all nodes of a tree with unit variances: products of ρ along paths."""
+    covariance = np.eye(n)
+    known, todo = {0}, list(edges)
+    while todo:
+        above, below, rho = next(e for e in todo if (e[0] in known) != (e[1] in known))
+        todo.remove((above, below, rho))
+        old, new = (above, below) if above in known else (below, above)
+        others = sorted(known)
+        covariance[new, others] = covariance[others, new] = rho * covariance[old, others]
+        known.add(new)
+    return covariance
+
+
+# Trees and links --------------------------------------------------------------------------------
+
+
+@settings(max_examples=30, deadline=None)
+@given(seeds, st.integers(4, 12))
+def test_a_start_is_its_own_tree(seed, m):
+    tree, part = random_component(seed, m)
+    names = tuple(f"x{j}" for j in range(m))
+    again = _as_tree([part], 1.0, names)
+    assert again.same_structure(tree)
+    np.testing.assert_allclose(again.path_lengths(), tree.path_lengths(), atol=1e-4)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seeds, st.integers(4, 12))
+def test_moves_keep_a_binary_tree_and_its_counts(seed, m):
+    _, part = random_component(seed, m)
+    rng, links = np.random.default_rng(seed), part.links
+    with repeated():
+        counts = binary.count_contracted(links, m)
+        for _ in range(40):
+            counts = sampling.move(links, m, part.data, part.prior, part.room, *counts, rng)
+            assert counts == binary.count_contracted(links, m)
+    degree = (links.neighbor >= 0).sum(axis=1)
+    assert (degree[:m] == 1).all()
+    assert (degree[m:] == 3).all()
+    assert _as_tree([part], 1.0, tuple("abcdefghijkl"[:m])).n_observed == m
+
+
+def cherries(links, m):
+    """Number of hidden nodes with two leaves or more, as the definition says."""
+    near = (links.neighbor[m:] >= 0) & (links.neighbor[m:] < m)
+    return int((near.sum(axis=1) >= 2).sum())
+
+
+@settings(max_examples=20, deadline=None)
+@given(seeds, st.integers(5, 12))
+def test_cherries_of_places_are_those_of_the_tree_with_the_link(seed, m):
+    _, part = random_component(seed, m)
+    rng, links, room = np.random.default_rng(seed), part.links, part.room
+    with repeated():
+        u, w = binary.draw_link(links, rng)
+        binary.part(links, u, w)
+        tops = [
+            node if node < m else sampling.detach(links, node, m, 0, 0)[0][0] for node in (u, w)
+        ]
+        both = room.first, room.second
+        sizes = [
+            sides.walk(links, top, side, room.parent, room.rho)
+            for top, side in zip(tops, both, strict=True)
+        ]
+        listed = [
+            sides.list_places(side, size, links, room.parent, room.rho, m, other == 1)
+            for side, size, other in zip(both, sizes, sizes[::-1], strict=True)
+        ]
+        chosen = [int(rng.integers(0, count)) for count, _ in listed]
+        expected = sum(
+            fewest + int(side.place_class[place]) // 4
+            for (_, fewest), side, place in zip(listed, both, chosen, strict=True)
+        )
+        for side in both:
+            side.share[:] = 0.5
+        for side, place, node in zip(both, chosen, (u, w), strict=True):
+            sampling.link_at(links, side, place, node, room.parent)
+        binary.join(links, u, w, 0.5)
+    assert cherries(links, m) == expected
+
+
+def all_binary_trees(m):
+    """Neighbor lists of all binary trees over m leaves, as sets of frozen edges."""
+    trees = [[(0, "h0"), (1, "h0"), (2, "h0")]]
+    for leaf in range(3, m):
+        grown = []
+        for edges in trees:
+            for k, (a, b) in enumerate(edges):
+                new = f"h{leaf - 2}"
+                grown.append([*edges[:k], *edges[k + 1 :], (a, new), (new, b), (leaf, new)])
+        trees = grown
+    return trees
+
+
+@pytest.mark.parametrize("m", [4, 5, 6, 7])
+def test_numbers_of_trees_with_cherries(m):
+    counts = Counter()
+    for edges in all_binary_trees(m):
+        near = Counter(
+            b if isinstance(a, int) else a
+            for a, b in edges
+            if isinstance(a, int) != isinstance(b, int)
+        )
+        counts[sum(count >= 2 for count in near.values())] += 1
+    prior = log_prior(m)
+    assert prior.by_cherries.size == m // 2 + 1
+    for c, count in counts.items():
+        assert np.exp(prior.by_cherries[c]) == pytest.approx(count)
+    assert np.exp(prior.by_inside).sum() == pytest.approx(2.0**m)
+
+
+# Samples ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", ["gaussian", "symmetric"])
+def test_compiled_and_plain_kernels_draw_the_same_trees(family):
+    tree = lt.simulate.random_latent_tree(9, 3)
+    if family == "gaussian":
+        model = lt.simulate.random_gaussian_model(tree, 3, (0.3, 0.9), negative_share=0.4)
+    else:
+        model = lt.DiscreteTreeModel.symmetric(tree, 3, 0.1)
+    rows = lt.as_table(model.sample(200, 1), schema=model.schema)
+    distances = lt.information_distances(rows)
+    start = learn_structure(distances, "clnj")
+    with tiny(True):
+        plain = sample_trees([start], distances, 15, 0, n_skipped=0)
+    with repeated():
+        compiled = sample_trees([start], distances, 15, 0, n_skipped=0)
+    for one, other in zip(plain, compiled, strict=True):
+        assert one.same_structure(other)
+        np.testing.assert_allclose(one.path_lengths(), other.path_lengths(), rtol=1e-8, atol=1e-9)
+
+
+def test_the_same_trees_on_any_number_of_threads(monkeypatch):
+    model = lt.simulate.random_gaussian_model(lt.simulate.double_star(14), 0)
+    distances = lt.information_distances(model.sample(200, 1))
+    starts = [learn_structure(distances, name) for name in ("rg", "clnj")]
+    found = []
+    for n_threads in ("1", "2"):
+        monkeypatch.setenv("LATENTREE_NUM_THREADS", n_threads)
+        found.append(sample_trees(starts, distances, 5, 3, n_skipped=2))
+    assert all(a.equals(b) for a, b in zip(*found, strict=True))
+    other = sample_trees(starts, distances, 5, 4, n_skipped=2)
+    assert not all(a.equals(b) for a, b in zip(found[0], other, strict=True))
+
+
+def test_components_stay_apart_and_small_ones_as_they_are():
+    rng = np.random.default_rng(0)
+    model = lt.simulate.random_gaussian_model(lt.simulate.double_star(6), 0, (0.7, 0.8))
+    pair = rng.normal(size=(500, 1)) + 0.5 * rng.normal(size=(500, 2))
+    three = rng.normal(size=(500, 1)) + 0.5 * rng.normal(size=(500, 3))
+    X = np.hstack([np.asarray(model.sample(500, 1)), pair, three, rng.normal(size=(500, 1))])
+    groups = np.repeat([0, 1, 2, 3], [6, 2, 3, 1])
+    distances = replace(lt.information_distances(X), components=groups)
+    start = learn_structure(distances, "rg")
+    assert np.array_equal(start.components[:12], groups)
+    for tree in sample_trees([start], distances, 5, 0):
+        assert np.array_equal(tree.components[:12], start.components[:12])
+        assert tree.names[:12] == start.names[:12]
+        for group in ([6, 7], [8, 9, 10]):
+            np.testing.assert_allclose(
+                tree.path_lengths(group, group), start.path_lengths(group, group), atol=1e-4
+            )
+
+
+def test_equal_columns_are_sampled():
+    rows = np.asarray(
+        lt.simulate.random_gaussian_model(lt.simulate.double_star(6), 0).sample(300, 1)
+    )
+    rows = np.column_stack([rows, rows[:, 0], -rows[:, 1]])
+    with pytest.warns(lt.errors.DataWarning, match="duplicate columns"):
+        distances = lt.information_distances(rows)
+    start = learn_structure(distances, "clnj")
+    for tree in sample_trees([start], distances, 10, 0):
+        assert np.isfinite(tree.length).all()
+        assert tree.path_lengths([0], [6])[0, 0] < 0.1
+
+
+def test_exact_distances_leave_nothing_to_sample():
+    distances = Distances.from_matrix(lt.simulate.double_star(6).path_lengths())
+    with pytest.raises(DistanceError, match="no number of samples"):
+        sample_trees([lt.simulate.double_star(6)], distances, 2)
+
+
+def test_time_and_interrupts_end_it():
+    model = lt.simulate.random_gaussian_model(lt.simulate.double_star(8), 0)
+    distances = lt.information_distances(model.sample(200, 1))
+    start = [learn_structure(distances, "rg")]
+    assert len(sample_trees(start, distances, 50, 0, n_skipped=0, time_limit=0.0)) == 1
+    seen = []
+
+    def stop(done: int, total: int, message: str) -> None:
+        seen.append((done, total))
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sample_trees(start, distances, 50, 0, n_skipped=0, progress=stop)
+    assert seen == [(1, 50), (2, 50)]
