@@ -14,6 +14,7 @@ import latentree as lt
 from latentree._kernels.compiling import repeated, tiny
 from latentree._kernels.structure import links as binary
 from latentree._kernels.structure import sampling, sides
+from latentree._kernels.structure.linking import rows_known_as_well
 from latentree.distances import Distances
 from latentree.errors import DistanceError
 from latentree.structure import learn_structure, sample_trees
@@ -87,10 +88,14 @@ def test_shares_are_posterior_probabilities(seed):
     resolved = [weight[(sibling == j) & ~contracted[:, 4]].sum() for j in (1, 2, 3)]
     inside = [weight[contracted[:, v]].sum() for v in range(4)]
 
+    start, distances = lt.simulate.latent_class(4), estimated(correlation, float(n))
+    part = _Component.of(start, np.arange(4), distances)
+    part = replace(part, data=part.data._replace(n_states=0.0))  # variances are known
+    found = []
     with repeated():
-        found = sample_trees(
-            [lt.simulate.latent_class(4)], estimated(correlation, float(n)), 6_000, seed
-        )
+        for _ in range(6_000):
+            part.sweep(rng)
+            found.append(_as_tree([part], 1.0, ("a", "b", "c", "d")))
     splits = Counter(split for tree in found for split in tree.bipartitions())
     for j, expected in enumerate(resolved, 1):
         split = frozenset({frozenset({0, j}), frozenset(range(1, 4)) - {j}})
@@ -142,6 +147,15 @@ def test_weights_of_links_are_ratios_of_dense_likelihoods(seed, m):
     s = 0.5 * (first.spread[a] + second.spread[b])
     expected = -0.5 * n * (np.log(1 - c * c) + 2 * (s * c * c - r * c) / (1 - c * c))
     assert gain == pytest.approx(expected, rel=1e-4, abs=1e-4)
+    # What is left of n rows for an estimate of c, scaled by the data, or of columns with K states.
+    known = (1 + c * c) / (1 - c * c) ** 2
+    for n_states, precision in (
+        (0.0, known),
+        (1.0, 1 / (1 - c * c) ** 2),
+        (2.0, 1 / (1 - c * c)),
+        (3.0, 1 / ((1 - c) * (1 + 2 * c))),
+    ):
+        assert rows_known_as_well(c, n, n_states) * known == pytest.approx(n * precision)
     if abs(s - 1.0) < 0.2:  # as in a tree that fits: nothing near by is more likely
         for other in (0.97 * c, min(1.03 * c, largest)):
             assert log_likelihood(sign * min(other / largest, 0.999999)) <= best + 0.01
@@ -198,6 +212,25 @@ def test_a_start_is_its_own_tree(seed, m):
     again = _as_tree([part], 1.0, names)
     assert again.same_structure(tree)
     np.testing.assert_allclose(again.path_lengths(), tree.path_lengths(), atol=1e-4)
+
+
+@pytest.mark.parametrize("is_tiny", [True, False])
+def test_what_was_in_the_memory_before_does_not_matter(is_tiny):
+    found = []
+    for filler in (0.0, np.nan, np.inf):
+        _, part = random_component(3, 7)
+        for side in (part.room.first, part.room.second, part.room):
+            for array in side:
+                if isinstance(array, np.ndarray):
+                    array[:] = 0 if array.dtype == np.int64 else filler
+        rng = np.random.default_rng(0)
+        with tiny(True) if is_tiny else repeated():
+            for _ in range(5):
+                part.sweep(rng)
+        found.append(part.links)
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.neighbor, found[0].neighbor)
+        np.testing.assert_array_equal(other.rho, found[0].rho)
 
 
 @settings(max_examples=20, deadline=None)

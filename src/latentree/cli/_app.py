@@ -427,8 +427,9 @@ def support(
             "--method",
             "-m",
             metavar="NAME",
-            help="How trees are learned again; by default as the model was. rell compares rivals "
-            "of its tree by resampled log-likelihoods.",
+            help="How trees are learned again; by default as the model was. posterior draws trees "
+            "that are as probable as they come; rell compares rivals of the tree by resampled "
+            "log-likelihoods.",
         ),
     ] = None,
     block_length: Annotated[

@@ -195,10 +195,10 @@ def _correlations(distances: Distances) -> FloatArray:
 
 
 def _n_states(distances: Distances) -> float:
-    """Return K of columns with K states, 2 if they have any numbers of them, 0 for numbers."""
+    """Return K of columns with K states, 2 if they have any numbers of them, 1 for numbers."""
     if distances.family == "symmetric":
         return distances.exponent + 1.0
-    return 2.0 if distances.family in ("discrete", "mixed") else 0.0
+    return 2.0 if distances.family in ("discrete", "mixed") else 1.0
 
 
 def _binary_links(ends: IntArray, rho: FloatArray, m: int) -> binary.Links:

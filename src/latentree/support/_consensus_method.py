@@ -17,8 +17,8 @@ from latentree.support._replicates import by_distances, draws_of, of_replicates
 from latentree.tree import Tree
 from latentree.typing import Progress, RandomState
 
-N_TREES = 100
-"""Trees of both chains together: the error of a share near one half is 0.05 if they differ."""
+N_TREES = 200
+"""Trees of both chains together: the error of a share near one half is 0.035 if they differ."""
 
 
 def consensus(

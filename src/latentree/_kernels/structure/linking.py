@@ -58,23 +58,14 @@ def most_likely(r, s):
 
 
 def _plain_worth_of_rows(small, large, n_small, n_large, n, n_states):
-    if n_states < 2.0:
-        return n
     possible = np.sqrt(np.outer(large.variance[:n_large], small.variance[:n_small]))
-    c = min(np.minimum(np.abs(large.rows[:n_large, :n_small]), possible).max(), STRONGEST)
-    return n * (1.0 - c) * (1.0 + c) ** 2 / (1.0 + (n_states - 1.0) * c)
+    largest = np.minimum(np.abs(large.rows[:n_large, :n_small]), possible).max()
+    return rows_known_as_well(min(largest, STRONGEST), n, n_states)
 
 
 @kernel(fastmath=True, plain=_plain_worth_of_rows)
 def worth_of_rows(small, large, n_small, n_large, n, n_states):
-    """Return how many rows of normal variables tell as much as n of columns with states.
-
-    Estimated correlations of columns with K states vary more where they are strong, in symmetric
-    tables by (1 + (K − 1)·c)/((1 − c)·(1 + c)²): c is the largest that is possible here.
-    ``n_states`` is K, or 0 for normal ones.
-    """
-    if n_states < 2.0:
-        return n
+    """Return what :func:`rows_known_as_well` leaves of n, at the largest c that is possible."""
     c = 0.0
     for j in range(n_large):
         q = large.variance[j]
@@ -82,6 +73,23 @@ def worth_of_rows(small, large, n_small, n_large, n, n_states):
             r = abs(large.rows[j, i])
             if r > c:
                 c = max(c, min(r, math.sqrt(q * small.variance[i]), STRONGEST))
+    return rows_known_as_well(c, n, n_states)
+
+
+@kernel()
+def rows_known_as_well(c, n, n_states):
+    """Return how many rows of normal variables of known variance tell as much of a correlation c.
+
+    Such rows have 1/variance n·(1 + c²)/(1 − c²)² for an estimate of c. Columns that were scaled to
+    variance 1 by the data have n/(1 − c²)², tables of K states n/((1 − c)·(1 + (K − 1)·c)),
+    where n is K − 1 times the number of rows. ``n_states`` is K, 1 for numbers, and 0 if
+    variances are known.
+    """
+    if n_states < 1.0:
+        return n
+    n /= 1.0 + c * c
+    if n_states < 2.0:
+        return n
     return n * (1.0 - c) * (1.0 + c) ** 2 / (1.0 + (n_states - 1.0) * c)
 
 

@@ -47,7 +47,10 @@ from latentree.typing import FloatArray, IntArray
 
 
 class Data(NamedTuple):
-    """What is known: correlations of n rows; K of columns with K states, 0 of numbers."""
+    """What is known: correlations of n rows; K of columns with K states, 1 of numbers.
+
+    0 means numbers whose variances are known to be 1.
+    """
 
     correlation: FloatArray
     n_rows: float

@@ -110,6 +110,17 @@ def copy(to, what, n_columns):
         to[column] = what[column]
 
 
+def _plain_clear(values, n_columns):
+    values[:n_columns] = 0.0
+
+
+@kernel(fastmath=True, views=True, plain=_plain_clear)
+def clear(values, n_columns):
+    """Set an array to 0."""
+    for column in range(n_columns):
+        values[column] = 0.0
+
+
 def _plain_add_scaled(to, factor, what, n_columns):
     to[:n_columns] += factor * what[:n_columns]
 
@@ -143,7 +154,7 @@ def estimate(side, size, links, parent, rho, m, n_columns, x):
             copy(up[v], x[v], n_columns)
         else:
             t = 0.0
-            scale(up[v], 0.0, n_columns)
+            clear(up[v], n_columns)
             for slot in range(3):
                 w = links.neighbor[v, slot]
                 if w >= 0 and w != parent[v]:
@@ -161,7 +172,7 @@ def estimate(side, size, links, parent, rho, m, n_columns, x):
             copy(down[v], x[p], n_columns)
         else:
             t = 0.0
-            scale(down[v], 0.0, n_columns)
+            clear(down[v], n_columns)
             for slot in range(3):
                 w = links.neighbor[p, slot]
                 if w >= 0 and w != v:
