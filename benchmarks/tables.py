@@ -7,6 +7,7 @@
     python benchmarks/tables.py groups     questionnaires: groups of items against their key
     python benchmarks/tables.py trees      simulated trees: Robinson-Foulds distances
     python benchmarks/tables.py searched   the same where distances do not add up, by ``refined``
+    python benchmarks/tables.py states     random trees of equal and unequal states, by ``refined``
     python benchmarks/tables.py distances  seconds for the distances of 2,000 columns
 
 30 % of the rows are held out. StepMix gets normal densities for numbers and tables for the rest,
@@ -361,37 +362,56 @@ def searched(instances: int, seed: int, wanted: str) -> None:
                 ("5-complete", simulate.complete_tree(5, 3)),
             )
         }
-        tree = simulate.random_latent_tree(40, rng)
-        uneven = rng.integers(2, 7, 40)
-        for hidden in (2, 4):
-            for what, states in (("4 states", 4), ("2 to 6 states", uneven)):
-                counts = np.append(np.broadcast_to(states, 40), np.full(tree.n_hidden, hidden))
-                rows = simulate.random_discrete_model(tree, counts, rng).sample(N_ROWS, rng)
-                made[f"random, {what}, {hidden} hidden"] = tree, lt.as_table(rows, "discrete")
         for what, (tree, table) in made.items():
             if wanted not in what:
                 continue
-            codes = table if table.family == "discrete" else Binning.of(table).table(table)
-            start = time.process_time()
-            found = lt.search.refined(codes, random_state=0)
-            seconds = time.process_time() - start
-            truth = lt.search.refine(tree, codes, random_state=0)
-            ahead = found.report.bic_score - truth.report.bic_score
-            wrong, apart = different_splits(found.model.tree, tree)
-            of_truth, _ = different_splits(truth.model.tree, tree)
-            cells = (instance, wrong, apart, of_truth, f"{ahead:+.0f}", f"{seconds:.0f}")
-            lines.append([what, *map(str, cells)])
+            lines.append([what, *searched_both_ways(tree, table, instance)])
             print(*lines[-1], sep=" | ", flush=True)
-    header = [
-        "tree, columns",
-        "instance",
-        "RF",
-        "set apart",
-        "RF from truth",
-        "BIC beside it",
-        "seconds",
-    ]
-    show(header, sorted(lines, key=lambda line: line[0]))
+    show(SEARCHED, sorted(lines, key=lambda line: line[0]))
+
+
+SEARCHED = [
+    "tree, columns", "instance", "RF", "set apart", "RF from truth", "BIC beside it", "seconds",
+]  # fmt: skip
+
+
+def searched_both_ways(tree: lt.Tree, table: Table, instance: int) -> list[str]:
+    """Cells of a line: the search from its own start, and from the true tree."""
+    codes = table if table.family == "discrete" else Binning.of(table).table(table)
+    start = time.process_time()
+    found = lt.search.refined(codes, random_state=0)
+    seconds = time.process_time() - start
+    truth = lt.search.refine(tree, codes, random_state=0)
+    ahead = found.report.bic_score - truth.report.bic_score
+    wrong, apart = different_splits(found.model.tree, tree)
+    of_truth, _ = different_splits(truth.model.tree, tree)
+    return list(map(str, (instance, wrong, apart, of_truth, f"{ahead:+.0f}", f"{seconds:.0f}")))
+
+
+def states(instances: int, seed: int) -> None:
+    """Robinson-Foulds distances of ``refined`` on random trees of equal and unequal states.
+
+    Columns of two states show less of a hidden variable than those of six. So tables with 2 to 6
+    states, drawn for each column, are compared with tables that have 2, 3, 4, 5 or 6 states in all
+    columns: the mean of these five has the same columns on average.
+    """
+    from latentree import simulate
+
+    lines = []
+    for instance in range(instances):
+        rng = np.random.default_rng([seed, instance])
+        tree = simulate.random_latent_tree(40, rng)
+        uneven = rng.integers(2, 7, 40)
+        for hidden in (2, 4):
+            for what in ("2 to 6", 2, 3, 4, 5, 6):
+                own = np.broadcast_to(uneven if what == "2 to 6" else what, 40)
+                counts = np.append(own, np.full(tree.n_hidden, hidden))
+                rows = simulate.random_discrete_model(tree, counts, rng).sample(N_ROWS, rng)
+                table = lt.as_table(rows, "discrete")
+                name = f"{hidden} hidden, {what} states"
+                lines.append([name, *searched_both_ways(tree, table, instance)])
+                print(*lines[-1], sep=" | ", flush=True)
+    show(SEARCHED, sorted(lines, key=lambda line: line[0]))
 
 
 def different_splits(found: lt.Tree, truth: lt.Tree) -> tuple[int, int]:
@@ -511,6 +531,8 @@ def main() -> None:
         trees(args.instances, args.seed)
     if args.part in ("all", "searched"):
         searched(args.instances, args.seed, args.lines)
+    if args.part in ("all", "states"):
+        states(args.instances, args.seed)
     if args.part in ("all", "distances"):
         distance_seconds()
 

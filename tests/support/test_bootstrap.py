@@ -307,16 +307,12 @@ def test_the_consensus_of_many_variables_is_of_resampled_rows(monkeypatch):
     assert found.method == ("rg", "clnj")
 
 
-def test_the_consensus_of_noisy_chains_claims_nothing():
-    """Every learner does worse than the star on a long chain of weak links, from few rows."""
+@pytest.mark.parametrize("seed", [2, 4])
+def test_the_consensus_of_a_chain_is_nearer_than_learners_and_the_star(seed):
     tree = lt.simulate.hidden_markov(30)
-    model = lt.simulate.random_gaussian_model(tree, 5, (0.2, 0.6))
-    sample = as_sample(model.sample(500, 1))
-    star = lt.simulate.latent_class(30)
-    found = _consensus_method.consensus_tree(sample, 0, 40)
-    distances = [lt.metrics.robinson_foulds(each, tree) for each in (found, star)]
-    assert distances[0] <= distances[1] + 1
-    assert all(
-        lt.metrics.robinson_foulds(learn_structure(sample.distances, name), tree) > distances[0]
-        for name in ("rg", "clnj")
-    )
+    model = lt.simulate.random_gaussian_model(tree, seed, (0.3, 0.7))
+    sample = as_sample(model.sample(1_500, 1))
+    found = lt.metrics.robinson_foulds(_consensus_method.consensus_tree(sample, 0, 40), tree)
+    others = [learn_structure(sample.distances, name) for name in ("rg", "clnj")]
+    for other in (*others, lt.simulate.latent_class(30)):
+        assert found < lt.metrics.robinson_foulds(other, tree) - 5

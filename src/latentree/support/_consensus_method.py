@@ -96,6 +96,28 @@ def probable_trees(sample: Sample, random_state: RandomState, n_trees: int = N_T
 
     They are drawn from the posterior, in two chains, from the trees of recursive grouping and CLNJ;
     with more variables than that is quick for, both learn from resampled rows instead.
+
+    Parameters
+    ----------
+    sample : Sample
+        The data, as :func:`latentree.distances.as_sample` takes it.
+    random_state : int or Generator, optional
+        For the draws.
+    n_trees : int
+        Of both chains, or learners, together.
+
+    Returns
+    -------
+    list of Tree
+
+    Examples
+    --------
+    >>> import latentree as lt
+    >>> truth = lt.simulate.random_gaussian_model(lt.simulate.double_star(6), 0, (0.7, 0.8))
+    >>> sample = lt.distances.as_sample(truth.sample(1_000, 1))
+    >>> trees = lt.support.probable_trees(sample, random_state=0, n_trees=20)
+    >>> lt.support.majority_tree(trees).same_structure(truth.tree)
+    True
     """
     rounds = -(-n_trees // len(QUICK))
     if sample.n_columns <= MOST_SAMPLED:
