@@ -52,9 +52,7 @@ def prior_draws(n_draws: int, rng: np.random.Generator):
     sibling = rng.integers(1, 4, n_draws)
     signs = rng.choice([-1.0, 1.0], (n_draws, 5))
     rho = rng.uniform(-1.0, 1.0, (n_draws, 5))  # of the leaves, then of the inner link
-    # The number of contracted leaves is uniform, and so are the sets of that many.
-    inside = rng.permuted(np.arange(4)[None] + np.zeros((n_draws, 1)), axis=1)
-    inside = inside < rng.integers(0, 5, n_draws)[:, None]
+    inside = rng.random((n_draws, 4)) < 0.2
     contracted = np.column_stack([inside, rng.random(n_draws) < 0.5])
     return sibling, contracted, np.where(contracted, signs, rho)
 
@@ -315,7 +313,8 @@ def test_numbers_of_trees_with_cherries(m):
     assert prior.by_cherries.size == m // 2 + 1
     for c, count in counts.items():
         assert np.exp(prior.by_cherries[c]) == pytest.approx(count)
-    assert np.exp(prior.by_inside).sum() == pytest.approx(2.0**m)
+    assert np.exp(prior.by_contracted).sum() == pytest.approx(2.0 ** (m - 3))
+    np.testing.assert_allclose(np.exp(-np.diff(prior.by_inside)), 0.2 / 0.8)
 
 
 # Samples ----------------------------------------------------------------------------------------

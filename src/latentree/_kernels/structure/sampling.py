@@ -8,9 +8,9 @@ among all places, so that the posterior stays as it is.
 
 The prior: correlations of links are uniform on (−1, 1). Of two links with ρ₁·ρ₂ = ρ, the share of
 the first in log ρ then has the density −log|ρ|: a long link has more places. The number of
-contracted links between hidden nodes is uniform, and so is that of contracted leaves, and that of
-cherries, hidden nodes with two leaves. All trees with the same numbers are alike. So neither bushes
-nor chains, neither stars nor binary trees, are improbable as such.
+contracted links between hidden nodes is uniform, and so is that of cherries, hidden nodes with two
+leaves; every leaf is contracted with the same probability. All trees with the same numbers are
+alike. So neither bushes nor chains, neither stars nor binary trees, are improbable as such.
 """
 
 from __future__ import annotations
