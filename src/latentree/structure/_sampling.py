@@ -88,7 +88,8 @@ def sample_trees(
     Returns
     -------
     list of Tree
-        Chain after chain. Lengths are on the scale of the distances.
+        Chain after chain; fewer after a keyboard interrupt or at the end of the time. Lengths are
+        on the scale of the distances.
 
     References
     ----------
@@ -114,8 +115,10 @@ def sample_trees(
     is_over = threading.Event()  # a keyboard interrupt ends the other threads, too
     done = itertools.count(1)
 
-    def chain(number: int) -> list[Tree]:
-        trees: list[Tree] = []
+    found: list[list[Tree]] = [[] for _ in starts]
+
+    def chain(number: int) -> None:
+        trees = found[number]
         for tree in _chain(starts[number], distances, n_skipped, generators[number]):
             if is_over.is_set():
                 break
@@ -125,13 +128,16 @@ def sample_trees(
                     progress(next(done), n_trees * len(starts), "sampling trees")
             if len(trees) == n_trees or (trees and time.monotonic() > end):
                 break
-        return trees
 
     try:
         with tiny(distances.n_variables <= _TINY):
-            return [tree for trees in threads.run(chain, range(len(starts))) for tree in trees]
+            threads.run(chain, range(len(starts)))
+    except KeyboardInterrupt:
+        if not any(found):
+            raise
     finally:
         is_over.set()
+    return [tree for trees in found for tree in trees]
 
 
 def _chain(
