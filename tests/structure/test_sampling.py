@@ -119,19 +119,18 @@ def test_weights_of_links_are_ratios_of_dense_likelihoods(seed, m):
             ends = sampling.detach(links, node, m, 0, 0)[0]
             tops.append(node if node < m else ends[0])
         sizes = [
-            sides.walk(links, top, side, room.parent, room.rho)
-            for top, side in zip(tops, (first, second), strict=True)
+            sides.walk(links, top, m, side) for top, side in zip(tops, (first, second), strict=True)
         ]
         for side, size in zip((first, second), sizes, strict=True):
             none = (-1, -1, 0.0, 0.0)
-            sampling.draw_shares(side, size, room.parent, room.rho, none, rng)
-        sampling.compare_sides(first, sizes[0], second, sizes[1], links, m, part.data, room)
+            sampling.draw_shares(side, size, none, rng)
+        sampling.compare_sides(first, sizes[0], second, sizes[1], m, part.data, room)
     a, b = (int(rng.integers(0, 2 * size - 1)) for size in sizes)
     # The joint covariance of all nodes and points of both sides, linked at a and b by ρ.
-    model, seen = joint_model(first, second, sizes, room, (a, b), m)
+    model, seen = joint_model(first, second, sizes, (a, b), m)
     largest = np.sqrt(first.variance[a] * second.variance[b])
-    c = min(room.likely[b, a], largest)
-    sign = np.sign(second.rows[b, a])
+    c = min(room.likely[a, b], largest)
+    sign = np.sign(room.covariance[a, b])
     n, data = part.data.n_rows, part.data.correlation[np.ix_(seen, seen)]
 
     def log_likelihood(rho: float) -> float:
@@ -141,7 +140,7 @@ def test_weights_of_links_are_ratios_of_dense_likelihoods(seed, m):
 
     best = log_likelihood(sign * min(c / largest, 0.999999))
     gain = best - log_likelihood(0.0)
-    r = abs(second.rows[b, a])
+    r = abs(room.covariance[a, b])
     s = 0.5 * (first.spread[a] + second.spread[b])
     expected = -0.5 * n * (np.log(1 - c * c) + 2 * (s * c * c - r * c) / (1 - c * c))
     assert gain == pytest.approx(expected, rel=1e-4, abs=1e-4)
@@ -159,13 +158,12 @@ def test_weights_of_links_are_ratios_of_dense_likelihoods(seed, m):
             assert log_likelihood(sign * min(other / largest, 0.999999)) <= best + 0.01
 
 
-def joint_model(first, second, sizes, room, ends, m):
+def joint_model(first, second, sizes, ends, m):
     """Covariances of the observed nodes of two sides, by the correlation of a link between ends."""
     seen, loadings, within = [], [], []
     for side, size, end in zip((first, second), sizes, ends, strict=True):
         nodes = side.nodes[:size]
-        place = {int(v): k for k, v in enumerate(nodes)}
-        edges = [(place[int(room.parent[v])], k, room.rho[v]) for k, v in enumerate(nodes) if k > 0]
+        edges = [(int(side.above[k]), k, side.rho[k]) for k in range(1, size)]
         if end >= size:  # a point on a link splits it
             k = end - size + 1
             above, _, rho = edges.pop(k - 1)
@@ -265,12 +263,9 @@ def test_cherries_of_places_are_those_of_the_tree_with_the_link(seed, m):
             node if node < m else sampling.detach(links, node, m, 0, 0)[0][0] for node in (u, w)
         ]
         both = room.first, room.second
-        sizes = [
-            sides.walk(links, top, side, room.parent, room.rho)
-            for top, side in zip(tops, both, strict=True)
-        ]
+        sizes = [sides.walk(links, top, m, side) for top, side in zip(tops, both, strict=True)]
         listed = [
-            sides.list_places(side, size, links, room.parent, room.rho, m, other == 1)
+            sides.list_places(side, size, links, m, other == 1)
             for side, size, other in zip(both, sizes, sizes[::-1], strict=True)
         ]
         chosen = [int(rng.integers(0, count)) for count, _ in listed]
@@ -281,7 +276,7 @@ def test_cherries_of_places_are_those_of_the_tree_with_the_link(seed, m):
         for side in both:
             side.share[:] = 0.5
         for side, place, node in zip(both, chosen, (u, w), strict=True):
-            sampling.link_at(links, side, place, node, room.parent)
+            sampling.link_at(links, side, place, node)
         binary.join(links, u, w, 0.5)
     assert cherries(links, m) == expected
 

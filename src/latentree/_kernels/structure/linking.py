@@ -29,6 +29,9 @@ LEAST_SLOPE = 0.1
 NEAR = 8.0
 """Standard deviations of c within which its largest value √(q·q′) matters."""
 
+NEGLIGIBLE = -40.0
+"""Of log L beside the largest: e^−40 of the most probable place, times at most m² by the prior."""
+
 _ROOT_HALF = math.sqrt(0.5)
 
 
@@ -57,23 +60,31 @@ def most_likely(r, s):
     return min(max(c, 0.0), STRONGEST)
 
 
-def _plain_worth_of_rows(small, large, n_small, n_large, n, n_states):
-    possible = np.sqrt(np.outer(large.variance[:n_large], small.variance[:n_small]))
-    largest = np.minimum(np.abs(large.rows[:n_large, :n_small]), possible).max()
+def _plain_worth_of_rows(small, large, n_small, n_large, covariance, n, n_states):
+    possible = np.sqrt(np.outer(small.variance[:n_small], large.variance[:n_large]))
+    largest = np.minimum(np.abs(covariance[:n_small, :n_large]), possible).max()
     return rows_known_as_well(min(largest, STRONGEST), n, n_states)
 
 
-@kernel(fastmath=True, plain=_plain_worth_of_rows)
-def worth_of_rows(small, large, n_small, n_large, n, n_states):
+@kernel(plain=_plain_worth_of_rows)
+def worth_of_rows(small, large, n_small, n_large, covariance, n, n_states):
     """Return what :func:`rows_known_as_well` leaves of n, at the largest c that is possible."""
-    c = 0.0
-    for j in range(n_large):
-        q = large.variance[j]
-        for i in range(n_small):
-            r = abs(large.rows[j, i])
-            if r > c:
-                c = max(c, min(r, math.sqrt(q * small.variance[i]), STRONGEST))
-    return rows_known_as_well(c, n, n_states)
+    squared = 0.0
+    for i in range(n_small):
+        found = largest_square(covariance[i, :n_large], small.variance[i], large.variance)
+        squared = max(squared, found)
+    return rows_known_as_well(min(math.sqrt(squared), STRONGEST), n, n_states)
+
+
+@kernel(fastmath=True, views=True)
+def largest_square(covariance, q, variance):
+    """Return the largest c² of a row of the small side, where c is at most √(q·q′)."""
+    largest = 0.0
+    for j in range(covariance.size):
+        squared, possible = covariance[j] * covariance[j], q * variance[j]
+        squared = squared if squared < possible else possible
+        largest = squared if squared > largest else largest
+    return largest
 
 
 @kernel()
@@ -94,40 +105,44 @@ def rows_known_as_well(c, n, n_states):
 
 
 @kernel(fastmath=True, views=True)
-def weigh_row(rows, q, own_spread, variance, spread, n, likely, gains, scales):
-    """Write c, log L, and √(2π)·σ over the range of c, for one row of the large side.
+def weigh_row(covariance, q, own_spread, variance, spread, n, likely, gains, scales):
+    """Write c, log L, and √(2π)·σ over the range of c, for one row of the small side.
 
     The last is negative where the largest possible c is near. Returns the largest log L.
     """
     best = 0.0
     unit, near = math.sqrt(0.5 * math.pi / n), NEAR / math.sqrt(n)
-    for i in range(rows.size):
-        r, s = abs(rows[i]), 0.5 * (own_spread + spread[i])
+    for j in range(covariance.size):
+        r, s = abs(covariance[j]), 0.5 * (own_spread + spread[j])
         c = most_likely(r, s)
-        largest = math.sqrt(q * variance[i])
-        likely[i] = c
-        gains[i] = gain_of(c if c < largest else largest, r, s, n)
+        largest = math.sqrt(q * variance[j])
+        likely[j] = c
+        gains[j] = gain_of(c if c < largest else largest, r, s, n)
         width = unit * (1.0 - c * c) / (math.sqrt(slope_of(c, r, s)) * largest)
-        scales[i] = -width if largest - c < near * (1.0 - c * c) else width
+        scales[j] = -width if largest - c < near * (1.0 - c * c) else width
     # Apart from the loop above, which becomes vector instructions only without it.
-    for i in range(rows.size):
-        if gains[i] > best:
-            best = gains[i]
+    for j in range(covariance.size):
+        if gains[j] > best:
+            best = gains[j]
     return best
 
 
 @kernel(fastmath=True, views=True)
 def to_likelihoods(gains, scales, best):
-    """Turn log L into likelihoods in the unit of the best, and scales into 0, or −1 if negative."""
+    """Turn log L into likelihoods in the unit of the best.
+
+    Scales become −1 where they are negative and the likelihood is not negligible, and 0 elsewhere.
+    """
     for i in range(gains.size):
-        gains[i] = abs(scales[i]) * exp(gains[i] - best)
-        scales[i] = -1.0 if scales[i] < 0.0 else 0.0
+        gain, scale = gains[i] - best, scales[i]
+        gains[i] = abs(scale) * exp(gain)
+        scales[i] = -1.0 if (scale < 0.0) & (gain > NEGLIGIBLE) else 0.0
 
 
-def _plain_weigh_rows(small, large, n_small, n_large, n, likely, slab, spike):
-    r = np.abs(large.rows[:n_large, :n_small])
-    s = 0.5 * (large.spread[:n_large, None] + small.spread[:n_small])
-    largest = np.sqrt(large.variance[:n_large, None] * small.variance[:n_small])
+def _plain_weigh_rows(small, large, n_small, n_large, covariance, n, likely, slab, spike):
+    r = np.abs(covariance[:n_small, :n_large])
+    s = 0.5 * (small.spread[:n_small, None] + large.spread[:n_large])
+    largest = np.sqrt(small.variance[:n_small, None] * large.variance[:n_large])
     c = np.minimum(r * (1.0 + r * r) / np.maximum(2.0 * s - 1.0 + r * r, LEAST_SLOPE), STRONGEST)
 
     def slope(c):
@@ -146,40 +161,40 @@ def _plain_weigh_rows(small, large, n_small, n_large, n, likely, slab, spike):
     sigma = (1.0 - c * c) / np.sqrt(n * slope(c))
     at_most = np.minimum(largest, STRONGEST)
     spiked = 0.5 * np.exp(gain(at_most) - best)
-    for j, i in zip(*np.nonzero(largest - c < NEAR / math.sqrt(n) * (1.0 - c * c)), strict=True):
-        found[j, i] *= possible_share(c[j, i] / sigma[j, i], at_most[j, i] / sigma[j, i])
-        spikes[j, i] = spiked[j, i]
-    likely[:n_large, :n_small], slab[:n_large, :n_small] = c, found
-    spike[:n_large, :n_small] = spikes
+    is_near = largest - c < NEAR / math.sqrt(n) * (1.0 - c * c)
+    for i, j in zip(*np.nonzero(is_near & (gains - best > NEGLIGIBLE)), strict=True):
+        found[i, j] *= possible_share(c[i, j] / sigma[i, j], at_most[i, j] / sigma[i, j])
+        spikes[i, j] = spiked[i, j]
+    likely[:n_small, :n_large], slab[:n_small, :n_large] = c, found
+    spike[:n_small, :n_large] = spikes
 
 
 @kernel(fastmath=True, plain=_plain_weigh_rows)
-def weigh_rows(small, large, n_small, n_large, n, likely, slab, spike):
+def weigh_rows(small, large, n_small, n_large, covariance, n, likely, slab, spike):
     """Weigh a link between any two rows by its likelihood, in the unit of the largest.
 
     ``slab`` is ∫ L(c) dc / (2·√(q·q′)) over the c that are possible, from −√(q·q′) to √(q·q′), and
-    ``spike`` is L(√(q·q′)) / 2, of a contracted link. The rows of the large side are their
-    covariances r with those of the small one. ``likely`` becomes the c that is most likely.
+    ``spike`` is L(√(q·q′)) / 2, of a contracted link. ``likely`` becomes the c that is most likely.
+    All have the rows of the small side as rows, those of the large one as columns.
     """
-    variance, spread = small.variance[:n_small], small.spread[:n_small]
+    variance, spread = large.variance[:n_large], large.spread[:n_large]
     best = 0.0
-    for j in range(n_large):
+    for i in range(n_small):
         gain = weigh_row(
-            large.rows[j, :n_small], large.variance[j], large.spread[j], variance, spread, n,
-            likely[j], slab[j], spike[j],
+            covariance[i, :n_large], small.variance[i], small.spread[i], variance, spread, n,
+            likely[i], slab[i], spike[i],
         )  # fmt: skip
-        if gain > best:
-            best = gain
-    for j in range(n_large):
-        to_likelihoods(slab[j, :n_small], spike[j], best)
-    for j in range(n_large):
-        for i in range(n_small):
-            if spike[j, i] < 0.0:
-                r, s, c = abs(large.rows[j, i]), 0.5 * (large.spread[j] + spread[i]), likely[j, i]
-                largest = min(math.sqrt(large.variance[j] * variance[i]), STRONGEST)
+        best = max(best, gain)
+    for i in range(n_small):
+        to_likelihoods(slab[i, :n_large], spike[i], best)
+    for i in range(n_small):
+        for j in range(n_large):
+            if spike[i, j] < 0.0:
+                r, s, c = abs(covariance[i, j]), 0.5 * (small.spread[i] + spread[j]), likely[i, j]
+                largest = min(math.sqrt(small.variance[i] * variance[j]), STRONGEST)
                 sigma = (1.0 - c * c) / math.sqrt(n * slope_of(c, r, s))
-                slab[j, i] *= possible_share(c / sigma, largest / sigma)
-                spike[j, i] = 0.5 * math.exp(gain_of(largest, r, s, n) - best)
+                slab[i, j] *= possible_share(c / sigma, largest / sigma)
+                spike[i, j] = 0.5 * math.exp(gain_of(largest, r, s, n) - best)
 
 
 @kernel()

@@ -39,11 +39,14 @@ from latentree._kernels.structure.sides import (
     list_places,
     make_side,
     measure_spread,
-    show_others,
+    mix_estimates,
+    multiply,
     show_rows,
+    show_variables,
     walk,
+    weigh_estimates,
 )
-from latentree.typing import FloatArray, IntArray
+from latentree.typing import FloatArray
 
 
 class Data(NamedTuple):
@@ -66,17 +69,14 @@ class Prior(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Room for a move. Arrays of two dimensions but x have a row of the large side a row."""
+    """Room for a move. Pairs of rows are those of the small side with those of the large one."""
 
     first: Side
     second: Side
-    parent: IntArray
-    rho: FloatArray
-    """Of every node with its parent."""
-    x: FloatArray
-    """What the observed nodes of a side show, for every column."""
+    covariance: FloatArray
+    """Of all pairs of rows, in the data."""
     likely: FloatArray
-    """Most likely c of all pairs of rows."""
+    """Their most likely c."""
     slab: FloatArray
     """Their weights as links that are not contracted."""
     spike: FloatArray
@@ -85,8 +85,11 @@ class Room(NamedTuple):
     """Prior of pairs of places by their classes, without a contracted link."""
     of_spike: FloatArray
     """The same with one."""
-    total: FloatArray
-    """Sums of the weights of the places of the large side."""
+    row_prior: FloatArray
+    """Prior of all places of a row of the large side together, without a contracted link and with
+    one."""
+    weight: FloatArray
+    """Weights of the places of the small side."""
 
 
 def make_room(n: int) -> Room:
@@ -94,14 +97,13 @@ def make_room(n: int) -> Room:
     return Room(
         make_side(n),
         make_side(n),
-        np.empty(n, np.int64),
-        np.empty(n),
-        np.empty((n, 2 * n)),
+        np.empty((2 * n, 2 * n)),
         np.empty((2 * n, 2 * n)),
         np.empty((2 * n, 2 * n)),
         np.empty((2 * n, 2 * n)),
         np.empty((N_CLASSES, N_CLASSES)),
         np.empty((N_CLASSES, N_CLASSES)),
+        np.empty((2, 2 * n)),
         np.empty(N_KINDS * n),
     )
 
@@ -125,40 +127,48 @@ def detach(links, node, m, contracted, inside):
 
 
 @kernel()
-def draw_shares(side, size, parent, rho, ends, rng):
+def draw_shares(side, size, ends, rng):
     """Draw a point of every link; the one that was cut there stays where it was."""
     first, second, rho_first, rho_second = ends
     for position in range(1, size):
-        v = side.nodes[position]
+        v, above = side.nodes[position], side.nodes[side.above[position]]
         side.share[position] = rng.random()
         if is_contracted(rho_first) or is_contracted(rho_second):
             continue
-        if v == first and parent[v] == second:
-            share = math.log(abs(rho_first)) / math.log(abs(rho[v]))
-        elif v == second and parent[v] == first:
-            share = math.log(abs(rho_second)) / math.log(abs(rho[v]))
+        if v == first and above == second:
+            share = math.log(abs(rho_first)) / math.log(abs(side.rho[position]))
+        elif v == second and above == first:
+            share = math.log(abs(rho_second)) / math.log(abs(side.rho[position]))
         else:
             continue
         side.share[position] = min(max(share, 1e-6), 1.0 - 1e-6)
 
 
 @kernel()
-def compare_sides(small, size, large, size_large, links, m, data, room):
+def describe_side(side, size, m, correlation):
+    """Find the weights of all estimates of a side, and how they vary and covary in the data."""
+    weigh_estimates(side, size)
+    mix_estimates(side, size)
+    show_variables(side, size, m, correlation)
+    estimate(side, size, 2 * m)
+    measure_spread(side, size, m)
+
+
+@kernel()
+def compare_sides(small, size, large, size_large, m, data, room):
     """Weigh links between all rows of two sides; return how many rows of data the cut is worth."""
-    parent, rho, x = room.parent, room.rho, room.x
-    measure_spread(small, size, links, parent, rho, m, data.correlation, x)
-    measure_spread(large, size_large, links, parent, rho, m, data.correlation, x)
-    # Covariances of the rows of the small side with the observed nodes of the large one …
-    n_seen = show_others(small, size, large, size_large, m, data.correlation, x)
-    estimate(small, size, links, parent, rho, m, n_seen, x)
-    fill_rows(small, size, rho, m, n_seen)
+    describe_side(small, size, m, data.correlation)
+    describe_side(large, size_large, m, data.correlation)
+    # Covariances of the rows of the small side with all variables …
+    fill_rows(small, size, m, m, small.rows)
     # … and by these with the rows of the large one.
     n_small, n_large = 2 * size - 1, 2 * size_large - 1
-    show_rows(large, size_large, small, n_small, m, x)
-    estimate(large, size_large, links, parent, rho, m, n_small, x)
-    fill_rows(large, size_large, rho, m, n_small)
-    n = worth_of_rows(small, large, n_small, n_large, data.n_rows, data.n_states)
-    weigh_rows(small, large, n_small, n_large, n, room.likely, room.slab, room.spike)
+    show_rows(large, size_large, small, n_small, m)
+    estimate(large, size_large, n_small)
+    fill_rows(large, size_large, 0, n_small, room.covariance.T)
+    between = small, large, n_small, n_large, room.covariance
+    n = worth_of_rows(*between, data.n_rows, data.n_states)
+    weigh_rows(*between, n, room.likely, room.slab, room.spike)
     return n
 
 
@@ -203,80 +213,82 @@ def prior_factors(prior, cherries, contracted, inside, more_contracted, more_ins
                 out[own, other] = math.exp(reference - cost)
 
 
-def _plain_add_weights(small, n_small, large, n_large, room):
-    own, other = large.place_class[:n_large], small.place_class[:n_small]
-    rows = np.ix_(large.place_row[:n_large], small.place_row[:n_small])
+def _plain_weigh_places(small, n_small, large, n_large, n_rows, room):
+    own, other = small.place_class[:n_small], large.place_class[:n_large]
+    rows = np.ix_(small.place_row[:n_small], large.place_row[:n_large])
     classes = np.ix_(own, other)
     weights = room.of_slab[classes] * room.slab[rows] + room.of_spike[classes] * room.spike[rows]
-    sums = large.place_weight[:n_large] * (weights @ small.place_weight[:n_small])
-    room.total[:n_large] = np.cumsum(sums)
+    room.weight[:n_small] = small.place_weight[:n_small] * (weights @ large.place_weight[:n_large])
 
 
-@kernel(plain=_plain_add_weights)
-def add_weights(small, n_small, large, n_large, room):
-    """Add up the weights of the places of the large side, each with all places of the small one."""
-    total = 0.0
-    for j in range(n_large):
-        if large.place_weight[j] > 0.0:
-            own, row = large.place_class[j], large.place_row[j]
-            total += large.place_weight[j] * weight_of(
-                small, n_small, room.of_slab[own], room.of_spike[own], room.slab[row],
-                room.spike[row],
-            )  # fmt: skip
-        room.total[j] = total
+@kernel(plain=_plain_weigh_places)
+def weigh_places(small, n_small, large, n_large, n_rows, room):
+    """Add up the weights of every place of the small side with all places of the large one.
 
-
-def _plain_weight_of(small, n_small, of_slab, of_spike, slab, spike):
-    row, kind = small.place_row[:n_small], small.place_class[:n_small]
-    return float(
-        small.place_weight[:n_small] @ (of_slab[kind] * slab[row] + of_spike[kind] * spike[row])
-    )
-
-
-@kernel(plain=_plain_weight_of)
-def weight_of(small, n_small, of_slab, of_spike, slab, spike):
-    """Return the sum of the weights of all places of the small side, with one of the large side."""
-    total = 0.0
-    for i in range(n_small):
-        row, kind = small.place_row[i], small.place_class[i]
-        total += small.place_weight[i] * (of_slab[kind] * slab[row] + of_spike[kind] * spike[row])
-    return total
+    Places of the small side with the same class go together: for them the places of every one of
+    the ``n_rows`` rows of the large side have one prior.
+    """
+    room.weight[:n_small] = 0.0
+    for own in range(N_CLASSES):
+        is_known = False
+        for i in range(n_small):
+            if small.place_class[i] != own or small.place_weight[i] == 0.0:
+                continue
+            if not is_known:
+                add_priors(large, n_large, room.of_slab[own], room.of_spike[own], room.row_prior)
+                is_known = True
+            row = small.place_row[i]
+            weight = multiply(room.row_prior[0, :n_rows], room.slab[row, :n_rows])
+            weight += multiply(room.row_prior[1, :n_rows], room.spike[row, :n_rows])
+            room.weight[i] = small.place_weight[i] * weight
 
 
 @kernel()
-def draw_places(small, n_small, large, n_large, room, rng):
+def add_priors(side, n_places, of_slab, of_spike, row_prior):
+    """Add up the prior of the places of every row, given the class of the place to be linked."""
+    for place in range(n_places):
+        row_prior[0, side.place_row[place]] = row_prior[1, side.place_row[place]] = 0.0
+    for place in range(n_places):
+        row, kind, weight = side.place_row[place], side.place_class[place], side.place_weight[place]
+        row_prior[0, row] += weight * of_slab[kind]
+        row_prior[1, row] += weight * of_spike[kind]
+
+
+@kernel()
+def draw_places(small, n_small, large, n_large, n_rows, room, rng):
     """Draw a place of each side, and whether their link is contracted."""
-    add_weights(small, n_small, large, n_large, room)
-    wanted = rng.random() * room.total[n_large - 1]
-    j = 0
-    while j < n_large - 1 and room.total[j] <= wanted:
-        j += 1
-    own, row = large.place_class[j], large.place_row[j]
-    of_slab, of_spike = room.of_slab[own], room.of_spike[own]
-    slab, spike = room.slab[row], room.spike[row]
-    wanted = rng.random() * weight_of(small, n_small, of_slab, of_spike, slab, spike)
+    weigh_places(small, n_small, large, n_large, n_rows, room)
+    wanted = rng.random() * room.weight[:n_small].sum()
+    i = 0
+    while i < n_small - 1 and room.weight[i] <= wanted:
+        wanted -= room.weight[i]
+        i += 1
+    own, row = small.place_class[i], small.place_row[i]
+    wanted = rng.random() * room.weight[i] / small.place_weight[i]
     chosen, is_one = -1, False
-    for i in range(n_small):
-        a, kind, weight = small.place_row[i], small.place_class[i], small.place_weight[i]
+    for j in range(n_large):
+        b, kind, weight = large.place_row[j], large.place_class[j], large.place_weight[j]
         for one in range(2):
-            some = weight * (of_spike[kind] * spike[a] if one else of_slab[kind] * slab[a])
+            if one:
+                some = weight * room.of_spike[own, kind] * room.spike[row, b]
+            else:
+                some = weight * room.of_slab[own, kind] * room.slab[row, b]
             if some > 0.0 and wanted >= 0.0:
-                chosen, is_one = i, one == 1
+                chosen, is_one = j, one == 1
             wanted -= some
         if wanted < 0.0:
             break
-    return chosen, j, is_one
+    return i, chosen, is_one
 
 
 @kernel()
-def link_at(links, side, place, node, parent):
+def link_at(links, side, place, node):
     """Put a hidden node at a place; a single node is the place itself."""
     if side.nodes[0] == node:
         return
     position, kind = 1 + place // N_KINDS, place % N_KINDS
-    v = side.nodes[position]
-    p = parent[v]
-    rho = part(links, v, p)
+    v, above = side.nodes[position], side.nodes[side.above[position]]
+    rho = part(links, v, above)
     lower = upper = 1.0
     if kind == LOWER:
         upper = rho
@@ -286,13 +298,12 @@ def link_at(links, side, place, node, parent):
         lower = abs(rho) ** side.share[position]
         upper = rho / lower
     join(links, node, v, lower)
-    join(links, node, p, upper)
+    join(links, node, above, upper)
 
 
 @kernel()
 def move(links, m, data, prior, room, contracted, inside, rng):
     """Cut a link, and draw another; return the numbers of contracted links."""
-    parent, rho = room.parent, room.rho
     u, w = draw_link(links, rng)
     of_leaf = 1 if u < m or w < m else 0
     if is_contracted(part(links, u, w)):
@@ -301,24 +312,24 @@ def move(links, m, data, prior, room, contracted, inside, rng):
     ends_u, contracted, inside = detach(links, u, m, contracted, inside)
     ends_w, contracted, inside = detach(links, w, m, contracted, inside)
     small, large = room.first, room.second
-    size = walk(links, u if u < m else ends_u[0], small, parent, rho)
-    size_large = walk(links, w if w < m else ends_w[0], large, parent, rho)
+    size = walk(links, u if u < m else ends_u[0], m, small)
+    size_large = walk(links, w if w < m else ends_w[0], m, large)
     if size > size_large:
         small, large, size, size_large = large, small, size_large, size
         u, w, ends_u, ends_w = w, u, ends_w, ends_u
-    draw_shares(small, size, parent, rho, ends_u, rng)
-    draw_shares(large, size_large, parent, rho, ends_w, rng)
-    n = compare_sides(small, size, large, size_large, links, m, data, room)
+    draw_shares(small, size, ends_u, rng)
+    draw_shares(large, size_large, ends_w, rng)
+    n = compare_sides(small, size, large, size_large, m, data, room)
 
-    n_small, fewest = list_places(small, size, links, parent, rho, m, size_large == 1)
-    n_large, fewest_large = list_places(large, size_large, links, parent, rho, m, size == 1)
+    n_small, fewest = list_places(small, size, links, m, size_large == 1)
+    n_large, fewest_large = list_places(large, size_large, links, m, size == 1)
     fewest += fewest_large
     prior_factors(prior, fewest, contracted, inside, 0, 0, room.of_slab)
     prior_factors(prior, fewest, contracted, inside, 1 - of_leaf, of_leaf, room.of_spike)
-    i, j, is_one = draw_places(small, n_small, large, n_large, room, rng)
+    i, j, is_one = draw_places(small, n_small, large, n_large, 2 * size_large - 1, room, rng)
 
     a, b = small.place_row[i], large.place_row[j]
-    r, c = large.rows[b, a], room.likely[b, a]
+    r, c = room.covariance[a, b], room.likely[a, b]
     new = math.copysign(1.0, r)
     if not is_one:
         sigma = (1.0 - c * c) / math.sqrt(
@@ -326,8 +337,8 @@ def move(links, m, data, prior, room, contracted, inside, rng):
         )
         largest = math.sqrt(large.variance[b] * small.variance[a])
         new = draw_correlation(math.copysign(c, r), sigma, largest, rng)
-    link_at(links, small, i, u, parent)
-    link_at(links, large, j, w, parent)
+    link_at(links, small, i, u)
+    link_at(links, large, j, w)
     join(links, u, w, new)
     for kind in (small.place_class[i], large.place_class[j]):
         contracted += kind % 2

@@ -1,8 +1,10 @@
 """What the observed nodes on one side of a cut link say about all places where a link may end.
 
-Places are nodes, and points on the links between a node and its parent. All nodes have variance 1.
-What is known of a place is an estimate with variance q, linear in what the observed nodes show, so
-that many columns go side by side (:mod:`latentree._kernels.structure.grafting` has the formulas).
+Places are nodes, and points on the links between a node and the one above. All nodes have variance
+1. A side hangs from one of its leaves, so that every hidden node has two nodes below it. What is
+known of a place is an estimate with variance q, linear in what the observed nodes show, so that
+many columns go side by side (:mod:`latentree._kernels.structure.grafting` has the formulas). Every
+node is estimated from below it (``up``), and the node above it from everywhere else (``down``).
 """
 
 from __future__ import annotations
@@ -29,28 +31,40 @@ N_CLASSES = 12
 
 
 class Side(NamedTuple):
-    """Room for one side. Arrays have an entry a node of the tree, a position, a row or a place."""
+    """Room for one side. Arrays have an entry a position of its nodes, a row or a place.
+
+    Rows are the nodes, then the points on the links above them (but the top).
+    """
 
     nodes: IntArray
-    """Its nodes by position, after their parents; the top comes first."""
+    """Its nodes by position, after the ones above them; a leaf, the top, comes first."""
     above: IntArray
-    """Position of the parent of each."""
-    known: FloatArray
-    """Variances of the estimates of every node from below it, and of its parent from elsewhere."""
-    up: FloatArray
-    """The first of these estimates, for every column."""
-    down: FloatArray
-    """The second."""
-    told: FloatArray
-    """Precision that every node adds to its parent's, and that it gets from there."""
+    """Position of the node above."""
+    below: IntArray
+    """Positions of the two nodes below a hidden one, −1 where there is none."""
+    rho: FloatArray
+    """Correlation with the node above."""
     share: FloatArray
-    """The point on the link above each position, as a share of log ρ from below."""
+    """The point on the link above, as a share of log ρ from below."""
+    told: FloatArray
+    """Precision that a node adds to that of the node above, and that it gets from there."""
+    known: FloatArray
+    """Variances of the two estimates ``up`` and ``down``."""
+    weight: FloatArray
+    """Of ``up`` in that of the node above; of ``down`` above, and ``up`` of the other node below
+    that one, in ``down``."""
+    up: FloatArray
+    """Estimates of every node from below it, for every column."""
+    down: FloatArray
+    """Estimates of the node above it from elsewhere."""
+    mix: FloatArray
+    """Weights of ``up`` and ``down`` in every row, which is scaled to variance 1 in the model."""
     rows: FloatArray
-    """Estimates of all nodes, then of the points above them (but the top), with variance 1."""
+    """Covariances of the rows with all variables."""
     variance: FloatArray
-    """What their variances were in the model."""
+    """What the variances of rows were in the model."""
     spread: FloatArray
-    """Their variances in the rows of the data, where the model's are 1."""
+    """Their variances in the data, where the model's are 1."""
     place_row: IntArray
     place_class: IntArray
     place_weight: FloatArray
@@ -61,12 +75,16 @@ def make_side(n: int) -> Side:
     return Side(
         np.empty(n, np.int64),
         np.empty(n, np.int64),
-        np.empty((2, n)),
-        np.empty((n, 2 * n)),
-        np.empty((n, 2 * n)),
-        np.empty((2, n)),
+        np.empty((2, n), np.int64),
         np.empty(n),
-        np.empty((2 * n, 2 * n)),
+        np.empty(n),
+        np.empty((2, n)),
+        np.empty((2, n)),
+        np.empty((3, n)),
+        np.empty((n, 2 * n)),
+        np.empty((n, 2 * n)),
+        np.empty((2, 2 * n)),
+        np.empty((2 * n, n)),
         np.empty(2 * n),
         np.empty(2 * n),
         np.empty(N_KINDS * n, np.int64),
@@ -76,284 +94,269 @@ def make_side(n: int) -> Side:
 
 
 @kernel()
-def walk(links, top, side, parent, rho):
-    """List the nodes of a side, with their parents and correlations to these; return how many."""
-    nodes = side.nodes
-    nodes[0] = top
-    parent[top] = -1
+def walk(links, start, m, side):
+    """List the nodes of the side of a node; return how many."""
+    node, last = start, -1
+    while node >= m:  # the first leaf on the way is the top
+        slot = 0
+        while links.neighbor[node, slot] < 0 or links.neighbor[node, slot] == last:
+            slot += 1
+        node, last = links.neighbor[node, slot], node
+    side.nodes[0], side.above[0] = node, -1
     size, done = 1, 0
     while done < size:
-        node = nodes[done]
-        done += 1
+        node = side.nodes[done]
+        last = side.nodes[side.above[done]] if done > 0 else -1
+        side.below[0, done] = side.below[1, done] = -1
+        count = 0
         for slot in range(3):
             other = links.neighbor[node, slot]
-            if other >= 0 and other != parent[node]:
-                parent[other] = node
-                rho[other] = links.rho[node, slot]
-                nodes[size] = other
-                side.above[size] = done - 1
+            if other >= 0 and other != last:
+                side.nodes[size], side.above[size] = other, done
+                side.rho[size] = links.rho[node, slot]
+                side.below[count, done] = size
+                count += 1
                 size += 1
+        done += 1
     return size
 
 
-# Estimates ------------------------------------------------------------------------------------
+# Weights of the estimates -----------------------------------------------------------------------
 
 
-def _plain_copy(to, what, n_columns):
-    to[:n_columns] = what[:n_columns]
+@kernel()
+def weigh_estimates(side, size):
+    """Find the variances of all estimates, and their weights in those that they go into."""
+    rho, precision, known = side.rho, side.told, side.known
+    for position in range(size - 1, 0, -1):
+        first, second = side.below[0, position], side.below[1, position]
+        known[0, position] = 1.0
+        if first >= 0:
+            t = precision[0, first] + precision[0, second]
+            known[0, position] = t / (1.0 + t)
+            for other in (first, second):
+                side.weight[0, other] = rho[other] * (1.0 + precision[0, other]) / (1.0 + t)
+        precision[0, position] = told(known[0, position], rho[position])
+    for position in range(1, size):
+        above = side.above[position]
+        known[1, position] = 1.0
+        if above > 0:
+            other = side.below[0, above] + side.below[1, above] - position
+            t = precision[1, above] + precision[0, other]
+            known[1, position] = t / (1.0 + t)
+            side.weight[1, position] = rho[above] * (1.0 + precision[1, above]) / (1.0 + t)
+            side.weight[2, position] = rho[other] * (1.0 + precision[0, other]) / (1.0 + t)
+        precision[1, position] = told(known[1, position], rho[position])
+
+
+def _plain_mix_estimates(side, size):
+    first, second = side.below[:, :size]
+    t_below = np.where(first >= 0, side.told[0, first] + side.told[0, second], 1.0)
+    rho = side.rho[1:size]
+    lower = np.abs(rho) ** side.share[1:size]
+    upper = rho / lower
+    squared = np.minimum([lower**2, upper**2] * side.known[:, 1:size], LARGEST)
+    t_below, t_above = np.hstack(
+        [[t_below, np.append(0.0, side.told[1, 1:size])], squared / (1.0 - squared)]
+    )
+    total = t_below + t_above
+    q = np.maximum(total / (1.0 + total), LEAST)
+    factor = 1.0 / (np.sqrt(q) * (1.0 + total))
+    side.mix[0, : 2 * size - 1] = factor * np.append(np.ones(size), lower) * (1.0 + t_below)
+    side.mix[1, : 2 * size - 1] = factor * np.hstack([0.0, rho, upper]) * (1.0 + t_above)
+    side.variance[: 2 * size - 1] = q
+    leaves = np.flatnonzero(second < 0)
+    side.mix[0, leaves], side.mix[1, leaves], side.variance[leaves] = 1.0, 0.0, 1.0
+
+
+@kernel(plain=_plain_mix_estimates)
+def mix_estimates(side, size):
+    """Find the weights of the two estimates of a node in every row, and the variances of the rows.
+
+    A hidden node is known from below and from above; an observed one shows itself.
+    """
+    for position in range(size):
+        first, second = side.below[0, position], side.below[1, position]
+        if second < 0:
+            side.mix[0, position], side.mix[1, position] = 1.0, 0.0
+            side.variance[position] = 1.0
+        else:
+            t = side.told[0, first] + side.told[0, second]
+            mix(side, position, 1.0, t, side.rho[position], side.told[1, position])
+    for position in range(1, size):
+        lower = abs(side.rho[position]) ** side.share[position]
+        upper = side.rho[position] / lower
+        t_below, t_above = (
+            told(side.known[0, position], lower),
+            told(side.known[1, position], upper),
+        )
+        mix(side, size + position - 1, lower, t_below, upper, t_above)
+
+
+@kernel()
+def mix(side, row, lower, t_below, upper, t_above):
+    """Mix what is known at two correlations; each adds t to the precision of the row."""
+    total = t_below + t_above
+    q = max(total / (1.0 + total), LEAST)
+    factor = 1.0 / (math.sqrt(q) * (1.0 + total))
+    side.mix[0, row] = factor * lower * (1.0 + t_below)
+    side.mix[1, row] = factor * upper * (1.0 + t_above)
+    side.variance[row] = q
+
+
+# Estimates of columns ---------------------------------------------------------------------------
+
+
+def _plain_copy(to, what):
+    to[:] = what
 
 
 @kernel(fastmath=True, views=True, plain=_plain_copy)
-def copy(to, what, n_columns):
+def copy(to, what):
     """Copy an array."""
-    for column in range(n_columns):
+    for column in range(to.size):
         to[column] = what[column]
 
 
-def _plain_clear(values, n_columns):
-    values[:n_columns] = 0.0
+def _plain_combine(to, a, x, b, y):
+    to[:] = a * x + b * y
 
 
-@kernel(fastmath=True, views=True, plain=_plain_clear)
-def clear(values, n_columns):
-    """Set an array to 0."""
-    for column in range(n_columns):
-        values[column] = 0.0
+@kernel(fastmath=True, views=True, plain=_plain_combine)
+def combine(to, a, x, b, y):
+    """Write a·x + b·y."""
+    for column in range(to.size):
+        to[column] = a * x[column] + b * y[column]
 
 
-def _plain_add_scaled(to, factor, what, n_columns):
-    to[:n_columns] += factor * what[:n_columns]
+@kernel()
+def estimate(side, size, n_columns):
+    """Estimate every node from below it, and the one above it from elsewhere, for every column.
 
-
-@kernel(fastmath=True, views=True, plain=_plain_add_scaled)
-def add_scaled(to, factor, what, n_columns):
-    """Add factor·what to an array."""
-    for column in range(n_columns):
-        to[column] += factor * what[column]
-
-
-def _plain_scale(values, factor, n_columns):
-    values[:n_columns] *= factor
-
-
-@kernel(fastmath=True, views=True, plain=_plain_scale)
-def scale(values, factor, n_columns):
-    """Multiply an array by a number."""
-    for column in range(n_columns):
-        values[column] *= factor
-
-
-@kernel(fastmath=True)
-def estimate(side, size, links, parent, rho, m, n_columns, x):
-    """Estimate every node from below it, and its parent from elsewhere, for every column of x."""
-    up, down = side.up, side.down
-    for position in range(size - 1, -1, -1):
-        v = side.nodes[position]
-        if v < m:
-            side.known[0, v] = 1.0
-            copy(up[v], x[v], n_columns)
-        else:
-            t = 0.0
-            clear(up[v], n_columns)
-            for slot in range(3):
-                w = links.neighbor[v, slot]
-                if w >= 0 and w != parent[v]:
-                    t += side.told[0, w]
-                    add_scaled(up[v], rho[w] * (1.0 + side.told[0, w]), up[w], n_columns)
-            scale(up[v], 1.0 / (1.0 + t), n_columns)
-            side.known[0, v] = t / (1.0 + t)
-        if position > 0:
-            side.told[0, v] = told(side.known[0, v], rho[v])
+    ``up`` of the leaves is what they show.
+    """
+    up, down, weight = side.up[:, :n_columns], side.down[:, :n_columns], side.weight
+    for position in range(size - 1, 0, -1):
+        first, second = side.below[0, position], side.below[1, position]
+        if first >= 0:
+            combine(up[position], weight[0, first], up[first], weight[0, second], up[second])
     for position in range(1, size):
-        v = side.nodes[position]
-        p = parent[v]
-        if p < m:
-            side.known[1, v] = 1.0
-            copy(down[v], x[p], n_columns)
+        above = side.above[position]
+        if above == 0:
+            copy(down[position], up[0])
         else:
-            t = 0.0
-            clear(down[v], n_columns)
-            for slot in range(3):
-                w = links.neighbor[p, slot]
-                if w >= 0 and w != v:
-                    if w == parent[p]:
-                        t += side.told[1, p]
-                        add_scaled(down[v], rho[p] * (1.0 + side.told[1, p]), down[p], n_columns)
-                    else:
-                        t += side.told[0, w]
-                        add_scaled(down[v], rho[w] * (1.0 + side.told[0, w]), up[w], n_columns)
-            scale(down[v], 1.0 / (1.0 + t), n_columns)
-            side.known[1, v] = t / (1.0 + t)
-        side.told[1, v] = told(side.known[1, v], rho[v])
+            other = side.below[0, above] + side.below[1, above] - position
+            combine(
+                down[position], weight[1, position], down[above], weight[2, position], up[other]
+            )
 
 
-def _plain_fill_rows(side, size, rho, m, n_columns):
-    v = side.nodes[:size]
-    q, t_above, r = side.known[0, v], side.told[1, v], rho[v]
-    t_below = q / np.maximum(1.0 - q, 1e-9)
-    alone = (v < m) | (np.arange(size) == 0)  # known from below, or observed
-    total = np.where(alone, 0.0, t_below + t_above)
-    q = np.maximum(np.where(alone, q, total / (1.0 + total)), LEAST)
-    factor = 1.0 / (np.sqrt(q) * (1.0 + total))
-    below = np.where(alone, factor, factor * (1.0 + t_below))
-    above = np.where(alone, 0.0, factor * r * (1.0 + t_above))
-    v = np.append(v, v[1:])
-    lower = np.abs(r[1:]) ** side.share[1:size]
-    upper = r[1:] / lower
-    squared = np.minimum([lower**2, upper**2] * side.known[:, v[size:]], LARGEST)
-    told_lower, told_upper = squared / (1.0 - squared)
-    total = told_lower + told_upper
-    between = np.maximum(total / (1.0 + total), LEAST)
-    factor = 1.0 / (np.sqrt(between) * (1.0 + total))
-    below = np.append(below, factor * lower * (1.0 + told_lower))[:, None]
-    above = np.append(above, factor * upper * (1.0 + told_upper))[:, None]
-    down = np.where(above == 0.0, 0.0, side.down[v, :n_columns])  # nothing is written at the top
-    side.rows[: v.size, :n_columns] = below * side.up[v, :n_columns] + above * down
-    side.variance[: v.size] = np.append(q, between)
+def _plain_fill_rows(side, size, first, n_columns, out):
+    columns, n_rows = slice(first, first + n_columns), 2 * size - 1
+    position = np.append(np.arange(size), np.arange(1, size))
+    below, above = side.mix[:, :n_rows, None]
+    down = np.where(above == 0.0, 0.0, side.down[position, columns])  # there is none above the top
+    out[:n_rows, :n_columns] = below * side.up[position, columns] + above * down
 
 
 @kernel(fastmath=True, plain=_plain_fill_rows)
-def fill_rows(side, size, rho, m, n_columns):
-    """Estimate all nodes, and the points on the links above them, with variance 1.
-
-    A node is known from below and from above; an observed one shows itself.
-    """
-    for position in range(size):
-        v = side.nodes[position]
-        q = side.known[0, v]
-        t_below = t_above = above = 0.0
-        if v >= m and position > 0:
-            t_below = q / max(1.0 - q, 1e-9)
-            t_above = side.told[1, v]
-            q = (t_below + t_above) / (1.0 + t_below + t_above)
-        q = max(q, LEAST)
-        factor = 1.0 / (math.sqrt(q) * (1.0 + t_below + t_above))
-        if v >= m and position > 0:
-            above = factor * rho[v] * (1.0 + t_above)
-        write_row(side, position, v, factor * (1.0 + t_below), above, n_columns)
-        side.variance[position] = q
-    for position in range(1, size):
-        v = side.nodes[position]
-        lower = abs(rho[v]) ** side.share[position]
-        upper = rho[v] / lower
-        t_below, t_above = told(side.known[0, v], lower), told(side.known[1, v], upper)
-        q = max((t_below + t_above) / (1.0 + t_below + t_above), LEAST)
-        factor = 1.0 / (math.sqrt(q) * (1.0 + t_below + t_above))
-        below, above = factor * lower * (1.0 + t_below), factor * upper * (1.0 + t_above)
-        write_row(side, size + position - 1, v, below, above, n_columns)
-        side.variance[size + position - 1] = q
-
-
-@kernel(fastmath=True)
-def write_row(side, row, v, below, above, n_columns):
-    """Write below·(what is known from below a node) + above·(what its parent knows else)."""
-    out, up, down = side.rows[row], side.up[v], side.down[v]
-    if above == 0.0:  # there may be nothing above
-        for column in range(n_columns):
-            out[column] = below * up[column]
-    else:
-        for column in range(n_columns):
-            out[column] = below * up[column] + above * down[column]
+def fill_rows(side, size, first, n_columns, out):
+    """Write the rows for some columns of the estimates."""
+    for row in range(2 * size - 1):
+        position = row if row < size else row - size + 1
+        up = side.up[position, first : first + n_columns]
+        if side.mix[1, row] == 0.0:  # there is nothing above the top
+            copy(out[row, :n_columns], up)
+        else:
+            down = side.down[position, first : first + n_columns]
+            combine(out[row, :n_columns], side.mix[0, row], up, side.mix[1, row], down)
 
 
 # Columns that the observed nodes show -----------------------------------------------------------
 
 
-def _plain_show_themselves(side, size, m, correlation, x):
-    seen = side.nodes[:size]
-    seen = seen[seen < m]
-    x[seen, : seen.size] = np.eye(seen.size)
-    x[seen, seen.size : 2 * seen.size] = correlation[np.ix_(seen, seen)]
-    return seen.size
+def _plain_show_variables(side, size, m, correlation):
+    leaves = np.flatnonzero(side.nodes[:size] < m)
+    v = side.nodes[leaves]
+    side.up[leaves, :m] = np.eye(m)[v]
+    side.up[leaves, m : 2 * m] = correlation[v]
 
 
-@kernel(plain=_plain_show_themselves)
-def show_themselves(side, size, m, correlation, x):
-    """Show unit vectors, then correlations among the observed nodes; return how many there are."""
-    n_seen = 0
-    for v in side.nodes[:size]:
-        n_seen += v < m
-    column = 0
-    for v in side.nodes[:size]:
+@kernel(plain=_plain_show_variables)
+def show_variables(side, size, m, correlation):
+    """Show unit vectors, then correlations with all m variables.
+
+    The estimates then are the weights of the variables in them, and their covariances with these.
+    """
+    for position in range(size):
+        v = side.nodes[position]
         if v < m:
-            for a in side.nodes[:size]:
-                if a < m:
-                    x[a, column] = 0.0
-                    x[a, n_seen + column] = correlation[a, v]
-            x[v, column] = 1.0
-            column += 1
-    return n_seen
+            side.up[position, :m] = 0.0
+            side.up[position, v] = 1.0
+            copy(side.up[position, m : 2 * m], correlation[v])
 
 
-def _plain_show_others(side, size, other, size_other, m, correlation, x):
-    own, others = side.nodes[:size], other.nodes[:size_other]
-    own, others = own[own < m], others[others < m]
-    x[own, : others.size] = correlation[np.ix_(own, others)]
-    return others.size
-
-
-@kernel(plain=_plain_show_others)
-def show_others(side, size, other, size_other, m, correlation, x):
-    """Show the correlations with the observed nodes of the other side; return their number."""
-    column = 0
-    for v in other.nodes[:size_other]:
-        if v < m:
-            for a in side.nodes[:size]:
-                if a < m:
-                    x[a, column] = correlation[a, v]
-            column += 1
-    return column
-
-
-def _plain_show_rows(side, size, other, n_rows, m, x):
-    own = side.nodes[:size]
-    own = own[own < m]
-    x[own, :n_rows] = other.rows[:n_rows, : own.size].T
+def _plain_show_rows(side, size, other, n_rows, m):
+    leaves = np.flatnonzero(side.nodes[:size] < m)
+    side.up[leaves, :n_rows] = other.rows[:n_rows, side.nodes[leaves]].T
 
 
 @kernel(plain=_plain_show_rows)
-def show_rows(side, size, other, n_rows, m, x):
-    """Show the covariances with the rows of the other side, whose columns are these nodes."""
-    column = 0
-    for v in side.nodes[:size]:
+def show_rows(side, size, other, n_rows, m):
+    """Show the covariances with the rows of the other side, whose columns are the variables."""
+    for position in range(size):
+        v = side.nodes[position]
         if v < m:
             for row in range(n_rows):
-                x[v, row] = other.rows[row, column]
-            column += 1
+                side.up[position, row] = other.rows[row, v]
 
 
-def _plain_multiply_halves(rows, n_rows, n_columns, out):
-    halves = rows[:n_rows, :n_columns], rows[:n_rows, n_columns : 2 * n_columns]
-    out[:n_rows] = (halves[0] * halves[1]).sum(axis=1)
+def _plain_measure_spread(side, size, m):
+    up, down = side.up[:size], side.down[1:size]
+    own = (up[:, :m] * up[:, m : 2 * m]).sum(axis=1)
+    other = np.append(0.0, (down[:, :m] * down[:, m : 2 * m]).sum(axis=1))
+    both = np.append(0.0, (up[1:, :m] * down[:, m : 2 * m]).sum(axis=1))
+    position = np.append(np.arange(size), np.arange(1, size))
+    a, b = side.mix[:, : 2 * size - 1]
+    spread = a * a * own[position] + b * b * other[position] + 2.0 * a * b * both[position]
+    side.spread[: 2 * size - 1] = spread
 
 
-@kernel(fastmath=True, views=True, plain=_plain_multiply_halves)
-def multiply_halves(rows, n_rows, n_columns, out):
-    """Sum the products of the first columns of every row with the next ones."""
-    for row in range(n_rows):
-        total = 0.0
-        for column in range(n_columns):
-            total += rows[row, column] * rows[row, n_columns + column]
-        out[row] = total
+@kernel(plain=_plain_measure_spread)
+def measure_spread(side, size, m):
+    """Measure the variances of all rows in the data.
 
-
-@kernel()
-def measure_spread(side, size, links, parent, rho, m, correlation, x):
-    """Measure the variances of the rows of a side in the data: w′Sw for an estimate w′x.
-
-    Estimates of unit vectors are the weights w, those of the columns of S the covariances w′S.
+    Estimates with the weights w and the covariances S·w have the covariance w′·S·w′′.
     """
-    n_seen = show_themselves(side, size, m, correlation, x)
-    estimate(side, size, links, parent, rho, m, 2 * n_seen, x)
-    fill_rows(side, size, rho, m, 2 * n_seen)
-    multiply_halves(side.rows, 2 * size - 1, n_seen, side.spread)
+    side.spread[0] = 1.0
+    for position in range(1, size):
+        up, down = side.up[position], side.down[position]
+        own = multiply(up[:m], up[m : 2 * m])
+        other = multiply(down[:m], down[m : 2 * m])
+        both = multiply(up[:m], down[m : 2 * m])
+        for row in (position, size + position - 1):
+            a, b = side.mix[0, row], side.mix[1, row]
+            side.spread[row] = a * a * own + b * b * other + 2.0 * a * b * both
+
+
+def _plain_multiply(x, y):
+    return float(x @ y)
+
+
+@kernel(fastmath=True, views=True, plain=_plain_multiply)
+def multiply(x, y):
+    """Return the inner product of two arrays."""
+    total = 0.0
+    for column in range(x.size):
+        total += x[column] * y[column]
+    return total
 
 
 # Places ---------------------------------------------------------------------------------------
 
 
 @kernel()
-def list_places(side, size, links, parent, rho, m, other_is_leaf):
+def list_places(side, size, links, m, other_is_leaf):
     """List the places of a side; return their number, and the fewest cherries with a link there.
 
     A place is 3·(position − 1) + its kind, of the link above a position; a single node is one
@@ -368,8 +371,8 @@ def list_places(side, size, links, parent, rho, m, other_is_leaf):
         if v >= m and n_leaves_at(links, v, m) >= 2:
             cherries += 1
     for position in range(1, size):
-        v = side.nodes[position]
-        p = parent[v]
+        above = side.above[position]
+        v, p = side.nodes[position], side.nodes[above]
         is_of_leaf = v < m or p < m
         extra = 1  # cherries beside ``cherries − 1``
         if size <= 4:  # two or three leaves: with the link two of them are a cherry
@@ -378,11 +381,11 @@ def list_places(side, size, links, parent, rho, m, other_is_leaf):
             extra = 0  # the link parts a cherry
         if is_of_leaf and other_is_leaf:
             extra += 1
-        place, above = N_KINDS * (position - 1), side.above[position]
+        place = N_KINDS * (position - 1)
         for kind in range(N_KINDS):
             side.place_class[place + kind] = 4 * extra
         side.place_row[place + BETWEEN] = size + position - 1
-        if is_contracted(rho[v]):
+        if is_contracted(side.rho[position]):
             # One place, with one more contracted link: where the leaf is, if there is one.
             side.place_row[place] = above if p < m else position
             side.place_class[place] += 2 if v < m and p < m else 1
@@ -394,5 +397,5 @@ def list_places(side, size, links, parent, rho, m, other_is_leaf):
             side.place_class[place] += 2 if v < m else 1
             side.place_class[place + UPPER] += 2 if p < m else 1
             side.place_weight[place] = side.place_weight[place + UPPER] = 1.0
-            side.place_weight[place + BETWEEN] = -math.log(abs(rho[v]))
+            side.place_weight[place + BETWEEN] = -math.log(abs(side.rho[position]))
     return N_KINDS * (size - 1), cherries - 1
