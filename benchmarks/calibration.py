@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 import latentree as lt
-from common import show
+from common import FAMILIES, random_model, show
 from latentree.distances import as_sample
 from latentree.structure import learn_tree
 from latentree.support import probable_trees
@@ -29,24 +29,15 @@ KINDS = {
     "HMM": (1_000, 10_000),
 }
 """Numbers of rows."""
-FAMILIES = ("gaussian", "K = 2", "K = 3")
 
 
-def model_of(kind, family, rng):
-    """A random model, edge correlations uniform on [0.2, 0.8]."""
+def tree_of(kind, rng):
+    """A tree of that kind."""
     if kind == "random trees":
-        tree = lt.simulate.random_latent_tree(40, rng)
-    else:
-        tree = (
-            lt.simulate.complete_tree(5, 3)
-            if kind == "5-complete"
-            else lt.simulate.hidden_markov(80)
-        )
-    if family == "gaussian":
-        return lt.simulate.random_gaussian_model(tree, rng, (0.2, 0.8))
-    states = int(family[-1])
-    theta = (1.0 - rng.uniform(0.2, 0.8, tree.n_nodes)) / states
-    return lt.DiscreteTreeModel.symmetric(tree, states, theta)
+        return lt.simulate.random_latent_tree(40, rng)
+    return (
+        lt.simulate.complete_tree(5, 3) if kind == "5-complete" else lt.simulate.hidden_markov(80)
+    )
 
 
 def claims(tree):
@@ -57,7 +48,8 @@ def claims(tree):
 def splits_of(kind, family, n, seed, n_trees):
     """Probability and whether true, for all splits by the posterior and for those of ``clnj``."""
     place = list(KINDS).index(kind), FAMILIES.index(family)
-    model = model_of(kind, family, rng := np.random.default_rng([seed, n, *place]))
+    rng = np.random.default_rng([seed, n, *place])
+    model = random_model(tree_of(kind, rng), family, rng)
     sample = as_sample(lt.as_table(model.sample(n, rng), schema=model.schema))
     truth = claims(model.tree)
     trees = probable_trees(sample, seed, n_trees)

@@ -1,4 +1,4 @@
-"""What the benchmarks share: the paper's data where it is, and tables on the terminal."""
+"""What the benchmarks share: the paper's data where it is, random models, and tables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ import os
 from pathlib import Path
 
 import numpy as np
+
+import latentree as lt
+
+FAMILIES = ("gaussian", "K = 2", "K = 3")
+"""Of random models: real variables, or K states each."""
 
 
 def data_folder() -> Path | None:
@@ -25,6 +30,16 @@ def newsgroups() -> np.ndarray | None:
         return None
     with gzip.open(folder / "newsgroups.csv.gz", "rt") as file:
         return np.loadtxt(file, delimiter=",", skiprows=1, dtype=np.int8)
+
+
+def random_model(tree: lt.Tree, family: str, rng: np.random.Generator) -> lt.models.TreeModel:
+    """A model of one of the FAMILIES, correlations of edges uniform on [0.2, 0.8]."""
+    if family == "gaussian":
+        return lt.simulate.random_gaussian_model(tree, rng, (0.2, 0.8))
+    states = int(family[-1])
+    # 1 − K·θ is the correlation of an edge in the symmetric family: (1 − ρ)/K off the diagonal.
+    theta = (1.0 - rng.uniform(0.2, 0.8, tree.n_nodes)) / states
+    return lt.DiscreteTreeModel.symmetric(tree, states, theta)
 
 
 def show(header: list[str], lines: list[list[str]]) -> None:

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 import latentree as lt
 from latentree._kernels.compiling import repeated, tiny
+from latentree._kernels.structure import linking, sampling, sides
 from latentree._kernels.structure import links as binary
-from latentree._kernels.structure import sampling, sides
-from latentree._kernels.structure.linking import rows_known_as_well
 from latentree.distances import Distances
 from latentree.errors import DistanceError
 from latentree.structure import learn_structure, sample_trees
@@ -51,8 +50,9 @@ def prior_draws(n_draws: int, rng: np.random.Generator):
     """Trees of four variables: the sibling of the first, contracted links, correlations."""
     sibling = rng.integers(1, 4, n_draws)
     signs = rng.choice([-1.0, 1.0], (n_draws, 5))
-    rho = rng.uniform(-1.0, 1.0, (n_draws, 5))  # of the leaves, then of the inner link
-    inside = rng.random((n_draws, 4)) < 0.2
+    # Of the leaves, then of the inner link: the prior is ¾·(1 − ρ²).
+    rho = 2.0 * rng.beta(2.0, 2.0, (n_draws, 5)) - 1.0
+    inside = rng.random((n_draws, 4)) < 0.05
     contracted = np.column_stack([inside, rng.random(n_draws) < 0.5])
     return sibling, contracted, np.where(contracted, signs, rho)
 
@@ -75,8 +75,8 @@ def log_likelihoods(sibling, rho, correlation, n):
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_shares_are_posterior_probabilities(seed):
     rng = np.random.default_rng([7, seed])
-    model = lt.simulate.random_gaussian_model(lt.simulate.double_star(4), rng, (0.4, 0.9))
-    n = 40
+    model = lt.simulate.random_gaussian_model(lt.simulate.double_star(4), rng, (0.3, 0.7))
+    n = 60
     correlation = np.corrcoef(np.asarray(model.sample(n, rng)), rowvar=False)
 
     sibling, contracted, rho = prior_draws(1_000_000, rng)
@@ -152,10 +152,52 @@ def test_weights_of_links_are_ratios_of_dense_likelihoods(seed, m):
         (2.0, 1 / (1 - c * c)),
         (3.0, 1 / ((1 - c) * (1 + 2 * c))),
     ):
-        assert rows_known_as_well(c, n, n_states) * known == pytest.approx(n * precision)
+        assert linking.rows_known_as_well(c, n, n_states) * known == pytest.approx(n * precision)
     if abs(s - 1.0) < 0.2:  # as in a tree that fits: nothing near by is more likely
         for other in (0.97 * c, min(1.03 * c, largest)):
             assert log_likelihood(sign * min(other / largest, 0.999999)) <= best + 0.01
+
+
+# Cases of a normal of mean a and variance 1 between ±b: inside, near the end, beyond it, narrow.
+CASES = [(0.0, 20.0), (3.0, 20.0), (19.0, 20.0), (20.5, 20.0), (26.0, 20.0), (80.0, 20.0)]
+CASES += [(0.5, 1e-6), (0.3, 0.4), (0.9, 0.4), (6.0, 0.4), (2.0, 1.5)]
+
+
+def weighed(x, a, b):
+    """A normal density times the prior, relative to its height at a, or at b if a is beyond."""
+    height = np.exp(0.5 * max(a - b, 0.0) ** 2 - 0.5 * (x - a) ** 2)
+    return 1.5 * (1.0 - (x / b) ** 2) * height
+
+
+def integral(a, b, end):
+    """∫ of that up to an end, by many points where it is not negligible."""
+    low = max(-b, min(a, b) - 9.0)
+    if low >= end:
+        return 0.0
+    x = np.linspace(low, end, 200_001)
+    return float(np.trapezoid(weighed(x, a, b), x))
+
+
+@pytest.mark.parametrize(("a", "b"), CASES)
+@pytest.mark.parametrize("is_tiny", [True, False])
+def test_integrals_over_possible_correlations(a, b, is_tiny):
+    with tiny(True) if is_tiny else repeated():
+        found = linking.possible_share(a, b)
+    expected = integral(a, b, min(b, a + 9.0)) / np.sqrt(2.0 * np.pi)
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(("a", "b"), CASES)
+def test_draws_of_correlations_are_those_of_their_density(a, b):
+    rng, sigma = np.random.default_rng(0), 0.01
+    with repeated():
+        drawn = [linking.draw_correlation(-a * sigma, sigma, b * sigma, rng) for _ in range(4_000)]
+    x = -b * np.array(drawn)
+    assert np.abs(x).max() <= b
+    whole = integral(a, b, min(b, a + 9.0))
+    for share in (0.1, 0.5, 0.9):
+        below = integral(a, b, float(np.quantile(x, share))) / whole
+        assert below == pytest.approx(share, abs=0.025)  # three standard errors
 
 
 def joint_model(first, second, sizes, ends, m):
@@ -309,7 +351,7 @@ def test_numbers_of_trees_with_cherries(m):
     for c, count in counts.items():
         assert np.exp(prior.by_cherries[c]) == pytest.approx(count)
     assert np.exp(prior.by_contracted).sum() == pytest.approx(2.0 ** (m - 3))
-    np.testing.assert_allclose(np.exp(-np.diff(prior.by_inside)), 0.2 / 0.8)
+    np.testing.assert_allclose(np.exp(-np.diff(prior.by_inside)), 0.05 / 0.95)
 
 
 # Samples ----------------------------------------------------------------------------------------

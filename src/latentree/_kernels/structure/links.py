@@ -32,6 +32,12 @@ def is_contracted(rho):
 
 
 @kernel()
+def prior_of(rho):
+    """Return the prior of the correlation of a link, relative to the uniform one."""
+    return 1.5 * (1.0 - rho * rho)
+
+
+@kernel()
 def join(links, a, b, rho):
     """Link two nodes that have room for it."""
     for node, other in ((a, b), (b, a)):

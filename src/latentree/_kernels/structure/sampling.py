@@ -6,11 +6,12 @@ places and the correlation of the new link are drawn from their distribution giv
 (Gibbs sampling). Of every link one point is drawn first, and the place that the link had before is
 among all places, so that the posterior stays as it is.
 
-The prior: correlations of links are uniform on (−1, 1). Of two links with ρ₁·ρ₂ = ρ, the share of
-the first in log ρ then has the density −log|ρ|: a long link has more places. The number of
-contracted links between hidden nodes is uniform, and so is that of cherries, hidden nodes with two
-leaves; every leaf is contracted with the same probability. All trees with the same numbers are
-alike. So neither bushes nor chains, neither stars nor binary trees, are improbable as such.
+The prior: correlations of links have the density p(ρ) = ¾·(1 − ρ²). Of two links with ρ₁·ρ₂ = ρ,
+the share of the first in log ρ then has the density −2·log|ρ|·p(ρ₁)·p(ρ₂)/p(ρ): a long link has
+more places. The number of contracted links between hidden nodes is uniform, and so is that of
+cherries, hidden nodes with two leaves; every leaf is contracted with the same probability. All
+trees with the same numbers are alike. So neither bushes nor chains, neither stars nor binary trees,
+are improbable as such.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import numpy as np
 
 from latentree._kernels.compiling import kernel
 from latentree._kernels.structure.grafting import LARGEST, told
-from latentree._kernels.structure.links import is_contracted, n_leaves_at
+from latentree._kernels.structure.links import is_contracted, n_leaves_at, prior_of
 from latentree.typing import FloatArray, IntArray
 
 LEAST = 1e-12  # of variances
@@ -360,8 +360,8 @@ def list_places(side, size, links, m, other_is_leaf):
     """List the places of a side; return their number, and the fewest cherries with a link there.
 
     A place is 3·(position − 1) + its kind, of the link above a position; a single node is one
-    place. Its weight is the prior of a point there: −log|ρ| between two nodes, 1 at a node, and 0
-    where there is no place.
+    place. Its weight is the prior of a point there: −2·log|ρ|·p(ρ₁)·p(ρ₂)/p(ρ) between two nodes,
+    with ρ₁·ρ₂ = ρ, 1 at a node, and 0 where there is no place.
     """
     if size == 1:
         side.place_row[0], side.place_class[0], side.place_weight[0] = 0, 0, 1.0
@@ -397,5 +397,8 @@ def list_places(side, size, links, m, other_is_leaf):
             side.place_class[place] += 2 if v < m else 1
             side.place_class[place + UPPER] += 2 if p < m else 1
             side.place_weight[place] = side.place_weight[place + UPPER] = 1.0
-            side.place_weight[place + BETWEEN] = -math.log(abs(side.rho[position]))
+            rho = abs(side.rho[position])
+            lower = rho ** side.share[position]
+            weight = prior_of(lower) * prior_of(rho / lower) / prior_of(rho)
+            side.place_weight[place + BETWEEN] = -math.log(rho) * weight
     return N_KINDS * (size - 1), cherries - 1
