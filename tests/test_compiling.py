@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -211,3 +212,17 @@ def test_few_rows_with_many_states_are_compiled(monkeypatch):
     monkeypatch.setattr(walk, "py_func", lambda *_: pytest.fail("interpreted"))
     model = simulate.random_discrete_model(simulate.double_star(20), [2] * 20 + [64] * 2, 0)
     assert model.posterior(model.sample(100, 0)).probabilities.shape == (100, 128)
+
+
+def test_what_was_compiled_is_forgotten_when_any_kernel_changes(tmp_path):
+    (tmp_path / "inner").mkdir()
+    for name in ("first.py", "inner/second.py"):
+        (tmp_path / name).write_text("")
+        os.utime(tmp_path / name, ns=(10, 10))
+    assert compiling.newest_source(tmp_path) == (10, 2)
+    compiling.newest_source.cache_clear()
+    os.utime(tmp_path / "inner/second.py", ns=(11, 11))
+    assert compiling.newest_source(tmp_path) == (11, 2)
+    folder = Path(compiling.__file__).parent
+    stamp = whole_sum.compiled._cache._cache_file._source_stamp
+    assert stamp == compiling.newest_source(folder)

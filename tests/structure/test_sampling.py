@@ -52,7 +52,7 @@ def prior_draws(n_draws: int, rng: np.random.Generator):
     signs = rng.choice([-1.0, 1.0], (n_draws, 5))
     # Of the leaves, then of the inner link: the prior is ¾·(1 − ρ²).
     rho = 2.0 * rng.beta(2.0, 2.0, (n_draws, 5)) - 1.0
-    inside = rng.random((n_draws, 4)) < 0.05
+    inside = rng.random((n_draws, 4)) < 0.03
     contracted = np.column_stack([inside, rng.random(n_draws) < 0.5])
     return sibling, contracted, np.where(contracted, signs, rho)
 
@@ -351,7 +351,7 @@ def test_numbers_of_trees_with_cherries(m):
     for c, count in counts.items():
         assert np.exp(prior.by_cherries[c]) == pytest.approx(count)
     assert np.exp(prior.by_contracted).sum() == pytest.approx(2.0 ** (m - 3))
-    np.testing.assert_allclose(np.exp(-np.diff(prior.by_inside)), 0.05 / 0.95)
+    np.testing.assert_allclose(np.exp(-np.diff(prior.by_inside)), 0.03 / 0.97)
 
 
 # Samples ----------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
@@ -196,6 +197,11 @@ def _cache() -> type:
     from numba.core.caching import FunctionCache
 
     class Cache(FunctionCache):
+        def __init__(self, function: Callable[..., object]) -> None:
+            super().__init__(function)
+            # What a kernel calls is compiled into it, and may be in another file than its own.
+            self._cache_file._source_stamp = newest_source(Path(__file__).parent)
+
         # What is in the files may be anything, and reading it raise anything.
         def save_overload(self, signature: object, data: object) -> None:
             with contextlib.suppress(Exception):
@@ -209,6 +215,13 @@ def _cache() -> type:
             return None
 
     return Cache
+
+
+@functools.cache
+def newest_source(folder: Path) -> tuple[int, int]:
+    """Return when the newest of the modules of a folder was written, and how many there are."""
+    written = [path.stat().st_mtime_ns for path in folder.rglob("*.py")]
+    return max(written, default=0), len(written)
 
 
 @functools.cache

@@ -29,10 +29,11 @@ N_SKIPPED = 50
 _TINY = 12
 """Up to so many variables kernels run uncompiled: 100 trees take some seconds."""
 
-_SHARE_INSIDE = 0.05
+_SHARE_INSIDE = 0.03
 """Prior probability that a variable is inside the tree. With a uniform number of such variables one
 of 80 costs log 80 nats, more than 10,000 rows tell; with 0.2, leaves of which little is known come
-out inside. Chosen from 0.2, 0.1 and 0.05 on seeds 110 to 122 of two shapes (docs/how-sure.md)."""
+out inside, with 0.01 some that are inside become leaves. Chosen on seeds 110 to 122 of two shapes
+(docs/how-sure.md)."""
 
 _FEWEST = 4
 """Variables of a component that has more than one tree with leaves alone."""
@@ -60,7 +61,7 @@ def sample_trees(
     of any number of neighbors and observed variables inside or at the ends, has a prior: the number
     of contracted edges of a binary tree and that of cherries (two leaves with a common neighbor)
     are uniform, and correlations of edges have the density ¾·(1 − ρ²); a variable is inside with
-    probability 0.05. A chain of trees begins at each of ``starts``. A step cuts an edge, and draws
+    probability 0.03. A chain of trees begins at each of ``starts``. A step cuts an edge, and draws
     where and how strongly the two parts are linked again, given all the rest (Gibbs sampling). The
     share of the trees with a split is its probability.
 
