@@ -103,6 +103,29 @@ def test_shares_are_posterior_probabilities(seed):
         assert share == pytest.approx(expected, abs=0.04)
 
 
+@pytest.mark.parametrize("m", [4, 6, 9])
+def test_without_rows_trees_are_drawn_from_the_prior(m):
+    rng = np.random.default_rng(m)
+    _, part = random_component(3, m)
+    part = replace(part, data=part.data._replace(n_rows=1e-9))
+    contracted, inside, n_cherries, squares = [], [], [], []
+    with repeated():
+        for _ in range(8_000):
+            part.sweep(rng)
+            of_hidden, of_leaves = binary.count_contracted(part.links, m)
+            contracted.append(of_hidden)
+            inside.append(of_leaves)
+            n_cherries.append(cherries(part.links, m))
+            rho = part.links.rho[part.links.neighbor >= 0]
+            squares.append(np.mean(rho[np.abs(rho) < 1.0] ** 2))
+    shares = np.bincount(contracted, minlength=m - 2) / len(contracted)
+    np.testing.assert_allclose(shares, 1.0 / (m - 2), atol=0.025)
+    shares = np.bincount(n_cherries, minlength=m // 2 + 1)[2:] / len(n_cherries)
+    np.testing.assert_allclose(shares, 1.0 / (m // 2 - 1), atol=0.025)
+    assert np.mean(inside) / m == pytest.approx(0.03, abs=0.004)
+    assert np.mean(squares) == pytest.approx(0.2, abs=0.01)
+
+
 @settings(max_examples=40, deadline=None)
 @given(seeds, st.integers(4, 9))
 @example(4253, 5)

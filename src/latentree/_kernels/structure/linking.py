@@ -40,6 +40,9 @@ NEGLIGIBLE = -40.0
 REACH = 6.0
 """Standard deviations beyond which a normal is left out of integrals and draws."""
 
+WIDEST = 1e6
+"""Standard deviations that the largest c may have: more would be rounding, with 10¹² rows."""
+
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _NODES = 0.5 * (1.0 + _NODES)  # on (0, 1)
 _WEIGHTS = _WEIGHTS * (0.75 / math.sqrt(2.0 * math.pi))
@@ -50,6 +53,12 @@ def gain_of(c, r, s, n):
     """Return log L(c)."""
     rest = 1.0 - c * c
     return -0.5 * n * (log(rest) + 2.0 * (s * c - r) * c / rest)
+
+
+@kernel()
+def odds_of_sign(c, r, n):
+    """Return L(−c) / L(c) of a contracted link, for r ≥ 0: it may have either sign."""
+    return math.exp(-2.0 * n * r * c / (1.0 - c * c))
 
 
 @kernel(fastmath=True)
@@ -175,7 +184,8 @@ def _plain_weigh_rows(small, large, n_small, n_large, covariance, n, likely, sla
     spikes = np.zeros_like(found)
     sigma = (1.0 - c * c) / np.sqrt(n * slope(c))
     at_most = np.minimum(largest, STRONGEST)
-    spiked = 0.5 * np.exp(gain(at_most) - best)
+    other_sign = np.exp(-2.0 * n * r * at_most / (1.0 - at_most**2))
+    spiked = 0.5 * np.exp(gain(at_most) - best) * (1.0 + other_sign)
     for i, j in zip(*np.nonzero(is_near & (gains - best > NEGLIGIBLE)), strict=True):
         found[i, j] *= possible_share(c[i, j] / sigma[i, j], at_most[i, j] / sigma[i, j])
         spikes[i, j] = spiked[i, j]
@@ -187,9 +197,9 @@ def _plain_weigh_rows(small, large, n_small, n_large, covariance, n, likely, sla
 def weigh_rows(small, large, n_small, n_large, covariance, n, likely, slab, spike):
     """Weigh a link between any two rows by its likelihood, in the unit of the largest.
 
-    ``slab`` is ∫ L(ρ·√(q·q′))·¾·(1 − ρ²) dρ over all ρ, and ``spike`` is L(√(q·q′)) / 2, of a
-    contracted link. ``likely`` becomes the c that is most likely. All have the rows of the small
-    side as rows, those of the large one as columns.
+    ``slab`` is ∫ L(ρ·√(q·q′))·¾·(1 − ρ²) dρ over all ρ, and ``spike``, of a contracted link, is
+    (L(√(q·q′)) + L(−√(q·q′))) / 2. ``likely`` becomes the c that is most likely. All have the rows
+    of the small side as rows, those of the large one as columns.
     """
     variance, spread = large.variance[:n_large], large.spread[:n_large]
     best = 0.0
@@ -209,6 +219,7 @@ def weigh_rows(small, large, n_small, n_large, covariance, n, likely, slab, spik
                 sigma = (1.0 - c * c) / math.sqrt(n * slope_of(c, r, s))
                 slab[i, j] *= possible_share(c / sigma, largest / sigma)
                 spike[i, j] = 0.5 * math.exp(gain_of(largest, r, s, n) - best)
+                spike[i, j] *= 1.0 + odds_of_sign(largest, r, n)
 
 
 def _plain_possible_share(center, largest):
@@ -258,7 +269,8 @@ def draw_correlation(center, sigma, largest, rng):
 
     By rejection, from what is near to the density of x = c/σ in each case.
     """
-    a, b = abs(center) / sigma, largest / sigma
+    b = min(largest / sigma, WIDEST)
+    a = min(abs(center) / largest * b, 2.0 * WIDEST)
     beyond = a - b
     nearest = min(a, b)
     # Of (b − x)·(b + x) where the normal is not negligible.

@@ -23,7 +23,9 @@ import numpy as np
 
 from latentree._kernels.compiling import kernel
 from latentree._kernels.structure.linking import (
+    STRONGEST,
     draw_correlation,
+    odds_of_sign,
     slope_of,
     weigh_rows,
     worth_of_rows,
@@ -331,12 +333,13 @@ def move(links, m, data, prior, room, contracted, inside, rng):
 
     a, b = small.place_row[i], large.place_row[j]
     r, c = room.covariance[a, b], room.likely[a, b]
-    new = math.copysign(1.0, r)
-    if not is_one:
-        sigma = (1.0 - c * c) / math.sqrt(
-            n * slope_of(c, abs(r), 0.5 * (large.spread[b] + small.spread[a]))
-        )
-        largest = math.sqrt(large.variance[b] * small.variance[a])
+    largest = math.sqrt(large.variance[b] * small.variance[a])
+    if is_one:
+        odds = odds_of_sign(min(largest, STRONGEST), abs(r), n)
+        new = math.copysign(1.0, r if rng.random() * (1.0 + odds) < 1.0 else -r)
+    else:
+        spread = 0.5 * (large.spread[b] + small.spread[a])
+        sigma = (1.0 - c * c) / math.sqrt(n * slope_of(c, abs(r), spread))
         new = draw_correlation(math.copysign(c, r), sigma, largest, rng)
     link_at(links, small, i, u)
     link_at(links, large, j, w)
