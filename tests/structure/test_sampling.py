@@ -15,7 +15,7 @@ from latentree._kernels.compiling import repeated, tiny
 from latentree._kernels.structure import linking, sampling, sides
 from latentree._kernels.structure import links as binary
 from latentree.distances import Distances
-from latentree.errors import DistanceError
+from latentree.errors import DistanceError, TreeError
 from latentree.structure import learn_structure, sample_trees
 from latentree.structure._sampling import _as_tree, _Component, log_prior
 from latentree.tree import Tree, hung_as_leaves
@@ -425,10 +425,10 @@ def test_components_stay_apart_and_small_ones_as_they_are():
     for tree in sample_trees([start], distances, 5, 0):
         assert np.array_equal(tree.components[:12], start.components[:12])
         assert tree.names[:12] == start.names[:12]
-        for group in ([6, 7], [8, 9, 10]):
-            np.testing.assert_allclose(
-                tree.path_lengths(group, group), start.path_lengths(group, group), atol=1e-4
-            )
+        pair = [6, 7]
+        np.testing.assert_allclose(
+            tree.path_lengths(pair, pair), start.path_lengths(pair, pair), atol=1e-4
+        )
 
 
 def test_equal_columns_are_sampled():
@@ -442,6 +442,56 @@ def test_equal_columns_are_sampled():
     for tree in sample_trees([start], distances, 10, 0):
         assert np.isfinite(tree.length).all()
         assert tree.path_lengths([0], [6])[0, 0] < 0.1
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_one_of_three_variables_may_be_inside(seed):
+    rng, n = np.random.default_rng([8, seed]), 60
+    star = lt.simulate.latent_class(3)
+    rows = np.asarray(lt.simulate.random_gaussian_model(star, rng, (0.5, 0.8)).sample(n, rng))
+    correlation = np.corrcoef(rows, rowvar=False)
+    inside = rng.random((200_000, 3)) < 0.03
+    rho = np.where(
+        inside, rng.choice([-1.0, 1.0], inside.shape), 2 * rng.beta(2, 2, inside.shape) - 1
+    )
+    model = rho[:, :, None] * rho[:, None, :]
+    model[:, np.arange(3), np.arange(3)] = 1.0
+    weight = np.zeros(len(model))
+    sign, log_det = np.linalg.slogdet(model)
+    proper = (sign > 0) & (log_det > -12.0)
+    fit = np.trace(np.linalg.solve(model[proper], correlation[None]), axis1=1, axis2=2)
+    weight[proper] = np.exp(-0.5 * n * (log_det[proper] + fit - np.min(log_det[proper] + fit)))
+    expected = (weight[:, None] * inside).sum(axis=0) / weight.sum()
+
+    part = _Component.of(star, np.arange(3), estimated(correlation, float(n)))
+    part = replace(part, data=part.data._replace(n_states=0.0))
+    with repeated():
+        found = []
+        for _ in range(8_000):
+            part.sweep(rng)
+            found.append(_as_tree([part], 1.0, ("a", "b", "c")).degrees[:3] > 1)
+    np.testing.assert_allclose(np.mean(found, axis=0), expected, atol=0.03)
+
+
+def test_wrong_starts_and_numbers_are_refused():
+    model = lt.simulate.random_gaussian_model(lt.simulate.double_star(6), 0)
+    distances = lt.information_distances(model.sample(100, 0))
+    for wrong in (0, -1, 2.5):
+        with pytest.raises(DistanceError, match="n_trees is"):
+            sample_trees([model.tree], distances, wrong)
+    renamed = Tree(model.tree.parent, n_observed=6, names=[*"fedcba", "h1", "h2"])
+    for other in (lt.simulate.double_star(4), renamed):
+        with pytest.raises(TreeError, match="in the same order"):
+            sample_trees([other], distances, 2)
+
+
+@pytest.mark.parametrize("n", [2.0, 1e7, 1e20])
+def test_few_and_many_rows_are_sampled(n):
+    rng = np.random.default_rng(0)
+    correlation = np.corrcoef(rng.normal(size=(40, 14)) @ rng.normal(size=(14, 14)), rowvar=False)
+    start = lt.simulate.random_latent_tree(14, 0)
+    found = sample_trees([start], estimated(correlation, n), 3, 0, n_skipped=0)
+    assert all(np.isfinite(tree.length).all() for tree in found)
 
 
 def test_exact_distances_leave_nothing_to_sample():

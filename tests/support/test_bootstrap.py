@@ -188,8 +188,24 @@ def test_bad_arguments_are_refused():
         lt.bootstrap_support(tree, rows, "up")
     with pytest.raises(DataError, match="only their sums are known"):
         lt.bootstrap_support(tree, as_sample(rows).statistics, "nj", 3)
-    with pytest.raises(DataError, match="n_replicates is 0"):
-        lt.bootstrap_support(tree, rows, "nj", 0)
+    for wrong in (0, 2.5, "10"):
+        with pytest.raises(DataError, match=f"n_replicates is {wrong!r}"):
+            lt.bootstrap_support(tree, rows, "nj", wrong)
+        with pytest.raises(DataError, match=f"n_replicates is {wrong!r}"):
+            lt.bootstrap_support(tree, rows, "posterior", wrong)
+    with pytest.raises(ModelError, match="nj takes no option 'depth'"):
+        lt.bootstrap_support(tree, rows, "nj", 2, depth=3)
+    with pytest.raises(DataError, match="posterior draws none"):
+        lt.bootstrap_support(tree, rows, "posterior", 2, block_length=3)
+    with pytest.raises(ModelError, match="consensus goes with no other"):
+        lt.bootstrap_support(tree, rows, ["consensus", "nj"], 2)
+    with pytest.raises(TreeError, match="at least one tree"):
+        majority_tree([])
+    with pytest.raises(TreeError, match="same variables"):
+        majority_tree([tree, lt.simulate.double_star(8)])
+    for wrong in (-2, "a"):
+        with pytest.raises(ModelError, match="n_bootstrap is"):
+            lt.LatentTree("nj", n_bootstrap=wrong).fit(rows)
     with pytest.raises(TreeError, match=r"threshold is 0\.2"):
         lt.bootstrap_support(tree, rows, "nj", 2).consensus(0.2)
 
@@ -289,6 +305,9 @@ def test_the_posterior_gives_a_tree_support():
     again = lt.bootstrap_support(truth, sample, "posterior", 40, random_state=0)
     assert found.edges == again.edges
     assert np.nanmin(found.edge_share) > 0.9
+    assert found.origin == "40 trees drawn from their posterior"
+    assert found.measure == "probability"
+    np.testing.assert_array_equal(found.edge_support, found.edge_share)
     # Rows are not needed, only what they add up to.
     of_sums = lt.bootstrap_support(truth, sample.statistics, "posterior", 40, random_state=0)
     assert of_sums.edges == found.edges

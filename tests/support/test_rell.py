@@ -97,10 +97,25 @@ def test_parts_have_the_same_replicates():
     np.testing.assert_array_equal(whole.edges["share"], cut.edges["share"])
 
 
-def test_time_that_is_up_is_noted_and_other_models_are_refused():
+def test_an_interrupt_leaves_the_rivals_that_are_fitted():
     model, sample = learned("gaussian")
-    support = lt.bootstrap_support(model, sample, "rell", 3, time_limit=0.0)
-    assert "time limit" in support.note
+
+    def stop(done: int, total: int, message: str) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    whole = lt.bootstrap_support(model, sample, "rell", 5, random_state=0)
+    support = lt.bootstrap_support(model, sample, "rell", 5, random_state=0, progress=stop)
+    assert "stopped before all were fitted" in support.note
+    assert "stopped" not in whole.note
+    assert "parameters of all rows" in whole.note
+    assert support.n_replicates == 5
+
+
+def test_time_that_is_up_and_other_models_are_refused():
+    model, sample = learned("gaussian")
+    with pytest.raises(ModelError, match="before a rival tree was fitted"):
+        lt.bootstrap_support(model, sample, "rell", 3, time_limit=0.0)
     with pytest.raises(ModelError, match="goes with no other"):
         lt.bootstrap_support(model, sample, ["rell", "clnj"], 3)
     rng = np.random.default_rng(0)

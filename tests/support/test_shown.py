@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import latentree as lt
-from latentree.cli import main
-from latentree.errors import FileError, TreeError
+from latentree.cli import _learning, main
+from latentree.errors import FileError, ModelError, TreeError
 from latentree.explorer._payload import payload
 from latentree.formats import from_newick, to_graphml, to_newick
 from latentree.support import Support, load_support, support_from
@@ -111,6 +111,8 @@ def test_picture_has_numbers_and_dotted_nodes():
 def test_page_knows_support():
     content = payload(MODEL, "page", support=SUPPORT)
     assert content["support"]["replicates"] == 4
+    assert content["support"]["origin"] == "4 trees by nj from resampled rows"
+    assert content["support"]["measure"] == "transfer support"
 
 
 def test_commands(files, capsys):
@@ -129,11 +131,41 @@ def test_commands(files, capsys):
     assert main(["support", model, data, "--method", "up"]) == 2
 
 
+def test_the_command_draws_from_the_posterior(files, capsys):
+    data, model = files
+    assert main(["support", model, data, "-m", "posterior", "-n", "6", "--out", model]) == 0
+    shown = capsys.readouterr().out
+    assert (
+        "Percent: probability of the edge above, over 6 trees drawn from their posterior" in shown
+    )
+    assert load_support(model).are_probabilities
+    assert main(["show", model]) == 0
+    assert "Percent: probability, over 6 trees" in capsys.readouterr().out
+
+
+def test_what_was_learned_is_kept_if_support_fails(files, tmp_path, monkeypatch, capsys):
+    def fail(*_: object, **__: object) -> None:
+        raise ModelError("no support")
+
+    monkeypatch.setattr(_learning, "measure", fail)
+    out = tmp_path / "learned.json"
+    assert main(["learn", files[0], "-m", "rg", "--support", "5", "--out", str(out)]) == 1
+    assert "no support" in capsys.readouterr().err
+    assert lt.load(out).tree.n_observed == 6
+
+
+def test_independence_has_support(files, capsys):
+    assert main(["learn", files[0], "-m", "independent", "--support", "3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["support"]["n_hidden"] == {"0": 1.0}
+
+
 def test_learn_with_support(files, capsys, tmp_path):
     data, _ = files
     out = str(tmp_path / "learned.json")
     assert main(["learn", data, "-m", "rg", "--support", "5", "--out", out]) == 0
-    assert "Support" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Support" in shown
+    assert "Percent: transfer support of the edge above, over 5 trees by rg" in shown
     assert isinstance(load_support(out), Support)
     assert main(["export", out, str(tmp_path / "tree.nwk")]) == 0
     assert main(["plot", out, str(tmp_path / "tree.png")]) == 0

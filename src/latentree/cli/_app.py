@@ -419,7 +419,7 @@ def support(
     data: AllData,
     replicates: Annotated[
         int,
-        typer.Option("--replicates", "-n", min=1, metavar="N", help="How many sets of rows."),
+        typer.Option("--replicates", "-n", min=1, metavar="N", help="How many trees."),
     ] = 100,
     method: Annotated[
         str | None,
@@ -462,7 +462,10 @@ def support(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Say how sure the tree of a model is, by learning it again from resampled rows."""
+    """Say how sure the tree of a model is, by learning it again from resampled rows.
+
+    Or by trees that are drawn from their posterior (--method posterior).
+    """
     from latentree.cli import _support_command as running
     from latentree.cli._screen import Screen
 

@@ -28,7 +28,12 @@ from latentree.cli._result_tables import (
 )
 from latentree.cli._running import first_interrupt_keeps, raise_if_interrupted
 from latentree.cli._screen import Screen, plural
-from latentree.cli._support_command import ResamplingOptions, measure, support_facts
+from latentree.cli._support_command import (
+    ResamplingOptions,
+    measure,
+    show_sure_tree,
+    support_facts,
+)
 from latentree.data import Parts, Schema, Table
 from latentree.distances import as_sample
 from latentree.errors import LatentTreeError, ModelError
@@ -110,14 +115,16 @@ def learn(
         kept, held_out = split(table, test_fraction, seed)
         result = learn_one(screen, method, kept, held_out, seed, **fitting)
     assert result.fitted is not None
-    if n_replicates:
-        resampling = ResamplingOptions(n_replicates, seed=seed)
-        sure = measure(screen, result.fitted.model, kept, result.method, resampling, **fitting)
-        result = result._replace(support=sure)
-    try:  # files first: whoever reads what is printed may not read to the end
-        targets.write(screen, result, kept)
-    finally:
-        _show(screen, paths, table, kept, targets, result)
+    try:
+        if n_replicates:
+            resampling = ResamplingOptions(n_replicates, seed=seed)
+            sure = measure(screen, result.fitted.model, kept, result.method, resampling, **fitting)
+            result = result._replace(support=sure)
+    finally:  # what was learned is kept if its support fails
+        try:  # files first: whoever reads what is printed may not read to the end
+            targets.write(screen, result, kept)
+        finally:
+            _show(screen, paths, table, kept, targets, result)
 
 
 def _show(
@@ -145,6 +152,9 @@ def _show(
         model = result.fitted.model
         shown = component_of(model)
         found = hidden_summaries(shown)
+        if result.support is not None:
+            screen.text()
+            show_sure_tree(screen, result.support)
         if isinstance(model, TreeMixture):
             screen.text(f"\nA mixture of {plural(model.n_trees, 'tree')}; the largest:")
         show_hidden(screen, found, shown.tree, result.support)

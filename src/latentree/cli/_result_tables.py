@@ -163,8 +163,7 @@ def show_hidden(
     screen.table(header, rows)
     if support is not None:
         screen.prose(
-            f"Support: share of {support.n_replicates:,} trees, learned again from resampled "
-            "rows, that have a hidden variable for the same group."
+            f"Support: share of {support.origin} that have a hidden variable for the same group."
         )
 
 

@@ -16,13 +16,17 @@ from latentree.distances import SampleLike
 from latentree.errors import ModelError
 from latentree.methods import METHODS, learned_support
 from latentree.models import Model, TreeMixture, load, load_report
-from latentree.support import RIVALS, Support
+from latentree.support import POSTERIOR, RIVALS, Support
 
 _MOST_VARIABLES = 5
 """Variables that are named as placed least surely."""
 
 _UNSURE = 0.5
 """A variable that keeps less than this share of its neighbors is placed unsurely."""
+
+
+_UNLEARNED = (POSTERIOR, RIVALS)
+"""Methods of support that are no methods to learn by."""
 
 
 class ResamplingOptions(NamedTuple):
@@ -48,11 +52,11 @@ def support(
     model, report = load(model_path), load_report(model_path) or {}
     if isinstance(model, TreeMixture):
         raise ModelError(f"{model_path}: support is of one tree, and this is a mixture")
-    if resampling.method and resampling.method != RIVALS:
+    if resampling.method and resampling.method not in _UNLEARNED:
         check_method(resampling.method)
     # By default that of the model, where the file says it.
     named = (resampling.method, str(report.get("method")), "clnj")
-    method = next(name for name in named if name in (*METHODS, RIVALS))
+    method = next(name for name in named if name in (*METHODS, *_UNLEARNED))
     if out is not None:
         outputs.check_folder(out)
     parts = open_for(screen, model, data, header, unseen)
@@ -76,7 +80,8 @@ def measure(
     **options: OptionValue,
 ) -> Support:
     """Measure support, with progress; Ctrl-C ends it with the replicates so far."""
-    with first_interrupt_keeps(), screen.counting("resampling rows") as progress:
+    doing = "sampling trees" if method == POSTERIOR else "resampling rows"
+    with first_interrupt_keeps(), screen.counting(doing) as progress:
         found = learned_support(
             model,
             data,
@@ -108,8 +113,7 @@ def support_facts(found: Support) -> Facts:
 
 def show_support(screen: Screen, found: Support) -> None:
     """Print the tree with its support, and what is doubtful."""
-    screen.text(found.tree.draw(support=found.edge_transfer))
-    screen.text("\nPercent: transfer support of the edge above, over " + _whose(found) + ".")
+    show_sure_tree(screen, found)
     hidden = found.hidden
     if found.tree.n_hidden:
         screen.text()
@@ -129,8 +133,10 @@ def show_support(screen: Screen, found: Support) -> None:
         screen.text(f"Placed least surely: {', '.join(named)}.")
 
 
-def _whose(found: Support) -> str:
-    return f"{found.n_replicates:,} trees by {' and '.join(found.method)} from resampled rows"
+def show_sure_tree(screen: Screen, found: Support) -> None:
+    """Print the tree with percents at its edges."""
+    screen.text(found.tree.draw(support=found.edge_support))
+    screen.text(f"\nPercent: {found.measure} of the edge above, over {found.origin}.")
 
 
 def _numbers(found: Support) -> str:

@@ -282,7 +282,7 @@ def export(screen: Screen, model_path: str, out: str, component: int | None = No
     outputs.check_apart([out], [model_path])
     outputs.check_folder(out)
     model, support = component_of(load(model_path), component), load_support(model_path)
-    sure = None if support is None else support.edge_transfer
+    sure = None if support is None else support.edge_support
     export_file(model.tree if out.lower().endswith(".json") else model, out, sure)
     screen.tell(f"wrote {out}")
 
@@ -337,12 +337,12 @@ def show(
     kind = f"{model.schema.family} model: {tree.n_observed:,} observed, {tree.n_hidden:,} hidden"
     learned = f", learned by {report['method']}" if report and "method" in report else ""
     screen.text(f"{kind}, {model.n_parameters:,} parameters{learned}\n")
-    sure_edges = None if support is None else support.edge_transfer
+    sure_edges = None if support is None else support.edge_support
     screen.text(tree.draw(tree.n_nodes if all_nodes else _MOST_NODES, sure_edges))
     if tree.n_edges:
         screen.text("\nNumbers are fitted lengths to the node above: 0 if equal, more if weaker.")
     if support is not None:
-        screen.text(f"Percent: transfer support over {support.n_replicates:,} resampled trees.")
+        screen.text(f"Percent: {support.measure}, over {support.origin}.")
     show_hidden(screen, hidden, tree, support)
     show_factors(screen, model)
     most_hidden, most_members = (None, None) if all_nodes else (_MOST_HIDDEN, _MOST_MEMBERS)

@@ -6,6 +6,7 @@ import importlib
 import sys
 from typing import Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import NotFittedError
@@ -281,6 +282,8 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         self, sample: Sample, options: OptionValues, X_valid: TableLike = None
     ) -> LatentTree:
         self.__dict__.pop("support_", None)
+        if not isinstance(self.n_bootstrap, int | np.integer) or self.n_bootstrap < 0:
+            raise ModelError(f"n_bootstrap is {self.n_bootstrap!r}, but must be 0 or more trees")
         generator = numpy_seed(self.random_state)
         method = choose_method(self.method, sample, options)
         if self.n_bootstrap and method == "hclt":  # support is of one tree
@@ -307,6 +310,7 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
                 self.n_bootstrap,
                 options,
                 random_state=generator,
+                progress=_tell if self.verbose else None,
             )
         return self
 
@@ -349,6 +353,12 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         # Pictures are a layer above: looked up when a notebook asks, not imported.
         notebook = importlib.import_module("latentree.plot._notebook")
         return str(notebook.fitted_html(self)) + plain
+
+
+def _tell(done: int, total: int, message: str) -> None:
+    """Write a line for every tenth of the replicates."""
+    if done % max(1, total // 10) == 0:
+        sys.stderr.write(f"latentree: {message}, {done} of {total}\n")
 
 
 assert LatentTree.__doc__ is not None

@@ -207,8 +207,9 @@ def _support(support: Support) -> PageData:
     """Shares for the page: of the edge above each node, of hidden variables and of variables."""
     return {
         "replicates": support.n_replicates,
-        "method": list(support.method),
-        "edges": packed(support.edge_transfer, "<f4"),
+        "origin": support.origin,
+        "measure": support.measure,
+        "edges": packed(support.edge_support, "<f4"),
         "splits": packed(support.edge_share, "<f4"),
         "hidden": packed(support.hidden_share, "<f4"),
         "variables": packed(support.variable_share, "<f4"),

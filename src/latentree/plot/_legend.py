@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.legend import Legend
 
+    from latentree.support import Support
+
 PAD = 6.0
 """Points between the border, the tree and the legend."""
 
@@ -127,17 +129,18 @@ def legend_entries(
     return entries
 
 
-def support_entries(any_doubtful: bool, theme: Theme) -> list[Artist]:
+def support_entries(support: Support, theme: Theme) -> list[Artist]:
     """Return the entries of numbers at edges, and of doubtful hidden variables if there are any."""
+    name = "probability" if support.are_probabilities else "support"
     lines = import_extra("matplotlib.lines", "plot")
     collections = import_extra("matplotlib.collections", "plot")
     entries: list[Artist] = [
         lines.Line2D(
             [], [], linestyle="none", marker="$87$", markersize=8, color=theme.ink,
-            markeredgewidth=0, label="support, %",
+            markeredgewidth=0, label=f"{name}, %",
         )
     ]  # fmt: skip
-    if any_doubtful:  # markers of lines have no dotted outline
+    if support.doubtful.any():  # markers of lines have no dotted outline
         entries.append(
             collections.CircleCollection(
                 [22.0], facecolors=theme.paper, edgecolors=theme.hidden, linestyles=[DOTTED],

@@ -177,7 +177,7 @@ def plot_tree(
         Whether the legend shows how wide edges of some strengths are.
     title : str, optional
     support : Support, optional
-        How sure the tree is: edges carry their transfer support in percent where there is room, and
+        How sure the tree is: edges carry their ``edge_support`` in percent where there is room, and
         hidden variables in fewer than half of the replicates are dotted. By default that of a
         LatentTree fitted with ``n_bootstrap``.
     component : int, optional
@@ -226,7 +226,7 @@ def plot_tree(
     if support is not None and not np.array_equal(support.tree.parent, tree.parent):
         raise DataError("the support is that of another tree")
     if support is not None and legend:
-        entries += legends.support_entries(bool(support.doubtful.any()), colors)
+        entries += legends.support_entries(support, colors)
     placed = _lay_out(model, tree, kind, grouping, widths, lines, ax, lengths)
     if ax is None:
         ax = _new_axes(figure_size(placed, widths, lines, entries), colors)
@@ -238,7 +238,7 @@ def plot_tree(
     boxes = node_boxes(tree, drawn)
     if support is not None:
         _mark_doubtful(hidden, support)
-        write_support(ax, drawn, _of_edges(tree, support.edge_transfer), boxes, colors)
+        write_support(ax, drawn, _of_edges(tree, support.edge_support), boxes, colors)
     written = write_labels(ax, page, tree, drawn, names, widths, strength, wanted, colors, boxes)
     shown = legends.draw_legend(ax, page, entries, colors)
     if lengths:

@@ -6,8 +6,9 @@ import itertools
 import math
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import gammaln
@@ -17,7 +18,7 @@ from latentree._kernels.compiling import tiny
 from latentree._kernels.structure import links as binary
 from latentree._kernels.structure import sampling
 from latentree.distances import Distances
-from latentree.errors import DistanceError
+from latentree.errors import DistanceError, TreeError
 from latentree.structure._blocks import Progress, groups_of
 from latentree.structure._contraction import contract_short
 from latentree.tree import Tree, hung_as_leaves
@@ -35,8 +36,8 @@ of 80 costs log 80 nats, more than 10,000 rows tell; with 0.2, leaves of which l
 out inside, with 0.01 some that are inside become leaves. Chosen on seeds 110 to 122 of two shapes
 (docs/how-sure.md)."""
 
-_FEWEST = 4
-"""Variables of a component that has more than one tree with leaves alone."""
+_FEWEST = 3
+"""Variables of a component that has more than one tree: one of three may be inside."""
 
 _FAINTEST = 1e-3
 """Correlation of an edge of a start that is weaker."""
@@ -71,7 +72,7 @@ def sample_trees(
     Parameters
     ----------
     starts : sequence of Tree
-        Over the variables of the distances. Components are those of each, and stay.
+        Over the variables of the distances, in their order. Components are those of each, and stay.
     distances : Distances
         Estimated ones.
     n_trees : int
@@ -81,7 +82,7 @@ def sample_trees(
     n_skipped : int
         Sweeps before the first of these trees.
     time_limit : float, optional
-        Seconds after which no sweep begins, once each chain has a tree.
+        Seconds after which no sweep begins. Chains that have no tree by then give the present one.
     progress : callable, optional
         Called as ``progress(done, total, message)`` after every tree.
 
@@ -110,10 +111,7 @@ def sample_trees(
     >>> sum(tree.same_structure(truth.tree) for tree in trees) > 25
     True
     """
-    if distances.n_effective is None:
-        raise DistanceError(
-            "trees are sampled from estimated distances, but these have no number of samples"
-        )
+    _check(starts, distances, n_trees)
     generators = np.random.default_rng(random_state).spawn(len(starts))
     end = math.inf if time_limit is None else time.monotonic() + time_limit
     is_over = threading.Event()  # a keyboard interrupt ends the other threads, too
@@ -123,14 +121,15 @@ def sample_trees(
 
     def chain(number: int) -> None:
         trees = found[number]
-        for tree in _chain(starts[number], distances, n_skipped, generators[number]):
+        for sweeps, draw in enumerate(_chain(starts[number], distances, generators[number])):
             if is_over.is_set():
                 break
-            if tree is not None:
-                trees.append(tree)
+            is_late = time.monotonic() > end
+            if sweeps >= n_skipped or is_late:
+                trees.append(draw())
                 if progress is not None:
                     progress(next(done), n_trees * len(starts), "sampling trees")
-            if len(trees) == n_trees or (trees and time.monotonic() > end):
+            if len(trees) >= n_trees or is_late:
                 break
 
     try:
@@ -144,18 +143,31 @@ def sample_trees(
     return [tree for trees in found for tree in trees]
 
 
+def _check(starts: Sequence[Tree], distances: Distances, n_trees: int) -> None:
+    """Raise an error that says what cannot be sampled."""
+    if distances.n_effective is None:
+        raise DistanceError(
+            "trees are sampled from estimated distances, but these have no number of samples"
+        )
+    if not isinstance(n_trees, int | np.integer) or n_trees < 1:
+        raise DistanceError(f"n_trees is {n_trees!r}, but must be a whole number from 1 on")
+    for start in starts:
+        if start.names[: start.n_observed] != distances.names:
+            raise TreeError("starts must have the variables of the distances, in the same order")
+
+
 def _chain(
-    start: Tree, distances: Distances, n_skipped: int, rng: np.random.Generator
-) -> Iterator[Tree | None]:
-    """Yield a tree after every sweep, without end; None for those that are skipped."""
+    start: Tree, distances: Distances, rng: np.random.Generator
+) -> Iterator[Callable[[], Tree]]:
+    """Sweep without end; yield a function that gives the present tree after every sweep."""
     forest = hung_as_leaves(start, np.arange(start.n_observed))
     groups = groups_of(forest.components[: forest.n_observed])
     parts = [_Component.of(forest, group, distances) for group in groups]
     names = start.names[: start.n_observed]
-    for number in itertools.count():
+    while True:
         for part in parts:
             part.sweep(rng)
-        yield _as_tree(parts, distances.exponent, names) if number >= n_skipped else None
+        yield partial(_as_tree, parts, distances.exponent, names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +203,7 @@ class _Component:
         )
 
     def sweep(self, rng: np.random.Generator) -> None:
-        """Make as many moves as there are links; less than four variables have one tree."""
+        """Make as many moves as there are links; less than three variables have one tree."""
         m = self.variables.size
         if m < _FEWEST:
             return
@@ -251,7 +263,7 @@ def _ranks(ends: IntArray) -> IntArray:
 
 
 def log_prior(m: int) -> sampling.Prior:
-    """Return −log of the prior of a tree of m ≥ 4 leaves, by its numbers.
+    """Return −log of the prior of a tree of m ≥ 3 leaves, by its numbers.
 
     The numbers of cherries and of contracted links are uniform, and so are the trees with the same
     numbers: m!·(m − 4)! / ((m − 2c)!·c!·(c − 2)!·4^(c − 1)) have c cherries, and n! / (k!·(n − k)!)
@@ -260,7 +272,8 @@ def log_prior(m: int) -> sampling.Prior:
     c = np.arange(2, m // 2 + 1)
     trees = gammaln(m + 1) + gammaln(m - 3) - gammaln(m - 2 * c + 1)
     trees -= gammaln(c + 1) + gammaln(c - 1) + (c - 1) * np.log(4.0)
-    by_cherries = np.concatenate([[np.inf, np.inf], trees])
+    of_one = 0.0 if m == _FEWEST else np.inf  # three leaves have a common neighbor
+    by_cherries = np.concatenate([[np.inf, of_one], trees])
     odds = (1.0 - _SHARE_INSIDE) / _SHARE_INSIDE
     return sampling.Prior(by_cherries, _log_choices(m - 3), np.arange(m + 1) * np.log(odds))
 

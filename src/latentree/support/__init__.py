@@ -13,12 +13,12 @@
 =============================== ==============================================================
 """
 
-from latentree.support._bootstrap import POSTERIOR, QUICK, RIVALS, bootstrap_support
+from latentree.support._bootstrap import QUICK, bootstrap_support
 from latentree.support._comparison import TreeComparison, compare_trees
 from latentree.support._consensus import majority_tree
 from latentree.support._consensus_method import N_TREES, consensus, consensus_tree, probable_trees
 from latentree.support._file import load_support
-from latentree.support._support import DOUBTFUL, Support, support_from
+from latentree.support._support import DOUBTFUL, POSTERIOR, RIVALS, Support, support_from
 
 __all__ = [
     "DOUBTFUL",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -32,7 +32,7 @@ from latentree.support._replicates import (
     draws_of,
     of_replicates,
 )
-from latentree.support._support import Support, support_from
+from latentree.support._support import POSTERIOR, RIVALS, Support, support_from
 from latentree.tree import Tree
 from latentree.typing import IntArray, RandomState
 
@@ -42,12 +42,6 @@ QUICK = ("rg", "clnj")
 MOST_SAMPLED = 128
 """With more variables ``consensus`` learns from resampled rows instead of sampling trees: the time
 for that grows with m³."""
-
-POSTERIOR = "posterior"
-"""Trees that are not learned: they are drawn from their posterior."""
-
-RIVALS = "rell"
-"""Replicates that are not learned: rival trees are compared by resampled log-likelihoods."""
 
 LOCAL = ("chow_liu", "cl_blind", "clnj", "clrg")
 """Learners that need distances of near variables only, once the spanning tree is known."""
@@ -65,6 +59,12 @@ _SEARCHES: dict[str, Callable[..., Fitted]] = {
     "bin": binary_tree,
     "refined": refined,
 }
+
+_FIXED: dict[str, Learner] = {
+    "lcm": star,
+    "independent": lambda sample: Tree([-1] * sample.n_columns, names=sample.names),
+}
+"""Methods whose tree is known before the rows are."""
 
 
 def bootstrap_support(
@@ -102,7 +102,7 @@ def bootstrap_support(
         trees one change away from the given one once, and compares them by resampled
         log-likelihoods of the rows.
     n_replicates : int
-        Number of trees, over all methods.
+        Number of trees, over all methods; more if they do not share it evenly.
     random_state : int or Generator, optional
         For the draws.
     block_length : int, optional
@@ -153,13 +153,16 @@ def bootstrap_support(
     >>> support.hidden["share"]
     [1.0, 1.0]
     """
-    if n_replicates < 1:
-        raise DataError(f"n_replicates is {n_replicates}, but must be at least 1")
+    if not isinstance(n_replicates, int | np.integer) or n_replicates < 1:
+        raise DataError(f"n_replicates is {n_replicates!r}, but must be a whole number from 1 on")
     tree = _tree_of(model)
     sample = _sample(model, X, weights)
     names = method_names(method, sample.n_columns)
+    _check_options(names, options)
     seed = int(np.random.default_rng(random_state).integers(2**63))
     if names == (POSTERIOR,):
+        if block_length is not None:
+            raise DataError("block_length is of rows that are drawn, but posterior draws none")
         found = sample_trees(
             [tree], sample.distances, n_replicates, seed, time_limit=time_limit, progress=progress
         )
@@ -173,18 +176,18 @@ def bootstrap_support(
         return support_from(tree, found, names, note)
     learners = [_learner(name, tree, sample, options) for name in names]
     rounds = -(-n_replicates // len(names))
-    learned = of_replicates(
-        sample,
-        learners,
-        rounds,
-        draws_of(sample, seed, block_length),
-        time_limit,
-        progress,
-        _candidates(tree, sample, names),
-    )
+    draws, near = draws_of(sample, seed, block_length), _candidates(tree, sample, names)
+    learned = of_replicates(sample, learners, rounds, draws, time_limit, progress, near)
     trees = [each for trees in learned for each in trees]
-    note = "" if len(learned) == rounds else _stopped(trees, n_replicates)
-    return support_from(tree, trees, names, note)
+    notes = [] if near is None else ["spanning trees of near pairs only"]
+    notes += [] if len(learned) == rounds else [_stopped(trees, n_replicates)]
+    return support_from(tree, trees, names, "; ".join(notes))
+
+
+def _check_options(names: Sequence[str], options: Mapping[str, object]) -> None:
+    """Raise an error for options if no method takes any."""
+    if options and not any(name in _SEARCHES or name == RIVALS for name in names):
+        raise ModelError(f"{' and '.join(names)} takes no option {sorted(options)[0]!r}")
 
 
 def _stopped(trees: Sequence[Tree], wanted: int) -> str:
@@ -225,11 +228,12 @@ def method_names(method: str | Sequence[str], n_variables: int) -> tuple[str, ..
     names = [method] if isinstance(method, str) else list(method)
     quick = (POSTERIOR,) if n_variables <= MOST_SAMPLED else QUICK
     names = [each for name in names for each in (quick if name == "consensus" else (name,))]
-    known = (*METHODS, *_SEARCHES, "lcm", "consensus", RIVALS, POSTERIOR)
+    known = (*METHODS, *_SEARCHES, *_FIXED, "consensus", RIVALS, POSTERIOR)
     unknown = [name for name in names if name not in known]
     for alone in (RIVALS, POSTERIOR):
         if alone in names and len(names) > 1:
-            raise ModelError(f"method is {method!r}, but {alone} goes with no other")
+            called = "consensus" if alone not in (method, *method) else alone
+            raise ModelError(f"method is {method!r}, but {called} goes with no other")
     if unknown or not names:
         raise ModelError(f"method is {method!r}, but must be one or more of {', '.join(known)}")
     return tuple(dict.fromkeys(names))
@@ -238,8 +242,8 @@ def method_names(method: str | Sequence[str], n_variables: int) -> tuple[str, ..
 def _learner(name: str, tree: Tree, sample: Sample, options: dict[str, Any]) -> Learner:
     if name in METHODS:
         return by_distances(name, tree.components[: tree.n_observed])
-    if name == "lcm":
-        return star
+    if name in _FIXED:
+        return _FIXED[name]
     search = partial(_SEARCHES[name], **options)
     if sample.family == "mixed":
         search = partial(learned_in_bins, search)

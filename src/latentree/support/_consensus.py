@@ -45,5 +45,10 @@ def majority_tree(trees: Sequence[Tree], threshold: float = 0.5) -> Tree:
     """
     if not 0.5 <= threshold < 1.0:
         raise TreeError(f"threshold is {threshold}, but a majority is from 0.5 to below 1")
+    if not trees:
+        raise TreeError("a majority needs at least one tree")
+    names = {tree.names[: tree.n_observed] for tree in trees}
+    if len(names) > 1:
+        raise TreeError("trees must have the same variables, in the same order")
     splits = Splits.of(trees)
     return splits.tree_with(np.flatnonzero(splits.share > threshold))

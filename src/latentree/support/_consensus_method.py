@@ -18,7 +18,8 @@ from latentree.tree import Tree
 from latentree.typing import Progress, RandomState
 
 N_TREES = 200
-"""Trees of both chains together: the error of a share near one half is 0.035 if they differ."""
+"""Trees of both chains together. About one in three is independent of those before it, so that the
+standard error of a share near one half is 0.06."""
 
 
 def consensus(

@@ -40,8 +40,8 @@ def rell_trees(
     rivals = rivals_of(model, sample, time_limit=limit, progress=progress, **options)
     gains = resampled_gains(rivals, sample, n_replicates, draws)
     trees = [rivals.tree_with(each) for each in gains]
-    note = "" if rivals.is_complete else f"of {len(rivals.models)} rival trees: time limit reached"
-    return trees, note
+    note = f"{len(rivals.models)} rival trees one change away, with the parameters of all rows"
+    return trees, note if rivals.is_complete else f"{note}; stopped before all were fitted"
 
 
 def resampled_gains(rivals: Rivals, sample: Sample, n_replicates: int, draws: Draws) -> FloatArray:

@@ -19,6 +19,13 @@ from latentree.typing import BoolArray, FloatArray, IntArray
 DOUBTFUL = 0.5
 """Hidden variables in fewer of the replicates than this are doubtful."""
 
+POSTERIOR = "posterior"
+"""The method of trees that are not learned: they are drawn from their posterior."""
+
+RIVALS = "rell"
+"""The method of replicates that are not learned: rival trees are compared by resampled
+log-likelihoods."""
+
 
 _ARRAYS = ("edge_share", "edge_transfer", "hidden_share", "variable_share")
 
@@ -29,7 +36,8 @@ class Support:
 
     Make it with :func:`latentree.bootstrap_support`. Shares are of the replicates: trees learned
     again from rows that were drawn with replacement. They say what other rows of the same source
-    would change, not how probable it is that the model is true.
+    would change, not how probable it is that the model is true. Trees that were drawn from their
+    posterior are replicates, too; their shares are probabilities, if the data comes from a tree.
 
     Parameters
     ----------
@@ -123,6 +131,31 @@ class Support:
         return mean[self.tree.n_observed :]
 
     @property
+    def are_probabilities(self) -> bool:
+        """Whether shares are probabilities: trees were drawn from their posterior."""
+        return self.method == (POSTERIOR,)
+
+    @property
+    def edge_support(self) -> FloatArray:
+        """What pictures and tables show of every edge: its probability, or transfer support."""
+        return self.edge_share if self.are_probabilities else self.edge_transfer
+
+    @property
+    def measure(self) -> str:
+        """What :attr:`edge_support` is called."""
+        return "probability" if self.are_probabilities else "transfer support"
+
+    @property
+    def origin(self) -> str:
+        """Where the replicates come from, in words."""
+        trees = f"{self.n_replicates:,} tree{'s' * (self.n_replicates != 1)}"
+        if self.are_probabilities:
+            return f"{trees} drawn from their posterior"
+        if self.method == (RIVALS,):
+            return f"{trees} by resampled log-likelihoods of rivals"
+        return f"{trees} by {' and '.join(self.method)} from resampled rows"
+
+    @property
     def doubtful(self) -> BoolArray:
         """Whether each hidden variable is in fewer than half of the replicates."""
         return self.hidden_share < DOUBTFUL
@@ -150,11 +183,7 @@ class Support:
         ----------
         Margush and McMorris, Consensus n-trees, Bulletin of Mathematical Biology 43, 1981.
         """
-        if not self.replicates:
-            raise TreeError(
-                "a support that was read from a file has no replicates: compute it anew"
-            )
-        return majority_tree(self.replicates, threshold)
+        return majority_tree(self._kept_replicates, threshold)
 
     def of(self, tree: Tree) -> Support:
         """Return what the same replicates say about another tree.
@@ -168,7 +197,15 @@ class Support:
         -------
         Support
         """
-        return support_from(tree, self.replicates, self.method, self.note)
+        return support_from(tree, self._kept_replicates, self.method, self.note)
+
+    @property
+    def _kept_replicates(self) -> tuple[Tree, ...]:
+        if not self.replicates:
+            raise TreeError(
+                "a support that was read from a file has no replicates: compute it anew"
+            )
+        return self.replicates
 
     def as_dict(self) -> dict[str, Any]:
         """Return the shares in plain values, as a model file keeps them; None stands for NaN.

@@ -992,7 +992,7 @@ class Tree:
             The most nodes drawn; a last line counts the others.
         support : array of float, one a node, optional
             How sure the edge above each node is, from 0 to 1, written in percent; NaN for nothing.
-            See :attr:`latentree.support.Support.edge_transfer`.
+            See :attr:`latentree.support.Support.edge_support`.
 
         Returns
         -------

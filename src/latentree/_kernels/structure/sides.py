@@ -379,7 +379,7 @@ def list_places(side, size, links, m, other_is_leaf):
             extra = 2 - cherries
         elif is_of_leaf and n_leaves_at(links, p if v < m else v, m) >= 2:
             extra = 0  # the link parts a cherry
-        if is_of_leaf and other_is_leaf:
+        if is_of_leaf and other_is_leaf and size > 2:  # three leaves are one cherry
             extra += 1
         place = N_KINDS * (position - 1)
         for kind in range(N_KINDS):

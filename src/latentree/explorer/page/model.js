@@ -290,7 +290,7 @@ export function titleOf(model, v) {
   return (unnamed && model.captions[v]) || model.names[v];
 }
 
-/** Whether a hidden variable is in fewer than half of the trees from resampled rows. */
+/** Whether a hidden variable is in fewer than half of the trees of the support. */
 export function isDoubtful(model, v) {
   return isHidden(model, v) && model.support?.hidden[v - model.observed] < 0.5;
 }

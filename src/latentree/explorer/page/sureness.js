@@ -7,8 +7,11 @@ import { formatNumber, formatPercent } from "./numbers.js";
 import { edgeSupport } from "./scene.js";
 import { setDoubt } from "./state.js";
 
-const TRANSFER =
-  "1 if all trees have the split of this edge, less the more variables would have to change sides.";
+const MEASURES = {
+  "transfer support":
+    "1 if all trees have the split of this edge, less the more variables would have to change sides.",
+  probability: "The share of the trees that have the split of this edge.",
+};
 
 /** What is known of how the model was learned. */
 export function learnedCard({ model, mixture }) {
@@ -45,7 +48,7 @@ export function learnedFacts({ about, family }, trees) {
 export function sureness(state) {
   const { model } = state;
   if (!model.support) return null;
-  const { replicates, method, hidden } = model.support;
+  const { origin, hidden } = model.support;
   const doubtful = hidden.filter((share) => share < 0.5).length;
   const found = doubtful === 0 ? "all hidden variables" : `${counted(doubtful, "hidden variable")}`;
   const verdict =
@@ -54,11 +57,7 @@ export function sureness(state) {
       : `${found}, dashed, ${doubtful === 1 ? "is" : "are"} found again in fewer than half of them.`;
   return section(
     "How sure it is",
-    element(
-      "p",
-      {},
-      `Learned again from ${counted(replicates, "set")} of resampled rows (${method.join(", ")}): ${verdict}`,
-    ),
+    element("p", {}, `By ${origin}: ${verdict}`),
     doubtTools(state),
   );
 }
@@ -135,9 +134,10 @@ export function edgeSupportFacts(state, v, edge) {
   const { support } = state.model;
   const value = edgeSupport(state, v);
   if (!support || Number.isNaN(value)) return [];
+  const title = MEASURES[support.measure];
   return [
-    element("dt", { title: TRANSFER }, "Transfer support"),
-    element("dd", { class: "figures", title: TRANSFER }, formatNumber(value, 2)),
+    element("dt", { title }, support.measure[0].toUpperCase() + support.measure.slice(1)),
+    element("dd", { class: "figures", title }, formatNumber(value, 2)),
     element("dt", {}, "Same split in"),
     element(
       "dd",
@@ -151,7 +151,7 @@ export function edgeSupportFacts(state, v, edge) {
 export function nodeSupport({ model }, v) {
   const { support } = model;
   if (!support) return null;
-  const trees = `${support.replicates.toLocaleString("en")} trees from resampled rows`;
+  const trees = support.origin;
   if (!isHidden(model, v)) {
     const kept = support.variables[v];
     if (Number.isNaN(kept)) return null;

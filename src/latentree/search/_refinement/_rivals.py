@@ -41,7 +41,7 @@ class Rivals:
     savings : array of float
         By how much the penalty of each is lower than that of the model.
     is_complete : bool
-        Whether all rivals were fitted before the time was up.
+        Whether all rivals were fitted before the time was up, or a keyboard interrupt came.
     """
 
     model: Model
@@ -134,15 +134,20 @@ def rivals_of(
         score, cost = log_likelihood - penalty(draft), penalty(draft)
         proposals = engine.structures(Request(draft, penalty, _PATIENT, deadline=end))
         found = _by_tree(proposals, draft, sample.names)
-        for done, proposal in enumerate(found):
-            if time.monotonic() > end:
-                break
-            changed, reached = engine.settle(proposal.apply(draft), 4 * engine.settle_steps)
-            if reached - penalty(changed) > score - LARGEST_LOSS:
-                fitted.append((proposal, engine.model(changed), cost - penalty(changed)))
-            if progress is not None:
-                progress(done + 1, len(found), "fitting rival trees")
-    is_complete = time.monotonic() <= end
+        n_tried = 0
+        with suppress(KeyboardInterrupt):
+            for proposal in found:
+                if time.monotonic() > end:
+                    break
+                changed, reached = engine.settle(proposal.apply(draft), 4 * engine.settle_steps)
+                if reached - penalty(changed) > score - LARGEST_LOSS:
+                    fitted.append((proposal, engine.model(changed), cost - penalty(changed)))
+                n_tried += 1
+                if progress is not None:
+                    progress(n_tried, len(found), "fitting rival trees")
+    is_complete = n_tried == len(found) and time.monotonic() <= end
+    if not is_complete and n_tried == 0:
+        raise ModelError("the time was over before a rival tree was fitted: allow more")
     return Rivals(
         engine.model(draft),
         [each for _, each, _ in fitted],
