@@ -55,11 +55,7 @@ export function sureness(state) {
     doubtful === 0
       ? `${found} are found again in half of them or more.`
       : `${found}, dashed, ${doubtful === 1 ? "is" : "are"} found again in fewer than half of them.`;
-  return section(
-    "How sure it is",
-    element("p", {}, `By ${origin}: ${verdict}`),
-    doubtTools(state),
-  );
+  return section("How sure it is", element("p", {}, `By ${origin}: ${verdict}`), doubtTools(state));
 }
 
 function doubtTools(state) {
