@@ -170,6 +170,22 @@ def test_components_stay_apart():
     assert found.consensus().same_structure(forest)
 
 
+@pytest.mark.parametrize("method", ["refined", "reg_clrg"])
+def test_searches_of_independent_variables_find_none_again(method):
+    rows = np.random.default_rng(1).normal(size=(100, 8))
+    found = lt.LatentTree(method, n_bootstrap=3, random_state=0).fit(rows)
+    assert found.tree_.n_edges == 0
+    assert found.support_.n_hidden == (0, 0, 0)
+    if method == "refined":
+        return  # it may link groups
+    # Two groups that hang together each, but not with each other.
+    two = np.hstack([gaussian_rows(150, 6), gaussian_rows(150, 6)[::-1]])
+    tree = Tree.from_edges([(j, 12 + j // 6) for j in range(12)], 12)
+    support = lt.bootstrap_support(tree, two, method, 2, random_state=0)
+    for each in support.replicates:
+        assert each.components[0] != each.components[6]
+
+
 def test_columns_are_matched_by_name():
     import pandas as pd
 

@@ -124,7 +124,8 @@ def bootstrap_support(
 
     Notes
     -----
-    Variables that are independent in the given tree stay apart in the replicates. The same
+    Variables that are independent in the given tree stay apart in the replicates; methods that
+    search begin so, and ``refined`` may link groups of them. The same
     ``random_state`` gives the same replicates on any number of threads, and from data in memory
     and in files.
 
@@ -240,16 +241,25 @@ def method_names(method: str | Sequence[str], n_variables: int) -> tuple[str, ..
 
 
 def _learner(name: str, tree: Tree, sample: Sample, options: dict[str, Any]) -> Learner:
+    components = tree.components[: tree.n_observed]
     if name in METHODS:
-        return by_distances(name, tree.components[: tree.n_observed])
+        return by_distances(name, components)
     if name in _FIXED:
         return _FIXED[name]
+    if not tree.n_edges:  # nothing is searched among variables that stay apart
+        return _FIXED["independent"]
     search = partial(_SEARCHES[name], **options)
     if sample.family == "mixed":
         search = partial(learned_in_bins, search)
-    if sample.family == "copula":
-        return lambda replicate: search(as_gaussian(replicate), random_state=0).model.tree
-    return lambda replicate: search(replicate, random_state=0).model.tree
+
+    def learn(replicate: Sample) -> Tree:
+        rows = as_gaussian(replicate) if sample.family == "copula" else replicate
+        if np.ptp(components) > 0:
+            rows.distances = replace(rows.distances, components=components)
+        fitted: Fitted = search(rows, random_state=0)
+        return fitted.model.tree
+
+    return learn
 
 
 def _sample(model: TreeModel | Tree, X: Any, weights: ArrayLike | None) -> Sample:
