@@ -41,7 +41,9 @@ def to_newick(
 
     Hidden nodes have no name, so that every name is that of a variable. With support they are
     labeled by that of the edge above them in percent, as phylogenetic programs do; names of
-    inner nodes that could be taken for a number are in quotes.
+    inner nodes that could be taken for a number are in quotes. Observed nodes inside the tree are
+    labeled by their names, so that the support above them is left out; with
+    ``inner_observed="leaf"`` it is written.
 
     Parameters
     ----------

@@ -257,7 +257,7 @@ def _learner(name: str, tree: Tree, sample: Sample, options: dict[str, Any]) -> 
         if np.ptp(components) > 0:
             rows.distances = replace(rows.distances, components=components)
         fitted: Fitted = search(rows, random_state=0)
-        return fitted.model.tree
+        return cast(Tree, fitted.model.tree)
 
     return learn
 
