@@ -4,8 +4,8 @@ For every table the mean log-likelihood of a held-out row, the BIC score of the 
 row, the number of hidden variables and processor seconds of each method; 30 % of the rows are held
 out, and at most ``--rows`` rows are used. Held-out and BIC are differences to independence. Last
 comes the share of the tree's splits whose probability is over one half (of replicates of ``rg`` and
-``clnj`` for more than 128 columns). Then Robinson-Foulds distances on simulated trees. Tables with an even place in the alphabet were used to
-choose, the others (marked *) to report.
+``clnj`` for more than 128 columns). Then Robinson-Foulds distances on simulated trees. Tables with
+an even place in the alphabet were used to choose, the others (marked *) to report.
 
     python benchmarks/default.py [tables] [trees] [--rows 1000] [--methods auto,clrg,clnj]
 """
