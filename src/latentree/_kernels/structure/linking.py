@@ -226,7 +226,7 @@ def _plain_possible_share(center, largest):
     first, length = _range_of(center, largest)
     y = first + length * _NODES
     beyond = center - largest
-    height = np.exp(0.5 * (max(beyond, 0.0) ** 2 - (y + beyond) ** 2))
+    height = np.exp(-y * (beyond + 0.5 * y) if beyond > 0.0 else -0.5 * (y + beyond) ** 2)
     return float(_WEIGHTS @ (y * (2.0 * largest - y) * height)) * length / largest**2
 
 
@@ -240,12 +240,12 @@ def possible_share(center, largest):
     """
     beyond = center - largest
     first, length = _range_of(center, largest)
-    offset = 0.5 * beyond * beyond if beyond > 0.0 else 0.0
     total = 0.0
     for k in range(_NODES.size):
         y = first + length * _NODES[k]
-        height = exp(offset - 0.5 * (y + beyond) * (y + beyond))
-        total += _WEIGHTS[k] * y * (2.0 * largest - y) * height
+        # −((y + β)² − β²)/2 beyond, without a difference of large numbers.
+        power = -y * (beyond + 0.5 * y) if beyond > 0.0 else -0.5 * (y + beyond) * (y + beyond)
+        total += _WEIGHTS[k] * y * (2.0 * largest - y) * exp(power)
     return total * length / (largest * largest)
 
 

@@ -130,6 +130,16 @@ def detach(links, node, m, contracted, inside):
 
 
 @kernel()
+def attach(links, node, ends, m):
+    """Put a hidden node back onto the link that its two links had become."""
+    if node >= m:
+        first, second, rho_first, rho_second = ends
+        part(links, first, second)
+        join(links, node, first, rho_first)
+        join(links, node, second, rho_second)
+
+
+@kernel()
 def draw_shares(side, size, ends, rng):
     """Draw a point of every link; the one that was cut there stays where it was."""
     first, second, rho_first, rho_second = ends
@@ -259,7 +269,10 @@ def add_priors(side, n_places, of_slab, of_spike, row_prior):
 
 @kernel()
 def draw_places(small, n_small, large, n_large, n_rows, room, rng):
-    """Draw a place of each side, and whether their link is contracted."""
+    """Draw a place of each side, and whether their link is contracted.
+
+    The place of the large side is −1 where all weights are 0 by rounding.
+    """
     weigh_places(small, n_small, large, n_large, n_rows, room)
     wanted = rng.random() * room.weight[:n_small].sum()
     i = 0
@@ -309,7 +322,9 @@ def move(links, m, data, prior, room, contracted, inside, rng):
     """Cut a link, and draw another; return the numbers of contracted links."""
     u, w = draw_link(links, rng)
     of_leaf = 1 if u < m or w < m else 0
-    if is_contracted(part(links, u, w)):
+    before = contracted, inside
+    rho = part(links, u, w)
+    if is_contracted(rho):
         inside -= of_leaf
         contracted -= 1 - of_leaf
     ends_u, contracted, inside = detach(links, u, m, contracted, inside)
@@ -331,6 +346,11 @@ def move(links, m, data, prior, room, contracted, inside, rng):
     prior_factors(prior, fewest, contracted, inside, 1 - of_leaf, of_leaf, room.of_spike)
     i, j, is_one = draw_places(small, n_small, large, n_large, 2 * size_large - 1, room, rng)
 
+    if j < 0:  # with 10⁷ rows or more all but one place may be out of reach: nothing moves
+        attach(links, u, ends_u, m)
+        attach(links, w, ends_w, m)
+        join(links, u, w, rho)
+        return before
     a, b = small.place_row[i], large.place_row[j]
     r, c = room.covariance[a, b], room.likely[a, b]
     largest = math.sqrt(large.variance[b] * small.variance[a])

@@ -224,16 +224,16 @@ export function rowCell(model, row, v) {
 }
 
 /**
- * How sure the tree is: transfer support and share of the splits of the edge above every node,
- * shares of hidden variables and of the neighbors that variables keep; NaN where there is none.
+ * How sure the tree is: what its edges show, and the share of the trees with their splits, by the
+ * node below; shares of hidden variables and of the neighbors that variables keep; NaN where there is none.
  */
 function readSupport(payload) {
   if (!payload) return null;
-  const { replicates, method } = payload;
+  const { replicates, origin, measure } = payload;
   const [edges, splits, hidden, variables] = ["edges", "splits", "hidden", "variables"].map((key) =>
     unpack(payload[key], Float32Array),
   );
-  return { replicates, method, edges, splits, hidden, variables };
+  return { replicates, origin, measure, edges, splits, hidden, variables };
 }
 
 function readData(model, payload) {
