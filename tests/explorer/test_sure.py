@@ -64,7 +64,7 @@ def test_edges_in_doubt_are_contracted_and_never_cross(browser, tmp_path):
     model = simulate.random_gaussian_model(tree, 0)
     support = with_support(model, 1)
     show(browser, tmp_path, model, support=support)
-    assert "40 sets" in browser.text("#details")
+    assert "By 40 trees" in browser.text("#details")
     under = np.flatnonzero(support.edge_transfer < 0.6)
     wanted = model.tree.contract_edges(under)
     assert under.size > 5
