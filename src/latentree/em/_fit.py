@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from latentree.data import Schema, Table, as_table, cut_table
-from latentree.distances import Sample, as_sample
+from latentree.distances import Sample, as_sample, is_unordered
 from latentree.em import _starts as starts
 from latentree.em._checkpoint import (
     Checkpoint,
@@ -40,7 +40,7 @@ from latentree.models import (
     Model,
     with_schema,
 )
-from latentree.tree import Tree, hung_as_leaves
+from latentree.tree import Tree, hung_as_leaves, tied_by_hidden
 from latentree.typing import BoolArray, FloatArray, IntArray, Node, PathLike, Progress
 
 HiddenStates = int | Sequence[int] | IntArray | Mapping[Node, int] | None
@@ -151,7 +151,8 @@ def fit_parameters(
         if is_dense(sample, marginals):
             return _fit_scores(tree, sample, marginals, method, n_starts, budget, random_state,
                                progress)  # fmt: skip
-        tree = leaves_of_copula(tree, sample.cardinalities == 0)
+        levels = (sample.cardinalities > 0) & ~is_unordered(sample.schema)
+        tree = leaves_of_copula(tree, levels)
     if method == "distances":
         model = _from_distances(tree, sample, marginals)
         report = _report(model, sample)
@@ -222,18 +223,15 @@ def is_dense(sample: Sample, marginals: str) -> bool:
     return marginals != "cells" and all(kind == "real" for kind in sample.schema.kinds)
 
 
-def leaves_of_copula(tree: Tree, numbers: BoolArray) -> Tree:
-    """Return a tree whose columns are leaves, numbers never joined to another column alone."""
+def leaves_of_copula(tree: Tree, levels: BoolArray) -> Tree:
+    """Return a tree whose columns are leaves, and only two of ordered levels joined directly."""
     tree = hung_as_leaves(tree, np.arange(tree.n_observed))
     above = tree.parent[: tree.n_observed]
-    pair = (above >= 0) & (above < tree.n_observed)
-    cut = np.flatnonzero(pair)
-    cut = cut[numbers[cut] | numbers[above[cut]]]
-    if not cut.size:
-        return tree
-    parent, length = np.array(tree.parent), np.array(tree.length)
-    parent[cut], length[cut] = -1, 0.0
-    return Tree(parent, length, tree.n_observed, tree.names[: tree.n_observed])
+    direct = np.zeros(tree.n_observed, bool)
+    pair = np.flatnonzero((above >= 0) & (above < tree.n_observed))
+    pair = pair[~(levels[pair] & levels[above[pair]])]
+    direct[pair] = direct[above[pair]] = True
+    return tied_by_hidden(tree, np.flatnonzero(direct))
 
 
 def _fit_scores(

@@ -33,7 +33,7 @@ from latentree.inference import (
     cheapest_rooting,
 )
 from latentree.models import MixedTreeModel
-from latentree.tree import Tree, hung_as_leaves
+from latentree.tree import Tree, hung_as_leaves, tied_by_hidden
 from latentree.typing import FloatArray, IntArray
 
 FLOOR = 1e-5
@@ -327,8 +327,8 @@ class MixedProblem:
 def as_leaves(tree: Tree, emits: NDArray[np.bool_]) -> Tree:
     """Return a tree in which columns of numbers are leaves, and not roots.
 
-    An inner one gets a hidden node in its place and hangs from it. Two that are only joined to
-    each other have no place for a hidden node with three neighbors: their edge is cut.
+    An inner one gets a hidden node in its place and hangs from it. Two that are joined to each
+    other get a hidden node between them.
 
     Parameters
     ----------
@@ -342,14 +342,8 @@ def as_leaves(tree: Tree, emits: NDArray[np.bool_]) -> Tree:
         The same one where nothing has to change.
     """
     numbers = np.flatnonzero(emits)
-    tree = hung_as_leaves(tree, numbers)
-    leaf = np.zeros(tree.n_nodes, bool)
-    leaf[numbers] = True
-    alone = leaf & (tree.parent >= 0) & leaf[tree.parent]
-    if alone.any():
-        parent, length = np.where(alone, -1, tree.parent), np.where(alone, 0.0, tree.length)
-        tree = Tree(parent, length, tree.n_observed, tree.names[: tree.n_observed])
-    for root in tree.roots[leaf[tree.roots]].tolist():
+    tree = tied_by_hidden(hung_as_leaves(tree, numbers), numbers)
+    for root in np.intersect1d(tree.roots, numbers).tolist():
         if tree.degrees[root]:
             tree = tree.rerooted(int(tree.children(root)[0]))
     return tree

@@ -175,7 +175,16 @@ class CopulaTreeModel(FactorReports, BaseTreeModel):
         for margin, lonely in zip(self.margins, alone, strict=True):
             if isinstance(margin, Odds) and lonely:
                 total -= margin.n_levels - 1
-        return int(total + joined)
+        return int(total + joined - self._n_free())
+
+    def _n_free(self) -> int:
+        """Number of correlations that others make up for.
+
+        Of a hidden variable between two columns only the product of both is seen.
+        """
+        tree = self.tree
+        pairs = [tree.neighbors(v) for v in tree.hidden.tolist() if tree.degrees[v] == 2]
+        return sum(not any(isinstance(self.margins[v], Odds) for v in pair) for pair in pairs)
 
     def log_likelihood(self, X: TableLike) -> FloatArray:
         """Return the log-probability, or log-density, of every row; missing cells are summed out.

@@ -3,7 +3,7 @@
 from latentree.tree._build import RootedForest, minimal_forest, root_edge_list, traversal
 from latentree.tree._cut import TreeCut
 from latentree.tree._groups import GroupsLike, groups_by_node
-from latentree.tree._leaves import hung_as_leaves
+from latentree.tree._leaves import hung_as_leaves, tied_by_hidden
 from latentree.tree._tree import Tree
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "hung_as_leaves",
     "minimal_forest",
     "root_edge_list",
+    "tied_by_hidden",
     "traversal",
 ]

@@ -30,9 +30,9 @@ class Tree:
     """A latent tree or forest: the first ``n_observed`` nodes are observed, the rest hidden.
 
     A node is an integer. Observed nodes may be anywhere in the tree; hidden nodes have at least
-    three neighbors. The root has no meaning for the model: two trees that differ only in their
-    roots, or in the numbers and names of hidden nodes, are equal. ``docs/data-model.md`` states all
-    the rules.
+    three neighbors, or stand between two observed leaves that form a tree of their own. The root
+    has no meaning for the model: two trees that differ only in their roots, or in the numbers and
+    names of hidden nodes, are equal. ``docs/data-model.md`` states all the rules.
 
     Parameters
     ----------
@@ -101,12 +101,24 @@ class Tree:
 
     def _check_hidden(self) -> None:
         few = np.flatnonzero(self.degrees[self.n_observed :] < 3) + self.n_observed
-        if few.size:
-            node = int(few[0])
-            raise TreeError(
-                f"hidden node {node} ({self.names[node]!r}) has {self.degrees[node]} neighbors, "
-                "but needs at least three: build with minimal=True to suppress such nodes"
-            )
+        for node in few.tolist():
+            if not self._ties_pair(node):
+                raise TreeError(
+                    f"hidden node {node} ({self.names[node]!r}) has {self.degrees[node]} "
+                    "neighbors, but needs at least three: build with minimal=True to suppress "
+                    "such nodes"
+                )
+
+    def _ties_pair(self, node: int) -> bool:
+        """Whether a hidden node stands between two observed leaves and nothing else.
+
+        Columns without states (numbers) cannot be neighbors of each other: what two of them share
+        is a hidden variable between them.
+        """
+        ends = self.neighbors(node)
+        return ends.size == 2 and bool(
+            (ends < self.n_observed).all() and (self.degrees[ends] == 1).all()
+        )
 
     # Making trees ---------------------------------------------------------------------------
 
