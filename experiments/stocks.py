@@ -84,7 +84,7 @@ def _scores(model: lt.GaussianTreeModel, table: lt.Table, covariance: Any) -> di
     m = len(r)
     constant = m * np.log(2 * np.pi) + np.linalg.slogdet(r)[1]
     sample = np.corrcoef(table.values, rowvar=False)
-    penalty = 0.5 * model.tree.n_edges * np.log(n)
+    penalty = 0.5 * model.n_correlations * np.log(n)
     out = {}
     for name, s in (("", sample), ("_published", covariance)):
         value = -0.5 * n * (constant + np.trace(np.linalg.solve(r, s)))

@@ -389,7 +389,9 @@ def log_likelihood(model: TreeModel, X: TableLike, weights: ArrayLike | None = N
 def bic_score(model: TreeModel, X: TableLike, weights: ArrayLike | None = None) -> float:
     """Return the paper's BIC, LL − κ/2·log n: higher is better.
 
-    ``LatentTree.bic`` follows scikit-learn instead: −2 times this, lower is better.
+    ``LatentTree.bic`` follows scikit-learn instead: −2 times this, lower is better. κ counts all
+    free parameters; the paper's count of a Gaussian tree, correlations alone, is its
+    ``n_correlations``.
 
     Parameters
     ----------

@@ -141,7 +141,12 @@ class GaussianTreeModel(BaseTreeModel):
 
     @property
     def n_parameters(self) -> int:
-        """Number of correlations, one an edge; as in the paper, means and scales do not count."""
+        """Free parameters: one correlation per edge, and mean and scale of every column."""
+        return self.n_correlations + 2 * self.tree.n_observed
+
+    @property
+    def n_correlations(self) -> int:
+        """The paper's κ: one correlation per edge, means and scales left out."""
         return self.tree.n_edges
 
     def correlation(

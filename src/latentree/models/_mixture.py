@@ -137,14 +137,8 @@ class TreeMixture(BaseTreeModel):
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters of the components and their weights.
-
-        Means and scales of Gaussian trees count for all but one component: in them the components
-        differ.
-        """
-        own = sum(part.n_parameters for part in self.components)
-        moments = 2 * len(self.schema.names) if self.schema.family == "gaussian" else 0
-        return own + (self.n_trees - 1) * (1 + moments)
+        """Free parameters of the components and their weights."""
+        return sum(part.n_parameters for part in self.components) + self.n_trees - 1
 
     def with_components(self, components: Iterable[Model]) -> TreeMixture:
         """Return the mixture of other components with the same weights.

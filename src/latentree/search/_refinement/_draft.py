@@ -447,8 +447,8 @@ class GaussianDraft(Draft):
 
     @property
     def n_parameters(self) -> int:
-        """One an edge, as in the model itself."""
-        return self.n_edges
+        """One per edge and two per column, as in the model itself."""
+        return self.n_edges + 2 * self.n_observed
 
 
 # Edits: each changes a draft in place and returns the node in the middle of the change -----------
