@@ -200,7 +200,7 @@ class BlockDistances:
         chosen = self.chosen if columns is None else np.asarray(self._of(columns))
         rows = cut_table(table if chosen is None else table.select(chosen))
         if table.family != "gaussian":
-            return pair_evidence(gather(rows, pairs=True))
+            return pair_evidence(gather(rows, pairs=True), rows)
         own = self if columns is None else self.subset(columns)
         sums = self.statistic.statistics
         sums = sums if chosen is None else sums.select(chosen)

@@ -53,6 +53,12 @@ def holds_numbers(schema: Schema) -> BoolArray:
     return np.array([kind in ("real", "count") for kind in schema.kinds])
 
 
+def has_direction(schema: Schema) -> BoolArray:
+    """Whether low and high mean something in each column: numbers, ordered answers, two labels."""
+    categories = np.array([kind == "category" for kind in schema.kinds])
+    return ~categories | (schema.cardinalities == 2)
+
+
 @dataclass(frozen=True, eq=False)
 class Scores:
     """How every column becomes functions.
@@ -147,12 +153,10 @@ class Scores:
         """
         codes = np.zeros(int(self.starts[-1]))
         codes[self.starts[:-1][self.numbers]] = 1.0
-        for j in np.flatnonzero(~self.numbers):
-            n_states = len(self.schema.labels[j])
-            if self.schema.kinds[j] == "ordered" or n_states == 2:
-                mine = self.states[self.place[j]]
-                base = np.setdiff1d(np.arange(n_states), mine)[:1]
-                codes[self.starts[j] : self.starts[j] + mine.size] = mine - base
+        for j in np.flatnonzero(has_direction(self.schema) & ~self.numbers):
+            mine = self.states[self.place[j]]
+            base = np.setdiff1d(np.arange(len(self.schema.labels[j])), mine)[:1]
+            codes[self.starts[j] : self.starts[j] + mine.size] = mine - base
         return codes
 
     def without_outliers(self, table: Table) -> Table:

@@ -83,9 +83,9 @@ def _shape(table: Table, columns: IntArray) -> tuple[FloatArray, FloatArray]:
 
 
 def score_correlations(
-    rows: Parts, names: tuple[str, ...]
-) -> tuple[FloatArray, float | FloatArray]:
-    """Return the correlations of the normal scores of some columns, and the weight of every pair.
+    rows: Parts, names: tuple[str, ...], powers: int = 1
+) -> tuple[FloatArray, float | FloatArray, tuple[FloatArray, FloatArray]]:
+    """Return the correlations of the normal scores of some columns, and what they come from.
 
     Ranks are those among the first part of the rows: all rows of a small table.
 
@@ -95,16 +95,22 @@ def score_correlations(
         The rows.
     names : tuple of str
         Which of their columns.
+    powers : int
+        1 for the scores z alone; 2 for all z, then all z².
 
     Returns
     -------
-    array of shape (m, m), and float or array of shape (m, m)
+    r : array of shape (m·powers, m·powers)
+    n : float or array of that shape
+        Weight of the rows of every pair.
+    shape : two arrays of shape (m·powers,)
+        Skewness and excess kurtosis of every function, in the first part of the rows.
     """
     columns = _columns(rows, names)
     curves = rows.tables.one(0, _curves, columns)
-    sums = rows.tables.total(_scored, columns, curves)
-    r = sums.correlations()
-    return mirrored(r), sums.pair_weights()
+    sums = rows.tables.total(_score_sums, columns, curves, powers)
+    shape = rows.tables.one(0, _score_shape, columns, curves, powers)
+    return mirrored(sums.correlations()), sums.pair_weights(), shape
 
 
 def _curves(table: Table, columns: IntArray) -> list[Curve]:
@@ -112,13 +118,27 @@ def _curves(table: Table, columns: IntArray) -> list[Curve]:
     return each_column(lambda _, x: normal_curve(x, weights), table.values[:, columns])
 
 
-def _scored(table: Table, columns: IntArray, curves: list[Curve]) -> RealSums:
-    """Sum the normal scores of one part."""
+def _scored(table: Table, columns: IntArray, curves: list[Curve], powers: int) -> Table:
+    """Return powers of the normal scores of some columns, missing where their cells are."""
 
     def score(j: int, x: FloatArray) -> FloatArray:
         return np.where(np.isnan(x), np.nan, normal_score(x, *curves[j]))
 
     scores = np.column_stack(each_column(score, table.values[:, columns]))
-    schema = Schema.gaussian([table.names[j] for j in columns])
-    units = Units(np.zeros(columns.size), np.ones(columns.size))
-    return RealSums.of(Table(scores, schema, table.weights), units)
+    scores = np.hstack([scores**power for power in range(1, powers + 1)])
+    names = [f"{table.names[j]}^{power + 1}" for power in range(powers) for j in columns]
+    return Table(scores, Schema.gaussian(names), table.weights)
+
+
+def _score_sums(table: Table, columns: IntArray, curves: list[Curve], powers: int) -> RealSums:
+    """Sum the functions of one part."""
+    scores = _scored(table, columns, curves, powers)
+    units = Units(np.zeros(scores.n_columns), np.ones(scores.n_columns))
+    return RealSums.of(scores, units)
+
+
+def _score_shape(
+    table: Table, columns: IntArray, curves: list[Curve], powers: int
+) -> tuple[FloatArray, FloatArray]:
+    scores = _scored(table, columns, curves, powers)
+    return _shape(scores, np.arange(scores.n_columns))
