@@ -398,19 +398,23 @@ class Distances:
 
 
 def distances_from_sums(
-    statistics: Statistics, centered: bool = True, rows: Parts | None = None
+    statistics: Statistics,
+    centered: bool = True,
+    rows: Parts | None = None,
+    components: IntArray | None = None,
 ) -> Distances:
-    """Return the distances of all pairs, from the sums of all pairs; warn of duplicate columns.
+    """Return the distances of all pairs, from the sums of all pairs.
 
-    With the rows, independence is tested by ranks where columns are far from normal.
+    With the rows, independence is tested by ranks where columns are far from normal. Where the
+    components are known, the user has been warned of duplicate columns; else this warns of them.
     """
     r = dependence(statistics, centered)
-    if np.count_nonzero(np.abs(r) >= 1.0 - statistics.rounding) > len(r):
+    if components is None and np.count_nonzero(np.abs(r) >= 1.0 - statistics.rounding) > len(r):
         warn_of_duplicates(statistics.names, statistics.sums.duplicates(r, statistics.rounding))
-    return _from_dependence(r, scale_of_sums(statistics), statistics, rows)
+    return _from_dependence(r, scale_of_sums(statistics), statistics, rows, components)
 
 
-def canonical_distances(statistics: Statistics) -> Distances:
+def canonical_distances(statistics: Statistics, components: IntArray | None = None) -> Distances:
     """Return −log of the first canonical correlations of discrete columns, from sums of all pairs.
 
     Where all columns have K > 2 states the usual distance takes K − 1 canonical correlations: it
@@ -419,31 +423,45 @@ def canonical_distances(statistics: Statistics) -> Distances:
     """
     assert isinstance(statistics.sums, StateCounts)
     r = canonical_correlations(statistics.sums)
-    return _from_dependence(r, canonical_scale(statistics.schema), statistics)
+    scale = canonical_scale(statistics.schema)
+    return _from_dependence(r, scale, statistics, None, components)
 
 
 def _from_dependence(
-    r: FloatArray, scale: DependenceScale, statistics: Statistics, rows: Parts | None = None
+    r: FloatArray,
+    scale: DependenceScale,
+    statistics: Statistics,
+    rows: Parts | None,
+    components: IntArray | None,
 ) -> Distances:
     """Turn the dependence of all pairs into distances, in place."""
     known = frozen_precision(statistics.sums.pair_weights() * scale.precisions(EVERY, EVERY))
     signs = distances_in_place(r, scale.exponent, statistics.rounding)
     matrix = frozen(r)
-    evidence: Callable[[IntArray | None], Evidence] = partial(pair_evidence, statistics)
+    evidence: Callable[[IntArray | None], Evidence] = partial(pair_evidence, statistics, rows)
     if statistics.family == "gaussian":
         evidence = partial(evidence_of_matrix, matrix, statistics, rows)
     source = MatrixDistances(matrix, frozen(signs), known, scale.exponent, evidence=evidence)
-    return Distances(statistics.names, statistics.mean_pair_weight, statistics.family, source)
+    n = statistics.mean_pair_weight
+    return Distances(statistics.names, n, statistics.family, source, components)
 
 
-def distances_on_demand(table: Table, statistics: Statistics, centered: bool = True) -> Distances:
-    """Return distances that are computed by blocks from rows in memory; warn of duplicate columns.
+def distances_on_demand(
+    table: Table,
+    statistics: Statistics,
+    centered: bool = True,
+    components: IntArray | None = None,
+) -> Distances:
+    """Return distances that are computed by blocks from rows in memory.
 
-    ``statistics`` are the sums of the columns.
+    ``statistics`` are the sums of the columns. This warns of duplicate columns where
+    :func:`distances_from_sums` does.
     """
-    warn_of_duplicates(table.names, duplicate_columns(table.values))
+    if components is None:
+        warn_of_duplicates(table.names, duplicate_columns(table.values))
     source = BlockDistances(block_dependence(table, statistics, centered), None)
-    return Distances(table.names, statistics.mean_pair_weight, table.family, source)
+    n = statistics.mean_pair_weight
+    return Distances(table.names, n, table.family, source, components)
 
 
 def distances_among_candidates(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -40,6 +41,9 @@ class Sample(WithSchema):
         Their statistics, if they are known already.
     """
 
+    components: IntArray | None = None
+    """Which columns belong to one tree, by a number for each, where that is known."""
+
     def __init__(self, parts: Parts | None, statistics: Statistics | None = None) -> None:
         self._parts = parts
         if statistics is not None:
@@ -69,8 +73,9 @@ class Sample(WithSchema):
     def distances(self) -> Distances:
         """Information distances of all pairs: a matrix where it fits into memory."""
         if self.statistics.has_pairs:
-            return distances_from_sums(self.statistics, rows=self.known_parts)
-        return distances_on_demand(self.table, self.statistics)
+            rows = self.known_parts
+            return distances_from_sums(self.statistics, rows=rows, components=self.components)
+        return distances_on_demand(self.table, self.statistics, components=self.components)
 
     @cached_property
     def other_distances(self) -> Distances | None:
@@ -81,7 +86,22 @@ class Sample(WithSchema):
         states = self.cardinalities
         if self.family != "discrete" or not (states == states[0]).all() or states[0] == 2:
             return None
-        return canonical_distances(self.statistics) if self.statistics.has_pairs else None
+        if not self.statistics.has_pairs:
+            return None
+        return canonical_distances(self.statistics, self.components)
+
+    def grouped(self, components: IntArray | None) -> Sample:
+        """Return the same sample, of which it is known which columns belong to one tree.
+
+        Learners do not test again what is known; None leaves it to them.
+        """
+        sample = copy(self)
+        sample.components = components
+        for name in ("distances", "other_distances"):
+            held = self.__dict__.get(name)
+            if held is not None:
+                sample.__dict__[name] = replace(held, components=components)
+        return sample
 
     @cached_property
     def information_with(self) -> InformationOf:
@@ -141,6 +161,8 @@ class Sample(WithSchema):
 
     def _derived(self, parts: Parts | None, statistics: Statistics, columns: IntArray) -> Sample:
         sample = Sample(parts, statistics)
+        if self.components is not None:
+            sample.components = self.components[columns]
         if "distances" in self.__dict__:
             sample.distances = replace(self.distances.subset(columns), names=statistics.names)
         return sample
@@ -211,7 +233,7 @@ def as_copula(sample: Sample) -> Sample:
         schema = replace(parts.schema, family="copula")
         tables = parts.tables.paired(_as_copula, [None] * parts.n_parts)
         own = replace(parts, schema=schema, tables=tables, rows_a_part=parts.step)
-    return as_sample(own)
+    return as_sample(own).grouped(sample.components)
 
 
 def _as_copula(table: Table, _: None) -> Table:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from latentree.errors import ModelError
+from latentree.errors import DataWarning, ModelError
 from latentree.methods._families import (
     HeldOutRows,
     Task,
@@ -18,6 +19,7 @@ from latentree.methods._families import (
     refuse_for_family,
     refuse_impossible,
 )
+from latentree.methods._forms import model_forms
 from latentree.methods._mixtures import is_committee, learn_trees
 from latentree.methods._registry import (
     AUTO,
@@ -90,56 +92,63 @@ def learn_model(
     >>> learned
     GaussianTreeModel(Tree(8 observed, 2 hidden, 9 edges))
     """
-    from latentree._kernels import compiling
     from latentree.distances import as_sample
     from latentree.em import Budget, Fitted
     from latentree.models import with_fitted_lengths, with_schema
+    from latentree.structure import describe_parts, independent_groups
 
-    clock, compiled = time.perf_counter(), compiling.seconds()
+    clock = time.perf_counter()
     chosen = chosen_options(method, options)
     sample = as_sample(X, family, weights)
     entry = METHODS[choose_method(method, sample, chosen)]
-    marginals = chosen.pop("marginals", OPTIONS["marginals"].default)
-    sample = _with_hidden(sample, chosen.pop("hidden", None), marginals)
-    steps = chosen.pop("max_steps", OPTIONS["max_steps"].default)
     limit = chosen.get("time_limit", math.inf)
+    steps = chosen.pop("max_steps", OPTIONS["max_steps"].default)
+    if entry.name != "refined":  # whose search has a limit of its own
+        chosen.pop("time_limit", None)
+    is_open = family == AUTO and X_valid is None
+    forms = model_forms(sample, entry, chosen, is_open)
+    sample = forms[0].sample
+    held_out = _held_out_rows(entry, sample, chosen, X_valid)
     fitting = {
-        "budget": budget or Budget(max_steps=steps, time_limit=limit),
+        "budget": budget or Budget(max_steps=steps, time_limit=limit / len(forms)),
         "random_state": random_state,
         "progress": progress,
     }
-    if sample.family == "copula":
-        fitting["marginals"] = marginals
-    if entry.name != "refined":  # whose search has a limit of its own
-        chosen.pop("time_limit", None)
-    held_out = _held_out_rows(entry, sample, chosen, X_valid)
-    model, report = _learn(Task(entry, sample, chosen, fitting, held_out))
+    if "time_limit" in chosen:
+        chosen["time_limit"] /= len(forms)
+    groups = None if entry.name == "independent" else independent_groups(sample.distances)
+    tasks = [
+        Task(entry, form.sample.grouped(groups), chosen, fitting | form.fitting, held_out)
+        for form in forms
+    ]
+    model, report = _best_form([form.name for form in forms], tasks)
     model = with_fitted_lengths(with_schema(model, sample.schema))
     report = replace(report, columns=sample.schema.columns)
     if method == AUTO:
         report = replace(report, notes=(f"{CHOSEN}{entry.name}", *report.notes))
-    seconds = time.perf_counter() - clock - (compiling.seconds() - compiled)
-    return Fitted(model, report.timed(seconds))
+    if groups is not None:
+        said = describe_parts(sample.distances, model.tree.components[: sample.n_columns])
+        if said:
+            warnings.warn(said, DataWarning, stacklevel=2)
+    return Fitted(model, report.timed(time.perf_counter() - clock))
 
 
-def _with_hidden(sample: Sample, hidden: str | None, marginals: str) -> Sample:
-    """Return the sample with the family that hidden variables and scales ask for."""
-    if hidden not in (None, "states", "gaussian"):
-        raise ModelError(f'hidden is {hidden!r}, but must be "states" or "gaussian"')
-    if marginals not in ("normal", "ranks") and (marginals, sample.family) != ("cells", "copula"):
-        raise ModelError(f'marginals is {marginals!r}, but must be "normal" or "ranks"')
-    if hidden == "states":
-        if marginals == "ranks" or sample.family == "copula":
-            raise ModelError('marginals="ranks" and the family copula need hidden="gaussian"')
-        return sample
-    is_real = set(sample.schema.kinds) == {"real"}
-    if sample.family == "copula" or (is_real and marginals == "normal"):
-        return sample
-    if hidden is None and marginals == "normal":  # states predict better, see docs/ordered.md
-        return sample
-    from latentree.distances import as_copula
+def _best_form(names: list[str], tasks: list[Task]) -> Fitted:
+    """Learn every form of the model, and keep the one with the highest BIC."""
+    from latentree.em import INTERRUPTED
+    from latentree.search import noted
 
-    return as_copula(sample)
+    fits: dict[str, Fitted] = {}
+    for name, task in zip(names, tasks, strict=True):
+        fits[name] = fitted = _learn(task)
+        if INTERRUPTED in fitted.report.notes or not fitted.model.tree.n_edges:
+            break
+    ranked = sorted(fits, key=lambda name: -fits[name].report.bic_score)
+    best = fits[ranked[0]]
+    if len(ranked) == 1:
+        return best
+    scores = [f"{name} {fits[name].report.bic_score:,.1f}" for name in ranked]
+    return noted(best, f"forms of the model by BIC score: {', '.join(scores)}")
 
 
 def _learn(task: Task) -> Fitted:
@@ -188,20 +197,21 @@ def _held_out_rows(
 
 
 def _beside_independence(task: Task, learn: Callable[[], Fitted]) -> Fitted:
-    """Learn a model that is no worse, by BIC, than that of independent variables.
+    """Learn a model; where the test of independence finds nothing, one without edges.
 
-    Where the test of independence finds nothing, nothing is learned.
+    Where BIC prefers independence, edges that do not pay are cut, unless states are for prediction
+    or were asked for. What ``consensus`` leaves open is not cut either.
     """
     from latentree.search import NOTHING, independent, noted, without_losses
-    from latentree.structure import independent_groups
 
+    groups = task.sample.components
     alone = independent(task.sample, **task.fitting)
-    groups = independent_groups(task.sample.distances)
-    if len(set(groups.tolist())) == task.sample.n_columns > 1:
+    if groups is not None and len(set(groups.tolist())) == task.sample.n_columns > 1:
         return noted(alone, NOTHING)
     fitted = learn()
-    if task.method.name == "hclt" or {"n_states", "criterion"} & set(task.options):
-        return fitted  # states for prediction, or as they were asked for, need not pay by BIC
+    is_kept = task.method.name in ("hclt", "consensus")
+    if is_kept or {"n_states", "criterion"} & set(task.options):
+        return fitted
     refit = {"refit": task.options.get("refit", True), "n_starts": 1}
     return without_losses(fitted, alone, lambda tree: fit_tree(tree, task._replace(options=refit)))
 

@@ -13,7 +13,7 @@ from latentree.em import Fitted, fit_parameters
 from latentree.models import Model, edge_strengths
 from latentree.tree import Tree
 
-NOTHING = "nothing was found: the variables look independent of each other"
+NOTHING = "no dependence was found: the variables look independent of each other"
 """The note of a report of a model without edges."""
 
 _SHARE = 0.2  # of the edges is cut at a time: twenty fits from a hundred edges down to none
@@ -49,10 +49,11 @@ def independent(X: Any, family: str = "auto", **fitting: Any) -> Fitted:
 
 
 def without_losses(fitted: Fitted, alone: Fitted, fit: Callable[[Tree], Fitted]) -> Fitted:
-    """Return a fit whose BIC is at least that of independence, by cutting what does not pay.
+    """Cut what does not pay for its parameters where BIC prefers independence.
 
-    If the BIC of a fit is lower, its weakest edges are cut, a fifth at a time, until none is left;
-    the best fit on the way is returned.
+    The weakest edges of such a fit are cut, a fifth at a time, and the fit of the highest BIC on
+    the way is returned. It has edges: the test of independence has found dependence, so that the
+    model without edges is false, however few its parameters.
 
     Parameters
     ----------
@@ -70,13 +71,14 @@ def without_losses(fitted: Fitted, alone: Fitted, fit: Callable[[Tree], Fitted])
     """
     if fitted.report.bic_score >= alone.report.bic_score:
         return fitted
-    best, current = alone, fitted
-    while current.model.tree.n_edges > 1:
-        current = fit(_without_weakest(current.model))
+    best = current = fitted
+    while (smaller := _without_weakest(current.model)).n_edges:
+        current = fit(smaller)
         best = max(best, current, key=lambda one: one.report.bic_score)
     n_cut = fitted.model.tree.n_edges - best.model.tree.n_edges
-    note = f"{n_cut} edges were cut that did not pay for their parameters by BIC"
-    return noted(best, NOTHING if best.model.tree.n_edges == 0 else note)
+    if not n_cut:
+        return best
+    return noted(best, f"{n_cut} edges were cut that did not pay for their parameters by BIC")
 
 
 def noted(fitted: Fitted, note: str) -> Fitted:

@@ -43,7 +43,8 @@ def as_gaussian(sample: Sample) -> Sample:
     ones = np.ones(m)
     moments = RealSums(Units(0.0 * ones, ones), n, 0.0 * ones, n * ones, n * r, -ones, ones)
     schema = Schema.gaussian(sample.names)
-    return Sample(None, Statistics(schema, round(n), round(n), n, moments))
+    summed = Sample(None, Statistics(schema, round(n), round(n), n, moments))
+    return summed.grouped(sample.components)
 
 
 def learned_behind(

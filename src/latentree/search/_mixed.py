@@ -207,7 +207,7 @@ def _states_note(best: Fitted, criterion: str) -> tuple[str, ...]:
     if not states.size:
         return ()
     shown = " to ".join(str(number) for number in sorted({states.min(), states.max()}))
-    return (f"{shown} states a hidden variable, by {criterion} ({_score(best, criterion):,.1f})",)
+    return (f"{shown} states per hidden variable, chosen by {criterion}",)
 
 
 def _rivals(tree: Tree, sample: Sample) -> list[Tree]:
@@ -263,7 +263,7 @@ def learned_in_bins(
         ``model, report``.
     """
     table = sample.parts.to_table()
-    binned = Sample(cut_table(Binning.of(table).table(table)))
+    binned = Sample(cut_table(Binning.of(table).table(table))).grouped(sample.components)
     by_held_out = options.get("criterion") == "cv"
     tree_only = {"for_prediction": False} if by_held_out else {}
     found = learner(binned, budget=budget, **options, **tree_only)
@@ -279,6 +279,8 @@ def learned_in_bins(
         fitted = max(fits, key=lambda fit: max(fit.report.held_out_log_likelihoods))
     else:
         fitted = max(fits, key=lambda fit: fit.report.bic_score)
+    if sample.cardinalities.all():  # nothing was binned
+        return fitted
     note = "the tree was searched on binned numbers"
     if fitted is not fits[0]:
         note = "a tree from distances scored higher than the one searched on binned numbers"

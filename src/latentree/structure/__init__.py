@@ -37,7 +37,12 @@ from latentree.structure._cl_blind import cl_blind
 from latentree.structure._cl_grouping import TreeBuilder, cl_grouping
 from latentree.structure._contraction import contract_short
 from latentree.structure._hidden_chow_liu import hidden_chow_liu, hidden_mutual_information_tree
-from latentree.structure._independence import independent_groups
+from latentree.structure._independence import (
+    PairTest,
+    describe_parts,
+    independent_groups,
+    strongest_pair,
+)
 from latentree.structure._neighbor_joining import STRONG, neighbor_joining
 from latentree.structure._recursive_grouping import recursive_grouping
 from latentree.structure._relationships import Relation, Relationships, node_relationships
@@ -49,6 +54,7 @@ __all__ = [
     "METHODS",
     "STRONG",
     "Block",
+    "PairTest",
     "Relation",
     "Relationships",
     "TreeBuilder",
@@ -57,6 +63,7 @@ __all__ = [
     "cl_blind",
     "cl_grouping",
     "contract_short",
+    "describe_parts",
     "hidden_chow_liu",
     "hidden_mutual_information_tree",
     "independent_groups",
@@ -69,4 +76,5 @@ __all__ = [
     "recursive_grouping",
     "sample_trees",
     "spectral_neighbor_joining",
+    "strongest_pair",
 ]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from latentree._kernels.compiling import tiny
 from latentree.distances import Distances, DistancesLike, as_distances
 from latentree.errors import DataWarning
-from latentree.structure._independence import connected_groups
+from latentree.structure._independence import connected_groups, describe_parts
 from latentree.structure._spanning import spanning_edges
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
@@ -170,11 +170,12 @@ def _learn_forest(distances: Distances, learn: Callable[[Block], Tree], owns_mat
     if distances.components is not None and np.ptp(distances.components) > 0:
         return _learn_groups(distances, groups_of(distances.components), learn)
     spanning = spanning_edges(distances)
-    groups = groups_of(connected_groups(distances, spanning))
+    label = connected_groups(distances, spanning)
+    groups = groups_of(label)
     if len(groups) == 1:
         block = Block(distances, spanning, owns_matrix=owns_matrix)
         return _learn_block(block, learn).renamed(distances.names)
-    warnings.warn(_apart(distances, groups), DataWarning, stacklevel=4)
+    warnings.warn(describe_parts(distances, label), DataWarning, stacklevel=4)
     return _learn_groups(distances, groups, learn)
 
 
@@ -195,21 +196,6 @@ def _learn_groups(
     return _join_trees(distances, groups, trees)
 
 
-def _apart(distances: Distances, groups: list[IntArray]) -> str:
-    """Return the warning that variables fall apart into groups."""
-    if len(groups) == distances.n_variables:
-        return (
-            f"nothing was found: the {len(groups)} variables look independent of each other, and "
-            "the tree has no edges"
-        )
-    smallest = min(groups, key=lambda group: group.size)
-    return (
-        f"the variables fall apart into {len(groups)} blocks that look independent of each "
-        f"other (the smallest: {_some_names(distances, smallest)}); each block gets "
-        "a tree of its own"
-    )
-
-
 def _learn_block(block: Block, learn: Callable[[Block], Tree]) -> Tree:
     """Return the only tree of one or two variables; learn the tree of more."""
     m = block.n_variables
@@ -217,11 +203,6 @@ def _learn_block(block: Block, learn: Callable[[Block], Tree]) -> Tree:
         return Tree([-1, 0][:m], block.distances.block([0], range(m))[0])
     tree = learn(block)
     return tree if block.scale == 1.0 else tree.with_lengths(tree.length * block.scale)
-
-
-def _some_names(distances: Distances, group: IntArray) -> str:
-    names = [distances.names[v] for v in group]
-    return ", ".join(map(repr, names[:3])) + (" …" if len(names) > 3 else "")
 
 
 def _join_trees(distances: Distances, groups: list[IntArray], trees: list[Tree]) -> Tree:

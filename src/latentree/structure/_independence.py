@@ -13,6 +13,8 @@ probability of at most twice the level.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
@@ -119,12 +121,14 @@ def _stands_out(evidence: Evidence, label: IntArray, distances: Distances) -> bo
     Under independence the sum of χ² of pairs (i, j) has the mean Σ f_ij of their degrees of
     freedom. Pairs of dependent variables are dependent: the covariance of (i, j) and (k, l) is
     2·ρ²_ik·ρ²_jl, so that the variance across groups A and B is 2·N_A·N_B for one degree of
-    freedom each, with N_A = Σ ρ² over all pairs in A, i = k included. The sum is compared with the
-    multiple of a χ² that has the same mean and variance.
+    freedom each, with N_A = Σ ρ² over all pairs in A, i = k included; rare answers add to it. The
+    sum is compared with the multiple of a χ² that has the same mean and variance.
     """
     groups = np.equal.outer(label, np.arange(label.max() + 1)).astype(np.float64)
     across = ~np.equal.outer(label, label)
-    total, mean = (float(array[across].sum()) / 2.0 for array in evidence)
+    total, mean = (
+        float(array[across].sum()) / 2.0 for array in (evidence.statistic, evidence.freedom)
+    )
     sizes = groups.sum(axis=0)
     assert distances.n_effective is not None
     # ρ̂² is ρ² + 1/n on average.
@@ -134,13 +138,125 @@ def _stands_out(evidence: Evidence, label: IntArray, distances: Distances) -> bo
     within = np.maximum(np.einsum("ia,ij,ja->a", groups, squares, groups, optimize=True), sizes)
     # Σ_{A<B} x_A·x_B = ((Σ x)² − Σ x²)/2, of N and of the sizes, which count the pairs.
     both = (within.sum() ** 2 - (within**2).sum()) / (sizes.sum() ** 2 - (sizes**2).sum())
-    unit = max(both, 1.0)  # variance / (2·mean)
+    excess = np.broadcast_to(evidence.excess, across.shape)[across].mean()
+    unit = max(both, 1.0) + float(excess)  # variance / (2·mean)
     return bool(mean > 0.0 and chdtrc(mean / unit, total / unit) < LEVEL)
 
 
 def _has_significant_link(distances: Distances, spanning: IntArray) -> bool:
     """Whether one of the strongest pairs stands out among all; they are in the spanning tree."""
     m = distances.n_variables
-    near = np.argsort(distances.of_pairs(spanning), kind="stable")[: MOST // 2]
-    p = distances.subset(np.unique(spanning[near])).evidence().p_values()
+    p = distances.subset(_nearest(distances, spanning)).evidence().p_values()
     return bool(p.min() < LEVEL / (m * (m - 1) / 2))
+
+
+class PairTest(NamedTuple):
+    """The pair of variables that looks most dependent.
+
+    Attributes
+    ----------
+    first, second : int
+        The two variables.
+    dependence : float
+        Their signed correlation, or what stands for it.
+    p_value : float
+        Probability of a pair that looks as dependent, if the two are independent.
+    """
+
+    first: int
+    second: int
+    dependence: float
+    p_value: float
+
+
+def strongest_pair(distances: Distances) -> PairTest:
+    """Find the pair that looks most dependent; of very many variables, among the nearest ones.
+
+    Parameters
+    ----------
+    distances : Distances
+        Estimated from data, of two variables or more.
+
+    Returns
+    -------
+    PairTest
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentree import information_distances
+    >>> X = np.random.default_rng(0).normal(size=(100, 5))
+    >>> X[:, 1] += X[:, 0]
+    >>> strongest_pair(information_distances(X))[:2]
+    (0, 1)
+    """
+    among = np.arange(distances.n_variables)
+    if among.size > MOST:
+        among = _nearest(distances, spanning_edges(distances))
+    own = distances.subset(among)
+    p = own.evidence().p_values()
+    np.fill_diagonal(p, 2.0)
+    # Where p-values are rounded to 0, the nearer pair is the more dependent one.
+    order = np.lexsort((own.block(slice(None), slice(None)).ravel(), p.ravel()))
+    first, second = sorted(divmod(int(order[0]), among.size))
+    pair = np.array([[among[first], among[second]]])
+    size = float(np.exp(-distances.of_pairs(pair)[0] / distances.exponent))
+    signed = size * float(distances.signs_of_pairs(pair)[0])
+    return PairTest(int(among[first]), int(among[second]), signed, float(p[first, second]))
+
+
+def _nearest(distances: Distances, spanning: IntArray) -> IntArray:
+    """Return the variables of the shortest links of the spanning tree."""
+    near = np.argsort(distances.of_pairs(spanning), kind="stable")[: MOST // 2]
+    return np.unique(spanning[near])
+
+
+def describe_parts(distances: Distances, group: IntArray) -> str:
+    """Say that variables fall apart into groups that look independent of each other.
+
+    Parameters
+    ----------
+    distances : Distances
+    group : array of int
+        The group of every variable.
+
+    Returns
+    -------
+    str
+        Empty where all are in one group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentree import information_distances
+    >>> distances = information_distances(np.random.default_rng(0).normal(size=(100, 3)))
+    >>> describe_parts(distances, np.array([0, 0, 0]))
+    ''
+    >>> describe_parts(distances, np.array([0, 0, 1]))[:39]
+    'the variables fall apart into 2 blocks '
+    """
+    labels, sizes = np.unique(group, return_counts=True)
+    if labels.size < 2:
+        return ""
+    if labels.size == distances.n_variables:
+        return _describe_nothing(distances)
+    smallest = np.flatnonzero(group == labels[sizes.argmin()])
+    names = ", ".join(repr(distances.names[v]) for v in smallest[:3].tolist())
+    return (
+        f"the variables fall apart into {labels.size} blocks that look independent of each other "
+        f"(the smallest: {names}{' …' * (smallest.size > 3)}); each block gets a tree of its own"
+    )
+
+
+def _describe_nothing(distances: Distances) -> str:
+    """Say that all variables look independent, and how dependent the most dependent pair looks."""
+    m = distances.n_variables
+    said = f"no dependence was found among the {m} variables, and the tree has no edges"
+    if distances.n_samples is None:
+        return said
+    first, second, r, p = strongest_pair(distances)
+    pair = f"{distances.names[first]!r} and {distances.names[second]!r}"
+    return (
+        f"{said}: the most dependent pair, {pair}, has correlation {r:.2f} with p = {p:.2g}, among "
+        f"{m * (m - 1) // 2:,} pairs"
+    )

@@ -1,0 +1,101 @@
+"""Forms of a model that the columns leave open: states or Gaussian variables, and their scales."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from latentree.errors import ModelError
+from latentree.methods._registry import Method, OptionValues
+
+if TYPE_CHECKING:  # the help of the command line loads nothing heavy
+    from latentree.distances import Sample
+
+_OF_STATES = {"n_states", "max_states", "n_trees", "validation_fraction", "criterion"}
+_OF_FITS = {"refit", "stepwise", "checkpoint"}
+_ONE_FORM = ("chow_liu", "independent", "hclt")
+"""Methods without hidden variables, and one whose states are for prediction."""
+
+
+class ModelForm(NamedTuple):
+    """A form of the model, and the sample that it is learned from."""
+
+    name: str
+    """In the report."""
+    sample: Sample
+    fitting: Mapping[str, Any] = {}
+    """What the fit takes besides."""
+
+
+def model_forms(
+    sample: Sample, method: Method, options: OptionValues, is_open: bool
+) -> list[ModelForm]:
+    """Return the forms among which BIC chooses; the options ``hidden`` and ``marginals`` are taken.
+
+    Hidden variables are states or Gaussian. Behind ordered and real columns both are possible, and
+    the likelihoods are of the same cells, so that BIC can choose. In the same way real columns have
+    a normal scale or one from their ranks. Everything else has one form.
+
+    Parameters
+    ----------
+    sample : Sample
+    method : Method
+    options : dict
+        Options of the method that were given; ``hidden`` and ``marginals`` are removed.
+    is_open : bool
+        Whether nothing else that was asked for settles the form.
+
+    Returns
+    -------
+    list of ModelForm
+        The first is the one to take where nothing is to be learned.
+    """
+    hidden, marginals = options.pop("hidden", None), options.pop("marginals", None)
+    _check(hidden, marginals, sample)
+    kinds = set(sample.schema.kinds)
+    is_free = (
+        is_open
+        and sample.known_parts is not None
+        and method.name not in _ONE_FORM
+        and not (_OF_STATES | _OF_FITS) & set(options)
+    )
+    if hidden is None and marginals != "ranks" and sample.family != "copula":
+        if not is_free or not kinds <= {"ordered", "real"}:
+            return [ModelForm("as given", sample)]
+        states = [ModelForm("states", sample)] if "ordered" in kinds else []
+        return states + _gaussian_forms(sample, marginals, is_free)
+    if hidden == "states":
+        return [ModelForm("states", sample)]
+    return _gaussian_forms(sample, marginals, is_free)
+
+
+def _check(hidden: str | None, marginals: str | None, sample: Sample) -> None:
+    """Refuse what is unknown or contradicts itself."""
+    if hidden not in (None, "states", "gaussian"):
+        raise ModelError(f'hidden is {hidden!r}, but must be "states" or "gaussian"')
+    known = ("normal", "ranks", "cells") if sample.family == "copula" else ("normal", "ranks")
+    if marginals not in (None, *known):
+        raise ModelError(f'marginals is {marginals!r}, but must be "normal" or "ranks"')
+    if hidden == "states" and (marginals == "ranks" or sample.family == "copula"):
+        raise ModelError('marginals="ranks" and the family copula need hidden="gaussian"')
+
+
+def _gaussian_forms(sample: Sample, marginals: str | None, is_free: bool) -> list[ModelForm]:
+    """Return the forms with Gaussian hidden variables."""
+    from latentree.distances import as_copula
+
+    if marginals is not None:
+        scales = [marginals]
+    else:
+        scales = ["normal", "ranks"] if is_free and "real" in sample.schema.kinds else ["normal"]
+    is_plain = sample.family != "copula" and set(sample.schema.kinds) == {"real"}
+    behind = sample if sample.family == "copula" else None
+    forms = []
+    for scale in scales:
+        if scale == "normal" and is_plain:  # a Gaussian tree
+            forms.append(ModelForm("Gaussian", sample))
+            continue
+        behind = as_copula(sample) if behind is None else behind
+        name = "Gaussian with scales from ranks" if scale == "ranks" else "Gaussian"
+        forms.append(ModelForm(name, behind, {"marginals": scale}))
+    return forms
