@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -313,6 +315,72 @@ def test_transform_always_gives_a_pipeline_features():
     assert np.array_equal(out[:, 7] == 1.0, frame["color"] == "red")
     with pytest.raises(ModelError, match="output is 'all'"):
         lt.LatentTree(output="all").fit(frame)
+
+
+@pytest.fixture(scope="module")
+def tables(real, coded):
+    """A table of every family, as frames."""
+    labels = np.array(["no", "yes"], object)[coded[:200]]
+    frames = {
+        "gaussian": pd.DataFrame(real[:200]),
+        "discrete": pd.DataFrame(labels),
+        "mixed": pd.DataFrame(labels).assign(height=real[:200, 0], weight=real[:200, 1]),
+    }
+    return {family: frame.rename(columns=str) for family, frame in frames.items()}
+
+
+WRONG_VALUES = [
+    ("n_states", "x"), ("n_states", 1.5), ("n_states", 1), ("n_states", True), ("n_states", [2]),
+    ("max_steps", -1), ("max_steps", 0), ("max_steps", 2.5), ("max_steps", None),
+    ("n_starts", 0), ("n_starts", "x"),
+    ("max_states", 0), ("max_states", 2.0),
+    ("prior_weight", -1), ("prior_weight", "x"), ("prior_weight", np.nan), ("prior_weight", np.inf),
+    ("time_limit", -1), ("time_limit", "x"), ("time_limit", np.nan),
+    ("caution", -0.1), ("caution", np.inf), ("caution", "much"),
+    ("criterion", "best"), ("criterion", -1.0), ("criterion", np.nan), ("criterion", True),
+    ("n_hidden", -1), ("n_hidden", 1.5),
+    ("n_trees", 0), ("n_trees", "few"), ("n_trees", 2.0),
+    ("validation_fraction", 0.0), ("validation_fraction", 1.0), ("validation_fraction", "x"),
+    ("start", 3), ("start", ["nj", 3]),
+    ("hidden", "x"), ("marginals", "x"), ("marginals", None),
+    ("refit", "x"), ("refit", 1), ("stepwise", None), ("checkpoint", 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG_VALUES)
+@pytest.mark.parametrize("family", ["gaussian", "discrete", "mixed"])
+def test_values_of_options_are_checked_for_every_family(tables, family, name, value):
+    method = lt.methods.taken_by(name)[0]
+    learner = lt.LatentTree(method, **{name: value})
+    with pytest.raises(ModelError, match=f"^{name} is {re.escape(repr(value))}, but must be "):
+        learner.fit(tables[family])
+    assert not hasattr(learner, "model_")
+
+
+def test_every_option_is_checked_somewhere_above():
+    assert {name for name, _ in WRONG_VALUES} == set(lt.methods.OPTIONS)
+
+
+@pytest.mark.parametrize("name", lt.methods.OPTIONS)
+def test_defaults_are_values_that_options_may_have(name):
+    option = lt.methods.OPTIONS[name]
+    assert option.allows(option.default)
+    assert not option.allows(object())
+
+
+def test_numbers_of_numpy_are_numbers(coded):
+    given = {"n_starts": np.int64(1), "prior_weight": np.float32(0.5), "stepwise": np.True_}
+    plain = {"n_starts": 1, "prior_weight": 0.5, "stepwise": True}
+    theirs = lt.LatentTree("clnj", random_state=0, **given).fit(coded)
+    ours = lt.LatentTree("clnj", random_state=0, **plain).fit(coded)
+    assert theirs.score(coded) == ours.score(coded)
+
+
+@pytest.mark.parametrize("method", ["clnj", "lcm", "hclt"])
+@pytest.mark.parametrize("family", ["discrete", "mixed"])
+def test_more_states_than_rows_are_refused_before_learning(tables, family, method):
+    with pytest.raises(ModelError, match=r"n_states is 100000, but there are 200 rows"):
+        lt.LatentTree(method, n_states=100_000).fit(tables[family])
 
 
 @pytest.mark.parametrize("method", ["clrg", "nj", "lcm", "bin"])

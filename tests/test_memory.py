@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import latentree as lt
 from latentree import _memory as memory
 from latentree.errors import LatentTreeError, MemoryBudgetError
 
@@ -98,3 +99,12 @@ def test_a_system_that_tells_nothing(tmp_path, monkeypatch):
     system = make_system(tmp_path, "", {})
     (tmp_path / "meminfo").write_text("nothing")
     assert memory.available(system) > 0
+
+
+@pytest.mark.parametrize("method", ["ml", "held_out"])
+def test_states_whose_tables_do_not_fit_are_refused(monkeypatch, method):
+    tree = lt.simulate.double_star(6)
+    rows = lt.simulate.random_discrete_model(tree, 2, 0).sample(50, 1)
+    monkeypatch.setenv("LATENTREE_MEMORY", "10MB")  # the inner edge has 900 × 900 cells
+    with pytest.raises(MemoryBudgetError, match=r"up to 900 states would need .* give fewer"):
+        lt.fit_parameters(tree, rows, "discrete", method=method, n_states=900)

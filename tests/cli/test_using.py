@@ -214,6 +214,7 @@ def test_classes_are_shown_and_given_to_machines(run, words):
     states = json.loads(out)["hidden"][0]["states"]
     assert states["variable"][:1] == ["h1"]
     assert len(states) == 2 + 3
+    assert run("learn", path, "-m", "lcm", "--states", "auto")[0] == 0
     code, _, err = run("learn", path, "-m", "bin", "--states", "3")
     assert code == 2
     assert "--states is for --method" in err

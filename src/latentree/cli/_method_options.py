@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import contextlib
 from typing import Any
 
 import typer
@@ -18,16 +18,8 @@ OptionValue = Any
 OptionValues = dict[str, OptionValue]
 """Values of options by name."""
 
-CRITERIA = ("bic", "ebic", "aic", "cv")
 
-
-def option(
-    name: str,
-    metavar: str | None = None,
-    *also: str,
-    min: float | None = None,
-    max: float | None = None,
-) -> OptionInfo:
+def option(name: str, metavar: str | None = None, *also: str) -> OptionInfo:
     """Return an option of the registry as the command line shows it."""
     entry = OPTIONS[name]
     methods = taken_by(name)
@@ -36,7 +28,7 @@ def option(
         text = meaning[0].upper() + meaning[1:]
     else:  # names of methods stay as they are typed
         text = f"{_shown(methods)}: {meaning}"
-    return typer.Option(entry.flag, *also, metavar=metavar, help=text, min=min, max=max)
+    return typer.Option(entry.flag, *also, metavar=metavar, help=text)
 
 
 def _shown(methods: list[str]) -> str:
@@ -62,10 +54,7 @@ def method_options(method: str, given: OptionValues) -> OptionValues:
                 f"{OPTIONS[name].flag} is for --method {_either(taken_by(name))}, and {method} "
                 "does not take it"
             )
-    if "criterion" in chosen:
-        chosen["criterion"] = _criterion(chosen["criterion"])
-    if "n_trees" in chosen:
-        chosen["n_trees"] = _trees(chosen["n_trees"])
+    chosen = {name: _value(name, value) for name, value in chosen.items()}
     starts = [name for name, entry in METHODS.items() if entry.from_distances]
     for name in chosen.get("start", ()):
         if name not in starts:
@@ -86,24 +75,15 @@ def _either(names: list[str]) -> str:
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def _trees(text: str) -> int | str:
-    """Return a number of trees, or "auto"."""
-    if text != "auto" and not (text.isdecimal() and int(text) > 0):
-        raise typer.BadParameter(f"--trees {text}: use a positive number, or auto")
-    return text if text == "auto" else int(text)
-
-
-def _criterion(text: str) -> str | float:
-    """Return the name of a criterion, or the number that multiplies BIC's penalty."""
-    if text in CRITERIA:
-        return text
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < math.inf:
-        raise typer.BadParameter(
-            f"--criterion {text}: use {', '.join(CRITERIA)}, or a number that multiplies BIC's "
-            "penalty"
-        )
-    return number
+def _value(name: str, given: OptionValue) -> OptionValue:
+    """Return what a text stands for, a number or itself; refuse what the option cannot be."""
+    entry = OPTIONS[name]
+    value = given
+    if isinstance(given, str) and not entry.allows(given):
+        for number in (int, float):
+            with contextlib.suppress(ValueError):
+                value = number(given)
+                break
+    if not entry.allows(value):
+        raise typer.BadParameter(f"{entry.flag} {given}: must be {entry.type}")
+    return value

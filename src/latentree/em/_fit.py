@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latentree import _memory as memory
 from latentree.data import Schema, Table, as_table, cut_table
 from latentree.distances import Sample, as_sample, is_unordered
 from latentree.em import _starts as starts
@@ -326,6 +327,7 @@ def held_out_fits(
     if most_states is not None:
         settings["most_states"] = most_states
     sample = matched(tree, given)
+    hidden_states(tree, sample, n_states)  # raises for more than memory holds
     table, is_mixed = sample.parts.to_table(), given.family == "mixed"
     if X_valid is not None:
         held_out = as_table(X_valid, schema=given.schema, unseen="missing")
@@ -446,7 +448,20 @@ def hidden_states(tree: Tree, sample: Sample, n_states: HiddenStates) -> IntArra
         raise ModelError(f"a hidden node cannot have {hidden.min()} states")
     if sample.family == "symmetric" and (hidden != usual).any():
         raise ModelError(f"in a symmetric model every node has the data's {usual} states")
-    return np.concatenate([sample.cardinalities, hidden])
+    states = np.concatenate([sample.cardinalities, hidden])
+    _require_tables(tree, states)
+    return states
+
+
+def _require_tables(tree: Tree, n_states: IntArray) -> None:
+    """Raise if the tables of a tree with so many states do not fit into memory."""
+    above, below = n_states.astype(np.float64)[tree.edges.T]
+    cells = float(above @ below)
+    memory.require(
+        3 * 8 * cells,  # probabilities, expected counts, and the probabilities after a step
+        f"hidden variables of up to {n_states[tree.n_observed :].max(initial=0)} states",
+        "give fewer (n_states)",
+    )
 
 
 def usual_states(cardinalities: IntArray) -> int:

@@ -7,6 +7,8 @@ its name to the methods that take it.
 from __future__ import annotations
 
 import importlib
+import math
+import os
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -26,13 +28,82 @@ OptionValues = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class Values:
+    """What an option may be. ``Values | Values`` is either.
+
+    Parameters
+    ----------
+    text : str
+        In words.
+    allows : callable
+        Whether a value is one of them.
+
+    Examples
+    --------
+    >>> values = whole_numbers(2) | words("auto")
+    >>> values.text
+    'int ≥ 2 or "auto"'
+    >>> [values.allows(value) for value in (3, "auto", 1, 2.5, True)]
+    [True, True, False, False, False]
+    """
+
+    text: str
+    allows: Callable[[object], bool]
+
+    def __or__(self, other: Values) -> Values:
+        return Values(f"{self.text} or {other.text}", lambda v: self.allows(v) or other.allows(v))
+
+
+def words(*known: str, unlisted: tuple[str, ...] = ()) -> Values:
+    """Return some texts as values; ``unlisted`` ones are for the library itself."""
+    quoted = [f'"{word}"' for word in known]
+    text = " or ".join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
+    return Values(text, lambda value: isinstance(value, str) and value in (*known, *unlisted))
+
+
+def whole_numbers(low: int) -> Values:
+    """Return the whole numbers from ``low`` on as values."""
+
+    def allows(value: object) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool) and value >= low
+
+    return Values(f"int ≥ {low}", allows)
+
+
+def real_numbers(low: float, infinite: bool = False) -> Values:
+    """Return the numbers from ``low`` on as values, with infinity or without."""
+
+    def allows(value: object) -> bool:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return False
+        return value >= low and (infinite or value != math.inf)  # NaN is not ≥ low
+
+    return Values(f"float ≥ {low:g}", allows)
+
+
+_FLAG = Values("bool", lambda value: isinstance(value, bool))
+_SHARE = Values(
+    "float between 0 and 1",
+    lambda value: isinstance(value, float) and 0.0 < value < 1.0,
+)
+_PATH = Values("path", lambda value: isinstance(value, str | os.PathLike))
+_NAMES = Values(
+    "str or list of str",
+    lambda value: (
+        isinstance(value, str)
+        or (isinstance(value, list | tuple) and all(isinstance(name, str) for name in value))
+    ),
+)
+
+
+@dataclass(frozen=True)
 class Option:
     """An option of one or more methods.
 
     Parameters
     ----------
-    type : str
-        What it may be, in words.
+    values : Values
+        What it may be; None too where that is the default.
     default : object
         Its value where nothing is said.
     meaning : str
@@ -43,36 +114,56 @@ class Option:
     Examples
     --------
     >>> OPTIONS["n_starts"].type, OPTIONS["n_starts"].default
-    ('int', 3)
+    ('int ≥ 1', 3)
+    >>> OPTIONS["n_starts"].allows(0), OPTIONS["n_starts"].allows(None)
+    (False, False)
     """
 
-    type: str
+    values: Values
     default: object
     meaning: str
     flag: str = ""
 
+    @property
+    def type(self) -> str:
+        """What it may be, in words."""
+        return self.values.text
+
+    def allows(self, value: object) -> bool:
+        """Whether the option may have a value.
+
+        Parameters
+        ----------
+        value : object
+
+        Returns
+        -------
+        bool
+        """
+        return self.default is None if value is None else self.values.allows(value)
+
 
 OPTIONS: Mapping[str, Option] = {
     "refit": Option(
-        "bool", True,
+        _FLAG, True,
         "whether parameters are fitted by maximum likelihood. If not, they follow from the "
         "distances (Gaussian and symmetric families)",
     ),
     "hidden": Option(
-        '"states" or "gaussian"', None,
+        words("states", "gaussian"), None,
         "what hidden variables are: states, or Gaussian variables, of which an ordered column "
         "shows the interval between two thresholds. By default Gaussian if all columns are real, "
         "and states otherwise. On the command line a number here is n_hidden",
         "--hidden",
     ),
     "marginals": Option(
-        '"normal" or "ranks"', "normal",
+        words("normal", "ranks", unlisted=("cells",)), "normal",
         "scales of real columns: normal, or estimated from their ranks, so that tails and outliers "
         "do not make the tree; hidden variables are Gaussian then",
         "--marginals",
     ),
     "n_states": Option(
-        'int or "auto"', None,
+        whole_numbers(2) | words("auto"), None,
         "number of states of every hidden variable of a discrete or mixed model. By default that "
         "of most columns; for lcm the one with the highest BIC, and for mixed data each variable "
         "its own, see criterion. "
@@ -80,61 +171,64 @@ OPTIONS: Mapping[str, Option] = {
         "--states",
     ),
     "n_trees": Option(
-        'int or "auto"', None,
+        whole_numbers(1) | words("auto"), None,
         "number of trees of a mixture, each with its own structure and parameters; by default one "
         "tree, for hclt on discrete columns 4 to 32 unless n_states is given. "
         "auto: a committee of mixtures, as many trees as predict held-out rows best",
         "--trees",
     ),
     "validation_fraction": Option(
-        "float", None,
+        _SHARE, None,
         "share of the rows that is held out, where these decide on states, smoothing and stopping; "
         "by default a tenth, of fewer than 5,000 rows up to a quarter",
         "--validation-fraction",
     ),
     "n_hidden": Option(
-        "int", None,
+        whole_numbers(0), None,
         "most hidden variables for reg_clrg and reg_clnj; their number for refined",
         "--hidden",
     ),
     "start": Option(
-        "str or list of str", None,
+        _NAMES, None,
         "the method, or several, whose tree is refined; by default the best of nj, clnj and clrg",
         "--start",
     ),
     "criterion": Option(
-        '"bic", "ebic", "aic", "cv" or float', "bic",
+        words("bic", "ebic", "aic", "cv") | real_numbers(0.0), "bic",
         "what is maximized: bic, ebic, aic, cv (chosen by held-out rows), or a multiple of BIC's "
         "penalty, such as 0.5. Beside refined it is for mixed data: bic, aic or cv chooses the "
         "number of states of hidden variables",
         "--criterion",
     ),
     "max_states": Option(
-        "int", None, "most states of a hidden variable; by default free", "--max-states"
+        whole_numbers(2), None, "most states of a hidden variable; by default free",
+        "--max-states",
     ),
     "caution": Option(
-        "float", 1.0,
+        real_numbers(0.0), 1.0,
         "how much more than chance a subtree's new place must gain; more keeps more of the start, "
         "with 0 the criterion alone decides",
         "--caution",
     ),
     "prior_weight": Option(
-        "float", 0.0, "weight of a uniform prior on discrete tables, as a number of rows"
+        real_numbers(0.0), 0.0,
+        "weight of a uniform prior on discrete tables, as a number of rows",
     ),
     "n_starts": Option(
-        "int", 3, "starts of EM, the first from the distances and the others random"
+        whole_numbers(1), 3, "starts of EM, the first from the distances and the others random"
     ),
-    "max_steps": Option("int", 5_000, "most steps of EM"),
+    "max_steps": Option(whole_numbers(1), 5_000, "most steps of EM"),
     "time_limit": Option(
-        "float", None, "most seconds for EM, and for the search of refined", "--time-limit"
+        real_numbers(0.0, infinite=True), None,
+        "most seconds for EM, and for the search of refined", "--time-limit",
     ),
     "stepwise": Option(
-        "bool", False,
+        _FLAG, False,
         "whether EM begins with stepwise passes over parts of the rows: quicker for millions",
         "--stepwise",
     ),
     "checkpoint": Option(
-        "path", None,
+        _PATH, None,
         "a file that keeps EM while it is under way, so that a fit that was broken off goes on",
         "--checkpoint",
     ),
@@ -294,6 +388,11 @@ def choose_method(method: str, sample: Sample, options: OptionValues) -> str:
     str
         One of ``METHODS``.
 
+    Raises
+    ------
+    ModelError
+        If hidden variables are to have more states than there are rows.
+
     Examples
     --------
     >>> import numpy as np
@@ -302,6 +401,7 @@ def choose_method(method: str, sample: Sample, options: OptionValues) -> str:
     >>> [choose_method("auto", as_sample(x[:, :m]), {}) for m in (10, 60)]
     ['refined', 'clnj']
     """
+    _check_states(sample, options)
     if method != AUTO:
         return method_named(method).name
     searching, quick = METHODS["refined"], METHODS["clnj"]
@@ -311,6 +411,16 @@ def choose_method(method: str, sample: Sample, options: OptionValues) -> str:
     n_cells = sample.statistics.n_rows * sample.n_columns
     is_small = sample.n_columns <= SMALL_COLUMNS and (sample.is_summed or n_cells <= SMALL_CELLS)
     return searching.name if is_small else quick.name
+
+
+def _check_states(sample: Sample, options: OptionValues) -> None:
+    """Refuse more states than rows: n states already tell n rows apart."""
+    n_states = options.get("n_states")
+    if isinstance(n_states, int) and n_states > sample.statistics.n_rows:
+        raise ModelError(
+            f"n_states is {n_states}, but there are {sample.statistics.n_rows} rows: a hidden "
+            'variable has no more states than that; give fewer, or "auto"'
+        )
 
 
 def options_of(method: str) -> tuple[str, ...]:
@@ -378,7 +488,7 @@ def taken_by(option: str) -> list[str]:
 
 
 def chosen_options(method: str, given: OptionValues) -> OptionValues:
-    """Return the options that a method takes; refuse those that it does not take.
+    """Return the options that a method takes; refuse others, and values that they cannot have.
 
     Parameters
     ----------
@@ -390,7 +500,12 @@ def chosen_options(method: str, given: OptionValues) -> OptionValues:
     Returns
     -------
     dict
-        Values of options that were given.
+        Values of options that were given; numbers of numpy as those of Python.
+
+    Raises
+    ------
+    ModelError
+        If there is no such option, the method does not take it, or it cannot have this value.
 
     Examples
     --------
@@ -402,7 +517,10 @@ def chosen_options(method: str, given: OptionValues) -> OptionValues:
     for name, value in given.items():
         if name not in OPTIONS:
             raise ModelError(f"there is no option {name!r}: known are {', '.join(OPTIONS)}")
-        default = OPTIONS[name].default
+        option, default = OPTIONS[name], OPTIONS[name].default
+        value = _plain(value)
+        if not option.allows(value):
+            raise ModelError(f"{name} is {value!r}, but must be {option.type}")
         if value is default or (type(value) is type(default) and value == default):
             continue
         if name not in known:
@@ -412,6 +530,13 @@ def chosen_options(method: str, given: OptionValues) -> OptionValues:
             )
         chosen[name] = value
     return chosen
+
+
+def _plain(value: object) -> object:
+    """Return a scalar of numpy as Python has it, so that numbers and flags are what they seem."""
+    import numpy as np
+
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def describe_options(indent: str = "    ") -> str:
