@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
@@ -15,6 +16,9 @@ from latentree.typing import PathLike
 
 MAX_BYTES = 128 * 2**20
 """Larger files are neither read nor written: reading one must not fill the memory."""
+
+_DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says, without a name, where a file that is open cannot grow."""
 
 _CHUNK = 2**18
 """Bytes that are read at a time: 256 kB, so that a file that is too large is noticed early."""
@@ -41,31 +45,61 @@ def write_bytes(path: PathLike, data: bytes, max_bytes: int = MAX_BYTES) -> None
         file.write(data)
 
 
+def try_writing(path: PathLike) -> None:
+    """Raise what writing a file would raise, before the work for it; the file stays as it is."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        return  # opening a pipe would wait for its reader
+    with contextlib.suppress(_Tried), replacing(path) as file:
+        file.write(b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+        raise _Tried
+
+
+class _Tried(Exception):
+    """Writing works, and nothing is to take the place of the file."""
+
+
 @contextlib.contextmanager
 def replacing(path: PathLike) -> Iterator[BinaryIO]:
     """Open a file that takes the place of another when all is written.
 
     Whenever the process ends, the path holds either what it held before or all of the new; the new
     is on the disk before it gets the name. Pipes and devices, which cannot be replaced, are
-    written as they are; a folder raises.
+    written as they are; a folder raises. Errors of the system name the path, never the temporary
+    file beside it.
     """
     target = Path(os.path.realpath(path))  # through symbolic links: replace what they point to
-    if target.exists() and not target.is_file():
-        with target.open("wb") as file:
-            yield file
-        return
     temporary = target.with_name(f".latentree-{secrets.token_hex(8)}.tmp")
-    try:
-        with _created(temporary, target) as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
-        raise
+    with _errors_naming(path, temporary):
+        if target.exists() and not target.is_file():
+            with target.open("wb") as file:
+                yield file
+            return
+        try:
+            with _created(temporary, target) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
     _flush_folder(target.parent)
+
+
+@contextlib.contextmanager
+def _errors_naming(path: PathLike, temporary: Path) -> Iterator[None]:
+    """Let errors about a temporary file, or a disk that is full, name the file that is written."""
+    try:
+        yield
+    except OSError as error:
+        is_full = error.filename is None and error.errno in _DISK_IS_FULL
+        if is_full or error.filename == str(temporary):
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+        raise
 
 
 def _created(path: Path, target: Path) -> BinaryIO:

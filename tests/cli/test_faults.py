@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import json
 import logging
 import os
 import resource
@@ -10,7 +12,9 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import CancelledError
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -211,6 +215,89 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(made, tmp_path, capfd):
     assert "too large" in capfd.readouterr().err  # what the system says of the limit
     assert target.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.fixture
+def documents(tmp_path):
+    path = tmp_path / "texts.txt"
+    about = ["cats purr and mice run", "stocks rise and bonds fall", "rain falls and winds blow"]
+    path.write_text("\n".join(about[row % 3] for row in range(60)), "utf-8")
+    return path
+
+
+def commands(made, documents, folder):
+    """Commands that learn for long and write in the end, with the file."""
+    target = folder / "m.json"
+    return {
+        "learn": ["learn", made / "real.csv", "--out", target],
+        "support": ["support", made / "real.json", made / "real.csv", "-n", "2", "--out", target],
+        "topics": ["topics", documents, "--out", target],
+    }
+
+
+WRITING = ["learn", "support", "topics"]
+
+
+@pytest.mark.parametrize("command", WRITING)
+def test_what_cannot_be_written_is_said_before_learning(
+    run, made, documents, tmp_path, monkeypatch, command
+):
+    def learn(*_, **__):
+        raise AssertionError("the file could not be written")
+
+    monkeypatch.setattr("latentree.cli._learning.learn_one", learn)
+    monkeypatch.setattr("latentree.cli._support_command.measure", learn)
+    monkeypatch.setattr(lt.topics.TopicTree, "fit", learn)
+    with full_disk(0):
+        code, out, err = run(*commands(made, documents, tmp_path)[command])
+    assert (code, out) == (1, "")
+    assert err == f"error: {tmp_path / 'm.json'}: file too large\n"
+    assert list(tmp_path.iterdir()) == [documents]
+
+
+@pytest.fixture
+def broken_folder(tmp_path, monkeypatch):
+    """A folder that takes no file any more once something was learned."""
+    folder = tmp_path / "broken"
+    folder.mkdir()
+    replace = os.replace
+
+    def fail(old, new):
+        if folder in Path(new).parents:
+            raise OSError(errno.EROFS, "Read-only file system", str(old), None, str(new))
+        replace(old, new)
+
+    monkeypatch.setattr(os, "replace", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return folder
+
+
+@pytest.mark.parametrize("command", WRITING)
+def test_a_model_that_cannot_be_written_goes_to_a_temporary_folder(
+    run, made, documents, broken_folder, command
+):
+    code, out, err = run(*commands(made, documents, broken_folder)[command])
+    assert code == 1
+    assert ("Topic" if command == "topics" else "Hidden") in out
+    message = f"error: {broken_folder / 'm.json'}: read-only file system; the model is in "
+    place = err.splitlines()[-1].removeprefix(message)
+    assert lt.load(place).tree.n_observed > 2
+    assert (lt.support.load_support(place) is not None) == (command == "support")
+    assert ".tmp" not in err
+    assert list(broken_folder.iterdir()) == []
+
+
+def test_a_page_that_cannot_be_written_costs_no_model(run, made, tmp_path, broken_folder):
+    page = broken_folder / "m.html"
+    code, _, err = run("learn", made / "real.csv", "--html", page)
+    assert code == 1
+    assert f"{page}: read-only file system; the model is in {tmp_path}" in err
+    model = tmp_path / "m.json"
+    code, out, err = run("learn", made / "real.csv", "--html", page, "--out", model, "--json")
+    assert code == 1
+    assert err.endswith(f"{page}: read-only file system\n")
+    assert lt.load(model).tree.n_observed == 6
+    assert json.loads(out)["files"] == {"model": str(model)}
 
 
 _COMPILE = """

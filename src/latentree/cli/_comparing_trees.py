@@ -22,7 +22,7 @@ def compare_trees(
     found = [_read(path) for path in (first, second)]
     labels = _labels(first, second)
     if page is not None:
-        outputs.check_folder(page)
+        outputs.check_target(page)
         _write_page(page, dict(zip(labels, found, strict=True)), (first, second), groups, title)
     compared = compare(*(_tree(each) for each in found))
     if screen.as_json:

@@ -60,7 +60,7 @@ def _run(screen: Screen, example: Example, folder: Path, seed: int) -> None:
     screen.tell(f"wrote {stem}.csv")
     page = f"{stem}.html" if outputs.has_explorer() else None
     targets = learning.LearnOutputs(f"{stem}.json", page, f"{stem}.png")
-    targets.write(screen, result, table, dict(dataset.groups))
+    targets.write(screen, result, table, dict(dataset.groups)).raise_failures()
     found = hidden_summaries(result.fitted.model)
     screen.text()
     show_results(screen, [result])

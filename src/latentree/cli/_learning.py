@@ -61,7 +61,7 @@ class LearnOutputs(NamedTuple):
         """Raise for what could not or must not be written: better before learning than after."""
         outputs.check_apart((*self, checkpoint), data)
         for path in filter(None, (*self, checkpoint)):
-            outputs.check_folder(path)
+            outputs.check_target(path)
         if self.page is not None:
             outputs.explorer()
         if self.picture is not None:
@@ -73,25 +73,27 @@ class LearnOutputs(NamedTuple):
         result: MethodResult,
         table: Table | Parts,
         groups: GroupsLike | None = None,
-    ) -> None:
+    ) -> outputs.Written:
         """Write the files that were asked for."""
         assert result.fitted is not None
         model, report = result.fitted
         about = {**report.as_dict(), "method": result.method, "fitted_by": report.method}
-        if self.model is not None:
-            if result.support is not None:
-                about["support"] = result.support.as_dict()
-            model.save(self.model, about)
-        if self.page is not None:
-            rows = None if isinstance(table, Parts) else table
+        support = {} if result.support is None else {"support": result.support.as_dict()}
+        rows = None if isinstance(table, Parts) else table
+
+        def write_page(path: str) -> None:
             known = {"support": result.support, "report": about}
-            outputs.explorer()(model, self.page, rows, groups, **known)
-        if self.picture is not None:
-            outputs.write_picture(
-                component_of(model), self.picture, groups=groups, support=result.support
-            )
-        for path in filter(None, self):
-            screen.tell(f"wrote {path}")
+            outputs.explorer()(model, path, rows, groups, **known)
+
+        def draw(path: str) -> None:
+            outputs.write_picture(component_of(model), path, groups=groups, support=result.support)
+
+        return outputs.write_targets(
+            screen,
+            outputs.Target(self.model, lambda path: model.save(path, about | support)),
+            outputs.Target(self.page, write_page),
+            outputs.Target(self.picture, draw),
+        )
 
 
 def learn(
@@ -121,10 +123,12 @@ def learn(
             sure = measure(screen, result.fitted.model, kept, result.method, resampling, **fitting)
             result = result._replace(support=sure)
     finally:  # what was learned is kept if its support fails
-        try:  # files first: whoever reads what is printed may not read to the end
-            targets.write(screen, result, kept)
+        # Files first: whoever reads what is printed may not read to the end.
+        written = targets.write(screen, result, kept)
+        try:
+            _show(screen, paths, table, kept, targets, result, written.paths)
         finally:
-            _show(screen, paths, table, kept, targets, result)
+            written.raise_failures()
 
 
 def _show(
@@ -134,13 +138,14 @@ def _show(
     kept: Table | Parts,
     targets: LearnOutputs,
     result: MethodResult,
+    written: Sequence[str],
 ) -> None:
     """Print what was learned from the rows that were kept for it."""
     assert result.fitted is not None
     if screen.as_json:
         shown = component_of(result.fitted.model)
         states = hidden_states(shown, hidden_summaries(shown))
-        files = {kind: path for kind, path in targets._asdict().items() if path is not None}
+        files = {kind: path for kind, path in targets._asdict().items() if path in written}
         about = {"data": facts(paths, table), **result.facts()}
         if result.support is not None:
             about["support"] = support_facts(result.support)

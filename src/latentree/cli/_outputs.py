@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import logging
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from latentree._disk import try_writing
+from latentree.cli._running import os_message
+from latentree.cli._screen import Screen
 from latentree.data import STANDARD, list_files
-from latentree.errors import FileError, MissingExtraError, import_extra
+from latentree.errors import FileError, LatentTreeError, MissingExtraError, import_extra
 from latentree.models import Model, TreeMixture
 
 PICTURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".eps", ".webp", ".tif", ".tiff")
@@ -21,13 +26,69 @@ PlotOption = Any
 """A value of an option of :func:`latentree.plot_tree`, which checks it."""
 
 
-def check_folder(path: str) -> None:
-    """Raise when the folder that a file is to go to does not exist."""
+def check_target(path: str) -> None:
+    """Raise for a file that cannot be written: better before the work than after."""
     folder = Path(path).parent
     if not folder.is_dir():
         raise FileError(f"{path}: there is no folder {str(folder)!r}: make it first")
     if Path(path).is_dir():
         raise FileError(f"{path}: is a folder, not a file")
+    try_writing(path)
+
+
+class Target(NamedTuple):
+    """A file that was asked for, or None, and what writes it."""
+
+    path: str | None
+    write: Callable[[str], None]
+
+
+def write_targets(screen: Screen, model: Target, *others: Target) -> Written:
+    """Write a model and what goes with it, as far as that works.
+
+    Where something fails and the model is in no file, it is written to a temporary folder: nobody
+    should have to learn it again.
+    """
+    written, failures = [], []
+    for path, write in (model, *others):
+        if path is None:
+            continue
+        try:
+            write(path)
+        except (OSError, LatentTreeError) as error:
+            failures.append(os_message(error) if isinstance(error, OSError) else str(error))
+        else:
+            written.append(path)
+            screen.tell(f"wrote {path}")
+    if failures and model.path not in written:
+        failures += _rescue(model)
+    return Written(written, failures)
+
+
+class Written(NamedTuple):
+    """Files that were written, and messages about those that were not."""
+
+    paths: Sequence[str]
+    failures: Sequence[str]
+
+    def raise_failures(self) -> None:
+        """Raise an error if a file could not be written."""
+        if self.failures:
+            raise FileError("; ".join(self.failures))
+
+
+def _rescue(model: Target) -> list[str]:
+    """Write a model to a temporary folder, and say where it is; nothing if that fails too."""
+    with contextlib.suppress(OSError, LatentTreeError):
+        folder = Path(tempfile.mkdtemp(prefix="latentree-"))
+        path = folder / Path(model.path or "model.json").name
+        try:
+            model.write(str(path))
+        except BaseException:
+            folder.rmdir()
+            raise
+        return [f"the model is in {path}"]
+    return []
 
 
 def check_apart(written: Iterable[str | None], read: Sequence[str]) -> None:

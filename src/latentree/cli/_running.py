@@ -96,7 +96,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         say(f"error: {in_options(str(error))}{_drop(error)}")
         return MISTAKE
     except OSError as error:
-        say(f"error: {_os_message(error)}")
+        say(f"error: {os_message(error)}")
         return MISTAKE
 
 
@@ -165,7 +165,8 @@ def _drop(error: BaseException | None) -> str:
     return ""
 
 
-def _os_message(error: OSError) -> str:
+def os_message(error: OSError) -> str:
+    """Say what the system says of a file, beginning with its name."""
     reason = {FileNotFoundError: "there is no such file", IsADirectoryError: "is a folder"}.get(
         type(error), (error.strerror or str(error)).lower()
     )

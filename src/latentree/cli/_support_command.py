@@ -58,17 +58,19 @@ def support(
     named = (resampling.method, str(report.get("method")), "clnj")
     method = next(name for name in named if name in (*METHODS, *_UNLEARNED))
     if out is not None:
-        outputs.check_folder(out)
+        outputs.check_target(out)
     parts = open_for(screen, model, data, header, unseen)
     found = measure(screen, model, parts, method, resampling)
-    if out is not None:
-        model.save(out, {**report, "support": found.as_dict()})
-    if screen.as_json:
-        screen.json({"data": facts(data, parts), **support_facts(found)})
-    else:
-        show_support(screen, found)
-    if out is not None:
-        screen.tell(f"wrote {out}")
+    about = {**report, "support": found.as_dict()}
+    target = outputs.Target(out, lambda path: model.save(path, about))
+    written = outputs.write_targets(screen, target)
+    try:
+        if screen.as_json:
+            screen.json({"data": facts(data, parts), **support_facts(found)})
+        else:
+            show_support(screen, found)
+    finally:
+        written.raise_failures()
 
 
 def measure(

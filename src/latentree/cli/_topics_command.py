@@ -55,10 +55,10 @@ def topics(
 ) -> None:
     """Learn topics, show them, and write the model and the page."""
     documents = source.open()
-    written = tuple(filter(None, targets[:2]))
-    outputs.check_apart(written, [str(file) for file in documents.files])
-    for path in written:
-        outputs.check_folder(path)
+    asked_for = tuple(filter(None, targets[:2]))
+    outputs.check_apart(asked_for, [str(file) for file in documents.files])
+    for path in asked_for:
+        outputs.check_target(path)
     found = TopicTree(stop_words=_stop_words(stop_words), **settings)
     with screen.progress(f"learning from {path_name(list(source.paths))}", lambda *_: ""):
         found.fit(documents)
@@ -69,14 +69,16 @@ def topics(
     without = found.n_documents_ - round(found.report_.n_samples)
     if without:
         screen.tell(f"{plural(without, 'document')} with none of these words")
-    if targets.model is not None:
-        found.save(targets.model)
-    if targets.page is not None:
-        title = targets.title or f"Topics of {Path(source.paths[0]).name}"
-        write_topics(found, targets.page, documents, title)
-    _show(screen, found)
-    for path in written:
-        screen.tell(f"wrote {path}")
+    title = targets.title or f"Topics of {Path(source.paths[0]).name}"
+    written = outputs.write_targets(
+        screen,
+        outputs.Target(targets.model, found.save),
+        outputs.Target(targets.page, lambda path: write_topics(found, path, documents, title)),
+    )
+    try:
+        _show(screen, found)
+    finally:
+        written.raise_failures()
 
 
 def _stop_words(given: str) -> str | list[str] | None:

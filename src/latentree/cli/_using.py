@@ -162,7 +162,7 @@ def _check_out(out: str, *read: str) -> None:
     check_writable(out)
     outputs.check_apart([out], read)
     if out != STANDARD:
-        outputs.check_folder(out)
+        outputs.check_target(out)
 
 
 def _write(screen: Screen, out: str, names: Sequence[str], data: AnyArray) -> None:
@@ -191,7 +191,7 @@ def plot(
 ) -> None:
     """Draw a model into a picture."""
     outputs.check_apart([out], [model_path])
-    outputs.check_folder(out)
+    outputs.check_target(out)
     outputs.check_picture(out)
     model, called = component_of(load(model_path), component), as_names(names)
     if groups is not None:
@@ -266,7 +266,7 @@ def explore(
 ) -> None:
     """Write a page to explore a model in."""
     outputs.check_apart([out], [model_path, *tables.data])
-    outputs.check_folder(out)
+    outputs.check_target(out)
     model = load(model_path) if component is None else component_of(load(model_path), component)
     known = {"support": load_support(model_path), "report": load_report(model_path)}
     given = tables.of(model) | shown.of(tables.data, tables.header)
@@ -280,7 +280,7 @@ def export(screen: Screen, model_path: str, out: str, component: int | None = No
     ``.json`` holds nodes and edges: the model file itself is JSON already.
     """
     outputs.check_apart([out], [model_path])
-    outputs.check_folder(out)
+    outputs.check_target(out)
     model, support = component_of(load(model_path), component), load_support(model_path)
     sure = None if support is None else support.edge_support
     export_file(model.tree if out.lower().endswith(".json") else model, out, sure)
