@@ -83,7 +83,8 @@ Kinds = Annotated[
     typer.Option(
         "--kind",
         metavar="NAME=KIND",
-        help="Take a column as real, count, ordered, category or ignore; may be repeated.",
+        help="Take a column as real, count, ordered, category or ignore; may be repeated. NAME may "
+        "be a pattern: 'q_*=ordered', '*=count'.",
     ),
 ]
 Errors = Annotated[
@@ -113,6 +114,22 @@ Header = Annotated[
         "--header/--no-header",
         help="Whether the first line of text holds names; must be said if it looks like data.",
         show_default=False,
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        metavar="NAME",
+        help="Encoding of text, such as latin-1; found out when left out.",
+    ),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option(
+        "--sheet",
+        metavar="NAME",
+        help="Sheet of a workbook, by name or number; else the first that holds anything.",
     ),
 ]
 Fraction = Annotated[
@@ -212,6 +229,8 @@ def learn(
     kind: Kinds = None,
     na: Missing = None,
     header: Header = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     start: Annotated[str | None, option("start", "A,B,…")] = None,
     criterion: Annotated[str | None, option("criterion", "NAME", "--score")] = None,
     n_states: Annotated[str | None, option("n_states", "K")] = None,
@@ -236,7 +255,16 @@ def learn(
     learning.learn(
         Screen(quiet, json),
         data,
-        ReadOptions(family, _names(columns), _names(drop) or (), header, _kinds(kind), na or ()),
+        ReadOptions(
+            family,
+            _names(columns),
+            _names(drop) or (),
+            header,
+            _kinds(kind),
+            na or (),
+            encoding,
+            sheet,
+        ),
         method,
         learning.LearnOutputs(out, html, plot),
         test_fraction,
@@ -282,6 +310,8 @@ def compare(
     kind: Kinds = None,
     na: Missing = None,
     header: Header = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -291,8 +321,9 @@ def compare(
     from latentree.cli._screen import Screen
 
     choice = ReadOptions(
-        family, _names(columns), _names(drop) or (), header, _kinds(kind), na or ()
-    )
+        family, _names(columns), _names(drop) or (), header, _kinds(kind), na or (),
+        encoding, sheet,
+    )  # fmt: skip
     learning.compare(
         Screen(quiet, json), data, choice, _names(methods) or (), test_fraction, seed, hidden or ()
     )
@@ -307,6 +338,8 @@ def infer(
     header: Header = None,
     unseen: Unseen = "error",
     na: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
@@ -314,7 +347,7 @@ def infer(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    query = using.QueryData(data, header, unseen, na or (), scheduler)
+    query = using.QueryData(data, header, unseen, na or (), scheduler, encoding, sheet)
     using.infer(Screen(quiet), model, query, out, errors)
 
 
@@ -326,6 +359,8 @@ def impute(
     header: Header = None,
     unseen: Unseen = "error",
     na: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
@@ -333,7 +368,7 @@ def impute(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    query = using.QueryData(data, header, unseen, na or (), scheduler)
+    query = using.QueryData(data, header, unseen, na or (), scheduler, encoding, sheet)
     using.impute(Screen(quiet), model, query, out)
 
 
@@ -357,6 +392,8 @@ def predict(
     header: Header = None,
     unseen: Unseen = "error",
     na: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
@@ -364,7 +401,7 @@ def predict(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    query = using.QueryData(data, header, unseen, na or (), scheduler)
+    query = using.QueryData(data, header, unseen, na or (), scheduler, encoding, sheet)
     using.predict(Screen(quiet), model, query, out, column, probabilities)
 
 
@@ -376,6 +413,8 @@ def score(
     header: Header = None,
     unseen: Unseen = "error",
     na: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     scheduler: Scheduler = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -384,7 +423,7 @@ def score(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    query = using.QueryData(data, header, unseen, na or (), scheduler)
+    query = using.QueryData(data, header, unseen, na or (), scheduler, encoding, sheet)
     using.score(Screen(quiet, json), model, query, out)
 
 
@@ -457,6 +496,8 @@ def support(
     seed: Seed = 0,
     header: Header = None,
     unseen: Unseen = "error",
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -468,7 +509,9 @@ def support(
     from latentree.cli._screen import Screen
 
     resampling = running.ResamplingOptions(replicates, method, block_length, time_limit, seed)
-    running.support(Screen(quiet, json), model, data, resampling, out, header, unseen)
+    running.support(
+        Screen(quiet, json), model, data, resampling, out, header, unseen, encoding, sheet
+    )
 
 
 @app.command()

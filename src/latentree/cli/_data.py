@@ -27,6 +27,8 @@ class ReadOptions(NamedTuple):
     header: bool | None = None
     kinds: Mapping[str, str] | None = None
     na: Sequence[str] = ()
+    encoding: str | None = None
+    sheet: str | None = None
 
 
 @contextlib.contextmanager
@@ -68,6 +70,7 @@ def open_data(
     data = open_table(
         list(paths), choice.family, columns=choice.columns, drop=choice.drop,
         header=choice.header, client=client, kinds=choice.kinds, na=choice.na,
+        encoding=choice.encoding, sheet=choice.sheet,
     )  # fmt: skip
     screen.tell(f"{path_name(paths)}: {described(data)}")
     return data
@@ -82,12 +85,14 @@ def open_for(
     client: Client | None = None,
     na: Sequence[str] = (),
     may_lack: Sequence[str] = (),
+    encoding: str | None = None,
+    sheet: str | None = None,
 ) -> Parts:
     """Open the columns of a model; what else is in the files is left alone."""
     data = open_table(
         list(paths), schema=model.schema, header=header, client=client,
         unseen=cast(Unseen, unseen), na=na,
-        may_lack=may_lack,
+        may_lack=may_lack, encoding=encoding, sheet=sheet,
     )  # fmt: skip
     screen.tell(f"{path_name(paths)}: {described(data)}")
     return cut_table(data, path_name(paths)) if isinstance(data, Table) else data

@@ -35,6 +35,9 @@ _IN_OPTIONS = (  # what messages of the library say in Python, as the command li
     (re.compile(r"set it to NaN \(na=\['(\S+)'\] when a file is read\)"), r"say --na \1"),
     (re.compile(r"unseen='missing'"), "--unseen missing"),
     (re.compile(r"\bkinds: "), "--kind: "),
+    (re.compile(r"kinds=\{'([^']*)': '(\w+)'\}"), r"--kind '\1=\2'"),
+    (re.compile(r"encoding='(\S+)'"), r"--encoding \1"),
+    (re.compile(r"\bsheet= chooses"), "--sheet chooses"),
     (re.compile(r"header=False"), "--no-header"),
     (re.compile(r"header=True"), "--header"),
 )

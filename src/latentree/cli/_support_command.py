@@ -47,6 +47,8 @@ def support(
     out: str | None,
     header: bool | None,
     unseen: str = "error",
+    encoding: str | None = None,
+    sheet: str | None = None,
 ) -> None:
     """Learn the tree of a model again and again, and show what stays the same."""
     model, report = load(model_path), load_report(model_path) or {}
@@ -59,7 +61,7 @@ def support(
     method = next(name for name in named if name in (*METHODS, *_UNLEARNED))
     if out is not None:
         outputs.check_target(out)
-    parts = open_for(screen, model, data, header, unseen)
+    parts = open_for(screen, model, data, header, unseen, encoding=encoding, sheet=sheet)
     found = measure(screen, model, parts, method, resampling)
     about = {**report, "support": found.as_dict()}
     target = outputs.Target(out, lambda path: model.save(path, about))

@@ -73,6 +73,8 @@ class QueryData(NamedTuple):
     unseen: str = "error"
     na: Sequence[str] = ()
     scheduler: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
 
     @contextlib.contextmanager
     def opened(
@@ -81,7 +83,16 @@ class QueryData(NamedTuple):
         """Open the model's columns."""
         with connected(self.scheduler) as client:
             yield open_for(
-                screen, model, self.paths, self.header, self.unseen, client, self.na, may_lack
+                screen,
+                model,
+                self.paths,
+                self.header,
+                self.unseen,
+                client,
+                self.na,
+                may_lack,
+                self.encoding,
+                self.sheet,
             )
 
 

@@ -78,6 +78,8 @@ def as_parts(
     unseen: Unseen = "error",
     na: Sequence[str] = (),
     may_lack: Sequence[str] = (),
+    encoding: str | None = None,
+    sheet: str | None = None,
 ) -> Parts:
     """Open data of any size, to be read part by part as often as it is needed.
 
@@ -109,6 +111,12 @@ def as_parts(
     na : sequence of str
         Texts and numbers in files that stand for missing cells, such as "-999"; empty cells, NA,
         N/A, NaN, NULL, ``.``, ``?`` and ``-`` always do.
+    encoding : str, optional
+        The encoding of text, such as "latin-1". When left out, marks at the beginning tell UTF-16;
+        text that is not UTF-8 is read as cp1252, with a warning.
+    sheet : str, optional
+        Name of the sheet of a workbook, or its number from 1 on. When left out, it is the first one
+        that holds anything, and a warning names the others.
 
     Returns
     -------
@@ -129,7 +137,7 @@ def as_parts(
     """
     data = open_table(
         X, family, schema=schema, columns=columns, drop=drop, header=header, client=client,
-        kinds=kinds, unseen=unseen, na=na, may_lack=may_lack,
+        kinds=kinds, unseen=unseen, na=na, may_lack=may_lack, encoding=encoding, sheet=sheet,
     )  # fmt: skip
     if isinstance(data, Table):
         data = cut_table(data, path_name(X) if is_path(X) else "the data")
@@ -150,12 +158,14 @@ def open_table(
     unseen: Unseen = "error",
     na: Sequence[str] = (),
     may_lack: Sequence[str] = (),
+    encoding: str | None = None,
+    sheet: str | None = None,
 ) -> Table | Parts:
     r"""Open data as a table if it is in memory or small, and in parts if it is large.
 
     Parameters
     ----------
-    X, family, schema, columns, drop, header, client, kinds, unseen, na, may_lack
+    X, family, schema, columns, drop, header, client, kinds, unseen, na, may_lack, encoding, sheet
         As for :func:`latentree.as_parts`.
 
     Returns
@@ -195,9 +205,12 @@ def open_table(
                 matrix.values, family, names=matrix.names, schema=schema, kinds=kinds, unseen=unseen
             )
     if schema is not None and header is not False:  # columns are found by name
-        wanted = ColumnChoice(schema.names, tuple(drop), True, tuple(map(str, na)), may_lack)
+        wanted = ColumnChoice(schema.names, tuple(drop), True)
     else:
-        wanted = ColumnChoice(columns, tuple(drop), False, tuple(map(str, na)), may_lack)
+        wanted = ColumnChoice(columns, tuple(drop), False)
+    wanted = wanted._replace(
+        na=tuple(map(str, na)), may_lack=may_lack, encoding=encoding, sheet=sheet
+    )
     with _readable(paths) as readable:
         is_copy = readable is not paths  # which goes away, so all of it is read now
         client = None if is_copy else client

@@ -565,10 +565,19 @@ def _smallest_steps(table: Table) -> FloatArray:
     counted = slice(None) if table.weights is None else table.weights > 0
 
     def step(_: int, x: FloatArray) -> float:
-        x = np.sort(x[counted])  # NaN comes last
+        x = x[counted]
+        x = np.sort(x[~np.isnan(x)])
+        if not x.size:
+            return np.inf
         gaps = np.diff(x)
-        # Values that differ by a few units in the last place are one value.
-        gaps = gaps[gaps > 8 * _EPS * np.abs(x[1:])]
-        return float(gaps.min(initial=np.inf))
+        # Values that differ by a few units in the last place are one value, unless a run of them
+        # goes on, as at 10¹⁵ + z: then these units are what was recorded.
+        rounding = 8 * _EPS * np.abs(x[1:])
+        apart = gaps > rounding
+        starts = np.flatnonzero(np.r_[True, apart])
+        ends = np.r_[starts[1:] - 1, gaps.size]
+        if np.any(x[ends] - x[starts] > rounding.max(initial=0.0)):
+            return float(rounding.max())
+        return float(gaps[apart].min(initial=np.inf))
 
     return np.array(each_column(step, table.values))

@@ -21,7 +21,15 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from latentree._plain import reason_of, shown
 from latentree.data._checks import default_names
 from latentree.data._files._arrow import kind_of
+from latentree.data._files._encodings import (
+    UTF8,
+    NotUTF8Error,
+    likely_encoding,
+    marked_encoding,
+    recoded,
+)
 from latentree.data._files._paths import ColumnChoice
+from latentree.data._files._titles import n_title_rows, warn_of_title
 from latentree.data._raw import StorageKind
 from latentree.errors import FileError, import_extra
 
@@ -39,6 +47,9 @@ MISSING = (
 
 _SNIFFED = 10_000
 """Bytes in which it is looked for what separates cells."""
+
+_TITLE_LINES = 20
+"""Lines in which it is looked for the names of the columns."""
 
 _NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?\s*")
 
@@ -76,6 +87,7 @@ class TextReader:
     blocks: tuple[_LineBlock, ...]
     held: tuple[pa.Table, ...] = field(default=(), repr=False)
     """The blocks as they were parsed when the types were found, if they are few."""
+    encoding: str = UTF8
     is_typed = False
 
     @classmethod
@@ -93,26 +105,50 @@ class TextReader:
         Parameters
         ----------
         path : str
-            UTF-8; quoted cells may hold separators and line ends.
+            Quoted cells may hold separators and line ends.
         delimiter : str
             A comma may turn out to be a semicolon or a tab.
         header : bool, optional
             Whether the first line holds names. When left out it must, and may not look like
             numbers.
         wanted : ColumnChoice
-            Which columns are read. A column that is text anywhere is text.
+            Which columns are read, and in which encoding. A column that is text anywhere is text.
         block_bytes : int
             Bytes that are parsed at a time; whole lines, so a block can be somewhat longer.
         held_cells : int
             What is parsed is kept for the first pass if it is not more than this.
         """
+        rest = (delimiter, header, wanted, block_bytes, held_cells)
+        if wanted.encoding is not None:
+            return cls._open(path, wanted.encoding, *rest)
+        with open_unpacked(path) as stream:
+            encoding = marked_encoding(stream)
+        try:
+            return cls._open(path, encoding, *rest)
+        except NotUTF8Error:
+            with open_unpacked(path) as stream:
+                encoding = likely_encoding(path, stream)
+            return cls._open(path, encoding, *rest)
+
+    @classmethod
+    def _open(
+        cls,
+        path: str,
+        encoding: str,
+        delimiter: str,
+        header: bool | None,
+        wanted: ColumnChoice,
+        block_bytes: int,
+        held_cells: int,
+    ) -> TextReader:
+        """Read a file of a known encoding."""
         n_rows: list[int] = []
         listed: list[_LineBlock] = []
         parts: list[pa.Table] | None = []
-        with open_unpacked(path) as stream:
+        with open_utf8(path, encoding) as stream:
             blocks = _blocks(stream, block_bytes)
             whole = next(blocks, b"")
-            dialect, first = _find_dialect(whole, delimiter, header)
+            dialect, first = _find_dialect(path, whole, delimiter, header)
             dialect = dialect._replace(missing=(*MISSING, *wanted.na))
             kept = wanted.choose(dialect.names)
             found: list[set[pa.DataType]] = [set() for _ in kept]
@@ -133,7 +169,7 @@ class TextReader:
         common = dict(zip(kept, map(_common_type, kept, found), strict=True))
         kinds = {name: kind_of(kind) for name, kind in common.items()}
         held = () if parts is None else _as_types(parts, common)
-        return cls(path, kinds, tuple(n_rows), dialect, common, tuple(listed), held)
+        return cls(path, kinds, tuple(n_rows), dialect, common, tuple(listed), held, encoding)
 
     def batches(self, first: int, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield pyarrow tables, from a segment on."""
@@ -141,7 +177,7 @@ class TextReader:
             yield from (part.select(columns) for part in self.held[first:])
             return
         types = {name: self.types[name] for name in columns}
-        with open_unpacked(self.path) as stream:
+        with open_utf8(self.path, self.encoding) as stream:
             for block in self.blocks[first:]:
                 stream.seek(block.start)
                 data = stream.read(block.n_bytes)
@@ -153,6 +189,12 @@ def open_unpacked(path: str) -> BinaryIO:
     if path.lower().endswith(".gz"):
         return gzip.open(path, "rb")  # type: ignore[return-value]
     return Path(path).open("rb")
+
+
+def open_utf8(path: str, encoding: str) -> BinaryIO:
+    """Open a file of text, unpacked and in UTF-8."""
+    stream = open_unpacked(path)
+    return stream if encoding == UTF8 else recoded(stream, encoding)
 
 
 def _common_type(name: str, kinds: set[pa.DataType]) -> pa.DataType:
@@ -195,28 +237,30 @@ def _blocks(stream: BinaryIO, block_bytes: int) -> Iterator[bytes]:
         yield rest
 
 
-def _not_utf8(what: str) -> FileError:
-    return FileError(
-        f"{what} not text in UTF-8: save the file as UTF-8 (spreadsheets call it 'CSV UTF-8'), or "
-        "convert it, for instance with iconv -f latin1 -t utf8"
+def _not_utf8(what: str) -> NotUTF8Error:
+    return NotUTF8Error(
+        f"{what} not text in UTF-8: say which encoding the file is in, as in encoding='latin-1'"
     )
 
 
 # The first lines --------------------------------------------------------------------------------
 
 
-def _find_dialect(block: bytes, delimiter: str, header: bool | None) -> tuple[TextDialect, bytes]:
+def _find_dialect(
+    path: str, block: bytes, delimiter: str, header: bool | None
+) -> tuple[TextDialect, bytes]:
     """Find names and separators, and return what follows the names."""
-    if block.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise FileError("is text in UTF-16: save it as UTF-8")
     if b"\0" in block:
         raise FileError("holds binary data, not text: is the suffix right?")
     block = block.removeprefix(b"\xef\xbb\xbf")
+    whole = block
+    if header is not False:
+        block = _without_title(path, block, delimiter)
     line, rest = _first_line(block)
     if not line.strip():
         raise FileError("is empty")
     if delimiter not in line or not delimiter:
-        known = "\t;,| " if not delimiter else ";\t" if delimiter == "," else ""
+        known = _other_delimiters(delimiter)
         delimiter = next((other for other in known if other in line), delimiter or ",")
     is_aligned = delimiter == " " and not _is_regular(line, rest[:_SNIFFED].rpartition(b"\n")[0])
     if is_aligned:
@@ -235,12 +279,38 @@ def _find_dialect(block: bytes, delimiter: str, header: bool | None) -> tuple[Te
         )
     if header is False:
         return TextDialect(default_names(len(cells)), delimiter, decimal, 0, is_aligned), block
-    n_lines = block[: len(block) - len(rest)].count(b"\n")
+    n_lines = whole[: len(whole) - len(rest)].count(b"\n")
     if delimiter in "\t ":
         line, _ = _first_line(_squeezed(rest) if is_aligned else rest)
         if len(_split(line, delimiter)) == len(cells) + 1:
             cells.insert(0, "")  # as R writes tables: row labels have no place in the first line
     return TextDialect(column_names(cells), delimiter, decimal, n_lines, is_aligned), rest
+
+
+def _other_delimiters(delimiter: str) -> str:
+    """Return what may separate cells instead of what the suffix of the file says."""
+    return "\t;,| " if not delimiter else ";\t" if delimiter == "," else ""
+
+
+def _without_title(path: str, block: bytes, delimiter: str) -> bytes:
+    """Return a block from the line on that holds the names of the columns."""
+    head = block[:_SNIFFED] if len(block) <= _SNIFFED else block[:_SNIFFED].rpartition(b"\n")[0]
+    rest, lines, starts = head, [], []
+    while rest.strip() and len(lines) < _TITLE_LINES:
+        starts.append(len(head) - len(rest))
+        line, rest = _first_line(rest)
+        lines.append(line)
+    # Spaces separate the words of a title, too.
+    known = [each for each in (delimiter, *_other_delimiters(delimiter)) if each.strip(" ")]
+    for own in known if lines else ():
+        rows = [_split(line, own) for line in lines]
+        n_title = n_title_rows(rows)
+        if n_title:
+            warn_of_title(path, n_title, lines[0])
+            return block[starts[n_title] :]
+        if len(rows[0]) == len(rows[-1]) > 1:
+            break  # it separates the cells of the first line
+    return block
 
 
 def column_names(cells: Sequence[str]) -> tuple[str, ...]:

@@ -144,11 +144,16 @@ class FileRows:
                 continue
             with naming(file.path):
                 stamp.check(file.path)
+                n_rows = 0
                 for batch in _unchanged(file, stamp, segment, list(self.names)):
+                    n_rows += batch.num_rows
                     kept = batch.slice(min(skip, batch.num_rows))
                     skip -= batch.num_rows - kept.num_rows
                     if kept.num_rows:
                         yield without_codes(_plain(kept), self.na)
+                stated = sum(file.n_rows[segment:])
+                if n_rows != stated:
+                    raise FileError(f"is damaged: it states {stated:,} rows, but holds {n_rows:,}")
             segment = 0
 
     def tables(self, schema: Schema, first: int = 0) -> Iterator[Table]:

@@ -1,9 +1,9 @@
 """Paths of tables: the suffix names the format, and errors name the file.
 
 ======================== =====================================================================
-``.csv``, ``.tsv``       text in UTF-8, also packed (``.csv.gz``, ``.tsv.gz``)
+``.csv``, ``.tsv``       text, also packed (``.csv.gz``, ``.tsv.gz``); written in UTF-8
 ``.txt``                 text (read only), also packed; the first lines show what separates cells
-``.xlsx``                the first sheet of a workbook (read only)
+``.xlsx``                a sheet of a workbook (read only)
 ``.parquet``             Apache Parquet
 ``.arrow``, ``.feather`` Arrow's own format, with an index at the end or as a stream
 ``.npz``                 one matrix of numpy, with ``names`` if there are any; or a sparse matrix
@@ -98,7 +98,7 @@ def naming(path: PathLike) -> Iterator[None]:
 
 
 class ColumnChoice(NamedTuple):
-    """Which columns of a file are read, and which texts stand for missing cells."""
+    """Which columns of a file are read, and how."""
 
     columns: Sequence[str] | None = None
     drop: Sequence[str] = ()
@@ -108,6 +108,10 @@ class ColumnChoice(NamedTuple):
     """Texts and numbers that stand for missing cells, beside the usual ones."""
     may_lack: Sequence[str] = ()
     """Columns that need not be there."""
+    encoding: str | None = None
+    """The encoding of text; None finds it out."""
+    sheet: str | None = None
+    """Name or number of the sheet of a workbook; None takes the first one that holds anything."""
 
     def choose(self, names: Sequence[str]) -> list[str]:
         """Choose among the names of a file's columns, which must differ."""

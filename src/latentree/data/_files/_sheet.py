@@ -1,26 +1,30 @@
-"""The first sheet of an Excel workbook."""
+"""A sheet of an Excel workbook."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from latentree._plain import reason_of
+from latentree._plain import reason_of, shown
 from latentree.data._checks import default_names
 from latentree.data._files._arrow import kind_of
 from latentree.data._files._delimited import MISSING, column_names
 from latentree.data._files._paths import ColumnChoice
+from latentree.data._files._titles import n_title_rows, warn_of_title
 from latentree.data._raw import StorageKind
-from latentree.errors import FileError, import_extra
+from latentree.errors import DataWarning, FileError, import_extra
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Row = tuple[object, ...]
+
 
 @dataclass(frozen=True)
 class SheetReader:
-    """A workbook: its only segment is the first sheet."""
+    """A workbook: its only segment is one of its sheets."""
 
     path: str
     kinds: dict[str, StorageKind]
@@ -31,24 +35,31 @@ class SheetReader:
 
     @classmethod
     def open(cls, path: str, wanted: ColumnChoice, header: bool | None) -> SheetReader:
-        """Read the first sheet; its first row holds the names, unless ``header`` is False."""
+        """Read a sheet; its first row holds the names, unless ``header`` is False."""
         pa = import_extra("pyarrow", "cli")
-        rows = _cells(path)
-        while rows and all(cell is None for cell in rows[-1]):
-            rows.pop()  # formatted cells without a value
-        if not rows:
-            raise FileError("the first sheet is empty")
+        sheet = _read_sheet(path, wanted.sheet)
+        rows = sheet.rows
         if header is False:
             names = default_names(len(rows[0]))
         else:
-            first = rows.pop(0)
-            names = column_names(["" if cell is None else str(cell) for cell in first])
+            n_title = n_title_rows([list(map(_text, row)) for row in rows[:20]])
+            if n_title:
+                warn_of_title(path, n_title, " ".join(map(_text, rows[0])))
+            names = column_names(list(map(_text, rows[n_title])))
+            del rows[: n_title + 1]
         missing = {*MISSING, *wanted.na}
         kept = wanted.choose(names)
         place = {name: j for j, name in enumerate(names)}
         columns = [_column([row[place[name]] for row in rows], missing) for name in kept]
         table = pa.table(columns, names=kept)
         kinds = {name: kind_of(column.type) for name, column in zip(kept, columns, strict=True)}
+        if sheet.others:
+            warnings.warn(
+                f"{path}: sheet {shown(sheet.name)} was read; there are also "
+                f"{', '.join(map(shown, sheet.others))}, which sheet= chooses",
+                DataWarning,
+                5,
+            )
         return cls(path, kinds, (table.num_rows,), table)
 
     def batches(self, first: int, columns: Sequence[str]) -> Iterator[pa.Table]:
@@ -56,17 +67,68 @@ class SheetReader:
         yield self.held.select(columns)
 
 
-def _cells(path: str) -> list[tuple[object, ...]]:
-    """Return the cells of the first sheet, row by row; formulas are the values last computed."""
+class _Sheet(NamedTuple):
+    """A sheet: its name, its cells row by row, and the names of others, if none was asked for."""
+
+    name: str
+    rows: list[Row]
+    others: tuple[str, ...]
+
+
+def _text(cell: object) -> str:
+    return "" if cell is None else str(cell)
+
+
+def _read_sheet(path: str, wanted: str | None) -> _Sheet:
+    """Return the sheet that is asked for, or the first one that holds anything."""
     openpyxl = import_extra("openpyxl", "excel")
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except Exception as error:  # of zip, of XML, or of the library
         raise FileError(f"is no Excel workbook, or is damaged: {reason_of(error)}") from None
+    names = [sheet.title for sheet in book.worksheets]
     try:
-        return list(book.worksheets[0].iter_rows(values_only=True)) if book.worksheets else []
+        if wanted is not None:
+            sheet = book.worksheets[_chosen_sheet(names, wanted)]
+            found = _Sheet(sheet.title, _cells(sheet), ())
+        else:
+            sheets = ((sheet.title, _cells(sheet)) for sheet in book.worksheets)
+            name, rows = next((sheet for sheet in sheets if sheet[1]), ("", []))
+            found = _Sheet(name, rows, tuple(other for other in names if other != name))
+    except FileError:
+        raise
+    except Exception as error:  # of the XML of a sheet, which is read row by row
+        raise FileError(f"is damaged: {reason_of(error)}") from None
     finally:
         book.close()
+    if not found.rows:
+        raise FileError("all sheets are empty" if wanted is None else f"sheet {wanted!r} is empty")
+    return found
+
+
+def _chosen_sheet(names: Sequence[str], wanted: str) -> int:
+    """Return the place of a sheet, given by its name or by its number from 1 on."""
+    if wanted in names:
+        return names.index(wanted)
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(names):
+        return int(wanted) - 1
+    raise FileError(f"there is no sheet {shown(wanted)}: it has {', '.join(map(shown, names))}")
+
+
+def _cells(sheet: object) -> list[Row]:
+    """Return the cells of a sheet, row by row; formulas are the values last computed."""
+    # The size that a workbook states is a note of the program that wrote it, and may be wrong.
+    sheet.reset_dimensions()  # type: ignore[attr-defined]
+    rows = list(sheet.iter_rows(values_only=True))  # type: ignore[attr-defined]
+    while rows and all(cell is None for cell in rows[-1]):
+        rows.pop()  # formatted cells without a value
+    width = max((_filled_width(row) for row in rows), default=0)
+    return [(*row, *(None,) * (width - len(row)))[:width] for row in rows]
+
+
+def _filled_width(row: Row) -> int:
+    """Return the number of cells up to the last one with a value."""
+    return max((j + 1 for j, cell in enumerate(row) if cell is not None), default=0)
 
 
 def _column(cells: list[object], missing: set[str]) -> pa.Array:
@@ -78,4 +140,7 @@ def _column(cells: list[object], missing: set[str]) -> pa.Array:
         there = [None if cell is None else str(cell) for cell in there]
     elif types == {int, float}:
         there = [float(cell) if isinstance(cell, int | float) else None for cell in there]
-    return pa.array(there)
+    try:
+        return pa.array(there)
+    except (OverflowError, pa.ArrowInvalid):  # integers of more than 64 bits
+        return pa.array([None if cell is None else str(cell) for cell in there])
