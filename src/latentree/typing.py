@@ -59,8 +59,8 @@ ArrayOrSparse = Any
 Labels = tuple[Hashable, ...]
 """The labels of the codes 0, 1, … of a column."""
 
-KindsByName = Mapping[Any, str]
-"""Kinds of columns by name; pandas has names that are no strings."""
+KindsByName = Mapping[Any, str] | str
+"""Kinds by names or patterns, or one for all columns; pandas has names that are no strings."""
 
 RandomState = int | np.random.Generator | None
 """A seed, a source of randomness, or None for a new one."""

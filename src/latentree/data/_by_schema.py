@@ -13,6 +13,7 @@ from latentree.data import _coding as coding
 from latentree.data._checks import listing
 from latentree.data._coding import CodedColumn
 from latentree.data._kinds import unnamed_place
+from latentree.data._number_texts import number_column
 from latentree.data._raw import Column, RawTable
 from latentree.data._schemas import odd_cell_of
 from latentree.data._table import Schema, Table
@@ -22,12 +23,18 @@ from latentree.typing import AnyArray, FloatArray, Kind, Labels, Unseen
 
 def coded_by(schema: Schema, raw: RawTable, unseen: Unseen = "error") -> Table:
     """Return raw columns, in the order of a schema, as a table with its codes."""
+    if schema.formats and raw.columns:
+        columns = tuple(
+            column if written is None else number_column(column, written)
+            for column, written in zip(raw.columns, schema.formats, strict=True)
+        )
+        raw = replace(raw, columns=columns)
     if schema.family == "gaussian":
         return Table(_real_values(raw), schema)
     if schema.is_mixed:
-        columns = zip(raw.as_columns(), schema.kinds, schema.labels, strict=True)
+        cells = zip(raw.as_columns(), schema.kinds, schema.labels, strict=True)
         values = np.empty((raw.n_rows, schema.n_columns))
-        for j, (column, kind, labels) in enumerate(columns):
+        for j, (column, kind, labels) in enumerate(cells):
             values[:, j] = _mixed_values(column, kind, labels, unseen)
         return Table(values, schema)
     quick = None if raw.matrix is None else coding.code_matrix(raw.matrix)

@@ -16,6 +16,12 @@ from latentree.typing import ArrayOrSparse, BoolArray, FloatArray, IntArray, Lab
 _CHUNK_CELLS = 1 << 20
 """Cells that are looked at together: temporaries of a million cells (8 MB) stay in the cache."""
 
+MISSING = (
+    "", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "NaN", "nan", "-NaN", "-nan", "NULL", "null",
+    "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", ".", "?", "-",
+)  # fmt: skip
+"""Cells that stand for missing values: those of pyarrow, and ``.``, ``?`` and ``-``."""
+
 OddCell = tuple[int, object]
 """Row and value of a cell that is no number in a column of numbers."""
 

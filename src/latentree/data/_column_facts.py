@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from latentree.data._coding import SHORT_RANGE
+from latentree.data._dates import are_dates, are_days
+from latentree.data._number_texts import (
+    DECIMALS,
+    as_numbers,
+    labels_in,
+    read_labels,
+)
 from latentree.data._raw import Column, RawTable
+from latentree.data._table import NumberFormat
 from latentree.errors import DataError
 from latentree.typing import AnyArray, BoolArray, FloatArray, IntArray
 
@@ -54,6 +62,11 @@ class ColumnFacts:
         Declared categories.
     is_ordered : bool
         Whether they are declared to be ordered.
+    is_date : bool
+        Whether all values say a date: text in a usual spelling, or numbers such as 20170131.
+    readings : tuple of Reading
+        What the column is as numbers, if all of its texts are numbers, for every decimal mark that
+        allows it.
     """
 
     type: str
@@ -67,6 +80,8 @@ class ColumnFacts:
     high: float = -np.inf
     order: tuple[Hashable, ...] | None = None
     is_ordered: bool = False
+    is_date: bool = False
+    readings: tuple[Reading, ...] = ()
 
     @property
     def has_fraction(self) -> bool:
@@ -114,6 +129,13 @@ class ColumnFacts:
             high=max(self.high, other.high),
             order=self.order if same_order else None,
             is_ordered=self.is_ordered and other.is_ordered and same_order,
+            is_date=self.is_date and other.is_date,
+            readings=tuple(
+                mine + theirs
+                for mine in self.readings
+                for theirs in other.readings
+                if mine.format == theirs.format
+            ),
         )
         if self.values is None or other.values is None:
             return replace(both, values=None, counts=None)
@@ -124,6 +146,35 @@ class ColumnFacts:
             place, np.concatenate([self.counts, other.counts]), values.size
         ).astype(np.int64)
         return _compact(replace(both, values=values, counts=counts))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The facts of a column of text as numbers, and how these are written."""
+
+    format: NumberFormat
+    facts: ColumnFacts
+    styles: frozenset[str]
+    is_marked: bool
+
+    def __add__(self, other: Reading) -> Reading:
+        return Reading(
+            self.format,
+            self.facts + other.facts,
+            self.styles | other.styles,
+            self.is_marked or other.is_marked,
+        )
+
+
+def _readings(column: Column, labels: frozenset[Hashable]) -> Iterator[Reading]:
+    """Yield what a column of text is as numbers, for every decimal mark that allows it."""
+    for decimal in DECIMALS:
+        read = read_labels(labels, decimal)
+        if read is not None:
+            values = as_numbers(column, read.values)
+            missing = np.isnan(values)
+            facts = _number_facts(values, missing if missing.any() else None)
+            yield Reading(read.format, facts, read.styles, read.is_marked)
 
 
 def _as_labels(facts: ColumnFacts) -> ColumnFacts:
@@ -223,16 +274,15 @@ def _facts_of_column(column: Column) -> ColumnFacts:
     present = column.values if column.missing is None else column.values[~column.missing]
     if column.kind == "boolean":
         return ColumnFacts("boolean", n_rows, n_present, frozenset(np.unique(present).tolist()))
-    if column.coded:
-        assert column.order is not None
-        there = np.flatnonzero(np.bincount(present, minlength=len(column.order)))
-        labels = frozenset(column.order[place] for place in there.tolist())
+    labels = labels_in(column)
+    if column.declared:
+        facts = ColumnFacts(
+            "label", n_rows, n_present, labels, order=column.order, is_ordered=column.is_ordered
+        )
     else:
-        labels = frozenset(present.tolist())
-    order = column.order if column.declared else None
-    facts = ColumnFacts(
-        "label", n_rows, n_present, labels, order=order, is_ordered=column.is_ordered
-    )
+        is_date = are_dates(labels)
+        readings = () if is_date else tuple(_readings(column, labels))
+        facts = ColumnFacts("label", n_rows, n_present, labels, is_date=is_date, readings=readings)
     return _compact(facts)
 
 
@@ -256,6 +306,8 @@ def _number_facts(values: AnyArray, missing: BoolArray | None) -> ColumnFacts:
     if fraction and np.unique(present[:1000]).size > 2:
         return facts
     is_exact = max(abs(float(low)), abs(float(high))) <= LONG
+    if not fraction:
+        facts = replace(facts, is_date=are_days(present))
     if not fraction and is_exact and float(high) - float(low) < TRACKED:  # faster than sorting
         occurs = np.bincount(present.astype(np.int64) - int(low))
         there = np.flatnonzero(occurs)

@@ -6,15 +6,20 @@ turns them into a kind and a reason; ``docs/columns.md`` states the rule.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 import numpy as np
 
 from latentree.data._checks import is_number
 from latentree.data._coding import sort_labels
-from latentree.data._column_facts import TRACKED, ColumnFacts, plain_number
+from latentree.data._column_facts import TRACKED, ColumnFacts, Reading, plain_number
+from latentree.data._dates import are_unix_times
+from latentree.data._name_words import names_rows, names_time
+from latentree.data._number_texts import said
 from latentree.data._table import KINDS
 from latentree.errors import DataError
 from latentree.typing import Kind, KindsByName
@@ -32,7 +37,6 @@ SMALL_NUMBERS = 100
 SKEWNESS = 0.5
 """Counts have at least this skewness: that of Poisson counts with mean λ is 1/√λ, so λ ≤ 4."""
 
-_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 _UNNAMED = ("", "Unnamed: 0")
 """What frames and files call a first column without a name."""
 
@@ -50,27 +54,50 @@ class KindDecision(NamedTuple):
 # The rule ---------------------------------------------------------------------------------------
 
 
-def decide(facts: ColumnFacts, family: str = "auto") -> KindDecision:
+def decide(facts: ColumnFacts, family: str = "auto", name: str = "") -> KindDecision:
     """Return the kind of a column and the reason, or None as the kind if it is set aside.
 
-    ``family`` gaussian takes all numbers as real, discrete and symmetric take whole numbers and
-    all labels as categories.
+    Names matter for identifiers and times alone. ``family`` gaussian takes all numbers as real,
+    discrete and symmetric take whole numbers and all labels as categories.
     """
     if facts.type == "empty":
         return KindDecision(None, "no value at all")
     if facts.type == "date":
-        return KindDecision(None, "dates or times")
+        return KindDecision(None, DATES)
     if facts.n_rows > 1 and facts.constant is not None:
         return KindDecision(None, f"always {facts.constant!r}")
     if facts.type == "boolean" and family != "gaussian":
         return KindDecision("category", "true or false")
     if facts.type == "label":
         return _decide_labels(facts, family)
+    if facts.type == "number":
+        apart = _rows_or_times(facts, name)
+        if apart is not None:
+            return apart
     if family == "gaussian":
         return KindDecision("real", "numbers")
     if family in ("discrete", "symmetric"):
         return KindDecision("category", f"{facts.n_different:,} different whole numbers")
     return _decide_numbers(facts)
+
+
+def _rows_or_times(facts: ColumnFacts, name: str) -> KindDecision | None:
+    """Set a column of numbers aside that tells the time or names the rows; None for others."""
+    n, n_different = facts.n_present, facts.n_different
+    if n_different > 2 and facts.is_date:
+        return KindDecision(None, DATES + " as numbers")
+    if facts.has_fraction:
+        return None
+    if names_time(name) and n_different > 2 and are_unix_times(facts.low, facts.high):
+        return KindDecision(None, DATES + ": seconds since 1970, or parts of seconds")
+    if names_rows(name):
+        if n_different == n > 2 or facts.values is None:
+            return KindDecision(None, UNIQUE)
+        if n_different > FEW_VALUES and (2 * n_different > n or n_different > MANY_LABELS):
+            return KindDecision(None, f"{n_different:,} different {IDENTIFIERS}, by their name")
+        if n_different > FEW_VALUES:
+            return KindDecision("category", f"{n_different} different {IDENTIFIERS}, by their name")
+    return None
 
 
 def _decide_labels(facts: ColumnFacts, family: str) -> KindDecision:
@@ -79,13 +106,13 @@ def _decide_labels(facts: ColumnFacts, family: str) -> KindDecision:
     if facts.is_long and n_different > 2:
         if family in ("discrete", "symmetric"):
             return KindDecision("category", f"{n_different:,} different whole numbers")
-        return KindDecision(None, "whole numbers of more than 15 digits, as identifiers have")
+        return KindDecision(None, f"whole numbers of more than 15 digits, as {IDENTIFIERS} have")
     declared = facts.order is not None
     what = "categories" if declared else "text"
     odd = "" if declared else _odd_label(facts)
     if n_different > 2:
-        if not declared and _are_dates(facts):
-            return KindDecision(None, "dates or times as text")
+        if facts.is_date:
+            return KindDecision(None, DATES + " as text")
         if n_different > TRACKED:
             return KindDecision(None, f"{what} with more than {TRACKED:,} different values{odd}")
         if n_different > FEW_VALUES and 2 * n_different > n:
@@ -112,12 +139,6 @@ def _odd_label(facts: ColumnFacts) -> str:
     return f" (text because of {min(others)!r})"
 
 
-def _are_dates(facts: ColumnFacts) -> bool:
-    return facts.values is not None and all(
-        isinstance(value, str) and _DATE.fullmatch(value) for value in facts.values
-    )
-
-
 def _decide_numbers(facts: ColumnFacts) -> KindDecision:
     """Return the kind of a column of numbers."""
     n, n_different = facts.n_present, facts.n_different
@@ -134,7 +155,7 @@ def _decide_numbers(facts: ColumnFacts) -> KindDecision:
             if n >= 5 * n_different:
                 return KindDecision("ordered", f"{n_different} different whole numbers")
         if n_different == n > FEW_VALUES and span <= 2 * n:
-            return KindDecision(None, "a different whole number in every row, as identifiers have")
+            return KindDecision(None, UNIQUE)
         if _is_count(facts):
             return KindDecision(
                 "count", f"whole numbers from {facts.low:.0f}, skewed as counts are"
@@ -163,17 +184,35 @@ def _is_count(facts: ColumnFacts) -> bool:
 
 
 def check_wanted(kinds: KindsByName | None, names: Sequence[str]) -> dict[str, str]:
-    """Return the kinds that were asked for by the names of columns, or raise."""
-    wanted = {str(name): kind for name, kind in (kinds or {}).items()}
+    """Return the kinds that were asked for by the names of columns, or raise.
+
+    One kind stands for all columns. Names may be patterns; of several the last one counts, and the
+    name itself before all of them.
+    """
+    given = {"*": kinds} if isinstance(kinds, str) else kinds or {}
+    if not isinstance(given, Mapping):
+        raise DataError(
+            f"kinds is {kinds!r}, but must be a kind for all columns or a mapping from names to "
+            "kinds, as in kinds={'age': 'real'}"
+        )
     known = (*KINDS, "ignore")
-    for name, kind in wanted.items():
-        if kind not in known:
-            raise DataError(
-                f"kinds: column {name!r} is to be {kind!r}, but kinds are {', '.join(known)}"
-            )
-        if name not in names:
-            raise DataError(f"kinds: there is no column {name!r}")
-    return wanted
+    exact: dict[str, str] = {}
+    wanted: dict[str, str] = {}
+    for key, kind in given.items():
+        name = str(key)
+        if not isinstance(kind, str) or kind not in known:
+            what = "all columns are" if isinstance(kinds, str) else f"column {name!r} is"
+            raise DataError(f"kinds: {what} to be {kind!r}, but kinds are {', '.join(known)}")
+        if name in names:
+            exact[name] = kind
+            continue
+        matching = [each for each in names if fnmatchcase(each, name)]
+        if not matching:
+            near = get_close_matches(name, names, 1)
+            hint = f": is {near[0]!r} meant?" if near else ""
+            raise DataError(f"kinds: there is no column {name!r}{hint}")
+        wanted |= dict.fromkeys(matching, kind)
+    return wanted | exact
 
 
 def forced(name: str, kind: str, facts: ColumnFacts) -> KindDecision:
@@ -243,18 +282,59 @@ def decisions(
     named: bool,
     facts: Sequence[ColumnFacts],
     family: str,
-    kinds: KindsByName | None,
-) -> Iterator[KindDecision]:
-    """Yield how every column is taken."""
-    wanted = check_wanted(kinds, names)
+    wanted: Mapping[str, str],
+) -> list[KindDecision]:
+    """Return how every column is taken."""
     unnamed = unnamed_place(names) if named and len(names) > 1 else None
+    found = []
     for place, (name, own) in enumerate(zip(names, facts, strict=True)):
-        if name in wanted:
-            yield forced(name, wanted[name], own)
-        elif place == unnamed and are_row_labels(own):
-            yield KindDecision(None, ROW_LABELS)
+        if place == unnamed and are_row_labels(own):
+            found.append(KindDecision(None, ROW_LABELS))
+        elif name in wanted:
+            found.append(forced(name, wanted[name], own))
         else:
-            yield decide(own, family)
+            found.append(decide(own, family, name if named else ""))
+    return found
+
+
+def chosen_readings(
+    names: Sequence[str],
+    facts: Sequence[ColumnFacts],
+    family: str,
+    wanted: Mapping[str, str],
+    decimal: str,
+) -> list[Reading | None]:
+    """Return how texts are read as numbers; None for columns that are labels, or numbers already.
+
+    A column that both decimal marks allow goes with the others of the table, and with ``decimal``
+    if these do not say.
+    """
+    if family in ("discrete", "symmetric"):
+        return [None] * len(names)
+    marks = {own.readings[0].format.decimal for own in facts if len(own.readings) == 1}
+    decimal = marks.pop() if len(marks) == 1 else decimal
+    found: list[Reading | None] = []
+    for name, own in zip(names, facts, strict=True):
+        known = {reading.format.decimal: reading for reading in own.readings}
+        reading = known.get(decimal) or next(iter(known.values()), None)
+        as_numbers = ("real", "count", "ordered")
+        is_meant = wanted.get(name) in as_numbers or (
+            name not in wanted and reading is not None and reading.is_marked
+        )
+        found.append(reading if is_meant else None)
+    return found
+
+
+def read_facts(facts: ColumnFacts, reading: Reading | None) -> ColumnFacts:
+    """Return the facts of a column as it is read."""
+    return facts if reading is None else replace(reading.facts, n_rows=facts.n_rows)
+
+
+def with_reading(decision: KindDecision, reading: Reading | None) -> KindDecision:
+    """Add to a reason how the numbers of a column were written."""
+    if reading is None:
+        return decision
+    return decision._replace(why=f"{decision.why} ({said(reading.format, reading.styles)})")
 
 
 ASKED_FOR = "as asked for"
@@ -262,3 +342,12 @@ ASKED_FOR = "as asked for"
 
 ROW_LABELS = "row labels: a column without a name"
 """Why a column that labels the rows is set aside."""
+
+IDENTIFIERS = "identifiers"
+"""What names rows instead of describing them."""
+
+UNIQUE = f"a different whole number in every row, as {IDENTIFIERS} have"
+"""Why a column that numbers the rows is set aside."""
+
+DATES = "dates or times"
+"""What tells when a row was recorded."""

@@ -271,7 +271,7 @@ def of_files(
     is_new = schema is None
     if schema is None:
         with _naming_data(rows.name):
-            schema = _find_schema(rows.names, rows.named, raw, family, kinds)
+            schema = _find_schema(rows.names, rows.named, raw, family, kinds, rows.decimal)
         rows = replace(rows, kinds={name: rows.kinds[name] for name in schema.names})
     n_parts = rows.n_pieces(part_rows(schema))
     tables: Pieces[Table]
@@ -318,14 +318,16 @@ def _find_schema(
     pieces: Pieces[TableLike],
     family: str,
     kinds: KindsByName | None,
+    decimal: str = ".",
 ) -> Schema:
     """Infer the schema from the first part if that suffices, or else from all rows."""
     found = pieces.one(0, _facts_of)
     if not all(facts.is_settled for facts in found.facts):
         found = pieces.total(_facts_of)
     schema = schema_of(
-        names, named, found.facts, family, kinds, partial(_odd_columns, names, found.facts, pieces)
-    )
+        names, named, found.facts, family, kinds,
+        partial(_odd_columns, names, found.facts, pieces), decimal,
+    )  # fmt: skip
     warn_of_aside(schema)
     return schema
 

@@ -79,6 +79,8 @@ class RawTable:
     n_rows: int
     matrix: AnyArray | None
     columns: tuple[Column, ...] = ()
+    decimal: str = "."
+    """What separates fractions where texts do not show it."""
 
     def renamed(self, names: tuple[str, ...]) -> RawTable:
         """Return the same columns under other names."""

@@ -10,7 +10,19 @@ from latentree.data import _checks as checks
 from latentree.data import _coding as coding
 from latentree.data._checks import OddCell, listing
 from latentree.data._column_facts import TRACKED, ColumnFacts, column_facts
-from latentree.data._kinds import ASKED_FOR, ROW_LABELS, KindDecision, decisions, labels_of
+from latentree.data._kinds import (
+    ASKED_FOR,
+    DATES,
+    IDENTIFIERS,
+    ROW_LABELS,
+    KindDecision,
+    check_wanted,
+    chosen_readings,
+    decisions,
+    labels_of,
+    read_facts,
+    with_reading,
+)
 from latentree.data._raw import Column, RawTable, object_array
 from latentree.data._table import FAMILIES, KINDS, Schema, SetAside, Table
 from latentree.errors import DataError, DataWarning
@@ -21,7 +33,7 @@ def infer_schema(raw: RawTable, family: str, kinds: KindsByName | None) -> Schem
     """Decide how the columns of data in memory are taken, and warn of those set aside."""
     schema = schema_of(
         raw.names, raw.named, column_facts(raw), family, kinds,
-        lambda: _odd_columns(raw),
+        lambda: _odd_columns(raw), raw.decimal,
     )  # fmt: skip
     warn_of_aside(schema)
     return schema
@@ -34,12 +46,18 @@ def schema_of(
     family: str,
     kinds: KindsByName | None = None,
     odd: Callable[[], DataError | None] = lambda: None,
+    decimal: str = ".",
 ) -> Schema:
     """Decide how the columns of a table are taken.
 
-    ``odd`` looks for single cells that make text of a column of numbers, and says so.
+    ``odd`` looks for single cells that make text of a column of numbers, and says so; ``decimal``
+    separates fractions in texts that do not show it.
     """
-    taken = list(decisions(names, named, facts, family, kinds))
+    wanted = check_wanted(kinds, names)
+    readings = chosen_readings(names, facts, family, wanted, decimal)
+    facts = list(map(read_facts, facts, readings))
+    taken = decisions(names, named, facts, family, wanted)
+    taken = list(map(with_reading, taken, readings))
     kept = [j for j, decision in enumerate(taken) if decision.kind is not None]
     aside = tuple(
         SetAside(names[j], j, taken[j].why, facts[j].constant)
@@ -61,7 +79,11 @@ def schema_of(
     if chosen == "symmetric":
         labels = (coding.union(labels),) * len(kept)
     reasons = tuple(taken[j].why for j in kept)
-    return Schema(tuple(names[j] for j in kept), chosen, labels, found, aside, reasons)
+    formats = tuple(None if own is None else own.format for own in (readings[j] for j in kept))
+    return Schema(
+        tuple(names[j] for j in kept), chosen, labels, found, aside, reasons,
+        formats if any(formats) else (),
+    )  # fmt: skip
 
 
 def _family_of(family: str, names: Sequence[str], kinds: Sequence[Kind]) -> Family:
@@ -129,7 +151,19 @@ def warn_of_aside(schema: Schema) -> None:
     told = [column for column in schema.aside if column.why not in quiet]
     if told:
         what = "column is" if len(told) == 1 else "columns are"
-        warnings.warn(f"{len(told)} {what} set aside: {aside_listing(told)}", DataWarning, 5)
+        text = f"{len(told)} {what} set aside: {aside_listing(told)}{_aside_hint(told)}"
+        warnings.warn(text, DataWarning, 5)
+
+
+def _aside_hint(aside: Sequence[SetAside]) -> str:
+    """Say how columns that are set aside can be used all the same."""
+    hints = []
+    named = next((column.name for column in aside if IDENTIFIERS in column.why), None)
+    if named is not None:
+        hints.append(f"kinds={{{named!r}: 'real'}} takes an identifier as a number")
+    if any(column.why.startswith(DATES) for column in aside):
+        hints.append("dates have to be turned into numbers or labels, such as the month")
+    return "; to use them, " * bool(hints) + ", and ".join(hints)
 
 
 def warn_of_codes(table: Table) -> None:

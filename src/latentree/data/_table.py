@@ -21,6 +21,26 @@ FAMILIES: tuple[str, ...] = get_args(Family)
 KINDS: tuple[str, ...] = get_args(Kind)
 
 
+class NumberFormat(NamedTuple):
+    """How the numbers of a column are written.
+
+    Parameters
+    ----------
+    decimal : {".", ","}
+        What separates the fraction; the other one may separate thousands.
+    unit : str
+        What is written before or behind every number, such as ``%`` or ``EUR``.
+
+    Examples
+    --------
+    >>> NumberFormat(".", "%").unit
+    '%'
+    """
+
+    decimal: str
+    unit: str = ""
+
+
 class SetAside(NamedTuple):
     """A column that no model uses, but whole tables have.
 
@@ -89,6 +109,9 @@ class Schema:
         Columns of the whole table that are not used, in the order of their places.
     reasons : tuple of str
         Why every column is of its kind, where that is known; schemas are compared without it.
+    formats : tuple of NumberFormat or None
+        How the numbers of every column are written, where they come as text such as "$7,440";
+        empty if none does. Schemas are compared without it.
 
     Examples
     --------
@@ -105,6 +128,7 @@ class Schema:
     kinds: tuple[Kind, ...] = ()
     aside: tuple[SetAside, ...] = ()
     reasons: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    formats: tuple[NumberFormat | None, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:
@@ -192,9 +216,10 @@ class Schema:
         labels = tuple(self.labels[column] for column in chosen)
         kinds = tuple(self.kinds[column] for column in chosen)
         reasons = tuple(self.reasons[column] for column in chosen) if self.reasons else ()
+        formats = tuple(self.formats[column] for column in chosen) if self.formats else ()
         names = names or tuple(self.names[c] for c in chosen)
         aside = self.aside if set(names) == set(self.names) else ()
-        return Schema(names, self.family, labels, kinds, aside, reasons)
+        return Schema(names, self.family, labels, kinds, aside, reasons, formats)
 
     def same_columns(self, other: Schema) -> bool:
         """Return whether two schemas say the same of the columns that are used.

@@ -12,7 +12,7 @@ from typing import NamedTuple, NoReturn, cast
 import numpy as np
 
 from latentree import _plain as plain
-from latentree.data import FAMILIES, KINDS, Schema, SetAside
+from latentree.data import FAMILIES, KINDS, NumberFormat, Schema, SetAside
 from latentree.errors import FileError, LatentTreeError
 from latentree.inference import (
     CountEmission,
@@ -68,7 +68,9 @@ def decode(data: bytes) -> ModelFile:
     try:
         model: Model | TreeMixture
         model = _mixture(fields) if "components" in fields else _single(fields)
-        model = with_schema(model, replace(model.schema, aside=_aside(fields.get("aside", []))))
+        schema = replace(model.schema, aside=_aside(fields.get("aside", [])))
+        formats = _formats(fields.get("formats", []), schema.names)
+        model = with_schema(model, replace(schema, formats=formats))
     except FileError:
         raise
     except LatentTreeError as error:  # what the constructors check: cycles, ranges, distinct names
@@ -77,7 +79,7 @@ def decode(data: bytes) -> ModelFile:
 
 
 _FILE_KEYS = ("format", "version")
-_FILE_OPTIONS = ("report", "aside")
+_FILE_OPTIONS = ("report", "aside", "formats")
 
 
 def _mixture(fields: Fields) -> TreeMixture:
@@ -476,6 +478,20 @@ def _aside(value: object) -> tuple[SetAside, ...]:
             raise FileError(f"{part}.place is {plain.shown(place)}, but must be a number ≥ 0")
         found.append(SetAside(name, place, why, column.get("value")))
     return tuple(found)
+
+
+def _formats(value: object, names: Sequence[str]) -> tuple[NumberFormat | None, ...]:
+    """Return how the numbers of every column are written; nothing if all come as numbers."""
+    found: dict[str, NumberFormat] = {}
+    for index, given in enumerate(_list(value, "formats")):
+        part = f"formats[{index}]"
+        column = _dict(given, part)
+        _check_keys(column, part, ("name", "decimal", "unit"))
+        name, decimal, unit = _texts([column["name"], column["decimal"], column["unit"]], part)
+        if name not in names or decimal not in (".", ","):
+            raise FileError(f"{part} names no column of the model, or no decimal mark")
+        found[name] = NumberFormat(decimal, unit)
+    return tuple(map(found.get, names)) if found else ()
 
 
 def _report(fields: Fields) -> PlainReport | None:

@@ -60,6 +60,8 @@ def encode(model: Model | TreeMixture, report: Mapping[str, object] | None = Non
         fields |= _component_fields(model)
     if model.schema.aside:
         fields["aside"] = _list(map(_line, _aside(model.schema.aside)), indent="  ")
+    if any(model.schema.formats):
+        fields["formats"] = _list(map(_line, _formats(model.schema)), indent="  ")
     if report is not None:
         fields["report"] = _report(report)
     return (_object(fields) + "\n").encode()
@@ -166,6 +168,14 @@ def _aside(columns: Iterable[SetAside]) -> Iterator[dict[str, object]]:
             plain.check_scalars([value], "value")
             fields |= {} if value is None else {"value": value}
         yield fields
+
+
+def _formats(schema: Schema) -> Iterator[dict[str, object]]:
+    """How numbers are written, of the columns that come as text."""
+    for name, written in zip(schema.names, schema.formats, strict=True):
+        if written is not None:
+            plain.check_text(written.unit, "formats")
+            yield {"name": name, **written._asdict()}
 
 
 def check_labels(states: Sequence[Hashable], part: str) -> None:

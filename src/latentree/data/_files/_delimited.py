@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from latentree._plain import reason_of, shown
-from latentree.data._checks import default_names
+from latentree.data._checks import MISSING, default_names
 from latentree.data._files._arrow import kind_of
 from latentree.data._files._encodings import (
     UTF8,
@@ -38,12 +38,6 @@ if TYPE_CHECKING:
 
 _LONGEST_LINE = 1 << 28
 """Bytes without the end of a line, or within one pair of quotes, that are read at most."""
-
-MISSING = (
-    "", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "NaN", "nan", "-NaN", "-nan", "NULL", "null",
-    "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", ".", "?", "-",
-)  # fmt: skip
-"""Cells that stand for missing values: those of pyarrow, and ``.``, ``?`` and ``-``."""
 
 _SNIFFED = 10_000
 """Bytes in which it is looked for what separates cells."""
@@ -295,21 +289,23 @@ def _other_delimiters(delimiter: str) -> str:
 def _without_title(path: str, block: bytes, delimiter: str) -> bytes:
     """Return a block from the line on that holds the names of the columns."""
     head = block[:_SNIFFED] if len(block) <= _SNIFFED else block[:_SNIFFED].rpartition(b"\n")[0]
-    rest, lines, starts = head, [], []
+    rest = head
+    lines: list[str] = []
+    starts: list[int] = []
     while rest.strip() and len(lines) < _TITLE_LINES:
         starts.append(len(head) - len(rest))
         line, rest = _first_line(rest)
         lines.append(line)
     # Spaces separate the words of a title, too.
     known = [each for each in (delimiter, *_other_delimiters(delimiter)) if each.strip(" ")]
-    for own in known if lines else ():
-        rows = [_split(line, own) for line in lines]
+    tables = [[_split(line, own) for line in lines] for own in known] if len(lines) > 2 else []
+    # What separates the cells of the first line as it does those of the last, if anything does.
+    regular = [rows for rows in tables if len(rows[0]) == len(rows[-1]) > 1]
+    for rows in regular[:1] or tables:
         n_title = n_title_rows(rows)
         if n_title:
             warn_of_title(path, n_title, lines[0])
             return block[starts[n_title] :]
-        if len(rows[0]) == len(rows[-1]) > 1:
-            break  # it separates the cells of the first line
     return block
 
 
@@ -358,7 +354,9 @@ def _first_line(block: bytes) -> tuple[str, bytes]:
 
 
 def _decimal_commas(head: bytes) -> bool:
-    return bool(re.search(rb"\d,\d", head)) and not re.search(rb"\d\.\d", head)
+    # Two commas in one number separate thousands.
+    is_thousands = re.search(rb"\d\.\d|\d,\d{3},\d", head)
+    return bool(re.search(rb"\d,\d", head)) and not is_thousands
 
 
 # Parsing ----------------------------------------------------------------------------------------

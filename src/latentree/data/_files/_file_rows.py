@@ -94,6 +94,12 @@ class FileRows:
         return tuple(self.kinds)
 
     @property
+    def decimal(self) -> str:
+        """What separates fractions in text."""
+        first = self.files[0]
+        return first.dialect.decimal if isinstance(first, TextReader) else "."
+
+    @property
     def name(self) -> str:
         """What messages call the data."""
         first = self.files[0].path
@@ -179,7 +185,7 @@ class FileRows:
             if place is not None and piece.column_names[place] not in schema.names:
                 labels, piece = piece.column(place), piece.remove_column(place)
         table = as_table(
-            raw_of_arrow(piece, self.named),
+            replace(raw_of_arrow(piece, self.named), decimal=self.decimal),
             schema=schema,
             unseen=self.unseen,
             may_lack=self.may_lack,

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from latentree._plain import reason_of, shown
-from latentree.data._checks import default_names
+from latentree.data._checks import MISSING, default_names
 from latentree.data._files._arrow import kind_of
-from latentree.data._files._delimited import MISSING, column_names
+from latentree.data._files._delimited import column_names
 from latentree.data._files._paths import ColumnChoice
 from latentree.data._files._titles import n_title_rows, warn_of_title
 from latentree.data._raw import StorageKind

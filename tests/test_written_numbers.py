@@ -1,0 +1,280 @@
+"""Columns as people write them: numbers with units and separators, dates, identifiers."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import latentree as lt
+from latentree.data import as_parts, as_table, open_table
+from latentree.data._files._file_rows import open_files
+from latentree.data._opening import of_files
+from latentree.errors import DataError, DataWarning
+
+N = 60
+RNG = np.random.default_rng(0)
+NUMBERS = (RNG.lognormal(8.0, 1.5, N)).round(2)
+
+
+def quiet(function, *args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        return function(*args, **options)
+
+
+def german(x: float, digits: int = 2) -> str:
+    return f"{x:,.{digits}f}".translate(str.maketrans(",.", ".,"))
+
+
+WRITTEN = {
+    "percent": (lambda x: f"{x:.2f}%", "percent"),
+    "thousands": (lambda x: f"{x:,.2f}", "thousands separated by ','"),
+    "dollars": (lambda x: f"${x:,.2f}", "thousands separated by ',', in $"),
+    "euro": (lambda x: f"\u20ac{x:,.2f}", "in \u20ac"),
+    "code": (lambda x: f"{x:,.2f} USD", "in USD"),
+    "code first": (lambda x: f"EUR {x:,.2f}", "in EUR"),
+    "german": (lambda x: german(x), "thousands separated by '.', decimal commas"),
+    "german euro": (lambda x: f"{german(x)} \u20ac", "decimal commas, in \u20ac"),
+    "comma": (lambda x: f"{x:.2f}".replace(".", ","), "decimal commas"),
+    "swiss": (lambda x: f"{x:,.2f}".replace(",", "\u2019"), 'thousands separated by "\'"'),
+    "french": (lambda x: f"{x:,.2f}".translate(str.maketrans(",.", "\u202f,")), "by spaces"),
+    "unit": (lambda x: f"{x:.2f} kg", "in kg"),
+}
+
+
+@pytest.mark.parametrize("style", WRITTEN)
+def test_written_numbers_are_numbers(style: str, tmp_path) -> None:
+    write, why = WRITTEN[style]
+    frame = pd.DataFrame({"y": RNG.normal(size=N), "x": list(map(write, NUMBERS))})
+    frame.loc[3, "x"] = None
+    frame.loc[4, "x"] = "-"  # missing, as in files
+    expected = NUMBERS.copy()
+    expected[3:5] = np.nan
+    for delimiter in ",;\t":
+        frame.to_csv(tmp_path / f"{ord(delimiter)}.csv", sep=delimiter, index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    for data in (frame, pl.from_pandas(frame), frame.to_numpy(object), *tmp_path.iterdir()):
+        table = quiet(open_table, data)
+        assert table.schema.kinds == ("real", "real")
+        np.testing.assert_allclose(table.values[:, 1], expected)
+    assert why in as_table(frame).schema.columns[1].why
+
+
+@given(
+    st.lists(st.integers(-(10**9), 10**9), min_size=3, max_size=12, unique=True),
+    st.integers(0, 3),
+    st.sampled_from(".,"),
+    st.sampled_from(["", "%", "$", " USD", " kg"]),
+)
+@settings(max_examples=150, deadline=None)
+def test_what_is_written_is_read(whole, digits, decimal, unit) -> None:
+    """Formatted numbers come back, unless the other decimal mark reads them as well."""
+    numbers = [value / 10**digits for value in whole]
+    texts = [f"{x:,.{digits}f}" for x in numbers]
+    if decimal == ",":
+        texts = [text.translate(str.maketrans(",.", ".,")) for text in texts]
+    texts = [f"{unit}{text}" if unit == "$" else f"{text}{unit}" for text in texts]
+    facts = as_table({"y": np.arange(len(whole)) + 0.5, "x": texts}, kinds={"x": "real"})
+    # A single mark with three digits behind it may be either: the point is a decimal mark then.
+    marks = [sum(text.count(mark) for text in texts) for mark in ".,"]
+    is_clear = all(marks) or any(text.count(m) > 1 for text in texts for m in ".,")
+    if is_clear or decimal == "." or not any(marks):
+        np.testing.assert_allclose(facts.values[:, 1], numbers, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["$5.50", "\u20ac6.50", "$7.10"],  # mixed currencies
+        ["5.5%", "6.5", "7.5%"],
+        ["1,5", "2.5", "3,5"],  # either mark, but not both
+        ["1,23", "1,234,567", "2,5"],
+        ["(1)", "(2)", "(3)"],  # notes
+        ["1-2", "3-4", "5-6"],
+        ["12A", "12B", "14C"],
+        ["LH 123", "LH 456", "LH 789"],
+        ["1", "2", "3"],  # in frames, text of digits is meant as labels
+        ["007", "012", "099"],
+        ["1,2,3", "2,3,4", "4,5,6"],
+        ["10:30.5", "11:20.5", "12:10.5"],
+    ],
+)
+def test_other_texts_stay_labels(cells) -> None:
+    texts = np.resize(cells, N)
+    table = quiet(as_table, pd.DataFrame({"y": RNG.normal(size=N), "x": texts}))
+    assert [column.kind for column in table.schema.columns][1] in ("category", "ignore")
+
+
+def test_ambiguous_marks_go_with_the_table() -> None:
+    unclear = np.resize(["66,090", "1,271", "5,400", "7,123"], N).astype(object)
+    alone = as_table(pd.DataFrame({"y": RNG.normal(size=N), "x": unclear}))
+    assert alone.values[0, 1] == 66090
+    clear = np.resize(["1,5", "2,25", "3,1", "0,2"], N)
+    both = as_table(pd.DataFrame({"y": clear, "x": unclear}))
+    np.testing.assert_allclose(both.values[:2], [[1.5, 66.09], [2.25, 1.271]])
+
+
+def test_brackets_are_negative() -> None:
+    cells = np.resize(["(1,200)", "300", "4,500", "($70)".replace("$", "")], N)
+    table = as_table(pd.DataFrame({"y": RNG.normal(size=N), "x": cells}))
+    assert table.values[:4, 1].tolist() == [-1200, 300, 4500, -70] or table.schema.labels[1] == (
+        -1200, -70, 300, 4500,
+    )  # fmt: skip
+
+
+def test_large_files_are_read_alike(tmp_path) -> None:
+    """Parts of a file show different marks; together they settle the reading."""
+    texts = ["1,234", "5,678"] * 300 + ["0,5", "2,25"] * 300
+    frame = pd.DataFrame({"x": texts, "y": RNG.normal(size=1200)})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    whole = open_table(tmp_path / "t.csv")
+    assert whole.values[0, 0] == pytest.approx(1.234)
+    rows = open_files(tmp_path / "t.csv", block_bytes=200)
+    parts = of_files(rows, "auto", None)
+    np.testing.assert_array_equal(parts.values, whole.values)
+    from latentree.data._opening import _find_schema
+    from latentree.data._pieces import LocalPieces
+
+    pieces = LocalPieces(lambda first=0: rows.pieces(100, first), rows.n_pieces(100))
+    schema = _find_schema(rows.names, True, pieces, "auto", None)
+    assert schema == whole.schema
+    assert schema.formats == whole.schema.formats
+    assert schema.reasons == whole.schema.reasons
+
+
+def test_new_rows_are_read_as_those_learned_from(tmp_path) -> None:
+    z = RNG.normal(size=N)
+    numbers = {name: (1000 * np.exp(z + RNG.normal(size=N))).round(3) for name in "abcd"}
+    frame = pd.DataFrame({name: [german(x, 3) for x in own] for name, own in numbers.items()})
+    plain = lt.LatentTree(random_state=0).fit(pd.DataFrame(numbers))
+    learned = lt.LatentTree(random_state=0).fit(frame)
+    assert learned.score(frame) == pytest.approx(plain.score(pd.DataFrame(numbers)))
+    one = pd.DataFrame({name: ["1,234"] for name in "abcd"})  # by itself 1234 or 1.234
+    meant = learned.score(pd.DataFrame({name: [1.234] for name in "abcd"}))
+    assert learned.score(one) == pytest.approx(meant)
+    learned.model_.save(tmp_path / "m.json")
+    loaded = lt.load(tmp_path / "m.json")
+    assert loaded.schema.formats == learned.model_.schema.formats
+    assert loaded.log_likelihood(one)[0] == pytest.approx(meant)
+    with pytest.raises(DataError, match="column 'a' holds 'much', but numbers are needed"):
+        learned.score(one.assign(a="much"))
+
+
+# Dates ------------------------------------------------------------------------------------------
+
+DAYS = pd.Series(pd.date_range("2016-11-05", periods=N, freq="5D"))
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["%m/%d/%Y", "%d.%m.%Y", "%B %d, %Y", "%d %b %Y", "%d-%b-%y", "%Y%m%d", "%Y/%m/%d", "%m/%d/%y",
+     "%a, %d %b %Y %H:%M:%S", "%Y-%m-%d %H:%M", "%b %Y", "%m/%d/%Y %I:%M %p", "%Y-W%W"],
+)  # fmt: skip
+def test_dates_are_set_aside(form: str, tmp_path) -> None:
+    texts = DAYS.dt.strftime(form)
+    frame = pd.DataFrame({"x": RNG.normal(size=N), "when": texts})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for data in (frame, tmp_path / "t.csv"):
+        found = quiet(open_table, data).schema.columns[1]
+        assert found.kind == "ignore"
+        assert found.why.startswith("dates or times")
+
+
+def test_numbers_that_tell_the_time() -> None:
+    seconds = 1_480_000_000 + 86_400 * RNG.permutation(N)
+    frame = pd.DataFrame({"x": RNG.normal(size=N), "created_time": seconds, "sales": seconds})
+    with pytest.warns(DataWarning, match="created_time.*dates have to be turned into numbers"):
+        kinds = [column.kind for column in as_table(frame).schema.columns]
+    assert kinds == ["real", "ignore", "real"]
+    days = DAYS.dt.strftime("%Y%m%d").astype(int)
+    assert quiet(as_table, frame.assign(x=days)).schema.columns[0].kind == "ignore"
+
+
+# Identifiers ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        ("id", RNG.permutation(N) * 1000, "ignore"),
+        ("PassengerId", RNG.permutation(N) * 1000, "ignore"),
+        ("Kunden-Nr.", RNG.permutation(N) * 1000, "ignore"),
+        ("zip code", np.r_[RNG.permutation(N - 8), np.arange(8)] + 70_000, "ignore"),
+        ("school_id", np.arange(N) % 20 * 100, "category"),
+        ("treatment code", np.arange(N) % 4, "ordered"),
+        ("paid", RNG.permutation(N) * 1000, "real"),
+        ("price index", RNG.permutation(N) * 3 + 100, "real"),
+        ("id", RNG.normal(size=N), "real"),
+    ],
+)
+def test_identifiers_are_set_aside(name, values, kind) -> None:
+    frame = pd.DataFrame({"x": RNG.normal(size=N), name: values})
+    assert quiet(as_table, frame).schema.columns[1].kind == kind
+    assert as_table(frame, kinds={name: "real"}).schema.columns[1].kind == "real"
+
+
+def test_the_hint_says_how_to_keep_an_identifier(tmp_path, capsys) -> None:
+    frame = pd.DataFrame(RNG.normal(size=(N, 3)), columns=list("abc")).assign(nr=range(N))
+    with pytest.warns(DataWarning, match=r"to use them, kinds=\{'nr': 'real'\}"):
+        as_table(frame)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    from latentree.cli import main
+
+    assert main(["learn", str(tmp_path / "t.csv")]) == 0
+    assert "--kind 'nr=real'" in capsys.readouterr().err.replace("\n", " ")
+
+
+# What is asked for ------------------------------------------------------------------------------
+
+
+def test_many_kinds_at_once(tmp_path, capsys) -> None:
+    counts = RNG.poisson(3.0, (N, 4))
+    frame = pd.DataFrame(counts, columns=["q_1", "q_2", "other", "q_*"])
+    assert as_table(frame, kinds="count").schema.kinds == ("count",) * 4
+    assert as_table(frame, kinds={"*": "count", "other": "real"}).schema.kinds[2] == "real"
+    by_pattern = as_table(frame, kinds={"q_[12]": "ordered", "other": "real", "q_*": "count"})
+    assert by_pattern.schema.kinds == ("ordered", "ordered", "real", "count")
+    learned = lt.LatentTree(kinds="count", random_state=0).fit(frame)
+    assert {column.kind for column in learned.report_.columns} == {"count"}
+    from latentree.cli import main
+
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    options = ["--kind", "*=count", "--kind", "other=real", "--json"]
+    assert main(["learn", str(tmp_path / "t.csv"), *options]) == 0
+    assert '"kind": "count"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("kinds", "message"),
+    [
+        ("counts", "all columns are to be 'counts', but kinds are real, count"),
+        (["real"], r"kinds is \['real'\], but must be a kind for all columns or a mapping"),
+        (3, "kinds is 3"),
+        ({"a": ["real"]}, r"column 'a' is to be \['real'\]"),
+        ({"z*": "real"}, r"there is no column 'z\*'"),
+        ({"agee": "real"}, "there is no column 'agee': is 'age' meant"),
+    ],
+)
+def test_wrong_kinds_are_our_error(kinds, message) -> None:
+    frame = pd.DataFrame(RNG.normal(size=(N, 2)), columns=["a", "age"])
+    with pytest.raises(DataError, match=message):
+        as_table(frame, kinds=kinds)
+    with pytest.raises(DataError, match=message):
+        lt.LatentTree(kinds=kinds).fit(frame)
+
+
+def test_long_integers_in_every_frame() -> None:
+    long = [10**300 + i for i in range(N)]
+    for data in (
+        pd.DataFrame({"a": long, "b": RNG.normal(size=N)}),
+        pl.DataFrame({"a": pl.Series("a", long, dtype=pl.Object), "b": RNG.normal(size=N)}),
+        {"a": long, "b": RNG.normal(size=N)},
+    ):
+        assert quiet(as_table, data).schema.columns[0].kind == "ignore"
+    assert as_parts(RNG.normal(size=(9, 2))).n_rows == 9
