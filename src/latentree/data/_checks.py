@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from typing import SupportsFloat
+from typing import Any
 
 import numpy as np
 
@@ -130,7 +131,7 @@ def missing_codes(
         return
     for j, (name, own) in enumerate(zip(names, labels, strict=True)):
         numbers = [
-            float(label) for label in own if isinstance(label, SupportsFloat) and is_number(label)
+            _as_float(label) for label in own if not isinstance(label, str) and is_number(label)
         ]
         if own and len(numbers) < len(own):
             continue
@@ -139,6 +140,14 @@ def missing_codes(
             code = _outlying(np.unique(numbers if own else values[:, j]))
             if code is not None:
                 yield name, code
+
+
+def _as_float(number: Any) -> float:
+    """Return a number as a float, infinite if no float holds it."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def _outlying(found: FloatArray) -> float | None:
