@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import optimize
@@ -106,6 +108,36 @@ def test_columns_of_all_kinds():
         held_out = lt.as_table(truth.sample(2_000, 2), schema=truth.schema)
         lost = (truth.log_likelihood(held_out) - model.log_likelihood(held_out)).mean()
         assert lost < 0.03
+
+
+@pytest.mark.parametrize("method", ["nj", "auto"])
+def test_the_order_of_the_columns_does_not_matter(method):
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal(150)
+    noisy = z[:, None] + 0.7 * rng.standard_normal((150, 3))
+    columns = {
+        "label": np.array(["a", "b", "c"])[np.digitize(noisy[:, 0], [-0.5, 0.5])],
+        "mood": np.digitize(noisy[:, 1], [-0.8, 0.0, 0.8]),
+        "size": (10.0 + 3.0 * noisy[:, 2]).round(1),
+    }
+    kinds = dict(zip(columns, ["category", "ordered", "real"], strict=True))
+    found = []
+    for order in itertools.permutations(columns):
+        learner = lt.LatentTree(method=method, hidden="gaussian", kinds=kinds, random_state=0)
+        learner.fit({name: columns[name] for name in order})
+        loadings = learner.model_.loadings()
+        loading = dict(zip(loadings["variable"], loadings["loading"], strict=True))
+        drawn = learner.sample(1_000, random_state=0)
+        label, size = (drawn[:, learner.tree_.names.index(name)] for name in ("label", "size"))
+        size, is_high = size.astype(float), label == "c"
+        gap = size[is_high].mean() - size[~is_high].mean()
+        report = learner.report_
+        found.append(
+            [report.log_likelihood, report.n_parameters, *(loading[name] for name in columns)]
+        )
+        assert gap > 2.0  # of 4 in the data; 0 if draws ignore the labels
+    assert np.array(found) == pytest.approx(np.tile(found[0], (len(found), 1)), abs=1e-4)
+    assert min(found[0][2:]) > 0.5
 
 
 # The steps, against their definitions ------------------------------------------------------------

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 import latentree as lt
 from latentree.errors import LatentTreeError, ModelError
 from latentree.inference import NormalMargin, Odds, RankMargin, Thresholds
-from latentree.models import CopulaTreeModel
+from latentree.models import CopulaTreeModel, turned_correlations
 
 FINE = np.linspace(-8.0, 8.0, 1601)
 WEIGHT = stats.norm.pdf(FINE) * (FINE[1] - FINE[0])
@@ -106,6 +106,35 @@ def test_margins_of_all_kinds_have_the_likelihood_of_the_integral():
     assert model.log_likelihood(table)[0] == pytest.approx(
         model.log_likelihood([["a", 9.5, "y", 0]])[0]
     )
+
+
+def test_nothing_depends_on_the_root():
+    model = mixed_model()
+    rows = lt.as_table(model.sample(5, 0), schema=model.schema)
+    for root in range(model.tree.n_nodes):
+        tree = model.tree.rerooted(root)
+        rho = turned_correlations(model.tree, model.correlations, tree)
+        rho[tree.parent == 2] = rho[2] = 0.0  # the labels' odds say it
+        other = CopulaTreeModel(tree, rho, MIXED, model.schema.labels)
+        assert other.log_likelihood(rows) == pytest.approx(model.log_likelihood(rows))
+        assert other.n_parameters == model.n_parameters
+        assert other.loadings() == model.loadings()
+        turned = CopulaTreeModel(tree, -rho, [*MIXED[:2], Odds([0.0, 0.3, -0.5], [0.0, -1.5, 1.0]),
+                                              MIXED[3]], model.schema.labels)  # fmt: skip
+        assert turned.oriented().log_likelihood(rows) == pytest.approx(model.log_likelihood(rows))
+        drawn = other.sample(10_000, 1, hidden=True)
+        high = drawn[:, 2] == "y"
+        weight = WEIGHT * shown(MIXED[2], 1, 0.0)
+        expected = weight @ FINE / weight.sum()
+        assert drawn[high, 4].astype(float).mean() == pytest.approx(expected, abs=0.05)
+
+
+def test_labels_that_stand_alone_are_drawn_as_often_as_they_are_likely():
+    odds = Odds([0.0, 0.3, -0.5], [0.0, 2.5, -3.0])
+    model = CopulaTreeModel(lt.Tree([-1]), [0], [odds])
+    share = np.bincount(model.sample(20_000, 0)[:, 0].astype(int)) / 20_000
+    assert share == pytest.approx(model.marginal("x0"), abs=0.015)  # four standard errors
+    assert np.exp(model.log_likelihood([[0], [1], [2]])) == pytest.approx(model.marginal("x0"))
 
 
 def test_scores_are_posterior_means_with_their_standard_errors():

@@ -44,7 +44,7 @@ from latentree.models._grid import (
     turned_correlations,
 )
 from latentree.models._mixed import MixedTreeModel
-from latentree.tree import Tree
+from latentree.tree import Tree, leaf_edges
 from latentree.typing import AnyArray, FloatArray, IntArray, Kind, Node, RandomState, TableLike
 
 
@@ -106,9 +106,9 @@ class CopulaTreeModel(FactorReports, BaseTreeModel):
             raise ModelError(f"{tree.n_observed} columns need as many margins, got {len(margins)}")
         rho = np.array(correlations, np.float64)
         if rho.shape == (tree.n_nodes,):
-            for node, margin in enumerate(margins):
-                if isinstance(margin, Odds):
-                    rho[node] = margin.strength(POINTS, normal_weights(POINTS))
+            for edge, margin in zip(leaf_edges(tree)[1].tolist(), margins, strict=True):
+                if isinstance(margin, Odds) and edge >= 0:
+                    rho[edge] = margin.strength(POINTS, normal_weights(POINTS))
         rho = np.array(GaussianTreeModel(tree, rho).correlations)
         schema = _schema(tree, margins, labels)
         if any(margin.resolution > 0 for margin in margins):
@@ -153,14 +153,14 @@ class CopulaTreeModel(FactorReports, BaseTreeModel):
         """
         from latentree.models._strength import orientation  # which knows the models
 
-        sign, parent = orientation(self), self.tree.parent
+        sign = orientation(self)
         margins = [
-            Odds(margin.intercepts, margin.slopes * sign[parent[column]])
-            if isinstance(margin, Odds) and parent[column] >= 0
+            Odds(margin.intercepts, margin.slopes * sign[neighbor])
+            if isinstance(margin, Odds) and neighbor >= 0
             else margin
-            for column, margin in enumerate(self.margins)
+            for neighbor, margin in zip(leaf_edges(self.tree)[0], self.margins, strict=True)
         ]
-        rho = self.correlations * sign * sign[parent]
+        rho = self.correlations * sign * sign[self.tree.parent]
         found = CopulaTreeModel(self.tree, rho, margins, self.schema.labels)
         object.__setattr__(found, "schema", self.schema)
         return found
@@ -170,7 +170,7 @@ class CopulaTreeModel(FactorReports, BaseTreeModel):
         """Free parameters: one an edge, and those of the margins."""
         total = sum(margin.n_parameters for margin in self.margins)
         odds = [isinstance(margin, Odds) for margin in self.margins]
-        alone = self.tree.parent[: self.tree.n_observed] < 0
+        alone = self.tree.degrees[: self.tree.n_observed] == 0
         joined = sum(self.tree.parent >= 0) - sum(odds & ~alone)
         for margin, lonely in zip(self.margins, alone, strict=True):
             if isinstance(margin, Odds) and lonely:
@@ -378,10 +378,11 @@ class CopulaTreeModel(FactorReports, BaseTreeModel):
         self._require_draws(n_samples, n_bytes=16.0)  # scores, and values
         scores = self.latent.sample(n_samples, rng, hidden=True)
         out = np.array(scores)
+        neighbors = leaf_edges(self.tree)[0].tolist()
         for column, margin in enumerate(self.margins):
             if isinstance(margin, Odds):
-                above = int(self.tree.parent[column])
-                z = scores[:, above] if above >= 0 else np.zeros(n_samples)
+                # Alone, a column has a normal variable of its own to depend on.
+                z = scores[:, neighbors[column] if neighbors[column] >= 0 else column]
                 out[:, column] = _drawn(margin.table(z), rng)
             else:
                 found = margin.value(scores[:, column])

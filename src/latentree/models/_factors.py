@@ -10,7 +10,7 @@ import numpy as np
 from latentree.data import Schema, as_table
 from latentree.inference import DiscretePosterior, Margin, Normal, Thresholds
 from latentree.models._gaussian import GaussianTreeModel
-from latentree.tree import Tree
+from latentree.tree import Tree, leaf_edges
 from latentree.typing import AnyArray, Cells, FloatArray, RandomState, TableLike
 
 N_RELIABLE = 2_000
@@ -69,11 +69,8 @@ class FactorReports:
         found: dict[str, Cells] = {
             name: [] for name in ("variable", "factor", "loading", "communality", "uniqueness")
         }
-        for column in range(tree.n_observed):
-            above = int(tree.parent[column])
-            joined = above if above >= 0 else next(iter(tree.children(column).tolist()), -1)
-            child = column if above >= 0 else joined
-            loading = float(strength[child]) if joined >= 0 else 0.0
+        for column, (joined, edge) in enumerate(zip(*leaf_edges(tree), strict=True)):
+            loading = float(strength[edge]) if joined >= 0 else 0.0
             row = (
                 tree.names[column], tree.names[joined] if joined >= 0 else None,
                 round(loading, 6), round(loading**2, 6), round(1.0 - loading**2, 6),

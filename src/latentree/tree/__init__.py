@@ -3,7 +3,7 @@
 from latentree.tree._build import RootedForest, minimal_forest, root_edge_list, traversal
 from latentree.tree._cut import TreeCut
 from latentree.tree._groups import GroupsLike, groups_by_node
-from latentree.tree._leaves import hung_as_leaves, tied_by_hidden
+from latentree.tree._leaves import hung_as_leaves, leaf_edges, tied_by_hidden
 from latentree.tree._tree import Tree
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "TreeCut",
     "groups_by_node",
     "hung_as_leaves",
+    "leaf_edges",
     "minimal_forest",
     "root_edge_list",
     "tied_by_hidden",

@@ -1,4 +1,4 @@
-"""Observed nodes that must hang from other nodes."""
+"""Observed leaves: nodes made leaves, leaves kept apart, and the edges of leaves."""
 
 from __future__ import annotations
 
@@ -66,3 +66,26 @@ def tied_by_hidden(tree: Tree, nodes: IntArray) -> Tree:
     parent[below] = parent[above] = added
     length[below] = length[above] = 0.5 * tree.length[below]
     return Tree(parent, length, tree.n_observed, tree.names[: tree.n_observed])
+
+
+def leaf_edges(tree: Tree) -> tuple[IntArray, IntArray]:
+    """Return the neighbor of every observed leaf, and the node that its edge is stored at.
+
+    The edge of a leaf is stored at the leaf, or at its child if the leaf is a root: what is said of
+    a leaf must not depend on where the tree is rooted.
+
+    Parameters
+    ----------
+    tree : Tree
+
+    Returns
+    -------
+    neighbor, edge : array of int, one an observed node
+        Both −1 of nodes that stand alone; of inner nodes one of their neighbors.
+    """
+    neighbor = np.array(tree.parent[: tree.n_observed])
+    edge = np.where(neighbor >= 0, np.arange(tree.n_observed), -1)
+    for root in tree.roots[tree.roots < tree.n_observed].tolist():
+        if tree.degrees[root]:
+            neighbor[root] = edge[root] = tree.children(root)[0]
+    return neighbor, edge
