@@ -166,6 +166,46 @@ def test_conditional_distributions():
         model.conditional("x0", {"h1": 9.0})
 
 
+def test_numbers_beside_answers_have_medians_or_means():
+    skewed = RankMargin([1.0, 2.0, 5.0, 30.0], [-1.0, 0.0, 0.7, 1.8], resolution=0.01)
+    normal = NormalMargin(10.0, 2.0, 0.01)
+    rho = [0.8, 0.7, 0.75, -0.6]
+    model = star(rho, [skewed, normal, Thresholds([-0.5, 0.5]), MIXED[3]])
+    row = [[None, None, 2, 4]]
+    weight = WEIGHT * shown(model.margins[2], 2, 0.75) * shown(model.margins[3], 4, -0.6)
+    weight /= weight.sum()
+    for column, margin in enumerate((skewed, normal)):
+        for evidence, given_row in (({}, WEIGHT), ({"x2": 2, "x3": 4}, weight)):
+            # The distribution of y, and its quantiles, on a fine line.
+            spread = np.sqrt(1 - rho[column] ** 2)
+            y = stats.norm.pdf((FINE[:, None] - rho[column] * FINE) / spread) @ given_row
+            below = np.cumsum(y) / y.sum()
+            low, middle, high = margin.value(np.interp(ndtr([-1.0, 0.0, 1.0]), below, FINE))
+            mean = margin.value(np.array([FINE @ y / y.sum()]))[0]
+            found = model.conditional(column, evidence)
+            assert found.mean == pytest.approx(mean if column else middle, rel=0.02)
+            if not column:
+                assert np.sqrt(found.variance) == pytest.approx(0.5 * (high - low), rel=0.02)
+        assert model.marginal(column) == pytest.approx(model.conditional(column), rel=1e-3)
+        filled, spread = model.imputed(row)
+        assert (filled[0, column], spread[0, column] ** 2) == pytest.approx(found)
+        posterior = model.posterior(row, [column])
+        assert (posterior.mean[0, 0], posterior.variance[0, 0]) == pytest.approx(found)
+
+
+@pytest.mark.parametrize("resolution", [0.0, 0.01])
+def test_a_number_that_is_given_is_known(resolution):
+    skewed = RankMargin([1.0, 2.0, 5.0], [-1.0, 0.0, 0.7], resolution=resolution)
+    model = star([0.8, 0.7, -0.6], [skewed, NormalMargin(10.0, 2.0, resolution), skewed])
+    mean, variance = model.posterior([[1.5, 11.0, None], [None, 9.0, 4.5]], [0, 1, 2, "h1"])
+    assert mean[0, :2].tolist() == [1.5, 11.0]
+    assert mean[1, 1:3].tolist() == [9.0, 4.5]
+    assert (variance == 0).tolist() == [[True, True, False, False], [False, True, True, False]]
+    found = model.conditional("x2", {"x0": 1.5, "x1": 11.0})
+    assert (mean[0, 2], variance[0, 2]) == pytest.approx(found)
+    assert mean[1, 0] == pytest.approx(model.impute([[None, 9.0, 4.5]])[0, 0])
+
+
 def test_rows_that_are_drawn_have_the_margins():
     model = mixed_model()
     drawn = model.sample(20_000, 1, hidden=True)

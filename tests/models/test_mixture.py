@@ -13,7 +13,8 @@ from scipy import stats
 
 import latentree as lt
 from latentree.errors import DataError, FileError, ModelError
-from latentree.models import TreeMixture, TreeModel, component_of
+from latentree.inference import NormalMargin, RankMargin, Thresholds
+from latentree.models import CopulaTreeModel, TreeMixture, TreeModel, component_of
 
 TREES = [lt.simulate.double_star(4), lt.simulate.latent_class(4), lt.Tree([-1, 0, 1, 2])]
 WEIGHTS = np.array([0.5, 0.3, 0.2])
@@ -134,13 +135,95 @@ def test_mixed_columns_are_filled_in():
     rows = [[70.0, None, None], [None, 0, 1]]
     filled = model.impute(rows)
     share = model.responsibilities(rows)
-    parts = [part.impute(rows) for part in model.components]
-    assert filled[0, 1] == pytest.approx(share[0] @ [float(part[0, 1]) for part in parts])
-    assert filled[1, 0] == pytest.approx(share[1] @ [float(part[1, 0]) for part in parts])
+    visits = [part.conditional("visits", {"age": 70}).mean for part in model.components]
+    assert filled[0, 1] == np.rint(share[0] @ visits)
+    ages = [part.conditional("age", {"visits": 0, "insured": 1}).mean for part in model.components]
+    assert filled[1, 0] == pytest.approx(share[1] @ ages)
+    assert model.impute(filled).tolist() == filled.tolist()
     assert filled[0, 2] == 1
     assert filled[1, 1] == 0
     assert model.conditional("insured", {"age": 70.0}).sum() == pytest.approx(1.0)
     assert isinstance(model.conditional("age", {"visits": 8}), lt.models.Normal)
+
+
+def test_counts_are_rounded_once():
+    parts = [
+        lt.MixedTreeModel(lt.Tree([-1] * 3), [lt.CountEmission([mean])] + [[0.5, 0.5]] * 2)
+        for mean in (12.4, 15.45)
+    ]
+    mixture = TreeMixture(parts, [0.6, 0.4])
+    filled = mixture.impute([[None, 0, 1]])
+    assert filled[0, 0] == 14  # 0.6·12.4 + 0.4·15.45 = 13.62; rounded before, 13.2
+    assert mixture.conditional(0).mean == pytest.approx(13.62)
+    mixture.log_likelihood(filled)  # takes what it fills in
+
+
+def test_numbers_on_scales_of_their_own_get_the_median_of_the_mixture():
+    rng = np.random.default_rng(0)
+    for resolution, kind in ((0.0, "real"), (0.01, "real"), (1.0, "count")):
+        columns = np.exp(rng.normal(size=(2, 500)))
+        columns[1] += 3.0
+        columns = np.rint(10 * columns) if kind == "count" else columns
+        ranks = [RankMargin.of(column, None, resolution, kind) for column in columns]
+        other = NormalMargin(0.0, 1.0, resolution)
+        parts = [
+            CopulaTreeModel(lt.Tree([-1] * 3), [0.0] * 3, [margin, other, other])
+            for margin in ranks
+        ]
+        mixture = TreeMixture(parts, [0.3, 0.7])
+        drawn = mixture.sample(40_000, 1)[:, 0].astype(float)
+        low, middle, high = np.quantile(drawn, [0.1586553, 0.5, 0.8413447])
+        found, near = mixture.marginal(0), 0.05 * drawn.std()
+        assert found.mean == pytest.approx(middle, abs=near)
+        assert np.sqrt(found.variance) == pytest.approx(0.5 * (high - low), abs=near)
+        assert mixture.impute([[None, 0.0, 0.0]])[0, 0] == pytest.approx(found.mean)
+        assert mixture.posterior([[None, 0.0, 0.0]], [0]).mean[0, 0] == pytest.approx(found.mean)
+        one = TreeMixture(parts[:1], [1.0])
+        assert one.marginal(0) == pytest.approx(parts[0].marginal(0))
+
+
+STAR = lt.Tree([3, 3, 3, -1], n_observed=3)
+
+
+def mixed_at(offset: float) -> lt.MixedTreeModel:
+    number = lt.GaussianEmission(offset + np.array([0.0, 7.0]), [3.0, 4.0], 0.01)
+    return lt.MixedTreeModel(STAR, [number, *[[[0.8, 0.2], [0.3, 0.7]]] * 2, [0.4, 0.6]])
+
+
+def normal_at(offset: float) -> CopulaTreeModel:
+    answers = [Thresholds([0.0])] * 2
+    return CopulaTreeModel(STAR, [0.7, 0.8, 0.6, 0], [NormalMargin(offset, 5.0, 0.01), *answers])
+
+
+def ranks_at(offset: float) -> CopulaTreeModel:
+    values = offset + np.array([-9.0, -2.0, 0.0, 4.0, 15.0])
+    margin = RankMargin(values, [-2.0, -0.5, 0.0, 1.0, 2.0], resolution=0.01)
+    return CopulaTreeModel(STAR, [0.7, 0.8, 0.6, 0], [margin, *[Thresholds([0.0])] * 2])
+
+
+def gaussian_at(offset: float) -> lt.GaussianTreeModel:
+    return lt.GaussianTreeModel(STAR, [0.7, 0.8, 0.6, 0], [offset, 0.0, 0.0], [5.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("make", [gaussian_at, mixed_at, normal_at, ranks_at])
+def test_spreads_do_not_depend_on_where_zero_is(make):
+    def mixture_at(offset: float) -> TreeMixture:
+        return TreeMixture([make(offset), make(offset + 6.0)], [0.3, 0.7])
+
+    for model_at in (make, mixture_at):
+        near, far = model_at(0.0), model_at(1.7e9)
+        for evidence in ({}, {"x1": 1}, {"x1": 0, "x2": 1}):
+            here, there = (model.conditional("x0", evidence) for model in (near, far))
+            assert there.mean - 1.7e9 == pytest.approx(here.mean, abs=1e-5)
+            assert there.variance == pytest.approx(here.variance, rel=1e-5)
+        here, there = (model.marginal("x0") for model in (near, far))
+        assert there.variance == pytest.approx(here.variance, rel=1e-5)
+        if hasattr(near, "imputed"):
+            here, there = (model.imputed([[None, 1, 0]]) for model in (near, far))
+            assert there[1][0, 0] == pytest.approx(here[1][0, 0], rel=1e-5)
+        if hasattr(near, "states"):
+            here, there = (model.states("h1") for model in (near, far))
+            assert there[0][2] == pytest.approx(here[0][2], rel=1e-5)
 
 
 @pytest.mark.parametrize("model", [gaussian(), discrete()], ids=["real", "states"])

@@ -12,7 +12,7 @@ from enumeration import enumerate_joint, random_discrete, random_table
 from latentree import CountEmission, GaussianEmission, MixedTreeModel, Tree
 from latentree.data import Table, as_table
 from latentree.errors import ModelError
-from latentree.inference import RowInference, chunks, compile_patterns
+from latentree.inference import RowInference, chunks, compile_patterns, write_predictions
 from latentree.inference._queries import ProductMessages
 from latentree.models import DiscreteTreeModel, TreeMixture
 from latentree.models._states import fill_codes
@@ -225,3 +225,18 @@ def test_chunks_cover_all_rows_evenly(n_rows, numbers, most):
     sizes = np.diff(bounds)
     assert (sizes * numbers <= max(most, numbers)).all()
     assert sizes.size == 0 or sizes.max() - sizes.min() <= 1
+
+
+def test_nothing_is_predicted_from_impossible_rows(tmp_path):
+    star = Tree([3, 3, 3, -1], n_observed=3)
+    one = DiscreteTreeModel(star, [np.eye(2), np.eye(2), [[0.5, 0.5]] * 2, [0.5, 0.5]])
+    rows = [[0, 0, 1], [0, 1, 0]]  # the second is impossible
+    for model in (one, TreeMixture([one, one], [0.5, 0.5])):
+        last = len(model.tree.names) - 1
+        assert np.isnan(model.posterior(rows, [last])[last]).any(axis=1).tolist() == [False, True]
+        for variable in (2, last):
+            with pytest.raises(ModelError, match="row 1 has probability zero"):
+                write_predictions(model, rows, tmp_path / "new.csv", variable)
+        with pytest.raises(ModelError, match="row 1 has probability zero"):
+            model.sample_hidden(rows)
+        write_predictions(model, rows, tmp_path / "shares.csv", 2, probabilities=True)

@@ -12,7 +12,13 @@ from latentree.em._discrete import DiscreteProblem, SymmetricProblem
 from latentree.em._driver import Budget, maximize
 from latentree.em._gaussian import MomentProblem, RowProblem
 from latentree.em._mixed import MixedProblem
-from latentree.inference import CountEmission, Emission, GaussianEmission, Layout
+from latentree.inference import (
+    CountEmission,
+    Emission,
+    GaussianEmission,
+    Layout,
+    mixture_moments,
+)
 from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
@@ -172,8 +178,9 @@ def binned_start(problem: MixedProblem, model: DiscreteTreeModel, binning: Binni
         own = target.table(theta, node)
         if problem.layout.emits[node]:
             middle, within = binning.moments(table, node)
-            means.append(own @ middle)
-            variances.append(own @ (within + middle**2) - means[-1] ** 2)
+            mean, variance = mixture_moments(own, middle, within)
+            means.append(mean)
+            variances.append(variance)
         else:
             tables.append(own.ravel())
     weights = problem.layout.normalized(np.concatenate(tables))

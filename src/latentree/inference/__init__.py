@@ -11,18 +11,22 @@ from latentree.inference._emissions import (
     Emission,
     GaussianEmission,
     Leaves,
+    mixture_moments,
 )
 from latentree.inference._expectation import Expectation, ExpectedCounts, PassMemory
 from latentree.inference._frozen import set_fields
 from latentree.inference._margins import (
+    MIDDLE,
     Margin,
     NormalMargin,
     NumberMargin,
     Odds,
     RankMargin,
     ScoreEmission,
+    ScoreMixture,
     Thresholds,
     counts_of,
+    mixed_quantiles,
     recorded,
     score_logs,
     score_moments,
@@ -46,7 +50,7 @@ from latentree.inference._patterns import (
     compile_part,
     compile_patterns,
 )
-from latentree.inference._posteriors import DiscretePosterior, Normal, NormalPair
+from latentree.inference._posteriors import DiscretePosterior, Normal, NormalPair, refuse_rows
 from latentree.inference._queries import RowInference
 from latentree.inference._results import (
     RowModel,
@@ -69,6 +73,7 @@ from latentree.inference._results import (
 from latentree.inference._table_layout import Layout
 
 __all__ = [
+    "MIDDLE",
     "POISSON",
     "ColumnEntropies",
     "CountEmission",
@@ -92,6 +97,7 @@ __all__ = [
     "RowModel",
     "RowResults",
     "ScoreEmission",
+    "ScoreMixture",
     "Skeleton",
     "Thresholds",
     "Written",
@@ -107,6 +113,8 @@ __all__ = [
     "given_number",
     "impute_part",
     "infer_part",
+    "mixed_quantiles",
+    "mixture_moments",
     "node_number",
     "node_numbers",
     "numbered_evidence",
@@ -114,6 +122,7 @@ __all__ = [
     "predict_part",
     "probability_part",
     "recorded",
+    "refuse_rows",
     "score_logs",
     "score_moments",
     "score_part",

@@ -73,6 +73,25 @@ class GaussianEmission:
         """Variance of the values for every state."""
         return np.asarray(self.sd**2)
 
+    def moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance of the values for every row of weights of the states.
+
+        Parameters
+        ----------
+        weights : array of float, one a state along its last axis
+
+        Returns
+        -------
+        tuple of arrays
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> GaussianEmission([0.0, 10.0], [1.0, 2.0], 1.0).moments(np.array([[0.5, 0.5]]))
+        (array([5.]), array([27.5]))
+        """
+        return mixture_moments(weights, self.mean, self.variance)
+
     def log_likelihood(self, values: FloatArray) -> FloatArray:
         """Return the log-probability of values as recorded.
 
@@ -184,6 +203,25 @@ class CountEmission:
         """Variance of the counts for every state."""
         return np.asarray(self.mean + self.mean**2 / self.size)
 
+    def moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance of the counts for every row of weights of the states.
+
+        Parameters
+        ----------
+        weights : array of float, one a state along its last axis
+
+        Returns
+        -------
+        tuple of arrays
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> CountEmission([2.0, 4.0]).moments(np.array([[0.5, 0.5]]))
+        (array([3.]), array([4.]))
+        """
+        return mixture_moments(weights, self.mean, self.variance)
+
     def log_likelihood(self, values: FloatArray) -> FloatArray:
         """Return the log-probability of counts.
 
@@ -248,6 +286,21 @@ class CountEmission:
         values = np.arange(edges[-1], dtype=np.float64)
         below = np.cumsum(np.exp(self.log_likelihood(values)), axis=1)[:, edges - 1]
         return interval_probabilities(below)
+
+
+def mixture_moments(
+    weights: FloatArray, mean: FloatArray, variance: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return mean and variance of mixtures, for every row of weights of their components.
+
+    E[x] = c + Σ w_k·(μ_k − c) and V[x] = Σ w_k·(σ_k² + (μ_k − E[x])²): about a center c, as
+    E[x²] − E[x]² has no digits left where means are large beside the spread.
+    """
+    center = float(np.median(mean))
+    away = mean - center
+    first = weights @ away
+    spread = weights @ variance + (weights * (away - first[..., None]) ** 2).sum(axis=-1)
+    return center + first, spread
 
 
 def interval_probabilities(below: FloatArray) -> FloatArray:

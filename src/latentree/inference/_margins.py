@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +34,9 @@ _OVER = -1.0 + 1e-12  # of ξ·d/σ: what lies beyond the end of a bounded tail 
 
 _HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
 """log φ(x) = −½·x² − ½·log 2π."""
+
+_MOST_HALVINGS = 60  # of an interval, which is then as narrow as numbers allow
+_SCORE_ROUNDING = 1e-12  # by which a quantile of y may be off
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -360,11 +363,6 @@ class RankMargin:
         """Number of free parameters: a value for each quantile, and two for each open end."""
         return self.values.size + sum(2 for scale, _ in self.tails if scale > 0)
 
-    @cached_property
-    def mean(self) -> float:
-        """Median of the values."""
-        return float(self.value(np.zeros(1))[0])
-
     def score(self, x: FloatArray) -> FloatArray:
         """Return the normal variable of values; NaN stays NaN.
 
@@ -412,6 +410,20 @@ class RankMargin:
         array of float
             Counts are whole numbers.
         """
+        x = self.line(y)
+        return np.maximum(np.rint(x), 0.0) if self.kind == "count" else x
+
+    def line(self, y: FloatArray) -> FloatArray:
+        """Return the values of the normal variable, those of counts not rounded.
+
+        Parameters
+        ----------
+        y : array of float
+
+        Returns
+        -------
+        array of float
+        """
         y = np.asarray(y, np.float64)
         x = np.interp(y, self.scores, self.values)
         for side, end, (scale, shape) in self._sides():
@@ -420,7 +432,7 @@ class RankMargin:
                 logs = log_ndtr(-side * y[out]) - log_ndtr(self._outward(end))
                 d = -logs if shape == 0.0 else np.expm1(-shape * logs) / shape
                 x[out] = self.values[end] + side * scale * d
-        return np.maximum(np.rint(x), 0.0) if self.kind == "count" else x
+        return x
 
     def log_slope(self, x: FloatArray) -> FloatArray:
         """Return log dy/dx at values.
@@ -452,6 +464,9 @@ class RankMargin:
 
 NumberMargin = NormalMargin | RankMargin
 """The margin of a column of numbers: y is a function of the value."""
+
+MIDDLE = (float(ndtr(-1.0)), 0.5, float(ndtr(1.0)))
+"""Shares of values below the 16 % quantile, the median and the 84 % quantile: y = −1, 0, 1."""
 
 Margin = Thresholds | Odds | NumberMargin
 """What a column shows of the normal variable behind it."""
@@ -511,10 +526,34 @@ class ScoreEmission:
         low, high = (self.margin.value(self.rho * self.points + s * self._spread) for s in (-1, 1))
         return np.asarray((0.5 * (high - low)) ** 2)
 
-    @property
-    def sd(self) -> FloatArray:
-        """Half the distance between the 16 % and 84 % quantiles of every state."""
-        return np.sqrt(self.variance)
+    def mixture(self, weights: FloatArray) -> ScoreMixture:
+        """Return the distributions of values for rows of weights of the states.
+
+        Parameters
+        ----------
+        weights : array of shape (n_rows, n_states)
+
+        Returns
+        -------
+        ScoreMixture
+        """
+        spread = np.full(1, self._spread)
+        return ScoreMixture(self.margin, weights, self.rho * self.points, spread)
+
+    def moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what :meth:`ScoreMixture.moments` does, for rows of weights of the states.
+
+        Parameters
+        ----------
+        weights : array of float, one a state along its last axis
+
+        Returns
+        -------
+        tuple of arrays
+        """
+        center, spread = self.mixture(np.atleast_2d(weights)).moments()
+        shape = weights.shape[:-1]
+        return center.reshape(shape), spread.reshape(shape)
 
     @property
     def resolution(self) -> float:
@@ -564,6 +603,87 @@ class ScoreEmission:
         edges = np.linspace(-4.0, 4.0, 63)
         below = ndtr((edges - self.rho * self.points[:, None]) / self._spread)
         return interval_probabilities(below)
+
+
+class ScoreMixture(NamedTuple):
+    """Distributions of numbers, one a row, whose normal variable is a mixture of normal ones."""
+
+    margin: NumberMargin
+    weights: FloatArray
+    """One a component, in every row."""
+    centers: FloatArray
+    """Means of the components of y, in every row or for all rows."""
+    spreads: FloatArray
+    """Their standard deviations."""
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance of normal numbers, median and squared spread of others.
+
+        The spread of a rank margin is half the distance between the 16 % and 84 % quantiles, which
+        are a standard deviation away from the median of a normal distribution.
+        """
+        margin = self.margin
+        if isinstance(margin, RankMargin):
+            low, middle, high = (margin.value(self.scores(share)) for share in MIDDLE)
+            return middle, (0.5 * (high - low)) ** 2
+        first = (self.weights * self.centers).sum(axis=1)
+        away = self.centers - first[:, None]
+        second = (self.weights * (self.spreads**2 + away**2)).sum(axis=1)
+        return margin.value(first), margin.sd**2 * second
+
+    def below(self, values: FloatArray) -> FloatArray:
+        """Return the probability of less than a value in every row."""
+        return self._below(self.margin.score(values))
+
+    def _below(self, y: FloatArray) -> FloatArray:
+        u = (y[:, None] - self.centers) / self.spreads
+        return np.asarray((self.weights * ndtr(u)).sum(axis=1))
+
+    def scores(self, share: float) -> FloatArray:
+        """Return the y of every row below which y lies with some probability; NaN stays NaN.
+
+        Newton's steps, and half the way where they leave what is known to hold the y.
+        """
+        outward = self.centers + ndtri(share) * self.spreads  # of the components
+        wide = np.broadcast_to(outward, self.weights.shape)
+        low, high = wide.min(axis=1), wide.max(axis=1)
+        y = (self.weights * wide).sum(axis=1)
+        for _ in range(_MOST_HALVINGS):
+            u = (y[:, None] - self.centers) / self.spreads
+            missing = share - (self.weights * ndtr(u)).sum(axis=1)
+            low, high = np.where(missing > 0, y, low), np.where(missing > 0, high, y)
+            slope = (self.weights * np.exp(-0.5 * u * u - _HALF_LOG_2PI) / self.spreads).sum(axis=1)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                tried = y + missing / slope
+            inside = (low <= tried) & (tried <= high)
+            following = np.where(inside, tried, 0.5 * (low + high))
+            moved, y = np.abs(following - y), following
+            if np.nanmax(moved, initial=0.0) < _SCORE_ROUNDING:
+                break
+        return np.where(np.isnan(missing), np.nan, y)
+
+
+def mixed_quantiles(parts: Sequence[ScoreMixture], weights: FloatArray, share: float) -> FloatArray:
+    """Return the values below which mixtures of distributions have some probability, row by row.
+
+    ``weights`` has a column for every one of ``parts``. A quantile of a mixture lies between those
+    of its parts.
+    """
+    # A part without weight may not know the row.
+    ends = [_line(part.margin, part.scores(share)) for part in parts]
+    known = np.where(weights > 0, np.stack(ends, axis=1), np.nan)
+    low, high = np.fmin.reduce(known, axis=1), np.fmax.reduce(known, axis=1)
+    for _ in range(_MOST_HALVINGS):
+        middle = 0.5 * (low + high)
+        below = np.stack([part.below(middle) for part in parts], axis=1)
+        is_low = np.where(weights > 0, weights * below, 0.0).sum(axis=1) < share
+        low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
+    found: FloatArray = 0.5 * (low + high)
+    return np.maximum(np.rint(found), 0.0) if parts[0].margin.kind == "count" else found
+
+
+def _line(margin: NumberMargin, y: FloatArray) -> FloatArray:
+    return margin.line(y) if isinstance(margin, RankMargin) else margin.value(y)
 
 
 def score_logs(leaves: Sequence[Emission | ScoreEmission | None], places: Emissions) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 from latentree.errors import ModelError
 from latentree.inference._nodes import node_number
 from latentree.tree import Tree
-from latentree.typing import FloatArray, IntArray, Node
+from latentree.typing import BoolArray, FloatArray, IntArray, Node
 
 Number = TypeVar("Number", float, FloatArray)
 
@@ -56,6 +56,15 @@ class NormalPair(NamedTuple):
     parent: Normal[FloatArray]
     child: Normal[FloatArray]
     covariance: FloatArray
+
+
+def refuse_rows(impossible: BoolArray, numbers: IntArray) -> None:
+    """Raise an error that names the first row that is impossible."""
+    if impossible.any():
+        raise ModelError(
+            f"row {numbers[impossible.argmax()]} has probability zero under the model, "
+            "so nothing can be inferred from it"
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,9 +15,18 @@ import numpy as np
 from latentree.data import Parts, Schema, Table, as_parts, table_writer
 from latentree.errors import FileError, LatentTreeError, ModelError
 from latentree.inference._nodes import node_number
-from latentree.inference._posteriors import DiscretePosterior, Normal
+from latentree.inference._posteriors import DiscretePosterior, Normal, refuse_rows
 from latentree.tree import Tree
-from latentree.typing import AnyArray, DaskClient, DataLike, FloatArray, Node, PathLike, TableLike
+from latentree.typing import (
+    AnyArray,
+    DaskClient,
+    DataLike,
+    FloatArray,
+    IntArray,
+    Node,
+    PathLike,
+    TableLike,
+)
 
 
 class Written(NamedTuple):
@@ -285,11 +294,17 @@ def predict_part(table: Table, model: RowModel, number: int) -> RowResults:
             return model.impute(_without(table, number))[:, [number]], 0.0
         types = set(map(type, labels))
         values = np.array(labels, None if len(types) == 1 else object)
-        return values[probability_part(table, model, number)[0].argmax(axis=1)][:, None], 0.0
+        return values[_most_probable(probability_part(table, model, number)[0])], 0.0
     posterior = model.posterior(table, [number])
     if isinstance(posterior, Normal):
         return posterior.mean, 0.0
-    return posterior[number].argmax(axis=1)[:, None], 0.0
+    return _most_probable(posterior[number]), 0.0
+
+
+def _most_probable(probabilities: FloatArray) -> IntArray:
+    """Return the most probable state of each row, a column; refuse impossible rows."""
+    refuse_rows(np.isnan(probabilities.sum(axis=1)), np.arange(len(probabilities)))
+    return np.asarray(probabilities.argmax(axis=1)[:, None])
 
 
 def probability_part(table: Table, model: RowModel, number: int) -> RowResults:

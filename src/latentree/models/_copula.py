@@ -22,8 +22,11 @@ from latentree.inference import (
     NumberMargin,
     Odds,
     RankMargin,
+    ScoreEmission,
+    ScoreMixture,
     Thresholds,
     given_number,
+    mixture_moments,
     node_number,
     node_numbers,
     numbered_evidence,
@@ -46,6 +49,11 @@ from latentree.models._grid import (
 from latentree.models._mixed import MixedTreeModel
 from latentree.tree import Tree, leaf_edges
 from latentree.typing import AnyArray, FloatArray, IntArray, Kind, Node, RandomState, TableLike
+
+NOTHING = np.zeros(N_POINTS)
+"""Variances of a hidden variable at the points of its grid."""
+
+_LEAST_VARIANCE = 1e-20  # of a number that is known, to divide by
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -231,7 +239,8 @@ class CopulaTreeModel(FactorReports, BaseTreeModel):
         -------
         Normal or DiscretePosterior
             Means and variances of hidden variables: scores, and the squares of their standard
-            errors. Probabilities of the labels of observed variables with labels.
+            errors. Of observed numbers the same as :meth:`imputed` has, with the variance 0 where
+            they are given. Probabilities of the labels of observed variables with labels.
 
         Examples
         --------
@@ -246,27 +255,42 @@ class CopulaTreeModel(FactorReports, BaseTreeModel):
         numbers, table = node_numbers(self.tree, nodes), self._table(X)
         labeled = numbers[numbers < self.tree.n_observed]
         labeled = labeled[self.schema.cardinalities[labeled] > 0]
-        if self.is_dense:
-            return self.latent.posterior(self._scores(table), numbers)
         if labeled.size:
             if labeled.size < numbers.size:
                 raise ModelError("ask for labels and for numbers one after the other")
             return self.grid.posterior(self._on_grid(table), numbers)
-        mean, variance = np.empty((2, table.n_rows, numbers.size))
-        for place, number in enumerate(numbers.tolist()):
-            mean[:, place], variance[:, place] = self._moments(table, number)
+        if self.is_dense:
+            mean, variance = map(np.array, self.latent.posterior(self._scores(table), numbers))
+        else:
+            mean, variance = np.empty((2, table.n_rows, numbers.size))
+            for place, number in enumerate(numbers.tolist()):
+                if number >= self.tree.n_observed:
+                    share = self.grid.posterior(self._on_grid(table), [number])[number]
+                    mean[:, place], variance[:, place] = mixture_moments(share, POINTS, NOTHING)
+        observed = np.flatnonzero(numbers < self.tree.n_observed)
+        predicted = self._predicted(table, numbers[observed].tolist())
+        for place, found in zip(observed.tolist(), predicted, strict=True):
+            cells = table.column(int(numbers[place]))
+            is_given, (center, spread) = ~np.isnan(cells), found.moments()
+            mean[:, place] = np.where(is_given, cells, center)
+            variance[:, place] = np.where(is_given, 0.0, spread)
         return Normal(mean, variance)
 
-    def _moments(self, table: Table, node: int) -> tuple[FloatArray, FloatArray]:
-        """Return mean and variance of a hidden node, or of a number, given each row."""
-        if node < self.tree.n_observed:
-            values = np.array(table.values)
-            values[:, node] = np.nan
-            filled, spread = self.grid.imputed(Table(values, self.grid.schema))
-            return filled[:, node], spread[:, node] ** 2
-        share = self.grid.posterior(self._on_grid(table), [node])[node]
-        mean = share @ POINTS
-        return mean, share @ POINTS**2 - mean**2
+    def _predicted(self, table: Table, columns: Sequence[int]) -> list[ScoreMixture]:
+        """Return the distributions of observed numbers given each row."""
+        if not columns:
+            return []
+        if self.is_dense:
+            scores, variances = self.latent.posterior(self._scores(table), columns)
+            one = np.ones((table.n_rows, 1))
+            spreads = np.sqrt(np.maximum(variances, _LEAST_VARIANCE))
+            return [
+                ScoreMixture(self._number_margin(column), one, z[:, None], spread[:, None])
+                for column, z, spread in zip(columns, scores.T, spreads.T, strict=True)
+            ]
+        weights = self.grid._neighbor_weights(self._on_grid(table), columns)
+        emissions = [cast(ScoreEmission, self.grid.emissions[column]) for column in columns]
+        return [emission.mixture(own) for emission, own in zip(emissions, weights, strict=True)]
 
     def impute(self, X: TableLike) -> AnyArray:
         """Return the observed columns with missing cells filled in.
@@ -459,7 +483,8 @@ class CopulaTreeModel(FactorReports, BaseTreeModel):
         Returns
         -------
         Normal, or array of float
-            Probabilities of labels; mean and variance of others.
+            Probabilities of labels; mean and variance of others, of rank margins as in
+            :meth:`marginal`.
 
         Examples
         --------
@@ -495,9 +520,8 @@ class CopulaTreeModel(FactorReports, BaseTreeModel):
         found = self._grid(points).conditional(number, states)
         if number < self.tree.n_observed:
             return found
-        share = np.asarray(found)
-        mean = float(share @ POINTS)
-        return Normal(mean, float(share @ POINTS**2 - mean**2))
+        mean, variance = mixture_moments(np.asarray(found), POINTS, NOTHING)
+        return Normal(float(mean), float(variance))
 
     def _dense_conditional(self, number: int, evidence: Mapping[int, Hashable]) -> Normal[float]:
         scores: dict[Node, Hashable] = {}

@@ -24,14 +24,13 @@ from latentree.inference import (
     given_number,
     node_number,
     numbered_evidence,
+    refuse_rows,
     set_fields,
 )
 from latentree.models._discrete import check_table
 from latentree.models._states import (
     StateTreeModel,
     maximal_correlation,
-    mixture_moments,
-    refuse_rows,
 )
 from latentree.tree import Tree
 from latentree.typing import AnyArray, FloatArray, IntArray, Kind, Node, RandomState, TableLike
@@ -436,6 +435,13 @@ class MixedTreeModel(StateTreeModel):
             )
         return out
 
+    def _neighbor_weights(self, table: Table, columns: Sequence[int]) -> list[FloatArray]:
+        """Return the probabilities of the states of the neighbors of numbers, given each row."""
+        above = self.tree.parent[list(columns)]
+        posterior = self.posterior(table, np.unique(above[above >= 0]).tolist())
+        alone = np.ones((table.n_rows, 1))
+        return [posterior[node] if node >= 0 else alone for node in above.tolist()]
+
     def _neighbor_states(self, column: int, states: IntArray) -> IntArray:
         """Return the states of the neighbor of a leaf that emits; 0 if the leaf stands alone."""
         above = int(self.tree.parent[column])
@@ -567,22 +573,26 @@ class MixedTreeModel(StateTreeModel):
 
     def _decoded(self, values: FloatArray) -> AnyArray:
         """Labels and numbers of the observed columns."""
-        labels = self.schema.labels
-        if all(_are_numbers(names) for names in labels):
-            out: AnyArray = np.array(values)
-        else:
-            out = np.array(values, object)
-        for column, names in enumerate(labels):
-            if names:
-                known = np.empty(len(names), out.dtype)
-                known[:] = names
-                out[:, column] = known[values[:, column].astype(np.int64)]
-        return out
+        return decoded(values, self.schema)
 
     def __repr__(self) -> str:
         kinds = self.schema.kinds
         counts = [f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)]
         return f"MixedTreeModel({self.tree!r}, {', '.join(counts)})"
+
+
+def decoded(values: FloatArray, schema: Schema) -> AnyArray:
+    """Return the labels of codes, and numbers as they are."""
+    if all(_are_numbers(names) for names in schema.labels):
+        out: AnyArray = np.array(values)
+    else:
+        out = np.array(values, object)
+    for column, names in enumerate(schema.labels):
+        if names:
+            known = np.empty(len(names), out.dtype)
+            known[:] = names
+            out[:, column] = known[values[:, column].astype(np.int64)]
+    return out
 
 
 def _are_numbers(names: Iterable[Hashable]) -> bool:
@@ -591,7 +601,7 @@ def _are_numbers(names: Iterable[Hashable]) -> bool:
 
 def _moments(weights: FloatArray, emission: Emission) -> Normal[float]:
     """Return mean and variance of a mixture of the emission's states."""
-    mean, variance = mixture_moments(weights, emission)
+    mean, variance = emission.moments(weights)
     return Normal(float(mean), float(variance))
 
 
@@ -600,7 +610,7 @@ def _filled(share: FloatArray, emission: Emission | None) -> tuple[FloatArray, F
     if emission is None:
         best = share.argmax(axis=1)
         return best.astype(np.float64), 1.0 - share.max(axis=1)
-    mean, variance = mixture_moments(share, emission)
+    mean, variance = emission.moments(share)
     values = np.rint(mean) if isinstance(emission, CountEmission) else mean
     return values, np.sqrt(variance)
 

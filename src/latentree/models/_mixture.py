@@ -15,23 +15,27 @@ from latentree.data import Schema, Table
 from latentree.distances import WEAKEST, Distances
 from latentree.errors import DataError, ModelError
 from latentree.inference import (
+    MIDDLE,
     DiscretePosterior,
     Normal,
+    RankMargin,
+    ScoreMixture,
+    mixed_quantiles,
     node_number,
     node_numbers,
     numbered_evidence,
+    refuse_rows,
     set_fields,
 )
 from latentree.models._base import BaseTreeModel, with_schema
 from latentree.models._copula import CopulaTreeModel
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel
-from latentree.models._mixed import MixedTreeModel
+from latentree.models._mixed import MixedTreeModel, decoded
 from latentree.models._states import (
     StateTreeModel,
     fill_codes,
     maximal_correlation,
-    refuse_rows,
 )
 from latentree.tree import Tree
 from latentree.typing import (
@@ -254,16 +258,16 @@ class TreeMixture(BaseTreeModel):
         Returns
         -------
         Normal or DiscretePosterior
-            Means and variances of Gaussian variables, else probabilities of states.
+            Means and variances of numbers (of rank margins medians and squared spreads, as in
+            :meth:`CopulaTreeModel.marginal`), else probabilities of states.
         """
         numbers = node_numbers(self.tree, nodes)
         table, m = self._table(X), self.tree.n_observed
-        observed = numbers[numbers < m]
-        if self.schema.family == "gaussian" and observed.size:
-            if observed.size < numbers.size:
-                raise ModelError(
-                    f"{self.tree.names[m]!r} has states, and the others numbers: ask in two calls"
-                )
+        observed, has_states = numbers[numbers < m], self.n_states[numbers] > 0
+        if not has_states.all():
+            if has_states.any():
+                name = self.tree.names[numbers[has_states.argmax()]]
+                raise ModelError(f"{name!r} has states, and others numbers: ask in two calls")
             return self._moments(table, numbers, self.responsibilities(table))
         share, found = self._answers(table, observed)
         blocks = dict(zip(observed.tolist(), _split(found, self.n_states[observed]), strict=True))
@@ -272,15 +276,16 @@ class TreeMixture(BaseTreeModel):
         chosen = [blocks[node] for node in numbers.tolist()]
         return DiscretePosterior(self.tree, numbers, np.hstack(chosen), starts)
 
-    def _moments(self, table: Table, numbers: IntArray, share: FloatArray) -> Normal[FloatArray]:
-        """Mean and variance of a mixture of normal distributions, given each row."""
-        first = np.zeros((table.n_rows, numbers.size))
-        second = np.zeros_like(first)
-        for part, mine in zip(self.components, share.T, strict=True):
-            mean, variance = cast(GaussianTreeModel, part).posterior(table, numbers.tolist())
-            first += mine[:, None] * mean
-            second += mine[:, None] * (variance + mean**2)
-        return Normal(first, np.maximum(second - first**2, 0.0))
+    def _moments(self, table: Table, columns: IntArray, share: FloatArray) -> Normal[FloatArray]:
+        """Mean and variance of numbers given each row; of ranks median and squared spread."""
+        mean, variance = np.empty((2, table.n_rows, columns.size))
+        parts = [_predicted(part, table, columns.tolist()) for part in self.components]
+        for place, column in enumerate(columns.tolist()):
+            center, spread = _mixed([part[place] for part in parts], share)
+            cells = table.column(column)
+            mean[:, place] = np.where(np.isnan(cells), center, cells)
+            variance[:, place] = np.where(np.isnan(cells), spread, 0.0)
+        return Normal(mean, variance)
 
     def _answers(self, table: Table, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         """Probabilities of the components given each row, and of the states of observed variables.
@@ -315,7 +320,8 @@ class TreeMixture(BaseTreeModel):
         Returns
         -------
         array of shape (n_rows, n_observed)
-            Posterior means of numbers, and most probable labels.
+            Posterior means of numbers (those of counts rounded, of rank margins medians), and most
+            probable labels.
 
         Examples
         --------
@@ -327,40 +333,30 @@ class TreeMixture(BaseTreeModel):
         """
         table = self._table(X)
         if self.schema.is_coded:
-            decoded = cast(DiscreteTreeModel, self.components[0])._decoded
-            return decoded(fill_codes(table, self._states))
-        if self.schema.family != "gaussian":
-            return self._fill_mixed(table)
-        share = self.responsibilities(table)
-        refuse_rows(np.isnan(share.sum(axis=1)), np.arange(table.n_rows))
-        found = self._moments(table, np.arange(table.n_columns), share).mean
-        return np.asarray(np.where(np.isnan(table.values), found, table.values))
-
-    def _states(self, table: Table, columns: IntArray) -> FloatArray:
-        """Probabilities of the states of columns, side by side, given each row."""
-        return self._answers(table, columns)[1]
-
-    def _fill_mixed(self, table: Table) -> AnyArray:
-        """Fill in numbers by the means of what the components fill in, and most probable labels."""
-        missing = table.missing_mask()
+            first = cast(DiscreteTreeModel, self.components[0])
+            return first._decoded(fill_codes(table, self._states))
+        values = np.array(table.values, np.float64)
+        missing = np.isnan(values)
         gaps = np.flatnonzero(missing.any(axis=0))
         labeled = gaps[self.schema.cardinalities[gaps] > 0]
         share, found = self._answers(table, labeled)
         refuse_rows(np.isnan(share.sum(axis=1)), np.arange(table.n_rows))
-        # Components fill in and decode; where cells were missing, the mixture decides again.
-        parts = [np.array(part.impute(table)) for part in self.components]
-        filled = parts[int(self.weights.argmax())].copy()
-        blocks = _split(found, self.schema.cardinalities[labeled])
-        for column, block in zip(labeled.tolist(), blocks, strict=True):
-            labels, rows = self.schema.labels[column], missing[:, column]
-            known = np.empty(len(labels), object)
-            known[:] = labels
-            filled[rows, column] = known[block[rows].argmax(axis=1)]
-        for column in gaps[self.schema.cardinalities[gaps] == 0].tolist():
+        for column, block in zip(
+            labeled.tolist(), _split(found, self.schema.cardinalities[labeled]), strict=True
+        ):
             rows = missing[:, column]
-            each = np.column_stack([part[rows, column].astype(float) for part in parts])
-            filled[rows, column] = (share[rows] * each).sum(axis=1)
-        return filled
+            values[rows, column] = block[rows].argmax(axis=1)
+        numbers = gaps[self.schema.cardinalities[gaps] == 0]
+        if numbers.size:
+            filled = self._moments(table, numbers, share).mean
+            is_count = [self.schema.kinds[column] == "count" for column in numbers]
+            filled[:, is_count] = np.rint(filled[:, is_count])
+            values[:, numbers] = filled
+        return decoded(values, self.schema)
+
+    def _states(self, table: Table, columns: IntArray) -> FloatArray:
+        """Probabilities of the states of columns, side by side, given each row."""
+        return self._answers(table, columns)[1]
 
     def complete(self, X: TableLike) -> AnyArray:
         """Return the most probable component of each row, and its most probable values.
@@ -433,7 +429,9 @@ class TreeMixture(BaseTreeModel):
         -------
         array of int of shape (n_rows, 1)
         """
-        upper = np.cumsum(self.responsibilities(X), axis=1)
+        share = self.responsibilities(X)
+        refuse_rows(np.isnan(share.sum(axis=1)), np.arange(len(share)))
+        upper = np.cumsum(share, axis=1)
         uniform = np.random.default_rng(random_state).random((len(upper), 1))
         drawn = np.minimum((uniform >= upper).sum(axis=1), self.n_trees - 1)
         return np.asarray(drawn[:, None], np.int64)
@@ -467,7 +465,8 @@ class TreeMixture(BaseTreeModel):
         Returns
         -------
         Normal, or array of probabilities
-            Of a number: mean and variance of the mixture.
+            Of a number: mean and variance of the mixture, of rank margins as in
+            :meth:`CopulaTreeModel.marginal`.
 
         Examples
         --------
@@ -486,18 +485,17 @@ class TreeMixture(BaseTreeModel):
         evidence.pop(m, None)
         if number == m:
             return share
+        if not self.schema.labels[number]:
+            row = self._table(self._row(evidence))
+            mean, variance = self._moments(row, np.array([number]), share[None])
+            return Normal(float(mean[0, 0]), float(variance[0, 0]))
         # Components without a share need not know what is given.
         parts = [
             (weight, part.conditional(number, evidence))
             for weight, part in zip(share, self.components, strict=True)
             if weight > 0 or np.isnan(weight)
         ]
-        if self.schema.labels[number]:
-            return np.asarray(sum(weight * np.asarray(found) for weight, found in parts))
-        normals = [(weight, cast("Normal[float]", found)) for weight, found in parts]
-        mean = sum(weight * found.mean for weight, found in normals)
-        second = sum(weight * (found.variance + found.mean**2) for weight, found in normals)
-        return Normal(float(mean), float(max(second - mean**2, 0.0)))
+        return np.asarray(sum(weight * np.asarray(found) for weight, found in parts))
 
     def _share_given(self, evidence: Mapping[Node, Hashable]) -> FloatArray:
         """Probabilities of the components given values of some variables."""
@@ -509,10 +507,14 @@ class TreeMixture(BaseTreeModel):
             return np.asarray(np.eye(self.n_trees)[range(self.n_trees).index(cast(int, number))])
         if not evidence:
             return self.weights
-        row = np.full((1, m), None, object)
+        return np.asarray(self.responsibilities(self._row(evidence))[0])
+
+    def _row(self, evidence: Mapping[Node, Hashable]) -> AnyArray:
+        """Return a row with values of some observed variables."""
+        row = np.full((1, self.tree.n_observed), None, object)
         for variable, value in evidence.items():
             row[0, cast(int, variable)] = value
-        return np.asarray(self.responsibilities(row)[0])
+        return row
 
     def information_distances(self) -> Distances:
         """Return −log of the correlations that the mixture has between all nodes.
@@ -635,6 +637,37 @@ def _part_answers(part: Model, table: Table, nodes: IntArray) -> tuple[FloatArra
         return part.log_likelihood(table), np.empty((table.n_rows, 0))
     found = cast(DiscretePosterior, part.posterior(table, nodes.tolist()))
     return part.log_likelihood(table), found.probabilities
+
+
+Predicted = Normal[FloatArray] | ScoreMixture
+"""The distributions of a number given each row."""
+
+
+def _predicted(part: Model, table: Table, columns: Sequence[int]) -> list[Predicted]:
+    """Distributions of numbers given each row in a component."""
+    if isinstance(part, CopulaTreeModel):
+        return [*part._predicted(table, columns)]
+    if isinstance(part, GaussianTreeModel):
+        mean, variance = part.posterior(table, columns)
+        return [Normal(*both) for both in zip(mean.T, variance.T, strict=True)]
+    assert isinstance(part, MixedTreeModel)
+    weights = part._neighbor_weights(table, columns)
+    pairs = zip(columns, weights, strict=True)
+    return [Normal(*part._emission(column).moments(own)) for column, own in pairs]
+
+
+def _mixed(parts: Sequence[Predicted], share: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of mixtures, a row each; of ranks median and squared spread."""
+    scores = [part for part in parts if isinstance(part, ScoreMixture)]
+    if any(isinstance(part.margin, RankMargin) for part in scores):
+        low, middle, high = (mixed_quantiles(scores, share, below) for below in MIDDLE)
+        return middle, (0.5 * (high - low)) ** 2
+    moments = [part.moments() if isinstance(part, ScoreMixture) else part for part in parts]
+    means, variances = (np.stack(each, axis=1) for each in zip(*moments, strict=True))
+    # Components without a share may not know the row.
+    mean = np.where(share == 0, 0.0, share * means).sum(axis=1)
+    away = variances + (means - mean[:, None]) ** 2
+    return mean, np.where(share == 0, 0.0, share * away).sum(axis=1)
 
 
 def _relative(logs: FloatArray, top: FloatArray) -> FloatArray:

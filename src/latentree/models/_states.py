@@ -20,10 +20,11 @@ from latentree.inference import (
     chunks,
     node_number,
     node_numbers,
+    refuse_rows,
 )
 from latentree.models._base import BaseTreeModel
 from latentree.tree import Tree
-from latentree.typing import BoolArray, Cells, FloatArray, IntArray, Node, RandomState, TableLike
+from latentree.typing import Cells, FloatArray, IntArray, Node, RandomState, TableLike
 
 _SHARED = 8
 """A chunk has so many times more rows if they are sparse, as these share most patterns: 150
@@ -270,7 +271,7 @@ class StateTreeModel(BaseTreeModel):
             if above is None:
                 continue
             if layout.emits[v]:
-                mean, variance = mixture_moments(above, self._emission(v))
+                mean, variance = self._emission(v).moments(above)
                 given[v] = np.stack([mean, np.sqrt(variance)], axis=1)
             else:
                 given[v] = above @ layout.table(theta, v)
@@ -343,16 +344,6 @@ class StateTreeModel(BaseTreeModel):
         )
 
 
-def mixture_moments(weights: FloatArray, emission: Emission) -> tuple[FloatArray, FloatArray]:
-    """Return mean and variance of an emission for every row of weights of its states.
-
-    E[x] = Σ w_k·μ_k and V[x] = Σ w_k·(σ_k² + μ_k²) − E[x]².
-    """
-    mean = weights @ emission.mean
-    second = weights @ (emission.variance + emission.mean**2)
-    return mean, np.maximum(second - mean**2, 0.0)
-
-
 def maximal_correlation(joint: FloatArray) -> float:
     """Return the largest correlation of functions of two variables, from their joint table J.
 
@@ -367,15 +358,6 @@ def maximal_correlation(joint: FloatArray) -> float:
 def refuse_impossible(messages: RowInference, rows: slice) -> None:
     """Raise an error that names the first row of probability zero."""
     refuse_rows(np.isinf(messages.log_likelihood()), np.arange(rows.start, rows.stop))
-
-
-def refuse_rows(impossible: BoolArray, numbers: IntArray) -> None:
-    """Raise an error that names the first row that is impossible."""
-    if impossible.any():
-        raise ModelError(
-            f"row {numbers[impossible.argmax()]} has probability zero under the model, "
-            "so nothing can be inferred from it"
-        )
 
 
 def fill_codes(table: Table, states: Callable[[Table, IntArray], FloatArray]) -> IntArray:

@@ -4,7 +4,7 @@
 
 import { emissionLogs, emissionVariance } from "./emissions.js";
 import { movedGrids, nearestPoint } from "./grid.js";
-import { logSlope, scoreOf, valueAt } from "./margins.js";
+import { logSlope, quantileOf, rankMoments, scoreOf, valueAt } from "./margins.js";
 import { isOnGrid, rankMargin } from "./model.js";
 
 /** Distributions of all nodes given evidence. */
@@ -163,18 +163,24 @@ function numberMoments(model, evidence, probability) {
       variance[v] = 0;
       return;
     }
-    const weight = (k) => (parent[v] < 0 ? 1 : probability[stateStart[parent[v]] + k]);
-    let first = 0;
-    let second = 0;
-    emission.mean.forEach((mu, k) => {
-      first += weight(k) * mu;
-      second += weight(k) * (emissionVariance(emission, k) + mu * mu);
-    });
-    mean[v] = first;
-    variance[v] = Math.max(second - first * first, 0);
+    const above = parent[v];
+    const weights =
+      above < 0 ? [1] : probability.subarray(stateStart[above], stateStart[above + 1]);
+    [mean[v], variance[v]] = mixtureMoments(emission, weights);
   });
   if (model.points) gridMoments(model, evidence, probability, { mean, variance });
   return { mean, variance };
+}
+
+/** About a center: E[x²] − E[x]² has no digits left where means are large beside the spread. */
+function mixtureMoments(emission, weights) {
+  const isRank = emission.margin?.values;
+  if (isRank) return rankMoments((share) => quantileOf(emission, weights, share));
+  const center = emission.mean[0];
+  const sum = (value) => weights.reduce((total, w, k) => total + w * value(k), 0);
+  const away = sum((k) => emission.mean[k] - center);
+  const square = (k) => (emission.mean[k] - center - away) ** 2;
+  return [center + away, sum((k) => emissionVariance(emission, k) + square(k))];
 }
 
 function gridMoments({ observed, size, points, stateStart }, evidence, probability, found) {

@@ -4,6 +4,8 @@
 
 export const HALF_LOG_2PI = 0.5 * Math.log(2 * Math.PI);
 const BEYOND = 9; // the score of what lies beyond an end that bounds
+const HALVINGS = 60; // of an interval, which is then as narrow as numbers allow
+const SIDES = [-1, 0, 1]; // y of the 16 % quantile, the median and the 84 % quantile
 const NEAR = 2; // up to here the series is precise, beyond it the fraction
 const LEAST = Math.log(1e-300);
 
@@ -171,15 +173,65 @@ export function scoreDensity(emission, weights, width) {
 }
 
 /** The value that is exceeded with some probability. */
-export function quantileOf({ margin, centers, spread }, weights, share) {
-  let [low, high] = [-40, 40];
-  for (let i = 0; i < 60; i++) {
-    const y = (low + high) / 2;
-    const more = (sum, center, k) => sum + weights[k] * Math.exp(logTail((y - center) / spread));
-    if (centers.reduce(more, 0) > share) low = y;
+export function quantileOf(emission, weights, share) {
+  return valueAt(emission.margin, exceededScore(emission, weights, share));
+}
+
+/** The y that is exceeded: Newton's steps, and half the way where they leave what holds the y. */
+function exceededScore({ centers, spread }, weights, share) {
+  const away = spread * tailScore(Math.log(share));
+  let low = Math.min(...centers) + away;
+  let high = Math.max(...centers) + away;
+  let y = weights.reduce((sum, w, k) => sum + w * (centers[k] + away), 0);
+  for (let i = 0; i < HALVINGS; i++) {
+    const excess = exceeding(centers, spread, weights, y) - share;
+    if (Number.isNaN(excess)) return excess; // of what is impossible
+    if (excess > 0) low = y;
     else high = y;
+    let slope = 0;
+    weights.forEach((w, k) => {
+      slope += (w * Math.exp(logDensity((y - centers[k]) / spread))) / spread;
+    });
+    const tried = y + excess / slope;
+    const following = low <= tried && tried <= high ? tried : (low + high) / 2;
+    const moved = Math.abs(following - y);
+    y = following;
+    if (moved < 1e-12) break;
   }
-  return valueAt(margin, low);
+  return y;
+}
+
+function exceeding(centers, spread, weights, y) {
+  return weights.reduce(
+    (sum, w, k) => (w === 0 ? sum : sum + w * Math.exp(logTail((y - centers[k]) / spread))),
+    0,
+  );
+}
+
+/** Median, and the square of half the distance between the 16 % and 84 % quantiles. */
+export function rankMoments(quantile) {
+  const [low, middle, high] = SIDES.map((side) => quantile(Math.exp(logTail(side))));
+  return [middle, ((high - low) / 2) ** 2];
+}
+
+/** The value that is exceeded in a mixture of numbers, which lies between those of its parts. */
+export function mixedQuantile(parts, share) {
+  const { isCount } = parts[0].emission.margin;
+  const ends = parts.map(({ emission, weights }) =>
+    valueAt({ ...emission.margin, isCount: false }, exceededScore(emission, weights, share)),
+  );
+  let [low, high] = [Math.min(...ends), Math.max(...ends)];
+  for (let i = 0; i < HALVINGS; i++) {
+    const middle = (low + high) / 2;
+    const above = parts.reduce((sum, { emission, weights, part }) => {
+      const y = scoreOf(emission.margin, middle);
+      return sum + part * exceeding(emission.centers, emission.spread, weights, y);
+    }, 0);
+    if (above > share) low = middle;
+    else high = middle;
+  }
+  const found = (low + high) / 2;
+  return isCount ? Math.max(wholeOf(found), 0) : found;
 }
 
 const CELLS = 32; // intervals by which information is measured

@@ -2,8 +2,10 @@
 // shown at a time, and all of them answer: what is said of a variable is the mean of what the trees
 // say, each counted by its probability given the evidence. Hidden variables are of one tree only.
 
+import { mixtureOf } from "./emissions.js";
 import { infer, logLikelihoodOf } from "./inference.js";
-import { isHidden } from "./model.js";
+import { mixedQuantile, rankMoments } from "./margins.js";
+import { isHidden, rankMargin } from "./model.js";
 
 /** The key of evidence that says which tree a row comes from. */
 export const TREE = -1;
@@ -48,11 +50,25 @@ function blend(parts, number, evidence) {
   for (let i = 0; i < ends; i++) probability[i] = total((one) => one.probability[i]);
   for (let v = 0; v < model.observed; v++) {
     if (!model.numeric[v] || evidence.has(v)) continue;
+    if (counted.some((part) => rankMargin(part.model, v))) {
+      [mean[v], variance[v]] = rankMoments((share) => mixedQuantile(saidOf(counted, v), share));
+      continue;
+    }
     const center = total((one) => one.mean[v]);
     mean[v] = center;
     variance[v] = total((one) => one.variance[v] + (one.mean[v] - center) ** 2);
   }
   return { probability, mean, variance };
+}
+
+/** What the trees say of a number: a mixture, its weights, and the share of the tree. */
+function saidOf(parts, v) {
+  return parts.map(({ model, share, found }) => {
+    const [emission, weights] = mixtureOf(model, v, found);
+    const { mean, spread } = emission;
+    const normal = { margin: { mean: mean?.[0], sd: spread[0] }, centers: [0], spread: 1 };
+    return { emission: emission.margin ? emission : normal, weights, part: share };
+  });
 }
 
 /** "Tree 1, one of 3": which tree of a mixture is shown; nothing where there is but one. */
