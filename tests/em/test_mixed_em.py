@@ -554,3 +554,21 @@ def test_a_searched_tree_of_mixed_columns_by_held_out_rows():
     fitted = lt.methods.learn_model(rows, "refined", criterion="cv", random_state=0)
     assert fitted.report.method == "em by held-out rows"
     assert any("searched on binned" in n or "from distances" in n for n in fitted.report.notes)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"hidden": "states"}, {"hidden": "gaussian"}, {"hidden": "gaussian", "marginals": "ranks"}],
+)
+def test_samples_stay_on_the_grid_of_the_data(options, tmp_path):
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal(80)
+    size = np.rint(4.0 * (z + rng.standard_normal(80))) + 0.5
+    answers = [np.digitize(z + rng.standard_normal(80), [-0.7, 0.0, 0.7]) for _ in range(2)]
+    learner = lt.LatentTree(method="nj", random_state=0, **options, kinds={"size": "real"})
+    learner.fit({"size": size, "mood": answers[0], "sleep": answers[1]})
+    learner.model_.save(tmp_path / "model.json")
+    for model in (learner.model_, lt.load(tmp_path / "model.json")):
+        drawn = model.sample(200, 0)[:, 0].astype(float)
+        assert np.unique(drawn % 1.0).tolist() == [0.5]
+        assert drawn.min() < -2.0 < 2.0 < drawn.max()

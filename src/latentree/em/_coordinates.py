@@ -13,7 +13,7 @@ limits, and fits them to what an E-step has counted on the grid of points z:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -190,7 +190,7 @@ class NormalCoordinates(Coordinates):
         """Return ρ, mean and spread."""
         mean, sd = self.center + self.scale * own[0], self.scale * np.exp(own[1])
         rho = 0.0 if self.alone else np.tanh(own[2])
-        return EdgeAndMargin(rho, NormalMargin(mean, sd, self.margin.resolution))
+        return EdgeAndMargin(rho, replace(self.margin, mean=mean, sd=sd))
 
     def limit(self, own: FloatArray, near: FloatArray) -> None:
         """Keep the correlation within reach of the grid."""

@@ -33,6 +33,7 @@ from latentree.inference import (
     Thresholds,
     cheapest_rooting,
     counts_of,
+    recorded_steps,
     score_logs,
     score_moments,
     values_of,
@@ -211,17 +212,19 @@ def first_margins(sample: Sample, marginals: str) -> list[Margin]:
     dense = all(kind == "real" for kind in sample.schema.kinds) and marginals != "cells"
     found: list[Margin] = []
     mean, spread = sums.moments()
+    low, high = sums.extremes()
     for column, kind in enumerate(sample.schema.kinds):
         if kind in ("ordered", "category"):
             found.append(_state_margin(sums.of_column(column), kind))
             continue
-        resolution = 0.0 if dense else float(f"{sums.resolutions[column]:.6g}")
+        gap = sums.resolutions[column]
+        grid = (0.0, 0.0) if dense else recorded_steps(gap, low[column], high[column])
         if kind == "real" and marginals != "ranks":
-            found.append(NormalMargin(float(mean[column]), float(spread[column]), resolution))
+            found.append(NormalMargin(float(mean[column]), float(spread[column]), *grid))
         else:
             table = sample.parts.to_table() if table is None else table
             cells = table.column(column)
-            found.append(RankMargin.of(cells, table.weights, resolution, kind))
+            found.append(RankMargin.of(cells, table.weights, grid[0], kind, grid[1]))
     return found
 
 

@@ -31,6 +31,7 @@ from latentree.inference import (
     PassMemory,
     Skeleton,
     cheapest_rooting,
+    recorded_steps,
 )
 from latentree.models import MixedTreeModel
 from latentree.tree import Tree, hung_as_leaves, tied_by_hidden
@@ -196,9 +197,10 @@ class MixedProblem:
         self.firsts = np.concatenate([[0], np.cumsum(states)])
         means, spreads = sums.moments()
         self.centers = means[self.columns]
-        # Differences of decimals are not exact: 0.3 − 0.2 stands for 0.1.
-        self.resolutions = np.array([float(f"{sums.resolutions[j]:.6g}") for j in self.columns])
-        self.resolutions[self.is_count] = 0.0
+        gaps, (low, high) = sums.resolutions, sums.extremes()
+        grids = [recorded_steps(gaps[j], low[j], high[j]) for j in self.columns]
+        self.resolutions, self.origins = np.array(grids).reshape(-1, 2).T
+        self.resolutions[self.is_count] = self.origins[self.is_count] = 0.0
         of_state = np.repeat(np.arange(self.columns.size), states)
         self._counting = np.flatnonzero(self.is_count[of_state])
         self._share = self.weight / states[of_state]
@@ -223,7 +225,9 @@ class MixedProblem:
             mine = self._counting
             mean[mine] = np.exp(first[mine])
             spread[mine] = np.where(spread[mine] >= POISSON, np.inf, spread[mine])
-        return Leaves(self.columns, self.is_count, self.resolutions, self.firsts, mean, spread)
+        return Leaves(
+            self.columns, self.is_count, self.resolutions, self.origins, self.firsts, mean, spread
+        )
 
     def joined(self, theta: FloatArray, mean: FloatArray, spread: FloatArray) -> FloatArray:
         """Return the point of tables and of the parameters of the leaves' states."""

@@ -260,7 +260,9 @@ def split_hidden(
         moved = 0.5 * rng.normal(0.0, noise, origin.size) * (np.bincount(origin)[origin] > 1)
         mean, sd = own.mean[origin], np.sqrt(own.variance[origin])
         if isinstance(own, GaussianEmission):
-            emissions[column] = GaussianEmission(mean + moved * sd, own.sd[origin], own.resolution)
+            emissions[column] = GaussianEmission(
+                mean + moved * sd, own.sd[origin], own.resolution, own.origin
+            )
         else:
             factor = np.exp(moved * np.minimum(sd / mean, 1.0))
             emissions[column] = CountEmission(factor * mean, own.size[origin])

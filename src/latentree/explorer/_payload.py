@@ -255,7 +255,8 @@ def _emissions(model: MixedTreeModel) -> dict[str, str]:
     """Reals and counts in the order of their nodes: parameters of all states, end to end.
 
     ``spread`` is the standard deviation of a real, the size of a count; ``resolution`` is 1 for
-    counts. ``cells`` are tables of P(interval | state) with 32 intervals, row by row.
+    counts, and their ``origin`` 0. ``cells`` are tables of P(interval | state) with 32 intervals,
+    row by row.
     """
     found = [(node, each) for node, each in enumerate(model.emissions) if each is not None]
     spread = [each.size if isinstance(each, CountEmission) else each.sd for _, each in found]
@@ -265,6 +266,7 @@ def _emissions(model: MixedTreeModel) -> dict[str, str]:
         "mean": packed(np.concatenate([np.empty(0), *(each.mean for _, each in found)]), "<f8"),
         "spread": packed(np.concatenate([np.empty(0), *spread]), "<f8"),
         "resolution": packed(steps, "<f8"),
+        "origin": packed([getattr(each, "origin", 0.0) for _, each in found], "<f8"),
         "cells": packed(np.concatenate([np.empty(0), *cells]), "<f4"),
     }
 

@@ -12,6 +12,8 @@ from latentree.inference._emissions import (
     GaussianEmission,
     Leaves,
     mixture_moments,
+    recorded,
+    recorded_steps,
 )
 from latentree.inference._expectation import Expectation, ExpectedCounts, PassMemory
 from latentree.inference._frozen import set_fields
@@ -27,7 +29,6 @@ from latentree.inference._margins import (
     Thresholds,
     counts_of,
     mixed_quantiles,
-    recorded,
     score_logs,
     score_moments,
     values_of,
@@ -122,6 +123,7 @@ __all__ = [
     "predict_part",
     "probability_part",
     "recorded",
+    "recorded_steps",
     "refuse_rows",
     "score_logs",
     "score_moments",

@@ -19,6 +19,9 @@ from latentree.typing import FloatArray, IntArray, Kind
 POISSON = 1e5
 """A negative binomial distribution of this size or more is taken as Poisson's."""
 
+_OFF_GRID = 1e-3
+"""Share of a step by which rounding may move a value off the grid that it was recorded on."""
+
 _N_QUANTILES = 64
 """Intervals of equal probability into which each state's values are cut to measure dependence."""
 
@@ -33,6 +36,8 @@ class GaussianEmission:
     resolution : float
         How precisely values are recorded: the value x stands for all from x − r/2 to x + r/2, and
         its likelihood is the probability of these. No standard deviation is below r/6.
+    origin : float
+        Recorded values are whole numbers of steps away from it.
 
     Examples
     --------
@@ -46,16 +51,19 @@ class GaussianEmission:
     mean: FloatArray
     sd: FloatArray
     resolution: float
+    origin: float
 
     kind: ClassVar[Kind] = "real"
 
-    def __init__(self, mean: ArrayLike, sd: ArrayLike, resolution: float) -> None:
+    def __init__(
+        self, mean: ArrayLike, sd: ArrayLike, resolution: float, origin: float = 0.0
+    ) -> None:
         if not (np.isfinite(resolution) and resolution > 0):
             raise ModelError(f"the resolution is {resolution}, but must be positive")
         narrowest = resolution / kernels.NARROWEST
         spread = np.maximum(_parameters(sd, "a standard deviation", positive=True), narrowest)
         center = _parameters(mean, "a mean")
-        set_fields(self, mean=center, sd=spread, resolution=float(resolution))
+        set_fields(self, mean=center, sd=spread, resolution=float(resolution), origin=float(origin))
         _check_alike(center, spread)
 
     @property
@@ -135,8 +143,7 @@ class GaussianEmission:
         array([ 0., 50.])
         """
         drawn = rng.normal(self.mean[states], self.sd[states])
-        decimals = int(np.ceil(-np.log10(self.resolution))) + 3
-        return np.round(np.rint(drawn / self.resolution) * self.resolution, decimals)
+        return recorded(drawn, self.resolution, self.origin)
 
     def cells(self) -> FloatArray:
         """Return probabilities of intervals that cover the line: a table to measure by.
@@ -288,6 +295,28 @@ class CountEmission:
         return interval_probabilities(below)
 
 
+def recorded(values: FloatArray, resolution: float, origin: float = 0.0) -> FloatArray:
+    """Round values as precisely as they are recorded: in steps from an origin."""
+    if resolution <= 0.0:
+        return values
+    decimals = int(np.ceil(-np.log10(resolution))) + 3
+    return np.round(origin + np.rint((values - origin) / resolution) * resolution, decimals)
+
+
+def recorded_steps(gap: float, low: float, high: float) -> tuple[float, float]:
+    """Return resolution and origin of values from ``low`` to ``high``, some of them a gap apart.
+
+    The origin is not 0 where both ends lie on a grid of such steps that 0 does not lie on, as of
+    values in the middle between whole numbers.
+    """
+    step = float(f"{gap:.6g}")  # differences of decimals are not exact: 0.3 − 0.2 stands for 0.1
+    if not 0.0 < step < np.inf:
+        return step, 0.0
+    n_steps, rest = (high - low) / step, low - np.rint(low / step) * step
+    is_grid = abs(n_steps - np.rint(n_steps)) < _OFF_GRID
+    return step, float(f"{rest:.6g}") if is_grid and abs(rest) > _OFF_GRID * step else 0.0
+
+
 def mixture_moments(
     weights: FloatArray, mean: FloatArray, variance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -321,6 +350,8 @@ class Leaves(NamedTuple):
     is_count: NDArray[np.bool_]
     resolutions: FloatArray
     """Of every leaf; 0 for counts."""
+    origins: FloatArray
+    """Of the recorded values of every leaf; 0 for counts."""
     firsts: IntArray
     """Where the states of each leaf start; one entry more for the end."""
     mean: FloatArray
@@ -336,6 +367,7 @@ class Leaves(NamedTuple):
             np.array([column for column, _ in mine], np.int64),
             np.array([isinstance(each, CountEmission) for _, each in mine], bool),
             np.array([getattr(each, "resolution", 0.0) for _, each in mine]),
+            np.array([getattr(each, "origin", 0.0) for _, each in mine]),
             np.cumsum([0, *(each.n_states for _, each in mine)]),
             np.concatenate([nothing, *(each.mean for _, each in mine)]),
             np.concatenate([nothing, *(_spread(each) for _, each in mine)]),
@@ -346,7 +378,8 @@ class Leaves(NamedTuple):
         own = slice(*self.firsts[leaf : leaf + 2])
         if self.is_count[leaf]:
             return CountEmission(self.mean[own], self.spread[own])
-        return GaussianEmission(self.mean[own], self.spread[own], float(self.resolutions[leaf]))
+        grid = float(self.resolutions[leaf]), float(self.origins[leaf])
+        return GaussianEmission(self.mean[own], self.spread[own], *grid)
 
     def logs(
         self, places: Emissions, out: FloatArray | None = None, cells: FloatArray | None = None

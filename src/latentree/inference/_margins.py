@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, log_softmax, ndtr, ndtri
 
 from latentree.errors import ModelError
-from latentree.inference._emissions import Emission, interval_probabilities
+from latentree.inference._emissions import Emission, interval_probabilities, recorded
 from latentree.inference._frozen import set_fields
 from latentree.inference._patterns import Emissions
 from latentree.typing import FloatArray, IntArray, Kind
@@ -202,6 +202,8 @@ class NormalMargin:
     mean, sd : float
     resolution : float
         How precisely values are recorded; 0 if the likelihood is a density.
+    origin : float
+        Recorded values are whole numbers of steps away from it.
 
     Examples
     --------
@@ -214,6 +216,7 @@ class NormalMargin:
     mean: float
     sd: float
     resolution: float = 0.0
+    origin: float = 0.0
 
     kind: ClassVar[Kind] = "real"
     n_parameters: ClassVar[int] = 2
@@ -276,6 +279,8 @@ class RankMargin:
     resolution : float
         How precisely values are recorded; 0 if the likelihood is a density.
     kind : {"real", "count"}
+    origin : float
+        Recorded values are whole numbers of steps away from it.
 
     Examples
     --------
@@ -292,6 +297,7 @@ class RankMargin:
     tails: tuple[Tail, Tail]
     resolution: float
     kind: Kind
+    origin: float
 
     def __init__(
         self,
@@ -300,6 +306,7 @@ class RankMargin:
         tails: Iterable[Sequence[float]] = ((1.0, 0.0), (1.0, 0.0)),
         resolution: float = 0.0,
         kind: Kind = "real",
+        origin: float = 0.0,
     ) -> None:
         x, z = _checked(values, "values"), _checked(scores, "scores")
         if x.shape != z.shape or (np.diff(x) <= 0).any() or (np.diff(z) <= 0).any():
@@ -308,7 +315,10 @@ class RankMargin:
         ends = tuple((float(scale), float(shape)) for scale, shape in tails)
         if len(ends) != 2 or not all(s >= 0 and shape < 1 for s, shape in ends):
             raise ModelError(f"tails of a margin are {ends}")
-        set_fields(self, values=x, scores=z, tails=ends, resolution=float(resolution), kind=kind)
+        set_fields(
+            self, values=x, scores=z, tails=ends, resolution=float(resolution), kind=kind,
+            origin=float(origin),
+        )  # fmt: skip
 
     @classmethod
     def of(
@@ -317,6 +327,7 @@ class RankMargin:
         weights: ArrayLike | None = None,
         resolution: float = 0.0,
         kind: Kind = "real",
+        origin: float = 0.0,
     ) -> RankMargin:
         """Estimate a margin.
 
@@ -325,7 +336,7 @@ class RankMargin:
         x : array of float
             Values; NaN where missing.
         weights : array of float, optional
-        resolution : float
+        resolution, origin : float
         kind : {"real", "count"}
             Counts are bounded by −½ from below.
 
@@ -356,7 +367,7 @@ class RankMargin:
             first, score = [], []
         knots = np.concatenate([first, edges[chosen]])
         return cls(knots, np.concatenate([score, ndtri(share[chosen])]), (lower, upper),
-                   resolution, kind)  # fmt: skip
+                   resolution, kind, origin)  # fmt: skip
 
     @property
     def n_parameters(self) -> int:
@@ -591,7 +602,7 @@ class ScoreEmission:
         array of float
         """
         drawn = rng.normal(self.rho * self.points[states], self._spread)
-        return recorded(self.margin.value(drawn), self.resolution)
+        return recorded(self.margin.value(drawn), self.resolution, self.margin.origin)
 
     def cells(self) -> FloatArray:
         """Return probabilities of intervals that cover the line: a table to measure by.
@@ -751,14 +762,6 @@ def interval_moments(low: FloatArray, high: FloatArray) -> tuple[FloatArray, Flo
     narrow = width < 1e-2
     first = np.where(narrow, middle, first)
     return first, np.where(narrow, middle**2 + width**2 / 12.0, np.maximum(second, first**2))
-
-
-def recorded(values: FloatArray, resolution: float) -> FloatArray:
-    """Round values as precisely as they are recorded."""
-    if resolution <= 0.0:
-        return values
-    decimals = int(np.ceil(-np.log10(resolution))) + 3
-    return np.round(np.rint(values / resolution) * resolution, decimals)
 
 
 def _knots(share: FloatArray, n: float) -> IntArray:

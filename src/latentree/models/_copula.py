@@ -411,7 +411,7 @@ class CopulaTreeModel(FactorReports, BaseTreeModel):
             else:
                 found = margin.value(scores[:, column])
                 if isinstance(margin, NormalMargin | RankMargin):
-                    found = recorded(found, margin.resolution)
+                    found = recorded(found, margin.resolution, margin.origin)
                 out[:, column] = found
         observed: AnyArray = out[:, : self.tree.n_observed]
         if not self.is_dense:

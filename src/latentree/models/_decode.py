@@ -308,7 +308,8 @@ _MARGINS: dict[str, tuple[str, ...]] = {
 
 def _margin(entry: Fields, part: str, kind: object) -> Margin:
     first = next((key for key in _MARGINS if key in entry), "thresholds")
-    _check_keys(entry, part, _MARGINS[first])
+    is_number = "resolution" in _MARGINS[first]
+    _check_keys(entry, part, _MARGINS[first], optional=("origin",) if is_number else ())
 
     def numbers(key: str) -> FloatArray:
         return _numbers(_list(entry[key], f"{part}.{key}"), f"{part}.{key}")
@@ -323,23 +324,26 @@ def _margin(entry: Fields, part: str, kind: object) -> Margin:
     resolution = number("resolution")
     if resolution < 0:
         raise FileError(f"{part}.resolution is {resolution}, but must not be negative")
+    origin = number("origin") if "origin" in entry else 0.0
     if first == "mean":
-        return NormalMargin(number("mean"), number("sd"), resolution)
+        return NormalMargin(number("mean"), number("sd"), resolution, origin)
     tails = [
         _numbers(_list(tail, f"{part}.tails", 2), f"{part}.tails").tolist()
         for tail in _list(entry["tails"], f"{part}.tails", 2)
     ]
     known: Kind = "count" if kind == "count" else "real"
-    return RankMargin(numbers("values"), numbers("scores"), tails, resolution, known)
+    return RankMargin(numbers("values"), numbers("scores"), tails, resolution, known, origin)
 
 
 def _emission(entry: Fields, part: str) -> Emission:
     is_real = "sd" in entry
-    _check_keys(entry, part, ("mean", "sd", "resolution") if is_real else ("mean", "size"))
+    required = ("mean", "sd", "resolution") if is_real else ("mean", "size")
+    _check_keys(entry, part, required, optional=("origin",) if is_real else ())
     mean = _numbers(_list(entry["mean"], f"{part}.mean"), f"{part}.mean")
     if is_real:
         sd = _numbers(_list(entry["sd"], f"{part}.sd", mean.size), f"{part}.sd")
-        return GaussianEmission(mean, sd, float(_numbers([entry["resolution"]], part)[0]))
+        grid = _numbers([entry["resolution"], entry.get("origin", 0.0)], part)
+        return GaussianEmission(mean, sd, *grid.tolist())
     given = _list(entry["size"], f"{part}.size", mean.size)
     finite = _numbers([1.0 if size is None else size for size in given], f"{part}.size")
     infinite = np.array([size is None for size in given], bool)

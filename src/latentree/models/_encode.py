@@ -16,6 +16,7 @@ from latentree.inference import (
     GaussianEmission,
     Margin,
     NormalMargin,
+    NumberMargin,
     Odds,
     Thresholds,
 )
@@ -124,20 +125,25 @@ def _margin(margin: Margin) -> dict[str, object]:
     if isinstance(margin, Odds):
         return {"intercepts": margin.intercepts.tolist(), "slopes": margin.slopes.tolist()}
     if isinstance(margin, NormalMargin):
-        return {"mean": margin.mean, "sd": margin.sd, "resolution": margin.resolution}
+        return {"mean": margin.mean, "sd": margin.sd, **_grid(margin)}
     return {
         "values": margin.values.tolist(),
         "scores": margin.scores.tolist(),
         "tails": [list(tail) for tail in margin.tails],
-        "resolution": margin.resolution,
+        **_grid(margin),
     }
+
+
+def _grid(part: NumberMargin | GaussianEmission) -> dict[str, float]:
+    """Return the steps in which values are recorded, and where they start if that is not 0."""
+    grid = {"resolution": part.resolution}
+    return grid | {"origin": part.origin} if part.origin else grid
 
 
 def _parameters(part: FloatArray | Emission) -> object:
     """Return a table or an emission in plain values; an infinite size is None."""
     if isinstance(part, GaussianEmission):
-        sd = part.sd.tolist()
-        return {"mean": part.mean.tolist(), "sd": sd, "resolution": part.resolution}
+        return {"mean": part.mean.tolist(), "sd": part.sd.tolist(), **_grid(part)}
     if isinstance(part, CountEmission):
         size = [each if math.isfinite(each) else None for each in part.size.tolist()]
         return {"mean": part.mean.tolist(), "size": size}

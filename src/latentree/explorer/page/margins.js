@@ -242,7 +242,8 @@ export function scoreEmission(margin, points, rho) {
   const centers = Float64Array.from(points, (z) => rho * z);
   const at = (sides) => centers.map((y) => valueAt(margin, y + sides * spread));
   const [low, mean, high] = [-1, 0, 1].map(at);
-  const made = { margin, isCount: margin.isCount, resolution: margin.resolution, width: CELLS };
+  const { isCount, resolution, origin } = margin;
+  const made = { margin, isCount, resolution, origin, width: CELLS };
   let cells = null;
   return {
     ...made,

@@ -116,12 +116,13 @@ export function isOnGrid(model, v) {
 
 /**
  * Leaves that emit numbers: `model.emissions[v]` has a mean and a spread (the standard deviation of
- * a real, the size of a count) for every state of v's neighbor, and the resolution of its values.
+ * a real, the size of a count) for every state of v's neighbor, and the resolution and origin of its
+ * recorded values.
  */
 function readEmissions(model, payload) {
   model.emissions = [];
   if (!payload.emissions) return;
-  const [mean, spread, resolution] = ["mean", "spread", "resolution"].map((key) =>
+  const [mean, spread, resolution, origin] = ["mean", "spread", "resolution", "origin"].map((key) =>
     unpack(payload.emissions[key], Float64Array),
   );
   const cells = unpack(payload.emissions.cells, Float32Array);
@@ -136,7 +137,8 @@ function readEmissions(model, payload) {
       isCount: kind === "count",
       mean: mean.subarray(at, end),
       spread: spread.subarray(at, end),
-      resolution: resolution[place++],
+      resolution: resolution[place],
+      origin: origin[place++],
       cells: cells.subarray(at * width, end * width), // P(interval | state), row by row
       width,
     };
@@ -159,7 +161,8 @@ export function isPossible(model, v, value) {
 export function nearestValue(model, v, value) {
   const emission = model.emissions?.[v];
   if (!emission) return value;
-  const rounded = Math.round(value / emission.resolution) * emission.resolution;
+  const { resolution, origin = 0 } = emission;
+  const rounded = origin + Math.round((value - origin) / resolution) * resolution;
   return emission.isCount ? Math.max(rounded, 0) : rounded;
 }
 
