@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import cast
 
 import numpy as np
 
 from latentree.errors import FileError
+from latentree.typing import FloatArray
 
 LOWEST, HIGHEST = -(2**63), 2**64 - 1
 """Integers beyond these are refused: other programs could not read them."""
 
 MAX_DEPTH = 20
 """How deep lists and dicts may nest in a report: far below Python's limit of recursion."""
+
+Fields = dict[str, object]
+"""A JSON object; every value is checked before it is used."""
 
 Place = tuple["Place | None", str | int]
 """Where a value is: the place of what holds it (None at the top), and its own part of the path.
@@ -94,6 +99,84 @@ def _fault(value: object) -> str:
     if type(value) is not float:
         return f"is {shown(value)}, but files hold strings, numbers, true, false and null only"
     return "" if math.isfinite(value) else f"is {value}, but must be finite"
+
+
+# What a file holds, part by part ----------------------------------------------------------------
+
+
+def check_keys(
+    fields: Fields, part: str, required: tuple[str, ...], optional: tuple[str, ...] = ()
+) -> None:
+    """Refuse a dict that lacks a key, or has one that nobody asked for."""
+    missing = [key for key in required if key not in fields]
+    if missing:
+        raise FileError(f"{part} lacks {missing[0]!r}")
+    unknown = [key for key in fields if key not in required and key not in optional]
+    if unknown:
+        raise FileError(f"{part} has the unknown key {shown(unknown[0])}")
+
+
+def as_dict(value: object, part: str) -> Fields:
+    """Return a value that must be a dict."""
+    if type(value) is not dict:
+        raise FileError(f"{part} is {shown(value)}, but must be a dict")
+    return value
+
+
+def as_list(value: object, part: str, size: int | None = None) -> list[object]:
+    """Return a value that must be a list, of that size if one is given."""
+    if type(value) is not list:
+        raise FileError(f"{part} is {shown(value)}, but must be a list")
+    if size is not None and len(value) != size:
+        raise FileError(f"{part} has {len(value)} entries, but needs {size}")
+    return value
+
+
+def as_numbers(numbers: list[object], part: str) -> FloatArray:
+    """Return the finite numbers of a list."""
+    if not set(map(type, numbers)) <= {int, float}:
+        index = next(i for i, number in enumerate(numbers) if type(number) not in (int, float))
+        raise FileError(f"{part}[{index}] is {shown(numbers[index])}, but must be a number")
+    try:
+        array = np.array(numbers, np.float64)
+    except OverflowError:
+        raise FileError(f"{part} holds an integer that is too large") from None
+    wrong = np.flatnonzero(~np.isfinite(array))
+    if wrong.size:
+        raise FileError(f"{part}[{wrong[0]}] is too large for a number of 64 bits")
+    return array
+
+
+def as_texts(values: list[object], part: str) -> list[str]:
+    """Return the strings of a list."""
+    check_texts(values, part)
+    return cast(list[str], values)
+
+
+def as_text(value: object, part: str) -> str:
+    """Return a value that must be a string."""
+    if type(value) is not str:
+        raise FileError(f"{part} is {shown(value)}, but must be a string")
+    check_text(value, part)
+    return value
+
+
+def as_integer(value: object, part: str, least: int = 0, most: int = HIGHEST) -> int:
+    """Return a value that must be an integer in a range."""
+    if type(value) is not int or not least <= value <= most:
+        limits = f"from {least} to {most}" if most < HIGHEST else f"of at least {least}"
+        raise FileError(f"{part} is {shown(value)}, but must be an integer {limits}")
+    return value
+
+
+def as_number(value: object, part: str) -> float:
+    """Return a value that must be a finite number."""
+    if type(value) not in (int, float):
+        raise FileError(f"{part} is {shown(value)}, but must be a number")
+    return float(as_numbers([value], part)[0])
+
+
+# From values of any type to plain ones ------------------------------------------------------------
 
 
 def plain_scalar(value: object) -> object:

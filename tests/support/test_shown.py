@@ -9,6 +9,8 @@ import pytest
 
 import latentree as lt
 from latentree.cli import _learning, main
+from latentree.cli._screen import Screen
+from latentree.cli._support_command import show_support
 from latentree.errors import FileError, ModelError, TreeError
 from latentree.explorer._payload import payload
 from latentree.formats import from_newick, to_graphml, to_newick
@@ -94,6 +96,45 @@ def test_model_file_keeps_support(tmp_path):
     MODEL.save(path, {"support": {**SUPPORT.as_dict(), "edge_share": [0.5]}})
     with pytest.raises(FileError, match="does not fit the tree"):
         load_support(path)
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("n_hidden", {"2": 10**10}),
+        ("n_hidden", {"2": 4.0}),
+        ("n_hidden", {"two": 4}),
+        ("n_hidden", [4]),
+        ("n_replicates", 10**10),
+        ("n_replicates", "4"),
+        ("n_replicates", True),
+        ("method", "rg"),
+        ("method", [1]),
+        ("note", None),
+        ("edge_share", ["0.5"] * 8),
+        ("edge_share", [[0.5]] * 8),
+        ("edge_transfer", [1e300] * 8),
+        ("hidden_share", {"0": 1.0, "1": 1.0}),
+        ("more", 1),
+    ],
+)
+def test_support_of_other_types_and_sizes_is_refused(tmp_path, part, value):
+    path = tmp_path / "model.json"
+    MODEL.save(path, {"support": {**SUPPORT.as_dict(), part: value}})
+    with pytest.raises(FileError, match=part):
+        load_support(path)
+
+
+def test_any_number_of_replicates_takes_no_memory(tmp_path, capsys):
+    path, many = tmp_path / "model.json", 10**15
+    facts = {**SUPPORT.as_dict(), "n_replicates": many, "n_hidden": {"2": many - 7, "3": 7}}
+    MODEL.save(path, {"support": facts})
+    found = load_support(path)
+    assert found.n_hidden == {2: many - 7, 3: 7}
+    for command in (["show"], ["export", str(tmp_path / "tree.nwk")]):
+        assert main([command[0], str(path), *command[1:]]) == 0
+    show_support(Screen(), found)
+    assert "variables: 2 in nine of ten trees" in capsys.readouterr().out
 
 
 def test_picture_has_numbers_and_dotted_nodes():

@@ -12,6 +12,12 @@ from typing import NamedTuple, NoReturn, cast
 import numpy as np
 
 from latentree import _plain as plain
+from latentree._plain import Fields
+from latentree._plain import as_dict as _dict
+from latentree._plain import as_list as _list
+from latentree._plain import as_numbers as _numbers
+from latentree._plain import as_texts as _texts
+from latentree._plain import check_keys as _check_keys
 from latentree.data import FAMILIES, KINDS, NumberFormat, Schema, SetAside
 from latentree.errors import FileError, LatentTreeError
 from latentree.inference import (
@@ -48,10 +54,6 @@ TOLERANCE = 1e-6
 """Rows with sums this close to 1 are scaled; others are refused."""
 
 _TREE_KEYS = ("family", "n_observed", "names", "parent", "length")
-
-
-Fields = dict[str, object]
-"""A JSON object; every value is checked before it is used."""
 
 
 class ModelFile(NamedTuple):
@@ -180,50 +182,6 @@ def _check_version(fields: Fields) -> None:
             f"was written by a newer latentree (version {plain.shown(version)} of the format, this "
             f"one reads up to {VERSION}): upgrade latentree to read it"
         )
-
-
-def _check_keys(
-    fields: Fields, part: str, required: tuple[str, ...], optional: tuple[str, ...] = ()
-) -> None:
-    missing = [key for key in required if key not in fields]
-    if missing:
-        raise FileError(f"{part} lacks {missing[0]!r}")
-    unknown = [key for key in fields if key not in required and key not in optional]
-    if unknown:
-        raise FileError(f"{part} has the unknown key {plain.shown(unknown[0])}")
-
-
-def _dict(value: object, part: str) -> Fields:
-    if type(value) is not dict:
-        raise FileError(f"{part} is {plain.shown(value)}, but must be a dict")
-    return value
-
-
-def _list(value: object, part: str, size: int | None = None) -> list[object]:
-    if type(value) is not list:
-        raise FileError(f"{part} is {plain.shown(value)}, but must be a list")
-    if size is not None and len(value) != size:
-        raise FileError(f"{part} has {len(value)} entries, but needs {size}")
-    return value
-
-
-def _numbers(numbers: list[object], part: str) -> FloatArray:
-    if not set(map(type, numbers)) <= {int, float}:
-        index = next(i for i, number in enumerate(numbers) if type(number) not in (int, float))
-        raise FileError(f"{part}[{index}] is {plain.shown(numbers[index])}, but must be a number")
-    try:
-        array = np.array(numbers, np.float64)
-    except OverflowError:
-        raise FileError(f"{part} holds an integer that is too large") from None
-    wrong = np.flatnonzero(~np.isfinite(array))
-    if wrong.size:
-        raise FileError(f"{part}[{wrong[0]}] is too large for a number of 64 bits")
-    return array
-
-
-def _texts(values: list[object], part: str) -> list[str]:
-    plain.check_texts(values, part)
-    return cast(list[str], values)
 
 
 def _kinds(fields: Fields, usual: Sequence[str]) -> list[Kind]:

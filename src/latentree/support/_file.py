@@ -40,4 +40,5 @@ def load_support(path: PathLike) -> Support | None:
     try:
         return Support.from_dict(load(path).tree, facts)
     except FileError as error:
-        raise FileError(f"{path}: {error}") from error
+        what = "the support in the report does not fit the tree"
+        raise FileError(f"{path}: {what}: {error}") from error

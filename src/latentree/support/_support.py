@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from latentree import _plain as plain
 from latentree.errors import FileError, TreeError
 from latentree.support._consensus import majority_tree
 from latentree.support._transfer import EdgeClaims, edge_claims, transfer_distances
@@ -28,6 +30,11 @@ log-likelihoods."""
 
 
 _ARRAYS = ("edge_share", "edge_transfer", "hidden_share", "variable_share")
+_FACTS = ("method", "n_replicates", *_ARRAYS, "n_hidden", "note")
+_NUMBER = re.compile("0|[1-9][0-9]{0,17}", re.ASCII)
+
+ROUNDING = 1e-9
+"""Means of shares may pass 0 and 1 by so much."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,8 +63,8 @@ class Support:
         Share of the replicates with a hidden node for the same group.
     variable_share : array, one a variable
         Share of the neighbors that a variable keeps.
-    n_hidden : tuple of int
-        Number of hidden variables in every replicate.
+    n_hidden : dict of int
+        Number of replicates with each number of hidden variables.
     replicates : tuple of Tree
         The trees of the replicates; empty if the support was read from a file.
     note : str
@@ -83,7 +90,7 @@ class Support:
     edge_transfer: FloatArray
     hidden_share: FloatArray
     variable_share: FloatArray
-    n_hidden: tuple[int, ...] = ()
+    n_hidden: Mapping[int, int] = field(default_factory=dict)
     replicates: tuple[Tree, ...] = field(default=(), repr=False)
     note: str = ""
 
@@ -163,8 +170,7 @@ class Support:
     @property
     def n_hidden_distribution(self) -> dict[int, float]:
         """Share of the replicates with each number of hidden variables."""
-        counts = Counter(self.n_hidden)
-        return {number: counts[number] / len(self.n_hidden) for number in sorted(counts)}
+        return {number: self.n_hidden[number] / self.n_replicates for number in self.n_hidden}
 
     def consensus(self, threshold: float = 0.5) -> Tree:
         """Return the tree of the splits that most replicates have, with mean lengths.
@@ -219,39 +225,44 @@ class Support:
             "method": list(self.method),
             "n_replicates": self.n_replicates,
             **{name: _plain(getattr(self, name)) for name in _ARRAYS},
-            "n_hidden": {str(number): n for number, n in sorted(Counter(self.n_hidden).items())},
+            "n_hidden": {str(number): count for number, count in self.n_hidden.items()},
             "note": self.note,
         }
 
     @classmethod
-    def from_dict(cls, tree: Tree, facts: Mapping[str, Any]) -> Support:
+    def from_dict(cls, tree: Tree, facts: object) -> Support:
         """Return the support of a tree that :meth:`as_dict` wrote.
 
         Parameters
         ----------
         tree : Tree
             The tree that it is about.
-        facts : mapping
+        facts : dict
+            Of plain values; every part is checked.
 
         Returns
         -------
         Support
             Without the replicates.
+
+        Raises
+        ------
+        FileError
+            With the name of the part that is wrong or does not fit the tree.
         """
         n, m = tree.n_nodes, tree.n_observed
         sizes = dict(zip(_ARRAYS, (n, n, n - m, m), strict=True))
-        try:
-            arrays = {
-                name: np.array(facts[name], np.float64).reshape(sizes[name]) for name in _ARRAYS
-            }
-            counts = {int(number): int(times) for number, times in facts["n_hidden"].items()}
-            method, n_replicates = tuple(map(str, facts["method"])), int(facts["n_replicates"])
-            note = str(facts["note"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise FileError(f"the support in the report does not fit the tree: {error!r}") from None
-        n_hidden = tuple(number for number, times in counts.items() for _ in range(times))
-        known: dict[str, Any] = {**arrays, "n_hidden": n_hidden, "note": note}
-        return cls(tree, method, n_replicates, **known)
+        fields = plain.as_dict(facts, "the support in the report")
+        plain.check_keys(fields, "the support in the report", _FACTS)
+        shares = {name: _read_shares(fields[name], name, sizes[name]) for name in _ARRAYS}
+        return cls(
+            tree,
+            tuple(plain.as_texts(plain.as_list(fields["method"], "method"), "method")),
+            plain.as_integer(fields["n_replicates"], "n_replicates", 1),
+            **shares,
+            n_hidden=_read_counts(fields),
+            note=plain.as_text(fields["note"], "note"),
+        )
 
     def __repr__(self) -> str:
         share = self.edge_share[~np.isnan(self.edge_share)]
@@ -302,6 +313,30 @@ def support_from(
 
 def _plain(shares: FloatArray) -> list[float | None]:
     return [None if np.isnan(share) else float(share) for share in shares]
+
+
+def _read_shares(value: object, name: str, size: int) -> FloatArray:
+    """Return shares of a file; None stands for NaN."""
+    given = plain.as_list(value, name, size)
+    shares = np.full(size, np.nan)
+    known = [index for index, share in enumerate(given) if share is not None]
+    shares[known] = plain.as_numbers([given[index] for index in known], name)
+    outside = np.flatnonzero((shares < -ROUNDING) | (shares > 1.0 + ROUNDING))
+    if outside.size:
+        raise FileError(f"{name}[{outside[0]}] is {shares[outside[0]]:g}, but must be from 0 to 1")
+    return shares
+
+
+def _read_counts(fields: plain.Fields) -> dict[int, int]:
+    """Return the numbers of replicates with each number of hidden variables."""
+    counts = {}
+    for number, count in plain.as_dict(fields["n_hidden"], "n_hidden").items():
+        if not _NUMBER.fullmatch(number):
+            raise FileError(f"n_hidden has the key {plain.shown(number)}, which is no number")
+        counts[int(number)] = plain.as_integer(count, f"n_hidden.{number}", 1)
+    if sum(counts.values()) != fields["n_replicates"]:
+        raise FileError("n_hidden must add up to n_replicates")
+    return dict(sorted(counts.items()))
 
 
 class _Counter:
@@ -369,7 +404,7 @@ class _Counter:
             transfer,
             self.hidden / n,
             kept,
-            tuple(other.n_hidden for other in replicates),
+            dict(sorted(Counter(other.n_hidden for other in replicates).items())),
             replicates,
             note,
         )
