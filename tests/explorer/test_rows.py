@@ -123,6 +123,17 @@ def test_rows_without_data_and_unknown_columns_are_refused(tmp_path):
         write_explorer(model, tmp_path / "x.html", data=model.sample(5, 0), rows=["a"])
 
 
+@pytest.mark.parametrize("given", ["rows", "row_groups", "title", "names"])
+def test_half_of_a_surrogate_pair_is_written(tmp_path, given):
+    model, half = gaussian(), "a\ud800b"
+    x = model.sample(20, 0)
+    values = {"rows": [half] * 20, "row_groups": [half] * 20, "title": half}
+    wanted = {given: values.get(given, {model.tree.names[-1]: half})}
+    write_explorer(model, tmp_path / "page.html", x, **wanted)
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert ("a?b" if given == "title" else r"a\ud800b") in text
+
+
 def test_documents_are_read_and_rows_supposed(browser, tmp_path):
     pandas = pytest.importorskip("pandas")
     model = discrete(42)

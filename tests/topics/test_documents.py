@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import gzip
+import itertools
 import json
 
 import pytest
 
-from latentree.errors import FileError
+from latentree.errors import DataWarning, FileError, MemoryBudgetError
 from latentree.topics import Document, as_date, read_documents
+from latentree.topics._corpus import read_corpus
+from latentree.topics._documents import MOST_CHARACTERS
 
 ROWS = [("One, two\nthree", "a", "2020-05-01"), ('A "quoted" ünïcode text', "b", "2021-01")]
 
@@ -87,6 +90,10 @@ def test_pdfs(tmp_path):
         list(read_documents(tmp_path))
 
 
+DAMAGED = bytearray(gzip.compress(bytes(range(65, 91)) * 400, 1))
+DAMAGED[12:40] = b"\xff" * 28  # no block of deflate
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -99,12 +106,48 @@ def test_pdfs(tmp_path):
         ("a.jsonl", b"[1]", "must be an object"),
         ("a.parquet", b"nonsense", "cannot be read as Parquet"),
         ("a.docx", b"", "documents are read from"),
+        ("a.csv.gz", gzip.compress(b"text\n" + b"rain\n" * 99)[:-20], "damaged"),
+        ("a.csv.gz", DAMAGED, "damaged"),
+        ("a.txt.gz", gzip.compress(b"rain " * (MOST_CHARACTERS // 4)), "line 1: a document has"),
+        ("a.csv.gz", gzip.compress(b"text\n" + b"," * (MOST_CHARACTERS + 1)), "line 2: a document"),
+        ("a.csv.gz", gzip.compress(b'text\n"' + (b"rain" * 10**5 + b"\n") * 99), "a document has"),
+        ("a.jsonl", b'{"text": ' + b"[" * 10**5, "line 1: nests lists or dicts too deeply"),
+        ("a.jsonl", b'{"text": ' + b'{"a":' * 10**5, "line 1: nests lists or dicts too deeply"),
     ],
 )
 def test_files_that_cannot_be_read_are_named(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(FileError, match=f"{name}.*({message})"):
         list(read_documents(tmp_path / name))
+
+
+def test_a_document_of_a_folder_is_bounded_too(tmp_path):
+    lines = (b"rain and snow\n" * 2**16) * 40
+    (tmp_path / "bomb.txt.gz").write_bytes(gzip.compress(lines))
+    with pytest.raises(FileError, match=r"bomb\.txt\.gz, line .*: a document has more than"):
+        list(read_documents(tmp_path))
+
+
+def test_more_tokens_than_memory_are_refused(monkeypatch):
+    monkeypatch.setenv("LATENTREE_MEMORY", "1GB")
+    documents = itertools.repeat("rain")
+    with pytest.raises(MemoryBudgetError, match="documents and more would need"):
+        read_corpus(documents, lambda _: itertools.repeat("rain", 2**20), ())
+
+
+def test_links_out_of_a_folder_are_left_out_and_named(tmp_path):
+    (tmp_path / "secret.txt").write_text("not to be read")
+    folder = tmp_path / "folder"
+    (folder / "below").mkdir(parents=True)
+    (folder / "a.txt").write_text("One.")
+    (folder / "below" / "inside.txt").symlink_to(folder / "a.txt")
+    (folder / "outside.txt").symlink_to(tmp_path / "secret.txt")
+    (folder / "up").symlink_to(tmp_path)
+    with pytest.warns(DataWarning, match=r"outside\.txt"):
+        found = list(read_documents(folder))
+    assert [document.text for document in found] == ["One.", "One."]
+    # What a person names is read, wherever it is.
+    assert len(list(read_documents(folder / "outside.txt"))) == 1
 
 
 def test_other_encodings_can_be_told(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import json
 import warnings
@@ -258,6 +259,76 @@ def test_a_broken_file_names_its_part(learned, tmp_path, part):
     path.write_text(json.dumps(content), "utf-8")
     with pytest.raises(FileError, match=part):
         TopicTree.load(path)
+
+
+EDITS = {
+    "vectorizer": [
+        {"input": "filename"},
+        {"token_pattern": "(a+)+$"},
+        {"ngram_range": [1, 10**9]},
+        {"decode_error": "ignore"},
+        {"analyzer": "path"},
+        [],
+    ],
+    "settings": [{"n_words": "many"}, {"method": "rm"}, {"min_df": [1]}, {"stepwise": 1}, None],
+    "phrases": [[["a", "b"]], [[["a"]]], [[["a", 1]]], {"a": "b"}, 10**9],
+    "words": [["a"], None, [1], {}],
+    "classes": [[{}], [{"weights": [1], "frequencies": [[0.0]]}], 3, [[]]],
+    "n_documents": [0, -1, 1.5, "9", True],
+    "topics": [
+        [],
+        {},
+        [None],
+        {"name": 1},
+        {"level": 9},
+        {"level": "1"},
+        {"parent": "1"},
+        {"column": -1},
+        {"column": 10**6},
+        {"column": 0.5},
+        {"words": ["no word of it"]},
+        {"words": "text"},
+        {"probabilities": []},
+        {"information": [None]},
+        {"documents": [10**9]},
+        {"document_probabilities": []},
+        {"size": None},
+        {"support": "sure"},
+        {"more": 1},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("part", "edit"), [(part, edit) for part, edits in EDITS.items() for edit in edits]
+)
+def test_edited_files_are_refused_by_part(learned, tmp_path, part, edit):
+    path = tmp_path / "topics.json"
+    topics = copy.copy(learned)
+    topics.vectorizer = CountVectorizer()
+    topics.save(path)
+    content = json.loads(path.read_text("utf-8"))
+    inside = content["report"]["topics"]
+    if part == "topics" and isinstance(edit, dict) and edit:
+        inside[part][0] |= edit
+    elif isinstance(edit, dict) and edit and isinstance(inside[part], dict):
+        inside[part] |= edit
+    else:
+        inside[part] = edit
+    path.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(FileError, match=f"topics.json: .*({part}|vectorizer to load)"):
+        TopicTree.load(path)
+
+
+def test_patterns_of_words_are_not_in_the_file(tmp_path):
+    vectorizer = CountVectorizer(token_pattern=r"[a-z]+")
+    topics = TopicTree(vectorizer=vectorizer, max_phrase=1).fit(texts())
+    topics.save(tmp_path / "topics.json")
+    assert "[a-z]+" not in (tmp_path / "topics.json").read_text("utf-8")
+    with pytest.raises(FileError, match="give the vectorizer to load"):
+        TopicTree.load(tmp_path / "topics.json")
+    again = TopicTree.load(tmp_path / "topics.json", vectorizer)
+    assert (again.transform(texts(9)) != topics.transform(texts(9))).nnz == 0
 
 
 def test_a_model_without_topics_is_refused(tmp_path):

@@ -116,7 +116,8 @@ def _filled(
     style = "".join(_bare(_asset(name)) for name in styles)
     script = joined(scripts)
     parts = {
-        "title": html.escape(title),
+        # A lone half of a pair becomes a question mark; in the payload it can be escaped.
+        "title": html.escape(title.encode(errors="replace").decode()),
         "policy": _policy(script, style),
         "style": style,
         "script": script,

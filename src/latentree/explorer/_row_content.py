@@ -309,5 +309,5 @@ def _kept(table: Table, texts: list[str] | None, lists: list[list[int]], room: i
     width = table.n_columns * np.dtype(_cell_type(table)).itemsize
     sizes = np.full(order.size, float(width))
     if texts is not None:
-        sizes += [len(texts[row].encode()) for row in order.tolist()]
+        sizes += [len(texts[row].encode(errors="surrogatepass")) for row in order.tolist()]
     return np.sort(order[: np.searchsorted(np.cumsum(sizes), room, "right")])

@@ -255,14 +255,14 @@ class Support:
         fields = plain.as_dict(facts, "the support in the report")
         plain.check_keys(fields, "the support in the report", _FACTS)
         shares = {name: _read_shares(fields[name], name, sizes[name]) for name in _ARRAYS}
-        return cls(
-            tree,
-            tuple(plain.as_texts(plain.as_list(fields["method"], "method"), "method")),
-            plain.as_integer(fields["n_replicates"], "n_replicates", 1),
+        known: dict[str, Any] = {
             **shares,
-            n_hidden=_read_counts(fields),
-            note=plain.as_text(fields["note"], "note"),
-        )
+            "n_hidden": _read_counts(fields),
+            "note": plain.as_text(fields["note"], "note"),
+        }
+        method = tuple(plain.as_texts(plain.as_list(fields["method"], "method"), "method"))
+        n_replicates = plain.as_integer(fields["n_replicates"], "n_replicates", 1)
+        return cls(tree, method, n_replicates, **known)
 
     def __repr__(self) -> str:
         share = self.edge_share[~np.isnan(self.edge_share)]

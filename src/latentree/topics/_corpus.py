@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from latentree import _memory as memory
 from latentree.errors import DataError
 from latentree.topics._documents import Document
 from latentree.typing import BoolArray, IntArray
@@ -21,6 +22,12 @@ STOP = -1
 
 JOINED_BY = " "
 """Between the words of a phrase."""
+
+MEMORY_CHECKED = 2**24
+"""Tokens up to which documents fit into any memory; beyond, it is checked whenever they double."""
+
+BYTES_PER_TOKEN = 40
+"""Numbers, keys of pairs of neighbors, and copies of both while phrases are joined."""
 
 LEAST_NPMI = 0.5
 """Neighbors with at least this normalized pointwise mutual information are a phrase: they are more
@@ -118,6 +125,7 @@ def read_corpus(
     numbers = dict.fromkeys(stop_words, STOP)
     vocabulary: list[str] = []
     tokens, starts = array("i"), array("q", [0])
+    checked = MEMORY_CHECKED
     for text in _checked(documents):
         for token in analyzer(text):
             number = numbers.get(token)
@@ -126,6 +134,10 @@ def read_corpus(
                 vocabulary.append(token)
             tokens.append(number)
         starts.append(len(tokens))
+        if len(tokens) > checked:  # a small compressed file can hold more than memory can
+            checked = 2 * len(tokens)
+            need = BYTES_PER_TOKEN * checked
+            memory.require(need, f"{len(starts) - 1:,} documents and more", "give fewer of them")
     numbered = np.frombuffer(tokens, np.int32) if tokens else np.empty(0, np.int32)
     return Corpus(numbered, np.frombuffer(starts, np.int64), tuple(vocabulary))
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 import csv
 import datetime
 import gzip
+import itertools
 import json
 import logging
 import re
+import warnings
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from latentree.errors import FileError, import_extra
+from latentree._plain import reason_of
+from latentree.data import listing
+from latentree.errors import DataWarning, FileError, import_extra
 from latentree.typing import PathLike
 
 TEXTS = (".txt", ".text", ".md")
@@ -27,8 +32,14 @@ TABLES = (*SEPARATED, *LINES, PARQUET)
 USUAL = ("text", "body", "content", "document")
 """Names of columns that are taken for the texts where none is named."""
 
+MOST_CHARACTERS = 2**25
+"""Characters of a document, or of a row of a table: 33 million, ten long novels. A small compressed
+file can hold a line that fills memory."""
+
 BATCH = 1_000
 """Rows of a Parquet file that are in memory at a time."""
+
+_TOO_LONG = f"a document has more than {MOST_CHARACTERS:,} characters, the most that is read"
 
 _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 
@@ -100,7 +111,7 @@ class Documents:
         elif suffix in TEXTS and self.by_line:
             yield from (Document(line.rstrip("\n"), f"line {i}") for i, line in self._lines(path))
         elif suffix in TEXTS:
-            yield Document("".join(line for _, line in self._lines(path)), path.name)
+            yield Document("".join(_bounded(path, self._lines(path))), path.name)
         else:
             yield from self._from_rows(path, suffix)
 
@@ -135,26 +146,44 @@ class Documents:
     def _lines(self, path: Path) -> Iterator[tuple[int, str]]:
         with _opened(path, self.encoding) as file:
             try:
-                yield from enumerate(file, 1)
-            except UnicodeDecodeError as error:
+                for number in itertools.count(1):
+                    line = file.readline(MOST_CHARACTERS + 1)
+                    if not line:
+                        break
+                    if len(line) > MOST_CHARACTERS:
+                        raise FileError(f"{path}, line {number}: {_TOO_LONG}")
+                    yield number, line
+            except UnicodeError as error:
                 raise FileError(
                     f"{path}: is no text in {self.encoding}: say its encoding (--encoding), such "
                     "as latin-1 or cp1252"
                 ) from error
-            except (EOFError, gzip.BadGzipFile) as error:
+            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
                 raise FileError(f"{path}: the compressed file is damaged: {error}") from error
 
     def _separated(self, path: Path) -> Iterator[Mapping[str, object]]:
-        csv.field_size_limit(2**31 - 1)  # a text may be longer than the 128 kB that csv allows
-        rows = csv.reader(
-            (line for _, line in self._lines(path)), delimiter=SEPARATED[_suffix(path)]
-        )
-        header = next(rows, None)
-        if not header:
-            raise FileError(f"{path}: is empty")
-        for row in rows:
-            if row:
-                yield dict(zip(header, [*row, *[""] * (len(header) - len(row))], strict=False))
+        csv.field_size_limit(MOST_CHARACTERS)  # a text may be longer than the 128 kB of csv
+        length = 0
+
+        def lines() -> Iterator[str]:
+            nonlocal length
+            for number, line in self._lines(path):
+                length += len(line)
+                if length > MOST_CHARACTERS:  # a row goes on over lines while a quote is open
+                    raise FileError(f"{path}, line {number}: {_TOO_LONG}")
+                yield line
+
+        rows = csv.reader(lines(), delimiter=SEPARATED[_suffix(path)])
+        try:
+            header = next(rows, None)
+            if not header:
+                raise FileError(f"{path}: is empty")
+            for row in rows:
+                length = 0
+                if row:
+                    yield dict(zip(header, [*row, *[""] * (len(header) - len(row))], strict=False))
+        except csv.Error as error:
+            raise FileError(f"{path}, line {rows.line_num}: {error}") from error
 
     def _json_lines(self, path: Path) -> Iterator[Mapping[str, object]]:
         for number, line in self._lines(path):
@@ -162,6 +191,8 @@ class Documents:
                 continue
             try:
                 row = json.loads(line)
+            except RecursionError:
+                raise FileError(f"{path}, line {number}: nests lists or dicts too deeply") from None
             except ValueError as error:
                 raise FileError(f"{path}, line {number}: is no JSON: {error}") from error
             if not isinstance(row, dict):
@@ -177,8 +208,8 @@ class Documents:
             columns = wanted if self.text is not None and set(wanted) <= known else None
             for batch in file.iter_batches(BATCH, columns=columns):
                 yield from batch.to_pylist()
-        except (OSError, ValueError) as error:
-            raise FileError(f"{path}: cannot be read as Parquet: {error}") from error
+        except Exception as error:  # damaged files make pyarrow raise nearly anything
+            raise FileError(f"{path}: cannot be read as Parquet: {reason_of(error)}") from error
 
 
 def read_documents(
@@ -194,7 +225,8 @@ def read_documents(
     Parameters
     ----------
     path : path, or several
-        A folder: every .txt, .text, .md and .pdf file in it and below is a document. A table
+        A folder: every .txt, .text, .md and .pdf file in it and below is a document, except links
+        to files outside of it. A table
         (.csv, .tsv, .jsonl, .ndjson, .parquet, the first four also .gz): every row is one. A single
         text file: every line is one. PDFs need the extra ``pdf``.
     text : str, optional
@@ -236,7 +268,7 @@ def read_documents(
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        every = sorted(file for file in path.rglob("*") if file.is_file())
+        every = _inside(path, sorted(file for file in path.rglob("*") if file.is_file()))
         found = [file for file in every if _suffix(file) in (*TEXTS, PDF)]
         found = found or [file for file in every if _suffix(file) in TABLES]
         if not found:
@@ -249,6 +281,32 @@ def _files(path: Path) -> list[Path]:
         known = ", ".join((*TEXTS, PDF, *TABLES))
         raise FileError(f"{path}: documents are read from folders and from {known} files")
     return [path]
+
+
+def _inside(folder: Path, files: list[Path]) -> list[Path]:
+    """Leave out links that lead out of a folder: it may come from somebody else."""
+    root = folder.resolve()
+    outside = [file for file in files if not file.resolve().is_relative_to(root)]
+    if outside:
+        names = listing([str(file.relative_to(folder)) for file in outside])
+        warnings.warn(
+            f"{folder}: links to files outside of this folder are left out ({names}): name their "
+            "own folder too to read them",
+            DataWarning,
+            stacklevel=2,
+        )
+    left_out = set(outside)
+    return [file for file in files if file not in left_out]
+
+
+def _bounded(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[str]:
+    """Yield the lines of one document."""
+    length = 0
+    for number, line in lines:
+        length += len(line)
+        if length > MOST_CHARACTERS:
+            raise FileError(f"{path}, line {number}: {_TOO_LONG}")
+        yield line
 
 
 def _suffix(path: Path) -> str:

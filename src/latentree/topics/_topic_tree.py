@@ -516,8 +516,8 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         path : path of the file
-            A model file (JSON) that :func:`latentree.load` reads too. A function given as
-            analyzer, tokenizer or preprocessor is not in it.
+            A model file (JSON) that :func:`latentree.load` reads too. Functions and a
+            ``token_pattern`` of your own vectorizer are not in it.
         """
         learned = self._fitted()
         content = encode_topics(self, learned)
@@ -531,7 +531,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         path : path of the file
         vectorizer : CountVectorizer, optional
-            The one learned with, if it uses functions of its own.
+            The one learned with, if it has functions or a pattern of its own.
 
         Returns
         -------
