@@ -8,6 +8,8 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 from made import NASTY
+from numpy.lib import format as npy
 from scipy import io as scipy_io
 from scipy import sparse
 
@@ -26,7 +29,7 @@ from latentree.data._files._file_rows import SUFFIXES, open_files
 from latentree.data._files._matrix_files import MATRICES
 from latentree.data._files._writers import WRITERS, write_table
 from latentree.data._opening import of_files
-from latentree.errors import DataWarning, FileError, LatentTreeError
+from latentree.errors import DataWarning, FileError, LatentTreeError, MemoryBudgetError
 
 READERS = (*SUFFIXES, *MATRICES)
 
@@ -352,6 +355,90 @@ def test_npz_of_numpy(tmp_path):
     assert "2 names for 3 columns" in problem(path)
     np.savez(path, data=np.array([[{}, []]], object))
     assert "plain numbers or strings" in problem(path)
+
+
+def zipped(path, **members):
+    """Write an archive of arrays, or of bytes as they are."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in members.items():
+            file = io.BytesIO()
+            if not isinstance(content, bytes):
+                np.save(file, content)
+            packed.writestr(
+                f"{name}.npy", content if isinstance(content, bytes) else file.getvalue()
+            )
+
+
+def header_of(shape, kind="<f8"):
+    """The bytes of an array without its content."""
+    file = io.BytesIO()
+    npy.write_array_header_1_0(file, {"descr": kind, "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
+def test_unused_members_of_an_archive_are_not_unpacked(tmp_path):
+    path, data = tmp_path / "d.npz", np.arange(12.0).reshape(4, 3)
+    zipped(path, data=data, unused=np.zeros(10**7), text=b"no array", text2=b"")
+    tracemalloc.start()
+    values = table_of(path, family="gaussian").values
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(values, data)
+    assert peak < 10**7
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind", "message"),
+    [
+        ((10**6, 10**6), "<f8", "would need"),
+        ((10**3, 10**3), "<f8", "declares 8 MB, but holds"),
+        ((10**9, 3), "<U0", "would need"),
+        ((-3, 4), "<f8", "cannot be read"),
+        ((3.0, 4), "<f8", "cannot be read"),
+        ((2, 2), "|O", "cannot be read"),
+    ],
+)
+def test_headers_of_arrays_are_not_believed(tmp_path, monkeypatch, shape, kind, message):
+    monkeypatch.setenv("LATENTREE_MEMORY", "4GB")
+    zipped(tmp_path / "d.npz", data=header_of(shape, kind) + bytes(64))
+    with pytest.raises(LatentTreeError, match=message):
+        open_table(tmp_path / "d.npz")
+
+
+def test_numbers_count_as_what_they_become(tmp_path, monkeypatch):
+    zipped(tmp_path / "d.npz", data=np.zeros((10**4, 10**3), np.int8))  # 10 kB, and 10 MB
+    monkeypatch.setenv("LATENTREE_MEMORY", "50MB")
+    with pytest.raises(MemoryBudgetError, match="10,000 × 1,000 would need 91"):
+        open_table(tmp_path / "d.npz")
+
+
+@pytest.mark.parametrize("shape", [(3, 10**12), (10**12, 3)])
+def test_sizes_of_sparse_matrices_are_not_believed(tmp_path, shape):
+    entries = {"data": np.ones(1), "row": np.zeros(1, int), "col": np.zeros(1, int)}
+    zipped(tmp_path / "d.npz", format=np.array(b"coo"), shape=np.array(shape), **entries)
+    sizes = f"{shape[0]} {shape[1]} 1\n1 1 1\n"
+    text = f"%%MatrixMarket matrix coordinate real general\n{sizes}"
+    (tmp_path / "d.mtx").write_text(text)
+    for name in ("d.npz", "d.mtx"):
+        with pytest.raises(MemoryBudgetError, match="would need"):
+            open_table(tmp_path / name)
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "bsr", "dia", "coo"])
+def test_sparse_layouts_of_scipy(tmp_path, layout):
+    dense = (np.random.default_rng(0).random((40, 6)) < 0.3).astype(np.int8)
+    for kind in ("array", "matrix"):
+        made = getattr(sparse, f"{layout}_{kind}")(dense)
+        sparse.save_npz(tmp_path / "d.npz", made)
+        np.testing.assert_array_equal(table_of(tmp_path / "d.npz").values.toarray(), dense)
+
+
+def test_places_beyond_a_sparse_matrix_are_refused(tmp_path):
+    parts = {"data": np.ones(1), "indices": np.array([7]), "indptr": np.array([0, 1, 1])}
+    for odd in ({}, {"indices": np.array([-1])}, {"indptr": np.array([0, 9, 1])}):
+        shape = {"format": np.array(b"csr"), "shape": np.array([2, 3])}
+        zipped(tmp_path / "d.npz", **shape, **parts | odd)
+        assert "cannot be read" in problem(tmp_path / "d.npz")
 
 
 @pytest.mark.parametrize("name", ["d.npz", "d.mtx", "d.mtx.gz"])

@@ -26,6 +26,10 @@ _BYTES_A_CHARACTER = 6.0
 """Memory that a character of text takes: itself, and its share of the numbers and the matrix."""
 
 
+BYTES_PER_COLUMN = 1_000
+"""Name, labels and facts of a column, which a sparse matrix without entries has too."""
+
+
 class _Header(NamedTuple):
     """What the first line says."""
 
@@ -121,7 +125,7 @@ def _sparse(header: _Header, sizes: FloatArray, values: FloatArray) -> sparse.cs
     width = 2 if header.field == "pattern" else 3
     if values.size != width * n_entries:
         raise FileError(f"{values.size} numbers, but {n_entries} entries have {width * n_entries}")
-    memory.require(16.0 * (n + 1), "the rows of the matrix", "the line of sizes may be wrong")
+    require_room(0.0, (n, m))
     entries = values.reshape(n_entries, width)
     _require_whole(entries[:, 0], 1.0, n, "row")
     _require_whole(entries[:, 1], 1.0, m, "column")
@@ -133,6 +137,14 @@ def _sparse(header: _Header, sizes: FloatArray, values: FloatArray) -> sparse.cs
         data = np.append(data, data[apart])
         n = m = max(n, m)
     return sparse.csr_array((_typed(header, data), (rows, columns)), shape=(n, m))
+
+
+def require_room(n_bytes: float, shape: tuple[int, ...]) -> None:
+    """Raise if cells, starts of rows, and names and facts of columns do not fit into memory."""
+    n_rows, n_columns = shape
+    need = n_bytes + 16.0 * n_rows + BYTES_PER_COLUMN * n_columns
+    what = f"a matrix of {n_rows:,} × {n_columns:,}"
+    memory.require(need, what, "read fewer rows at a time, if the file is not damaged")
 
 
 def _dense(header: _Header, sizes: FloatArray, values: FloatArray) -> AnyArray:
