@@ -121,7 +121,7 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         output: str = "hidden",
         refit: bool = True,
         hidden: Literal["states", "gaussian"] | None = None,
-        marginals: Literal["normal", "ranks"] = "normal",
+        marginals: Literal["normal", "ranks"] | None = None,
         n_states: int | Literal["auto"] | None = None,
         n_trees: int | Literal["auto"] | None = None,
         validation_fraction: float | None = None,

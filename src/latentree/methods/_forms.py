@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from latentree.errors import ModelError
-from latentree.methods._registry import Method, OptionValues
+from latentree.methods._registry import Method, OptionValues, is_small
 
 if TYPE_CHECKING:  # the help of the command line loads nothing heavy
     from latentree.distances import Sample
@@ -25,6 +25,8 @@ class ModelForm(NamedTuple):
     sample: Sample
     fitting: Mapping[str, Any] = {}
     """What the fit takes besides."""
+    note: str = ""
+    """What the report says of it."""
 
 
 def model_forms(
@@ -48,7 +50,7 @@ def model_forms(
     Returns
     -------
     list of ModelForm
-        The first is the one to take where nothing is to be learned.
+        The quickest to learn first.
     """
     hidden, marginals = options.pop("hidden", None), options.pop("marginals", None)
     _check(hidden, marginals, sample)
@@ -63,7 +65,7 @@ def model_forms(
         if not is_free or not kinds <= {"ordered", "real"}:
             return [ModelForm("as given", sample)]
         states = [ModelForm("states", sample)] if "ordered" in kinds else []
-        return states + _gaussian_forms(sample, marginals, is_free)
+        return _gaussian_forms(sample, marginals, is_free) + states
     if hidden == "states":
         return [ModelForm("states", sample)]
     return _gaussian_forms(sample, marginals, is_free)
@@ -84,18 +86,20 @@ def _gaussian_forms(sample: Sample, marginals: str | None, is_free: bool) -> lis
     """Return the forms with Gaussian hidden variables."""
     from latentree.distances import as_copula
 
-    if marginals is not None:
-        scales = [marginals]
-    else:
-        scales = ["normal", "ranks"] if is_free and "real" in sample.schema.kinds else ["normal"]
+    scales, note = [marginals or "normal"], ""
+    if marginals is None and is_free and "real" in sample.schema.kinds:
+        if is_small(sample):
+            scales.append("ranks")
+        else:
+            note = 'normal scales: ranks were not tried on this many cells (marginals="ranks" does)'
     is_plain = sample.family != "copula" and set(sample.schema.kinds) == {"real"}
     behind = sample if sample.family == "copula" else None
     forms = []
     for scale in scales:
         if scale == "normal" and is_plain:  # a Gaussian tree
-            forms.append(ModelForm("Gaussian", sample))
+            forms.append(ModelForm("Gaussian", sample, note=note))
             continue
         behind = as_copula(sample) if behind is None else behind
         name = "Gaussian with scales from ranks" if scale == "ranks" else "Gaussian"
-        forms.append(ModelForm(name, behind, {"marginals": scale}))
+        forms.append(ModelForm(name, behind, {"marginals": scale}, note))
     return forms

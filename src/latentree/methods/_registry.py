@@ -152,14 +152,15 @@ OPTIONS: Mapping[str, Option] = {
     "hidden": Option(
         words("states", "gaussian"), None,
         "what hidden variables are: states, or Gaussian variables, of which an ordered column "
-        "shows the interval between two thresholds. By default Gaussian if all columns are real, "
-        "and states otherwise. On the command line a number here is n_hidden",
+        "shows the interval between two thresholds. By default Gaussian if all columns are real; "
+        "if all are ordered or real, BIC chooses; and states otherwise. On the command line a "
+        "number here is n_hidden",
         "--hidden",
     ),
     "marginals": Option(
-        words("normal", "ranks", unlisted=("cells",)), "normal",
-        "scales of real columns: normal, or estimated from their ranks, so that tails and outliers "
-        "do not make the tree; hidden variables are Gaussian then",
+        words("normal", "ranks", unlisted=("cells",)), None,
+        "scales of real columns before Gaussian hidden variables: normal, or estimated from their "
+        "ranks, so that tails and outliers do not make the tree. By default BIC chooses",
         "--marginals",
     ),
     "n_states": Option(
@@ -408,9 +409,14 @@ def choose_method(method: str, sample: Sample, options: OptionValues) -> str:
     takes = sample.family in searching.families and set(options) <= set(searching.options)
     if not takes or not set(options) <= set(quick.options):
         return searching.name if takes else quick.name
+    is_quick = sample.n_columns <= SMALL_COLUMNS and sample.is_summed
+    return searching.name if is_quick or is_small(sample) else quick.name
+
+
+def is_small(sample: Sample) -> bool:
+    """Whether a table is so small that several fits take some seconds."""
     n_cells = sample.statistics.n_rows * sample.n_columns
-    is_small = sample.n_columns <= SMALL_COLUMNS and (sample.is_summed or n_cells <= SMALL_CELLS)
-    return searching.name if is_small else quick.name
+    return sample.n_columns <= SMALL_COLUMNS and n_cells <= SMALL_CELLS
 
 
 def _check_states(sample: Sample, options: OptionValues) -> None:
