@@ -2,8 +2,8 @@
 
 Three Gaussian trees with edge correlations uniform on [0.2, 0.8], 20 random instances a cell:
 exact recoveries, mean Robinson-Foulds distance, surplus of hidden nodes, and the KL divergence of
-the model whose parameters come from the distances, both ways. Sample covariances are drawn from
-the Wishart distribution, which is theirs for n centered samples.
+the model whose parameters come from the distances, both ways, as ``LatentTree(method,
+refit=False)`` returns them.
 
 The HMM's cells vary much between seeds: one chain link too weak for the data ties the two halves
 together at the wrong place, which alone costs about 100 in Robinson-Foulds distance. At
@@ -24,9 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
-from common import data_folder, show
-from latentree import simulate, structure
-from latentree.distances import Distances
+from common import data_folder, learned, show
+from latentree import simulate
 from latentree.metrics import robinson_foulds
 
 TREES = {
@@ -39,21 +38,9 @@ METHODS = {"RG": "rg", "NJ": "nj", "CLRG": "clrg", "CLNJ": "clnj", "SNJ": "snj"}
 
 
 def draw_instance(tree, n_samples, rng):
-    """A tree with random lengths, its covariance, and distances estimated from n samples."""
-    rho = rng.uniform(0.2, 0.8, tree.n_nodes)
-    tree = tree.with_lengths(np.where(tree.parent < 0, 0.0, -np.log(rho)))
-    covariance = np.exp(-tree.path_lengths())
-    m = len(covariance)
-    factor = np.tril(rng.standard_normal((m, m)), -1)
-    factor[np.diag_indices(m)] = np.sqrt(rng.chisquare(n_samples - 1 - np.arange(m)))
-    half = np.linalg.cholesky(covariance) @ factor
-    scatter = half @ half.T
-    scale = np.sqrt(np.diag(scatter))
-    r = scatter / np.outer(scale, scale)
-    d = -np.log(np.clip(np.abs(r + r.T) / 2, 1e-8, 1.0))
-    np.fill_diagonal(d, 0.0)
-    distances = Distances.from_matrix(d, signs=np.where(r < 0, -1, 1), n_samples=n_samples)
-    return tree, covariance, distances
+    """A Gaussian tree with random correlations, and rows of it."""
+    model = simulate.random_gaussian_model(tree, rng, (0.2, 0.8))
+    return model, model.sample(n_samples, rng)
 
 
 def divergence(p, q):
@@ -62,12 +49,12 @@ def divergence(p, q):
     return 0.5 * (np.trace(np.linalg.solve(q, p)) - len(p) + log_dets)
 
 
-def measure(tree, covariance, distances, method):
-    learned = structure.learn_structure(distances, method)
-    fitted = np.exp(-learned.path_lengths())
-    rf = robinson_foulds(learned, tree)
-    surplus = learned.n_hidden - tree.n_hidden
-    return rf == 0, rf, surplus, divergence(fitted, covariance), divergence(covariance, fitted)
+def measure(truth, rows, method):
+    model = learned(rows, method, "gaussian", refit=False).model_
+    rf = robinson_foulds(model.tree, truth.tree)
+    surplus = model.tree.n_hidden - truth.tree.n_hidden
+    p, q = model.correlation(), truth.correlation()
+    return rf == 0, rf, surplus, divergence(p, q), divergence(q, p)
 
 
 def read_reference(path):

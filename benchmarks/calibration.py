@@ -17,9 +17,8 @@ from itertools import pairwise
 import numpy as np
 
 import latentree as lt
-from common import FAMILIES, random_model, show
+from common import FAMILIES, learned, random_model, show
 from latentree.distances import as_sample
-from latentree.structure import learn_tree
 from latentree.support import probable_trees
 
 BINS = (0.05, 0.3, 0.5, 0.7, 0.9, 1.01)
@@ -55,7 +54,7 @@ def splits_of(kind, family, n, seed, n_trees):
     trees = probable_trees(sample, seed, n_trees)
     counts = Counter(split for tree in trees for split in claims(tree))
     posterior = [(count / len(trees), split in truth) for split, count in counts.items()]
-    own = learn_tree(sample, "clnj")
+    own = learned(sample.parts.to_table(), "clnj", refit=False).tree_
     again = lt.bootstrap_support(own, sample, "clnj", 100, random_state=seed).replicates
     shares = Counter(split for tree in again for split in claims(tree))
     bootstrap = [(shares[split] / len(again), split in truth) for split in claims(own)]

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import logsumexp, ndtr
 
 import latentree as lt
-from common import data_folder, show
+from common import data_folder, learned, show
 from latentree.inference import Thresholds
 from latentree.models import CopulaTreeModel
 
@@ -135,9 +135,8 @@ def trees(instances: int, seed: int) -> None:
             X = lt.simulate.random_gaussian_model(tree, rng, (0.2, 0.8)).sample(10_000, rng)
             tables = {"Gaussian": X, "5 levels": answers(X, 5, rng), "binary": answers(X, 2, rng)}
             for kind, table in tables.items():
-                distances = lt.information_distances(table)
                 found[kind].append([
-                    lt.metrics.robinson_foulds(lt.structure.learn_structure(distances, name), tree)
+                    lt.metrics.robinson_foulds(learned(table, name).tree_, tree)
                     for name in LEARNERS
                 ])  # fmt: skip
         for place, name in enumerate(LEARNERS):
@@ -230,8 +229,8 @@ def scored(what: str, method: str, train: Any, test: Any) -> tuple[float, int]:
         "6 states": {"hidden": "states", "kinds": kinds, "n_states": 6},
         "discrete": {"family": "discrete"},
     }
-    learned = lt.LatentTree(method, random_state=0, **options[what]).fit(train)
-    return learned.score(test), learned.n_hidden_
+    fitted = lt.LatentTree(method, random_state=0, **options[what]).fit(train)
+    return fitted.score(test), fitted.n_hidden_
 
 
 def as_cells(frame: Any) -> Any:
@@ -317,9 +316,8 @@ def outliers(instances: int, seed: int) -> None:
                 ("clean, normal", X, "gaussian"), ("clean, ranks", X, "copula"),
                 ("outliers, normal", dirty, "gaussian"), ("outliers, ranks", dirty, "copula"),
             ):  # fmt: skip
-                distances = lt.information_distances(values, family)
                 found.setdefault(kind, []).append([
-                    lt.metrics.robinson_foulds(lt.structure.learn_structure(distances, name), tree)
+                    lt.metrics.robinson_foulds(learned(values, name, family).tree_, tree)
                     for name in LEARNERS
                 ])  # fmt: skip
         for place, name in enumerate(LEARNERS):

@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 import latentree as lt
-from common import data_folder, show
+from common import data_folder, learned, show
 from latentree.data import Schema, Table
 from latentree.em import Binning
 
@@ -379,11 +379,11 @@ def searched_both_ways(tree: lt.Tree, table: Table, instance: int) -> list[str]:
     """Cells of a line: the search from its own start, and from the true tree."""
     codes = table if table.family == "discrete" else Binning.of(table).table(table)
     start = time.process_time()
-    found = lt.search.refined(codes, random_state=0)
+    found = learned(codes, "refined")
     seconds = time.process_time() - start
     truth = lt.search.refine(tree, codes, random_state=0)
-    ahead = found.report.bic_score - truth.report.bic_score
-    wrong, apart = different_splits(found.model.tree, tree)
+    ahead = found.report_.bic_score - truth.report.bic_score
+    wrong, apart = different_splits(found.tree_, tree)
     of_truth, _ = different_splits(truth.model.tree, tree)
     return list(map(str, (instance, wrong, apart, of_truth, f"{ahead:+.0f}", f"{seconds:.0f}")))
 
@@ -435,11 +435,7 @@ def _means(rows: list[list[float]]) -> list[str]:
 
 def distances_to(tree: lt.Tree, table: Table) -> list[float]:
     """Robinson-Foulds distance of every learner's tree."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        distances = lt.information_distances(table)
-    learned = [lt.structure.learn_structure(distances, method) for method in LEARNERS]
-    return [lt.metrics.robinson_foulds(each, tree) for each in learned]
+    return [lt.metrics.robinson_foulds(learned(table, m).tree_, tree) for m in LEARNERS]
 
 
 def random_kinds(m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

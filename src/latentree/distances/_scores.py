@@ -56,7 +56,7 @@ def holds_numbers(schema: Schema) -> BoolArray:
 def has_direction(schema: Schema) -> BoolArray:
     """Whether low and high mean something in each column: numbers, ordered answers, two labels."""
     categories = np.array([kind == "category" for kind in schema.kinds])
-    return ~categories | (schema.cardinalities == 2)
+    return np.asarray(~categories | (schema.cardinalities == 2))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from typing import Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils import Tags
 
 from latentree.data import as_parts, as_table, cut_table, is_parted, weighted
 from latentree.distances import Sample, Statistics, as_sample
-from latentree.errors import DataError, ModelError
+from latentree.errors import DataError, DataWarning, ModelError
 from latentree.estimator._callbacks import CallbackSupportMixin, typed_callbacks
 from latentree.estimator._row_methods import (
     OUTPUTS,
@@ -35,6 +36,7 @@ from latentree.methods import (
     numpy_seed,
 )
 from latentree.models import TreeMixture
+from latentree.structure import BLOCKS, NOTHING
 from latentree.typing import (
     DaskClient,
     DataLike,
@@ -298,6 +300,9 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
             **options,
         )
         self.model_, self.report_ = fitted
+        for note in self.report_.notes:
+            if note.startswith((NOTHING, BLOCKS)):
+                warnings.warn(note, DataWarning, stacklevel=3)
         self.tree_ = self.model_.tree
         self.n_hidden_ = self.tree_.n_hidden
         if self.n_bootstrap and isinstance(self.model_, TreeMixture):

@@ -88,10 +88,10 @@ def _gaussian_forms(sample: Sample, marginals: str | None, is_free: bool) -> lis
 
     scales, note = [marginals or "normal"], ""
     if marginals is None and is_free and "real" in sample.schema.kinds:
-        if is_small(sample):
-            scales.append("ranks")
-        else:
+        if not is_small(sample):
             note = 'normal scales: ranks were not tried on this many cells (marginals="ranks" does)'
+        elif _ranks_pay(sample):
+            scales.append("ranks")
     is_plain = sample.family != "copula" and set(sample.schema.kinds) == {"real"}
     behind = sample if sample.family == "copula" else None
     forms = []
@@ -103,3 +103,30 @@ def _gaussian_forms(sample: Sample, marginals: str | None, is_free: bool) -> lis
         name = "Gaussian with scales from ranks" if scale == "ranks" else "Gaussian"
         forms.append(ModelForm(name, behind, {"marginals": scale}, note))
     return forms
+
+
+def _ranks_pay(sample: Sample) -> bool:
+    """Whether scales from ranks have a higher BIC than normal ones, all columns together.
+
+    Where they have not, the tree behind them would have to make up for what they cost.
+    """
+    import numpy as np
+
+    from latentree.inference import RankMargin
+
+    table = sample.parts.to_table()
+    weights, gain = table.weight_array(), 0.0
+    for column in np.flatnonzero([kind == "real" for kind in table.schema.kinds]).tolist():
+        x = table.column(column)
+        there = ~np.isnan(x) & (weights > 0)
+        x, w = x[there], weights[there]
+        if np.unique(x).size < 2:
+            continue
+        margin, n = RankMargin.of(x, w), w.sum()
+        center = w @ x / n
+        spread = np.sqrt(w @ (x - center) ** 2 / n)
+        # Logarithms of both densities, φ(y)·dy/dx and φ(z)/σ with z = (x − μ)/σ.
+        y, z = margin.score(x), (x - center) / spread
+        ahead = margin.log_slope(x) + np.log(spread) + 0.5 * (z * z - y * y)
+        gain += float(w @ ahead) - 0.5 * (margin.n_parameters - 2) * float(np.log(n))
+    return gain > 0.0

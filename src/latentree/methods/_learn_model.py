@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from latentree.errors import DataWarning, ModelError
+from latentree.errors import ModelError
 from latentree.methods._families import (
     HeldOutRows,
     Task,
@@ -40,6 +39,7 @@ if TYPE_CHECKING:  # the help of the command line loads nothing heavy
     from latentree.em import Budget, Fitted
     from latentree.models import TreeModel
     from latentree.support import Support
+    from latentree.tree import Tree
     from latentree.typing import DataLike, Progress, RandomState, SklearnState, TableLike
 
 
@@ -94,7 +94,7 @@ def learn_model(
     """
     from latentree.distances import as_sample
     from latentree.em import Budget, Fitted
-    from latentree.models import with_fitted_lengths, with_schema
+    from latentree.models import with_fitted_lengths
     from latentree.structure import describe_parts, independent_groups
 
     clock = time.perf_counter()
@@ -121,18 +121,17 @@ def learn_model(
     if groups is not None and len(set(groups.tolist())) == sample.n_columns:
         forms = [plain]  # nothing is to be learned
     tasks = [
-        Task(entry, form.sample.grouped(groups), chosen, fitting | form.fitting, held_out)
+        Task(entry, form.sample.grouped(groups), chosen, {**fitting, **form.fitting}, held_out)
         for form in forms
     ]
     model, report = _learn_best_form(forms, tasks)
-    model = with_fitted_lengths(with_schema(model, sample.schema))
+    model = with_fitted_lengths(model)
     report = replace(report, columns=sample.schema.columns)
     if method == AUTO:
         report = replace(report, notes=(f"{CHOSEN}{entry.name}", *report.notes))
     if groups is not None:
-        said = describe_parts(distances, model.tree.components[: sample.n_columns])
-        if said:
-            warnings.warn(said, DataWarning, stacklevel=2)
+        parts = describe_parts(distances, model.tree.components[: groups.size])
+        report = replace(report, notes=(*report.notes, *filter(None, [parts])))
     return Fitted(model, report.timed(time.perf_counter() - clock))
 
 
@@ -152,7 +151,7 @@ def _learn_best_form(forms: Sequence[ModelForm], tasks: Sequence[Task]) -> Fitte
     for (name, *_), task in zip(forms[1:], tasks[1:], strict=True):
         if INTERRUPTED in best.report.notes or not best.model.tree.n_edges:
             break
-        rival = fit_tree(best.model.tree, task._replace(options={"n_starts": 1}))
+        rival = _fit_to(best.model.tree, task)
         if rival.report.bic_score > best.report.bic_score:
             rival = max(rival, _learn(task), key=lambda one: one.report.bic_score)
         scores[name] = rival.report.bic_score
@@ -164,12 +163,24 @@ def _learn_best_form(forms: Sequence[ModelForm], tasks: Sequence[Task]) -> Fitte
     return noted(best, f"forms of the model by BIC score: {listed}")
 
 
+def _fit_to(tree: Tree, task: Task) -> Fitted:
+    """Fit a form of the model to a tree that another form has found."""
+    from latentree.em import Fitted
+    from latentree.models import with_schema
+
+    model, report = fit_tree(tree, task._replace(options={"n_starts": 1}))
+    return Fitted(with_schema(model, task.sample.schema), report)
+
+
 def _learn(task: Task) -> Fitted:
-    """Learn one tree or several.
+    """Learn one tree or several, and name the columns of the model as those of the sample.
 
     The model is compared with independence, unless trees, hidden variables or states were asked for
     by their number.
     """
+    from latentree.em import Fitted
+    from latentree.models import with_schema
+
     refuse_impossible(task)
     method, options = task.method, task.options
     n_trees: Any = AUTO if is_committee(method, task.sample, options) else options.get("n_trees")
@@ -180,9 +191,9 @@ def _learn(task: Task) -> Fitted:
         return learn_one_tree(task) if is_one else learn_trees(task, n_trees)
 
     is_asked_for = "n_trees" in options or _has_given_size(method, options)
-    if is_asked_for or method.name == "independent":
-        return learn()
-    return _beside_independence(task, learn)
+    is_free = not is_asked_for and method.name != "independent"
+    fitted = _beside_independence(task, learn) if is_free else learn()
+    return Fitted(with_schema(fitted.model, task.sample.schema), fitted.report)
 
 
 def _has_given_size(method: Method, options: OptionValues) -> bool:
@@ -215,12 +226,12 @@ def _beside_independence(task: Task, learn: Callable[[], Fitted]) -> Fitted:
     Where BIC prefers independence, edges that do not pay are cut, unless states are for prediction
     or were asked for. What ``consensus`` leaves open is not cut either.
     """
-    from latentree.search import NOTHING, independent, noted, without_losses
+    from latentree.search import independent, without_losses
 
     groups = task.sample.components
     alone = independent(task.sample, **task.fitting)
     if groups is not None and len(set(groups.tolist())) == task.sample.n_columns > 1:
-        return noted(alone, NOTHING)
+        return alone
     fitted = learn()
     is_kept = task.method.name in ("hclt", "consensus")
     if is_kept or {"n_states", "criterion"} & set(task.options):

@@ -14,7 +14,7 @@ Each returns a model and the report of its fit.
 
 from latentree.search._binary_tree import binary_tree
 from latentree.search._folds import fold_mixture
-from latentree.search._independent import NOTHING, independent, noted, without_losses
+from latentree.search._independent import independent, noted, without_losses
 from latentree.search._latent import as_gaussian, learned_behind
 from latentree.search._latent_class import latent_class, star
 from latentree.search._mixed import fit_mixed, learned_in_bins
@@ -24,7 +24,6 @@ from latentree.search._refinement import RefineOptions, RefineReport, Rivals, re
 from latentree.search._regularized import regularized_cl_grouping
 
 __all__ = [
-    "NOTHING",
     "RefineOptions",
     "RefineReport",
     "Rivals",

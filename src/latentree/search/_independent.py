@@ -13,9 +13,6 @@ from latentree.em import Fitted, fit_parameters
 from latentree.models import Model, edge_strengths
 from latentree.tree import Tree
 
-NOTHING = "no dependence was found: the variables look independent of each other"
-"""The note of a report of a model without edges."""
-
 _SHARE = 0.2  # of the edges is cut at a time: twenty fits from a hundred edges down to none
 
 

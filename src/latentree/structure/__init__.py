@@ -38,6 +38,8 @@ from latentree.structure._cl_grouping import TreeBuilder, cl_grouping
 from latentree.structure._contraction import contract_short
 from latentree.structure._hidden_chow_liu import hidden_chow_liu, hidden_mutual_information_tree
 from latentree.structure._independence import (
+    BLOCKS,
+    NOTHING,
     PairTest,
     describe_parts,
     independent_groups,
@@ -51,7 +53,9 @@ from latentree.structure._spanning import candidate_pairs
 from latentree.structure._spectral import spectral_neighbor_joining
 
 __all__ = [
+    "BLOCKS",
     "METHODS",
+    "NOTHING",
     "STRONG",
     "Block",
     "PairTest",

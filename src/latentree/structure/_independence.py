@@ -211,6 +211,13 @@ def _nearest(distances: Distances, spanning: IntArray) -> IntArray:
     return np.unique(spanning[near])
 
 
+NOTHING = "no dependence was found"
+"""How the description begins of variables that all look independent."""
+
+BLOCKS = "the variables fall apart"
+"""How the description begins of groups that look independent of each other."""
+
+
 def describe_parts(distances: Distances, group: IntArray) -> str:
     """Say that variables fall apart into groups that look independent of each other.
 
@@ -243,7 +250,7 @@ def describe_parts(distances: Distances, group: IntArray) -> str:
     smallest = np.flatnonzero(group == labels[sizes.argmin()])
     names = ", ".join(repr(distances.names[v]) for v in smallest[:3].tolist())
     return (
-        f"the variables fall apart into {labels.size} blocks that look independent of each other "
+        f"{BLOCKS} into {labels.size} blocks that look independent of each other "
         f"(the smallest: {names}{' …' * (smallest.size > 3)}); each block gets a tree of its own"
     )
 
@@ -251,7 +258,7 @@ def describe_parts(distances: Distances, group: IntArray) -> str:
 def _describe_nothing(distances: Distances) -> str:
     """Say that all variables look independent, and how dependent the most dependent pair looks."""
     m = distances.n_variables
-    said = f"no dependence was found among the {m} variables, and the tree has no edges"
+    said = f"{NOTHING} among the {m} variables, and the tree has no edges"
     if distances.n_samples is None:
         return said
     first, second, r, p = strongest_pair(distances)
