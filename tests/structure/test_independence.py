@@ -15,6 +15,7 @@ import latentree as lt
 from latentree import simulate, structure
 from latentree.data import cut_table
 from latentree.distances import Distances, as_sample, information_distances
+from latentree.distances._pair_tests import _trend_p_values
 from latentree.distances._tails import FARTHEST
 from latentree.errors import DataWarning
 from latentree.methods import METHODS, learn_model
@@ -176,6 +177,74 @@ def test_evidence_is_the_same_on_demand_and_of_a_part(kind):
     np.testing.assert_allclose(found[np.ix_(order, order)], part.p_values(), rtol=1e-5)
 
 
+def _answers(n, m, rng, load=0.0):
+    """Ordered answers 1 … 5 with one factor behind them."""
+    y = load * rng.normal(size=(n, 1)) + np.sqrt(1 - load**2) * rng.normal(size=(n, m))
+    codes = 1 + np.digitize(y + rng.normal(0, 0.4, m), [-1.2, -0.4, 0.3, 1.1])
+    return pd.DataFrame({f"q{j}": pd.Categorical(codes[:, j], ordered=True) for j in range(m)})
+
+
+def _sparse_answers(n, m, rng):
+    """Ordered answers that are 0 but in two to five rows."""
+    frame = {}
+    for j in range(m):
+        codes = np.zeros(n, int)
+        rows = rng.choice(n, rng.integers(2, 6), replace=False)
+        codes[rows] = rng.integers(1, 4, rows.size)
+        frame[f"q{j}"] = pd.Categorical(codes, ordered=True)
+    return pd.DataFrame(frame)
+
+
+@pytest.mark.parametrize("n", [30, 200])
+@pytest.mark.parametrize("draw", [_answers, _sparse_answers])
+def test_trends_have_the_tails_of_permutations(draw, n):
+    rng = np.random.default_rng(n)
+    x, y = (
+        stats.norm.ppf((stats.rankdata(answers.astype(int)) - 0.5) / n)
+        for _, answers in draw(n, 2, rng).items()
+    )
+    r = np.array([stats.zscore(x) @ rng.permutation(stats.zscore(y)) for _ in range(5_000)]) / n
+    skewness = np.array([stats.skew(x), stats.skew(y)])
+    for limit in np.quantile(np.abs(r), [0.9, 0.99, 0.999]):
+        share = (np.abs(r) >= limit - 1e-12).mean()
+        p = _trend_p_values(np.array([[1.0, limit], [limit, 1.0]]), float(n), skewness)[0, 1]
+        assert 0.25 * share < p < 4.0 * share + 1e-3
+
+
+@pytest.mark.parametrize("draw", [_answers, _sparse_answers])
+def test_ordered_answers_of_noise_are_found_independent(draw):
+    found = 0
+    for seed in range(45):
+        n, m = ((60, 20), (30, 25), (100, 12))[seed % 3]
+        distances = as_sample(draw(n, m, np.random.default_rng([seed, 9]))).distances
+        found += np.unique(structure.independent_groups(distances)).size < m
+    assert found < 5  # twice the level is 0.9; 5 and more have a probability of 0.002
+
+
+def test_few_rows_of_ordered_answers_are_found_dependent():
+    for seed in range(4):
+        table = _answers(60, 24, np.random.default_rng(seed), load=0.6)
+        assert not structure.independent_groups(as_sample(table).distances).any()
+
+
+def test_dependence_without_a_trend_is_found():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=300)
+    frame = pd.DataFrame({"x": x, "square": x**2 + 0.3 * rng.normal(size=300)})
+    frame["other"] = np.where(rng.random(300) < 0.5, "a", "b")
+    label = structure.independent_groups(as_sample(frame).distances)
+    assert label.tolist() == [0, 0, 1]
+
+
+def test_a_column_of_labels_does_not_hide_the_dependence_of_numbers():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(38, 200)) + 1.5 * rng.normal(size=(38, 20))[:, np.arange(200) % 20]
+    frame = pd.DataFrame(X).rename(columns="g{}".format)
+    frame["kind"] = np.where(rng.random(38) < 0.6, "ALL", "AML")
+    label = structure.independent_groups(as_sample(frame).distances)
+    assert np.unique(label).size < 60
+
+
 @given(m=st.integers(2, 12), seed=st.integers(0, 10**6))
 @settings(max_examples=40, deadline=None)
 def test_significant_pairs_are_those_of_benjamini_and_hochberg(m, seed):
@@ -236,10 +305,8 @@ def test_few_variables_among_many_strangers_are_found():
 
 def test_nothing_is_said_in_so_many_words():
     X = np.random.default_rng(2).normal(size=(80, 5))
-    with pytest.warns(
-        DataWarning,
-        match="no dependence was found among the 5 variables.*pair, 'x1' and 'x4', has correlation -0.23 with p = 0.043",
-    ):
+    said = r"among the 5 variables.* pair, 'x1' and 'x4', has correlation -0\.23 with p = 0\.043"
+    with pytest.warns(DataWarning, match=said):
         assert structure.neighbor_joining(information_distances(X)).n_edges == 0
 
 

@@ -227,6 +227,7 @@ def _beside_independence(task: Task, learn: Callable[[], Fitted]) -> Fitted:
     or were asked for. What ``consensus`` leaves open is not cut either.
     """
     from latentree.search import independent, without_losses
+    from latentree.structure import learn_tree
 
     groups = task.sample.components
     alone = independent(task.sample, **task.fitting)
@@ -236,8 +237,10 @@ def _beside_independence(task: Task, learn: Callable[[], Fitted]) -> Fitted:
     is_kept = task.method.name in ("hclt", "consensus")
     if is_kept or {"n_states", "criterion"} & set(task.options):
         return fitted
-    refit = {"refit": task.options.get("refit", True), "n_starts": 1}
-    return without_losses(fitted, alone, lambda tree: fit_tree(tree, task._replace(options=refit)))
+    again = task._replace(options={"refit": task.options.get("refit", True), "n_starts": 1})
+    if not fitted.model.tree.n_edges:  # a search by BIC gave up what the test had found
+        fitted = fit_tree(learn_tree(task.sample, "clnj"), again)
+    return without_losses(fitted, alone, lambda tree: fit_tree(tree, again))
 
 
 def numpy_seed(random_state: SklearnState) -> RandomState:
