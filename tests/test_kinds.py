@@ -181,3 +181,86 @@ def test_states_are_chosen_for_mixed_data_only() -> None:
     table = cut_table(as_table(np.random.default_rng(0).normal(size=(50, 3))))
     with pytest.raises(ModelError, match="criterion='cv' chooses numbers of states"):
         lt.methods.learn_model(table, "clrg", criterion="cv")
+
+
+# One scale, one kind ----------------------------------------------------------------------------
+
+
+def kinds_of(frame: pd.DataFrame, **options) -> list[str]:
+    return [column.kind for column in quiet(as_table, frame, **options).schema.columns]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n", [20, 50, 1000])
+def test_species_are_all_counts(n: int, seed: int) -> None:
+    """Rare ones are 0/1 by chance, common ones have no 0."""
+    rng = np.random.default_rng(seed)
+    means = np.exp(rng.normal(0.0, 2.0, 80))
+    X = rng.poisson(means * rng.gamma(0.8, 1 / 0.8, (n, 80)))
+    X = X[:, X.max(axis=0) > 0]
+    frame = pd.DataFrame(X, columns=[f"species {j}" for j in range(X.shape[1])])
+    alone = {kinds_of(pd.DataFrame({"y": rng.normal(size=n), "x": x}))[1] for x in X.T}
+    assert len(alone) > 2  # by itself every column would be of another kind
+    assert set(kinds_of(frame)) - {"ignore"} == {"count"}
+    place = frame.assign(height=rng.normal(size=n), wet=np.where(rng.random(n) < 0.5, "y", "n"))
+    assert kinds_of(place)[-2:] == ["real", "category"]
+    given = kinds_of(frame, kinds={"species 3": "real"})
+    assert given[3] == "real"
+
+
+def test_classes_of_cover_are_all_ordered() -> None:
+    rng = np.random.default_rng(0)
+    X = np.clip(rng.poisson(np.exp(rng.normal(0.0, 1.0, 30)), (20, 30)), 0, 9)
+    frame = pd.DataFrame(X[:, X.max(axis=0) > 0]).rename(columns=str)
+    assert set(kinds_of(frame)) == {"ordered"}
+
+
+def test_columns_of_one_range_are_of_one_kind() -> None:
+    """Sliders from 0 to 100, some of them skewed."""
+    rng = np.random.default_rng(1)
+    X = np.round(100 * rng.beta([0.4, 0.5, 1.0, 2.0, 3.0], [3.0, 2.0, 1.0, 2.0, 1.0], (3000, 5)))
+    X[:2] = [[0.0], [100.0]]
+    assert {kinds_of(pd.DataFrame({"y": rng.normal(size=3000), "x": x}))[1] for x in X.T} == {
+        "real",
+        "count",
+    }
+    frame = pd.DataFrame(X).rename(columns=str).assign(age=rng.integers(18, 90, 3000))
+    assert len(set(kinds_of(frame))) == 1
+
+
+def test_unrelated_columns_keep_their_kinds() -> None:
+    rng = np.random.default_rng(0)
+    n = 400
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(0, 90, n),
+            "children": rng.poisson(1.2, n),
+            "year": rng.integers(1980, 2000, n),
+            "visits": rng.negative_binomial(1, 0.1, n),
+            "member": rng.random(n) < 0.4,
+            "smokes": (rng.random(n) < 0.3).astype(int),
+            "rare": (rng.random(n) < 0.02).astype(int),
+            "answer": rng.integers(0, 5, n),
+        }
+    )
+    found = dict(zip(frame.columns, kinds_of(frame), strict=True))
+    assert found == {
+        "age": "real", "children": "ordered", "year": "real", "visits": "count",
+        "member": "category", "smokes": "category", "rare": "category", "answer": "ordered",
+    }  # fmt: skip
+
+
+def test_yes_no_beside_answers_stays_yes_no() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(1, 6, (300, 20))).rename(columns=str)
+    frame["3"] = frame["3"].clip(upper=4)
+    frame = frame.assign(sex=rng.integers(1, 3, 300), old=rng.integers(0, 2, 300))
+    assert kinds_of(frame) == ["ordered"] * 20 + ["category"] * 2
+    words = pd.DataFrame((rng.random((300, 40)) < 0.05).astype(int)).rename(columns=str)
+    words = words.assign(length=rng.poisson(20, 300))
+    assert kinds_of(words)[:40] == ["category"] * 40
+
+
+def test_answers_from_0_to_10_are_ordered() -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).integers(0, 11, (300, 6))).rename(columns=str)
+    assert kinds_of(frame) == ["ordered"] * 6

@@ -27,9 +27,9 @@ from latentree.typing import Kind, KindsByName
 MANY_LABELS = 100
 """Text with more different labels is set aside: it is free text or a name, not a category."""
 
-FEW_VALUES = 10
-"""Whole numbers with at most so many different values can be ordered answers: 1 to 10 is the
-longest usual scale of a questionnaire."""
+FEW_VALUES = 11
+"""Consecutive whole numbers with at most so many different values are ordered answers: 0 to 10 is
+the longest usual scale of a questionnaire."""
 
 SMALL_NUMBERS = 100
 """Answers are numbered from −100 to 100; 1980 to 1987 are years."""
@@ -78,7 +78,7 @@ def decide(facts: ColumnFacts, family: str = "auto", name: str = "") -> KindDeci
         return KindDecision("real", "numbers")
     if family in ("discrete", "symmetric"):
         return KindDecision("category", f"{facts.n_different:,} different whole numbers")
-    return _decide_numbers(facts)
+    return decide_numbers(facts)
 
 
 def _rows_or_times(facts: ColumnFacts, name: str) -> KindDecision | None:
@@ -93,10 +93,10 @@ def _rows_or_times(facts: ColumnFacts, name: str) -> KindDecision | None:
     if names_rows(name):
         if n_different == n > 2 or facts.values is None:
             return KindDecision(None, UNIQUE)
-        if n_different > FEW_VALUES and (2 * n_different > n or n_different > MANY_LABELS):
-            return KindDecision(None, f"{n_different:,} different {IDENTIFIERS}, by their name")
         if n_different > FEW_VALUES:
-            return KindDecision("category", f"{n_different} different {IDENTIFIERS}, by their name")
+            is_group = 5 * n_different <= n and n_different <= MANY_LABELS
+            why = f"{n_different:,} different {IDENTIFIERS}, by their name"
+            return KindDecision("category" if is_group else None, why)
     return None
 
 
@@ -139,7 +139,7 @@ def _odd_label(facts: ColumnFacts) -> str:
     return f" (text because of {min(others)!r})"
 
 
-def _decide_numbers(facts: ColumnFacts) -> KindDecision:
+def decide_numbers(facts: ColumnFacts) -> KindDecision:
     """Return the kind of a column of numbers."""
     n, n_different = facts.n_present, facts.n_different
     # Two rows with a fraction each are two measurements, not two categories.
@@ -152,7 +152,7 @@ def _decide_numbers(facts: ColumnFacts) -> KindDecision:
         if n_different <= FEW_VALUES and max(-facts.low, facts.high) <= SMALL_NUMBERS:
             if span == n_different:
                 return KindDecision("ordered", f"{n_different} consecutive whole numbers")
-            if n >= 5 * n_different:
+            if n_different < FEW_VALUES and n >= 5 * n_different:
                 return KindDecision("ordered", f"{n_different} different whole numbers")
         if n_different == n > FEW_VALUES and span <= 2 * n:
             return KindDecision(None, UNIQUE)

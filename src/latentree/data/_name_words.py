@@ -7,7 +7,7 @@ import re
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-zß-ÿ]+|\d+")
 """Words of ``PassengerId``, ``customer_id`` and ``Kunden-Nr.``."""
 
-_LAST = frozenset({"id", "ids", "uuid", "guid", "nr", "no", "code", "key", "pk"})
+_LAST = frozenset({"id", "ids", "uuid", "guid", "nr", "code", "key", "pk"})
 """Last words of the names of identifiers."""
 
 _WHOLE = frozenset(
@@ -31,7 +31,7 @@ def names_rows(name: str) -> bool:
 
     Examples
     --------
-    >>> [names_rows(name) for name in ("PassengerId", "house_no", "Nr.", "price index", "paid")]
+    >>> [names_rows(name) for name in ("PassengerId", "order_nr", "No.", "price index", "paid")]
     [True, True, True, False, False]
     """
     words = _words(name)

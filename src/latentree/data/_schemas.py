@@ -24,6 +24,7 @@ from latentree.data._kinds import (
     with_reading,
 )
 from latentree.data._raw import Column, RawTable, object_array
+from latentree.data._scales import by_scale
 from latentree.data._table import FAMILIES, KINDS, Schema, SetAside, Table
 from latentree.errors import DataError, DataWarning
 from latentree.typing import Family, Kind, KindsByName
@@ -57,6 +58,8 @@ def schema_of(
     readings = chosen_readings(names, facts, family, wanted, decimal)
     facts = list(map(read_facts, facts, readings))
     taken = decisions(names, named, facts, family, wanted)
+    if family not in ("gaussian", "discrete", "symmetric"):
+        taken = by_scale(facts, taken, [name not in wanted for name in names])
     taken = list(map(with_reading, taken, readings))
     kept = [j for j, decision in enumerate(taken) if decision.kind is not None]
     aside = tuple(
