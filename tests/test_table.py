@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from latentree.data import Schema, Table, as_table
-from latentree.errors import DataError
+from latentree.errors import DataError, DataWarning
 
 
 def decoded(table: Table) -> list[list[object]]:
@@ -442,3 +442,23 @@ def test_schema_constructors() -> None:
         Table(np.zeros((2, 3)), Schema.gaussian(["a"]))
     with pytest.raises(DataError, match="2 rows need as many weights"):
         Table(np.zeros((2, 1)), Schema.gaussian(["a"]), np.ones(3))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_columns_are_found_by_name_in_any_order(seed):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "real": rng.normal(size=40),
+            "count": rng.poisson(20.0, 40),
+            "label": np.resize(["u", "v", "w"], 40),
+            "money": [f"${x:,.2f}" for x in rng.normal(5000.0, 900.0, 40)],
+            "answer": np.resize([1, 2, 3, 4], 40),
+            "constant": "c",
+        }
+    )
+    with pytest.warns(DataWarning, match="set aside"):
+        table = as_table(frame)
+    order = rng.permutation(frame.columns)
+    for data in (frame[order], {name: frame[name].tolist() for name in order}):
+        np.testing.assert_array_equal(as_table(data, schema=table.schema).values, table.values)

@@ -168,6 +168,13 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: as_table(pd.DataFrame({"a": ["u"], "b": [0], "c": [1]}), schema=SCHEMA),
         "columns 'c' are unknown to the model",
     ),
+    "schema, mistyped": (
+        lambda: as_table(
+            pd.DataFrame({"hieght": [1.5], "weight": [2.5]}),
+            schema=Schema.gaussian(["height", "weight"]),
+        ),
+        "columns 'height' are not in the data .is 'hieght' meant for 'height'..",
+    ),
     "schema, label": (
         lambda: as_table(pd.DataFrame({"a": ["u", "w"], "b": [0, 1]}), schema=SCHEMA),
         "column 'a' holds 'w', but its known labels are 'u', 'v'",

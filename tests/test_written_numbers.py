@@ -260,7 +260,7 @@ def test_many_kinds_at_once(tmp_path, capsys) -> None:
         (3, "kinds is 3"),
         ({"a": ["real"]}, r"column 'a' is to be \['real'\]"),
         ({"z*": "real"}, r"there is no column 'z\*'"),
-        ({"agee": "real"}, "there is no column 'agee': is 'age' meant"),
+        ({"agee": "real"}, r"there is no column 'agee' \(is 'age' meant for 'agee'\?\)"),
     ],
 )
 def test_wrong_kinds_are_our_error(kinds, message) -> None:
@@ -286,3 +286,68 @@ def test_long_integers_in_every_frame(power, kinds) -> None:
                     quiet(as_table, data, kinds=kinds)
             else:
                 assert quiet(as_table, data, kinds=kinds).n_rows == N
+
+
+# Rows in the order of time ----------------------------------------------------------------------
+
+TIMES = {
+    "dates": lambda n: pd.date_range("2001-01-05", periods=n, freq="D"),
+    "iso": lambda n: pd.date_range("2001-01-05", periods=n, freq="D").strftime("%Y-%m-%d"),
+    "american": lambda n: pd.date_range("2001-01-05", periods=n, freq="D").strftime("%m/%d/%Y"),
+    "german": lambda n: pd.date_range("2001-01-05", periods=n, freq="D").strftime("%d.%m.%Y"),
+    "last first": lambda n: pd.date_range("2001-01-05", periods=n, freq="D")[::-1],
+    "year": lambda n: 1500 + np.arange(n),
+}
+
+
+def walks(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(np.cumsum(rng.normal(size=(n, 6)), axis=0), columns=list("abcdef"))
+
+
+def said_of_time(data, **options) -> list[str]:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        open_table(data, **options)
+    return [str(each.message) for each in found if "order of" in str(each.message)]
+
+
+@pytest.mark.parametrize("times", TIMES)
+def test_levels_in_time_get_a_warning(times, tmp_path) -> None:
+    frame = walks(300, 1)
+    name = "year" if times == "year" else "when"
+    frame.insert(0, name, TIMES[times](300))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    whole = frame.to_dict("list")
+    for data in (frame, pl.from_pandas(frame), whole, tmp_path / "t.csv", tmp_path / "t.parquet"):
+        (message,) = said_of_time(data)
+        assert f"rows are in the order of '{name}'" in message
+        assert "300 such rows" in message
+        assert "--block-length" in message
+    assert said_of_time(frame.sample(frac=1.0, random_state=0)) == []
+    changes = frame.drop(columns=name).diff().assign(**{name: frame[name]})[1:]
+    assert said_of_time(changes) == []
+    assert said_of_time(frame.drop(columns=name)) == []  # nothing says that it is time
+
+
+def test_an_index_of_dates_tells_the_time() -> None:
+    frame = walks(300, 2).set_index(pd.date_range("2001-01-05", periods=300))
+    (message,) = said_of_time(frame)
+    assert "rows are in the order of the index" in message
+    assert said_of_time(frame.sample(frac=1.0, random_state=0)) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sorted_tables_get_none(seed) -> None:
+    """Rows sorted by a column, or by groups, are in no order of time."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat([0.0, 5.0, 10.0], 100)
+    frame = pd.DataFrame(group[:, None] + rng.normal(size=(300, 5)), columns=list("abcde"))
+    day = pd.date_range("2001-01-05", periods=300)
+    assert said_of_time(frame) == []
+    assert said_of_time(frame.sort_values("a")) == []
+    assert said_of_time(frame.assign(day=rng.permutation(day))) == []
+    dependent = rng.normal(size=(300, 1)) + rng.normal(size=(300, 5))
+    by_day = pd.DataFrame(dependent, columns=list("abcde")).sort_values("a").assign(day=day)
+    assert said_of_time(by_day) == []  # one column drifts, the others follow it loosely

@@ -155,11 +155,18 @@ def _column_places(names: Sequence[str], named: bool, schema: Schema) -> list[in
     place = {name: j for j, name in enumerate(names)}
     lacking = [name for name in schema.names if name not in place]
     if lacking:
-        raise DataError(f"the model's columns {listing(lacking)} are not in the data")
+        raise DataError(
+            f"the model's columns {listing(lacking)} are not in the data"
+            f"{checks.nearest_hint(lacking[0], [name for name in names if name not in whole])}"
+        )
     known, unnamed = set(whole), unnamed_place(names)
     extra = [name for j, name in enumerate(names) if name not in known and j != unnamed]
     if extra:
-        raise DataError(f"columns {listing(extra)} are unknown to the model: drop them", extra)
+        raise DataError(
+            f"columns {listing(extra)} are unknown to the model: drop them, or rename them if they "
+            f"are mistyped{checks.nearest_hint(extra[0], whole)}",
+            extra,
+        )
     return [place[name] for name in schema.names]
 
 

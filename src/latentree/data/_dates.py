@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from functools import lru_cache
 
 import numpy as np
 
-from latentree.typing import AnyArray, IntArray
+from latentree.typing import AnyArray
 
 DateKey = tuple[float, ...]
 """Numbers that sort as the dates do."""
@@ -106,14 +106,3 @@ def are_days(values: AnyArray) -> bool:
 def are_unix_times(low: float, high: float) -> bool:
     """Whether numbers lie from 1990 to 2100 in seconds since 1970, or in parts of seconds."""
     return any(631152000 * unit <= low and high < 4102444800 * unit for unit in (1, 1e3, 1e6, 1e9))
-
-
-def ranks_of_dates(labels: Sequence[str]) -> list[IntArray]:
-    """Return the rank of every label among the others, under either order of day and month."""
-    keys = [date_keys(label) for label in labels]
-    found = []
-    for which in (0, 1):
-        own = [(0.0,) if key is None else key[which] for key in keys]
-        place = {key: rank for rank, key in enumerate(sorted(set(own)))}
-        found.append(np.array([place[key] for key in own], np.int64))
-    return found

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 import numpy as np
 
-from latentree.data._checks import is_number
+from latentree.data._checks import is_number, nearest_hint
 from latentree.data._coding import sort_labels
 from latentree.data._column_facts import TRACKED, ColumnFacts, Reading, plain_number
 from latentree.data._dates import are_unix_times
@@ -208,9 +207,7 @@ def check_wanted(kinds: KindsByName | None, names: Sequence[str]) -> dict[str, s
             continue
         matching = [each for each in names if fnmatchcase(each, name)]
         if not matching:
-            near = get_close_matches(name, names, 1)
-            hint = f": is {near[0]!r} meant?" if near else ""
-            raise DataError(f"kinds: there is no column {name!r}{hint}")
+            raise DataError(f"kinds: there is no column {name!r}{nearest_hint(name, names)}")
         wanted |= dict.fromkeys(matching, kind)
     return wanted | exact
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import numbers
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -46,7 +47,8 @@ class Column:
     kind : StorageKind
         How the values are stored.
     values : array
-        The values, or their places in ``order`` if ``coded``; of dates only zeros.
+        The values, or their places in ``order`` if ``coded``; of dates numbers that sort them, or
+        zeros where these are not known.
     missing : array of bool or None
         Which values are missing; None if none is.
     order : tuple or None
@@ -81,6 +83,8 @@ class RawTable:
     columns: tuple[Column, ...] = ()
     decimal: str = "."
     """What separates fractions where texts do not show it."""
+    is_dated: bool = False
+    """Whether rows have an index of dates that never go back, or never forward."""
 
     def renamed(self, names: tuple[str, ...]) -> RawTable:
         """Return the same columns under other names."""
@@ -150,9 +154,19 @@ def _from_frame(frame: Frame) -> RawTable:
         matrix = frame.to_numpy()
         # Nulls among integers or booleans give another dtype: those go column by column.
         if _KIND_OF_DTYPE.get(matrix.dtype.kind) in kinds:
-            return RawTable(names, True, n_rows, matrix)
+            return RawTable(names, True, n_rows, matrix, is_dated=_is_dated(frame))
     columns = tuple(map(_frame_column, names, frame.iter_columns()))
-    return RawTable(names, True, n_rows, None, columns)
+    return RawTable(names, True, n_rows, None, columns, is_dated=_is_dated(frame))
+
+
+def _is_dated(frame: Frame) -> bool:
+    """Whether a frame of pandas has an index of dates in order."""
+    index: Any = getattr(frame.to_native(), "index", None)
+    kind = str(getattr(index, "dtype", ""))
+    in_order = getattr(index, "is_monotonic_increasing", False) or getattr(
+        index, "is_monotonic_decreasing", False
+    )
+    return kind.startswith(("datetime", "period", "timedelta")) and bool(in_order)
 
 
 def _frame_kind(dtype: DType) -> StorageKind:
@@ -181,7 +195,10 @@ def _frame_column(name: str, series: Series) -> Column:
         if values.dtype.kind in "iub":
             return Column(name, kind, values, missing)
     if kind == "date":
-        return Column(name, kind, np.zeros(len(series), np.int8), missing)
+        times = series.to_numpy()
+        is_known = times.dtype.kind in "Mm"
+        ranks = times.astype(np.int64) if is_known else date_ranks(series.to_list(), missing)
+        return Column(name, kind, ranks, missing)
     if series.dtype in (nw.Categorical, nw.Enum):
         return _category_column(name, series, missing)
     if series.dtype == nw.String:
@@ -274,7 +291,7 @@ def _one_column(name: str, cells: ArrayLike) -> AnyArray:
 def _array_column(name: str, values: AnyArray, mask: BoolArray | None) -> Column:
     """Read one column of an array; masked cells are missing."""
     if values.dtype.kind in "Mm":
-        return Column(name, "date", np.zeros(values.size, np.int8), np.isnat(values))
+        return Column(name, "date", values.astype(np.int64), np.isnat(values))
     if values.dtype.kind not in _KIND_OF_DTYPE:
         return object_column(name, values.tolist(), mask)
     kind = _KIND_OF_DTYPE[values.dtype.kind]
@@ -318,7 +335,7 @@ def object_column(name: str, values: Sequence[object], missing: BoolArray | None
         _check_hashable(name, present)
         array = object_array(values)
     elif kind == "date":
-        return Column(name, kind, np.zeros(len(values), np.int8), mask)
+        return Column(name, kind, date_ranks(values, mask), mask)
     else:
         dtype = {"real": np.float64, "boolean": np.bool_, "integer": None}[kind]
         array = np.zeros(len(values), np.asarray(present, dtype).dtype)
@@ -326,6 +343,14 @@ def object_column(name: str, values: Sequence[object], missing: BoolArray | None
         if kind == "real":
             array[mask] = np.nan
     return Column(name, kind, array, mask if mask.any() else None)
+
+
+def date_ranks(values: Sequence[Any], missing: BoolArray | None) -> AnyArray:
+    """Return the ranks of dates and times; zeros if some are missing or cannot be compared."""
+    if missing is None or not missing.any():
+        with contextlib.suppress(TypeError, ValueError):  # dates beside times, zones beside none
+            return np.unique(object_array(values), return_inverse=True)[1]
+    return np.zeros(len(values), np.int8)
 
 
 def is_missing(value: object) -> bool:

@@ -596,7 +596,7 @@ def decoded(values: FloatArray, schema: Schema) -> AnyArray:
 
 
 def _are_numbers(names: Iterable[Hashable]) -> bool:
-    return all(type(name) in (int, float) for name in names)
+    return all(type(name) is float or (type(name) is int and abs(name) <= 2**53) for name in names)
 
 
 def _moments(weights: FloatArray, emission: Emission) -> Normal[float]:

@@ -63,10 +63,12 @@ def _column(name: str, cells: pa.ChunkedArray) -> Column:
         cells = cells.cast(cells.type.value_type)
     kind = kind_of(cells.type)
     missing = _numbers(cells.is_null()) if cells.null_count else None
+    empty = np.zeros(len(cells), np.int8)
     if missing is not None and missing.all():
-        return Column(name, "empty", np.zeros(len(cells), np.int8), missing)
+        return Column(name, "empty", empty, missing)
     if kind == "date":
-        return Column(name, kind, np.zeros(len(cells), np.int8), missing)
+        is_known = cells.type.bit_width in (32, 64)
+        return Column(name, kind, _numbers(cells) if is_known else empty, missing)
     if kind == "real":
         values = _real(cells.cast(pa.float64()))
         mask = np.isnan(values)
