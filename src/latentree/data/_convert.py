@@ -57,9 +57,10 @@ def as_table(
     schema : Schema, optional
         Code the data as that of a model. Named columns are found by name, others by position.
         Columns that were set aside may be there or not.
-    kinds : mapping from names to kinds, optional
+    kinds : mapping from names to kinds, or str, optional
         What columns hold, where the rule takes them otherwise: ``real``, ``count``, ``ordered``,
-        ``category``, or ``ignore`` for a column that is not to be used.
+        ``category``, or ``ignore`` for a column that is not to be used. Names may be patterns
+        such as ``q_*``; one kind stands for all columns.
     unseen : {"error", "missing"}
         What becomes of labels that the schema does not have.
     may_lack : sequence of str
@@ -76,7 +77,8 @@ def as_table(
     -----
     DataWarning
         Lists the columns that are set aside: constant ones, identifiers, dates, columns without
-        any value.
+        any value. Also if a number looks like a code for missing cells, and if rows are in the
+        order of time and columns are levels.
 
     Examples
     --------

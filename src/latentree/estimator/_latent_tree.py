@@ -62,9 +62,9 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
     family : {"auto", "gaussian", "discrete", "symmetric", "mixed", "copula"}
         How the columns are modeled. "auto" goes by their kinds (see :func:`latentree.as_table`) and
         by ``hidden``.
-    kinds : mapping from names to kinds, optional
+    kinds : mapping from names to kinds, or str, optional
         What columns hold, where the rule takes them otherwise: ``real``, ``count``, ``ordered``,
-        ``category``, or ``ignore``.
+        ``category``, or ``ignore``. Names may be patterns; one kind stands for all columns.
     unseen : {"error", "missing"}
         What a label is, in rows after learning, that the model has not seen: an error that names
         it, or a missing cell.
