@@ -138,6 +138,15 @@ def test_names_are_no_title(tmp_path, text):
     assert names[-1] == text.split("\n")[0].split(",")[-1]
 
 
+def test_an_index_that_was_saved_twice(tmp_path):
+    path = tmp_path / "t.csv"
+    TABLE.to_csv(path)
+    pd.read_csv(path).sample(frac=0.5, random_state=0).to_csv(path)
+    read = quiet(path)
+    assert read.names == tuple(TABLE.columns)
+    assert read.schema.whole_names[:2] == ("Unnamed: 0.1", "Unnamed: 0")
+
+
 # Workbooks --------------------------------------------------------------------------------------
 
 

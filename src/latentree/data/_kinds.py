@@ -36,7 +36,7 @@ SMALL_NUMBERS = 100
 SKEWNESS = 0.5
 """Counts have at least this skewness: that of Poisson counts with mean λ is 1/√λ, so λ ≤ 4."""
 
-_UNNAMED = ("", "Unnamed: 0")
+_UNNAMED = ("", "Unnamed: 0", "Unnamed: 0.1")
 """What frames and files call a first column without a name."""
 
 _INDEX = "__index_level_0__"

@@ -35,7 +35,9 @@ def names_rows(name: str) -> bool:
     [True, True, True, False, False]
     """
     words = _words(name)
-    return bool(words) and (words[-1] in _LAST or (len(words) == 1 and words[0] in _WHOLE))
+    is_index = words[:2] == ["unnamed", "0"]  # the index of a frame of pandas that was saved twice
+    is_whole = len(words) == 1 and words[0] in _WHOLE
+    return is_index or is_whole or bool(words and words[-1] in _LAST)
 
 
 def names_time(name: str) -> bool:

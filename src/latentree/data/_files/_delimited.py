@@ -311,7 +311,10 @@ def _without_title(path: str, block: bytes, delimiter: str) -> bytes:
 
 def column_names(cells: Sequence[str]) -> tuple[str, ...]:
     """Return the names in a first line; columns without one are called as pandas calls them."""
-    return tuple(cell.strip() or f"Unnamed: {j}" for j, cell in enumerate(cells))
+    taken = {cell.strip() for cell in cells}
+    numbered = (f"Unnamed: {j}" for j in range(len(cells)))
+    unnamed = [f"{name}.1" if name in taken else name for name in numbered]
+    return tuple(cell.strip() or name for cell, name in zip(cells, unnamed, strict=True))
 
 
 def _split(line: str, delimiter: str) -> list[str]:
