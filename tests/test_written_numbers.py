@@ -121,6 +121,34 @@ def test_ambiguous_marks_go_with_the_table() -> None:
     np.testing.assert_allclose(both.values[:2], [[1.5, 66.09], [2.25, 1.271]])
 
 
+def test_points_between_thousands_go_with_the_file(tmp_path) -> None:
+    frame = {"when": ["01.02.2019"] * 4, "sales": ["1.234,50", "2,5", "3,75", "1,1"],
+             "stock": ["50.123", "1.271", "66.090", "7.123"]}  # fmt: skip
+    for delimiter in ";\t":
+        pd.DataFrame(frame).to_csv(tmp_path / "t.csv", sep=delimiter, index=False)
+        table = quiet(open_table, tmp_path / "t.csv")
+        np.testing.assert_allclose(table.values[:2], [[1234.5, 50123], [2.5, 1271]])
+    points = pd.DataFrame({"x": ["1.5", "2.25", "3.1"], "y": ["1,234", "66,090", "7,123"]})
+    points.to_csv(tmp_path / "t.csv", sep=";", index=False)
+    np.testing.assert_allclose(quiet(open_table, tmp_path / "t.csv").values[1], [2.25, 66090])
+
+
+def test_one_odd_cell_is_named() -> None:
+    cells = np.array([f"{x:,.1f}" for x in NUMBERS], object)
+    cells[7] = "unknown"
+    table = quiet(as_table, pd.DataFrame({"y": RNG.normal(size=N), "x": cells}))
+    assert table.schema.columns[1].why.endswith("(text because of 'unknown')")
+
+
+def test_signs_that_stand_for_missing_cells(tmp_path) -> None:
+    signs = ["..", "...", ":", "n.a.", "\u2013", "#DIV/0!", "-", "."]
+    cells = [f"{x:,.1f}" for x in NUMBERS[: N - len(signs)]] + signs
+    frame = pd.DataFrame({"y": RNG.normal(size=N), "x": cells})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for data in (frame, tmp_path / "t.csv"):
+        assert open_table(data).missing_counts.tolist() == [0, len(signs)]
+
+
 def test_brackets_are_negative() -> None:
     cells = np.resize(["(1,200)", "300", "4,500", "($70)".replace("$", "")], N)
     table = as_table(pd.DataFrame({"y": RNG.normal(size=N), "x": cells}))

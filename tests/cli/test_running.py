@@ -150,8 +150,8 @@ def mistakes(made: Path, folder: Path):
     (folder / "odd.csv").write_text("a,b\n1.5,2.5\n2.5,12 kg\n3.5,4.5\n")
     ids = "".join(f"p{i},{i % 2},{i // 2 % 2}\n" for i in range(20))
     (folder / "ids.csv").write_text(f"id,b,c\n{ids}")
-    (folder / "latin.csv").write_text("größe,b\n1,2\n", encoding="latin-1")
-    (folder / "latin-cells.csv").write_text("a,b\ngroß,2\n", encoding="latin-1")
+    (folder / "latin.csv").write_bytes("größe,b\n1,2\n".encode() + b"gro\xdf,3\n")
+    (folder / "latin-cells.csv").write_bytes(b"a,b\ngro\x81,2\n")
     (folder / "no.json").write_text("{")
     real, model = made / "real.csv", made / "real.json"
     yield ["learn", folder / "nope.csv"], "nope.csv: there is no such file"
@@ -176,11 +176,11 @@ def mistakes(made: Path, folder: Path):
     )
     yield (
         ["learn", folder / "latin.csv"],
-        "latin.csv: byte 2 of the file is not text in UTF-8: save",
+        "latin.csv: byte 17 of the file is not text in UTF-8, but characters before it are",
     )
     yield (
         ["learn", folder / "latin-cells.csv"],
-        "latin-cells.csv: column 'a' is not text in UTF-8: save the file",
+        "nor is the file cp1252: say which encoding it is in, as in --encoding latin-1",
     )
     yield ["learn", real, "--drop", "z"], "there is no column 'z'"
     yield ["learn", real, "--test-fraction", "1"], "leaves 400 rows to test on"

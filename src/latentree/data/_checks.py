@@ -20,9 +20,11 @@ _CHUNK_CELLS = 1 << 20
 
 MISSING = (
     "", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "NaN", "nan", "-NaN", "-nan", "NULL", "null",
-    "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", ".", "?", "-",
+    "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", ".", "?", "-", "–", "—", "..", "...", ":", "n.a.",
+    "N.A.", "#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!",
 )  # fmt: skip
-"""Cells that stand for missing values: those of pyarrow, and ``.``, ``?`` and ``-``."""
+"""Cells that stand for missing values: those of pyarrow, signs alone, as statistics offices write
+them, and errors of spreadsheets."""
 
 OddCell = tuple[int, object]
 """Row and value of a cell that is no number in a column of numbers."""

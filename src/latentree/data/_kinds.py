@@ -18,7 +18,7 @@ from latentree.data._coding import sort_labels
 from latentree.data._column_facts import TRACKED, ColumnFacts, Reading, plain_number
 from latentree.data._dates import are_unix_times
 from latentree.data._name_words import names_rows, names_time
-from latentree.data._number_texts import said
+from latentree.data._number_texts import DECIMALS, number_text, said
 from latentree.data._table import KINDS
 from latentree.errors import DataError
 from latentree.typing import Kind, KindsByName
@@ -132,10 +132,14 @@ def _odd_label(facts: ColumnFacts) -> str:
     """Say which label makes text of a column of numbers, if one does."""
     if facts.values is None or not all(isinstance(value, str) for value in facts.values):
         return ""
-    others = [value for value in facts.values if not is_number(value)]
+    others = [value for value in facts.values if not _says_number(value)]
     if not others or 2 * len(others) >= len(facts.values):
         return ""
     return f" (text because of {min(others)!r})"
+
+
+def _says_number(text: str) -> bool:
+    return is_number(text) or any(number_text(text, mark) is not None for mark in DECIMALS)
 
 
 def decide_numbers(facts: ColumnFacts) -> KindDecision:

@@ -110,7 +110,8 @@ def as_parts(
         As for :func:`latentree.as_table`.
     na : sequence of str
         Texts and numbers in files that stand for missing cells, such as "-999"; empty cells, NA,
-        N/A, NaN, NULL, ``.``, ``?`` and ``-`` always do.
+        N/A, n.a., NaN, NULL, errors of spreadsheets, and ``.``, ``..``, ``:``, ``?`` and ``-``
+        always do.
     encoding : str, optional
         The encoding of text, such as "latin-1". When left out, marks at the beginning tell UTF-16;
         text that is not UTF-8 is read as cp1252, with a warning.

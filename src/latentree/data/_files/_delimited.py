@@ -30,6 +30,7 @@ from latentree.data._files._encodings import (
 )
 from latentree.data._files._paths import ColumnChoice
 from latentree.data._files._titles import n_title_rows, warn_of_title
+from latentree.data._number_texts import DECIMALS, number_text
 from latentree.data._raw import StorageKind
 from latentree.errors import FileError, import_extra
 
@@ -264,7 +265,7 @@ def _find_dialect(
     except csv.Error as error:
         hint = ": save the file with line feeds as line ends" if "\r" in line else ""
         raise FileError(f"the first line holds no names ({error}){hint}") from None
-    decimal = "," if delimiter == ";" and _decimal_commas(rest[:10_000]) else "."
+    decimal = "." if delimiter == "," else _decimal_mark(rest[:_SNIFFED], delimiter)
     numbers = [cell for cell in cells if cell and _NUMBER.fullmatch(cell)]
     if header is None and len(numbers) == len(cells):
         raise FileError(
@@ -356,10 +357,19 @@ def _first_line(block: bytes) -> tuple[str, bytes]:
     return line.rstrip("\r\n"), block[end:]
 
 
-def _decimal_commas(head: bytes) -> bool:
-    # Two commas in one number separate thousands.
-    is_thousands = re.search(rb"\d\.\d|\d,\d{3},\d", head)
-    return bool(re.search(rb"\d,\d", head)) and not is_thousands
+def _decimal_mark(head: bytes, delimiter: str) -> str:
+    """Return what separates fractions: the mark under which all numbers can be read.
+
+    Where both can, as for 66,090, it is the comma in text that semicolons separate.
+    """
+    texts = {found.decode() for found in re.findall(rb"\d[\d.,]*[.,]\d[\d.,]*", head)}
+    can_be = {mark: {text for text in texts if number_text(text, mark)} for mark in DECIMALS}
+    points, commas = can_be["."] - can_be[","], can_be[","] - can_be["."]
+    if points or commas:
+        return "," if commas and not points else "."
+    unclear = can_be[","]
+    is_comma = bool(unclear) and all("," in text for text in unclear)
+    return "," if delimiter == ";" and is_comma else "."
 
 
 # Parsing ----------------------------------------------------------------------------------------
