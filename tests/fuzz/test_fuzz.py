@@ -288,6 +288,10 @@ CELLS = [
     lambda rng: bytes([rng.randrange(256)]), lambda rng: Decimal(rng.randrange(9)) / 7,
     lambda rng: 1j, lambda rng: np.float32(rng.random()), lambda rng: np.datetime64("2020"),
     lambda rng: (1, 2), lambda rng: pd.Interval(0, rng.randint(1, 3)), lambda rng: object,
+    lambda rng: rng.choice([10**300, 10**400, -(10**400), 3]), lambda rng: f"${rng.gauss(0, 9):,}",
+    lambda rng: rng.choice(["1,234", "1.234", "0,5", "(7)", "70%", "1.5 kg", "-", "½", "\u0663"]),
+    lambda rng: rng.choice(["31.01.2017", "2017-02-30", "01/02/17", "Jan 2017", "25:61"]),
+    lambda rng: rng.choice([20170131, 20171231, 20170230, 1_700_000_000]),
 ]  # fmt: skip
 NAMES = ["a", "b", "", None, 0, 1, "1", ("a", 1), "x0", "é\n", 1.5]
 

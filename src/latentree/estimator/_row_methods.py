@@ -100,7 +100,8 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
         elif isinstance(X, np.ndarray | list | tuple) and not isinstance(X, np.ma.MaskedArray):
             # What it returns is not used: words and NaN would have become words alone. The table
             # refuses infinite values by the name of their column.
-            validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+            cells = X if isinstance(X, np.ndarray) else _as_objects(X)
+            validate_data(self, cells, reset=reset, dtype=None, ensure_all_finite=False)
         else:
             validate_data(self, X, reset=reset, skip_check_array=True)
 
@@ -422,6 +423,14 @@ def row_weights(sample_weight: ArrayLike | None, X: DataLike) -> FloatArray | No
     if isinstance(X, dict):
         X = next(iter(X.values()), ())
     return np.full(len(X), weights) if weights.ndim == 0 else weights
+
+
+def _as_objects(rows: Sequence[object]) -> DataLike:
+    """Return rows as an array of the cells themselves: NumPy would decode bytes beside text."""
+    try:
+        return np.array(rows, object)
+    except ValueError:  # rows of different lengths, which scikit-learn refuses by itself
+        return rows
 
 
 def _fits(X: DataLike, schema: Schema) -> bool:

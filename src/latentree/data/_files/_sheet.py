@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from latentree._plain import reason_of, shown
 from latentree.data._checks import MISSING, default_names
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Row = tuple[object, ...]
+Worksheet = Any
+"""A sheet as openpyxl reads it; it has no types."""
 
 
 @dataclass(frozen=True)
@@ -82,44 +85,46 @@ def _text(cell: object) -> str:
 def _read_sheet(path: str, wanted: str | None) -> _Sheet:
     """Return the sheet that is asked for, or the first one that holds anything."""
     openpyxl = import_extra("openpyxl", "excel")
-    try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except Exception as error:  # of zip, of XML, or of the library
-        raise FileError(f"is no Excel workbook, or is damaged: {reason_of(error)}") from None
-    names = [sheet.title for sheet in book.worksheets]
-    try:
-        if wanted is not None:
-            sheet = book.worksheets[_chosen_sheet(names, wanted)]
-            found = _Sheet(sheet.title, _cells(sheet), ())
-        else:
-            sheets = ((sheet.title, _cells(sheet)) for sheet in book.worksheets)
-            name, rows = next((sheet for sheet in sheets if sheet[1]), ("", []))
-            found = _Sheet(name, rows, tuple(other for other in names if other != name))
-    except FileError:
-        raise
-    except Exception as error:  # of the XML of a sheet, which is read row by row
-        raise FileError(f"is damaged: {reason_of(error)}") from None
-    finally:
-        book.close()
+    with Path(path).open("rb") as file:  # which the library leaves open if it is damaged
+        try:
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+            found = _first_filled(book.worksheets) if wanted is None else _named(book, wanted)
+        except FileError:
+            raise
+        except Exception as error:  # of zip, of XML, or of the library
+            raise FileError(f"is no Excel workbook, or is damaged: {reason_of(error)}") from None
     if not found.rows:
         raise FileError("all sheets are empty" if wanted is None else f"sheet {wanted!r} is empty")
     return found
 
 
-def _chosen_sheet(names: Sequence[str], wanted: str) -> int:
-    """Return the place of a sheet, given by its name or by its number from 1 on."""
+def _first_filled(sheets: Sequence[Worksheet]) -> _Sheet:
+    """Return the first sheet that holds anything, and the names of the others."""
+    for sheet in sheets:
+        rows = _cells(sheet)
+        if rows:
+            others = tuple(other.title for other in sheets if other is not sheet)
+            return _Sheet(sheet.title, rows, others)
+    return _Sheet("", [], ())
+
+
+def _named(book: Any, wanted: str) -> _Sheet:
+    """Return a sheet, given by its name or by its number from 1 on."""
+    names = [sheet.title for sheet in book.worksheets]
     if wanted in names:
-        return names.index(wanted)
-    if wanted.isdecimal() and 1 <= int(wanted) <= len(names):
-        return int(wanted) - 1
-    raise FileError(f"there is no sheet {shown(wanted)}: it has {', '.join(map(shown, names))}")
+        place = names.index(wanted)
+    elif wanted.isdecimal() and 1 <= int(wanted) <= len(names):
+        place = int(wanted) - 1
+    else:
+        raise FileError(f"there is no sheet {shown(wanted)}: it has {', '.join(map(shown, names))}")
+    return _Sheet(names[place], _cells(book.worksheets[place]), ())
 
 
-def _cells(sheet: object) -> list[Row]:
+def _cells(sheet: Worksheet) -> list[Row]:
     """Return the cells of a sheet, row by row; formulas are the values last computed."""
     # The size that a workbook states is a note of the program that wrote it, and may be wrong.
-    sheet.reset_dimensions()  # type: ignore[attr-defined]
-    rows = list(sheet.iter_rows(values_only=True))  # type: ignore[attr-defined]
+    sheet.reset_dimensions()
+    rows = list(sheet.iter_rows(values_only=True))
     while rows and all(cell is None for cell in rows[-1]):
         rows.pop()  # formatted cells without a value
     width = max((_filled_width(row) for row in rows), default=0)
