@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import latentree as lt
-from latentree import inference
+from latentree import as_table, inference
 from latentree.em import Budget
 from latentree.errors import FileError
 
@@ -132,6 +132,22 @@ def test_arrays_in_memory_go_to_the_workers(client):
         for X_, engine in ((X, client), (lt.as_parts(X), None))
     )
     same(ours, theirs)
+
+
+def test_rows_of_weight_0_are_left_out_on_workers(client, tmp_path):
+    X = real()
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, N)
+    weights[::7] = 0.0
+    weights[ROWS : 3 * ROWS] = 0.0
+    known = weights > 0
+    odd = np.where(known[:, None], X, 1e12)
+    path = tmp_path / "data.parquet"
+    write(odd, path)
+    chunks = da.from_array(odd, chunks=(300, M))
+    theirs = learn(lt.as_parts(as_table(X[known], names=NAMES, weights=weights[known])))
+    for data, engine in ((odd, client), (chunks, client), (chunks, None), (path, client)):
+        ours = learn(lt.as_parts(data, weights=weights, client=engine))
+        np.testing.assert_array_equal(parameters(ours.model_), parameters(theirs.model_))
 
 
 def test_stepwise_and_results_on_workers(client, tmp_path):

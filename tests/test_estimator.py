@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import latentree as lt
 from latentree import simulate
 from latentree.errors import DataError, DataWarning, ModelError
+from latentree.models._encode import encode
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -115,6 +116,69 @@ def test_missing_cells_are_filled_in_the_same_kind_of_table(real):
     frame = learned.impute(pandas.DataFrame(holes, columns=names))
     assert list(frame.columns) == names
     np.testing.assert_allclose(frame.to_numpy(), filled)
+
+
+def uncounted(kind, odd, rows):
+    """A table, and weights of which some are 0; the cells of these rows are odd."""
+    rng = np.random.default_rng(1)
+    hidden = rng.normal(size=(80, 2)).repeat(3, axis=1)
+    numbers = hidden + 0.6 * rng.normal(size=(80, 6))
+    weights = rng.uniform(0.5, 2.0, 80)
+    weights[rows] = 0.0
+    if kind == "real":
+        numbers[rows] = odd
+        return pd.DataFrame(numbers).add_prefix("x"), weights
+    states = np.clip(np.round(numbers + 1), 0, 3).astype(int)
+    if kind == "states":
+        states[rows] = [0, 1, 2, 3, 0, 1]
+        return pd.DataFrame(states).astype(str).add_prefix("q"), weights
+    numbers[rows] = odd
+    states[rows] = [0, 1, 2, 3, 0, 1]
+    frame = pd.DataFrame({f"x{j}": numbers[:, j] for j in range(3)})
+    frame["label"] = np.array(list("abcd"))[states[:, 3]]
+    frame["answer"], frame["other"] = states[:, 4], states[:, 5]
+    return frame, weights
+
+
+FAMILIES = [
+    ("real", 1e9, {}),
+    ("real", 1e15, {}),
+    ("real", np.nan, {"method": "clrg", "refit": False}),
+    ("real", 1e15, {"family": "mixed", "method": "clrg"}),
+    ("real", 1e15, {"marginals": "ranks", "method": "clrg"}),
+    ("states", 0, {}),
+    ("states", 0, {"method": "hclt"}),
+    ("mixed", 1e15, {"method": "clrg"}),
+    ("mixed", 1e300, {"method": "clrg", "hidden": "gaussian"}),
+    ("mixed", 1e300, {"method": "clrg", "hidden": "gaussian", "marginals": "ranks"}),
+]
+
+
+@pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")
+@pytest.mark.parametrize(("kind", "odd", "options"), FAMILIES)
+def test_rows_of_weight_0_change_nothing(kind, odd, options):
+    frame, weights = uncounted(kind, odd, [0, 17, 79])
+    kinds = dict.fromkeys(["answer", "other"], "ordered") if kind == "mixed" else None
+    options = {"max_steps": 3, "kinds": kinds, "random_state": 0, **options}
+    known = weights > 0
+    learned = lt.LatentTree(**options).fit(frame, sample_weight=weights)
+    alone = lt.LatentTree(**options).fit(frame[known], sample_weight=weights[known])
+    assert learned.tree_ == alone.tree_
+    assert encode(learned.model_) == encode(alone.model_)
+    score = learned.score(frame, sample_weight=weights)
+    assert score == pytest.approx(alone.score(frame[known], sample_weight=weights[known]))
+
+
+@pytest.mark.parametrize("odd", [1e9, 1e300])
+def test_rows_of_weight_0_that_are_added_change_nothing(real, odd):
+    rows = odd * np.random.default_rng(0).uniform(0.1, 1.0, (30, 8))
+    plain = lt.LatentTree(random_state=0).partial_fit(real).learn()
+    for before in (False, True):
+        learned = lt.LatentTree(random_state=0)
+        for X in (rows, real) if before else (real, rows):
+            learned.partial_fit(X, sample_weight=np.full(len(X), float(X is real)))
+        learned.learn()
+        np.testing.assert_allclose(learned.model_.correlations, plain.model_.correlations)
 
 
 def test_weights_clone_pipeline_and_search(real):

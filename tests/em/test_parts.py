@@ -56,6 +56,25 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.6, 0.995])
+def test_parts_of_the_rows_that_count_are_cut_as_if_there_were_no_others(share):
+    table = example("gaussian")[1]
+    rng = np.random.default_rng(3)
+    weights = rng.uniform(0.5, 2.0, N) * (rng.random(N) >= share)
+    weights[128:256] = 0.0  # two parts of which no row counts
+    weights[300] = 1.0
+    known = np.flatnonzero(weights)
+    ours = cut(table).weighted(weights).counted()
+    theirs = cut(Table(table.values[known], table.schema, weights[known]))
+    assert ours.n_rows == known.size
+    for first in range(theirs.n_parts):  # from any part on
+        tables = zip(ours.tables.pieces(first), theirs.tables.pieces(first), strict=True)
+        for mine, other in tables:
+            np.testing.assert_array_equal(mine.values, other.values)
+            np.testing.assert_array_equal(mine.weights, other.weights)
+    assert cut(table).counted().n_rows == N
+
+
 @pytest.mark.parametrize(("kind", "missing", "weighted"), CASES)
 def test_a_step_is_that_of_the_table(kind, missing, weighted):
     tree, table = example(kind, missing, weighted)

@@ -108,6 +108,20 @@ class ClusterPieces(Pieces[Piece]):
         tasks = [self._task(number, make, item) for number, item in enumerate(items)]
         return ClusterPieces(self.client, tasks)
 
+    def joined(
+        self, make: Callable[[list[Piece], Item], Other], groups: Sequence[tuple[range, Item]]
+    ) -> ClusterPieces[Other]:
+        """Return the results of a function of groups of pieces and their items."""
+        tasks = [
+            self.client.submit(make, [self._held(number) for number in numbers], item, pure=False)
+            for numbers, item in groups
+        ]
+        return ClusterPieces(self.client, tasks)
+
+    def _held(self, number: int) -> Future:
+        """Return a piece that a worker holds."""
+        return self.futures[number]
+
     def one(self, number: int, function: Callable[..., Result], *arguments: object) -> Result:
         """Return the result of one piece."""
         result: Result = self._task(number, function, *arguments).result()
@@ -130,6 +144,9 @@ class _ReloadedPieces(ClusterPieces[Piece]):
             _load_and_run, self._load, number, function, *arguments, pure=False
         )
 
+    def _held(self, number: int) -> Future:
+        return self._task(number, itself)
+
 
 def _load_and_run(
     load: Callable[[int], Piece], number: int, function: Callable[..., Result], *arguments: object
@@ -150,7 +167,9 @@ def loaded(
 def scattered(parts: Parts, client: Client) -> Parts:
     """Send the parts of data in memory to the workers, inside the tasks that need them."""
     futures = [client.submit(itself, table, pure=False) for table in parts.tables.each(itself)]
-    return Parts(parts.schema, parts.n_rows, ClusterPieces(client, futures), parts.name)
+    weights = parts.weights if parts.whole is None else parts.whole.weights
+    pieces: ClusterPieces[Table] = ClusterPieces(client, futures)
+    return Parts(parts.schema, parts.n_rows, pieces, parts.name, weights=weights)
 
 
 # Dask's own collections -------------------------------------------------------------------------

@@ -75,6 +75,8 @@ class Parts(WithSchema):
         All rows, if they are in memory as one table.
     rows_a_part : int
         Rows of every part but the last; 0 stands for the usual number, see :func:`part_rows`.
+    weights : array of shape (n_rows,), optional
+        The weights of all rows, where the parts have some and are not in memory as one table.
 
     Examples
     --------
@@ -93,6 +95,7 @@ class Parts(WithSchema):
     name: str = "the data"
     whole: Table | None = field(default=None, repr=False)
     rows_a_part: int = 0
+    weights: FloatArray | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.n_rows == 0 or not self.schema.names:
@@ -127,7 +130,32 @@ class Parts(WithSchema):
             return cut_table(Table(self.whole.values, self.schema, w), self.name, self.rows_a_part)
         step = self.step
         items = [w[start : start + step] for start in range(0, self.n_rows, step)]
-        return replace(self, tables=self.tables.paired(_with_weights, items))
+        return replace(self, tables=self.tables.paired(_with_weights, items), weights=w)
+
+    def counted(self) -> Parts:
+        """Return the rows that count: those whose weight is not 0.
+
+        Returns
+        -------
+        Parts
+            Cut as if there were no other rows, so that these change no bit of any result. The same
+            ones if all rows count.
+        """
+        if self.whole is not None:
+            table = self.whole.counted()
+            if table is self.whole:
+                return self
+            return cut_table(table, self.name, 0 if table.is_sparse else self.rows_a_part)
+        if self.weights is None or self.weights.all():
+            return self
+        rows, step = np.flatnonzero(self.weights), self.step
+        groups = []
+        for start in range(0, rows.size, step):
+            some = rows[start : start + step]
+            numbers = range(int(some[0]) // step, int(some[-1]) // step + 1)
+            groups.append((numbers, some - numbers.start * step))
+        tables = self.tables.joined(_take_rows, groups)
+        return replace(self, n_rows=rows.size, tables=tables, weights=self.weights[rows])
 
     def select(self, columns: IntArray, names: tuple[str, ...]) -> Parts:
         """Return all columns in another order, under these names.
@@ -182,6 +210,19 @@ class Parts(WithSchema):
 
 def _select(table: Table, chosen: tuple[IntArray, tuple[str, ...]]) -> Table:
     return table.select(*chosen)
+
+
+def _take_rows(tables: list[Table], rows: IntArray) -> Table:
+    """Return some rows of neighboring parts."""
+    starts = np.cumsum([0, *(table.n_rows for table in tables)])
+    cuts = np.searchsorted(rows, starts)
+    chosen = [
+        table.take(rows[low:high] - start)
+        for table, start, low, high in zip(tables, starts, cuts, cuts[1:], strict=False)
+    ]
+    values = np.concatenate([table.values for table in chosen])
+    weights = np.concatenate([table.weight_array() for table in chosen])
+    return Table(values, tables[0].schema, weights)
 
 
 def _with_weights(table: Table, weights: FloatArray) -> Table:

@@ -61,6 +61,15 @@ class Pieces(ABC, Generic[Piece]):
         """Return ``make(piece, item)`` of every piece and its item, made anew in every pass."""
 
     @abstractmethod
+    def joined(
+        self, make: Callable[[list[Piece], Item], Other], groups: Sequence[tuple[range, Item]]
+    ) -> Pieces[Other]:
+        """Return ``make(pieces, item)`` of groups of neighboring pieces, made anew in every pass.
+
+        Groups are in the order of their pieces; two may share some.
+        """
+
+    @abstractmethod
     def one(self, number: int, function: Callable[..., Result], *arguments: object) -> Result:
         """Return ``function(piece, *arguments)`` of one piece."""
 
@@ -110,6 +119,24 @@ class LocalPieces(Pieces[Piece]):
             yield from map(make, self._read(first), items[first:])
 
         return LocalPieces(read, len(self))
+
+    def joined(
+        self, make: Callable[[list[Piece], Item], Other], groups: Sequence[tuple[range, Item]]
+    ) -> LocalPieces[Other]:
+        """Return pieces that are made when the last of their group is read."""
+
+        def read(first: int) -> Iterator[Other]:
+            start = groups[first][0].start
+            source = enumerate(self._read(start), start)
+            held: dict[int, Piece] = {}
+            for numbers, item in groups[first:]:
+                while numbers[-1] not in held:
+                    number, piece = next(source)
+                    held[number] = piece
+                held = {number: held[number] for number in held if number >= numbers.start}
+                yield make([held[number] for number in numbers], item)
+
+        return LocalPieces(read, len(groups))
 
     def one(self, number: int, function: Callable[..., Result], *arguments: object) -> Result:
         """Return the result of one piece."""

@@ -488,6 +488,18 @@ class Table(WithSchema):
         weights = None if self.weights is None else self.weights[rows]
         return Table(self.values[rows], self.schema, weights)
 
+    def counted(self) -> Table:
+        """Return the rows that count: those whose weight is not 0.
+
+        Returns
+        -------
+        Table
+            The same one if all rows do.
+        """
+        if self.weights is None or self.weights.all():
+            return self
+        return self.take(np.flatnonzero(self.weights))
+
     def rows(self, start: int, stop: int) -> Table:
         """Return a range of rows.
 

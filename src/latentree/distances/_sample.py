@@ -196,6 +196,8 @@ def as_sample(
 ) -> Sample:
     """Check data once, gather its statistics, and refuse what cannot be learned from.
 
+    Rows of weight 0 are left out: names, kinds and labels of the columns know them, nothing else.
+
     Parameters
     ----------
     X : table-like, Parts, Statistics or Sample
@@ -217,9 +219,9 @@ def as_sample(
     if isinstance(X, Statistics):
         sample = Sample(None, X)
     elif isinstance(X, Parts):
-        sample = Sample(X if weights is None else X.weighted(weights))
+        sample = Sample((X if weights is None else X.weighted(weights)).counted())
     else:
-        sample = Sample(cut_table(as_table(X, family, weights=weights)))
+        sample = Sample(cut_table(as_table(X, family, weights=weights).counted()))
     sample.statistics.require_learnable(min_rows)
     return sample
 

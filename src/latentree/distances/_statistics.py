@@ -85,6 +85,8 @@ class Statistics(WithSchema):
         -------
         Statistics
         """
+        if table.total_weight > 0:
+            table = table.counted()
         if like is None:
             return part_statistics(table, plan_of(table))
         _check_same(table.schema, like.schema)

@@ -199,7 +199,8 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         y : ignored
             There for scikit-learn's sake.
         sample_weight : array, optional
-            How much each row counts.
+            How much each row counts. Rows of weight 0 show which kinds and labels columns have;
+            they change nothing else.
         X_valid : table, optional
             For ``hclt``, ``n_states="auto"`` and ``n_trees``: rows that decide on states, smoothing
             and stopping in place of ``validation_fraction`` of the rows. In the end the model
@@ -261,8 +262,10 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
             table = weighted(table, weights, some_count=False)
         for name in _LEARNED:
             self.__dict__.pop(name, None)
-        added = Statistics.of(table, like=known)
-        self.statistics_ = added if known is None else known + added
+        if known is None or not known.n_counted:  # units come from rows that count
+            self.statistics_ = Statistics.of(table)
+        elif table.total_weight > 0:
+            self.statistics_ = known + Statistics.of(table, like=known)
         return self
 
     def learn(self) -> LatentTree:

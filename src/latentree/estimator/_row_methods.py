@@ -233,7 +233,7 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
 
     def _total(self, X: DataLike, sample_weight: ArrayLike | None = None) -> tuple[float, float]:
         """Log-likelihood of all rows, and their weight."""
-        parts = self._parts(X, sample_weight)
+        parts = self._parts(X, sample_weight).counted()
         total, weight = parts.tables.total(_likelihood_and_weight, self.model_)
         return float(total), float(weight)
 

@@ -113,6 +113,7 @@ class BaseTreeModel:
         -6.415
         """
         table = as_table(X, schema=self.schema, weights=weights)
+        table = table.counted() if table.total_weight > 0 else table
         return weighted_total(self.log_likelihood(table), table.weights)
 
     def _repr_html_(self) -> str:
