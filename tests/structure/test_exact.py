@@ -54,6 +54,26 @@ def test_the_default_threshold_leaves_longer_edges_alone(method, tree):
     assert structure.learn_structure(tree.path_lengths(), method).equals(tree, 1e-8)
 
 
+@pytest.mark.parametrize("learners", [EXACT, RELAXED], ids=["exact", "relaxed"])
+@pytest.mark.parametrize("method", EXACT)
+@given(tree=latent_trees(most=20), exponent=st.floats(0.0, 1.0))
+@settings(max_examples=25, deadline=None)
+def test_edges_may_be_as_long_as_numbers_are(method, learners, tree, exponent):
+    # The longest path is anywhere from 1 to the largest number.
+    longest = np.exp(exponent * np.log(np.finfo(float).max)) * (1 - 1e-9)
+    long = tree.with_lengths(tree.length / tree.path_lengths().max() * longest)
+    assert learners[method](long.path_lengths()).equals(long, 1e-8 * longest)
+
+
+@given(tree=latent_trees(most=20))
+@settings(max_examples=25, deadline=None)
+def test_spanning_trees_do_not_depend_on_the_unit(tree):
+    distances, unit = 1.0 + tree.path_lengths(), 2.0**1013
+    np.fill_diagonal(distances, 0.0)
+    plain, long = structure.chow_liu(distances), structure.chow_liu(distances * unit)
+    assert plain.with_lengths(plain.length * unit) == long
+
+
 @pytest.mark.parametrize("method", EXACT)
 def test_a_long_chain_with_long_edges(method):
     rng = np.random.default_rng(5)

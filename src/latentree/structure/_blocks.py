@@ -6,6 +6,7 @@ of its own, and a warning says so.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,6 +31,10 @@ EXACT = 1e-9
 TIE = 1e-9
 """Of a length: far above rounding errors, far below what estimates can tell."""
 
+HUGE = 1e8
+"""Where distances are longer, rounding errors exceed every threshold on the scale of correlations:
+the unit does not matter, and sums of them might overflow."""
+
 TINY = 24
 """Up to so many variables kernels run uncompiled: a learner is done within a tenth of a second."""
 
@@ -50,6 +55,8 @@ class Block:
     """Which of all variables these are; None for all of them."""
     owns_matrix: bool = False
     """Whether nobody else holds the matrix, so that it may be overwritten."""
+    unit: float = 1.0
+    """Exact and huge distances are measured in this unit, a power of 2 near the longest one."""
 
     @property
     def n_variables(self) -> int:
@@ -64,7 +71,7 @@ class Block:
     @property
     def scale(self) -> float:
         """c, so that c times the distances here are the information distances −c·log|r|."""
-        return self.distances.exponent
+        return self.distances.exponent * self.unit
 
     @cached_property
     def matrix(self) -> FloatArray:
@@ -127,14 +134,15 @@ class Block:
 
     @cached_property
     def _pairs(self) -> _KnownPairs:
-        return _KnownPairs(self.distances)
+        return _KnownPairs(self.distances, self.scale)
 
 
 class _KnownPairs:
     """Distances of pairs that were asked for before: a learner asks for most of them again."""
 
-    def __init__(self, distances: Distances) -> None:
+    def __init__(self, distances: Distances, scale: float) -> None:
         self._distances = distances
+        self._scale = scale
         self._keys = np.empty(0, np.int64)
         self._values = np.empty(0)
 
@@ -144,7 +152,7 @@ class _KnownPairs:
         new = np.setdiff1d(keys, self._keys)
         if new.size:
             values = self._distances.of_pairs(np.column_stack(np.divmod(new, m)))
-            values /= self._distances.exponent
+            values /= self._scale
             at = np.searchsorted(self._keys, new)
             self._keys = np.insert(self._keys, at, new)
             self._values = np.insert(self._values, at, values)
@@ -153,30 +161,39 @@ class _KnownPairs:
 
 
 def learn_by_blocks(
-    distances: DistancesLike,
-    learn: Callable[[Block], Tree],
+    distances: DistancesLike, learn: Callable[[Block], Tree], exact: bool = False
 ) -> Tree:
     """Learn a tree for every connected block of variables, and return the forest.
 
-    ``learn`` is asked only for blocks of three variables and more.
+    ``learn`` is asked only for blocks of three variables and more. Exact distances, and those whose
+    sums might overflow, are handed to it in a unit of their own.
     """
     checked = as_distances(distances)
+    unit = _unit_of(checked) if exact or checked.longest > HUGE else 1.0
     with tiny(checked.n_variables <= TINY):
-        return _learn_forest(checked, learn, owns_matrix=checked is not distances)
+        return _learn_forest(checked, learn, unit, owns_matrix=checked is not distances)
 
 
-def _learn_forest(distances: Distances, learn: Callable[[Block], Tree], owns_matrix: bool) -> Tree:
+def _unit_of(distances: Distances) -> float:
+    """Return a power of 2, so that dividing by it rounds nothing, of the size of all distances."""
+    longest = distances.longest
+    return 2.0 ** max(math.frexp(longest)[1] - 1, -1000) if longest > 0 else 1.0
+
+
+def _learn_forest(
+    distances: Distances, learn: Callable[[Block], Tree], unit: float, owns_matrix: bool
+) -> Tree:
     """Find the connected groups, learn a tree for each, and warn if there are several."""
     if distances.components is not None and np.ptp(distances.components) > 0:
-        return _learn_groups(distances, groups_of(distances.components), learn)
+        return _learn_groups(distances, groups_of(distances.components), learn, unit)
     spanning = spanning_edges(distances)
     label = connected_groups(distances, spanning)
     groups = groups_of(label)
     if len(groups) == 1:
-        block = Block(distances, spanning, owns_matrix=owns_matrix)
+        block = Block(distances, spanning, owns_matrix=owns_matrix, unit=unit)
         return _learn_block(block, learn).renamed(distances.names)
     warnings.warn(describe_parts(distances, label), DataWarning, stacklevel=4)
-    return _learn_groups(distances, groups, learn)
+    return _learn_groups(distances, groups, learn, unit)
 
 
 def groups_of(label: IntArray) -> list[IntArray]:
@@ -185,12 +202,12 @@ def groups_of(label: IntArray) -> list[IntArray]:
 
 
 def _learn_groups(
-    distances: Distances, groups: list[IntArray], learn: Callable[[Block], Tree]
+    distances: Distances, groups: list[IntArray], learn: Callable[[Block], Tree], unit: float
 ) -> Tree:
     """Learn a tree for each of several groups."""
     parts = [distances.subset(group) for group in groups]
     trees = [
-        _learn_block(Block(part, spanning_edges(part), group), learn)
+        _learn_block(Block(part, spanning_edges(part), group, unit=unit), learn)
         for part, group in zip(parts, groups, strict=True)
     ]
     return _join_trees(distances, groups, trees)

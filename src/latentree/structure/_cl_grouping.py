@@ -93,7 +93,7 @@ def cl_grouping(
             return tree
         return regraft_weak_links(tree, block, threshold)
 
-    return learn_by_blocks(distances, learn)
+    return learn_by_blocks(distances, learn, exact)
 
 
 class _NeighborhoodBuffers(NamedTuple):

@@ -86,7 +86,7 @@ def finish_tree(tree: Tree, block: Block, exact: bool, threshold: float) -> Tree
     """
     if exact:
         return contract_short(tree, block.tolerance)
-    threshold = max(threshold, block.tolerance)
+    threshold = max(threshold / block.unit, block.tolerance)
     if block.n_samples is None:
         return contract_short(tree, threshold)
     return contract_insignificant(tree, block, threshold)

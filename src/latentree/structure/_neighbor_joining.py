@@ -63,7 +63,7 @@ def neighbor_joining(
     def learn(block: Block) -> Tree:
         return finish_tree(joined(block), block, exact, threshold)
 
-    return learn_by_blocks(distances, learn)
+    return learn_by_blocks(distances, learn, exact)
 
 
 def joined(block: Block) -> Tree:

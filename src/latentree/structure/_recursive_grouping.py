@@ -135,7 +135,7 @@ def recursive_grouping(
         rule = grouping_of(block, exact, tau, epsilon)
         return finish_tree(grouped(block, rule, progress), block, exact, threshold)
 
-    return learn_by_blocks(distances, learn)
+    return learn_by_blocks(distances, learn, exact and tau is None and epsilon is None)
 
 
 def grouping_of(

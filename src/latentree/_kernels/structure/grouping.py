@@ -345,13 +345,24 @@ def distances_to_parent(distance, depth, members, reach):
 
 
 @kernel()
-def hidden_depth(to_parent, depth, members):
-    """−log R of a hidden node: R² = s / (1 + s), s = Σ ρ² / (1 − ρ²) over its children."""
-    s = 0.0
-    for a in range(members.size):
-        rho = math.exp(-max(to_parent[a] + depth[members[a]], 1e-6))
-        s += rho * rho / (1.0 - rho * rho)
-    return 0.5 * math.log1p(1.0 / s)
+def depth_above(distances):
+    """−log R of a hidden node: R² = s / (1 + s), s = Σ ρ² / (1 − ρ²) over what is below it.
+
+    With ρ = e^(−d) and the least distance d_0, log s = −2·d_0 + log Σ e^(2·d_0 − 2·d) / (1 −
+    e^(−2·d)), which is finite however long the distances are.
+    """
+    nearest = np.inf
+    for d in distances:
+        nearest = min(nearest, max(d, 1e-6))
+    total = 0.0
+    for d in distances:
+        d = max(d, 1e-6)
+        total += math.exp(2.0 * (nearest - d)) / -math.expm1(-2.0 * d)
+    minus_log_s = 2.0 * nearest - math.log(total)
+    # ½·log(1 + 1 / s)
+    if minus_log_s > 0.0:
+        return 0.5 * (minus_log_s + math.log1p(math.exp(-minus_log_s)))
+    return 0.5 * math.log1p(math.exp(minus_log_s))
 
 
 @kernel()
@@ -383,7 +394,7 @@ def merge_families(
             continue
         # A new parent h: its distances are means over the children, by their precisions.
         new_node[family] = next_hidden
-        new_depth[family] = hidden_depth(to_parent, depth, members)
+        new_depth[family] = depth_above(to_parent + depth[members])
         total = 0.0
         for a in range(members.size):
             i = members[a]

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from latentree._kernels.compiling import kernel
+from latentree._kernels.structure.grouping import depth_above
 
 
 @kernel()
@@ -148,18 +149,14 @@ def member_distances(starts, far, block, reach, weight, depth, out):
     n = depth.size
     for a in range(n):
         total = 0.0
-        signal = 0.0
         for q in range(starts[a], starts[a + 1]):
             near = far[q] if far[q] > 0.0 else 0.0
             weight[q] = math.exp(-2.0 * (near if near < reach else reach))
             total += weight[q]
-            # s = Σ ρ²/(1 − ρ²), and the depth −log R = ½·log(1 + 1/s) below
-            rho2 = math.exp(-2.0 * (near if near > 1e-6 else 1e-6))
-            signal += rho2 / (1.0 - rho2)
         for q in range(starts[a], starts[a + 1]):
             weight[q] /= total
         if starts[a + 1] - starts[a] > 1 or far[starts[a]] != 0.0:
-            depth[a] = 0.5 * math.log1p(1.0 / signal)
+            depth[a] = depth_above(far[starts[a] : starts[a + 1]])
     for a in range(n):
         for b in range(a):
             mean = 0.0

@@ -13,7 +13,8 @@ from latentree._kernels.compiling import kernel
 
 # Sums must not be reordered: keys are compared for equality.
 _SAFE = {"nnan", "ninf", "nsz"}
-_HUGE = 1e300  # no distance: larger than any, and finite, as infinities are ruled out above
+# No distance: the largest number that is finite, as infinities are ruled out above.
+_HUGE = float(np.finfo(np.float64).max)
 _CHUNK = 512  # nodes with one minimum: a search looks at m/512 minima and one chunk
 _SMALL = 4096  # distances for which nothing is compiled
 _SMALL_ROW = 64  # and those of a row
