@@ -15,7 +15,7 @@ import pytest
 import latentree as lt
 from latentree import as_table, inference
 from latentree.em import Budget
-from latentree.errors import FileError
+from latentree.errors import DataError, FileError
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -200,3 +200,16 @@ def test_errors_on_workers_name_the_file(client, tmp_path):
     write(X, tmp_path / "bad.parquet")
     with pytest.raises(FileError, match=r"bad\.parquet: rows 768 to 895: column 'v3'"):
         learn(tmp_path / "bad.parquet", client=client)
+
+
+def test_a_scheduler_that_ends_is_an_error_that_says_so():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Port .* already in use", UserWarning)
+        made = distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        )
+    with made, distributed.Client(made.scheduler_address, timeout=1) as connected:
+        parts = lt.as_parts(real(), client=connected)
+        made.close()
+        with pytest.raises(DataError, match="cluster cannot be reached"):
+            learn(parts)

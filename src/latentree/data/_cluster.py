@@ -6,19 +6,22 @@ pieces, so results equal those of one process. When a worker dies, dask computes
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from latentree._plain import reason_of
 from latentree.data._coding import smallest_type
 from latentree.data._convert import as_table
 from latentree.data._parts import Parts, part_rows
 from latentree.data._pieces import GROUP, LocalPieces, Pieces, add_up, itself
 from latentree.data._raw import read_raw
 from latentree.data._table import Schema, Table
-from latentree.errors import DataError, import_extra
+from latentree.errors import DataError, LatentTreeError, import_extra
 from latentree.typing import AnyArray, DataLike, TableLike, Unseen
 
 Piece = TypeVar("Piece")
@@ -54,6 +57,23 @@ class Delayed(Protocol):
         """Run the task here and return its result."""
 
 
+@contextlib.contextmanager
+def reaching(client: Client) -> Iterator[None]:
+    """Say so if the cluster is gone: dask then cancels what was asked for, without a reason."""
+    try:
+        yield
+    except LatentTreeError:  # of a task, which did run
+        raise
+    except Exception as error:
+        is_running = getattr(client, "status", "running") == "running"
+        if is_running and not isinstance(error, CancelledError):
+            raise
+        raise DataError(
+            "the cluster cannot be reached any more: its scheduler or the client was closed "
+            f"({reason_of(error)}); start it again, connect a new client, and repeat the call"
+        ) from error
+
+
 class ClusterPieces(Pieces[Piece]):
     """Pieces as futures of a ``dask.distributed.Client``."""
 
@@ -66,7 +86,15 @@ class ClusterPieces(Pieces[Piece]):
 
     def _task(self, number: int, function: Callable[..., object], *arguments: object) -> Future:
         """Start a function of one piece on a worker."""
-        return self.client.submit(function, self.futures[number], *arguments, pure=False)
+        return self._submit(function, self.futures[number], *arguments)
+
+    def _submit(self, function: Callable[..., object], *arguments: object) -> Future:
+        with reaching(self.client):
+            return self.client.submit(function, *arguments, pure=False)
+
+    def _arrived(self, future: Future) -> Any:
+        with reaching(self.client):
+            return future.result()
 
     def _tasks(self, function: Callable[..., object], *arguments: object) -> list[Future]:
         return [self._task(number, function, *arguments) for number in range(len(self))]
@@ -75,18 +103,18 @@ class ClusterPieces(Pieces[Piece]):
         """Yield the results in order; the cluster drops each once it has arrived."""
         waiting = self._tasks(function, *arguments)[::-1]
         while waiting:
-            yield waiting.pop().result()
+            yield self._arrived(waiting.pop())
 
     def total(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Return the sum of the results, groups of which are added up on the workers."""
         results = self._tasks(function, *arguments)
         groups = [
-            self.client.submit(add_up, results[start : start + GROUP], pure=False)
+            self._submit(add_up, results[start : start + GROUP])
             for start in range(0, len(results), GROUP)
         ]
         del results
         groups.reverse()
-        total: Result = add_up(groups.pop().result() for _ in range(len(groups)))
+        total: Result = add_up(self._arrived(groups.pop()) for _ in range(len(groups)))
         return total
 
     def subtotal(
@@ -94,7 +122,7 @@ class ClusterPieces(Pieces[Piece]):
     ) -> Result:
         """Return the sum of the results of some pieces."""
         tasks = [self._task(number, function, *arguments) for number in numbers][::-1]
-        total: Result = add_up(tasks.pop().result() for _ in range(len(tasks)))
+        total: Result = add_up(self._arrived(tasks.pop()) for _ in range(len(tasks)))
         return total
 
     def made(self, make: Callable[..., Other], *arguments: object) -> Pieces[Other]:
@@ -113,7 +141,7 @@ class ClusterPieces(Pieces[Piece]):
     ) -> ClusterPieces[Other]:
         """Return the results of a function of groups of pieces and their items."""
         tasks = [
-            self.client.submit(make, [self._held(number) for number in numbers], item, pure=False)
+            self._submit(make, [self._held(number) for number in numbers], item)
             for numbers, item in groups
         ]
         return ClusterPieces(self.client, tasks)
@@ -124,7 +152,7 @@ class ClusterPieces(Pieces[Piece]):
 
     def one(self, number: int, function: Callable[..., Result], *arguments: object) -> Result:
         """Return the result of one piece."""
-        result: Result = self._task(number, function, *arguments).result()
+        result: Result = self._arrived(self._task(number, function, *arguments))
         return result
 
 
@@ -140,9 +168,7 @@ class _ReloadedPieces(ClusterPieces[Piece]):
         return self._n_pieces
 
     def _task(self, number: int, function: Callable[..., object], *arguments: object) -> Future:
-        return self.client.submit(
-            _load_and_run, self._load, number, function, *arguments, pure=False
-        )
+        return self._submit(_load_and_run, self._load, number, function, *arguments)
 
     def _held(self, number: int) -> Future:
         return self._task(number, itself)
@@ -160,13 +186,15 @@ def loaded(
     """Return pieces that workers load by their number; they hold them if ``keep``."""
     if not keep:
         return _ReloadedPieces(client, load, n_pieces)
-    futures = [client.submit(load, number, pure=False) for number in range(n_pieces)]
+    with reaching(client):
+        futures = [client.submit(load, number, pure=False) for number in range(n_pieces)]
     return ClusterPieces(client, futures)
 
 
 def scattered(parts: Parts, client: Client) -> Parts:
     """Send the parts of data in memory to the workers, inside the tasks that need them."""
-    futures = [client.submit(itself, table, pure=False) for table in parts.tables.each(itself)]
+    with reaching(client):
+        futures = [client.submit(itself, table, pure=False) for table in parts.tables.each(itself)]
     weights = parts.weights if parts.whole is None else parts.whole.weights
     pieces: ClusterPieces[Table] = ClusterPieces(client, futures)
     return Parts(parts.schema, parts.n_rows, pieces, parts.name, weights=weights)
@@ -190,7 +218,8 @@ def from_dask(
     """Cut a dask array or dataframe into parts of the fixed number of rows."""
     da, delayed = import_extra("dask.array", "dask"), import_extra("dask", "dask").delayed
     if client is not None:
-        X = client.persist(X)  # it is read more than once
+        with reaching(client):
+            X = client.persist(X)  # it is read more than once
     partitions = _partitions(X)
     sizes = list(_computed(partitions, client).each(len))
     filled = [number for number, size in enumerate(sizes) if size]
@@ -222,7 +251,8 @@ def _partitions(X: DataLike) -> list[Delayed]:
 
 def _computed(delayed: Sequence[Delayed], client: Client | None) -> Pieces[Any]:
     if client is not None:
-        return ClusterPieces(client, client.compute(list(delayed)))
+        with reaching(client):
+            return ClusterPieces(client, client.compute(list(delayed)))
 
     def read(first: int) -> Iterator[Any]:
         for each in delayed[first:]:
