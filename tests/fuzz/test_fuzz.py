@@ -1,4 +1,4 @@
-"""Fuzzers of model files, tables in files, frames and checkpoints: errors of ours, no others.
+"""Fuzzers of files, frames, weights, distances and options: errors of ours, no others.
 
 An example is a batch of random cases by a seed, which a failure names. ``make fuzz SECONDS=600``
 runs all of them with new seeds for that long; a case that ends the process is found there too.
@@ -7,18 +7,24 @@ runs all of them with new seeds for that long; a case that ends the process is f
 import contextlib
 import copy
 import datetime
+import functools
 import gzip
 import io
 import json
 import math
 import os
 import random
+import re
+import tempfile
 import time
 import tracemalloc
 import warnings
+import zipfile
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -30,13 +36,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import io as scipy_io
 from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer
 
-from latentree import DiscreteTreeModel, GaussianTreeModel, LatentTree, Tree, as_table, models
+from latentree import (
+    DiscreteTreeModel,
+    GaussianTreeModel,
+    LatentTree,
+    Tree,
+    as_table,
+    models,
+    simulate,
+    structure,
+    write_topics,
+)
+from latentree.cli import main
 from latentree.data import open_table
 from latentree.em import Budget, fit_parameters
 from latentree.errors import DataWarning, FileError, LatentTreeError
 from latentree.models._decode import decode
 from latentree.models._encode import encode
+from latentree.support import load_support, support_from
+from latentree.topics import TopicTree, read_documents
 
 seeds = st.integers(0, 2**32)
 IS_LONG = settings.default.max_examples > 100  # the profile of long runs
@@ -178,9 +198,10 @@ def test_mutated_models(tmp_path_factory, seed):
 
 
 def _check_message(error: LatentTreeError, path) -> None:
-    """Errors are short and name the file."""
+    """Errors are short and name the file, and the line if there is one."""
     assert len(str(error)) < 500
-    assert str(error).startswith(f"{path}: ") or not isinstance(error, FileError)
+    named = str(error).startswith((f"{path}: ", f"{path}, "))
+    assert named or not isinstance(error, FileError)
 
 
 def _loads(path, data: bytes) -> bool:
@@ -232,14 +253,54 @@ def _written(suffix: str) -> bytes:
         np.savez(file, data=MATRIX, names=np.array(["a", "b", "c"]))
     elif suffix == ".sparse.npz":
         sparse.save_npz(file, sparse.csr_array(MATRIX == 1))
+    elif suffix == ".xlsx":
+        book = openpyxl.Workbook()
+        rows = FRAME.drop_columns(["day"]).to_pylist()
+        book.active.append(list(rows[0]))
+        for row in rows:
+            book.active.append([None if cell != cell else cell for cell in row.values()])
+        book.save(file)
     else:
         scipy_io.mmwrite(file, sparse.coo_array((MATRIX == 1).astype(np.int8)))
     return gzip.compress(file.getvalue()) if suffix.endswith(".gz") else file.getvalue()
 
 
+def _mutated_file(original: bytes, rng: random.Random) -> bytes:
+    """Damage a file, or what is in it: checksums of archives would tell of anything else."""
+    if rng.random() < 0.5:
+        return _mutated_bytes(original, rng)
+    if original.startswith(b"\x1f\x8b"):
+        return gzip.compress(_mutated_bytes(gzip.decompress(original), rng))
+    if not original.startswith(b"PK"):
+        return _mutated_bytes(original, rng)
+    with zipfile.ZipFile(io.BytesIO(original)) as packed:
+        members = {name: packed.read(name) for name in packed.namelist()}
+    name = rng.choice(sorted(members))
+    if rng.random() < 0.1:
+        del members[name]
+    else:
+        members[name] = rng.choice([_mutated_bytes, _mutated_numbers])(members[name], rng)
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, data in members.items():
+            packed.writestr(name, data)
+    return file.getvalue()
+
+
+def _mutated_numbers(data: bytes, rng: random.Random) -> bytes:
+    """Replace a number in a text: sizes, references of cells, dimensions."""
+    places = list(re.finditer(rb"\d+", data))
+    if not places:
+        return data
+    place = rng.choice(places)
+    number = rng.choice([b"0", b"-1", b"1", b"3", b"99", b"8000000000", b"1e9", b"9" * 25])
+    return data[: place.start()] + number + data[place.end() :]
+
+
 def _opens(path) -> bool:
     try:
-        open_table(path, "discrete", header=True, drop=("size", "day") if "w" in path.name else ())
+        drop = ("size", "day") if "w" in path.name else ()
+        open_table(path, "discrete", header=True, drop=drop[:1] if "x" in path.name else drop)
     except LatentTreeError as error:
         _check_message(error, path)
         return False
@@ -250,7 +311,7 @@ def _opens(path) -> bool:
 
 SUFFIXES = [
     ".csv", ".tsv", ".csv.gz", ".parquet", ".feather", ".packed.feather", ".arrow", ".npz",
-    ".sparse.npz", ".mtx", ".mtx.gz",
+    ".sparse.npz", ".mtx", ".mtx.gz", ".xlsx",
 ]  # fmt: skip
 
 
@@ -269,9 +330,135 @@ def test_mutated_tables(tmp_path_factory, suffix, seed):
         assert _opens(sound)
         for number in batch(N_TABLES):
             path = folder / f"{'' if is_matrix else 'w'}{number}{suffix}"
-            path.write_bytes(_mutated_bytes(original, rng))
+            path.write_bytes(_mutated_file(original, rng))
             _opens(path)
             path.unlink()
+
+
+# Reports in model files -------------------------------------------------------------------------
+
+
+def _report_file() -> bytes:
+    model = simulate.random_gaussian_model(simulate.double_star(6), 0)
+    others = [model.tree, model.tree, simulate.latent_class(6)]
+    support = support_from(model.tree, others, ["nj"])
+    return encode(model, {"method": "nj", "support": support.as_dict()})
+
+
+@given(seeds)
+@examples(10)
+def test_mutated_support(tmp_path_factory, seed):
+    rng = random.Random(seed)
+    path = tmp_path_factory.mktemp("support") / "model.json"
+    original = _report_file()
+    for _ in batch(40):
+        path.write_bytes(_mutated_part(original, ("report", "support"), rng))
+        try:
+            found = load_support(path)
+        except FileError as error:
+            _check_message(error, path)
+            continue
+        except BaseException as error:
+            pytest.fail(f"{type(error).__name__}: {error} from {path.read_bytes()!r}")
+        if found is not None:
+            assert found.n_hidden_distribution is not None
+            assert repr(found)
+            assert main(["show", str(path)]) == 0
+
+
+def _mutated_part(original: bytes, keys: tuple[str, ...], rng: random.Random) -> bytes:
+    """Mutate the JSON value below some keys, by odd values and by large counts."""
+    value = json.loads(original)
+    above = value
+    for key in keys[:-1]:
+        above = above[key]
+    part = json.dumps(above[keys[-1]]).encode()
+    if rng.random() < 0.3:
+        mutated = _mutated_numbers(part, rng)
+        with contextlib.suppress(ValueError):
+            above[keys[-1]] = json.loads(mutated)
+    else:
+        above[keys[-1]] = json.loads(_mutated_json(part, rng))
+    return json.dumps(value).encode()
+
+
+# Topics -----------------------------------------------------------------------------------------
+
+ABOUT = ("ball goal team coach", "bank loan rate debt", "song band album chart")
+
+
+@functools.cache
+def _topics_file() -> bytes:
+    rng = np.random.default_rng(1)
+    texts = [" ".join(rng.choice(ABOUT[i % 3].split(), 3)) for i in range(300)]
+    vectorizer = CountVectorizer()
+    topics = TopicTree(n_topics=(2, 3), max_phrase=2, vectorizer=vectorizer).fit(texts)
+    with tempfile.TemporaryDirectory() as folder:
+        topics.save(f"{folder}/topics.json")
+        return Path(folder, "topics.json").read_bytes()
+
+
+@given(seeds)
+@examples(10)
+def test_mutated_topics(tmp_path_factory, seed):
+    rng = random.Random(seed)
+    folder = tmp_path_factory.mktemp("topics")
+    original = _topics_file()
+    path = folder / "topics.json"
+    for number in batch(20):
+        path.write_bytes(_mutated_part(original, ("report", "topics"), rng))
+        try:
+            found = TopicTree.load(path)
+        except FileError as error:
+            _check_message(error, path)
+            continue
+        except BaseException as error:
+            pytest.fail(f"{type(error).__name__}: {error} from seed {seed}, number {number}")
+        texts = ["the coach of the team", "debt", "", "goal loan song"]
+        assert found.transform(texts).shape[0] == 4
+        assert len(found.predict(texts)) == 4
+        assert np.isfinite(found.score(texts))
+        write_topics(found, folder / "topics.html", texts)
+
+
+DOCUMENTS = [".txt", ".txt.gz", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".parquet"]
+
+
+def _document_file(suffix: str) -> bytes:
+    texts = ["Rain and snow", 'A "quoted"\nline', "größer"] * 10
+    kind = suffix.removesuffix(".gz")
+    if kind == ".parquet":
+        file = io.BytesIO()
+        pyarrow.parquet.write_table(pa.table({"text": texts, "when": ["2020-01"] * 30}), file)
+        return file.getvalue()
+    if kind == ".csv":
+        lines = ["text,when", *(f"{json.dumps(text)},2020-01-05" for text in texts)]
+    elif kind == ".jsonl":
+        lines = [json.dumps({"text": text, "when": 2020}) for text in texts]
+    else:
+        lines = texts
+    data = "\n".join(lines).encode()
+    return gzip.compress(data) if suffix.endswith(".gz") else data
+
+
+@pytest.mark.parametrize("suffix", DOCUMENTS)
+@given(seeds)
+@examples(8)
+def test_mutated_documents(tmp_path_factory, suffix, seed):
+    rng = random.Random(seed)
+    folder = tmp_path_factory.mktemp("documents")
+    original, is_text = _document_file(suffix), suffix.startswith(".txt")
+    for number in batch(N_TABLES):
+        path = folder / f"{number}{suffix}"
+        path.write_bytes(_mutated_file(original, rng))
+        try:
+            for document in read_documents(path, None if is_text else "text"):
+                assert isinstance(document.text, str)
+        except FileError as error:
+            _check_message(error, path)
+        except BaseException as error:
+            pytest.fail(f"{type(error).__name__}: {error} from {path.read_bytes()!r}")
+        path.unlink()
 
 
 # Frames -----------------------------------------------------------------------------------------
@@ -280,7 +467,9 @@ N_FRAMES = 10
 CELLS = [
     lambda rng: rng.gauss(0, 1), lambda rng: rng.gauss(0, 1) * 10.0 ** rng.randint(-320, 308),
     lambda rng: rng.randrange(3), lambda rng: rng.choice([2**63, 2**64 - 1, -(2**63), 2**100, 7]),
-    lambda rng: rng.random() < 0.5, lambda rng: rng.choice(["a", "b", "", "nan", "\0", "é"]),
+    lambda rng: rng.choice([10**300, -(10**300), 10**400, 1]),
+    lambda rng: rng.random() < 0.5,
+    lambda rng: rng.choice(["a", "b", "", "nan", "\0", "é", "\ud800"]),
     lambda rng: None, lambda rng: math.nan, lambda rng: rng.choice([math.inf, -math.inf, 1.5]),
     lambda rng: datetime.date(2020, 1, rng.randint(1, 9)),
     lambda rng: pd.Period(str(2020 + rng.randrange(3))),
@@ -293,7 +482,7 @@ CELLS = [
     lambda rng: rng.choice(["31.01.2017", "2017-02-30", "01/02/17", "Jan 2017", "25:61"]),
     lambda rng: rng.choice([20170131, 20171231, 20170230, 1_700_000_000]),
 ]  # fmt: skip
-NAMES = ["a", "b", "", None, 0, 1, "1", ("a", 1), "x0", "é\n", 1.5]
+NAMES = ["a", "b", "", None, 0, 1, "1", ("a", 1), "x0", "é\n", 1.5, "\ud800"]
 
 
 def _cells(rng: random.Random, n: int) -> list:
@@ -473,3 +662,102 @@ def test_mutated_checkpoints(tmp_path_factory, family, seed):
             assert np.isfinite(report.log_likelihood)
             assert decode(encode(model)).model.tree == model.tree
         path.unlink()
+
+
+# Weights, distances and options -----------------------------------------------------------------
+
+
+def _mixed_frame(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    hidden = rng.normal(size=(n, 1))
+    numbers = hidden + 0.7 * rng.normal(size=(n, 5))
+    frame = pd.DataFrame({"a": numbers[:, 0], "b": numbers[:, 1]})
+    frame["c"] = np.where(numbers[:, 2] > 0, "x", "y")
+    frame["d"] = np.clip(np.round(numbers[:, 3] + 1), 0, 3).astype(int)
+    return frame[list(rng.permutation(list("abcd"))[: rng.integers(2, 5)])]
+
+
+@given(seeds)
+@examples(5)
+def test_rows_of_weight_0(seed):
+    for _ in batch(2):
+        rng = np.random.default_rng(seed)
+        frame = _mixed_frame(rng, 40)
+        weights = rng.uniform(0.5, 2.0, 40) * (rng.random(40) < rng.choice([0.2, 0.6, 0.95]))
+        known = weights > 0
+        if known.sum() < 5:
+            continue
+        for name in ("a", "b"):
+            if name in frame:
+                odd = 10.0 ** rng.uniform(0, 305, 40) * rng.choice([-1, 1], 40)
+                frame[name] = np.where(known, frame[name], odd)
+        for name in ("c", "d"):  # kinds and labels are those of whole columns
+            if name in frame:
+                frame[name] = np.where(known, frame[name], frame[name][known].iloc[0])
+        kinds = {"d": "ordered"} if "d" in frame else None
+        options = {"method": str(rng.choice(["clrg", "nj"])), "kinds": kinds, "max_steps": 5}
+        encoded = []
+        for X, w in ((frame, weights), (frame[known], weights[known])):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DataWarning)
+                try:
+                    fitted = LatentTree(random_state=0, **options).fit(X, sample_weight=w)
+                    encoded.append(encode(fitted.model_))
+                except LatentTreeError as error:
+                    encoded.append(type(error).__name__)
+        assert encoded[0] == encoded[1], (seed, options)
+
+
+@pytest.mark.parametrize("method", ["rg", "nj", "snj", "clrg", "clnj"])
+@given(seeds)
+@examples(10)
+def test_exact_distances(method, seed):
+    for _ in batch(1):
+        rng = np.random.default_rng(seed)
+        tree = simulate.random_latent_tree(int(rng.integers(4, 30)), rng, *rng.uniform(0, 0.9, 2))
+        length = np.where(tree.parent < 0, 0.0, 10.0 ** rng.uniform(-3, 1, tree.n_nodes))
+        tree = tree.with_lengths(length)
+        longest = 10.0 ** rng.uniform(0, 308)
+        tree = tree.with_lengths(length / tree.path_lengths().max() * longest)
+        learn = {
+            "rg": structure.recursive_grouping,
+            "nj": structure.neighbor_joining,
+            "snj": structure.spectral_neighbor_joining,
+            "clrg": structure.cl_grouping,
+            "clnj": functools.partial(structure.cl_grouping, subroutine="nj"),
+        }[method]
+        assert learn(tree.path_lengths(), exact=True).equals(tree, 1e-7 * longest), seed
+
+
+OPTIONS = [
+    "caution", "criterion", "family", "hidden", "kinds", "marginals", "max_states", "max_steps",
+    "method", "n_bootstrap", "n_hidden", "n_starts", "n_states", "n_trees", "output",
+    "prior_weight", "refit", "start", "stepwise", "time_limit", "unseen", "validation_fraction",
+]  # fmt: skip
+WRONG = [
+    "x", "", b"auto", -1, 0, 1.5, -0.5, math.nan, math.inf, 10**30, [], {}, (1,), object(), 1j,
+    np.array([1, 2]), "\ud800", {"a": "nonsense"}, {"z": "real"}, {"a": 1}, True, None,
+]  # fmt: skip
+
+
+@given(seeds)
+@examples(10)
+def test_wrong_options(seed):
+    rng = random.Random(seed)
+    frames = [_mixed_frame(np.random.default_rng(seed % 7), 30)]
+    frames.append(frames[0].select_dtypes("number") * 1.5)
+    frames.append((frames[0].map(lambda cell: cell == "x" or (cell != "y" and cell > 0))) * 1)
+    for _ in batch(4):
+        frame, name, value = rng.choice(frames), rng.choice(OPTIONS), rng.choice(WRONG)
+        if frame.shape[1] < 2 or (name, value) in [("n_bootstrap", 10**30), ("n_states", 10**30)]:
+            continue
+        options = {"max_steps": 3, "method": rng.choice(["auto", "clrg", "hclt", "lcm"])}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                LatentTree(random_state=0, **{**options, name: value}).fit(frame)
+            except LatentTreeError:
+                pass
+            except BaseException as error:
+                pytest.fail(
+                    f"{type(error).__name__}: {error} from {name}={value!r}, {options}, {frame!r}"
+                )
