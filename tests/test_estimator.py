@@ -525,3 +525,11 @@ def test_seconds_are_without_compiling(real, monkeypatch):
     passed = iter((0.0, 1e6))
     monkeypatch.setattr(compiling, "seconds", lambda: next(passed))
     assert lt.methods.learn_model(real, "nj").report.seconds < 0
+
+
+def test_the_docstring_lists_every_parameter_once_in_plain_words():
+    section = lt.LatentTree.__doc__.partition("Attributes\n")[0].partition("Parameters\n")[2]
+    listed = [line[4:].partition(" :")[0] for line in section.splitlines() if line[4:5].isalpha()]
+    assert sorted(listed) == sorted(lt.LatentTree().get_params())
+    assert "command line" not in section
+    assert "Most steps of EM." in section

@@ -238,7 +238,9 @@ def learn(
     max_states: Annotated[int | None, option("max_states", "K")] = None,
     caution: Annotated[float | None, option("caution", "C")] = None,
     time_limit: Annotated[float | None, option("time_limit", "SECONDS")] = None,
-    hidden: Annotated[str | None, option("hidden", "WHAT")] = None,
+    hidden: Annotated[
+        str | None, option("hidden", "WHAT", note="Or a number: that of hidden variables.")
+    ] = None,
     marginals: Annotated[str | None, option("marginals", "NAME")] = None,
     validation_fraction: Annotated[float | None, option("validation_fraction", "SHARE")] = None,
     stepwise: Annotated[bool, option("stepwise")] = False,

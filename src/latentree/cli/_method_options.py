@@ -19,11 +19,11 @@ OptionValues = dict[str, OptionValue]
 """Values of options by name."""
 
 
-def option(name: str, metavar: str | None = None, *also: str) -> OptionInfo:
-    """Return an option of the registry as the command line shows it."""
+def option(name: str, metavar: str | None = None, *also: str, note: str = "") -> OptionInfo:
+    """Return an option of the registry as the command line shows it, with a note of its own."""
     entry = OPTIONS[name]
     methods = taken_by(name)
-    meaning = f"{entry.meaning}."
+    meaning = f"{entry.meaning}.{note and ' '}{note}"
     if len(methods) == len(METHODS):
         text = meaning[0].upper() + meaning[1:]
     else:  # names of methods stay as they are typed

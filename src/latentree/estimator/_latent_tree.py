@@ -370,6 +370,6 @@ def _tell(done: int, total: int, message: str) -> None:
 
 
 assert LatentTree.__doc__ is not None
-LatentTree.__doc__ = LatentTree.__doc__.replace("{options}", describe_options()).replace(
+LatentTree.__doc__ = LatentTree.__doc__.replace("    {options}", describe_options()).replace(
     "{methods}", ", ".join(f"``{name}``" for name in METHODS)
 )

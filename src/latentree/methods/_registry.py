@@ -153,8 +153,7 @@ OPTIONS: Mapping[str, Option] = {
         words("states", "gaussian"), None,
         "what hidden variables are: states, or Gaussian variables, of which an ordered column "
         "shows the interval between two thresholds. By default Gaussian if all columns are real; "
-        "if all are ordered or real, BIC chooses; and states otherwise. On the command line a "
-        "number here is n_hidden",
+        "if all are ordered or real, BIC chooses; and states otherwise",
         "--hidden",
     ),
     "marginals": Option(
@@ -561,8 +560,9 @@ def describe_options(indent: str = "    ") -> str:
     for name, option in OPTIONS.items():
         methods = taken_by(name)
         whose = "" if len(methods) == len(METHODS) else f"For {_listed(methods)}: "
-        text = f"{whose}{option.meaning if whose else option.meaning.capitalize()}."
+        meaning = option.meaning if whose else option.meaning[0].upper() + option.meaning[1:]
         lines.append(f"{indent}{name} : {option.type}, default {option.default!r}")
+        text = f"{whose}{meaning}."
         lines += textwrap.wrap(text, 96, initial_indent=indent * 2, subsequent_indent=indent * 2)
     return "\n".join(lines)
 
