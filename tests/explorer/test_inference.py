@@ -114,7 +114,8 @@ def random_mixed(rng, m: int) -> MixedTreeModel:
         else:
             size = rng.uniform(0.2, 9, k) if kind == 2 else None
             parameters[v] = CountEmission(mean, size)
-    return MixedTreeModel(tree, parameters)
+    kinds = [("ordered", "category")[v // 2 % 2] for v in range(m)]
+    return MixedTreeModel(tree, parameters, kinds=kinds)
 
 
 def subsets(rng, n: int, count: int) -> list[list[int]]:
@@ -492,7 +493,9 @@ def test_strengths_of_numbers_agree_with_their_definitions():
             means = model.emissions[a].mean @ joint / weights
             between = weights @ (means - weights @ means) ** 2
             ratio = np.sqrt(between / model.marginal(a).variance)
-            wanted = -ratio if means.size == 2 and means[1] < means[0] else ratio
+            is_ordered = b < tree.n_observed and model.schema.kinds[b] == "ordered"
+            falls = weights @ ((np.arange(means.size) - weights @ np.arange(means.size)) * means)
+            wanted = -ratio if (means.size == 2 or is_ordered) and falls < 0 else ratio
             assert strength[a, b] == pytest.approx(wanted, abs=1e-9)
             assert strength[b, a] == pytest.approx(wanted, abs=1e-9)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from latentree import (
+    CopulaTreeModel,
     CountEmission,
     DiscreteTreeModel,
     GaussianEmission,
@@ -16,6 +17,7 @@ from latentree import (
     simulate,
 )
 from latentree.errors import ModelError
+from latentree.inference import Odds, Thresholds
 from latentree.models import edge_strengths, loadings, orientation, tree_of
 
 STAR = Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
@@ -96,6 +98,96 @@ def test_a_number_has_its_correlation_ratio_with_its_neighbor():
     assert edge_strengths(MixedTreeModel(STAR, tables))[0] == pytest.approx(
         np.sqrt(between / (between + 1))
     )
+
+
+def random_mixed(seed: int) -> MixedTreeModel:
+    """Hidden variables of two or three states, and below each of them columns of every kind."""
+    rng = np.random.default_rng(seed)
+    tree = Tree([10] * 5 + [11] * 5 + [11, -1], n_observed=10)
+    states = rng.choice([2, 2, 2, 3], tree.n_hidden)
+    kinds = ["real", "count", "ordered", "category", "category"] * 2
+    parameters = []
+    for v in range(tree.n_nodes):
+        above = int(tree.parent[v])
+        n = 1 if above < 0 else states[above - 10]
+        own = states[v - 10] if v >= 10 else [0, 0, 4, 3, 2][v % 5]
+        if v < 10 and v % 5 == 0:
+            parameters.append(GaussianEmission(rng.normal(1e6, 3, n), rng.uniform(1, 2, n), 0.1))
+        elif v < 10 and v % 5 == 1:
+            parameters.append(CountEmission(rng.uniform(1, 9, n)))
+        else:
+            table = rng.dirichlet(np.ones(own), n)
+            parameters.append(table[0] if above < 0 else table)
+    return MixedTreeModel(tree, parameters, kinds=kinds)
+
+
+def path(tree: Tree, a: int, b: int) -> list[int]:
+    """Nodes between two nodes, and both."""
+    above = [[a], [b]]
+    for nodes in above:
+        while tree.parent[nodes[-1]] >= 0:
+            nodes.append(int(tree.parent[nodes[-1]]))
+    shared = set(above[0]) & set(above[1])
+    top = next(v for v in above[0] if v in shared)
+    return [*above[0][: above[0].index(top) + 1], *reversed(above[1][: above[1].index(top)])]
+
+
+def has_direction(model, v: int) -> bool:
+    kind = model.schema.kinds[v] if v < model.tree.n_observed else "hidden"
+    return kind in ("real", "count", "ordered") or model.n_states[v] == 2
+
+
+def expected_values(model, v: int) -> np.ndarray:
+    """E[value of a column | state of its neighbor], states counting as 0, 1, …."""
+    if model.layout.emits[v]:
+        return model.emissions[v].mean - 1e6
+    table = model.layout.table(model.theta, v)
+    return table @ np.arange(table.shape[1])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_product_of_signs_is_the_sign_of_the_covariance(seed):
+    model = random_mixed(seed)
+    tree, strength = model.tree, edge_strengths(model)
+    parent = tree.parent
+    for v in range(tree.n_nodes):
+        if parent[v] >= 0 and not (
+            has_direction(model, v) and has_direction(model, int(parent[v]))
+        ):
+            assert strength[v] >= 0  # there is no sign
+    n_pairs = 0
+    for a in range(10):
+        for b in range(a):
+            nodes = path(tree, a, b)
+            if not all(has_direction(model, v) for v in nodes):
+                continue
+            edges = [v for v in nodes if parent[v] in nodes]
+            joint = model.joint(int(parent[a]), int(parent[b]))  # of the hidden variables above
+            x, y = expected_values(model, a), expected_values(model, b)
+            covariance = x @ joint @ y - (x @ joint.sum(axis=1)) * (joint.sum(axis=0) @ y)
+            assert np.sign(np.prod(strength[edges])) == np.sign(covariance)
+            n_pairs += 1
+    assert n_pairs >= 6 or (model.n_states[10:] == 3).any()
+    # The states themselves have the signs that are asked for without turning.
+    for h in tree.hidden.tolist():
+        for v in range(10):
+            own = loadings(model, oriented=False)[h - 10, v]
+            if all(has_direction(model, u) for u in path(tree, h, v)):
+                given = model.joint(h, int(parent[v]))
+                means = given @ expected_values(model, v) / given.sum(axis=1)
+                assert np.sign(own) == np.sign(means[1] - means[0])
+            else:
+                assert own >= 0
+
+
+def test_labels_without_an_order_have_no_sign_behind_gaussian_variables():
+    odds, answers = Odds([0.0, 1.0, 2.0], [0.0, 1.0, -1.0]), Thresholds([0.0, 1.0])
+    model = CopulaTreeModel(STAR, [0.0, -0.8, -0.7, 0], [odds, answers, answers])
+    assert (edge_strengths(model)[:3] > 0).all()
+    assert (loadings(model, oriented=False) > 0).tolist() == [[True, False, False]]
+    two = Odds([0.0, 1.0], [0.0, -1.0])
+    model = CopulaTreeModel(STAR, [0.0, 0.8, 0.7, 0], [two, answers, answers])
+    assert (edge_strengths(model)[:3] > 0).tolist() == [False, True, True]
 
 
 def test_orientation_leads_from_the_signs_of_the_model_to_those_shown():

@@ -12,7 +12,6 @@ from latentree.models import (
     Model,
     captions,
     loadings,
-    orientation,
 )
 from latentree.tree import Tree
 
@@ -48,7 +47,7 @@ def hidden_summaries(model: Model) -> list[HiddenSummary]:
         return []
     called = captions(model)
     # The model's own signs, as its states, posteriors and samples have them.
-    signed = loadings(model) * orientation(model)[tree.hidden][:, None]
+    signed = loadings(model, oriented=False)
     strength = np.abs(signed)
     nearest = strength.argmax(axis=0)
     found = []

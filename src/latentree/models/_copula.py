@@ -116,7 +116,10 @@ class CopulaTreeModel(FactorReports, BaseTreeModel):
         if rho.shape == (tree.n_nodes,):
             for edge, margin in zip(leaf_edges(tree)[1].tolist(), margins, strict=True):
                 if isinstance(margin, Odds) and edge >= 0:
-                    rho[edge] = margin.strength(POINTS, normal_weights(POINTS))
+                    # Of two labels the second is more likely above or below; of more no one is.
+                    falls = margin.n_levels == 2 and margin.slopes[1] < 0
+                    strength = margin.strength(POINTS, normal_weights(POINTS))
+                    rho[edge] = -strength if falls else strength
         rho = np.array(GaussianTreeModel(tree, rho).correlations)
         schema = _schema(tree, margins, labels)
         if any(margin.resolution > 0 for margin in margins):

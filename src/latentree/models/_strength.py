@@ -8,14 +8,14 @@ from typing import TypeVar
 import numpy as np
 
 from latentree.errors import ModelError
-from latentree.inference import Emission
+from latentree.inference import Emission, mixture_moments
 from latentree.models._copula import CopulaTreeModel
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel
 from latentree.models._mixture import Model, TreeMixture
 from latentree.tree import Tree
-from latentree.typing import FloatArray
+from latentree.typing import BoolArray, FloatArray
 
 Scored = Tree | Model | TreeMixture
 
@@ -53,11 +53,12 @@ def tree_of(model: Scored) -> Tree:
 def edge_strengths(model: Scored) -> FloatArray:
     """Strength of the edge above every node, from −1 to 1.
 
-    Trees: exp(−length). Gaussian models: the correlation ρ. Two nodes with states: Cramér's V,
-    negative for two-state ends whose table has a negative determinant. A real or count and its
-    neighbor: the correlation ratio, negative if the neighbor has two states and the second has the
-    lower mean. The sign of a hidden variable is a matter of convention: signs are those of
-    :func:`orientation`.
+    Trees: exp(−length). Gaussian models: the correlation ρ. Two nodes with states: Cramér's V. A
+    real or count and its neighbor: the correlation ratio. A strength has a sign, that of the
+    covariance, where both ends are numbers, ordered or have two states; others are positive, as
+    there is nothing that rises. The sign of a hidden variable is a matter of convention: signs are
+    those of :func:`orientation`. Along a path of hidden variables that are Gaussian or have two
+    states the product of the signs is that of the covariance of its ends.
 
     Parameters
     ----------
@@ -80,16 +81,21 @@ def edge_strengths(model: Scored) -> FloatArray:
     >>> edge_strengths(GaussianTreeModel(star, [-0.9, -0.8, 0.5, 0])).tolist()
     [0.9, 0.8, -0.5, 0.0]
     """
-    tree, sign = tree_of(model), orientation(model)
-    return np.where(tree.parent < 0, 0.0, _signed(model) * sign * sign[tree.parent])
+    return _turned(model, orientation(model))
+
+
+def _turned(model: Scored, sign: FloatArray) -> FloatArray:
+    """Strengths of the edges where the nodes with a negative sign are turned."""
+    tree, own = tree_of(model), _signed(model)
+    return np.where(_signed_edges(model), own * sign * sign[tree.parent], own)
 
 
 def orientation(model: Scored) -> FloatArray:
     """Signs of the nodes that leave the least weight, Σ |strength|, on negative edges.
 
     Only hidden variables whose sign is free are turned: those of Gaussian models, and hidden
-    variables with two states. Multiplying the strength of an edge by the signs of its two ends
-    leads from the model's own signs to those of :func:`edge_strengths`, and back.
+    variables with two states. Multiplying the strength of an edge that has a sign by the signs of
+    its two ends leads from the model's own signs to those of :func:`edge_strengths`, and back.
 
     Parameters
     ----------
@@ -109,10 +115,8 @@ def orientation(model: Scored) -> FloatArray:
     """
     model = getattr(model, "model_", model)
     tree = tree_of(model)
-    may_turn = np.arange(tree.n_nodes) >= tree.n_observed
-    if isinstance(model, DiscreteTreeModel | MixedTreeModel):
-        may_turn &= model.n_states == 2
-    return _fewest_negative(tree, _signed(model), may_turn)
+    may_turn = _has_direction(model) & (np.arange(tree.n_nodes) >= tree.n_observed)
+    return _fewest_negative(tree, np.where(_signed_edges(model), _signed(model), 0.0), may_turn)
 
 
 def fitted_tree(model: Model | TreeMixture) -> Tree:
@@ -169,16 +173,19 @@ def with_fitted_lengths(model: AnyModel) -> AnyModel:
     return fitted
 
 
-def loadings(model: Scored) -> FloatArray:
+def loadings(model: Scored, oriented: bool = True) -> FloatArray:
     """Strength of every hidden variable with every observed one, from −1 to 1.
 
     The product of :func:`edge_strengths` along the path between them: for Gaussian models their
-    correlation, for others a product of Cramér's V and correlation ratios. The signs of hidden
-    variables are those of :func:`orientation`.
+    correlation, for others a product of Cramér's V and correlation ratios, positive if one of
+    these has no sign.
 
     Parameters
     ----------
     model : Tree, model or fitted LatentTree
+    oriented : bool
+        Whether the signs of hidden variables are those of :func:`orientation`, as in pictures; else
+        the model's own, as its states, posteriors and samples have them.
 
     Returns
     -------
@@ -192,7 +199,8 @@ def loadings(model: Scored) -> FloatArray:
     >>> loadings(GaussianTreeModel(star, [0.9, 0.8, -0.5, 0])).round(3).tolist()
     [[0.9, 0.8, -0.5]]
     """
-    tree, strength = tree_of(model), edge_strengths(model)
+    tree = tree_of(model)
+    strength = _turned(model, orientation(model) if oriented else np.ones(tree.n_nodes))
     size = np.clip(np.abs(strength), _WEAKEST, 1.0)
     # |product| = exp(−Σ −log |strength|); its sign is that of the ends' products from their root.
     length = tree.with_lengths(np.where(tree.parent < 0, 0.0, -np.log(size)))
@@ -202,12 +210,36 @@ def loadings(model: Scored) -> FloatArray:
             sign[v] = sign[tree.parent[v]] * (-1.0 if strength[v] < 0 else 1.0)
     observed = np.arange(tree.n_observed)
     lengths = length.path_lengths(tree.hidden, observed)
-    products: FloatArray = sign[tree.hidden][:, None] * sign[observed] * np.exp(-lengths)
-    return products
+    is_free = (tree.parent >= 0) & ~_signed_edges(model)
+    without = tree.with_lengths(is_free.astype(np.float64)).path_lengths(tree.hidden, observed)
+    product = np.where(without > 0, 1.0, sign[tree.hidden][:, None] * sign[observed])
+    return np.asarray(product * np.exp(-lengths))
+
+
+def _has_direction(model: Scored) -> BoolArray:
+    """Whether there is more and less of a node: of numbers, ordered answers, and of two states."""
+    model = getattr(model, "model_", model)
+    tree = tree_of(model)
+    if isinstance(model, Tree | TreeMixture):
+        return np.zeros(tree.n_nodes, bool)
+    if isinstance(model, GaussianTreeModel):
+        return np.ones(tree.n_nodes, bool)
+    states = np.append(model.schema.cardinalities, np.zeros(tree.n_hidden))
+    if isinstance(model, DiscreteTreeModel | MixedTreeModel):
+        states = model.n_states
+    known = (states == 0) | (states == 2)
+    known[: tree.n_observed] |= [kind == "ordered" for kind in model.schema.kinds]
+    return np.asarray(known)
+
+
+def _signed_edges(model: Scored) -> BoolArray:
+    """Whether the edge above each node has a sign."""
+    known, parent = _has_direction(model), tree_of(model).parent
+    return np.asarray(known & (parent >= 0) & known[parent])
 
 
 def _signed(model: Scored) -> FloatArray:
-    """Strengths of the edges with the model's own signs."""
+    """Strengths of the edges with the model's own signs; positive without a sign."""
     model = getattr(model, "model_", model)
     if isinstance(model, GaussianTreeModel | CopulaTreeModel):
         return np.where(model.tree.parent < 0, 0.0, model.correlations)
@@ -220,28 +252,35 @@ def _signed(model: Scored) -> FloatArray:
 
 
 def _associations(model: DiscreteTreeModel | MixedTreeModel) -> FloatArray:
-    """Cramér's V, or the correlation ratio of a number, of every node and its parent."""
+    """Cramér's V, or the correlation ratio of a number, of every node and its parent.
+
+    An edge that has a sign has that of the covariance, states counting as 0, 1, ….
+    """
     layout, tree = model.layout, model.tree
     emissions = model.emissions if isinstance(model, MixedTreeModel) else ()
     marginals = np.split(layout.marginals(model.theta), layout.state_starts[1:-1])
-    out = np.zeros(tree.n_nodes)
+    out, is_signed = np.zeros(tree.n_nodes), _signed_edges(model)
     for node in np.flatnonzero(tree.parent >= 0).tolist():
         above = marginals[tree.parent[node]]
         emission = emissions[node] if node < len(emissions) else None
         if emission is None:
-            out[node] = _cramer(above, layout.table(model.theta, node))
+            table = layout.table(model.theta, node)
+            out[node], means = _cramer(above, table), table @ np.arange(table.shape[1])
         else:
-            out[node] = _correlation_ratio(above, emission)
+            out[node], means = _correlation_ratio(above, emission), emission.mean
+        if is_signed[node]:
+            code = np.arange(above.size)
+            covariance = float(above @ ((code - above @ code) * (means - means[0])))
+            out[node] = -out[node] if covariance < 0 else out[node]
     return out
 
 
 def _correlation_ratio(p: FloatArray, emission: Emission) -> float:
-    """η = √(Var E[x | k] / Var x), signed when there are two states."""
+    """η = √(Var E[x | k] / Var x)."""
     means = emission.mean
-    between = float(p @ (means - p @ means) ** 2)
+    between = float(mixture_moments(p, means, np.zeros(p.size))[1])
     total = between + float(p @ emission.variance)
-    eta = float(np.sqrt(between / total)) if total > 0 else 0.0
-    return -eta if means.size == 2 and means[1] < means[0] else eta
+    return float(np.sqrt(between / total)) if total > 0 else 0.0
 
 
 def _cramer(p: FloatArray, table: FloatArray) -> float:
@@ -252,9 +291,7 @@ def _cramer(p: FloatArray, table: FloatArray) -> float:
     joint = p[:, None] * table
     expected = p[:, None] * joint.sum(axis=0)
     chi2 = float((joint**2 / np.where(expected > 0, expected, 1.0)).sum()) - 1.0
-    v = float(np.sqrt(min(max(chi2, 0.0) / (fewest - 1), 1.0)))
-    # The determinant of [[1 − a, a], [1 − b, b]] is b − a.
-    return -v if table.shape == (2, 2) and table[1, 1] < table[0, 1] else v
+    return float(np.sqrt(min(max(chi2, 0.0) / (fewest - 1), 1.0)))
 
 
 def _fewest_negative(tree: Tree, signed: FloatArray, may_turn: np.ndarray) -> FloatArray:

@@ -6,7 +6,7 @@ import { nearestPoint } from "./grid.js";
 import { edgeTable, influence } from "./influence.js";
 import { goButton } from "./lists.js";
 import { isOnGrid, rankMargin, titleOf } from "./model.js";
-import { strengthName } from "./nodes.js";
+import { formatStrength, strengthName } from "./nodes.js";
 import { formatBits, formatNumber, formatPercent, formatSigned } from "./numbers.js";
 import { paneName } from "./pair.js";
 import { modelEdge } from "./scene.js";
@@ -77,7 +77,7 @@ function stateFacts(state, a, b, sure) {
       "dl",
       { class: "facts" },
       element("dt", {}, name[0].toUpperCase() + name.slice(1)),
-      element("dd", { class: "figures" }, formatSigned(found.strength[b], 4)),
+      element("dd", { class: "figures" }, formatStrength(model, a, b, found.strength[b], 4)),
       element("dt", {}, "Information"),
       element("dd", { class: "figures" }, formatBits(found.bits[b])),
       sure,

@@ -3,7 +3,7 @@
 
 import { emissionVariance } from "./emissions.js";
 import { infer } from "./inference.js";
-import { neighbors } from "./model.js";
+import { haveSign, neighbors } from "./model.js";
 
 /**
  * Information in bits between a node and every other, and the strength of their dependence: the
@@ -56,13 +56,28 @@ function statesInfluence(model, node) {
     const own = cellProbabilities(model, v);
     bits[v] = mutualInformation(prior, given[v], own);
     if (emits(model, node)) return;
-    strength[v] = emits(model, v)
-      ? correlationRatio(model, v, prior, meansGiven(model, v, given[from], rows))
+    const means = emits(model, v)
+      ? meansGiven(model, v, given[from], rows)
+      : product(
+          given[v],
+          own.map((_, j) => j),
+          rows,
+          own.length,
+          1,
+        );
+    const size = emits(model, v)
+      ? correlationRatio(model, v, prior, means)
       : cramer(prior, given[v], own);
+    strength[v] = withSign(model, node, v, size, prior, means);
   });
   if (emits(model, node)) numberStrengths(model, node, strength);
   strength[node] = 1;
-  if (model.points) walkFrom(model, node, (v, from) => correlate(model, strength, v, from));
+  if (model.points) {
+    walkFrom(model, node, (v, from) => correlate(model, strength, v, from));
+    strength.forEach((value, v) => {
+      if (!haveSign(model, node, v)) strength[v] = Math.abs(value);
+    });
+  }
   return { strength, bits };
 }
 
@@ -92,7 +107,9 @@ function numberStrengths(model, node, strength) {
       strength[v] = covariance(prior, own, means) / scale;
     } else {
       const means = meansBackward(prior, given[v], own, states[v]);
-      strength[v] = correlationRatio(model, node, cellProbabilities(model, v), means);
+      const weights = cellProbabilities(model, v);
+      const size = correlationRatio(model, node, weights, means);
+      strength[v] = withSign(model, node, v, size, weights, means);
     }
   };
   measure(start);
@@ -124,12 +141,17 @@ function meansBackward(prior, table, means, columns) {
   });
 }
 
-/** η = √(Var E[v | i] / Var v), negative when there are two i and the second has the lower mean. */
+/** A strength with the sign of the covariance of states 0, 1, … and the means of the other end. */
+function withSign(model, a, b, size, weights, means) {
+  const codes = means.map((_, i) => i);
+  return haveSign(model, a, b) && covariance(weights, codes, means) < 0 ? -size : size;
+}
+
+/** η = √(Var E[v | i] / Var v). */
 function correlationRatio(model, v, prior, means) {
   const total = varianceOf(model, v);
   if (!(total > 0)) return 0;
-  const eta = Math.sqrt(Math.min(Math.max(covariance(prior, means, means), 0) / total, 1));
-  return means.length === 2 && means[1] < means[0] ? -eta : eta;
+  return Math.sqrt(Math.min(Math.max(covariance(prior, means, means), 0) / total, 1));
 }
 
 function covariance(weights, a, b) {
@@ -236,7 +258,7 @@ function mutualInformation(prior, given, own) {
   return Math.max(sum, 0);
 }
 
-/** V = √(χ²/n / (min(K, L) − 1)), negative when two states of each go with each other crosswise. */
+/** V = √(χ²/n / (min(K, L) − 1)). */
 function cramer(prior, given, own) {
   const fewest = Math.min(prior.length, own.length);
   if (fewest < 2) return 0;
@@ -246,6 +268,5 @@ function cramer(prior, given, own) {
       if (own[j] > 0) chi2 += (prior[i] * given[i * own.length + j] ** 2) / own[j];
     }
   }
-  const v = Math.sqrt(Math.min(Math.max(chi2, 0) / (fewest - 1), 1));
-  return prior.length === 2 && own.length === 2 && given[3] < given[1] ? -v : v;
+  return Math.sqrt(Math.min(Math.max(chi2, 0) / (fewest - 1), 1));
 }

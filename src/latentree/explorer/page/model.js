@@ -189,8 +189,20 @@ export function groupText(model, v, mark) {
 function readStrengths(model, payload) {
   const drawn = unpack(payload.strengths, Float64Array);
   const turned = unpack(payload.signs, Int8Array);
-  const signed = drawn.map((strength, v) => strength * turned[v] * (turned[model.parent[v]] ?? 1));
+  const { parent } = model;
+  const signed = drawn.map((strength, v) =>
+    parent[v] >= 0 && haveSign(model, v, parent[v])
+      ? strength * turned[v] * turned[parent[v]]
+      : strength,
+  );
   model.strengths = { drawn, turned, signed };
+}
+
+/** Whether dependence has a sign: both are numbers, ordered, or have two states. */
+export function haveSign(model, a, b) {
+  const hasDirection = (v) =>
+    model.numeric[v] || model.states[v] === 2 || model.kinds[v] === "ordered";
+  return [a, b].every(hasDirection);
 }
 
 /** Something that people know of variables: numbers, or groups with their styles. */

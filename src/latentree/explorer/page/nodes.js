@@ -5,7 +5,7 @@ import { shareBar } from "./charts.js";
 import { element, nameOf } from "./dom.js";
 import { influence } from "./influence.js";
 import { cutList, goButton, section } from "./lists.js";
-import { groupText, isHidden, titleOf } from "./model.js";
+import { groupText, haveSign, isHidden, titleOf } from "./model.js";
 import { nameField, nameTools } from "./naming.js";
 import { formatBits, formatSigned } from "./numbers.js";
 import { aboutHidden } from "./overview.js";
@@ -106,7 +106,7 @@ function relatives(state, view, v) {
       element(
         "span",
         { class: "figures", title: strengthName(model, v, u) },
-        formatSigned(found.strength[u]),
+        formatStrength(model, v, u, found.strength[u]),
       ),
       element("span", { class: "figures quiet" }, formatBits(found.bits[u])),
     );
@@ -129,8 +129,13 @@ export function strengthName({ numeric, points }, a, b) {
   return ["association (Cramér’s V)", "correlation ratio", "correlation"][numbers];
 }
 
+/** The strength of two nodes, with its sign if there is one. */
+export function formatStrength(model, a, b, value, digits = 2) {
+  return haveSign(model, a, b) ? formatSigned(value, digits) : value.toFixed(digits);
+}
+
 function neighborList(state, view, v) {
-  const { tree, strengths } = state;
+  const { model, tree, strengths } = state;
   const around = Array.from(tree.child.subarray(tree.childStart[v], tree.childStart[v + 1]));
   if (tree.parent[v] >= 0) around.push(tree.parent[v]);
   const outer = (u) => (tree.parent[u] === v ? u : v);
@@ -142,7 +147,7 @@ function neighborList(state, view, v) {
       {},
       goButton(state, view, u),
       shareBar(Math.abs(strength(u)), null, strength(u) < 0 ? "negative" : ""),
-      element("span", { class: "figures" }, formatSigned(strength(u))),
+      element("span", { class: "figures" }, formatStrength(model, v, u, strength(u))),
       element(
         "button",
         { class: "edge", type: "button", click: () => select(state, { edge: outer(u) }) },

@@ -2,7 +2,7 @@
 
 import { byId, element, nameOf } from "./dom.js";
 import { groupText, isHidden, titleOf } from "./model.js";
-import { formatSigned } from "./numbers.js";
+import { formatStrength } from "./nodes.js";
 import { modelEdge } from "./scene.js";
 import { choose, on } from "./state.js";
 
@@ -65,8 +65,9 @@ function opener(state, view, item, below) {
 function itemButton(state, view, v) {
   const { model, tree, strengths } = state;
   const kind = isHidden(model, v) ? "hidden variable" : "variable";
-  const tie =
-    tree.parent[v] < 0 ? "" : `, strength ${formatSigned(strengths.signed[modelEdge(state, v)])}`;
+  const above = tree.parent[v];
+  const strength = () => formatStrength(model, above, v, strengths.signed[modelEdge(state, v)]);
+  const tie = above < 0 ? "" : `, strength ${strength()}`;
   const press = () => {
     choose(state, v);
     view.bringIntoSight(v);

@@ -6,8 +6,8 @@ import { cellProbabilities, influence, pathTable } from "./influence.js";
 import { edgesAlong, pathBetween } from "./layout.js";
 import { counted, goButton, section } from "./lists.js";
 import { titleOf } from "./model.js";
-import { strengthName } from "./nodes.js";
-import { formatBits, formatPercent, formatSigned } from "./numbers.js";
+import { formatStrength, strengthName } from "./nodes.js";
+import { formatBits, formatPercent } from "./numbers.js";
 import { paneName } from "./pair.js";
 import { modelEdge } from "./scene.js";
 import { setHover } from "./state.js";
@@ -33,7 +33,7 @@ export function pathParts(state, view, [a, b]) {
       "dl",
       { class: "facts" },
       element("dt", {}, name[0].toUpperCase() + name.slice(1)),
-      element("dd", { class: "figures" }, formatSigned(strength[b], 4)),
+      element("dd", { class: "figures" }, formatStrength(model, a, b, strength[b], 4)),
       element("dt", {}, "Information"),
       element("dd", { class: "figures" }, formatBits(bits[b])),
     ),
@@ -79,7 +79,7 @@ function stepList(state, view, path) {
       },
       goButton(state, view, v),
       shareBar(Math.abs(own), null, own < 0 ? "negative" : ""),
-      element("span", { class: "figures" }, formatSigned(own)),
+      element("span", { class: "figures" }, formatStrength(state.model, path[i - 1], v, own)),
       element("span", { class: "figures quiet" }, isWeakest ? "weakest" : ""),
     );
   });
