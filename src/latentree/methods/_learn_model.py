@@ -94,7 +94,7 @@ def learn_model(
     """
     from latentree.distances import as_sample
     from latentree.em import Budget, Fitted
-    from latentree.models import with_fitted_lengths
+    from latentree.models import with_fitted_lengths, with_sorted_states
     from latentree.structure import describe_parts, independent_groups
 
     clock = time.perf_counter()
@@ -125,7 +125,7 @@ def learn_model(
         for form in forms
     ]
     model, report = _learn_best_form(forms, tasks)
-    model = with_fitted_lengths(model)
+    model = with_sorted_states(with_fitted_lengths(model))
     report = replace(report, columns=sample.schema.columns)
     if method == AUTO:
         report = replace(report, notes=(f"{CHOSEN}{entry.name}", *report.notes))

@@ -22,6 +22,7 @@ from latentree.models._naming import (
     check_names,
     most_informed,
 )
+from latentree.models._order import with_sorted_states
 from latentree.models._protocol import TreeModel
 from latentree.models._strength import (
     Scored,
@@ -69,4 +70,5 @@ __all__ = [
     "turned_correlations",
     "with_fitted_lengths",
     "with_schema",
+    "with_sorted_states",
 ]

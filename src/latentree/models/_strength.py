@@ -115,7 +115,7 @@ def orientation(model: Scored) -> FloatArray:
     """
     model = getattr(model, "model_", model)
     tree = tree_of(model)
-    may_turn = _has_direction(model) & (np.arange(tree.n_nodes) >= tree.n_observed)
+    may_turn = has_direction(model) & (np.arange(tree.n_nodes) >= tree.n_observed)
     return _fewest_negative(tree, np.where(_signed_edges(model), _signed(model), 0.0), may_turn)
 
 
@@ -216,7 +216,7 @@ def loadings(model: Scored, oriented: bool = True) -> FloatArray:
     return np.asarray(product * np.exp(-lengths))
 
 
-def _has_direction(model: Scored) -> BoolArray:
+def has_direction(model: Scored) -> BoolArray:
     """Whether there is more and less of a node: of numbers, ordered answers, and of two states."""
     model = getattr(model, "model_", model)
     tree = tree_of(model)
@@ -234,7 +234,7 @@ def _has_direction(model: Scored) -> BoolArray:
 
 def _signed_edges(model: Scored) -> BoolArray:
     """Whether the edge above each node has a sign."""
-    known, parent = _has_direction(model), tree_of(model).parent
+    known, parent = has_direction(model), tree_of(model).parent
     return np.asarray(known & (parent >= 0) & known[parent])
 
 
