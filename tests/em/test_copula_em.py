@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize
 
 import latentree as lt
-from latentree.distances import as_sample
+from latentree.distances import as_copula, as_sample
 from latentree.em import Budget, Driver
 from latentree.em._coordinates import fitted_correlation, fitted_logit, fitted_probit
 from latentree.em._copula import CopulaProblem
@@ -33,6 +33,35 @@ def test_no_step_lowers_the_likelihood():
     run = Driver(problem, Budget(max_steps=25, accelerate=False)).maximize([start]).best
     assert (np.diff(run.trace) >= -1e-6 * abs(run.trace[0])).all()
     assert run.trace[-1] > sample.rows.tables.total(lambda t: truth.total_log_likelihood(t))
+
+
+@pytest.mark.parametrize("marginals", ["normal", "ranks"])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_step_lowers_the_likelihood_of_few_rows(seed, marginals):
+    # Twelve rows carry slopes and correlations to their limits.
+    rng = np.random.default_rng(seed)
+    z = rng.standard_normal((12, 1))
+    noisy = 2.0 * z + 0.5 * rng.standard_normal((12, 8))
+    columns = {
+        "a": np.digitize(noisy[:, 0], [-1.0, 0.0, 1.0]),
+        "b": np.array(["x", "y", "z"])[np.digitize(noisy[:, 1], [-0.7, 0.7])],
+        "c": noisy[:, 2].round(2),
+        "d": rng.poisson(np.exp(0.5 * noisy[:, 3])),
+        "e": np.digitize(noisy[:, 4], [0.0, 1.0]),
+        "f": noisy[:, 5].round(1),
+        "g": np.digitize(rng.standard_normal(12), [-0.5, 0.5]),  # a pair of its own
+        "h": np.digitize(noisy[:, 7], [-1.0, 1.0]),
+    }
+    kinds = ["ordered", "category", "real", "count", "ordered", "real", "ordered", "ordered"]
+    tree = lt.Tree([8, 8, 8, 9, 9, 9, -1, 6, -1, 8], n_observed=8, names=list(columns))
+    table = lt.as_table(columns, kinds=dict(zip(columns, kinds, strict=True)))
+    problem = CopulaProblem(tree, as_copula(as_sample(table)), marginals)
+    point, trace = problem.from_distances(np.ones(tree.n_nodes)), []
+    for _ in range(20):
+        step = problem.step(point)
+        trace.append(step.log_likelihood)
+        point = step.next_point
+    assert np.diff(trace).min() > -1e-8
 
 
 def test_the_maximum_is_flat():

@@ -17,11 +17,18 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax, ndtr, ndtri
+from scipy.special import log_softmax, ndtri
 
 from latentree._kernels.distances import latent as pair_kernels
-from latentree.inference import Margin, NormalMargin, Odds, RankMargin, Thresholds
-from latentree.models import POINTS
+from latentree.inference import (
+    Margin,
+    NormalMargin,
+    Odds,
+    RankMargin,
+    Thresholds,
+    interval_shares,
+)
+from latentree.models import LEAST_PROBABILITY, POINTS
 from latentree.typing import FloatArray
 
 LARGEST = 0.98
@@ -207,10 +214,24 @@ class NormalCoordinates(Coordinates):
         start = (sx - slope * sg) / total
         rest = max((two.sum() - start * sx - slope * sgx) / total, 1e-8)
         sd = np.sqrt(slope**2 + rest)
+        if abs(slope) > LARGEST * sd:
+            slope = _steepest(total, sgx - sg * sx / total, two.sum() - sx * sx / total)
+            start, sd = (sx - slope * sg) / total, abs(slope) / LARGEST
         # In the units of the last margin: its mean and sd are own[0] and exp(own[1]).
         rho = np.clip(slope / sd, -LARGEST, LARGEST)
         found = [own[0] + np.exp(own[1]) * start, own[1] + np.log(sd), np.arctanh(rho)]
         own[:] = found[: own.size]
+
+
+def _steepest(n: float, covariance: float, square: float) -> float:
+    """Return the most likely slope b of a regression whose correlation is the largest one, L.
+
+    The variance of the rest is c²·b² with c² = 1/L² − 1, and n·c²·b² + Σzx·b − Σx² = 0.
+    """
+    c2 = 1.0 / LARGEST**2 - 1.0
+    size = abs(covariance)
+    slope = (np.sqrt(size**2 + 4.0 * n * c2 * square) - size) / (2.0 * n * c2)
+    return float(np.copysign(slope, covariance))
 
 
 _KINDS: dict[type, type[Coordinates]] = {
@@ -255,7 +276,8 @@ def fitted_correlation(n: float, xx: float, xy: float, yy: float) -> float:
     if n <= 0.0:
         return 0.0
     roots = np.roots([n, -xy, xx + yy - n, -xy])
-    real = np.clip(roots[np.abs(roots.imag) < 1e-9].real, -LARGEST, LARGEST)
+    inside = roots[np.abs(roots.imag) < 1e-9].real
+    real = np.clip([*inside, -LARGEST, LARGEST], -LARGEST, LARGEST)
     rest = 1.0 - real**2
     likelihood = -0.5 * n * np.log(rest) - 0.5 * (xx - 2.0 * real * xy + real**2 * yy) / rest
     return float(real[likelihood.argmax()])
@@ -270,8 +292,10 @@ def fitted_probit(counts: FloatArray, points: FloatArray, start: FloatArray) -> 
 
     def cells(own: FloatArray) -> tuple[FloatArray, FloatArray]:
         u = own[:-1] - own[-1] * points[:, None]
-        below = np.concatenate([np.zeros((points.size, 1)), ndtr(u), np.ones((points.size, 1))], 1)
-        return np.maximum(np.diff(below, axis=1), 1e-12), np.exp(-0.5 * u * u) / _ROOT_2PI
+        ends = np.pad(u, ((0, 0), (1, 1)), constant_values=np.inf)
+        ends[:, 0] = -np.inf
+        shares = interval_shares(ends[:, :-1], ends[:, 1:])
+        return np.maximum(shares, LEAST_PROBABILITY), np.exp(-0.5 * u * u) / _ROOT_2PI
 
     def derivatives(density: FloatArray) -> FloatArray:
         """∂P(level | z)/∂(α, β), one row a level."""
@@ -283,7 +307,8 @@ def fitted_probit(counts: FloatArray, points: FloatArray, start: FloatArray) -> 
         out[:, :, -1] = -points[:, None] * np.diff(padded, axis=1)
         return out
 
-    return _scored(counts, total, start, cells, derivatives, _is_ascending)
+    limit = np.append(np.full(start.size - 1, np.inf), _LARGEST_SLOPE)
+    return _scored(counts, total, start, cells, derivatives, _is_ascending, limit)
 
 
 def fitted_logit(counts: FloatArray, points: FloatArray, start: FloatArray) -> FloatArray:
@@ -294,7 +319,7 @@ def fitted_logit(counts: FloatArray, points: FloatArray, start: FloatArray) -> F
     def cells(own: FloatArray) -> tuple[FloatArray, FloatArray]:
         half = labels - 1
         odds = np.pad(own[:half] + own[half:] * points[:, None], ((0, 0), (1, 0)))
-        shares = np.maximum(np.exp(log_softmax(odds, axis=1)), 1e-12)
+        shares = np.maximum(np.exp(log_softmax(odds, axis=1)), LEAST_PROBABILITY)
         return shares, shares
 
     def derivatives(shares: FloatArray) -> FloatArray:
@@ -302,11 +327,28 @@ def fitted_logit(counts: FloatArray, points: FloatArray, start: FloatArray) -> F
         by_odds = by_odds[:, :, 1:]
         return np.concatenate([by_odds, by_odds * points[:, None, None]], axis=2)
 
-    return _scored(counts, total, start, cells, derivatives, lambda own: True)
+    limit = np.repeat([np.inf, _LARGEST_ODDS], labels - 1)
+    return _scored(counts, total, start, cells, derivatives, lambda own: True, limit)
 
 
 def _is_ascending(own: FloatArray) -> bool:
     return bool((np.diff(own[:-1]) >= _LEAST_GAP).all())
+
+
+def _within(
+    own: FloatArray, limit: FloatArray, information: FloatArray, gradient: FloatArray
+) -> FloatArray:
+    """Return Newton's step, coordinates that it would carry too far fixed at their limits."""
+    step, is_fixed = np.zeros(own.size), np.zeros(own.size, bool)
+    while True:
+        free = ~is_fixed
+        rest = gradient[free] - information[np.ix_(free, is_fixed)] @ step[is_fixed]
+        step[free] = np.linalg.solve(information[np.ix_(free, free)], rest)
+        beyond = free & (np.abs(own + step) > limit)
+        if not beyond.any():
+            return step
+        step[beyond] = (np.clip(own + step, -limit, limit) - own)[beyond]
+        is_fixed |= beyond
 
 
 def _scored(
@@ -316,8 +358,12 @@ def _scored(
     cells: Any,
     derivatives: Any,
     is_allowed: Any,
+    limit: FloatArray,
 ) -> FloatArray:
-    """Run Fisher's scoring with steps that are halved until the likelihood does not fall."""
+    """Run Fisher's scoring with steps that are halved until the likelihood does not fall.
+
+    No coordinate leaves the interval from −limit to limit.
+    """
     own = start.copy()
     shares, extra = cells(own)
     value = float((counts * np.log(shares)).sum())
@@ -327,7 +373,7 @@ def _scored(
         weighted = d * (total[:, None] / shares)[:, :, None]
         information = np.tensordot(weighted, d, axes=([0, 1], [0, 1]))
         information += 1e-9 * np.trace(information) * np.eye(own.size)
-        step = np.linalg.solve(information, gradient)
+        step = _within(own, limit, information, gradient)
         for _ in range(8):
             tried = own + step
             if is_allowed(tried):

@@ -29,6 +29,7 @@ from latentree.inference import (
     Odds,
     PassMemory,
     RankMargin,
+    ScoreEmission,
     Skeleton,
     Thresholds,
     cheapest_rooting,
@@ -98,6 +99,7 @@ class CopulaProblem:
         self.layout = Layout(self.rooted, n_states)
         skeleton = Skeleton.of(self.layout, entropies)
         self.pieces = sample.parts.tables.made(compiled, skeleton, PassMemory())
+        self._kept: tuple[FloatArray, FloatArray, list[ScoreEmission | None]] | None = None
         self._points = np.broadcast_to(POINTS, (tree.n_nodes, N_POINTS))
 
     def _no_roots(self) -> Any:
@@ -189,9 +191,7 @@ class CopulaProblem:
 
     def step(self, point: FloatArray) -> Step:
         """Expected counts at a point, and the point that they give."""
-        rho, margins = self.read(point)
-        theta, emissions = grid_parameters(self.rooted, rho, margins, self._points)
-        theta = self.layout.normalized(theta)
+        theta, emissions = self._tables(point)
         found = self.pieces.total(count_part, theta, emissions)
         following = point.copy()
         numbers = iter(found.numbers)
@@ -201,7 +201,38 @@ class CopulaProblem:
             elif own.size:
                 self.nodes[number].fit(self.layout.table(found.counts, number), own)
         limited = self.admissible(following, following)
-        return Step(found.log_likelihood, found.log_likelihood, limited)
+        guarded = self._without_falls(point, limited, found.counts)
+        return Step(found.log_likelihood, found.log_likelihood, guarded)
+
+    def _tables(self, point: FloatArray) -> tuple[FloatArray, list[ScoreEmission | None]]:
+        """Return the tables and emissions of a point; those of the last one are kept."""
+        if self._kept is None or not np.array_equal(self._kept[0], point):
+            theta, emissions = grid_parameters(self.rooted, *self.read(point), self._points)
+            self._kept = point.copy(), self.layout.normalized(theta), emissions
+        return self._kept[1:]
+
+    def _without_falls(
+        self, point: FloatArray, following: FloatArray, counts: FloatArray
+    ) -> FloatArray:
+        """Return the next point with nodes left where they were if their tables would fit worse.
+
+        Regressions do not fall. But the correlation of a grid is fitted as that of a continuum, and
+        of two columns alone the thresholds of each one by itself.
+        """
+        before, layout = self._tables(point)[0], self.layout
+        gain = counts * (np.log(self._tables(following)[0]) - np.log(before))
+        gains = np.array([layout.table(gain, node).sum() for node in range(self.tree.n_nodes)])
+        above, m = self.rooted.parent, self.tree.n_observed
+        pairs = np.flatnonzero((above[:m] >= 0) & (above[:m] < m))
+        gains[pairs] = gains[above[pairs]] = gains[pairs] + gains[above[pairs]]
+        falls = np.flatnonzero(gains < 0)
+        if not falls.size:
+            return following
+        out, old = following.copy(), self._views(point)
+        for node, own in enumerate(self._views(out)):
+            if node in falls:
+                own[:] = old[node]
+        return out
 
 
 def first_margins(sample: Sample, marginals: str) -> list[Margin]:

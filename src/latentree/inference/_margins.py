@@ -90,11 +90,7 @@ class Thresholds:
         spread = np.sqrt(1.0 - rho * rho)
         bounds = np.concatenate([[-np.inf], self.thresholds, [np.inf]])
         u = (bounds - rho * points[:, None]) / spread
-        # Differences of Φ in the tail that is nearer: no digits are lost.
-        low, high = u[:, :-1], u[:, 1:]
-        turned = low > 0
-        cells = np.where(turned, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
-        return np.asarray(cells)
+        return interval_shares(u[:, :-1], u[:, 1:])
 
     def probabilities(self) -> FloatArray:
         """Return the shares of the levels.
@@ -735,6 +731,11 @@ def counts_of(places: Emissions, counts: FloatArray, e: int) -> FloatArray:
     """View of the expected counts of leaf number ``e``: a row a state, a column a value."""
     shape = int(places.n_states[e]), int(places.sizes[e])
     return counts[places.starts[e] :][: shape[0] * shape[1]].reshape(shape)
+
+
+def interval_shares(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return Φ(high) − Φ(low) by the tail that is nearer: no digits are lost."""
+    return np.asarray(np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low)))
 
 
 def log_interval(low: FloatArray, high: FloatArray) -> FloatArray:

@@ -9,7 +9,13 @@ from latentree.models._copula import CopulaTreeModel
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._encode import encode
 from latentree.models._gaussian import GaussianTreeModel, in_order
-from latentree.models._grid import N_POINTS, POINTS, grid_parameters, turned_correlations
+from latentree.models._grid import (
+    LEAST_PROBABILITY,
+    N_POINTS,
+    POINTS,
+    grid_parameters,
+    turned_correlations,
+)
 from latentree.models._mixed import MixedTreeModel
 from latentree.models._mixture import Model, TreeMixture, component_of
 from latentree.models._model_file import load, load_report, save
@@ -36,6 +42,7 @@ from latentree.models._strength import (
 
 __all__ = [
     "JOINED_BY",
+    "LEAST_PROBABILITY",
     "N_POINTS",
     "POINTS",
     "CopulaTreeModel",
