@@ -14,9 +14,19 @@ from hypothesis import given, settings
 from made import discrete_models, identical
 from made import models as any_model
 
-from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, models
+from latentree import (
+    CopulaTreeModel,
+    CountEmission,
+    DiscreteTreeModel,
+    GaussianEmission,
+    GaussianTreeModel,
+    MixedTreeModel,
+    Tree,
+    models,
+)
 from latentree import _disk as disk
 from latentree.errors import FileError, LatentTreeError
+from latentree.inference import NormalMargin, Odds, RankMargin, Thresholds
 from latentree.models import _decode as decode
 from latentree.models import _encode as encode
 
@@ -489,3 +499,33 @@ def test_ten_thousand_nodes_survive(tmp_path):
     ):
         models.save(model, tmp_path / "m.json")
         assert identical(model, models.load(tmp_path / "m.json"))
+
+
+def of_all_kinds() -> list:
+    star = Tree([4, 4, 4, 4, -1], n_observed=4)
+    table = [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]]
+    numbers = [GaussianEmission([1.5, 3.5], [1.0, 1.0], 0.1), CountEmission([1.0, 4.0])]
+    kinds = ["real", "count", "ordered", "category"]
+    mixed = MixedTreeModel(star, [*numbers, table, table, [0.5, 0.5]], kinds=kinds)
+    ranks = RankMargin([0.5, 1.5, 3.5], [-0.5, 0.5, 1.0], resolution=1.0, kind="count")
+    answers = [Thresholds([-0.5, 0.5]), Odds([0.0, 1.0, 1.0], [0.0, 1.0, -1.0])]
+    margins = [NormalMargin(1.0, 2.0, 0.1), ranks, *answers]
+    return [mixed, CopulaTreeModel(star, [0.5, 0.5, 0.5, 0.0, 0.0], margins)]
+
+
+@pytest.mark.parametrize("model", of_all_kinds(), ids=["mixed", "copula"])
+def test_kinds_that_contradict_the_parameters_are_refused(model, tmp_path):
+    path = tmp_path / "model.json"
+    model.save(path)
+    content = json.loads(path.read_text())
+    own = content["kinds"]
+    for column in range(4):
+        for kind in ("real", "count", "ordered", "category", "nothing", ["real"]):
+            content["kinds"] = [*own[:column], kind, *own[column + 1 :]]
+            path.write_text(json.dumps(content))
+            try:
+                loaded = models.load(path)
+            except FileError as error:
+                assert f"x{column}" in str(error)  # noqa: PT017
+                continue
+            loaded.log_likelihood(loaded.sample(50, 0))  # takes what it draws

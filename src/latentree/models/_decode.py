@@ -18,7 +18,7 @@ from latentree._plain import as_list as _list
 from latentree._plain import as_numbers as _numbers
 from latentree._plain import as_texts as _texts
 from latentree._plain import check_keys as _check_keys
-from latentree.data import FAMILIES, KINDS, NumberFormat, Schema, SetAside
+from latentree.data import FAMILIES, NumberFormat, Schema, SetAside
 from latentree.errors import FileError, LatentTreeError
 from latentree.inference import (
     CountEmission,
@@ -419,11 +419,16 @@ def _labels(value: object, n_states: IntArray) -> list[list[Hashable]]:
 
 
 def _schema(schema: Schema, fields: Fields) -> Schema:
-    """Return the schema of a model with the kinds and the columns set aside of its file."""
+    """Return the schema of a model with the kinds of its file, which its parameters must have."""
     kinds = _kinds(fields, schema.kinds)
-    for name, kind, usual in zip(schema.names, kinds, schema.kinds, strict=True):
-        if kind not in KINDS or (not schema.is_mixed and kind != usual):
-            raise FileError(f"the kind of {plain.shown(name)} is {plain.shown(kind)}")
+    for column, (kind, own) in enumerate(zip(kinds, schema.kinds, strict=True)):
+        # Two labels without an order are behind a threshold too.
+        is_pair = schema.family == "copula" and len(schema.labels[column]) == 2
+        if kind != own and not (is_pair and kind in ("ordered", "category")):
+            raise FileError(
+                f"the kind of {plain.shown(schema.names[column])} is {plain.shown(kind)}, but its "
+                f"parameters are those of kind {own!r}"
+            )
     return replace(schema, kinds=tuple(kinds))
 
 
