@@ -348,6 +348,10 @@ def test_what_is_no_model_is_refused():
     answers = [Thresholds([0.0])] * 3
     with pytest.raises(ModelError, match="leaves"):
         CopulaTreeModel(lt.Tree([1, -1, 1]), [0.5, 0, 0.5], answers)
+    for other in (MIXED[2], MIXED[1], MIXED[3]):  # labels, a real, a count
+        for pair in ([answers[0], other], [other, answers[0]], [other, other]):
+            with pytest.raises(ModelError, match=r"'x[01]' has no ordered levels, so it cannot be"):
+                CopulaTreeModel(lt.Tree([-1, 0]), [0, 0.5], pair)
     with pytest.raises(ModelError, match="as many margins"):
         CopulaTreeModel(lt.Tree([-1]), [0], answers)
     with pytest.raises(ModelError, match="ascend"):

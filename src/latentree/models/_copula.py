@@ -70,7 +70,7 @@ class CopulaTreeModel(FactorReports, BaseTreeModel):
     ----------
     tree : Tree
         The structure; its lengths are not used. Unless all columns are numbers with densities,
-        columns are leaves.
+        columns are leaves, and only two with ordered levels may be joined directly.
     correlations : array of float
         The correlation of every node with its parent, in (−1, 1); ignored at roots and of labels
         without an order, whose odds say it.
@@ -124,6 +124,7 @@ class CopulaTreeModel(FactorReports, BaseTreeModel):
         schema = _schema(tree, margins, labels)
         if any(margin.resolution > 0 for margin in margins):
             _check_leaves(tree)
+            _check_pairs(tree, margins)
         set_fields(self, tree=tree, correlations=rho, margins=tuple(margins), schema=schema)
 
     # What the model says --------------------------------------------------------------------
@@ -618,6 +619,20 @@ def _check_leaves(tree: Tree) -> None:
             f"{tree.names[inner[0]]!r} has several neighbors, but columns must be leaves, unless "
             "all are numbers with densities"
         )
+
+
+def _check_pairs(tree: Tree, margins: Sequence[Margin]) -> None:
+    """Columns that are joined directly have a table of two levels each."""
+    for column, above in enumerate(tree.parent[: tree.n_observed].tolist()):
+        if not 0 <= above < tree.n_observed:
+            continue
+        for node in (column, above):
+            if not isinstance(margins[node], Thresholds):
+                other = above if node == column else column
+                raise ModelError(
+                    f"{tree.names[node]!r} has no ordered levels, so it cannot be joined to the "
+                    f"column {tree.names[other]!r}: put a hidden variable between them"
+                )
 
 
 def _schema(

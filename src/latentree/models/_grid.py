@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from latentree._kernels.distances import latent as kernels
-from latentree.errors import ModelError
 from latentree.inference import (
     Emissions,
     Margin,
@@ -106,8 +105,8 @@ def _step(above: FloatArray, points: FloatArray, rho: float) -> FloatArray:
 
 def _pair(above: Margin, own: Margin, rho: float) -> FloatArray:
     """P(level | level) of two ordered columns that have no other neighbor."""
-    if not (isinstance(above, Thresholds) and isinstance(own, Thresholds)):
-        raise ModelError("two columns of which one has no levels need a hidden variable in between")
+    assert isinstance(above, Thresholds)
+    assert isinstance(own, Thresholds)
     # ±9 stands for ±∞: Φ(−9) is 10⁻¹⁹.
     ends = [np.concatenate([[-9.0], each.thresholds, [9.0]]) for each in (above, own)]
     below = [[kernels.bivariate_cdf(a, b, rho) for b in ends[1]] for a in ends[0]]
