@@ -29,6 +29,9 @@ from latentree.models._encode import encode
         lt.LatentTree(family="gaussian", output="hidden+observed", random_state=0),
         lt.LatentTree("nj", "gaussian", output="hidden+observed", refit=False),
     ],
+    expected_failed_checks=lambda _: {
+        "check_dataframe_column_names_consistency": "columns are matched by name in any order"
+    },
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -179,6 +182,67 @@ def test_rows_of_weight_0_that_are_added_change_nothing(real, odd):
             learned.partial_fit(X, sample_weight=np.full(len(X), float(X is real)))
         learned.learn()
         np.testing.assert_allclose(learned.model_.correlations, plain.model_.correlations)
+
+
+@pytest.fixture(scope="module")
+def named(real, coded):
+    """Tables with names, and with a gap in every column: numbers, labels, and both."""
+    labels = pd.DataFrame(np.array(["no", "yes"], object)[coded[:200, :4]], columns=[*"abcd"])
+    numbers = pd.DataFrame(real[:200, :4], columns=[*"efgh"])
+    frames = {"numbers": numbers, "labels": labels, "both": pd.concat([labels, numbers], axis=1)}
+    frames["aside"] = frames["both"].assign(unit="cm")  # a column that is set aside
+    for frame in frames.values():
+        for j in range(len(frame.columns)):
+            frame.iloc[j, j] = None
+    return frames
+
+
+FRAMES = {
+    "pandas": lambda frame: frame,
+    "polars": lambda frame: pytest.importorskip("polars").from_pandas(frame),
+    "dict": lambda frame: {name: frame[name].tolist() for name in frame},
+}
+
+
+@pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")
+@pytest.mark.parametrize("kind", ["numbers", "labels", "both", "aside"])
+@pytest.mark.parametrize("make", FRAMES)
+def test_columns_are_matched_by_name_in_any_order(named, kind, make, tmp_path):
+    frame = named[kind]
+    learned = lt.LatentTree("clnj", n_starts=1, random_state=0).fit(FRAMES[make](frame))
+    backward = FRAMES[make](frame[list(frame.columns[::-1])])
+    np.testing.assert_array_equal(learned.transform(backward), learned.transform(frame))
+    np.testing.assert_array_equal(learned.score_samples(backward), learned.score_samples(frame))
+    assert learned.score(backward) == learned.score(frame)
+    assert learned.bic(backward) == learned.bic(frame)
+    first = frame.columns[0]
+    np.testing.assert_array_equal(learned.predict(backward, first), learned.predict(frame, first))
+    filled, expected = learned.impute(backward), learned.impute(frame)
+    for name in frame:
+        assert list(filled[name]) == expected[name].tolist()
+    path = tmp_path / "backward.csv"
+    frame[list(frame.columns[::-1])].to_csv(path, index=False)
+    assert learned.score(path) == pytest.approx(learned.score(frame))
+
+
+@pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")
+@pytest.mark.parametrize("kind", ["numbers", "labels", "both", "aside"])
+@pytest.mark.parametrize("make", FRAMES)
+def test_impute_fills_in_columns_that_are_lacking(named, kind, make, tmp_path):
+    frame = named[kind]
+    learned = lt.LatentTree("clnj", n_starts=1, random_state=0).fit(FRAMES[make](frame))
+    lost = learned.model_.schema.names[1]
+    lacking = frame.drop(columns=lost)
+    empty = frame.assign(**{lost: pd.Series([None] * len(frame), dtype=frame[lost].dtype)})
+    filled, expected = learned.impute(FRAMES[make](lacking)), learned.impute(empty)
+    names = list(filled) if isinstance(filled, dict) else list(filled.columns)
+    assert names == [*lacking.columns, lost]
+    for name in names:
+        assert list(filled[name]) == expected[name].tolist()
+    path = tmp_path / "lacking.csv"
+    lacking.to_csv(path, index=False)
+    used = list(learned.model_.schema.names)
+    assert learned.impute(path).tolist() == expected[used].to_numpy().tolist()
 
 
 def test_weights_clone_pipeline_and_search(real):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import shlex
@@ -198,6 +199,72 @@ def test_predict_a_column_that_the_data_lacks(run, words, tmp_path):
     code, _, err = run("score", path.with_suffix(".json"), lacking)
     assert code == 1
     assert "there is no column 'b'" in err
+
+
+@pytest.fixture(scope="module")
+def patients(tmp_path_factory):
+    """A model, and a table with gaps in other columns than the model's too, in another order."""
+    folder = tmp_path_factory.mktemp("patients")
+    rng = np.random.default_rng(0)
+    ill = rng.random(200) < 0.4
+    frame = pd.DataFrame(
+        {
+            "id": [f"{i:04d}" for i in range(200)],
+            "unit": "kg",
+            "weight": rng.normal(np.where(ill, 60.0, 80.0), 9.0).round(1),
+            "smokes": np.where(rng.random(200) < np.where(ill, 0.8, 0.2), "yes", "no"),
+            "pain": np.clip(rng.normal(np.where(ill, 4.0, 2.0), 1.0).round(), 1, 5),
+        }
+    )
+    frame.to_csv(folder / "all.csv", index=False)
+    kinds = ("--kind", "id=ignore")
+    learn = ["learn", folder / "all.csv", "-q", *kinds, "--out", folder / "m.json"]
+    assert main([str(word) for word in learn]) == 0
+    holes = frame[["smokes", "id", "pain", "unit", "weight"]]
+    holes = holes.assign(note=["-", "007", "a, b", ""] * 50, seen="1/2/2017")
+    for j, name in enumerate(["smokes", "pain", "unit", "weight"]):
+        holes.loc[j::9, name] = None
+    holes.to_csv(folder / "holes.csv", index=False)
+    return folder, frame, holes
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv.gz", ".parquet"])
+@pytest.mark.parametrize("cells", ["", "700"])
+def test_impute_gives_all_columns_back_as_python_does(run, patients, monkeypatch, suffix, cells):
+    folder, _, holes = patients
+    monkeypatch.setenv("LATENTREE_PART_CELLS", cells)  # in one part, or in several
+    out = folder / f"filled{suffix}"
+    code, _, err = run("impute", folder / "m.json", folder / "holes.csv", "--out", out)
+    assert code == 0, err
+    assert f"wrote {out}: 200 rows × 7 columns" in err
+    schema = lt.load(folder / "m.json").schema
+    filled = lt.load(folder / "m.json").impute(holes[list(schema.names)])
+    if suffix == ".parquet":
+        theirs = pd.read_parquet(out)
+    else:
+        theirs = pd.read_csv(
+            out, sep="," if suffix == ".csv" else "\t", dtype={"id": str, "note": str},
+            keep_default_na=False,
+        )  # fmt: skip
+        assert theirs["id"].tolist() == holes["id"].tolist()
+        assert theirs["note"].tolist() == holes["note"].tolist()
+    assert theirs.columns.tolist() == holes.columns.tolist()
+    assert theirs["unit"].tolist() == ["kg"] * 200
+    assert theirs["seen"].tolist() == ["1/2/2017"] * 200
+    for j, name in enumerate(schema.names):
+        assert theirs[name].tolist() == filled[:, j].tolist()
+
+
+def test_impute_reads_standard_input_and_adds_what_is_lacking(run, patients, monkeypatch):
+    folder, _, holes = patients
+    text = holes.drop(columns="weight").to_csv(index=False)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    code, out, err = run("impute", folder / "m.json", "-")
+    assert code == 0, err
+    assert err.startswith("standard input: 200 rows")
+    filled = pd.read_csv(io.StringIO(out))
+    assert filled.columns.tolist() == ["smokes", "id", "pain", "unit", "note", "seen", "weight"]
+    assert filled["weight"].notna().all()
 
 
 # Showing ----------------------------------------------------------------------------------------

@@ -90,7 +90,10 @@ def test_a_file_in_a_file_out(tmp_path):
     extra = {"id": pa.array([f"r{i}" for i in range(400)])}
     pq.write_table(pa.table(extra | columns), data, row_group_size=33)
     inference.write_imputed(model, data, tmp_path / "out.parquet")
-    np.testing.assert_allclose(values_of(tmp_path / "out.parquet"), model.impute(X))
+    filled = pq.read_table(tmp_path / "out.parquet")
+    assert filled.column_names == ["id", *NAMES]
+    assert filled.column("id").equals(pa.chunked_array([extra["id"]]))
+    np.testing.assert_allclose(np.column_stack(filled.columns[1:]), model.impute(X))
 
 
 def test_what_fails_leaves_the_old_file_and_tells_the_rows(tmp_path):

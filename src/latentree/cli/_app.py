@@ -366,7 +366,10 @@ def impute(
     scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
-    """Fill in the missing cells of a table, and columns that it lacks."""
+    """Fill in the missing cells of a table, and columns that it lacks.
+
+    All columns of the table are written, in their order; those that it lacks follow.
+    """
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 

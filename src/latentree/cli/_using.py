@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
+import sys
+import tempfile
 from collections.abc import Hashable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -17,12 +21,15 @@ from latentree.cli._result_tables import hidden_states, show_hidden, show_states
 from latentree.cli._screen import Facts, Screen, plural
 from latentree.cli._support_command import support_facts
 from latentree.data import (
+    MATRICES,
     STANDARD,
     Parts,
     Table,
     check_writable,
     listing,
     open_table,
+    open_whole,
+    suffix_of,
     write_table,
 )
 from latentree.errors import FileError, ModelError
@@ -110,14 +117,38 @@ def infer(
 
 
 def impute(screen: Screen, model_path: str, query: QueryData, out: str) -> None:
-    """Write the model's columns with missing cells filled in, columns that are lacking too."""
+    """Write all columns with missing cells filled in, and columns that are lacking."""
     _check_out(out, model_path, *query.paths)
     model = load(model_path)
-    with query.opened(screen, model, model.schema.names) as parts:
+    with (
+        _read_twice(query.paths) as paths,
+        query.opened(screen, model, model.schema.names) as parts,
+    ):
         _tell_lacking(screen, parts)
-        written = write_imputed(model, parts, out)
+        whole = None
+        if suffix_of(paths[0]) not in MATRICES:  # which have no other columns
+            whole = open_whole(paths, model.schema, out, header=query.header, na=query.na)
+        written = write_imputed(model, parts, out, whole=whole)
     _tell_written(screen, out, written)
     screen.tell(f"filled in {plural(int(written.total), 'cell')}")
+
+
+@contextlib.contextmanager
+def _read_twice(paths: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Give paths that can be read beside those given; standard input is copied for that."""
+    if list(paths) != [STANDARD]:
+        yield paths
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "input.csv")
+        with copy.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        outside = sys.stdin
+        with copy.open(encoding="utf-8") as sys.stdin:
+            try:
+                yield [str(copy)]
+            finally:
+                sys.stdin = outside
 
 
 def _tell_lacking(screen: Screen, parts: Parts) -> None:

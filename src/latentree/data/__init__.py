@@ -16,7 +16,9 @@ from latentree.data._checks import (
 from latentree.data._cluster import Client
 from latentree.data._convert import as_table, weighted
 from latentree.data._files._file_rows import list_files
-from latentree.data._files._paths import STANDARD, path_name
+from latentree.data._files._matrix_files import MATRICES
+from latentree.data._files._paths import STANDARD, is_path, path_name, suffix_of
+from latentree.data._files._whole import WholeFiles, open_whole
 from latentree.data._files._writers import check_writable, table_writer, write_table
 from latentree.data._frames import (
     FrameType,
@@ -44,6 +46,7 @@ from latentree.data._table import (
 __all__ = [
     "FAMILIES",
     "KINDS",
+    "MATRICES",
     "STANDARD",
     "Client",
     "ColumnKind",
@@ -55,6 +58,7 @@ __all__ = [
     "Schema",
     "SetAside",
     "Table",
+    "WholeFiles",
     "WithSchema",
     "add_up",
     "as_parts",
@@ -70,15 +74,18 @@ __all__ = [
     "frame_type",
     "is_number",
     "is_parted",
+    "is_path",
     "list_files",
     "listing",
     "open_table",
+    "open_whole",
     "part_cells",
     "part_rows",
     "path_name",
     "refuse_columns",
     "row_chunks",
     "stacked",
+    "suffix_of",
     "table_writer",
     "weighted",
     "whole_columns",

@@ -158,7 +158,8 @@ def filled_like(X: TableLike, filled: AnyArray, schema: Schema) -> TableLike:
     Returns
     -------
     table
-        Of the kind of ``X``: frames keep index, order of columns and types.
+        Of the kind of ``X``: frames keep index, order of columns and types; columns that they lack
+        follow.
 
     Examples
     --------
@@ -172,18 +173,22 @@ def filled_like(X: TableLike, filled: AnyArray, schema: Schema) -> TableLike:
     columns = {name: filled[:, j].tolist() for j, name in enumerate(schema.names)}
     constants = {column.name: column.value for column in schema.aside if column.value is not None}
     columns |= {name: [value] * len(filled) for name, value in constants.items()}
+    own = column_names(X) or schema.names
+    lacking = {name: columns[name] for name in schema.names if name not in own}
     if isinstance(X, dict):
-        return {name: columns.get(str(name), cells) for name, cells in X.items()}
+        return {name: columns.get(str(name), cells) for name, cells in X.items()} | lacking
     frame = as_frame(X)
     if frame is None:
         return _filled_array(X, columns, filled, schema)
     if frame.implementation.is_pandas():
-        return _filled_pandas(X, columns)
+        return _filled_pandas(X, columns, lacking)
     new = [
         _series(frame[name], columns[str(name)])
         for name in frame.columns
         if str(name) in columns and (frame[name].null_count() or frame[name].dtype.is_float())
     ]
+    backend = frame.implementation
+    new += [nw.new_series(name, cells, backend=backend) for name, cells in lacking.items()]
     return frame.with_columns(*new).to_native() if new else X
 
 
@@ -196,7 +201,9 @@ def _series(old: Series, cells: list[object]) -> Series:
         return nw.new_series(old.name, cells, backend=backend)
 
 
-def _filled_pandas(X: TableLike, columns: dict[str, list[object]]) -> TableLike:
+def _filled_pandas(
+    X: TableLike, columns: dict[str, list[object]], lacking: dict[str, list[object]]
+) -> TableLike:
     """Return a copy of a pandas frame with missing cells filled in; types stay if they can."""
     out = X.copy()
     for place, name in enumerate(X.columns):
@@ -211,7 +218,7 @@ def _filled_pandas(X: TableLike, columns: dict[str, list[object]]) -> TableLike:
         except (TypeError, ValueError, Warning):
             new = type(old)(cells, index=X.index)
         out.isetitem(place, new)
-    return out
+    return out.assign(**lacking)
 
 
 def _filled_array(

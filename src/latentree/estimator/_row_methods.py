@@ -92,7 +92,7 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
         """Let scikit-learn check shapes and names; columns are looked at by the table itself."""
         if reset:
             self._learned_from = frame_type(X)
-        elif schema is not None and _fits(X, schema):
+        elif schema is not None and (self._is_matched_by_name(X) or _fits(X, schema)):
             return
         if isinstance(X, dict):  # which scikit-learn does not know
             if reset:
@@ -104,6 +104,10 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
             validate_data(self, cells, reset=reset, dtype=None, ensure_all_finite=False)
         else:
             validate_data(self, X, reset=reset, skip_check_array=True)
+
+    def _is_matched_by_name(self, X: DataLike) -> bool:
+        """Whether the table finds its columns itself, in any order; scikit-learn wants one."""
+        return hasattr(self, "feature_names_in_") and column_names(X) is not None
 
     def _parts(
         self,
@@ -118,9 +122,7 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
             return as_parts(
                 X, schema=schema, weights=sample_weight, unseen=self.unseen, may_lack=may_lack
             )
-        names = column_names(X)
-        if names is None or not set(may_lack) - set(names):
-            self._check(X, reset=False, schema=schema)
+        self._check(X, reset=False, schema=schema)
         weights = row_weights(sample_weight, X)
         return cut_table(
             as_table(X, schema=schema, weights=weights, unseen=self.unseen, may_lack=may_lack)
@@ -307,14 +309,18 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
         ----------
         X : table, path, dask collection or Parts
             As in :meth:`fit`; columns are matched to those of the model by name if both have names.
+            Frames and files may lack columns of the model.
 
         Returns
         -------
         table
             Of the same kind as ``X``, with its index, columns and types: a frame, or an array.
-            Constant columns are filled in too.
+            Constant columns are filled in too, and columns that a frame lacks follow its own. Of
+            files the model's columns, in its order, as an array;
+            :func:`latentree.inference.write_imputed` writes a file with all columns.
         """
-        filled = self._blocks(X, impute_part)
+        check_is_fitted(self)
+        filled = self._blocks(X, impute_part, self.model_.schema.names)
         return filled if is_parted(X) else filled_like(X, filled, self.model_.schema)
 
     def predict(self, X: DataLike, variable: Node | None = None) -> AnyArray:
@@ -435,8 +441,5 @@ def _as_objects(rows: Sequence[object]) -> DataLike:
 
 def _fits(X: DataLike, schema: Schema) -> bool:
     """Whether data has the columns of a schema, with or without those that were set aside."""
-    names = column_names(X)
-    if names is None:
-        width = X.shape[1] if getattr(X, "ndim", 0) == 2 else -1
-        return bool(schema.aside) and width == schema.n_columns
-    return bool(schema.aside) and set(schema.names) <= set(names) <= set(schema.whole_names)
+    width = X.shape[1] if getattr(X, "ndim", 0) == 2 else -1
+    return bool(schema.aside) and width == schema.n_columns

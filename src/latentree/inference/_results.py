@@ -12,7 +12,20 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from latentree.data import Parts, Schema, Table, as_parts, table_writer
+from latentree.data import (
+    MATRICES,
+    STANDARD,
+    Parts,
+    Schema,
+    Table,
+    WholeFiles,
+    as_parts,
+    is_path,
+    list_files,
+    open_whole,
+    suffix_of,
+    table_writer,
+)
 from latentree.errors import FileError, LatentTreeError, ModelError
 from latentree.inference._nodes import node_number
 from latentree.inference._posteriors import DiscretePosterior, Normal, refuse_rows
@@ -138,27 +151,36 @@ def write_posteriors(
 
 
 def write_imputed(
-    model: RowModel, X: DataLike, path: PathLike, *, client: DaskClient = None
+    model: RowModel,
+    X: DataLike,
+    path: PathLike,
+    *,
+    client: DaskClient = None,
+    whole: WholeFiles | None = None,
 ) -> Written:
-    """Write the model's columns with missing cells filled in.
+    """Write a table with missing cells filled in.
 
-    Real cells get their posterior mean, discrete ones their most probable value.
+    Real cells get their posterior mean, discrete ones their most probable value. Files keep all
+    their columns in their order, and those of the model that they lack follow; of other data the
+    model's columns are written.
 
     Parameters
     ----------
     model : GaussianTreeModel or DiscreteTreeModel
         The model that is asked.
     X : table, path, dask collection or Parts
-        Anything :func:`latentree.as_parts` takes.
+        Anything :func:`latentree.as_parts` takes. Files may lack columns of the model.
     path : path
         The file to write, in the format of its suffix; ``-`` is standard output.
     client : dask.distributed.Client, optional
         The cluster that reads and computes. Without it everything happens in this process.
+    whole : WholeFiles, optional
+        The files behind ``X`` if it is ``Parts``, whose other columns are to be written too.
 
     Returns
     -------
     Written
-        Number of rows and of columns, and how many cells were filled in.
+        Number of rows and of columns, and how many cells of the model's columns were filled in.
 
     Examples
     --------
@@ -171,8 +193,24 @@ def write_imputed(
     1.0
     """
     schema = model.schema
-    labels = None if schema.family == "gaussian" else schema.labels
-    return _write(model, X, path, schema.names, impute_part, labels, client=client)
+    if whole is None and is_path(X) and _is_read_again(list_files(X)):
+        whole = open_whole(X, schema, path)
+    if whole is None:
+        labels = None if schema.family == "gaussian" else schema.labels
+        return _write(model, X, path, schema.names, impute_part, labels, client=client)
+    parts = as_parts(X, schema=schema, client=client, may_lack=schema.names)
+    total = 0.0
+    pairs = zip(whole.pieces(parts.step), blocks_of(parts, impute_part, model), strict=True)
+    with table_writer(path, whole.titles) as write:
+        for piece, (block, n_filled) in pairs:
+            write(whole.filled(piece, block))
+            total += n_filled
+    return Written(parts.n_rows, len(whole.titles), total)
+
+
+def _is_read_again(paths: Sequence[str]) -> bool:
+    """Whether files can be read a second time, and may hold more columns than the model has."""
+    return paths[0] != STANDARD and suffix_of(paths[0]) not in MATRICES
 
 
 def write_predictions(

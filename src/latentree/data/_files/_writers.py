@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Write = Callable[..., None]
-"""Adds rows to a table: an array, and the labels of the rows if the table has them."""
+"""Adds rows to a table: an array, and the labels of the rows if the table has them; or a pyarrow
+table with all columns."""
 
 Labels = Sequence[Sequence[Hashable]]
 """What every column may hold, so that its type does not depend on the rows at hand."""
@@ -95,8 +96,8 @@ def table_writer(
     Returns
     -------
     context manager
-        Gives the function that takes the blocks, arrays of shape (n, m), each with the pyarrow
-        array of its row labels if there are any.
+        Gives the function that takes the blocks: arrays of shape (n, m), each with the pyarrow
+        array of its row labels if there are any, or pyarrow tables.
 
     Examples
     --------
@@ -160,12 +161,15 @@ def _text(delimiter: str, packed: bool = False) -> Callable[..., AbstractContext
             csv.writer(line, delimiter=delimiter, lineterminator="\n").writerow(names)
             stream.write(line.getvalue().encode())
 
-            def write(data: AnyArray, row_labels: pa.Array | None = None) -> None:
+            def write(data: AnyArray | pa.Table, row_labels: pa.Array | None = None) -> None:
                 for start in range(0, len(data), _LINES):
                     some = slice(start, start + _LINES)
                     buffer = io.BytesIO()
-                    named = None if row_labels is None else row_labels[some]
-                    rows = _to_arrow(names, data[some], labels, named)
+                    if isinstance(data, np.ndarray):
+                        named = None if row_labels is None else row_labels[some]
+                        rows = to_arrow(names, data[some], labels, named)
+                    else:
+                        rows = data.slice(start, _LINES)
                     pc.write_csv(rows, buffer, options)
                     stream.write(buffer.getvalue())
 
@@ -184,8 +188,10 @@ def _binary(
         with contextlib.ExitStack() as stack:
             writers: list[_ArrowWriter] = []
 
-            def write(data: AnyArray, row_labels: pa.Array | None = None) -> None:
-                rows = _to_arrow(names, data, labels, row_labels)
+            def write(data: AnyArray | pa.Table, row_labels: pa.Array | None = None) -> None:
+                rows = data
+                if isinstance(data, np.ndarray):
+                    rows = to_arrow(names, data, labels, row_labels)
                 if not writers:
                     writers.append(stack.enter_context(open_writer(file, rows.schema)))
                 writers[0].write_table(rows)
@@ -211,14 +217,24 @@ def _arrow_writer(file: BinaryIO, schema: pa.Schema) -> _ArrowWriter:
 def _npz(file: BinaryIO, names: Sequence[str], labels: Labels | None) -> Iterator[Write]:
     """Write one matrix, which has to be whole before it is packed."""
     blocks: list[AnyArray] = []
-    yield lambda data, row_labels=None: blocks.append(data)
+    yield lambda data, row_labels=None: blocks.append(_as_array(data))
     data = np.concatenate(blocks) if blocks else np.empty((0, len(names)))
     names = names[len(names) - data.shape[1] :]
     plain = data.astype(np.str_) if data.dtype == object else data  # objects would be pickled
     np.savez_compressed(file, data=plain, names=np.array(names, np.str_))
 
 
-def _to_arrow(
+def _as_array(data: AnyArray | pa.Table) -> AnyArray:
+    """Return rows as an array, of objects if they are a pyarrow table."""
+    if isinstance(data, np.ndarray):
+        return data
+    cells = np.empty(data.shape, object)
+    for j, column in enumerate(data.columns):
+        cells[:, j] = column.to_pylist()
+    return cells
+
+
+def to_arrow(
     names: Sequence[str], data: AnyArray, labels: Labels | None, row_labels: pa.Array | None = None
 ) -> pa.Table:
     """Return rows as a pyarrow table, with a first column of row labels if there are any."""
