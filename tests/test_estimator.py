@@ -12,7 +12,8 @@ import pytest
 import scipy.sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -431,7 +432,10 @@ def test_transform_always_gives_a_pipeline_features():
         with pytest.warns(DataWarning, match=r"without hidden.*output='hidden\+observed'"):
             assert plain.transform(frame[["a", "b"]]).shape == (200, 0)
         assert plain.get_feature_names_out().size == 0
-    with pytest.raises(ValueError, match="eature names"), pytest.warns(DataWarning):
+    with (
+        pytest.raises(ValueError, match="columns 'b' are not in the data"),
+        pytest.warns(DataWarning),
+    ):
         plain.transform(frame[["a", "c"]])
     learned = lt.LatentTree("lcm", n_states=2, output="hidden+observed").fit(frame)
     out = learned.transform(frame)
@@ -443,6 +447,25 @@ def test_transform_always_gives_a_pipeline_features():
     assert np.array_equal(out[:, 7] == 1.0, frame["color"] == "red")
     with pytest.raises(ModelError, match="output is 'all'"):
         lt.LatentTree(output="all").fit(frame)
+
+
+def test_every_fold_of_a_pipeline_has_features():
+    rng = np.random.default_rng(0)
+    blocks = rng.normal(size=(300, 1)) + rng.normal(size=(300, 6))
+    blocks[150:] = rng.normal(size=(150, 6))  # where nothing is hidden
+    folds = [(np.arange(0, 150), np.arange(150, 300)), (np.arange(150, 300), np.arange(0, 150))]
+    pipeline = make_pipeline(lt.LatentTree(random_state=0), LinearRegression())
+    with pytest.warns(DataWarning, match="transform returns the columns themselves"):
+        scores = cross_val_score(pipeline, blocks, blocks[:, 0], cv=folds)
+    assert np.isfinite(scores).all()
+    both, alone = (clone(pipeline[0]).fit(blocks[rows]) for rows, _ in folds)
+    assert both.n_hidden_ > 0
+    features = both.transform(blocks)
+    np.testing.assert_array_equal(features, both.set_params(output="hidden").transform(blocks))
+    assert alone.n_hidden_ == 0
+    with pytest.warns(DataWarning, match="the columns themselves"):
+        np.testing.assert_array_equal(alone.transform(blocks), blocks)
+    assert alone.get_feature_names_out().tolist() == [f"x{j}" for j in range(6)]
 
 
 @pytest.fixture(scope="module")

@@ -68,10 +68,10 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
     unseen : {"error", "missing"}
         What a label is, in rows after learning, that the model has not seen: an error that names
         it, or a missing cell.
-    output : {"hidden", "hidden+errors", "hidden+observed"}
+    output : {"auto", "hidden", "hidden+errors", "hidden+observed"}
         What :meth:`transform` returns: the hidden variables; these and the standard errors of
-        Gaussian ones; or these and the columns themselves, so that a pipeline has features even
-        where no variable is hidden.
+        Gaussian ones; or these and the columns themselves. "auto" is the hidden variables, and
+        where no variable is hidden the columns, so that a pipeline has features in every fold.
     {options}
     n_bootstrap : int
         Number of times that the tree is learned again from resampled rows, to say how sure it is
@@ -120,7 +120,7 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         *,
         kinds: KindsByName | None = None,
         unseen: Unseen = "error",
-        output: str = "hidden",
+        output: str = "auto",
         refit: bool = True,
         hidden: Literal["states", "gaussian"] | None = None,
         marginals: Literal["normal", "ranks"] | None = None,

@@ -53,7 +53,7 @@ from latentree.models import (
 from latentree.tree import Tree
 from latentree.typing import AnyArray, DataLike, FloatArray, Node, SklearnState, TableLike, Unseen
 
-OUTPUTS = ("hidden", "hidden+errors", "hidden+observed")
+OUTPUTS = ("auto", "hidden", "hidden+errors", "hidden+observed")
 """What :meth:`LatentTree.transform` can return."""
 
 
@@ -155,8 +155,9 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
             their standard errors follow. Hidden variables with states: the probability of each
             state, one column a state. With ``output="hidden+observed"`` the columns of the table
             follow, as numbers and without gaps; see :meth:`get_feature_names_out`. Where nothing is
-            hidden there are no columns, and a warning says so, as scikit-learn's selectors of
-            features do.
+            hidden a warning says so, and with ``output="auto"`` the columns of the table are
+            returned; with "hidden" and "hidden+errors" there are no columns, as scikit-learn's
+            selectors of features have it.
 
         Raises
         ------
@@ -165,18 +166,26 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
         """
         check_is_fitted(self)
         if not self.n_hidden_ and self.output != "hidden+observed":
+            returned = "the columns themselves" if self.output == "auto" else "no column"
             warnings.warn(
-                "the columns are explained without hidden variables, so that transform returns no "
-                "column: use output='hidden+observed' to pass the columns on, or a method that "
-                "always has a hidden variable, such as lcm",
+                "the columns are explained without hidden variables, so that transform returns "
+                f"{returned}: output='hidden+observed' always passes the columns on, and a method "
+                "such as lcm always has a hidden variable",
                 DataWarning,
                 stacklevel=2,
             )
+        if self._passes_columns_on():
+            return self._blocks(X, _features_part)
+        if not self.n_hidden_:
             return np.empty((self._parts(X).n_rows, 0))
         if self.output == "hidden+errors":
             posterior_names(self.model_, errors=True)  # raises if hidden variables have states
             return self._blocks(X, errors_part)
-        return self._blocks(X, infer_part if self.output == "hidden" else _features_part)
+        return self._blocks(X, infer_part)
+
+    def _passes_columns_on(self) -> bool:
+        """Whether the columns of the table are among those of :meth:`transform`."""
+        return self.output == "hidden+observed" or (self.output == "auto" and not self.n_hidden_)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Return the names of the columns of :meth:`transform`.
@@ -190,13 +199,12 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
         -------
         array of str
             ``h1``, or ``h1=0``, ``h1=1``, … for hidden variables with states; ``h1 error`` of
-            standard errors. With
-            ``output="hidden+observed"`` the names of columns follow; those of more than two labels
-            without an order have one column a label, ``color=red``, ….
+            standard errors. Where columns are passed on, their names follow; those of more than two
+            labels without an order have one column per label, ``color=red``, ….
         """
         check_is_fitted(self)
         names = posterior_names(self.model_, errors=self.output == "hidden+errors")
-        if self.output == "hidden+observed":
+        if self._passes_columns_on():
             names += _feature_names(self.model_.schema)
         return np.array(names, object)
 

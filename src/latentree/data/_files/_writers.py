@@ -189,7 +189,7 @@ def _binary(
             writers: list[_ArrowWriter] = []
 
             def write(data: AnyArray | pa.Table, row_labels: pa.Array | None = None) -> None:
-                rows = data
+                rows: pa.Table = data
                 if isinstance(data, np.ndarray):
                     rows = to_arrow(names, data, labels, row_labels)
                 if not writers:
