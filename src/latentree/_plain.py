@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Iterable, Mapping
 from typing import cast
@@ -219,3 +220,16 @@ def reason_of(error: BaseException) -> str:
 
 def _cut(text: str, length: int = 60) -> str:
     return text if len(text) <= length else f"{text[: length - 3]}…"
+
+
+def suggestion(name: object, known: Iterable[object]) -> str:
+    """Return what a message says beside a name that is unknown: the one that is most like it.
+
+    >>> suggestion("wieght", ["height", "weight"]), suggestion("Height", ["height"])
+    (" (did you mean 'weight'?)", " (did you mean 'height'?)")
+    >>> suggestion("age", ["height", "weight"])
+    ''
+    """
+    by_letters = {str(other).casefold(): str(other) for other in known}
+    found = difflib.get_close_matches(str(name).casefold(), by_letters, n=1)
+    return f" (did you mean {shown(by_letters[found[0]])}?)" if found else ""

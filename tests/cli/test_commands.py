@@ -417,8 +417,10 @@ def test_show_draws_the_tree(run, made):
     code, out, _ = run("show", made / "real.json")
     assert code == 0
     model = models.load(made / "real.json")
-    assert model.distance_tree().draw() in out
-    assert "\nNumbers are fitted lengths to the node above: " in out
+    for node, strength in enumerate(models.edge_strengths(model)):
+        if model.tree.parent[node] >= 0:
+            assert f"  {strength:.2f}\n" in out
+    assert "\nStrength of an edge: " in out
     assert out.splitlines()[0] == (
         "gaussian model: 6 observed, 2 hidden, 7 parameters, learned by refined"
     )
@@ -476,10 +478,10 @@ def test_show_measures_trees_without_information_distances(run, tmp_path):
     model.save(tmp_path / "m.json")
     code, out, _ = run("show", tmp_path / "m.json")
     assert code == 0
-    assert "\nNumbers are fitted lengths to the node above: " in out
+    assert "\nStrength of an edge: " in out
     single = GaussianTreeModel(Tree([-1], n_observed=1), [0.0])
     single.save(tmp_path / "one.json")
-    assert "Numbers" not in run("show", tmp_path / "one.json")[1]
+    assert "Strength" not in run("show", tmp_path / "one.json")[1]
 
 
 def test_names_cannot_command_the_terminal(run, made, tmp_path):

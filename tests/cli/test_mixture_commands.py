@@ -40,5 +40,5 @@ def test_a_mixture_is_learned_shown_and_used(run, tmp_path):
     assert "no component 2" in err
     code, _, err = run("learn", data, "--trees", "few")
     assert code != 0
-    assert "positive number, or auto" in err
+    assert "--trees few: use a whole number ≥ 1 or auto" in err
     assert run("support", model, data)[0] != 0

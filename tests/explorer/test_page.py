@@ -516,6 +516,19 @@ def test_pictures_and_tables_are_downloaded(browser, tmp_path):
     assert table.startswith("node,kind,given,prior_mean")
 
 
+def test_cells_that_look_like_formulas_are_text_to_spreadsheets(browser, tmp_path):
+    names = ['=HYPERLINK("http://x")', "@cmd", "-a", "+b", "-3", "plain", "a=b"]
+    tree = simulate.latent_class(7).renamed([*names, "h1"])
+    labels = [("=1+1", "-1"), *[("no", "yes")] * 6]
+    plain = simulate.random_discrete_model(tree, 2, 0)
+    show(browser, tmp_path, DiscreteTreeModel(tree, plain.tables, labels))
+    rows = [row for row in table_of(browser) if row["kind"] == "observed"]
+    assert [row["node"] for row in rows[::2]] == [
+        '\'=HYPERLINK("http://x")', "'@cmd", "'-a", "'+b", "-3", "plain", "a=b",
+    ]  # fmt: skip
+    assert [row["state"] for row in rows[:2]] == ["'=1+1", "-1"]
+
+
 # Looks ------------------------------------------------------------------------------------------
 
 

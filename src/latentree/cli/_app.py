@@ -151,6 +151,15 @@ Groups = Annotated[
         "--groups", metavar="FILE.csv", help="Groups of variables: a name and a group a line."
     ),
 ]
+Cut = Annotated[
+    int | None,
+    typer.Option(
+        "--cut",
+        metavar="K",
+        min=1,
+        help="Cut the tree into the K tightest groups of variables, such as scales, in colors.",
+    ),
+]
 Names = Annotated[
     str | None,
     typer.Option(
@@ -527,6 +536,7 @@ def plot(
         str, typer.Option("--layout", metavar="NAME", help="auto, radial or layered.")
     ] = "auto",
     groups: Groups = None,
+    cut: Cut = None,
     names: Names = None,
     title: Title = None,
     size: Annotated[
@@ -556,7 +566,7 @@ def plot(
         "layout": layout, "theme": theme, "lengths": lengths, "wrap": wrap, "title": title,
         "hidden_labels": hidden_labels, "strength_legend": lengths,
     }  # fmt: skip
-    using.plot(Screen(quiet), model, out, groups, size, names, component, **options)
+    using.plot(Screen(quiet), model, out, groups, size, names, component, cut, **options)
 
 
 @app.command()
@@ -580,6 +590,7 @@ def explore(
         typer.Option("--row-groups", metavar="COLUMN", help="Shares of states in groups of rows."),
     ] = None,
     groups: Groups = None,
+    cut: Cut = None,
     annotations: Annotated[
         str | None,
         typer.Option(
@@ -599,7 +610,7 @@ def explore(
     from latentree.cli._screen import Screen
 
     shown = using.RowDisplay(rows or text is not None, text, row_groups)
-    tables = using.PageTables(data or (), header, groups, annotations)
+    tables = using.PageTables(data or (), header, groups, annotations, cut)
     using.explore(Screen(quiet), model, out, tables, names, title, shown, component)
 
 
@@ -760,6 +771,7 @@ def show(
         bool,
         typer.Option("--all", help="Draw every node, and list the states of all hidden variables."),
     ] = False,
+    cut: Cut = None,
     names: Names = None,
     component: Component = None,
     json: Json = False,
@@ -768,7 +780,7 @@ def show(
     from latentree.cli import _using as using
     from latentree.cli._screen import Screen
 
-    using.show(Screen(as_json=json), model, all_nodes, names, component)
+    using.show(Screen(as_json=json), model, all_nodes, names, component, cut)
 
 
 @app.command()

@@ -11,6 +11,7 @@ import typer
 
 from latentree.cli import _outputs as outputs
 from latentree.cli._data import ReadOptions, connected, facts, open_data, show_columns, split
+from latentree.cli._drawing import show_tree
 from latentree.cli._hidden import (
     hidden_summaries,
     state_summaries,
@@ -31,7 +32,6 @@ from latentree.cli._screen import Screen, plural
 from latentree.cli._support_command import (
     ResamplingOptions,
     measure,
-    show_sure_tree,
     support_facts,
 )
 from latentree.data import Parts, Schema, Table
@@ -157,11 +157,10 @@ def _show(
         model = result.fitted.model
         shown = component_of(model)
         found = hidden_summaries(shown)
-        if result.support is not None:
-            screen.text()
-            show_sure_tree(screen, result.support)
+        screen.text()
         if isinstance(model, TreeMixture):
-            screen.text(f"\nA mixture of {plural(model.n_trees, 'tree')}; the largest:")
+            screen.text(f"A mixture of {plural(model.n_trees, 'tree')}; the largest:\n")
+        show_tree(screen, shown, result.support)
         show_hidden(screen, found, shown.tree, result.support)
         if not found and shown is model:
             show_gain(screen, result.fitted, kept)

@@ -85,5 +85,6 @@ def _value(name: str, given: OptionValue) -> OptionValue:
                 value = number(given)
                 break
     if not entry.allows(value):
-        raise typer.BadParameter(f"{entry.flag} {given}: must be {entry.type}")
+        allowed = entry.type.replace("int ", "a whole number ").replace("float ", "a number ")
+        raise typer.BadParameter(f"{entry.flag} {given}: use {allowed}".replace('"', ""))
     return value

@@ -216,8 +216,28 @@ def show_states(
     for summary in found:
         own = labels.get(summary.name) or range(len(summary.sizes))
         sizes = [f"{k}: {percent(size)}" for k, size in zip(own, summary.sizes, strict=True)]
-        screen.text()
-        screen.table([f"States of {summary.name}", "", *sizes], summary.rows)
+        titles = [f"States of {summary.name}", ""]
+        rows = [(_short(row[0]), _short(row[1]), *row[2:]) for row in summary.rows]
+        for states in _side_by_side([*titles, *sizes], rows, screen.width):
+            screen.text()
+            screen.table(
+                [*titles, *(sizes[k] for k in states)],
+                [(*row[:2], *(row[k + 2] for k in states)) for row in rows],
+            )
+
+
+def _side_by_side(
+    header: Sequence[str], rows: Sequence[Sequence[str]], width: int
+) -> list[list[int]]:
+    """Return which states go into one table, so that its lines are no longer than the screen."""
+    needed = [max(map(len, cells)) + 2 for cells in zip(header, *rows, strict=True)]
+    tables: list[list[int]] = [[]]
+    for state, own in enumerate(needed[2:]):
+        taken = sum(needed[:2]) + sum(needed[k + 2] for k in tables[-1])
+        if tables[-1] and taken + own > width:
+            tables.append([])
+        tables[-1].append(state)
+    return tables
 
 
 def hidden_states(model: Model, hidden: list[HiddenSummary]) -> list[Facts]:

@@ -40,6 +40,7 @@ _IN_OPTIONS = (  # what messages of the library say in Python, as the command li
     (re.compile(r"\bsheet= chooses"), "--sheet chooses"),
     (re.compile(r"header=False"), "--no-header"),
     (re.compile(r"header=True"), "--header"),
+    (re.compile(r"^k is (?=\d+, but the \d+ variables)"), "--cut is "),
 )
 
 

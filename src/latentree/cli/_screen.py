@@ -113,6 +113,13 @@ class Screen:
         lines = map(printable, text.split("\n"))
         self._out.print(Text("\n".join(lines)), soft_wrap=True)
 
+    def drawn(self, line: Text) -> None:
+        """Print a line of a drawing, in ASCII where the terminal has no other characters."""
+        plain = printable(line.plain)
+        if not _is_encodable(_BOXES, self._out.encoding):
+            plain = plain.translate(_IN_ASCII)
+        self._out.print(Text(plain, spans=line.spans), soft_wrap=True)
+
     def prose(self, text: str) -> None:
         """Print sentences, broken into lines as wide as the terminal."""
         self._out.print(Text(text))
@@ -122,10 +129,29 @@ class Screen:
         text = json.dumps(_finite(value), ensure_ascii=False, indent=2, allow_nan=False)
         self._out.print(Text(text), soft_wrap=True)
 
+    @property
+    def width(self) -> int:
+        """Characters of a line of standard output."""
+        return self._out.width
+
     def table(
-        self, header: Sequence[str], rows: Sequence[Sequence[str]], best: Sequence[int] = ()
+        self,
+        header: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        best: Sequence[int] = (),
+        styles: Sequence[str] = (),
     ) -> None:
-        """Print a table: the first column and text columns to the left, numbers to the right."""
+        """Print a table: the first column and text columns to the left, numbers to the right.
+
+        Parameters
+        ----------
+        header, rows : sequences
+            Of texts.
+        best : sequence of int
+            Rows that stand out.
+        styles : sequence of str
+            A color for the first cell of every row.
+        """
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
         table.padding = (0, 1, 0, 0)
         for j, title in enumerate(header):
@@ -133,8 +159,23 @@ class Screen:
             table.add_column(title, justify="right" if numbers else "left", overflow="fold")
         for i, row in enumerate(rows):
             cells = [Text(printable(cell)) for cell in row]
+            if styles:
+                cells[0].stylize(styles[i])
             table.add_row(*cells, style="bold green" if i in best else None)
         self._out.print(table)
+
+
+_BOXES = "├└│─●…"
+_IN_ASCII = str.maketrans("├└│─●…", "|`|-*~")
+"""Characters of drawings, and what takes their place where an encoding lacks them."""
+
+
+def _is_encodable(text: str, encoding: str) -> bool:
+    try:
+        text.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
 
 
 def plural(count: int, noun: str) -> str:

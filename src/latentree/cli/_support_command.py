@@ -9,6 +9,7 @@ import numpy as np
 
 from latentree.cli import _outputs as outputs
 from latentree.cli._data import facts, open_for
+from latentree.cli._drawing import show_tree
 from latentree.cli._method_options import OptionValue, check_method
 from latentree.cli._running import first_interrupt_keeps, raise_if_interrupted
 from latentree.cli._screen import Facts, Screen
@@ -70,7 +71,7 @@ def support(
         if screen.as_json:
             screen.json({"data": facts(data, parts), **support_facts(found)})
         else:
-            show_support(screen, found)
+            show_support(screen, model, found)
     finally:
         written.raise_failures()
 
@@ -115,9 +116,9 @@ def support_facts(found: Support) -> Facts:
     return {**about, **rows, "n_hidden": numbers}
 
 
-def show_support(screen: Screen, found: Support) -> None:
+def show_support(screen: Screen, model: Model, found: Support) -> None:
     """Print the tree with its support, and what is doubtful."""
-    show_sure_tree(screen, found)
+    show_tree(screen, model, found)
     hidden = found.hidden
     if found.tree.n_hidden:
         screen.text()
@@ -135,12 +136,6 @@ def show_support(screen: Screen, found: Support) -> None:
     ]
     if named:
         screen.text(f"Placed least surely: {', '.join(named)}.")
-
-
-def show_sure_tree(screen: Screen, found: Support) -> None:
-    """Print the tree with percents at its edges."""
-    screen.text(found.tree.draw(support=found.edge_support))
-    screen.text(f"\nPercent: {found.measure} of the edge above, over {found.origin}.")
 
 
 def _numbers(found: Support) -> str:

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import typer
 
 from latentree.cli import _outputs as outputs
 from latentree.cli._data import connected, facts, open_for
+from latentree.cli._drawing import MOST_NODES, cut_facts, show_cut, show_tree
 from latentree.cli._factor_tables import factor_facts, show_factors
 from latentree.cli._hidden import hidden_summaries, state_summaries
 from latentree.cli._outputs import PlotOption
@@ -51,19 +53,18 @@ from latentree.models import (
     TreeMixture,
     TreeModel,
     as_names,
+    captions,
     component_of,
     fitted_tree,
     load,
     load_report,
 )
 from latentree.support import load_support
+from latentree.tree import GroupsLike
 from latentree.typing import AnyArray
 
 PageOptions = dict[str, object]
 """Arguments of :func:`latentree.write_explorer` by name."""
-
-_MOST_NODES = 200
-"""Nodes that ``show`` draws without ``--all``."""
 
 _MOST_HIDDEN = 20
 """Hidden variables whose states ``show`` lists without ``--all``."""
@@ -229,9 +230,11 @@ def plot(
     size: str | None = None,
     names: str | None = None,
     component: int | None = None,
+    cut: int | None = None,
     **options: PlotOption,
 ) -> None:
     """Draw a model into a picture."""
+    _check_cut(cut, groups)
     outputs.check_apart([out], [model_path])
     outputs.check_target(out)
     outputs.check_picture(out)
@@ -240,8 +243,25 @@ def plot(
         found = outputs.read_groups(groups, model)
         options["groups"] = {called.names.get(name, name): own for name, own in found.items()}
     options["support"] = load_support(model_path)
-    outputs.write_picture(model.rename(called), out, outputs.read_size(size), **options)
+    model = model.rename(called)
+    if cut is not None:
+        options["groups"] = _cut_groups(model, cut)
+    outputs.write_picture(model, out, outputs.read_size(size), **options)
     screen.tell(f"wrote {out}")
+
+
+def _cut_groups(model: Model, n_groups: int) -> dict[str, str]:
+    """Cut the tree into groups, called by what their representatives inform most about."""
+    called = captions(model)
+    cut = fitted_tree(model).cut(n_groups)
+    return {name: called.get(speaker, speaker) for name, speaker in cut.items()}
+
+
+def _check_cut(cut: int | None, groups: str | None) -> None:
+    if cut is not None and groups is not None:
+        raise typer.BadParameter(
+            "--cut finds groups of variables, and --groups gives them: use one"
+        )
 
 
 class RowDisplay(NamedTuple):
@@ -278,6 +298,8 @@ class PageTables(NamedTuple):
     header: bool | None
     groups: str | None
     annotations: str | None
+    cut: int | None = None
+    """Groups that the tree is cut into, in place of those of a file."""
 
     def of(self, model: Model | TreeMixture) -> PageOptions:
         """Return what they hold as the explorer takes it."""
@@ -288,10 +310,15 @@ class PageTables(NamedTuple):
                 raise FileError(
                     "pages show tables that fit into memory: give fewer rows, or no --data"
                 )
-        groups, notes = self.groups, self.annotations
+        notes = self.annotations
+        groups: GroupsLike | None = None
+        if self.groups is not None:
+            groups = outputs.read_groups(self.groups, model)
+        if self.cut is not None:
+            groups = _cut_groups(component_of(model), self.cut)
         return {
             "data": rows,
-            "groups": None if groups is None else outputs.read_groups(groups, model),
+            "groups": groups,
             "annotations": None if notes is None else outputs.read_annotations(notes, model),
         }
 
@@ -307,6 +334,7 @@ def explore(
     component: int | None = None,
 ) -> None:
     """Write a page to explore a model in."""
+    _check_cut(tables.cut, tables.groups)
     outputs.check_apart([out], [model_path, *tables.data])
     outputs.check_target(out)
     model = load(model_path) if component is None else component_of(load(model_path), component)
@@ -361,30 +389,30 @@ def show(
     all_nodes: bool,
     names: str | None = None,
     component: int | None = None,
+    n_groups: int | None = None,
 ) -> None:
     """Draw the tree in characters, and list what the hidden variables are tied to."""
     whole, report = load(model_path), load_report(model_path)
     called = as_names(names)
     model = component_of(whole, component).rename(called)
     hidden, support = hidden_summaries(model), load_support(model_path)
+    tree = fitted_tree(model)
+    cut = None if n_groups is None else tree.cut(n_groups)
     if screen.as_json:
         weights = whole.weights.tolist() if isinstance(whole, TreeMixture) else None
         about = {"hidden": hidden_states(model, hidden), "weights": weights, "report": report}
+        about["cut"] = cut_facts(cut)
         sure = None if support is None else support_facts(support)
         screen.json({**_tree_facts(model), **about, "support": sure, **factor_facts(model)})
         return
-    tree = fitted_tree(model)
     if isinstance(whole, TreeMixture):
         screen.text(_mixture_text(whole, component))
     kind = f"{model.schema.family} model: {tree.n_observed:,} observed, {tree.n_hidden:,} hidden"
     learned = f", learned by {report['method']}" if report and "method" in report else ""
     screen.text(f"{kind}, {model.n_parameters:,} parameters{learned}\n")
-    sure_edges = None if support is None else support.edge_support
-    screen.text(tree.draw(tree.n_nodes if all_nodes else _MOST_NODES, sure_edges))
-    if tree.n_edges:
-        screen.text("\nNumbers are fitted lengths to the node above: 0 if equal, more if weaker.")
-    if support is not None:
-        screen.text(f"Percent: {support.measure}, over {support.origin}.")
+    show_tree(screen, model, support, cut, tree.n_nodes if all_nodes else MOST_NODES)
+    if cut is not None:
+        show_cut(screen, cut)
     show_hidden(screen, hidden, tree, support)
     show_factors(screen, model)
     most_hidden, most_members = (None, None) if all_nodes else (_MOST_HIDDEN, _MOST_MEMBERS)

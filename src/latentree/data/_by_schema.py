@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from latentree._plain import suggestion
 from latentree.data import _checks as checks
 from latentree.data import _coding as coding
 from latentree.data._checks import listing
@@ -157,14 +158,14 @@ def _column_places(names: Sequence[str], named: bool, schema: Schema) -> list[in
     if lacking:
         raise DataError(
             f"the model's columns {listing(lacking)} are not in the data"
-            f"{checks.nearest_hint(lacking[0], [name for name in names if name not in whole])}"
+            f"{suggestion(lacking[0], [name for name in names if name not in whole])}"
         )
     known, unnamed = set(whole), unnamed_place(names)
     extra = [name for j, name in enumerate(names) if name not in known and j != unnamed]
     if extra:
         raise DataError(
             f"columns {listing(extra)} are unknown to the model: drop them, or rename them if they "
-            f"are mistyped{checks.nearest_hint(extra[0], whole)}",
+            f"are mistyped{suggestion(extra[0], whole)}",
             extra,
         )
     return [place[name] for name in schema.names]

@@ -7,7 +7,6 @@ import numbers
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -34,12 +33,6 @@ def listing(items: Sequence[object]) -> str:
     """Show the first five, and how many there are when there are more."""
     shown = ", ".join(str(item) if isinstance(item, tuple) else repr(item) for item in items[:5])
     return shown if len(items) <= 5 else f"{shown}, … ({len(items)} in all)"
-
-
-def nearest_hint(name: str, known: Sequence[str]) -> str:
-    """Ask whether the most similar name is meant, if there is one."""
-    near = get_close_matches(name, known, 1)
-    return f" (is {near[0]!r} meant for {name!r}?)" if near else ""
 
 
 def check_distinct(names: Sequence[str]) -> None:

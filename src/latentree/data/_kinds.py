@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from latentree.data._checks import is_number, nearest_hint
+from latentree._plain import suggestion
+from latentree.data._checks import is_number
 from latentree.data._coding import sort_labels
 from latentree.data._column_facts import TRACKED, ColumnFacts, Reading, plain_number
 from latentree.data._dates import are_unix_times
@@ -211,7 +212,7 @@ def check_wanted(kinds: KindsByName | None, names: Sequence[str]) -> dict[str, s
             continue
         matching = [each for each in names if fnmatchcase(each, name)]
         if not matching:
-            raise DataError(f"kinds: there is no column {name!r}{nearest_hint(name, names)}")
+            raise DataError(f"kinds: there is no column {name!r}{suggestion(name, names)}")
         wanted |= dict.fromkeys(matching, kind)
     return wanted | exact
 

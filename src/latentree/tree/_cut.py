@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -45,6 +46,26 @@ class TreeCut:
     groups: tuple[tuple[str, ...], ...]
     representatives: tuple[str, ...]
     spread: float
+
+    def items(self) -> Iterator[tuple[str, str]]:
+        """Yield every variable with the representative of its group.
+
+        So a cut can be given wherever groups of variables are: ``plot_tree(model, groups=cut)``,
+        ``write_explorer(model, path, groups=cut)``, ``dict(cut.items())``.
+
+        Yields
+        ------
+        tuple of str
+            Variable and representative.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> dict(lt.simulate.double_star(4).cut(2).items())
+        {'x0': 'h1', 'x1': 'h1', 'x2': 'h2', 'x3': 'h2'}
+        """
+        for group, representative in zip(self.groups, self.representatives, strict=True):
+            yield from ((variable, representative) for variable in group)
 
 
 class _EdgeChanges(NamedTuple):

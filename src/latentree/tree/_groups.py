@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Protocol, runtime_checkable
 
+from latentree._plain import suggestion
 from latentree.errors import DataError
 from latentree.tree._tree import Tree
 
@@ -40,7 +41,10 @@ def groups_by_node(tree: Tree, groups: GroupsLike) -> list[Hashable | None]:
         known = set(observed)
         unknown = [name for name in by_name if name not in known]
         if unknown:
-            raise DataError(f"groups names {unknown[0]!r}, but no observed variable is called so")
+            raise DataError(
+                f"groups names {unknown[0]!r}, but no observed variable is called so"
+                f"{suggestion(unknown[0], observed)}"
+            )
         return [by_name.get(name) for name in observed]
     listed = list(groups)
     if len(listed) != len(observed):

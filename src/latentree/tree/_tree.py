@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from latentree._kernels import threads
 from latentree._kernels import tree as kernels
+from latentree._plain import suggestion
 from latentree.errors import TreeError
 from latentree.tree import _build as build
 from latentree.tree._build import RootedForest
@@ -450,7 +451,7 @@ class Tree:
         try:
             return self._numbers[name]
         except KeyError:
-            raise TreeError(f"no node is called {name!r}") from None
+            raise TreeError(f"no node is called {name!r}{suggestion(name, self.names)}") from None
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from latentree._plain import reason_of, shown
+from latentree._plain import reason_of, shown, suggestion
 from latentree.data._kinds import unnamed_place
 from latentree.errors import FileError
 from latentree.typing import PathLike
@@ -122,7 +122,10 @@ class ColumnChoice(NamedTuple):
         optional = set(self.may_lack)
         for name in (*(self.columns or ()), *self.drop):
             if name not in counts and name not in optional:
-                raise FileError(f"there is no column {shown(name)}: it has {_listed(names)}")
+                raise FileError(
+                    f"there is no column {shown(name)}{suggestion(name, names)}: it has "
+                    f"{_listed(names)}"
+                )
         left_out = {*self.drop, *(optional - set(names))}
         chosen = names if self.columns is None else self.columns
         kept = [name for name in chosen if name not in left_out]

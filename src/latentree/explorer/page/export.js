@@ -211,8 +211,15 @@ export function toCsv(state) {
   return `${lines.join("\r\n")}\r\n`;
 }
 
+/**
+ * A cell of text. Spreadsheets take what begins with = + - @ for a formula, and could be made to
+ * run one that a data file brought in: an apostrophe before it says that it is text. Numbers are
+ * left alone.
+ */
 function cell(text) {
-  return /[",\r\n]|^\s|\s$|^$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const isFormula = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text));
+  const safe = isFormula ? `'${text}` : text;
+  return /[",\r\n]|^\s|\s$|^$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
 // The page --------------------------------------------------------------------------------------
