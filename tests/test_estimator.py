@@ -447,6 +447,8 @@ def test_transform_always_gives_a_pipeline_features():
     assert np.array_equal(out[:, 7] == 1.0, frame["color"] == "red")
     with pytest.raises(ModelError, match="output is 'all'"):
         lt.LatentTree(output="all").fit(frame)
+    with pytest.raises(ModelError, match="unseen is 'ignore', but must be"):
+        lt.LatentTree(unseen="ignore").fit(frame)
 
 
 def test_every_fold_of_a_pipeline_has_features():

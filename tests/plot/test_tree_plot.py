@@ -334,7 +334,11 @@ def test_edges_are_as_long_as_their_distances():
     bar = plot.ax.lines[0].get_xdata()
     assert bar[1] - bar[0] == pytest.approx(float(scale.split()[1]) * ratio[0])
     assert "By distance" in texts
-    assert legend_of(plot)[-3:] == ["strength 0.2", "strength 0.5", "strength 0.9"]
+    assert legend_of(plot)[-3:] == ["correlation 0.2", "correlation 0.5", "correlation 0.9"]
+    states = simulate.random_discrete_model(simulate.double_star(6), 2, 0)
+    for item, word in ((states, "Cramér's V"), (states.tree, "strength")):
+        plot = plot_tree(item, strength_legend=True)
+        assert legend_of(plot)[-3:] == [f"{word} {power}" for power in (0.2, 0.5, 0.9)]
 
 
 def test_saved_text_is_text(tmp_path):

@@ -181,7 +181,7 @@ def test_the_command_draws_from_the_posterior(files, capsys):
     )
     assert load_support(model).are_probabilities
     assert main(["show", model]) == 0
-    assert "Percent: probability, over 6 trees" in capsys.readouterr().out
+    assert "Percent: probability of the edge above, over 6 trees" in capsys.readouterr().out
 
 
 def test_what_was_learned_is_kept_if_support_fails(files, tmp_path, monkeypatch, capsys):

@@ -168,7 +168,7 @@ def show_tree(
         )
     screen.prose("\n".join(["", *notes, strength_text(model)]))
     if support is not None:
-        screen.prose(f"Percent: {support.measure} of the edge, over {support.origin}.")
+        screen.prose(f"Percent: {support.measure} of the edge above, over {support.origin}.")
 
 
 def _line_text(

@@ -326,6 +326,8 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         """Options that were set; raises an error for one that the method does not take."""
         if self.output not in OUTPUTS:
             raise ModelError(f"output is {self.output!r}, but must be one of {', '.join(OUTPUTS)}")
+        if self.unseen not in ("error", "missing"):
+            raise ModelError(f"unseen is {self.unseen!r}, but must be 'error' or 'missing'")
         return chosen_options(self.method, {name: getattr(self, name) for name in OPTIONS})
 
     def _reporter(self, method: str) -> Progress | None:

@@ -102,9 +102,12 @@ class PageLayout(NamedTuple):
 
 
 def legend_entries(
-    grouping: VariableGroups, any_negative: bool, theme: Theme, legend: bool, strengths: bool
+    grouping: VariableGroups, any_negative: bool, theme: Theme, legend: bool, strengths: str
 ) -> list[Artist]:
-    """Return the entries of groups, of negative edges and of strengths, as asked for."""
+    """Return the entries of groups, of negative edges and of strengths, as asked for.
+
+    ``strengths`` is what a strength is called; empty for no entries of strengths.
+    """
     lines = import_extra("matplotlib.lines", "plot")
     styles = [style for style in grouping.styles if style.label is not None] if legend else []
     names = text.shown([style.label or "" for style in styles], LEGEND_LONGEST)
@@ -123,7 +126,7 @@ def legend_entries(
         shade = edge_shades(theme.edge, np.array([power]), theme.paper)[0]
         entries.append(
             lines.Line2D(
-                [], [], color=shade, linewidth=edge_width(power), label=f"strength {power}"
+                [], [], color=shade, linewidth=edge_width(power), label=f"{strengths} {power}"
             )
         )
     return entries

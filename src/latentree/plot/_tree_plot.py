@@ -13,6 +13,9 @@ import numpy as np
 from latentree._disk import write_bytes
 from latentree.errors import DataError, DataWarning, import_extra
 from latentree.models import (
+    CopulaTreeModel,
+    DiscreteTreeModel,
+    GaussianTreeModel,
     Model,
     Scored,
     TreeMixture,
@@ -221,7 +224,11 @@ def plot_tree(
     names = _written_names(model, tree, labels, hidden_labels, wrap)
     widths, lines = text.text_widths(names), text.n_lines(names[: tree.n_observed])
     entries = legends.legend_entries(
-        grouping, bool((strength < 0).any()), colors, legend, strength_legend
+        grouping,
+        bool((strength < 0).any()),
+        colors,
+        legend,
+        _measure_of(model) if strength_legend else "",
     )
     if support is not None and not np.array_equal(support.tree.parent, tree.parent):
         raise DataError("the support is that of another tree")
@@ -310,6 +317,13 @@ def _kind_of(
     if layout not in ("radial", "layered"):
         raise DataError(f"layout is {layout!r}, but must be 'auto', 'radial' or 'layered'")
     return layout
+
+
+def _measure_of(model: Tree | Model) -> str:
+    """Return what the strengths of all edges are, if that is one thing."""
+    if isinstance(model, GaussianTreeModel | CopulaTreeModel):
+        return "correlation"
+    return "Cramér's V" if isinstance(model, DiscreteTreeModel) else "strength"
 
 
 def _of_edges(tree: Tree, by_node: FloatArray) -> FloatArray:
