@@ -72,10 +72,8 @@ class WholeFiles:
     @property
     def titles(self) -> tuple[str, ...]:
         """Names of the columns as they are written: that of row labels is empty."""
-        place = unnamed_place(self.names) if self.rows.named else None
-        if place is None or self.names[place] in self.schema.whole_names:
-            return self.names
-        return (*self.names[:place], "", *self.names[place + 1 :])
+        has_labels = self.rows.named and _row_labels(self.names, self.schema) is not None
+        return ("", *self.names[1:]) if has_labels else self.names
 
 
 def open_whole(
@@ -100,6 +98,9 @@ def open_whole(
         As for :func:`latentree.as_parts`.
     """
     rows = open_files(X, ColumnChoice(na=tuple(map(str, na))), header)
+    labels = _row_labels(rows.names, schema) if rows.named else None
+    if labels is not None:  # which pandas keeps behind all columns
+        rows = replace(rows, kinds={labels: rows.kinds[labels]} | rows.kinds)
     own = rows.names
     if not rows.named:  # columns are told by their places
         own = schema.whole_names if len(own) == len(schema.whole_names) else schema.names
@@ -107,6 +108,12 @@ def open_whole(
         rows = replace(rows, files=tuple(map(_verbatim, rows.files)))
     lacking = tuple(name for name in schema.names if name not in own)
     return WholeFiles(rows, (*own, *lacking), schema, (*MISSING, *map(str, na)))
+
+
+def _row_labels(names: Sequence[str], schema: Schema) -> str | None:
+    """Return the name of the column that labels the rows, if there is one."""
+    place = unnamed_place(names)
+    return None if place is None or names[place] in schema.names else names[place]
 
 
 def _verbatim(file: Reader) -> Reader:
