@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -280,7 +281,7 @@ def _facts_of_column(column: Column) -> ColumnFacts:
             "label", n_rows, n_present, labels, order=column.order, is_ordered=column.is_ordered
         )
     else:
-        is_date = are_dates(labels)
+        is_date = are_dates(islice(labels, TRACKED))  # more are set aside in any case
         readings = () if is_date else tuple(_readings(column, labels))
         facts = ColumnFacts("label", n_rows, n_present, labels, is_date=is_date, readings=readings)
     return _compact(facts)

@@ -145,7 +145,7 @@ def read_labels(labels: Iterable[Hashable], decimal: str) -> ReadLabels | None:
         if found is None:
             return None
         values[label] = found.value
-        if not np.isnan(found.value):
+        if found.value == found.value:  # no NaN
             units.add(found.unit)
             styles.add(found.style)
             if len(units) > 1:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from latentree.data._column_facts import TRACKED
 from latentree.data._dates import date_keys
 from latentree.data._name_words import names_time
 from latentree.data._raw import Column, RawTable
@@ -71,22 +72,19 @@ def _times(column: Column) -> Iterator[AnyArray]:
 
 def _text_times(column: Column) -> Iterator[AnyArray]:
     """Yield the ranks of dates that are written as text, under either order of day and month."""
-    first = column.values[0] if not column.coded else column.order[column.values[0]]  # type: ignore[index]
-    if not isinstance(first, str) or date_keys(first) is None:
-        return
-    labels = column.order if column.coded else tuple(dict.fromkeys(column.values.tolist()))
-    assert labels is not None
-    keys = [date_keys(label) if isinstance(label, str) else None for label in labels]
-    if any(key is None for key in keys):
-        return
-    places = column.values
-    if not column.coded:
-        number = {label: place for place, label in enumerate(labels)}
-        places = np.array([number[label] for label in column.values.tolist()])
+    values = column.values[:: max(1, column.values.size // TRACKED)].tolist()  # some rows suffice
+    if column.coded:
+        assert column.order is not None
+        values = [column.order[place] for place in values]
+    keys = []
+    for text in values:
+        key = date_keys(text) if isinstance(text, str) else None
+        if key is None:
+            return
+        keys.append(key)
     for which in (0, 1):
-        own = [key[which] for key in keys if key is not None]
-        rank = {key: place for place, key in enumerate(sorted(set(own)))}
-        yield np.array([rank[key] for key in own])[places]
+        rank = {key: place for place, key in enumerate(sorted({key[which] for key in keys}))}
+        yield np.array([rank[key[which]] for key in keys])
 
 
 def _is_monotone(values: AnyArray) -> bool:
