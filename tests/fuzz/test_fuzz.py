@@ -346,7 +346,7 @@ def _report_file() -> bytes:
 
 
 @given(seeds)
-@examples(10)
+@examples(2)
 def test_mutated_support(tmp_path_factory, seed):
     rng = random.Random(seed)
     path = tmp_path_factory.mktemp("support") / "model.json"
@@ -399,7 +399,7 @@ def _topics_file() -> bytes:
 
 
 @given(seeds)
-@examples(10)
+@examples(3)
 def test_mutated_topics(tmp_path_factory, seed):
     rng = random.Random(seed)
     folder = tmp_path_factory.mktemp("topics")
@@ -443,7 +443,7 @@ def _document_file(suffix: str) -> bytes:
 
 @pytest.mark.parametrize("suffix", DOCUMENTS)
 @given(seeds)
-@examples(8)
+@examples(3)
 def test_mutated_documents(tmp_path_factory, suffix, seed):
     rng = random.Random(seed)
     folder = tmp_path_factory.mktemp("documents")
@@ -677,7 +677,7 @@ def _mixed_frame(rng: np.random.Generator, n: int) -> pd.DataFrame:
 
 
 @given(seeds)
-@examples(5)
+@examples(2)
 def test_rows_of_weight_0(seed):
     for _ in batch(2):
         rng = np.random.default_rng(seed)
@@ -709,7 +709,7 @@ def test_rows_of_weight_0(seed):
 
 @pytest.mark.parametrize("method", ["rg", "nj", "snj", "clrg", "clnj"])
 @given(seeds)
-@examples(10)
+@examples(5)
 def test_exact_distances(method, seed):
     for _ in batch(1):
         rng = np.random.default_rng(seed)
@@ -740,7 +740,7 @@ WRONG = [
 
 
 @given(seeds)
-@examples(10)
+@examples(4)
 def test_wrong_options(seed):
     rng = random.Random(seed)
     frames = [_mixed_frame(np.random.default_rng(seed % 7), 30)]
