@@ -128,7 +128,10 @@ def impute(screen: Screen, model_path: str, query: QueryData, out: str) -> None:
         _tell_lacking(screen, parts)
         whole = None
         if suffix_of(paths[0]) not in MATRICES:  # which have no other columns
-            whole = open_whole(paths, model.schema, out, header=query.header, na=query.na)
+            whole = open_whole(
+                paths, model.schema, out, header=query.header, na=query.na,
+                encoding=query.encoding, sheet=query.sheet,
+            )  # fmt: skip
         written = write_imputed(model, parts, out, whole=whole)
     _tell_written(screen, out, written)
     screen.tell(f"filled in {plural(int(written.total), 'cell')}")

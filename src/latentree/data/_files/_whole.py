@@ -6,7 +6,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from latentree.data._files._delimited import MISSING, TextReader
+from latentree.data._checks import MISSING
+from latentree.data._files._delimited import TextReader
 from latentree.data._files._file_rows import DELIMITERS, FileRows, Reader, open_files
 from latentree.data._files._paths import ColumnChoice, suffix_of
 from latentree.data._files._writers import to_arrow
@@ -83,6 +84,8 @@ def open_whole(
     *,
     header: bool | None = None,
     na: Sequence[str] = (),
+    encoding: str | None = None,
+    sheet: str | None = None,
 ) -> WholeFiles:
     """Open files with all their columns, to be written again with those of a model filled in.
 
@@ -94,10 +97,12 @@ def open_whole(
     out : path
         Where they will be written. From text to text the cells of columns that are not the
         model's stay as they are written: 007, or a date in any form.
-    header, na
+    header, na, encoding, sheet
         As for :func:`latentree.as_parts`.
     """
-    rows = open_files(X, ColumnChoice(na=tuple(map(str, na))), header)
+    rows = open_files(
+        X, ColumnChoice(na=tuple(map(str, na)), encoding=encoding, sheet=sheet), header
+    )
     labels = _row_labels(rows.names, schema) if rows.named else None
     if labels is not None:  # which pandas keeps behind all columns
         rows = replace(rows, kinds={labels: rows.kinds[labels]} | rows.kinds)
