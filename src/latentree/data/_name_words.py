@@ -11,7 +11,7 @@ _LAST = frozenset({"id", "ids", "uuid", "guid", "nr", "code", "key", "pk"})
 """Last words of the names of identifiers."""
 
 _WHOLE = frozenset(
-    {"index", "row", "rowid", "rownames", "obs", "number", "num", "case", "lfd", "seqn"}
+    {"index", "no", "row", "rowid", "rownames", "obs", "number", "num", "case", "lfd", "seqn"}
 )
 """Names of identifiers by themselves: a price index is a measurement."""
 
