@@ -4,6 +4,7 @@
     python benchmarks/ordered.py grid      the grid against numerical integration
     python benchmarks/ordered.py trees     simulated thresholds: Robinson-Foulds distances, bias
     python benchmarks/ordered.py held-out  bfi, epi, ability: log-likelihood of held-out rows
+    python benchmarks/ordered.py default   what the default makes of 100 to 1,000 rows of answers
     python benchmarks/ordered.py groups    bfi: five groups, and seconds of a fit
     python benchmarks/ordered.py outliers  1 % of cells at ± 20 standard deviations
     python benchmarks/ordered.py ranks     stocks, breast cancer: ranks against normal
@@ -42,6 +43,8 @@ def questionnaire(name: str) -> Any:
     frame = pd.read_csv(folder / "tables" / f"{name}.csv.gz")
     if name == "bfi":
         frame = frame[[c for c in frame.columns if c[0] in "ACENO" and c[1:].isdigit()]]
+    if name.startswith("big5"):
+        frame = frame[[f"V{j}" for j in range(1, 31)]]
     return frame
 
 
@@ -202,6 +205,29 @@ def held_out(seed: int, names: tuple[str, ...] = ("bfi", "epi", "ability")) -> N
             lines.append([what, method, f"{score:.3f}", str(n_hidden), f"{seconds:.0f}"])
             print("  ", name, *lines[-1], flush=True)
         show([name, "method", "held-out a row", "hidden", "seconds"], lines)
+
+
+def by_default(seed: int) -> None:
+    """Held-out log-likelihood per row of states, Gaussian variables, and what the default takes."""
+    lines = []
+    for name in ("bfi", "GERAS.items", "big5.100.adjectives"):
+        answers = questionnaire(name)
+        kinds = dict.fromkeys(answers.columns, "ordered")
+        for n in (100, 300, 1_000):
+            if n > 0.8 * len(answers):
+                continue
+            order = np.random.default_rng([seed, n]).permutation(len(answers))
+            train, test = answers.iloc[order[:n]], answers.iloc[order[n : n + 1_000]]
+            train = train.loc[:, train.nunique() > 1]
+            fits = [
+                learned(train, "auto", hidden=hidden, unseen="missing",
+                        kinds={c: kinds[c] for c in train})
+                for hidden in ("states", "gaussian", None)
+            ]  # fmt: skip
+            scores = [f"{fit.score(test[train.columns]):.3f}" for fit in fits]
+            lines.append([name, f"{n}", *scores, type(fits[2].model_).__name__])
+            print("  ", *lines[-1], flush=True)
+    show(["table", "rows", "states", "Gaussian", "default", "its model"], lines)
 
 
 MODELS = (
@@ -376,7 +402,8 @@ def main() -> None:
     n, seed = given.instances, given.seed
     parts = {
         "grid": lambda: grid(n, seed), "trees": lambda: trees(n, seed),
-        "bias": lambda: bias(n, seed), "held-out": lambda: held_out(seed), "groups": groups,
+        "bias": lambda: bias(n, seed), "held-out": lambda: held_out(seed),
+        "default": lambda: by_default(seed), "groups": groups,
         "outliers": lambda: outliers(n, seed), "ranks": lambda: ranks(seed),
         "pairs": lambda: pairs(seed),
     }  # fmt: skip

@@ -115,7 +115,7 @@ def learn(
     with connected(scheduler) as client:
         table = open_data(screen, paths, choice, client)
         kept, held_out = split(table, test_fraction, seed)
-        result = learn_one(screen, method, kept, held_out, seed, **fitting)
+        result = learn_one(screen, method, kept, held_out, seed, choice.family, **fitting)
     assert result.fitted is not None
     try:
         if n_replicates:
@@ -191,7 +191,7 @@ def compare(
     kept, held_out = split(table, test_fraction, seed)
     assert isinstance(kept, Table)
     results = [
-        _try_one(screen, method, kept, held_out, seed, what)
+        _try_one(screen, method, kept, held_out, seed, choice.family, what)
         for what in hidden or (None,)
         for method in chosen
     ]
@@ -212,6 +212,7 @@ def learn_one(
     table: Table | Parts,
     held_out: Table | None,
     seed: int,
+    family: str = "auto",
     **fitting: OptionValue,
 ) -> MethodResult:
     """Learn by one method, with progress; Ctrl-C ends a search with the best so far."""
@@ -221,7 +222,9 @@ def learn_one(
     text = ProgressText(method, *map(fitting.get, ("n_states", "n_trees", "criterion")))
     keeping = first_interrupt_keeps() if searching else nullcontext()
     with keeping, screen.progress(f"learning by {method}", text) as progress:
-        fitted = learn_model(sample, method, random_state=seed, progress=progress, **fitting)
+        fitted = learn_model(
+            sample, method, family, random_state=seed, progress=progress, **fitting
+        )
         score = None if held_out is None else held_out_score(fitted.model, held_out)
     raise_if_interrupted()
     return MethodResult(method, fitted, score)
@@ -237,6 +240,7 @@ def _try_one(
     table: Table,
     held_out: Table | None,
     seed: int,
+    family: str,
     hidden: str | None = None,
 ) -> MethodResult:
     """Learn by one method; a failure becomes a result too."""
@@ -246,7 +250,8 @@ def _try_one(
         if hidden == "raw":
             table, fitting = as_cells(table), {"marginals": "cells"}
             held_out = None if held_out is None else as_cells(held_out)
-        return learn_one(screen, method, table, held_out, seed, **fitting)._replace(method=name)
+        result = learn_one(screen, method, table, held_out, seed, family, **fitting)
+        return result._replace(method=name)
     except LatentTreeError as error:
         return MethodResult(name, None, failure=str(error))
     except Exception as error:  # one method's defect must not hide what the others found

@@ -312,8 +312,9 @@ def recorded_steps(gap: float, low: float, high: float) -> tuple[float, float]:
     step = float(f"{gap:.6g}")  # differences of decimals are not exact: 0.3 − 0.2 stands for 0.1
     if not 0.0 < step < np.inf:
         return step, 0.0
-    n_steps, rest = (high - low) / step, low - np.rint(low / step) * step
-    is_grid = abs(n_steps - np.rint(n_steps)) < _OFF_GRID
+    with np.errstate(over="ignore", invalid="ignore"):  # more steps than a float can count
+        n_steps, rest = (high - low) / step, low - np.rint(low / step) * step
+        is_grid = abs(n_steps - np.rint(n_steps)) < _OFF_GRID
     return step, float(f"{rest:.6g}") if is_grid and abs(rest) > _OFF_GRID * step else 0.0
 
 

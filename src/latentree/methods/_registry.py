@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from latentree.errors import ModelError
@@ -65,7 +66,7 @@ def whole_numbers(low: int) -> Values:
     """Return the whole numbers from ``low`` on as values."""
 
     def allows(value: object) -> bool:
-        return isinstance(value, int) and not isinstance(value, bool) and value >= low
+        return isinstance(value, Integral) and not isinstance(value, bool) and value >= low
 
     return Values(f"int ≥ {low}", allows)
 
@@ -74,7 +75,7 @@ def real_numbers(low: float, infinite: bool = False) -> Values:
     """Return the numbers from ``low`` on as values, with infinity or without."""
 
     def allows(value: object) -> bool:
-        if not isinstance(value, int | float) or isinstance(value, bool):
+        if not isinstance(value, Real) or isinstance(value, bool):
             return False
         return value >= low and (infinite or value != math.inf)  # NaN is not ≥ low
 
@@ -84,7 +85,7 @@ def real_numbers(low: float, infinite: bool = False) -> Values:
 _FLAG = Values("bool", lambda value: isinstance(value, bool))
 _SHARE = Values(
     "float between 0 and 1",
-    lambda value: isinstance(value, float) and 0.0 < value < 1.0,
+    lambda value: isinstance(value, Real) and 0.0 < value < 1.0,
 )
 _PATH = Values("path", lambda value: isinstance(value, str | os.PathLike))
 _NAMES = Values(
