@@ -45,6 +45,7 @@ def test_values_under_a_mask_are_never_seen(real):
         np.testing.assert_array_equal(getattr(one, method)(masked), getattr(other, method)(missing))
 
 
+@pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")
 def test_nan_among_words_is_missing():
     rows = [["a", "x"], ["b", float("nan")], ["a", "y"], ["b", "x"], ["a", "x"]] * 4
     for X in (rows, np.array(rows, object)):
@@ -53,6 +54,7 @@ def test_nan_among_words_is_missing():
         assert learned.impute(X)[1][1] in ("x", "y")
 
 
+@pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")
 @pytest.mark.parametrize("make", [list, tuple])
 def test_rows_of_words_are_a_table_and_no_paths(make):
     rows = make(make(row.split()) for row in ["rain wet", "sun dry", "sun wet", "rain wet"] * 5)
@@ -115,6 +117,7 @@ def test_infinite_values_are_named_by_fit(real):
 # Odd tables -------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")
 def test_labels_beyond_64_bits_stay_apart():
     big = np.array([[2**63, 2**63 + 1], [2**63 + 1, 2**63], [2**63, 2**63]] * 5, np.uint64)
     table = as_table(big, "discrete")

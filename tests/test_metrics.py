@@ -274,10 +274,10 @@ def test_scores_of_weighted_data():
     rows = model.log_likelihood(X)
     weights = np.arange(30) / 10
     total, n = rows @ weights, weights.sum()
-    assert model.n_parameters == 6
+    assert model.n_parameters == 6 + 2 * 5
     assert metrics.log_likelihood(model, X, weights) == pytest.approx(total)
-    assert metrics.bic_score(model, X, weights) == pytest.approx(total - 3 * np.log(n))
-    assert metrics.aic_score(model, X, weights) == pytest.approx(total - 6)
+    assert metrics.bic_score(model, X, weights) == pytest.approx(total - 8 * np.log(n))
+    assert metrics.aic_score(model, X, weights) == pytest.approx(total - 16)
     assert metrics.held_out_score(model, X, weights) == pytest.approx(total / n)
 
 

@@ -65,6 +65,7 @@ def _modules_with(name, original):
     return [module for module in ours if vars(module).get(name) is original]
 
 
+@pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("X", [gaussian(), discrete()], ids=["gaussian", "discrete"])
 def test_every_step_is_taken_at_most_once_in_a_fit(X, method, calls):

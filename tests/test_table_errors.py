@@ -173,7 +173,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
             pd.DataFrame({"hieght": [1.5], "weight": [2.5]}),
             schema=Schema.gaussian(["height", "weight"]),
         ),
-        "columns 'height' are not in the data .is 'hieght' meant for 'height'..",
+        "columns 'height' are not in the data .did you mean 'hieght'..",
     ),
     "schema, label": (
         lambda: as_table(pd.DataFrame({"a": ["u", "w"], "b": [0, 1]}), schema=SCHEMA),
@@ -219,7 +219,7 @@ def test_too_few_rows() -> None:
         as_sample(reals(1))
     with pytest.raises(DataError, match=r"6 row\(s\), but learning needs 7"):
         as_sample(reals(), min_rows=7)
-    with pytest.raises(DataError, match=r"1 row\(s\) with positive weight"):
+    with pytest.raises(DataError, match=r"1 row\(s\), but learning needs 2"):
         as_sample(reals(2), weights=[1, 0])
     with pytest.raises(DataError, match=r"weights sum to 1.*scale them"):
         as_sample(reals(), weights=np.full(6, 1 / 6))

@@ -263,6 +263,7 @@ def test_the_hint_says_how_to_keep_an_identifier(tmp_path, capsys) -> None:
 # What is asked for ------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")
 def test_many_kinds_at_once(tmp_path, capsys) -> None:
     counts = RNG.poisson(3.0, (N, 4))
     frame = pd.DataFrame(counts, columns=["q_1", "q_2", "other", "q_*"])
@@ -288,7 +289,7 @@ def test_many_kinds_at_once(tmp_path, capsys) -> None:
         (3, "kinds is 3"),
         ({"a": ["real"]}, r"column 'a' is to be \['real'\]"),
         ({"z*": "real"}, r"there is no column 'z\*'"),
-        ({"agee": "real"}, r"there is no column 'agee' \(is 'age' meant for 'agee'\?\)"),
+        ({"agee": "real"}, r"there is no column 'agee' \(did you mean 'age'\?\)"),
     ],
 )
 def test_wrong_kinds_are_our_error(kinds, message) -> None:

@@ -422,7 +422,7 @@ def test_show_draws_the_tree(run, made):
             assert f"  {strength:.2f}\n" in out
     assert "\nStrength of an edge: " in out
     assert out.splitlines()[0] == (
-        "gaussian model: 6 observed, 2 hidden, 7 parameters, learned by refined"
+        "gaussian model: 6 observed, 2 hidden, 19 parameters, learned by refined"
     )
     found = json.loads(run("show", made / "real.json", "--json")[1])
     assert len(found["edges"]) == 7

@@ -63,7 +63,7 @@ def test_scores_come_with_their_standard_errors(run, survey, tmp_path):
     assert names[hidden:] == [f"{name} error" for name in names[:hidden]]
     mean, variance = lt.load(model).posterior(rows)
     assert found.to_numpy() == pytest.approx(np.hstack([mean, variance**0.5]))
-    run("learn", survey, "-m", "lcm", "--out", model)
+    run("learn", survey, "-m", "lcm", "--hidden", "states", "--out", model)
     code, _, text = run("infer", model, survey, "--errors")
     assert code != 0
     assert "probabilities, not standard errors" in text

@@ -209,7 +209,7 @@ def full_disk(n_bytes: int = 100):
 def test_a_full_disk_leaves_the_old_file_and_no_other(made, tmp_path, capfd):
     target = tmp_path / "m.json"
     target.write_bytes(b"old")
-    with full_disk(100):
+    with full_disk(500):
         code = main(["learn", str(made / "real.csv"), "-q", "--out", str(target)])
     assert code == 1
     assert "too large" in capfd.readouterr().err  # what the system says of the limit
@@ -354,10 +354,9 @@ def test_a_scheduler_that_dies_is_one_line(run, made, monkeypatch):
     monkeypatch.setattr(distributed, "Client", Client)
     code, out, err = run("learn", made / "real.csv", "-q", "--scheduler", "tcp://gone:1")
     assert (code, out) == (1, "")
-    assert err == (
-        "error: --scheduler tcp://gone:1: the cluster is lost: plan cancelled for reason: "
-        "scheduler-connection-lost.\n"
-    )
+    assert err.startswith(f"error: {made / 'real.csv'}: the cluster cannot be reached any more")
+    assert "scheduler-connection-lost" in err
+    assert err.count("\n") == 1
     assert logging.root.manager.disable == logging.NOTSET
 
 

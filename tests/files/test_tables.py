@@ -253,7 +253,9 @@ def test_selection(tmp_path):
     assert table_of(path, columns=["c", "a"]).names == ("c", "a")
     assert table_of(path, drop=["id", "b"]).names == ("a", "c")
     np.testing.assert_array_equal(table_of(path, columns=["c", "a"]).values[0], [3.5, 1.5])
-    assert "no column 'd': it has 'id', 'a', 'b', 'c'" in problem(path, columns=["a", "d"])
+    assert "no column 'd' (did you mean 'id'?): it has 'id', 'a', 'b', 'c'" in problem(
+        path, columns=["a", "d"]
+    )
     assert "no column 'd'" in problem(path, drop=["d"])
     assert "no column is left" in problem(path, drop=["id", "a", "b", "c"])
 

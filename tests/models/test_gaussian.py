@@ -171,7 +171,8 @@ def test_many_variables_do_not_overflow():
 def test_a_forest_is_independent():
     model = GaussianTreeModel(Tree([-1, 0, -1, 2]), [0, 0.5, 0, -0.5])
     np.testing.assert_allclose(model.covariance()[:2, 2:], 0)
-    assert model.n_parameters == 2
+    assert model.n_parameters == 2 + 2 * 4
+    assert model.n_correlations == 2
     assert model.conditional(0, {2: 3.0}) == (0.0, 1.0)
 
 

@@ -261,7 +261,7 @@ def test_one_component_counts_as_the_model_itself():
     assert TreeMixture([model], [2.0]).n_parameters == model.n_parameters
     both = TreeMixture([model, model], [1, 1])
     assert both.weights.tolist() == [0.5, 0.5]
-    assert both.n_parameters == 2 * model.n_parameters + 1 + 8
+    assert both.n_parameters == 2 * model.n_parameters + 1
 
 
 @pytest.mark.parametrize("model", [gaussian(), discrete(), mixed()], ids=["real", "states", "both"])

@@ -170,6 +170,7 @@ def test_components_stay_apart():
     assert found.consensus().same_structure(forest)
 
 
+@pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")
 @pytest.mark.parametrize("method", ["refined", "reg_clrg"])
 def test_searches_of_independent_variables_find_none_again(method):
     rows = np.random.default_rng(1).normal(size=(100, 8))

@@ -133,7 +133,7 @@ def test_any_number_of_replicates_takes_no_memory(tmp_path, capsys):
     assert found.n_hidden == {2: many - 7, 3: 7}
     for command in (["show"], ["export", str(tmp_path / "tree.nwk")]):
         assert main([command[0], str(path), *command[1:]]) == 0
-    show_support(Screen(), found)
+    show_support(Screen(), MODEL, found)
     assert "variables: 2 in nine of ten trees" in capsys.readouterr().out
 
 

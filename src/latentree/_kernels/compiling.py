@@ -22,7 +22,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -40,14 +39,6 @@ _lock = threading.RLock()
 
 on_first_compile: list[Callable[[], None]] = []
 """Called, without arguments, when a kernel is compiled that is in no cache; once a process."""
-
-
-_seconds = 0.0
-
-
-def seconds() -> float:
-    """Return how long this process has compiled kernels, or loaded them from the cache."""
-    return _seconds
 
 
 class tiny:
@@ -233,22 +224,12 @@ def _compiler() -> ModuleType:
     class Listener(event.Listener):
         """Tells of the first compilation, and sums up the time of the outermost ones."""
 
-        depth, start = 0, 0.0
-
         def on_start(self, event: object) -> None:
             while on_first_compile:
                 on_first_compile.pop(0)()
-            with _lock:
-                if self.depth == 0:
-                    self.start = time.perf_counter()
-                self.depth += 1
 
         def on_end(self, event: object) -> None:
-            global _seconds
-            with _lock:
-                self.depth -= 1
-                if self.depth == 0:
-                    _seconds += time.perf_counter() - self.start
+            pass
 
     event.register("numba:compile", Listener())
     return numba

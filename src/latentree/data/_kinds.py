@@ -133,10 +133,11 @@ def _odd_label(facts: ColumnFacts) -> str:
     """Say which label makes text of a column of numbers, if one does."""
     if facts.values is None or not all(isinstance(value, str) for value in facts.values):
         return ""
-    others = [value for value in facts.values if not _says_number(value)]
-    if not others or 2 * len(others) >= len(facts.values):
-        return ""
-    return f" (text because of {min(others)!r})"
+    for says_number in (is_number, _says_number):  # plain ones first: a unit is odd among them
+        others = [value for value in facts.values if not says_number(value)]
+        if others and 2 * len(others) < len(facts.values):
+            return f" (text because of {min(others)!r})"
+    return ""
 
 
 def _says_number(text: str) -> bool:
