@@ -133,7 +133,7 @@ def missing_codes(
         return
     for j, (name, own) in enumerate(zip(names, labels, strict=True)):
         numbers = [
-            _as_float(label) for label in own if not isinstance(label, str) and is_number(label)
+            as_float(label) for label in own if not isinstance(label, str) and is_number(label)
         ]
         if own and len(numbers) < len(own):
             continue
@@ -144,7 +144,7 @@ def missing_codes(
                 yield name, code
 
 
-def _as_float(number: Any) -> float:
+def as_float(number: Any) -> float:
     """Return a number as a float, infinite if no float holds it."""
     try:
         return float(number)

@@ -16,7 +16,7 @@ from narwhals.dtypes import DType
 from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike
 
-from latentree.data._checks import default_names
+from latentree.data._checks import as_float, default_names
 from latentree.errors import DataError
 from latentree.typing import AnyArray, BoolArray, TableLike
 
@@ -338,6 +338,8 @@ def object_column(name: str, values: Sequence[object], missing: BoolArray | None
         return Column(name, kind, date_ranks(values, mask), mask)
     else:
         dtype = {"real": np.float64, "boolean": np.bool_, "integer": None}[kind]
+        if kind == "real":
+            present = [as_float(value) for value in present]
         array = np.zeros(len(values), np.asarray(present, dtype).dtype)
         array[~mask] = present
         if kind == "real":

@@ -62,22 +62,23 @@ def words(*known: str, unlisted: tuple[str, ...] = ()) -> Values:
     return Values(text, lambda value: isinstance(value, str) and value in (*known, *unlisted))
 
 
+def _number(value: object, kind: type) -> float:
+    """Return a number of a kind, those of numpy included; NaN of anything else."""
+    is_number = isinstance(value, kind) and not isinstance(value, bool)
+    return float(value) if is_number else math.nan  # type: ignore[arg-type]
+
+
 def whole_numbers(low: int) -> Values:
     """Return the whole numbers from ``low`` on as values."""
-
-    def allows(value: object) -> bool:
-        return isinstance(value, Integral) and not isinstance(value, bool) and value >= low
-
-    return Values(f"int ≥ {low}", allows)
+    return Values(f"int ≥ {low}", lambda value: _number(value, Integral) >= low)
 
 
 def real_numbers(low: float, infinite: bool = False) -> Values:
     """Return the numbers from ``low`` on as values, with infinity or without."""
 
     def allows(value: object) -> bool:
-        if not isinstance(value, Real) or isinstance(value, bool):
-            return False
-        return value >= low and (infinite or value != math.inf)  # NaN is not ≥ low
+        number = _number(value, Real)
+        return number >= low and (infinite or number != math.inf)  # NaN is not ≥ low
 
     return Values(f"float ≥ {low:g}", allows)
 
@@ -85,7 +86,7 @@ def real_numbers(low: float, infinite: bool = False) -> Values:
 _FLAG = Values("bool", lambda value: isinstance(value, bool))
 _SHARE = Values(
     "float between 0 and 1",
-    lambda value: isinstance(value, Real) and 0.0 < value < 1.0,
+    lambda value: 0.0 < _number(value, Real) < 1.0,
 )
 _PATH = Values("path", lambda value: isinstance(value, str | os.PathLike))
 _NAMES = Values(
