@@ -13,7 +13,7 @@ from scipy import stats
 
 import latentree as lt
 from latentree import simulate
-from latentree.errors import DataWarning
+from latentree.errors import DataWarning, ModelError
 from latentree.methods import learn_model
 
 KINDS = ("real", "count", "ordered", "category", "binary")
@@ -157,6 +157,15 @@ def test_what_the_test_finds_dependent_has_an_edge():
     for method in ("clnj", "lcm", "refined", "bin"):
         learned = lt.LatentTree(method, hidden="states", random_state=0).fit(frame)
         assert learned.tree_.n_edges > 0, method
+
+
+def test_what_cannot_be_done_is_said():
+    frame = blocks([("real", "count", "binary", "real")], 60, np.random.default_rng(0))
+    tree = lt.Tree([-1, 0, 1, 2], names=list(frame))
+    with pytest.raises(ModelError, match="refine changes trees of real or of discrete columns"):
+        lt.search.refine(tree, frame)
+    with pytest.raises(ModelError, match="^method is "):
+        lt.LatentTree(method={}).fit(frame)
 
 
 # Forms of a model -------------------------------------------------------------------------------

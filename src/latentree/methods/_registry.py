@@ -469,7 +469,7 @@ def method_named(name: str) -> Method:
     >>> method_named("clnj").from_distances
     True
     """
-    if name not in METHODS:
+    if not isinstance(name, str) or name not in METHODS:
         raise ModelError(f"method is {name!r}, but must be one of {AUTO}, {', '.join(METHODS)}")
     return METHODS[name]
 

@@ -171,6 +171,11 @@ def refine(
     options = replace(options, caution=caution)
     tree = start if isinstance(start, Tree) else start.tree
     sample = matched(tree, as_sample(X, family, weights))
+    if sample.family in ("mixed", "copula"):
+        raise ModelError(
+            "refine changes trees of real or of discrete columns, not of several kinds: use "
+            "LatentTree(method='refined'), or the family gaussian or discrete"
+        )
     rng = np.random.default_rng(random_state)
     notes: tuple[str, ...] = ()
     if criterion == "cv":
