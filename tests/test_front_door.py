@@ -164,7 +164,7 @@ def test_what_cannot_be_done_is_said():
     tree = lt.Tree([-1, 0, 1, 2], names=list(frame))
     with pytest.raises(ModelError, match="refine changes trees of real or of discrete columns"):
         lt.search.refine(tree, frame)
-    with pytest.raises(ModelError, match="^method is "):
+    with pytest.raises(ModelError, match=r"^method is "):
         lt.LatentTree(method={}).fit(frame)
 
 
