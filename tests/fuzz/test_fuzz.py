@@ -748,7 +748,8 @@ def test_wrong_options(seed):
     frames.append((frames[0].map(lambda cell: cell == "x" or (cell != "y" and cell > 0))) * 1)
     for _ in batch(4):
         frame, name, value = rng.choice(frames), rng.choice(OPTIONS), rng.choice(WRONG)
-        if frame.shape[1] < 2 or (name, value) in [("n_bootstrap", 10**30), ("n_states", 10**30)]:
+        is_huge = isinstance(value, int) and value == 10**30
+        if frame.shape[1] < 2 or (is_huge and name in ("n_bootstrap", "n_states")):
             continue
         options = {"max_steps": 3, "method": rng.choice(["auto", "clrg", "hclt", "lcm"])}
         with warnings.catch_warnings():

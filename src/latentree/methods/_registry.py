@@ -447,7 +447,7 @@ def options_of(method: str) -> tuple[str, ...]:
     >>> "n_hidden" in options_of("clnj"), "n_hidden" in options_of("auto")
     (False, True)
     """
-    if method == AUTO:
+    if isinstance(method, str) and method == AUTO:
         return tuple(dict.fromkeys(METHODS["refined"].options + METHODS["clnj"].options))
     return method_named(method).options
 
