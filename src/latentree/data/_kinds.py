@@ -194,7 +194,7 @@ def check_wanted(kinds: KindsByName | None, names: Sequence[str]) -> dict[str, s
     One kind stands for all columns. Names may be patterns; of several the last one counts, and the
     name itself before all of them.
     """
-    given = {"*": kinds} if isinstance(kinds, str) else kinds or {}
+    given = {"*": kinds} if isinstance(kinds, str) else {} if kinds is None else kinds
     if not isinstance(given, Mapping):
         raise DataError(
             f"kinds is {kinds!r}, but must be a kind for all columns or a mapping from names to "

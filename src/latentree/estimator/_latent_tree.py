@@ -324,6 +324,9 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
 
     def _options(self) -> OptionValues:
         """Options that were set; raises an error for one that the method does not take."""
+        for name in ("family", "output", "unseen"):
+            if not isinstance(getattr(self, name), str):
+                raise ModelError(f"{name} is {getattr(self, name)!r}, but must be a text")
         if self.output not in OUTPUTS:
             raise ModelError(f"output is {self.output!r}, but must be one of {', '.join(OUTPUTS)}")
         if self.unseen not in ("error", "missing"):
