@@ -90,6 +90,12 @@ class Sample(WithSchema):
             return None
         return canonical_distances(self.statistics, self.components)
 
+    @property
+    def is_apart(self) -> bool:
+        """Whether it is known that each column, of several, is independent of all others."""
+        known = self.components
+        return known is not None and known.size > 1 and len(set(known.tolist())) == known.size
+
     def grouped(self, components: IntArray | None) -> Sample:
         """Return the same sample, of which it is known which columns belong to one tree.
 

@@ -36,7 +36,7 @@ from latentree.methods import (
     numpy_seed,
 )
 from latentree.models import TreeMixture
-from latentree.structure import BLOCKS, NOTHING
+from latentree.structure import APART
 from latentree.typing import (
     DaskClient,
     DataLike,
@@ -304,7 +304,7 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         )
         self.model_, self.report_ = fitted
         for note in self.report_.notes:
-            if note.startswith((NOTHING, BLOCKS)):
+            if note.startswith(APART):
                 warnings.warn(note, DataWarning, stacklevel=3)
         self.tree_ = self.model_.tree
         self.n_hidden_ = self.tree_.n_hidden

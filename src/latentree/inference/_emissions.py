@@ -86,7 +86,7 @@ class GaussianEmission:
 
         Parameters
         ----------
-        weights : array of float, one a state along its last axis
+        weights : array of float, one per state along its last axis
 
         Returns
         -------
@@ -215,7 +215,7 @@ class CountEmission:
 
         Parameters
         ----------
-        weights : array of float, one a state along its last axis
+        weights : array of float, one per state along its last axis
 
         Returns
         -------

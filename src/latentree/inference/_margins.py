@@ -552,7 +552,7 @@ class ScoreEmission:
 
         Parameters
         ----------
-        weights : array of float, one a state along its last axis
+        weights : array of float, one per state along its last axis
 
         Returns
         -------
@@ -613,7 +613,7 @@ class ScoreEmission:
 
 
 class ScoreMixture(NamedTuple):
-    """Distributions of numbers, one a row, whose normal variable is a mixture of normal ones."""
+    """Distributions of numbers, one per row, whose normal variable is a mixture of normal ones."""
 
     margin: NumberMargin
     weights: FloatArray

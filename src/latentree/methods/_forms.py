@@ -72,12 +72,9 @@ def model_forms(
 
 
 def _check(hidden: str | None, marginals: str | None, sample: Sample) -> None:
-    """Refuse what is unknown or contradicts itself."""
-    if hidden not in (None, "states", "gaussian"):
-        raise ModelError(f'hidden is {hidden!r}, but must be "states" or "gaussian"')
-    known = ("normal", "ranks", "cells") if sample.family == "copula" else ("normal", "ranks")
-    if marginals not in (None, *known):
-        raise ModelError(f'marginals is {marginals!r}, but must be "normal" or "ranks"')
+    """Refuse what contradicts itself; the registry has checked the values."""
+    if marginals == "cells" and sample.family != "copula":
+        raise ModelError("marginals is 'cells', which only the family copula has")
     if hidden == "states" and (marginals == "ranks" or sample.family == "copula"):
         raise ModelError('marginals="ranks" and the family copula need hidden="gaussian"')
 

@@ -118,7 +118,7 @@ def learn_model(
     plain = next((form for form in forms if form.sample is sample), forms[0])
     distances = plain.sample.distances
     groups = None if entry.name == "independent" else independent_groups(distances)
-    if groups is not None and len(set(groups.tolist())) == sample.n_columns:
+    if sample.grouped(groups).is_apart:
         forms = [plain]  # nothing is to be learned
     tasks = [
         Task(entry, form.sample.grouped(groups), chosen, {**fitting, **form.fitting}, held_out)
@@ -229,9 +229,8 @@ def _beside_independence(task: Task, learn: Callable[[], Fitted]) -> Fitted:
     from latentree.search import independent, without_losses
     from latentree.structure import learn_tree
 
-    groups = task.sample.components
     alone = independent(task.sample, **task.fitting)
-    if groups is not None and len(set(groups.tolist())) == task.sample.n_columns > 1:
+    if task.sample.is_apart:
         return alone
     fitted = learn()
     is_kept = task.method.name in ("hclt", "consensus")

@@ -12,12 +12,7 @@ from typing import NamedTuple, NoReturn, cast
 import numpy as np
 
 from latentree import _plain as plain
-from latentree._plain import Fields
-from latentree._plain import as_dict as _dict
-from latentree._plain import as_list as _list
-from latentree._plain import as_numbers as _numbers
-from latentree._plain import as_texts as _texts
-from latentree._plain import check_keys as _check_keys
+from latentree._plain import Fields, as_dict, as_list, as_numbers, as_texts, check_keys
 from latentree.data import FAMILIES, NumberFormat, Schema, SetAside
 from latentree.errors import FileError, LatentTreeError
 from latentree.inference import (
@@ -65,7 +60,7 @@ class ModelFile(NamedTuple):
 
 def decode(data: bytes) -> ModelFile:
     """Read the bytes of a model file; every fault is a :class:`FileError` that names the part."""
-    fields = _dict(parse(data), "the file")
+    fields = as_dict(parse(data), "the file")
     _check_version(fields)
     try:
         model: Model | TreeMixture
@@ -87,13 +82,13 @@ _FILE_OPTIONS = ("report", "aside", "formats")
 def _mixture(fields: Fields) -> TreeMixture:
     """Return a mixture: weights, and components that are written as files of one tree are."""
     required = (*_FILE_KEYS, "weights", "components")
-    _check_keys(fields, "the file", required, optional=_FILE_OPTIONS)
-    parts = _list(fields["components"], "components")
-    weights = _numbers(_list(fields["weights"], "weights", len(parts)), "weights")
+    check_keys(fields, "the file", required, optional=_FILE_OPTIONS)
+    parts = as_list(fields["components"], "components")
+    weights = as_numbers(as_list(fields["weights"], "weights", len(parts)), "weights")
     components = []
     for number, part in enumerate(parts):
         try:
-            components.append(_component(_dict(part, "the component"), "the component"))
+            components.append(_component(as_dict(part, "the component"), "the component"))
         except FileError as error:
             raise FileError(f"components[{number}]: {error}") from error
     return TreeMixture(components, weights)
@@ -115,7 +110,7 @@ def _component(
         known = ", ".join(FAMILIES)
         raise FileError(f"family is {plain.shown(family)}, but must be one of {known}")
     own_keys = ("parameters",) if family == "gaussian" else ("parameters", "labels")
-    _check_keys(fields, part, (*required, *_TREE_KEYS, *own_keys), optional=(*optional, "kinds"))
+    check_keys(fields, part, (*required, *_TREE_KEYS, *own_keys), optional=(*optional, "kinds"))
     tree = _tree(fields)
     model = _READERS[family](tree, fields)
     return with_schema(model, _schema(model.schema, fields))
@@ -186,7 +181,7 @@ def _check_version(fields: Fields) -> None:
 
 def _kinds(fields: Fields, usual: Sequence[str]) -> list[Kind]:
     """Return the kinds of the columns of a file, or the usual ones."""
-    kinds = _list(fields.get("kinds", list(usual)), "kinds", len(usual))
+    kinds = as_list(fields.get("kinds", list(usual)), "kinds", len(usual))
     return cast(list[Kind], kinds)  # the schema checks them
 
 
@@ -194,7 +189,7 @@ def _kinds(fields: Fields, usual: Sequence[str]) -> list[Kind]:
 
 
 def _tree(fields: Fields) -> Tree:
-    names = _texts(_list(fields["names"], "names"), "names")
+    names = as_texts(as_list(fields["names"], "names"), "names")
     if not names:
         raise FileError("names is empty, but a tree has at least one node")
     n_observed = fields["n_observed"]
@@ -204,24 +199,24 @@ def _tree(fields: Fields) -> Tree:
             f"{len(names)} nodes that have names"
         )
     parent: list[int] = []
-    for node, above in enumerate(_list(fields["parent"], "parent", len(names))):
+    for node, above in enumerate(as_list(fields["parent"], "parent", len(names))):
         if type(above) is not int or not -1 <= above < len(names):
             what = f"but must be −1 or a node, 0 … {len(names) - 1}"
             raise FileError(f"parent[{node}] is {plain.shown(above)}, {what}")
         parent.append(above)
-    length = _numbers(_list(fields["length"], "length", len(names)), "length")
+    length = as_numbers(as_list(fields["length"], "length", len(names)), "length")
     return Tree(parent, length, n_observed, names)
 
 
 def _gaussian(tree: Tree, fields: Fields) -> GaussianTreeModel:
-    parameters = _dict(fields["parameters"], "parameters")
+    parameters = as_dict(fields["parameters"], "parameters")
     sizes = {"correlations": tree.n_nodes, "means": tree.n_observed, "scales": tree.n_observed}
-    _check_keys(parameters, "parameters", tuple(sizes))
+    check_keys(parameters, "parameters", tuple(sizes))
     parts = {
-        f"parameters.{key}": _list(parameters[key], f"parameters.{key}", sizes[key])
+        f"parameters.{key}": as_list(parameters[key], f"parameters.{key}", sizes[key])
         for key in sizes
     }
-    return GaussianTreeModel(tree, *(_numbers(values, part) for part, values in parts.items()))
+    return GaussianTreeModel(tree, *(as_numbers(values, part) for part, values in parts.items()))
 
 
 def _mixed(tree: Tree, fields: Fields) -> MixedTreeModel:
@@ -240,14 +235,14 @@ def _mixed(tree: Tree, fields: Fields) -> MixedTreeModel:
 
 
 def _copula(tree: Tree, fields: Fields) -> CopulaTreeModel:
-    parameters = _dict(fields["parameters"], "parameters")
-    _check_keys(parameters, "parameters", ("correlations", "margins"))
+    parameters = as_dict(fields["parameters"], "parameters")
+    check_keys(parameters, "parameters", ("correlations", "margins"))
     part = "parameters.correlations"
-    rho = _numbers(_list(parameters["correlations"], part, tree.n_nodes), part)
-    entries = _list(parameters["margins"], "parameters.margins", tree.n_observed)
+    rho = as_numbers(as_list(parameters["correlations"], part, tree.n_nodes), part)
+    entries = as_list(parameters["margins"], "parameters.margins", tree.n_observed)
     kinds = _kinds(fields, ["ordered"] * tree.n_observed)
     margins = [
-        _margin(_dict(entry, f"parameters.margins[{j}]"), f"parameters.margins[{j}]", kind)
+        _margin(as_dict(entry, f"parameters.margins[{j}]"), f"parameters.margins[{j}]", kind)
         for j, (entry, kind) in enumerate(zip(entries, kinds, strict=True))
     ]
     n_levels = [getattr(margin, "n_levels", 0) for margin in margins]
@@ -267,13 +262,13 @@ _MARGINS: dict[str, tuple[str, ...]] = {
 def _margin(entry: Fields, part: str, kind: object) -> Margin:
     first = next((key for key in _MARGINS if key in entry), "thresholds")
     is_number = "resolution" in _MARGINS[first]
-    _check_keys(entry, part, _MARGINS[first], optional=("origin",) if is_number else ())
+    check_keys(entry, part, _MARGINS[first], optional=("origin",) if is_number else ())
 
     def numbers(key: str) -> FloatArray:
-        return _numbers(_list(entry[key], f"{part}.{key}"), f"{part}.{key}")
+        return as_numbers(as_list(entry[key], f"{part}.{key}"), f"{part}.{key}")
 
     def number(key: str) -> float:
-        return float(_numbers([entry[key]], f"{part}.{key}")[0])
+        return float(as_numbers([entry[key]], f"{part}.{key}")[0])
 
     if first == "thresholds":
         return Thresholds(numbers("thresholds"))
@@ -286,8 +281,8 @@ def _margin(entry: Fields, part: str, kind: object) -> Margin:
     if first == "mean":
         return NormalMargin(number("mean"), number("sd"), resolution, origin)
     tails = [
-        _numbers(_list(tail, f"{part}.tails", 2), f"{part}.tails").tolist()
-        for tail in _list(entry["tails"], f"{part}.tails", 2)
+        as_numbers(as_list(tail, f"{part}.tails", 2), f"{part}.tails").tolist()
+        for tail in as_list(entry["tails"], f"{part}.tails", 2)
     ]
     known: Kind = "count" if kind == "count" else "real"
     return RankMargin(numbers("values"), numbers("scores"), tails, resolution, known, origin)
@@ -296,22 +291,22 @@ def _margin(entry: Fields, part: str, kind: object) -> Margin:
 def _emission(entry: Fields, part: str) -> Emission:
     is_real = "sd" in entry
     required = ("mean", "sd", "resolution") if is_real else ("mean", "size")
-    _check_keys(entry, part, required, optional=("origin",) if is_real else ())
-    mean = _numbers(_list(entry["mean"], f"{part}.mean"), f"{part}.mean")
+    check_keys(entry, part, required, optional=("origin",) if is_real else ())
+    mean = as_numbers(as_list(entry["mean"], f"{part}.mean"), f"{part}.mean")
     if is_real:
-        sd = _numbers(_list(entry["sd"], f"{part}.sd", mean.size), f"{part}.sd")
-        grid = _numbers([entry["resolution"], entry.get("origin", 0.0)], part)
+        sd = as_numbers(as_list(entry["sd"], f"{part}.sd", mean.size), f"{part}.sd")
+        grid = as_numbers([entry["resolution"], entry.get("origin", 0.0)], part)
         return GaussianEmission(mean, sd, *grid.tolist())
-    given = _list(entry["size"], f"{part}.size", mean.size)
-    finite = _numbers([1.0 if size is None else size for size in given], f"{part}.size")
+    given = as_list(entry["size"], f"{part}.size", mean.size)
+    finite = as_numbers([1.0 if size is None else size for size in given], f"{part}.size")
     infinite = np.array([size is None for size in given], bool)
     return CountEmission(mean, np.where(infinite, np.inf, finite))
 
 
 def _tables(tree: Tree, fields: Fields) -> list[object]:
-    parameters = _dict(fields["parameters"], "parameters")
-    _check_keys(parameters, "parameters", ("tables",))
-    return _list(parameters["tables"], "parameters.tables", tree.n_nodes)
+    parameters = as_dict(fields["parameters"], "parameters")
+    check_keys(parameters, "parameters", ("tables",))
+    return as_list(parameters["tables"], "parameters.tables", tree.n_nodes)
 
 
 def _flat_tables(
@@ -352,8 +347,8 @@ def _table_rows(tree: Tree, tables: list[object], emits: list[bool]) -> list[lis
             continue
         part = f"parameters.tables[{node}]"
         is_root = tree.parent[node] < 0
-        given = [table] if is_root else _list(table, part)
-        rows = [_list(row, part if is_root else f"a row of {part}") for row in given]
+        given = [table] if is_root else as_list(table, part)
+        rows = [as_list(row, part if is_root else f"a row of {part}") for row in given]
         for row in rows:
             if len(row) != len(rows[0]):
                 raise FileError(f"{part} has rows of {len(rows[0])} and of {len(row)} entries")
@@ -367,11 +362,11 @@ def _theta(rows: list[list[list[object]]]) -> FloatArray:
     """All tables end to end."""
     flat = list(chain.from_iterable(chain.from_iterable(rows)))
     try:
-        return _numbers(flat, "parameters.tables")
+        return as_numbers(flat, "parameters.tables")
     except FileError:  # again node by node, to name the place
         for node, table in enumerate(rows):
             for number, row in enumerate(table):
-                _numbers(row, f"parameters.tables[{node}], row {number}, entry ")
+                as_numbers(row, f"parameters.tables[{node}], row {number}, entry ")
         raise
 
 
@@ -411,8 +406,8 @@ def _check_symmetric(layout: Layout, theta: FloatArray) -> None:
 
 def _labels(value: object, n_states: IntArray) -> list[list[Hashable]]:
     labels = []
-    for node, given in enumerate(_list(value, "labels", n_states.size)):
-        states: list[Hashable] = _list(given, f"labels[{node}]", int(n_states[node]))
+    for node, given in enumerate(as_list(value, "labels", n_states.size)):
+        states: list[Hashable] = as_list(given, f"labels[{node}]", int(n_states[node]))
         check_labels(states, f"labels[{node}]")
         labels.append(states)
     return labels
@@ -434,11 +429,11 @@ def _schema(schema: Schema, fields: Fields) -> Schema:
 
 def _aside(value: object) -> tuple[SetAside, ...]:
     found = []
-    for index, given in enumerate(_list(value, "aside")):
+    for index, given in enumerate(as_list(value, "aside")):
         part = f"aside[{index}]"
-        column = _dict(given, part)
-        _check_keys(column, part, ("name", "place", "why"), optional=("value",))
-        name, why = _texts([column["name"], column["why"]], part)
+        column = as_dict(given, part)
+        check_keys(column, part, ("name", "place", "why"), optional=("value",))
+        name, why = as_texts([column["name"], column["why"]], part)
         plain.check_scalars([column.get("value")], f"{part}.value")
         place = column["place"]
         if type(place) is not int or not 0 <= place < MAX_LISTS:
@@ -450,11 +445,11 @@ def _aside(value: object) -> tuple[SetAside, ...]:
 def _formats(value: object, names: Sequence[str]) -> tuple[NumberFormat | None, ...]:
     """Return how the numbers of every column are written; nothing if all come as numbers."""
     found: dict[str, NumberFormat] = {}
-    for index, given in enumerate(_list(value, "formats")):
+    for index, given in enumerate(as_list(value, "formats")):
         part = f"formats[{index}]"
-        column = _dict(given, part)
-        _check_keys(column, part, ("name", "decimal", "unit"))
-        name, decimal, unit = _texts([column["name"], column["decimal"], column["unit"]], part)
+        column = as_dict(given, part)
+        check_keys(column, part, ("name", "decimal", "unit"))
+        name, decimal, unit = as_texts([column["name"], column["decimal"], column["unit"]], part)
         if name not in names or decimal not in (".", ","):
             raise FileError(f"{part} names no column of the model, or no decimal mark")
         found[name] = NumberFormat(decimal, unit)
@@ -464,7 +459,7 @@ def _formats(value: object, names: Sequence[str]) -> tuple[NumberFormat | None, 
 def _report(fields: Fields) -> PlainReport | None:
     if "report" not in fields:
         return None
-    report = _dict(fields["report"], "report")
+    report = as_dict(fields["report"], "report")
     plain.check_nested(report, "report")
     return report
 

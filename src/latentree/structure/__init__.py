@@ -37,14 +37,7 @@ from latentree.structure._cl_blind import cl_blind
 from latentree.structure._cl_grouping import TreeBuilder, cl_grouping
 from latentree.structure._contraction import contract_short
 from latentree.structure._hidden_chow_liu import hidden_chow_liu, hidden_mutual_information_tree
-from latentree.structure._independence import (
-    BLOCKS,
-    NOTHING,
-    PairTest,
-    describe_parts,
-    independent_groups,
-    strongest_pair,
-)
+from latentree.structure._independence import APART, describe_parts, independent_groups
 from latentree.structure._neighbor_joining import STRONG, neighbor_joining
 from latentree.structure._recursive_grouping import recursive_grouping
 from latentree.structure._relationships import Relation, Relationships, node_relationships
@@ -53,12 +46,10 @@ from latentree.structure._spanning import candidate_pairs
 from latentree.structure._spectral import spectral_neighbor_joining
 
 __all__ = [
-    "BLOCKS",
+    "APART",
     "METHODS",
-    "NOTHING",
     "STRONG",
     "Block",
-    "PairTest",
     "Relation",
     "Relationships",
     "TreeBuilder",
@@ -80,5 +71,4 @@ __all__ = [
     "recursive_grouping",
     "sample_trees",
     "spectral_neighbor_joining",
-    "strongest_pair",
 ]

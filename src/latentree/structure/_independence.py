@@ -190,12 +190,11 @@ def strongest_pair(distances: Distances) -> PairTest:
     >>> strongest_pair(information_distances(X))[:2]
     (0, 1)
     """
-    among = np.arange(distances.n_variables)
+    among, own = np.arange(distances.n_variables), distances
     if among.size > MOST:
         among = _nearest(distances, spanning_edges(distances))
-    own = distances.subset(among)
-    p = own.evidence().p_values()
-    np.fill_diagonal(p, 2.0)
+        own = distances.subset(among)
+    p = own.evidence().p_values() + np.eye(among.size)
     # Where p-values are rounded to 0, the nearer pair is the more dependent one.
     order = np.lexsort((own.block(slice(None), slice(None)).ravel(), p.ravel()))
     first, second = sorted(divmod(int(order[0]), among.size))
@@ -211,11 +210,8 @@ def _nearest(distances: Distances, spanning: IntArray) -> IntArray:
     return np.unique(spanning[near])
 
 
-NOTHING = "no dependence was found"
-"""How the description begins of variables that all look independent."""
-
-BLOCKS = "the variables fall apart"
-"""How the description begins of groups that look independent of each other."""
+APART = NOTHING, BLOCKS = ("no dependence was found", "the variables fall apart")
+"""How descriptions begin: of variables that all look independent, and of groups that do."""
 
 
 def describe_parts(distances: Distances, group: IntArray) -> str:

@@ -80,7 +80,7 @@ def leaf_edges(tree: Tree) -> tuple[IntArray, IntArray]:
 
     Returns
     -------
-    neighbor, edge : array of int, one an observed node
+    neighbor, edge : array of int, one per observed node
         Both −1 of nodes that stand alone; of inner nodes one of their neighbors.
     """
     neighbor = np.array(tree.parent[: tree.n_observed])
