@@ -143,6 +143,7 @@ def block_dependence(
     -------
     BlockDependence
     """
+    table = table.counted()  # as the statistics are
     if table.family == "gaussian":
         kind = _GappedCorrelations if statistics.has_missing else _CompleteCorrelations
         return kind(table, statistics, centered)

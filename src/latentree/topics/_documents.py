@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from latentree._plain import reason_of, shown, suggestion
+from latentree._plain import reason_of, suggestion
 from latentree.data import listing
 from latentree.errors import DataWarning, FileError, import_extra
 from latentree.typing import PathLike
@@ -334,8 +334,8 @@ def _as_text(value: object, path: Path, number: int) -> str:
 
 
 def _no_column(path: Path, column: str, known: Sequence[str], number: int) -> str:
-    some, near = shown(", ".join(islice(known, 20))), suggestion(column, known)
-    return f"{path}, row {number}: there is no column {column!r}{near}: there are {some}"
+    some, near = ", ".join(islice(known, 20)), suggestion(column, known)
+    return f"{path}, row {number}: there is no column {column!r}{near}: there are {some:.200}"
 
 
 def as_date(value: object) -> str:
