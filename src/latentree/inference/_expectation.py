@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from functools import cached_property
 from itertools import accumulate
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -15,17 +14,12 @@ from latentree._kernels import threads
 from latentree._kernels.compiling import is_interpreted, tiny
 from latentree._kernels.inference import counts as kernels
 from latentree._kernels.inference import messages as log_kernels
-from latentree._kernels.inference import wide as wide_kernels
 from latentree._kernels.inference.slots import EDGE, EMISSION, PassInput, RowRange
 from latentree.inference._log_messages import LogMessages
 from latentree.inference._pass_plan import FEW_ROWS, DownPart, PassPlan
 from latentree.inference._patterns import Patterns
 from latentree.inference._small_pass import SmallPass
 from latentree.typing import FloatArray, IntArray
-
-MANY_STATES = 12
-"""From so many states on, in the mean over the work, edges are left to BLAS (`wide`): with fewer,
-its calls cost more than the products."""
 
 _TINY = 250_000
 """Most products, Σ patterns × K², of a pass that runs in NumPy: a millisecond or less."""
@@ -57,10 +51,8 @@ class Scratch(NamedTuple):
     shifts: FloatArray
     counts: FloatArray
     """Counts of each part of the rows, a number an entry of the tables."""
-    quads: FloatArray
-    """A copy of the values that rows look up."""
     handed: FloatArray
-    """Posterior weights that each part of the rows hands down to patterns, placed as ``quads``."""
+    """Posterior weights that each part of the rows hands down to patterns."""
     emitted: FloatArray
     """A number a likelihood of emitted values: for the caller of a pass to hand over."""
     cells: FloatArray
@@ -113,8 +105,6 @@ class Expectation:
         self._sizes = plan.scratch_sizes
         self._emitting = plan.slots[plan.slots["kind"] == EMISSION]
         self._scaled = np.zeros(len(plan.slots), bool)
-        states = (work * plan.slots["n_states"]).sum() / work.sum()
-        self._kernels: ModuleType = wide_kernels if states >= MANY_STATES else kernels
 
     @property
     def work(self) -> float:
@@ -160,13 +150,11 @@ class Expectation:
         """Run with the likelihoods of every value relative to that of its best state."""
         starts = self.patterns.emissions.starts
         best = np.empty(self.patterns.emissions.values.size)
-        self._kernels.relative_likelihoods(
-            self._emitting, starts, emitted, scratch.values, scratch.quads, best
-        )
+        kernels.relative_likelihoods(self._emitting, starts, emitted, scratch.values, best)
         result = self._run(theta, scratch)
         if result is None:
             return None
-        rest = self._kernels.emission_counts(
+        rest = kernels.emission_counts(
             self._emitting, starts, scratch.received, scratch.handed, best, emitted
         )
         return result._replace(log_likelihood=result.log_likelihood + rest)
@@ -177,7 +165,7 @@ class Expectation:
         given = PassInput(self._slots, self._gather, theta, self._is_tolerant)
         if any(threads.run(lambda listed: self._up(listed, given, scratch), plan.pattern_parts)):
             return None
-        handed = scratch.handed.reshape(len(plan.row_parts), plan.n_quads)
+        handed = scratch.handed.reshape(len(plan.row_parts), plan.n_handed)
         counted = scratch.counts.reshape(len(plan.row_parts), theta.size)
         rows = threads.run(
             lambda part: self._rows(*part, given, scratch),
@@ -205,9 +193,7 @@ class Expectation:
 
     def _up(self, listed: IntArray, given: PassInput, scratch: Scratch) -> bool:
         """Fill the listed slots on patterns; True if information may be lost."""
-        lost = self._kernels.up_patterns(
-            given, listed, scratch.values, scratch.shifts, self._scaled, scratch.quads
-        )
+        lost = kernels.up_patterns(given, listed, scratch.values, scratch.shifts, self._scaled)
         return bool(lost)
 
     def _rows(
@@ -226,9 +212,8 @@ class Expectation:
             component = self.patterns.components[span.component]
             prior, root_counts = self._prior(component, given.theta, counts)
             weights = self._plan.weights[component["weights"] :]
-            log_likelihood, lost = self._kernels.run_rows(
-                given, span, scratch.values, scratch.quads, prior, weights, counts, root_counts,
-                handed,
+            log_likelihood, lost = kernels.run_rows(
+                given, span, scratch.values, prior, weights, counts, root_counts, handed,
             )  # fmt: skip
             if lost:
                 return None
@@ -239,13 +224,13 @@ class Expectation:
         self, part: DownPart, given: PassInput, scratch: Scratch, counts: FloatArray
     ) -> float | None:
         """Close components and hand posterior weights down; returns the log-likelihood."""
-        total, lost = self._kernels.close_patterns(
+        total, lost = kernels.close_patterns(
             given, self.patterns.components, part.components, self.patterns.weights,
             scratch.values, scratch.received, counts,
         )  # fmt: skip
         if lost:
             return None
-        correction = self._kernels.down_patterns(
+        correction = kernels.down_patterns(
             given, part.listed, scratch.values, scratch.shifts, self._scaled,
             scratch.handed, scratch.received, counts,
         )  # fmt: skip

@@ -57,14 +57,13 @@ class PassPlan:
         gather = self.gather[: patterns.gather.size]
         self.patterns = replace(patterns, gather=gather, of_rows=None)
         del self._gather
-        self.row_parts = _row_parts(work, self.slots, self.n_quads)
+        self.row_parts = _row_parts(work, self.slots, self.n_handed)
         n_parts = len(self.row_parts)
-        counted, handed = n_parts * patterns.layout.size, n_parts * self.n_quads
+        counted, handed = n_parts * patterns.layout.size, n_parts * self.n_handed
         emitted = patterns.emissions.n_likelihoods
         self.scratch_sizes = (
             *[self.n_values] * 3,
             counted,
-            self.n_quads,
             handed,
             emitted,
             2 * emitted,
@@ -98,24 +97,20 @@ class PassPlan:
         return bool(record["kind"] == JOIN and BY_ROW_SHARE * record["n_patterns"] >= n_rows)
 
     def _lay_out_patterns(self) -> None:
-        """Place the values of pattern slots: first those that by-row slots look up, in quads."""
+        """Place the values of pattern slots: first those that by-row slots look up."""
         slots = self.slots
         on_top = np.zeros(len(slots), bool)
         for slot in map(int, np.flatnonzero(slots["by_row"])):
             on_top[[part for part in self._parts(slot) if not slots["by_row"][part]]] = True
         below = ~slots["by_row"] & ~on_top
         order = np.concatenate([np.flatnonzero(on_top), np.flatnonzero(below)])
-        filled = on_top.copy()
-        for slot in map(int, np.flatnonzero(on_top & (slots["kind"] == JOIN))):
-            filled[self._parts(slot)] = True
-        n_states = np.where(filled, _in_quads(slots["n_states"]), slots["n_states"])
-        sizes = (n_states * slots["n_patterns"])[order]
+        sizes = (slots["n_states"] * slots["n_patterns"])[order]
         ends = np.cumsum(sizes)
         slots["value"][order] = ends - sizes
         slots["received"][order] = ends - sizes
-        slots["quads"] = np.where(on_top, slots["value"], -1)
+        slots["handed"] = np.where(on_top, slots["value"], -1)
         self.n_values = int(ends[-1]) if ends.size else 0
-        self.n_quads = int(sizes[: on_top.sum()].sum())
+        self.n_handed = int(sizes[: on_top.sum()].sum())
         self._on_top = on_top
 
     def _rows(self, number: int) -> RowRange:
@@ -123,9 +118,8 @@ class PassPlan:
         component, slots = self.patterns.components[number], self.slots
         span = np.arange(component["first"], component["root"] + 1)
         listed = span[slots["by_row"][span]]
-        n_states = _in_quads(slots["n_states"][listed])
+        n_states = slots["n_states"][listed]
         slots["value"][listed] = np.cumsum(n_states) - n_states
-        self._keep_in_quads(listed)
         n_rows = int(slots["n_patterns"][component["root"]])
         pattern_of = {int(component["root"]): np.arange(n_rows, dtype=np.int32)}
         lookups: list[tuple[int, str, int, IndexArray]] = []
@@ -140,7 +134,7 @@ class PassPlan:
                     pattern_of[part] = below
                     if record["kind"] == EDGE:
                         slots["received"][part] = n_received
-                        n_received += int(_in_quads(slots["n_states"][part]))
+                        n_received += int(slots["n_states"][part])
                     else:  # a join hands its parts what it received
                         slots["received"][part] = record["received"]
                 else:
@@ -153,21 +147,7 @@ class PassPlan:
             slots[key][slot] = self._append(below[order])
         first = int(component["weights"])
         self.weights[first : first + n_rows] = self.weights[first : first + n_rows][order]
-        return RowRange(
-            number, 0, n_rows, order, listed, int(n_states.sum()), n_received, int(n_states.max())
-        )
-
-    def _keep_in_quads(self, listed: IntArray) -> None:
-        """Mark the by-row joins that stay in quads: parts of a join, of parts in quads alone."""
-        slots = self.slots
-        in_quads = ~slots["by_row"]
-        for slot in map(int, listed):
-            if slots["kind"][slot] == JOIN:
-                parts = self._parts(slot)
-                in_quads[slot] = in_quads[parts].all()
-                slots["quads"][
-                    [part for part in parts if slots["by_row"][part] & in_quads[part]]
-                ] = 0
+        return RowRange(number, 0, n_rows, order, listed, int(n_states.sum()), n_received)
 
     def _lookup(self, slot: int, key: str, rows: IndexArray) -> IndexArray:
         start = int(self.patterns.slots[key][slot])
@@ -205,11 +185,6 @@ class PassPlan:
         return parts, downs
 
 
-def _in_quads(n_states: IntArray) -> IntArray:
-    """Numbers of states with those that fill up the last quad."""
-    return n_states + -n_states % 4
-
-
 def _products(slots: Records) -> FloatArray:
     """Products of a pattern on the way up: K at a join, K_parent·K at an edge."""
     below = np.where(slots["kind"] == EDGE, slots["n_states"][slots["a"]], 1.0)
@@ -229,13 +204,13 @@ def _share_out(load: FloatArray) -> IntArray:
     return np.searchsorted(used, part_of)
 
 
-def _row_parts(work: list[RowRange], slots: Records, n_quads: int) -> list[list[RowRange]]:
+def _row_parts(work: list[RowRange], slots: Records, n_handed: int) -> list[list[RowRange]]:
     """Cut ranges of rows into parts of similar work, each worth the buffer that it needs."""
     # An edge has as many again downward and for the counts.
     each = _products(slots) * np.where(slots["kind"] == EDGE, 3.0, 1.0)
     costs = [float(each[rows.listed].sum()) for rows in work]
     total = sum(cost * rows.last for cost, rows in zip(costs, work, strict=True))
-    n_parts = int(np.clip(total / max(_WORK_PER_PART, 2 * n_quads), 1, _MOST_ROW_PARTS))
+    n_parts = int(np.clip(total / max(_WORK_PER_PART, 2 * n_handed), 1, _MOST_ROW_PARTS))
     share = total / n_parts
     parts: list[list[RowRange]] = [[]]
     room = share

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from latentree._kernels import threads
 from latentree._kernels.compiling import tiny
 from latentree._kernels.inference import answers as kernels
+from latentree._kernels.inference import counts as count_kernels
 from latentree._kernels.inference import messages as log_kernels
-from latentree._kernels.inference import wide as wide_kernels
 from latentree._kernels.inference.slots import (
     EDGE,
     EMISSION,
@@ -43,9 +43,6 @@ _MOST_PARTS = 16
 
 _ROWS_PER_PART = 256
 """Fewest rows of a part: one block or more of the kernels."""
-
-_NOTHING = np.empty(0)
-"""Memory for copies in quads, which only the E-step keeps."""
 
 
 class RowInference:
@@ -187,9 +184,7 @@ class ProductMessages:
             return np.empty(0)
         emissions, slots = self._patterns.emissions, self._plan.slots
         emitting, best = slots[slots["kind"] == EMISSION], np.empty(emissions.values.size)
-        wide_kernels.relative_likelihoods(
-            emitting, emissions.starts, logs, self._values, _NOTHING, best
-        )
+        count_kernels.relative_likelihoods(emitting, emissions.starts, logs, self._values, best)
         return best
 
     def _fill(self, best: FloatArray) -> FloatArray | None:
@@ -201,9 +196,7 @@ class ProductMessages:
         shifts, scaled = np.empty(plan.n_values), np.zeros(len(plan.slots), bool)
 
         def fill(listed: IntArray) -> bool:
-            lost = wide_kernels.up_patterns(
-                self._input, listed, self._values, shifts, scaled, _NOTHING
-            )
+            lost = count_kernels.up_patterns(self._input, listed, self._values, shifts, scaled)
             return bool(lost)
 
         if any(threads.run(fill, plan.pattern_parts)):

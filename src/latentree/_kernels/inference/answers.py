@@ -1,4 +1,4 @@
-"""Posteriors of nodes given each row, from the plain products of `wide`.
+"""Posteriors of nodes given each row, from the plain products of `counts`.
 
 Upward the work is that of the expectation step: values of patterns, and blocks of rows where nearly
 every row has a pattern of its own. Downward a posterior belongs to a row, not to a pattern: every
@@ -18,16 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latentree._kernels.compiling import kernel
-from latentree._kernels.inference.exponential import log
-from latentree._kernels.inference.slots import EDGE, EMISSION, EVIDENCE, JOIN, LOG_GROW, TINY
-from latentree._kernels.inference.wide import (
-    WideRowBlock,
+from latentree._kernels.inference.counts import (
+    RowBlock,
     close,
     fill_rows,
     patterns_at_once,
     rows_at_once,
     turned_tables,
 )
+from latentree._kernels.inference.exponential import log
+from latentree._kernels.inference.slots import EDGE, EMISSION, EVIDENCE, JOIN, LOG_GROW, TINY
 
 
 class Query(NamedTuple):
@@ -288,7 +288,7 @@ def answer_rows(given, span, component, query, indices, prior, values, starts, s
         width = min(block, span.last - start)
         numbers = span.order[start : start + width]
         # The root's posterior is the first that is handed down.
-        upward = WideRowBlock(start, width, straight, own, top, z, n_grown)
+        upward = RowBlock(start, width, straight, own, top, z, n_grown)
         if listed.size:
             _, lost = fill_rows(given, listed, turned, values, prior, ones, upward, unused)
             _row_scales(slots, listed, starts, given.gather, scales, start, width, n_grown, scale)
@@ -307,7 +307,7 @@ def answer_rows(given, span, component, query, indices, prior, values, starts, s
         if query.asked.size:
             for p in range(width):
                 at[root - first, p] = numbers[p]
-            rows = WideRowBlock(start, width, straight, own, known, z, n_grown)
+            rows = RowBlock(start, width, straight, own, known, z, n_grown)
             _rows_down(
                 given, indices, query, values, rows, numbers, starts, first, at, ratio, handed, out
             )

@@ -1,8 +1,9 @@
-"""Expected counts of a discrete tree on subtree patterns: the expectation step of EM.
+"""Expected counts of a tree whose nodes have states, on subtree patterns: the E-step of EM.
 
-The slots and their formulas are in `slots`. Here the values of a slot lie state by state: those of
-all patterns in a state side by side, so that inner loops run over patterns. Rows look up patterns
-in copies that lie in quads (`quads`). For hidden variables with many states see `wide`.
+The slots and their formulas are in `slots`. The values of a slot lie pattern by pattern, all states
+of a pattern side by side: an edge is a product of matrices, which BLAS computes, and a join reads
+and writes whole rows, wherever its patterns lie. An edge to a node that is seen is a column of its
+table.
 """
 
 from __future__ import annotations
@@ -14,17 +15,8 @@ from numpy.typing import NDArray
 
 from latentree._kernels.compiling import kernel
 from latentree._kernels.inference.exponential import exp, log
-from latentree._kernels.inference.quads import (
-    JoinPart,
-    fetch_quads,
-    fill_quads,
-    multiply_quads,
-    read_quads,
-    scatter_quads,
-)
 from latentree._kernels.inference.slots import (
     EDGE,
-    EMISSION,
     EVIDENCE,
     GROW,
     JOIN,
@@ -35,348 +27,233 @@ from latentree._kernels.inference.slots import (
     root_prior,
 )
 
-BLOCK = 128
-"""Rows, or patterns, of a block: 8 states of one take 8 kB, so that some parts stay in a cache of
-32 kB."""
+BLOCK = 64
+"""Fewest rows of a block."""
+MOST_PRODUCTS = 1 << 18
+"""Products in one call of BLAS; OpenBLAS spreads larger ones over threads, and ours are busy."""
+MOST_PATTERNS = 1024
+"""Patterns in one call of BLAS: they stay in the cache."""
+MOST_ROWS = 512
+"""Rows in a block."""
+MOST_NUMBERS = 1 << 19
+"""Numbers that a block of rows works on, 4 MB: threads share a cache of some ten."""
 
 
 class RowBlock(NamedTuple):
-    """A block of rows, and the memory that it works on.
-
-    Row p of a slot that is by row is its pattern ``straight[p]`` = p. A block has room for
-    ``BLOCK`` rows: behind the last one are numbers that nobody reads.
-    """
+    """A block of rows, and the memory that it works on; row p is ``straight[p]`` = p of a slot."""
 
     start: int
     width: int
-    straight: NDArray[np.uint32]
+    straight: NDArray[np.int32]
     own: NDArray[np.float64]
     """Values of the slots that run by row."""
     received: NDArray[np.float64]
     """Posterior weights that are handed down to them."""
-    ratio: NDArray[np.float64]
-    """Scratch for a slot, a row a state."""
-    quads: NDArray[np.float64]
-    """Scratch for a slot in quads."""
+    z: NDArray[np.float64]
+    """Weight over z of every row, after its root was closed."""
+    n_grown: NDArray[np.float64]
+    """How often every row was scaled up."""
 
 
 @kernel()
-def _block(slots):
-    """Return memory for a block of any of the slots, with states filled up to quads."""
-    largest = 0
-    for s in range(slots.size):
-        largest = max(largest, slots[s]["n_states"])
-    return np.empty((largest + 3) * BLOCK)
+def rows_at_once(n_numbers):
+    """Return how many rows make a block, if one works on so many numbers.
+
+    Few rows make small products of matrices, whose overhead shows: with 16 states BLAS makes two
+    thirds as many products a second for 64 rows as for 256.
+    """
+    return max(BLOCK, min(MOST_ROWS, MOST_NUMBERS // max(1, n_numbers)))
+
+
+@kernel()
+def patterns_at_once(n_parent, n_child):
+    """Return how many patterns an edge takes at a time."""
+    return max(1, min(MOST_PATTERNS, MOST_PRODUCTS // (n_parent * n_child)))
+
+
+# Two states at either end, the most frequent case: four products cost less than a call of BLAS.
 
 
 @kernel(fastmath=True)
-def relative_likelihoods(emitting, starts, logs, values, quads, best):
+def _pair_up(turned, source, out, width):
+    """Compute ``_edge_up`` between two nodes with two states each."""
+    t_00, t_10, t_01, t_11 = turned[0], turned[1], turned[2], turned[3]
+    for p in range(width):
+        x, y = source[2 * p], source[2 * p + 1]
+        out[2 * p] = t_00 * x + t_01 * y
+        out[2 * p + 1] = t_10 * x + t_11 * y
+
+
+@kernel(fastmath=True)
+def _pair_down(table, received, message, source, handed, width, counts):
+    """Compute ``_edge_down`` between two nodes with two states each."""
+    t_00, t_01, t_10, t_11 = table[0], table[1], table[2], table[3]
+    n_00, n_01, n_10, n_11 = 0.0, 0.0, 0.0, 0.0
+    for p in range(width):
+        m, n = message[2 * p], message[2 * p + 1]
+        r = received[2 * p] / m if m > TINY else 0.0
+        s = received[2 * p + 1] / n if n > TINY else 0.0
+        x, y = source[2 * p], source[2 * p + 1]
+        n_00 += r * x
+        n_01 += r * y
+        n_10 += s * x
+        n_11 += s * y
+        handed[2 * p] = x * (t_00 * r + t_10 * s)
+        handed[2 * p + 1] = y * (t_01 * r + t_11 * s)
+    counts[0] += n_00
+    counts[1] += n_01
+    counts[2] += n_10
+    counts[3] += n_11
+
+
+@kernel(fastmath=True)
+def _edge_up(turned, n_parent, n_child, source, out, width):
+    """μ(i) = Σ_j T[i, j]·λ(j); T comes column by column, as BLAS takes longer to turn it."""
+    if n_parent == 2 and n_child == 2:
+        _pair_up(turned, source, out, width)
+        return
+    table = turned[: n_parent * n_child].reshape((n_child, n_parent))
+    step = patterns_at_once(n_parent, n_child)
+    for first in range(0, width, step):
+        n = min(step, width - first)
+        below = source[first * n_child : (first + n) * n_child].reshape((n, n_child))
+        above = out[first * n_parent : (first + n) * n_parent].reshape((n, n_parent))
+        np.dot(below, table, above)
+
+
+@kernel(fastmath=True)
+def _edge_down(
+    table, n_parent, n_child, received, message, source, handed, width, counts, ratio, sums
+):
+    """Expected counts (over T) are added to ``counts``, posterior weights handed to the child."""
+    # With ratio(i) = R(i)/μ(i): counts over T are Σ_p ratio(i)·λ(j), and the child receives
+    # λ(j)·Σ_i T[i, j]·ratio(i).
+    if n_parent == 2 and n_child == 2:
+        _pair_down(table, received, message, source, handed, width, counts)
+        return
+    matrix = table[: n_parent * n_child].reshape((n_parent, n_child))
+    total = sums[: n_parent * n_child].reshape((n_parent, n_child))
+    step = patterns_at_once(n_parent, n_child)
+    for first in range(0, width, step):
+        n = min(step, width - first)
+        r = received[first * n_parent : (first + n) * n_parent]
+        m = message[first * n_parent : (first + n) * n_parent]
+        for x in range(n * n_parent):
+            ratio[x] = r[x] / m[x] if m[x] > TINY else 0.0
+        quotient = ratio[: n * n_parent].reshape((n, n_parent))
+        below = source[first * n_child : (first + n) * n_child]
+        out = handed[first * n_child : (first + n) * n_child]
+        np.dot(quotient.T, below.reshape((n, n_child)), total)
+        for x in range(n_parent * n_child):
+            counts[x] += sums[x]
+        np.dot(quotient, matrix, out.reshape((n, n_child)))
+        for x in range(n * n_child):
+            out[x] *= below[x]
+
+
+@kernel(fastmath=True)
+def relative_likelihoods(emitting, starts, logs, values, best):
     """Set the slots of emissions to likelihoods relative to the best state's.
 
-    Where rows look them up, only their quads are set. ``best`` is set to the logarithm of the best
-    state's likelihood of every value.
+    ``best`` is set to the logarithm of the best state's likelihood of every value.
     """
-    block = _block(emitting)
+    relative = np.empty(BLOCK)
     at = 0
     for e in range(emitting.size):
-        slot = emitting[e]
-        n_states, width = slot["n_states"], slot["n_patterns"]
+        place, width, n = emitting[e]["value"], emitting[e]["n_patterns"], emitting[e]["n_states"]
         for first in range(0, width, BLOCK):
             size = min(BLOCK, width - first)
-            # The largest of a value is taken off, so that none overflows.
+            # ``logs`` has a row a state. The largest of a value is taken off: none overflows.
             top = best[at + first : at + first + size]
-            source = logs[starts[e] + first :]
-            for p in range(size):
-                top[p] = source[p]
-            for k in range(1, n_states):
-                row = source[k * width : k * width + size]
+            top[:] = logs[starts[e] + first : starts[e] + first + size]
+            for k in range(1, n):
+                row = logs[starts[e] + k * width + first :]
                 for p in range(size):
                     top[p] = max(top[p], row[p])
-            target, stride = block, BLOCK
-            if slot["quads"] < 0:
-                target, stride = values[slot["value"] + first :], width
-            for k in range(n_states):
-                row, out = source[k * width : k * width + size], target[k * stride :]
+            target = values[place + first * n : place + (first + size) * n]
+            for k in range(n):
+                row = logs[starts[e] + k * width + first :]
                 for p in range(size):
-                    out[p] = exp(row[p] - top[p])
-            if slot["quads"] >= 0:
-                fill_quads(block, BLOCK, n_states, size, quads[slot["quads"] + 4 * first :], width)
+                    relative[p] = exp(row[p] - top[p])
+                for p in range(size):
+                    target[p * n + k] = relative[p]
         at += width
 
 
 @kernel(fastmath=True)
 def emission_counts(emitting, starts, received, handed, best, out):
-    """Copy what the slots of emissions received: their expected counts.
+    """Copy what the slots of emissions received, state by state: their expected counts.
 
     Returns Σ w·log of the best state's likelihoods, to which others are relative.
     """
     total = 0.0
-    block = _block(emitting)
     at = 0
     for e in range(emitting.size):
         slot = emitting[e]
-        n_states, width = slot["n_states"], slot["n_patterns"]
-        for first in range(0, width, BLOCK):
-            size = min(BLOCK, width - first)
-            source, stride = received[slot["value"] + first :], width
-            if slot["quads"] >= 0:
-                mine = handed[slot["quads"] + 4 * first :]
-                read_quads(mine, width, n_states, size, block, BLOCK)
-                source, stride = block, BLOCK
-            top = best[at + first : at + first + size]
-            for k in range(n_states):
-                row = source[k * stride : k * stride + size]
-                target = out[starts[e] + k * width + first :]
-                for p in range(size):
-                    target[p] = row[p]
-                    total += row[p] * top[p]
+        width, n = slot["n_patterns"], slot["n_states"]
+        mine = received[slot["value"] :] if slot["handed"] < 0 else handed[slot["handed"] :]
+        for p in range(width):
+            source = mine[p * n : (p + 1) * n]
+            weight = 0.0
+            for k in range(n):
+                out[starts[e] + k * width + p] = source[k]
+                weight += source[k]
+            total += weight * best[at + p]
         at += width
     return total
 
 
-@kernel(fastmath=True, views=True)
-def _product(
-    table, n_rows, n_columns, row_step, column_step, source, source_stride, out, stride, width
-):
-    """Matrix product: out(i) = Σ_j T[i, j]·source(j); T[i, j] is at i·row_step + j·column_step.
-
-    Tiles of 4 × 2 entries of the table stay in registers: of each number that is loaded or stored,
-    more than one product is made, so that the products set the pace, as in BLAS.
-    """
-    tiled = n_rows - n_rows % 4
-    paired = n_columns - n_columns % 2
-    for i in range(0, tiled, 4):
-        out_0 = out[i * stride : i * stride + width]
-        out_1 = out[(i + 1) * stride : (i + 1) * stride + width]
-        out_2 = out[(i + 2) * stride : (i + 2) * stride + width]
-        out_3 = out[(i + 3) * stride : (i + 3) * stride + width]
-        for p in range(width):
-            out_0[p] = out_1[p] = out_2[p] = out_3[p] = 0.0
-        for j in range(0, paired, 2):
-            at = i * row_step + j * column_step
-            t_00, t_01 = table[at], table[at + column_step]
-            t_10, t_11 = table[at + row_step], table[at + row_step + column_step]
-            t_20, t_21 = table[at + 2 * row_step], table[at + 2 * row_step + column_step]
-            t_30, t_31 = table[at + 3 * row_step], table[at + 3 * row_step + column_step]
-            below_0 = source[j * source_stride : j * source_stride + width]
-            below_1 = source[(j + 1) * source_stride : (j + 1) * source_stride + width]
-            for p in range(width):
-                x, y = below_0[p], below_1[p]
-                out_0[p] += t_00 * x + t_01 * y
-                out_1[p] += t_10 * x + t_11 * y
-                out_2[p] += t_20 * x + t_21 * y
-                out_3[p] += t_30 * x + t_31 * y
-        for j in range(paired, n_columns):
-            at = i * row_step + j * column_step
-            t_00, t_10 = table[at], table[at + row_step]
-            t_20, t_30 = table[at + 2 * row_step], table[at + 3 * row_step]
-            below_0 = source[j * source_stride : j * source_stride + width]
-            for p in range(width):
-                x = below_0[p]
-                out_0[p] += t_00 * x
-                out_1[p] += t_10 * x
-                out_2[p] += t_20 * x
-                out_3[p] += t_30 * x
-    # The rows that are left, one at a time: the first term sets, the others add.
-    for i in range(tiled, n_rows):
-        target = out[i * stride : i * stride + width]
-        t = table[i * row_step]
-        below_0 = source[:width]
-        for p in range(width):
-            target[p] = t * below_0[p]
-        for j in range(1, n_columns):
-            t = table[i * row_step + j * column_step]
-            below_0 = source[j * source_stride : j * source_stride + width]
-            for p in range(width):
-                target[p] += t * below_0[p]
-
-
-@kernel(fastmath=True, views=True)
-def _add_products(a, n_rows, b, n_columns, stride, width, sums):
-    """Add Σ_p a(i, p)·b(j, p) to the sums, in the tiles of ``_product``; a has no gaps."""
-    tiled = n_rows - n_rows % 4
-    paired = n_columns - n_columns % 2
-    for i in range(0, tiled, 4):
-        a_0, a_1 = a[i * width : (i + 1) * width], a[(i + 1) * width : (i + 2) * width]
-        a_2, a_3 = a[(i + 2) * width : (i + 3) * width], a[(i + 3) * width : (i + 4) * width]
-        for j in range(0, paired, 2):
-            b_0 = b[j * stride : j * stride + width]
-            b_1 = b[(j + 1) * stride : (j + 1) * stride + width]
-            s_00, s_01, s_10, s_11 = 0.0, 0.0, 0.0, 0.0
-            s_20, s_21, s_30, s_31 = 0.0, 0.0, 0.0, 0.0
-            for p in range(width):
-                x, y = b_0[p], b_1[p]
-                s_00 += a_0[p] * x
-                s_01 += a_0[p] * y
-                s_10 += a_1[p] * x
-                s_11 += a_1[p] * y
-                s_20 += a_2[p] * x
-                s_21 += a_2[p] * y
-                s_30 += a_3[p] * x
-                s_31 += a_3[p] * y
-            at = i * n_columns + j
-            sums[at] += s_00
-            sums[at + 1] += s_01
-            sums[at + n_columns] += s_10
-            sums[at + n_columns + 1] += s_11
-            sums[at + 2 * n_columns] += s_20
-            sums[at + 2 * n_columns + 1] += s_21
-            sums[at + 3 * n_columns] += s_30
-            sums[at + 3 * n_columns + 1] += s_31
-    # What the tiles have left out: the last column of their rows, and whole rows below them.
-    for i in range(n_rows):
-        for j in range(paired if i < tiled else 0, n_columns):
-            row, column = a[i * width : (i + 1) * width], b[j * stride : j * stride + width]
-            total = 0.0
-            for p in range(width):
-                total += row[p] * column[p]
-            sums[i * n_columns + j] += total
-
-
-@kernel(fastmath=True, views=True)
-def _edge_up(table, n_parent, n_child, source, source_stride, out, stride, width):
-    """μ(i) = Σ_j T[i, j]·λ(j)."""
-    _product(table, n_parent, n_child, n_child, 1, source, source_stride, out, stride, width)
-
-
-@kernel(fastmath=True, views=True)
-def _edge_down(
-    table,
-    n_parent,
-    n_child,
-    received,
-    message,
-    stride,
-    source,
-    handed,
-    child_stride,
-    width,
-    counts,
-    ratio,
-):
-    """Expected counts (over T) are added to ``counts``, posterior weights handed to the child."""
-    # With ratio(i) = R(i)/μ(i): counts over T are Σ_p ratio(i)·λ(j), and the child receives
-    # λ(j)·Σ_i T[i, j]·ratio(i).
-    for i in range(n_parent):
-        r = received[i * stride : i * stride + width]
-        m = message[i * stride : i * stride + width]
-        target = ratio[i * width : i * width + width]
-        for p in range(width):
-            target[p] = r[p] / m[p] if m[p] > TINY else 0.0
-    _add_products(ratio, n_parent, source, n_child, child_stride, width, counts)
-    _product(table, n_child, n_parent, 1, n_child, ratio, width, handed, child_stride, width)
-    for j in range(n_child):
-        below = source[j * child_stride : j * child_stride + width]
-        out = handed[j * child_stride : j * child_stride + width]
-        for p in range(width):
-            out[p] *= below[p]
-
-
-@kernel(fastmath=True, views=True)
-def _multiply(a, b, n_states, width, out, stride):
-    """λ(k) = a(k)·b(k) of two parts that are not in quads; True if a product is small."""
-    at_a, at_b = a.at, b.at
-    found = 0
-    for k in range(n_states):
-        first = a.values[k * a.stride : (k + 1) * a.stride]
-        second = b.values[k * b.stride : (k + 1) * b.stride]
-        target = out[k * stride : k * stride + width]
-        for p in range(width):
-            x = first[at_a[p]] * second[at_b[p]]
-            target[p] = x
-            found += x < SMALL
-    return found > 0
-
-
-@kernel(fastmath=True, views=True)
-def _scatter(block, block_stride, at, n_states, width, out, stride):
-    """Add a block to the patterns ``at`` of a part.
-
-    Four states at a time: where neighbors have the same pattern, one sum waits for the one before.
-    """
-    fours = n_states - n_states % 4
-    for k in range(0, fours, 4):
-        row_0 = block[k * block_stride : k * block_stride + width]
-        row_1 = block[(k + 1) * block_stride : (k + 1) * block_stride + width]
-        row_2 = block[(k + 2) * block_stride : (k + 2) * block_stride + width]
-        row_3 = block[(k + 3) * block_stride : (k + 3) * block_stride + width]
-        out_0 = out[k * stride : (k + 1) * stride]
-        out_1 = out[(k + 1) * stride : (k + 2) * stride]
-        out_2 = out[(k + 2) * stride : (k + 3) * stride]
-        out_3 = out[(k + 3) * stride : (k + 4) * stride]
-        for p in range(width):
-            i = at[p]
-            out_0[i] += row_0[p]
-            out_1[i] += row_1[p]
-            out_2[i] += row_2[p]
-            out_3[i] += row_3[p]
-    for k in range(fours, n_states):
-        target = out[k * stride : (k + 1) * stride]
-        row = block[k * block_stride : k * block_stride + width]
-        for p in range(width):
-            target[at[p]] += row[p]
-
-
-@kernel(views=True)
-def _entry(part, k, p):
-    """Return the number of state k in pattern p of a join, from a table or from quads."""
-    pattern = part.at[p]
-    if part.in_quads:
-        return part.values[(k - k % 4) * part.stride + 4 * pattern + k % 4]
-    return part.values[k * part.stride + pattern]
-
-
-@kernel(fastmath=True, views=True)
-def _rescale(a, b, n_states, width, out, stride, exact, tolerant, shifts):
-    """Scale up patterns that got small, noting it in ``shifts``; True if information is lost.
-
-    A product below ``TINY`` of two factors that are not zero is a loss, unless one part is
-    evidence (``exact``), whose factors are 0 and 1; ``tolerant``: only if all products are.
-    """
-    shifts[:width] = 0.0  # first the largest value of every pattern
-    for k in range(n_states):
-        row = out[k * stride : k * stride + width]
-        for p in range(width):
-            shifts[p] = max(shifts[p], row[p])
-        if tolerant or exact:
-            continue
-        for p in range(width):
-            if row[p] < TINY and _entry(a, k, p) > 0.0 and _entry(b, k, p) > 0.0:
-                return True
+@kernel(fastmath=True)
+def _see(table, n_parent, n_child, symbols, out, width):
+    """μ(i) = T[i, s] of an edge to a node seen in state s; Σ_j T[i, j] where it is missing."""
     for p in range(width):
-        top, shifts[p] = shifts[p], 0.0
-        if top < TINY and (top > 0.0 or tolerant):
-            return True
-        if 0.0 < top < SMALL:
-            shifts[p] = 1.0
-            for k in range(n_states):
-                out[k * stride + p] *= GROW
-    return False
+        seen = symbols[p]
+        for i in range(n_parent):
+            row = table[i * n_child : (i + 1) * n_child]
+            out[p * n_parent + i] = row[seen] if seen >= 0 else row.sum()
 
 
-@kernel(fastmath=True, views=True)
-def _close(prior, n_states, weights, width, source, received, stride, counts, z, least):
+@kernel(fastmath=True)
+def _count_seen(n_parent, n_child, symbols, received, message, width, counts):
+    """Add expected counts (over T) of an edge to a node that is seen."""
+    for p in range(width):
+        for i in range(n_parent):
+            m = message[p * n_parent + i]
+            ratio = received[p * n_parent + i] / m if m > TINY else 0.0
+            row = counts[i * n_child : (i + 1) * n_child]
+            if symbols[p] >= 0:
+                row[symbols[p]] += ratio
+            else:
+                row += ratio
+
+
+# Numbers of patterns are read as unsigned: compiled code need not look for negative ones.
+
+
+@kernel(fastmath=True)
+def _join(a, at_a, b, at_b, n_states, width, out):
+    """λ(k) = a(k)·b(k) of the patterns ``at``."""
+    n, here = np.uint64(n_states), np.uint64(0)
+    for p in range(width):
+        first, second = np.uint64(at_a[p]) * n, np.uint64(at_b[p]) * n
+        for k in range(n):
+            out[here + k] = a[first + k] * b[second + k]
+        here += n
+
+
+@kernel(fastmath=True)
+def close(prior, n_states, weights, width, source, received, counts, z, least):
     """Close a root: w·log z summed, its states' posterior weights, its counts (over the prior).
 
     ``z`` is scratch. True, and nothing is counted, if z is below ``least`` anywhere.
     """
     # z = Σ_k prior(k)·λ(k); R(k) = w·prior(k)·λ(k)/z.
-    fours = n_states - n_states % 4
     for p in range(width):
-        z[p] = 0.0
-    for k in range(0, fours, 4):  # in fewer and longer loops
-        row_0 = source[k * stride : k * stride + width]
-        row_1 = source[(k + 1) * stride : (k + 1) * stride + width]
-        row_2 = source[(k + 2) * stride : (k + 2) * stride + width]
-        row_3 = source[(k + 3) * stride : (k + 3) * stride + width]
-        for p in range(width):
-            z[p] += (prior[k] * row_0[p] + prior[k + 1] * row_1[p]) + (
-                prior[k + 2] * row_2[p] + prior[k + 3] * row_3[p]
-            )
-    for k in range(fours, n_states):
-        row = source[k * stride : k * stride + width]
-        for p in range(width):
-            z[p] += prior[k] * row[p]
+        row = source[p * n_states : (p + 1) * n_states]
+        total = 0.0
+        for k in range(n_states):
+            total += prior[k] * row[k]
+        z[p] = total
     # From here on ``z`` holds w/z.
     total, lost = 0.0, 0
     for p in range(width):
@@ -385,128 +262,108 @@ def _close(prior, n_states, weights, width, source, received, stride, counts, z,
         z[p] = weights[p] / max(z[p], least)
     if lost > 0:
         return total, True
-    for k in range(n_states):
-        row = source[k * stride : k * stride + width]
-        out = received[k * stride : k * stride + width]
-        count = 0.0
-        for p in range(width):
-            x = z[p] * row[p]
-            count += x
-            out[p] = prior[k] * x
-        counts[k] += count
+    for p in range(width):
+        row = source[p * n_states : (p + 1) * n_states]
+        out = received[p * n_states : (p + 1) * n_states]
+        for k in range(n_states):
+            x = z[p] * row[k]
+            counts[k] += x
+            out[k] = prior[k] * x
     return total, False
 
 
 @kernel(fastmath=True)
-def _join_patterns(given, slot, values, shifts, scaled):
-    """Fill a join, noting whether it was scaled; True if information may be lost."""
-    a, b = given.slots[slot["a"]], given.slots[slot["b"]]
-    n_states, width = slot["n_states"], slot["n_patterns"]
-    values_a, values_b = values[a["value"] :], values[b["value"] :]
-    patterns = given.gather.view(np.uint32)
-    exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
-    # Blocks of patterns are multiplied and checked while they are in the cache.
-    for start in range(0, width, BLOCK):
-        size = min(BLOCK, width - start)
-        at_a, at_b = patterns[slot["index_a"] + start :], patterns[slot["index_b"] + start :]
-        part_a = JoinPart(values_a, a["n_patterns"], at_a, False)
-        part_b = JoinPart(values_b, b["n_patterns"], at_b, False)
-        out = values[slot["value"] + start :]
-        if not _multiply(part_a, part_b, n_states, size, out, width):
-            continue
-        if not scaled[0]:
-            scaled[0] = True
-            shifts[slot["value"] : slot["value"] + width] = 0.0
-        shift = shifts[slot["value"] + start :]
-        if _rescale(part_a, part_b, n_states, size, out, width, exact, given.tolerant, shift):
+def _rescale(a, at_a, b, at_b, n_states, width, out, exact, tolerant, shifts):
+    """Scale up patterns that got small, noting it in ``shifts``; True if information is lost.
+
+    A product below ``TINY`` of two factors that are not zero is a loss, unless one part is
+    evidence (``exact``), whose factors are 0 and 1; ``tolerant``: only if all products are.
+    """
+    for p in range(width):
+        shifts[p] = 0.0
+        first = a[at_a[p] * n_states : (at_a[p] + 1) * n_states]
+        second = b[at_b[p] * n_states : (at_b[p] + 1) * n_states]
+        target = out[p * n_states : (p + 1) * n_states]
+        # ``top`` decides on scaling; a product that vanished beside it is a loss, unless tolerated.
+        top = 0.0
+        for k in range(n_states):
+            top = max(top, target[k])
+            if tolerant or exact or target[k] >= TINY:
+                continue
+            if first[k] > 0.0 and second[k] > 0.0:
+                return True
+        if top < TINY and (top > 0.0 or tolerant):
             return True
+        if 0.0 < top < SMALL:
+            shifts[p] = 1.0
+            for k in range(n_states):
+                target[k] *= GROW
     return False
 
 
-@kernel()
-def _room(slot):
-    """Return how many numbers a slot has in quads."""
-    return (slot["n_states"] + 3) // 4 * 4 * slot["n_patterns"]
+@kernel(fastmath=True)
+def _scatter(block, at, n_states, width, out):
+    """Add the patterns of a block to the patterns ``at`` of a part."""
+    # Several rows may have the same pattern: they are added one after the other.
+    n, here = np.uint64(n_states), np.uint64(0)
+    for p in range(width):
+        there = np.uint64(at[p]) * n
+        for k in range(n):
+            out[there + k] += block[here + k]
+        here += n
 
 
 @kernel()
-def _join_in_quads(slots, slot, gather, values, quads):
-    """Fill the quads of a join, and nothing else; False if a product may have to be scaled."""
-    a, b = slots[slot["a"]], slots[slot["b"]]
-    part_a, part_b = np.empty(_room(a)), np.empty(_room(b))
-    patterns, n_states = gather.view(np.uint32), slot["n_states"]
-    for part, out in ((a, part_a), (b, part_b)):
-        n_patterns = part["n_patterns"]
-        fill_quads(values[part["value"] :], n_patterns, n_states, n_patterns, out, n_patterns)
-    out, width = quads[slot["quads"] :], slot["n_patterns"]
-    a_quads = JoinPart(part_a, a["n_patterns"], patterns[slot["index_a"] :], True)
-    b_quads = JoinPart(part_b, b["n_patterns"], patterns[slot["index_b"] :], True)
-    multiply_quads(a_quads, b_quads, n_states, width, out, width)
-    full = n_states - n_states % 4
-    rest = out[full * width :]
-    for p in range(width):  # of the last quad only what belongs to states
-        for k in range(n_states - full):
-            if rest[4 * p + k] < SMALL:
-                return False
-    return not has_small(out, full * width)
+def _turn(source, n_rows, n_columns, out):
+    """Write a matrix with its rows as columns."""
+    for i in range(n_rows):
+        for j in range(n_columns):
+            out[j * n_rows + i] = source[i * n_columns + j]
 
 
 @kernel()
-def _scatter_in_quads(slot, part, patterns, handed, received):
-    """Set what a part receives from a join that rows look up."""
-    n_states, width = slot["n_states"], part["n_patterns"]
-    sums = np.zeros(_room(part))
-    scatter_quads(
-        handed[slot["quads"] :],
-        slot["n_patterns"],
-        patterns,
-        n_states,
-        slot["n_patterns"],
-        sums,
-        width,
-    )
-    read_quads(sums, width, n_states, width, received[part["value"] :], width)
+def _buffers(slots, listed):
+    """Return memory for the ratios and for the counts of one call of BLAS."""
+    n_ratios, n_counts = 1, 1
+    for s in listed:
+        n_parent, n_child = slots[s]["n_states"], slots[slots[s]["a"]]["n_states"]
+        n_ratios = max(n_ratios, patterns_at_once(n_parent, n_child) * n_parent)
+        n_counts = max(n_counts, n_parent * n_child)
+    return np.empty(n_ratios), np.empty(n_counts)
 
 
 @kernel(fastmath=True)
-def up_patterns(given, listed, values, shifts, scaled, quads):
-    """Fill the listed slots, which work on patterns; True if information may be lost.
-
-    Those of emissions are filled already, and so are their quads. What else rows look up is copied
-    to ``quads``.
-    """
+def up_patterns(given, listed, values, shifts, scaled):
+    """Fill the listed slots, which work on patterns; True if information may be lost."""
     slots, gather, theta = given.slots, given.gather, given.theta
+    turned = _buffers(slots, listed)[1]  # a table column by column
     for s in listed:
         slot = slots[s]
-        width = slot["n_patterns"]
-        out = values[slot["value"] :]
+        width, n_states = slot["n_patterns"], slot["n_states"]
+        out = values[slot["value"] : slot["value"] + n_states * width]
+        a, b = slots[slot["a"]], slots[slot["b"]]
         if slot["kind"] == EVIDENCE:
-            for k in range(slot["n_states"]):
-                for p in range(width):
-                    seen = gather[slot["index_a"] + p]
-                    out[k * width + p] = 1.0 if seen == k or seen < 0 else 0.0
+            for p in range(width):
+                seen = gather[slot["index_a"] + p]
+                for k in range(n_states):
+                    out[p * n_states + k] = 1.0 if seen == k or seen < 0 else 0.0
+        elif slot["kind"] == EDGE and a["kind"] == EVIDENCE:
+            symbols = gather[a["index_a"] :]
+            _see(theta[slot["table"] :], n_states, a["n_states"], symbols, out, width)
         elif slot["kind"] == EDGE:
-            a = slots[slot["a"]]
-            for start in range(0, width, BLOCK):
-                _edge_up(
-                    theta[slot["table"] :],
-                    slot["n_states"],
-                    a["n_states"],
-                    values[a["value"] + start :],
-                    width,
-                    out[start:],
-                    width,
-                    min(BLOCK, width - start),
-                )
+            _turn(theta[slot["table"] :], n_states, a["n_states"], turned)
+            _edge_up(turned, n_states, a["n_states"], values[a["value"] :], out, width)
         elif slot["kind"] == JOIN:
-            # What rows look up is needed in quads only, unless it has to be scaled.
-            scaled[s] = False
-            if slot["quads"] >= 0 and _join_in_quads(slots, slot, gather, values, quads):
-                continue
-            if _join_patterns(given, slot, values, shifts, scaled[s : s + 1]):
+            part_a, at_a = values[a["value"] :], gather[slot["index_a"] :]
+            part_b, at_b = values[b["value"] :], gather[slot["index_b"] :]
+            shift = shifts[slot["value"] : slot["value"] + width]
+            _join(part_a, at_a, part_b, at_b, n_states, width, out)
+            scaled[s] = has_small(out, width * n_states)
+            exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
+            if scaled[s] and _rescale(
+                part_a, at_a, part_b, at_b, n_states, width, out, exact, given.tolerant, shift
+            ):
                 return True
-        if slot["quads"] >= 0 and slot["kind"] != EMISSION:
-            fill_quads(out, width, slot["n_states"], width, quads[slot["quads"] :], width)
     return False
 
 
@@ -521,14 +378,13 @@ def close_patterns(given, components, listed, weights, values, received, counts)
         component = components[number]
         slot = given.slots[component["root"]]
         prior, own = root_prior(component, slot["n_states"], given.theta, counts)
-        log_likelihood, lost = _close(
+        log_likelihood, lost = close(
             prior,
             slot["n_states"],
             weights[component["weights"] :],
             slot["n_patterns"],
             values[slot["value"] :],
             received[slot["value"] :],
-            slot["n_patterns"],
             own,
             np.empty(slot["n_patterns"]),
             TINY,
@@ -543,157 +399,149 @@ def close_patterns(given, components, listed, weights, values, received, counts)
 def down_patterns(given, listed, values, shifts, scaled, handed, received, counts):
     """Hand posterior weights down through the listed slots, last first, adding up counts.
 
-    ``handed``, in quads, is what rows handed down; emissions keep it there. Returns what the
-    scaling of values must take from the log-likelihood.
+    ``handed`` is what rows handed down. Returns what the scaling of values must take from the
+    log-likelihood.
     """
-    slots, theta = given.slots, given.theta
+    slots, gather, theta = given.slots, given.gather, given.theta
     correction = 0.0
-    largest = 1
-    for s in listed:
-        largest = max(largest, slots[s]["n_states"])
-    ratio = np.empty(largest * BLOCK)
-    patterns = given.gather.view(np.uint32)
+    ratio, sums = _buffers(slots, listed)
     for position in range(listed.size - 1, -1, -1):
         slot = slots[listed[position]]
-        width = slot["n_patterns"]
-        mine = received[slot["value"] :]
+        width, n_states = slot["n_patterns"], slot["n_states"]
+        mine = received[slot["value"] : slot["value"] + n_states * width]
         a = slots[slot["a"]]
-        in_quads = slot["quads"] >= 0
-        if in_quads and (slot["kind"] == EDGE or scaled[listed[position]]):
-            read_quads(handed[slot["quads"] :], width, slot["n_states"], width, mine, width)
-        if slot["kind"] == EDGE:
-            for start in range(0, width, BLOCK):
-                _edge_down(
-                    theta[slot["table"] :],
-                    slot["n_states"],
-                    a["n_states"],
-                    mine[start:],
-                    values[slot["value"] + start :],
-                    width,
-                    values[a["value"] + start :],
-                    received[a["value"] + start :],
-                    width,
-                    min(BLOCK, width - start),
-                    counts[slot["table"] :],
-                    ratio,
-                )
+        if slot["handed"] >= 0:
+            mine = handed[slot["handed"] : slot["handed"] + n_states * width]
+        if slot["kind"] == EDGE and a["kind"] == EVIDENCE:
+            _count_seen(
+                n_states,
+                a["n_states"],
+                gather[a["index_a"] :],
+                mine,
+                values[slot["value"] :],
+                width,
+                counts[slot["table"] :],
+            )
+        elif slot["kind"] == EDGE:
+            _edge_down(
+                theta[slot["table"] :],
+                n_states,
+                a["n_states"],
+                mine,
+                values[slot["value"] :],
+                values[a["value"] :],
+                received[a["value"] :],
+                width,
+                counts[slot["table"] :],
+                ratio,
+                sums,
+            )
         elif slot["kind"] == JOIN:
-            b = slots[slot["b"]]
-            for part, index in ((a, slot["index_a"]), (b, slot["index_b"])):
-                if in_quads:
-                    _scatter_in_quads(slot, part, patterns[index:], handed, received)
-                    continue
-                received[part["value"] : part["value"] + part["n_states"] * part["n_patterns"]] = (
-                    0.0
-                )
-                _scatter(
-                    mine,
-                    width,
-                    patterns[index:],
-                    slot["n_states"],
-                    width,
-                    received[part["value"] :],
-                    part["n_patterns"],
-                )
+            for part, index in ((a, slot["index_a"]), (slots[slot["b"]], slot["index_b"])):
+                out = received[part["value"] : part["value"] + n_states * part["n_patterns"]]
+                out[:] = 0.0
+                _scatter(mine, gather[index:], n_states, width, out)
             # Rows whose values were scaled by 2²⁵⁶ have log z too large by as much: Σ_k R(k) is
             # their weight.
             if scaled[listed[position]]:
-                for k in range(slot["n_states"]):
-                    for p in range(width):
-                        correction += mine[k * width + p] * shifts[slot["value"] + p]
+                for p in range(width):
+                    if shifts[slot["value"] + p] > 0.0:
+                        correction += mine[p * n_states : (p + 1) * n_states].sum()
     return correction * LOG_GROW
 
 
-@kernel(fastmath=True, views=True)
-def _times(a, b, out, size):
-    """Out = a·b; all three may be the same array."""
-    for x in range(size):
-        out[x] = a[x] * b[x]
+@kernel()
+def turned_tables(slots, listed, theta):
+    """Return the tables of the listed edges, each column by column, end to end."""
+    size = 0
+    for s in listed:
+        size += slots[s]["n_states"] * slots[slots[s]["a"]]["n_states"]
+    out = np.empty(size)
+    at = 0
+    for s in listed:
+        slot, n_child = slots[s], slots[slots[s]["a"]]["n_states"]
+        if slot["kind"] == EDGE:
+            _turn(theta[slot["table"] :], slot["n_states"], n_child, out[at:])
+            at += slot["n_states"] * n_child
+    return out
 
 
-@kernel(views=True)
-def _part_of_rows(slot, index, patterns, quads, rows, scaling):
-    """Return a slot as a part of a join by row: its block of rows, or its patterns in quads."""
-    if slot["by_row"]:
-        in_quads = slot["quads"] >= 0 and not scaling
-        return JoinPart(rows.own[slot["value"] * BLOCK :], BLOCK, rows.straight, in_quads)
-    return JoinPart(
-        quads[slot["quads"] :], slot["n_patterns"], patterns[index + rows.start :], True
-    )
-
-
-@kernel(views=True)
-def _join_rows(a, b, n_states, width, stays, out, block):
-    """Fill a join of one block of rows; ``block`` is scratch.
-
-    If it ``stays`` in quads, so do its parts.
-    """
-    if a.in_quads and b.in_quads:
-        target = out if stays else block
-        multiply_quads(a, b, n_states, width, target, BLOCK)
-        if not stays:
-            read_quads(block, BLOCK, n_states, width, out, BLOCK)
-    elif a.in_quads:
-        fetch_quads(a.values, a.stride, a.at, n_states, width, block, BLOCK)
-        read_quads(block, BLOCK, n_states, width, out, BLOCK)
-        _times(out, b.values, out, n_states * BLOCK)
-    elif b.in_quads:
-        fetch_quads(b.values, b.stride, b.at, n_states, width, block, BLOCK)
-        read_quads(block, BLOCK, n_states, width, out, BLOCK)
-        _times(out, a.values, out, n_states * BLOCK)
-    else:
-        _times(a.values, b.values, out, n_states * BLOCK)
-
-
-@kernel(fastmath=True, views=True)
-def _rows_up(given, listed, patterns, quads, rows, weights, scaling):
-    """Fill one block of rows; returns the correction for scaling, and whether there is a loss.
-
-    Without ``scaling`` products stay as small as they are.
-    """
-    slots, theta, own, width = given.slots, given.theta, rows.own, rows.width
-    shift = rows.ratio
-    correction = 0.0
+@kernel(fastmath=True)
+def _rows_up(given, listed, turned, values, rows, scaling):
+    """Fill one block of rows; True if information may be lost."""
+    slots, gather = given.slots, given.gather
+    own, start, width, n_grown = rows.own, rows.start, rows.width, rows.n_grown
+    at, block = (
+        0,
+        rows.straight.size,
+    )  # ``at``: where the table of the next edge starts in ``turned``
+    for p in range(width):
+        n_grown[p] = 0.0
     for s in listed:
         slot = slots[s]
-        out = own[slot["value"] * BLOCK :]
-        a = slots[slot["a"]]
-        if slot["kind"] == EDGE:
-            _edge_up(
-                theta[slot["table"] :],
-                slot["n_states"],
-                a["n_states"],
-                own[a["value"] * BLOCK :],
-                BLOCK,
-                out,
-                BLOCK,
-                width,
-            )
-            continue
-        b = slots[slot["b"]]
-        part_a = _part_of_rows(a, slot["index_a"], patterns, quads, rows, scaling)
-        part_b = _part_of_rows(b, slot["index_b"], patterns, quads, rows, scaling)
         n_states = slot["n_states"]
-        stays = slot["quads"] >= 0 and not scaling
-        _join_rows(part_a, part_b, n_states, width, stays, out, rows.quads)
-        if scaling and has_small(out, n_states * BLOCK):
+        out = own[slot["value"] * block :]
+        a, b = slots[slot["a"]], slots[slot["b"]]
+        part_a, at_a = own[a["value"] * block :], rows.straight
+        if slot["kind"] == EDGE:
+            _edge_up(turned[at:], n_states, a["n_states"], part_a, out, width)
+            at += n_states * a["n_states"]
+            continue
+        part_b, at_b = own[b["value"] * block :], rows.straight
+        if not a["by_row"]:
+            part_a, at_a = values[a["value"] :], gather[slot["index_a"] + start :]
+        if not b["by_row"]:
+            part_b, at_b = values[b["value"] :], gather[slot["index_b"] + start :]
+        _join(part_a, at_a, part_b, at_b, n_states, width, out)
+        if scaling and has_small(out, width * n_states):
             exact = a["kind"] == EVIDENCE or b["kind"] == EVIDENCE
-            if _rescale(part_a, part_b, n_states, width, out, BLOCK, exact, given.tolerant, shift):
-                return correction, True
+            if _rescale(
+                part_a, at_a, part_b, at_b, n_states, width, out, exact, given.tolerant, rows.z
+            ):  # fmt: skip
+                return True
             for p in range(width):
-                correction += weights[p] * shift[p]
-    return correction * LOG_GROW, False
+                n_grown[p] += rows.z[p]
+    return False
 
 
-@kernel(fastmath=True, views=True)
-def _rows_down(given, listed, patterns, rows, counts, handed):
+@kernel(fastmath=True)
+def fill_rows(given, listed, turned, values, prior, weights, rows, root_counts):
+    """Fill one block of rows upward and close its root, whose posteriors are received first.
+
+    Returns Σ w·log z of the values as they were scaled, and whether information may be lost.
+    """
+    root, block = given.slots[listed[-1]], rows.straight.size
+    # Products only get smaller. If z is large enough at the end, no scaling was needed for the
+    # states that count; others may be lost where that is tolerated. Few rows have a second try.
+    for scaling in (False, True):
+        if not (scaling or given.tolerant):
+            continue
+        if _rows_up(given, listed, turned, values, rows, scaling):
+            return 0.0, True
+        total, lost = close(
+            prior,
+            root["n_states"],
+            weights,
+            rows.width,
+            rows.own[root["value"] * block :],
+            rows.received[root["received"] * block :],
+            root_counts,
+            rows.z,
+            TINY if scaling else SMALL,
+        )
+        if not lost:
+            break
+    return total, lost
+
+
+@kernel(fastmath=True)
+def _rows_down(given, listed, rows, counts, handed, ratio, sums):
     """Hand one block of rows down; what patterns below receive is added to ``handed``."""
-    slots, theta, width = given.slots, given.theta, rows.width
-    own, received, block = rows.own, rows.received, rows.quads
-    turned = -1  # what received numbers are in ``block``, as quads
+    slots, theta, own, received = given.slots, given.theta, rows.own, rows.received
+    width, block = rows.width, rows.straight.size
     for position in range(listed.size - 1, -1, -1):
         slot = slots[listed[position]]
-        mine = received[slot["received"] * BLOCK :]
+        mine = received[slot["received"] * block :]
         a = slots[slot["a"]]
         if slot["kind"] == EDGE:
             _edge_down(
@@ -701,76 +549,45 @@ def _rows_down(given, listed, patterns, rows, counts, handed):
                 slot["n_states"],
                 a["n_states"],
                 mine,
-                own[slot["value"] * BLOCK :],
-                BLOCK,
-                own[a["value"] * BLOCK :],
-                received[a["received"] * BLOCK :],
-                BLOCK,
+                own[slot["value"] * block :],
+                own[a["value"] * block :],
+                received[a["received"] * block :],
                 width,
                 counts[slot["table"] :],
-                rows.ratio,
+                ratio,
+                sums,
             )
             continue
         for part, index in ((a, slot["index_a"]), (slots[slot["b"]], slot["index_b"])):
-            if part["by_row"]:
-                continue
-            if turned != slot["received"]:
-                fill_quads(mine, BLOCK, slot["n_states"], width, block, BLOCK)
-                turned = slot["received"]
-            scatter_quads(
-                block,
-                BLOCK,
-                patterns[index + rows.start :],
-                slot["n_states"],
-                width,
-                handed[part["quads"] :],
-                part["n_patterns"],
-            )
+            if not part["by_row"]:
+                at = given.gather[index + rows.start :]
+                _scatter(mine, at, slot["n_states"], width, handed[part["handed"] :])
 
 
 @kernel(fastmath=True)
-def run_rows(given, span, values, quads, prior, weights, counts, root_counts, handed):
+def run_rows(given, span, values, prior, weights, counts, root_counts, handed):
     """Run a range of rows (``span``) of a component through its by-row slots, up and down.
 
     Returns their log-likelihood and whether information may be lost.
     """
-    listed, largest = span.listed, span.largest
-    own = np.empty(span.n_values * BLOCK)
-    # What is behind the last state is handed down and added up, too: it must be a number.
-    received = np.zeros(span.n_received * BLOCK)
-    ratio, straight = np.empty(largest * BLOCK), np.arange(BLOCK).astype(np.uint32)
-    block = np.empty((largest + 3) * BLOCK)
-    patterns = given.gather.view(np.uint32)
-    root = given.slots[listed[-1]]
+    listed = span.listed
+    block = rows_at_once(span.n_values + span.n_received)
+    own = np.empty(span.n_values * block)
+    received = np.empty(span.n_received * block)
+    ratio, sums = _buffers(given.slots, listed)
+    turned = turned_tables(given.slots, listed, given.theta)
+    straight = np.arange(block).astype(np.int32)
+    n_grown, z = np.empty(block), np.empty(block)
     total = 0.0
-    for start in range(span.first, span.last, BLOCK):
-        width = min(BLOCK, span.last - start)
-        rows = RowBlock(start, width, straight, own, received, ratio, block)
+    for start in range(span.first, span.last, block):
+        width = min(block, span.last - start)
+        rows = RowBlock(start, width, straight, own, received, z, n_grown)
         mine = weights[start:]
-        # Products only get smaller. If z is large enough at the end, no scaling was needed for the
-        # states that count; others may be lost where that is tolerated. Few rows have a second try.
-        for scaling in (False, True):
-            if not (scaling or given.tolerant):
-                continue
-            correction, lost = _rows_up(given, listed, patterns, quads, rows, mine, scaling)
-            if lost:
-                return total, True
-            closed, lost = _close(
-                prior,
-                root["n_states"],
-                mine,
-                width,
-                own[root["value"] * BLOCK :],
-                received[root["received"] * BLOCK :],
-                BLOCK,
-                root_counts,
-                ratio,
-                TINY if scaling else SMALL,
-            )
-            if not lost:
-                break
+        closed, lost = fill_rows(given, listed, turned, values, prior, mine, rows, root_counts)
         if lost:
             return total, True
-        total += closed - correction
-        _rows_down(given, listed, patterns, rows, counts, handed)
+        total += closed
+        for p in range(width):
+            total -= mine[p] * n_grown[p] * LOG_GROW
+        _rows_down(given, listed, rows, counts, handed, ratio, sums)
     return total, False

@@ -65,7 +65,7 @@ SLOT = np.dtype(
         ("table", np.int64),  # where the edge's table starts in `theta`
         ("value", np.int64),  # where values start: a number, or a row of a block if by row
         ("received", np.int64),  # likewise what comes from above
-        ("quads", np.int64),  # where the copy for rows starts; 0 if by row, in quads; −1: none
+        ("handed", np.int64),  # where the sums of what rows hand down start; −1: none do
     ],
     align=True,
 )
@@ -110,8 +110,6 @@ class RowRange(NamedTuple):
     """Numbers a row that these slots hold."""
     n_received: int = 0
     """Numbers a row that are handed down to them."""
-    largest: int = 0
-    """Most states of one of them, in quads."""
 
 
 @kernel()
