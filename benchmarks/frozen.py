@@ -105,7 +105,7 @@ def tree_of(entry: dict[str, Any]) -> lt.Tree:
     parent = np.full(entry["n_nodes"], -1)
     for child, above in entry["edges"]:
         parent[child] = above
-    return lt.Tree(parent, entry["n_observed"], names=names)
+    return lt.Tree(parent, n_observed=entry["n_observed"], names=names)
 
 
 def differences(before: dict[str, Any], after: dict[str, Any]) -> list[list[str]]:

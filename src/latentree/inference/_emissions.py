@@ -19,6 +19,9 @@ from latentree.typing import FloatArray, IntArray, Kind
 POISSON = 1e5
 """A negative binomial distribution of this size or more is taken as Poisson's."""
 
+_LEAST_SIZE = 1e-2
+"""Least size of a negative binomial distribution: its zeros are as frequent as counts allow."""
+
 _OFF_GRID = 1e-3
 """Share of a step by which rounding may move a value off the grid that it was recorded on."""
 
@@ -121,7 +124,44 @@ class GaussianEmission:
         """
         out, shift, spread = np.empty((3, self.n_states, values.size))
         kernels.normal_logs(values, self.mean, self.sd, self.resolution, out, shift, spread)
+        out[:, np.isnan(values)] = 0.0  # the kernel looks for one hole
         return out
+
+    def taken(self, origin: IntArray, away: FloatArray) -> GaussianEmission:
+        """Return an emission with the states ``origin`` of this one, moved by standard deviations.
+
+        Parameters
+        ----------
+        origin : array of int
+            Numbers of states.
+        away : array of float
+            How far each moves.
+
+        Returns
+        -------
+        GaussianEmission
+        """
+        mean = self.mean[origin] + away * self.sd[origin]
+        return GaussianEmission(mean, self.sd[origin], self.resolution, self.origin)
+
+    def fitted(self, values: FloatArray, weights: FloatArray, share: float) -> GaussianEmission:
+        """Return the emission that weights of the states give (an M-step).
+
+        Parameters
+        ----------
+        values : array of float
+            NaN where missing.
+        weights : array of float
+            Of every state (column) for every value.
+        share : float
+            Rows of the prior per state, with the mean and the variance of all values.
+
+        Returns
+        -------
+        GaussianEmission
+        """
+        mean, variance = _weighted_moments(values, weights, share)
+        return GaussianEmission(mean, np.sqrt(variance), self.resolution, self.origin)
 
     def sample(self, states: IntArray, rng: np.random.Generator) -> FloatArray:
         """Draw a value for each of some states, as precise as values are recorded.
@@ -252,6 +292,46 @@ class CountEmission:
         kernels.count_logs(values, self.mean, self.size, out)
         return out
 
+    def taken(self, origin: IntArray, away: FloatArray) -> CountEmission:
+        """Return an emission with the states ``origin`` of this one, moved by standard deviations.
+
+        Parameters
+        ----------
+        origin : array of int
+            Numbers of states.
+        away : array of float
+            How far each moves.
+
+        Returns
+        -------
+        CountEmission
+        """
+        mean, sd = self.mean[origin], np.sqrt(self.variance[origin])
+        return CountEmission(mean * np.exp(away * np.minimum(sd / mean, 1.0)), self.size[origin])
+
+    def fitted(self, values: FloatArray, weights: FloatArray, share: float) -> CountEmission:
+        """Return the emission that weights of the states give by their moments.
+
+        Parameters
+        ----------
+        values : array of float
+            NaN where missing.
+        weights : array of float
+            Of every state (column) for every value.
+        share : float
+            Rows of the prior per state, with the mean and the variance of all values.
+
+        Returns
+        -------
+        CountEmission
+        """
+        mean, variance = _weighted_moments(values, weights, share)
+        mean = np.maximum(mean, 1e-8)
+        # The variance of a negative binomial count is μ + μ²/r.
+        excess = np.maximum(variance - mean, mean**2 / POISSON)
+        size = np.clip(mean**2 / excess, _LEAST_SIZE, POISSON)
+        return CountEmission(mean, np.where(size >= POISSON, np.inf, size))
+
     def sample(self, states: IntArray, rng: np.random.Generator) -> FloatArray:
         """Draw a count for each of some states.
 
@@ -331,6 +411,23 @@ def mixture_moments(
     first = weights @ away
     spread = weights @ variance + (weights * (away - first[..., None]) ** 2).sum(axis=-1)
     return center + first, spread
+
+
+def _weighted_moments(
+    values: FloatArray, weights: FloatArray, share: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return mean and variance of each state, with ``share`` rows that have those of all values."""
+    present = ~np.isnan(values)
+    x, w = values[present], weights[present]
+    total = w.sum(axis=0)
+    every = w.sum(axis=1)
+    center = every @ x / max(every.sum(), 1e-300)
+    x = x - center
+    whole = every @ x**2 / max(every.sum(), 1e-300)
+    mean = x @ w / (total + share)
+    square = (x**2) @ w - 2.0 * mean * (x @ w) + mean**2 * total
+    variance = (np.maximum(square, 0.0) + share * (mean**2 + whole)) / (total + share)
+    return center + mean, np.maximum(variance, 1e-12 * max(whole, 1e-300))
 
 
 def interval_probabilities(below: FloatArray) -> FloatArray:

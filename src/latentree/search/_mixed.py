@@ -12,24 +12,19 @@ import numpy as np
 from latentree.data import Table, cut_table
 from latentree.distances import Sample
 from latentree.em import (
-    BY_A_THIRD_OR_TWICE,
     FIRST,
     INTERRUPTED,
     Binning,
     Budget,
     Fitted,
-    Group,
     as_leaves,
     fit_parameters,
-    groups_of,
-    grow,
     held_out_fits,
-    more_states,
     run_rivals,
-    split_hidden,
 )
 from latentree.errors import ModelError
 from latentree.models import MixedTreeModel
+from latentree.search._stars import grown_model
 from latentree.tree import Tree, hung_as_leaves
 from latentree.typing import IntArray, PathLike, Progress
 
@@ -38,6 +33,9 @@ PRIOR = 1.0
 
 TRIAL = Budget(tolerance=1e-6, max_steps=60)
 """When EM stops that goes on from split states: most of what it gains it gains at once."""
+
+MOST_ROWS = 20_000
+"""Rows that hidden variables are looked at by themselves with; all rows decide in the end."""
 
 MOST_STATES = 64
 """Growth ends by itself; this bounds the time that it takes."""
@@ -183,22 +181,39 @@ def _grown(
         return fitted
 
     best = fit(tree, FIRST, n_states=2, **options)
-
-    def try_more(group: Group, thirds: int) -> bool:
-        nonlocal best
-        before = best.model.n_states[tree.n_observed :]
-        states = more_states(before, group, thirds, max_states)
-        if stopped or np.array_equal(states, before):
-            return False
-        start = split_hidden(best.model, states, rng)
-        trial = fit(tree, TRIAL, start=start, prior_weight=options["prior_weight"])
-        if _score(trial, criterion) <= _score(best, criterion):
-            return False
-        best = trial
-        return True
-
-    grow(try_more, groups_of(tree.n_hidden), BY_A_THIRD_OR_TWICE)
+    rows, share = _some_rows(sample)
+    penalty = share * (0.5 * np.log(sample.total_weight) if criterion == "bic" else 1.0)
+    hidden = frozenset(range(tree.n_observed, tree.n_nodes))
+    open_ = hidden
+    while open_ and not stopped:
+        growth = grown_model(
+            best.model, rows, penalty, max_states, options["prior_weight"], rng, sorted(open_)
+        )
+        if not growth.grown:
+            break
+        trial = fit(tree, TRIAL, start=growth.model, prior_weight=options["prior_weight"])
+        if _score(trial, criterion) > _score(best, criterion):
+            best = trial
+            near = {int(v) for node in growth.grown for v in tree.neighbors(node)}
+            open_ = growth.grown | growth.waiting | (near & hidden)
+        else:
+            open_ = growth.waiting
     return best, stopped
+
+
+def _some_rows(sample: Sample) -> tuple[Table, float]:
+    """Return the rows, of many rows some at equal distances, and their share of the weight."""
+    step = -(-sample.statistics.n_rows // MOST_ROWS)
+    if step == 1:
+        return sample.parts.to_table(), 1.0
+    tables = list(sample.parts.tables.each(_every, step))
+    values = np.concatenate([table.values for table in tables])
+    rows = Table(values, sample.schema, np.concatenate([table.weight_array() for table in tables]))
+    return rows, rows.total_weight / sample.total_weight
+
+
+def _every(table: Table, step: int) -> Table:
+    return table.take(np.arange(0, table.n_rows, step))
 
 
 def _states_note(best: Fitted, criterion: str) -> tuple[str, ...]:

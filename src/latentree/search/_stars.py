@@ -1,0 +1,392 @@
+"""States of one hidden variable of a mixed model, fitted with everything around it held fixed.
+
+The message from a node u to its neighbor h is what is seen behind u as a function of u's state,
+λ(t) = P(seen behind u | u = t), scaled to a largest value of 1 in every row. It does not depend on
+anything at h: so one more state of h can be judged by EM on its star alone,
+
+    z = Σ_s P(s) · Π_u Σ_t P(t | s)·λ_u(t) · Π_x p(x | s),
+
+over its neighbors u with states and its neighbors x that are numbers. The log-likelihood of the
+star is that of the whole model up to a constant: gains are exact, and those of a fit of all
+parameters are no smaller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from latentree.data import Table
+from latentree.inference import Emission
+from latentree.models import MixedTreeModel
+from latentree.typing import FloatArray, IntArray
+
+_SPREAD = 0.5
+"""How far the two halves of a state begin apart: in logarithms of probabilities, and in standard
+deviations of numbers. Where two normal distributions look like one, they are about as far apart."""
+_FIRST_STEPS, _STEPS = 4, 24
+"""Steps of EM that every candidate gets, and those that the best one gets."""
+_CANDIDATES = 3
+"""States that are tried for a split, the most frequent ones."""
+_TINY, _LOWEST = 1e-300, -1e5
+"""Least probability, and least logarithm of a density: a value that far off rules a star out."""
+
+
+class Star(NamedTuple):
+    """The parameters around a hidden variable."""
+
+    top: FloatArray
+    """Probabilities of its states."""
+    tables: dict[int, FloatArray]
+    """P(neighbor | state) of neighbors with states."""
+    leaves: dict[int, Emission]
+    """Emissions of neighbors that are numbers."""
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters."""
+        tables = sum(len(self.top) * (table.shape[1] - 1) for table in self.tables.values())
+        return len(self.top) - 1 + tables + sum(e.n_parameters for e in self.leaves.values())
+
+
+@dataclass(frozen=True)
+class StarFit:
+    """A star, and the log-likelihood of the rows with it, up to a constant."""
+
+    star: Star
+    log_likelihood: float
+
+
+class Values:
+    """The values of a column of numbers, and the distinct ones, where densities are computed."""
+
+    def __init__(self, of_rows: FloatArray) -> None:
+        self.of_rows = np.ascontiguousarray(of_rows)
+        self._distinct, self._number = np.unique(self.of_rows, return_inverse=True)
+
+    def log_likelihood(self, emission: Emission) -> FloatArray:
+        """Return the log-likelihood of every row (a row) for every state."""
+        logs = np.maximum(emission.log_likelihood(self._distinct), _LOWEST)
+        return np.asarray(logs.T[self._number])
+
+
+class RowMessages:
+    """Messages to every hidden variable of a mixed model, for all rows of a table."""
+
+    def __init__(self, model: MixedTreeModel, table: Table) -> None:
+        self.model, self.table = model, table
+        self.weights = table.weight_array()
+        self.parent = model.tree.parent
+        layout = model.layout
+        marginals = layout.marginals(model.theta)
+        self.marginal = np.split(marginals, layout.state_starts[1:-1])
+        self._emits = layout.emits
+        self._tables = [layout.table(model.theta, v) for v in range(model.tree.n_nodes)]
+        numbers = np.flatnonzero(layout.emits[: model.tree.n_observed]).tolist()
+        self._values = {column: Values(table.values[:, column]) for column in numbers}
+        self._up = self._upward()
+        self._down = self._downward()
+
+    def star(self, node: int) -> Star:
+        """Return the parameters around a hidden variable."""
+        tables = {child: self._tables[child] for child in self._with_states(node)}
+        if self.parent[node] >= 0:
+            tables[int(self.parent[node])] = self._turned(node)
+        return Star(self.marginal[node], tables, self._leaves(node))
+
+    def _turned(self, node: int) -> FloatArray:
+        """P(parent | node)."""
+        joint = self.marginal[self.parent[node]][:, None] * self._tables[node]
+        return np.asarray((joint / np.maximum(joint.sum(axis=0), _TINY)).T)
+
+    def arms(self, node: int) -> dict[int, FloatArray]:
+        """Return the messages of the neighbors with states: rows × states."""
+        arms = {child: self._up[child] for child in self._with_states(node)}
+        if self.parent[node] >= 0:
+            arms[int(self.parent[node])] = self._down[node]
+        return arms
+
+    def values(self, node: int) -> dict[int, Values]:
+        """Return the values of the neighbors that are numbers."""
+        return {leaf: self._values[leaf] for leaf in self._leaves(node)}
+
+    def _with_states(self, node: int) -> list[int]:
+        children = self.model.tree.children(node).tolist()
+        return [child for child in children if not self._is_number(child)]
+
+    def _leaves(self, node: int) -> dict[int, Emission]:
+        children = self.model.tree.children(node).tolist()
+        leaves = {
+            child: self.model.emissions[child] for child in children if self._is_number(child)
+        }
+        return {child: emission for child, emission in leaves.items() if emission is not None}
+
+    def _is_number(self, node: int) -> bool:
+        return node < self.model.tree.n_observed and bool(self._emits[node])
+
+    def _seen(self, node: int) -> FloatArray:
+        """Return 1 for the states that a row allows."""
+        n_states = int(self.model.n_states[node])
+        if node >= self.model.tree.n_observed:
+            return np.ones((self.table.n_rows, n_states))
+        codes = self.table.values[:, node]
+        allowed = (codes[:, None] == np.arange(n_states)) | ~(codes >= 0.0)[:, None]
+        return allowed.astype(np.float64)
+
+    def _reach(self, child: int) -> FloatArray:
+        """Return what lies behind a child as a function of its parent's state."""
+        if self._is_number(child):
+            emission = self.model.emissions[child]
+            assert emission is not None
+            return _relative(self._values[child].log_likelihood(emission))
+        return np.asarray(self._up[child] @ self._tables[child].T)
+
+    def _upward(self) -> list[FloatArray]:
+        tree = self.model.tree
+        self._up = [np.empty(0)] * tree.n_nodes
+        self._arrived: list[dict[int, FloatArray]] = [{} for _ in range(tree.n_nodes)]
+        for node in tree.order[::-1].tolist():
+            if self._is_number(node):
+                continue
+            self._arrived[node] = {c: self._reach(c) for c in tree.children(node).tolist()}
+            self._up[node] = _product(self._seen(node), list(self._arrived[node].values()))
+        return self._up
+
+    def _downward(self) -> list[FloatArray]:
+        """Return the message of the parent of every inner node, about all but the node."""
+        tree = self.model.tree
+        down = [np.empty(0)] * tree.n_nodes
+        for node in tree.order.tolist():
+            above = int(self.parent[node])
+            if above < 0 or not tree.children(node).size:
+                continue
+            others = [arm for child, arm in self._arrived[above].items() if child != node]
+            if self.parent[above] >= 0:
+                others.append(down[above] @ self._turned(above).T)
+            down[node] = _product(self._seen(above), others)
+        return down
+
+
+def _relative(logs: FloatArray) -> FloatArray:
+    """Return likelihoods relative to the best state's, row by row."""
+    return np.exp(logs - logs.max(axis=1, keepdims=True))
+
+
+def _product(seen: FloatArray, arms: Sequence[FloatArray]) -> FloatArray:
+    """Return the product of what is seen and of messages, scaled to a largest value of 1."""
+    out = seen.copy()
+    for arm in arms:
+        out *= arm
+        out /= np.maximum(out.max(axis=1, keepdims=True), _TINY)
+    return out
+
+
+# EM on a star -----------------------------------------------------------------------------------
+
+
+class StarProblem:
+    """The likelihood of the rows as a function of what is around one hidden variable.
+
+    Parameters
+    ----------
+    messages : RowMessages
+        Of the model as it is.
+    node : int
+        The hidden variable.
+    prior_weight : float
+        Rows that are added to every table, and to every emission, shared out to its states.
+    """
+
+    def __init__(self, messages: RowMessages, node: int, prior_weight: float) -> None:
+        self.weights = messages.weights
+        self.arms, self.values = messages.arms(node), messages.values(node)
+        self.prior_weight = prior_weight
+        self.now = self.evaluated(messages.star(node))
+
+    def evaluated(self, star: Star) -> StarFit:
+        """Return a star with its log-likelihood."""
+        return StarFit(star, self._expected(star)[0])
+
+    def climbed(self, star: Star, n_steps: int) -> StarFit:
+        """Return the best star after some steps of EM."""
+        best = StarFit(star, -np.inf)
+        for _ in range(n_steps + 1):
+            log_likelihood, posterior, reach = self._expected(star)
+            if log_likelihood > best.log_likelihood:
+                best = StarFit(star, log_likelihood)
+            star = self._maximized(star, posterior, reach)
+        return best
+
+    def _expected(self, star: Star) -> tuple[float, FloatArray, dict[int, FloatArray]]:
+        """Return the log-likelihood, posteriors times weights, and Σ_t P(t | s)·λ(t) of arms."""
+        reach = {other: self.arms[other] @ table.T for other, table in star.tables.items()}
+        logs = np.log(np.maximum(star.top, _TINY)) + np.zeros((self.weights.size, 1))
+        for arm in reach.values():
+            logs += np.log(np.maximum(arm, _TINY))
+        for leaf, emission in star.leaves.items():
+            logs += self.values[leaf].log_likelihood(emission)
+        best = logs.max(axis=1, keepdims=True)
+        posterior = np.exp(logs - best)
+        z = posterior.sum(axis=1, keepdims=True)
+        posterior *= self.weights[:, None] / z
+        return float(self.weights @ (best + np.log(z))[:, 0]), posterior, reach
+
+    def _maximized(self, star: Star, posterior: FloatArray, reach: dict[int, FloatArray]) -> Star:
+        """Return the star that posteriors give."""
+        top = posterior.sum(axis=0) + self.prior_weight / star.top.size
+        tables = {}
+        for other, table in star.tables.items():
+            counts = (posterior / np.maximum(reach[other], _TINY)).T @ self.arms[other]
+            counts = counts * table + self.prior_weight / table.size
+            tables[other] = counts / counts.sum(axis=1, keepdims=True)
+        share = self.prior_weight / star.top.size
+        leaves = {
+            leaf: emission.fitted(self.values[leaf].of_rows, posterior, share)
+            for leaf, emission in star.leaves.items()
+        }
+        return Star(top / top.sum(), tables, leaves)
+
+    def grown(self, penalty: float, most: int, rng: np.random.Generator) -> StarFit:
+        """Split states as long as the log-likelihood gains more than ``penalty`` per parameter.
+
+        One state is split; if that is not worth it, all are, since two may gain only together.
+        """
+        best = self.now
+        while True:
+            for more in (self._one_more, self._twice_as_many):
+                trial = more(best.star, most, rng)
+                cost = penalty * (trial.star.n_parameters - best.star.n_parameters)
+                if trial.log_likelihood - best.log_likelihood > cost:
+                    best = trial
+                    break
+            else:
+                return best
+
+    def _one_more(self, star: Star, most: int, rng: np.random.Generator) -> StarFit:
+        """Return the best fit with one of the frequent states split."""
+        likeliest = np.argsort(-star.top, kind="stable")[:_CANDIDATES]
+        return self._best_split(star, [[state] for state in likeliest.tolist()], most, rng)
+
+    def _twice_as_many(self, star: Star, most: int, rng: np.random.Generator) -> StarFit:
+        """Return the fit with every state split, the frequent ones first where that is too many."""
+        likeliest = np.argsort(-star.top, kind="stable")[: most - star.top.size]
+        return self._best_split(star, [likeliest.tolist()], most, rng)
+
+    def _best_split(
+        self, star: Star, splits: list[list[int]], most: int, rng: np.random.Generator
+    ) -> StarFit:
+        if star.top.size >= most:
+            return StarFit(star, -np.inf)
+        tried = [self.climbed(split_states(star, each, rng), _FIRST_STEPS) for each in splits]
+        best = max(tried, key=lambda fit: fit.log_likelihood)
+        return self.climbed(best.star, _STEPS)
+
+
+def split_states(star: Star, states: Sequence[int], rng: np.random.Generator) -> Star:
+    """Make two of each of some states, a random distance apart."""
+    n, halves = star.top.size, np.array(states)
+    origin = np.concatenate([np.arange(n), halves])
+    top = star.top[origin] / np.bincount(origin)[origin]
+    tables = {}
+    for other, table in star.tables.items():
+        moved = np.zeros((origin.size, table.shape[1]))
+        moved[n:] = rng.normal(0.0, _SPREAD, (halves.size, table.shape[1]))
+        moved[halves] = -moved[n:]
+        new = table[origin] * np.exp(moved)
+        tables[other] = new / new.sum(axis=1, keepdims=True)
+    leaves = {}
+    for leaf, emission in star.leaves.items():
+        away = np.zeros(origin.size)
+        away[n:] = rng.normal(0.0, _SPREAD, halves.size)
+        away[halves] = -away[n:]
+        leaves[leaf] = emission.taken(origin, away)
+    return Star(top, tables, leaves)
+
+
+# Growth of a model ------------------------------------------------------------------------------
+
+
+class Growth(NamedTuple):
+    """A model some of whose hidden variables have more states."""
+
+    model: MixedTreeModel
+    """Its parameters are to be fitted."""
+    grown: frozenset[int]
+    """Hidden variables with more states."""
+    waiting: frozenset[int]
+    """Neighbors of these that are worth more states, too."""
+
+
+def grown_model(
+    model: MixedTreeModel,
+    table: Table,
+    penalty: float,
+    most: int,
+    prior_weight: float,
+    rng: np.random.Generator,
+    nodes: Iterable[int],
+) -> Growth:
+    """Give hidden variables the states that their stars are worth, of neighbors only one at a time.
+
+    Parameters
+    ----------
+    model : MixedTreeModel
+        As fitted to the rows.
+    table : Table
+        The rows.
+    penalty : float
+        Of the log-likelihood per parameter.
+    most : int
+        Most states.
+    prior_weight : float
+        As in :class:`StarProblem`.
+    rng : Generator
+        For the directions of splits.
+    nodes : iterable of int
+        Hidden variables to look at.
+
+    Returns
+    -------
+    Growth
+    """
+    messages = RowMessages(model, table)
+    found: list[tuple[float, int, Star]] = []
+    for node in nodes:
+        problem = StarProblem(messages, node, prior_weight)
+        fit = problem.grown(penalty, most, rng)
+        gain = fit.log_likelihood - problem.now.log_likelihood
+        gain -= penalty * (fit.star.n_parameters - problem.now.star.n_parameters)
+        if gain > 0.0:
+            found.append((gain, node, fit.star))
+    taken: dict[int, Star] = {}
+    for _, node, star in sorted(found, key=lambda each: (-each[0], each[1])):
+        if not any(other in star.tables for other in taken):
+            taken[node] = star
+    waiting = {node for _, node, _ in found}.difference(taken)
+    return Growth(_with_stars(messages, taken), frozenset(taken), frozenset(waiting))
+
+
+def _with_stars(messages: RowMessages, stars: dict[int, Star]) -> MixedTreeModel:
+    """Return the model with other parameters around some hidden variables that are not joined."""
+    model = messages.model
+    n_states: IntArray = np.array(model.n_states)
+    tables = list(messages._tables)
+    emissions = list(model.emissions)
+    for node, star in stars.items():
+        n_states[node] = star.top.size
+        above = int(messages.parent[node])
+        for other, table in star.tables.items():
+            if other == above:
+                joint = (star.top[:, None] * table).T
+                tables[node] = joint / np.maximum(joint.sum(axis=1, keepdims=True), _TINY)
+            else:
+                tables[other] = table
+        if above < 0:
+            tables[node] = star.top
+        for leaf, emission in star.leaves.items():
+            emissions[leaf] = emission
+    theta = np.concatenate([np.ravel(table) for table in tables])
+    return MixedTreeModel.from_theta(model.tree, n_states, theta, emissions, model.schema)
