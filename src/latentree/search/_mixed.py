@@ -186,9 +186,12 @@ def _grown(
     hidden = frozenset(range(tree.n_observed, tree.n_nodes))
     open_ = hidden
     while open_ and not stopped:
-        growth = grown_model(
-            best.model, rows, penalty, max_states, options["prior_weight"], rng, sorted(open_)
-        )
+        try:
+            growth = grown_model(
+                best.model, rows, penalty, max_states, options["prior_weight"], rng, sorted(open_)
+            )
+        except KeyboardInterrupt:
+            return best, INTERRUPTED
         if not growth.grown:
             break
         trial = fit(tree, TRIAL, start=growth.model, prior_weight=options["prior_weight"])

@@ -48,8 +48,9 @@ class Star(NamedTuple):
     @property
     def n_parameters(self) -> int:
         """Number of free parameters."""
-        tables = sum(len(self.top) * (table.shape[1] - 1) for table in self.tables.values())
-        return len(self.top) - 1 + tables + sum(e.n_parameters for e in self.leaves.values())
+        n_tables = sum(self.top.size * (table.shape[1] - 1) for table in self.tables.values())
+        n_leaves = sum(emission.n_parameters for emission in self.leaves.values())
+        return int(self.top.size - 1 + n_tables + n_leaves)
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class RowMessages:
             return np.ones((self.table.n_rows, n_states))
         codes = self.table.values[:, node]
         allowed = (codes[:, None] == np.arange(n_states)) | ~(codes >= 0.0)[:, None]
-        return allowed.astype(np.float64)
+        return np.asarray(allowed, np.float64)
 
     def _reach(self, child: int) -> FloatArray:
         """Return what lies behind a child as a function of its parent's state."""
@@ -172,7 +173,7 @@ class RowMessages:
 
 def _relative(logs: FloatArray) -> FloatArray:
     """Return likelihoods relative to the best state's, row by row."""
-    return np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True)))
 
 
 def _product(seen: FloatArray, arms: Sequence[FloatArray]) -> FloatArray:
