@@ -136,6 +136,14 @@ def test_what_a_search_leaves_out_is_not_said_to_be_independent():
     assert "worth its parameters" in said[0]
 
 
+@pytest.mark.parametrize("shape", [(100, 51), (4_100, 49)])
+def test_a_large_table_is_said_to_keep_normal_scales(shape):
+    X = np.random.default_rng(0).normal(size=shape)
+    X[:, 1:] += X[:, :1]
+    notes = lt.LatentTree("clnj", random_state=0).fit(X).report_.notes
+    assert any("ranks were not tried on so large a table" in note for note in notes)
+
+
 def test_the_note_of_bins_is_of_numbers_only():
     answers = blocks([("ordered",) * 5], 150, np.random.default_rng(0))
     report = lt.LatentTree("refined", hidden="states", random_state=0).fit(answers).report_
