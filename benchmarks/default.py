@@ -8,6 +8,7 @@ comes the share of the tree's splits whose probability is over one half (of repl
 an even place in the alphabet were used to choose, the others (marked *) to report.
 
     python benchmarks/default.py [tables] [trees] [--rows 1000] [--methods auto,clrg,clnj]
+                                 [--only wine iris]
 """
 
 from __future__ import annotations
@@ -94,10 +95,12 @@ def line(place, name, X, n_rows, methods):
     return [name + "*" * (place % 2), train.family, size, *cells]
 
 
-def compare_tables(n_rows, methods):
+def compare_tables(n_rows, methods, only):
     header = ["held-out, BIC, hidden, time, sure splits", "family", "size", *methods]
     print(" | ".join(header))
     for place, (name, X) in enumerate(tables().items()):
+        if only and name not in only:
+            continue
         print(" | ".join(line(place, name, X, n_rows, methods)), flush=True)
 
 
@@ -127,11 +130,12 @@ def main():
     parser.add_argument("--instances", type=int, default=5)
     parser.add_argument("--first", type=int, default=3_000)
     parser.add_argument("--methods", default="auto,clnj,clrg,nj,rg,snj,refined")
+    parser.add_argument("--only", nargs="+", help="names of tables")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     methods = options.methods.split(",")
     if "tables" in options.parts:
-        compare_tables(options.rows, methods)
+        compare_tables(options.rows, methods, options.only)
     if "trees" in options.parts:
         compare_trees(options.first, options.instances, methods)
 

@@ -10,6 +10,8 @@
     python benchmarks/ordered.py ranks     stocks, breast cancer: ranks against normal
     python benchmarks/ordered.py pairs     seconds for 500 ordered columns × 5,000 rows
 
+``--tables`` and ``--rows`` limit the part default.
+
 30 % of the rows are held out, gaps are kept. Likelihoods are those of cells: a Gaussian tree and
 factor analysis on the raw numbers give the probability of all numbers that are rounded to the same
 answer (of factor analysis by integration over the factors, 20,000 draws from the posterior of each
@@ -207,13 +209,13 @@ def held_out(seed: int, names: tuple[str, ...] = ("bfi", "epi", "ability")) -> N
         show([name, "method", "held-out a row", "hidden", "seconds"], lines)
 
 
-def by_default(seed: int) -> None:
+def by_default(seed: int, names: list[str], sizes: list[int]) -> None:
     """Held-out log-likelihood per row of states, Gaussian variables, and what the default takes."""
     lines = []
-    for name in ("bfi", "GERAS.items", "big5.100.adjectives"):
+    for name in names:
         answers = questionnaire(name)
         kinds = dict.fromkeys(answers.columns, "ordered")
-        for n in (100, 300, 1_000):
+        for n in sizes:
             if n > 0.8 * len(answers):
                 continue
             order = np.random.default_rng([seed, n]).permutation(len(answers))
@@ -398,12 +400,16 @@ def main() -> None:
     parser.add_argument("parts", nargs="*")
     parser.add_argument("--instances", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--tables", nargs="+", default=["bfi", "GERAS.items", "big5.100.adjectives"]
+    )
+    parser.add_argument("--rows", type=int, nargs="+", default=[100, 300, 1_000])
     given = parser.parse_args()
     n, seed = given.instances, given.seed
     parts = {
         "grid": lambda: grid(n, seed), "trees": lambda: trees(n, seed),
         "bias": lambda: bias(n, seed), "held-out": lambda: held_out(seed),
-        "default": lambda: by_default(seed), "groups": groups,
+        "default": lambda: by_default(seed, given.tables, given.rows), "groups": groups,
         "outliers": lambda: outliers(n, seed), "ranks": lambda: ranks(seed),
         "pairs": lambda: pairs(seed),
     }  # fmt: skip

@@ -15,6 +15,7 @@ import latentree as lt
 from latentree import simulate
 from latentree.errors import DataWarning, ModelError
 from latentree.methods import learn_model
+from latentree.structure import independent_groups
 
 KINDS = ("real", "count", "ordered", "category", "binary")
 
@@ -119,6 +120,28 @@ def test_messages_are_of_the_final_tree_and_come_once(method):
     assert len(apart) == (n_parts > 1)
     assert all(f"into {n_parts} blocks" in text for text in apart)
     assert not any("by bic (" in note for note in learned.report_.notes)
+
+
+def test_what_a_search_leaves_out_is_not_said_to_be_independent():
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal(100)
+    frame = pd.DataFrame({f"b{j}": column("binary", z, rng) for j in range(4)})
+    odds = 0.5 * np.outer(np.arange(8) - 3.5, z) / 3.5 + rng.gumbel(size=(8, 100))
+    frame["weak"] = np.array(list("abcdefgh"))[odds.argmax(axis=0)]
+    said, learned = said_by(lambda: lt.LatentTree(random_state=0).fit(frame))
+    assert independent_groups(lt.information_distances(frame)).max() == 0
+    assert learned.tree_.roots.size == 2
+    assert len(said) == 1
+    assert "fall apart into 2 blocks (the smallest: 'weak')" in said[0]
+    assert "worth its parameters" in said[0]
+
+
+@pytest.mark.parametrize("shape", [(100, 51), (4_100, 49)])
+def test_a_large_table_is_said_to_keep_normal_scales(shape):
+    X = np.random.default_rng(0).normal(size=shape)
+    X[:, 1:] += X[:, :1]
+    notes = lt.LatentTree("clnj", random_state=0).fit(X).report_.notes
+    assert any("ranks were not tried on so large a table" in note for note in notes)
 
 
 def test_the_note_of_bins_is_of_numbers_only():

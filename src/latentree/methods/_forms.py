@@ -86,7 +86,9 @@ def _gaussian_forms(sample: Sample, marginals: str | None, is_free: bool) -> lis
     scales, note = [marginals or "normal"], ""
     if marginals is None and is_free and "real" in sample.schema.kinds:
         if not is_small(sample):
-            note = 'normal scales: ranks were not tried on this many cells (marginals="ranks" does)'
+            note = (
+                'normal scales: ranks were not tried on so large a table (marginals="ranks" does)'
+            )
         elif _ranks_pay(sample):
             scales.append("ranks")
     is_plain = sample.family != "copula" and set(sample.schema.kinds) == {"real"}

@@ -130,7 +130,7 @@ def learn_model(
     if method == AUTO:
         report = replace(report, notes=(f"{CHOSEN}{entry.name}", *report.notes))
     if groups is not None:
-        parts = describe_parts(distances, model.tree.components[: groups.size])
+        parts = describe_parts(distances, model.tree.components[: groups.size], groups)
         report = replace(report, notes=(*report.notes, *filter(None, [parts])))
     return Fitted(model, report.timed(time.perf_counter() - clock))
 

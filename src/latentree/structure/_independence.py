@@ -214,14 +214,17 @@ APART = NOTHING, BLOCKS = ("no dependence was found", "the variables fall apart"
 """How descriptions begin: of variables that all look independent, and of groups that do."""
 
 
-def describe_parts(distances: Distances, group: IntArray) -> str:
-    """Say that variables fall apart into groups that look independent of each other.
+def describe_parts(distances: Distances, group: IntArray, tested: IntArray | None = None) -> str:
+    """Say that variables fall apart into groups, and why.
 
     Parameters
     ----------
     distances : Distances
     group : array of int
         The group of every variable.
+    tested : array of int, optional
+        The groups that look independent of each other (:func:`independent_groups`), if ``group``
+        may have more: a search also leaves out links that are not worth their parameters.
 
     Returns
     -------
@@ -241,14 +244,18 @@ def describe_parts(distances: Distances, group: IntArray) -> str:
     labels, sizes = np.unique(group, return_counts=True)
     if labels.size < 2:
         return ""
-    if labels.size == distances.n_variables:
+    is_tested = tested is None or labels.size <= np.unique(tested).size
+    if is_tested and labels.size == distances.n_variables:
         return _describe_nothing(distances)
     smallest = np.flatnonzero(group == labels[sizes.argmin()])
     names = ", ".join(repr(distances.names[v]) for v in smallest[:3].tolist())
-    return (
-        f"{BLOCKS} into {labels.size} blocks that look independent of each other "
-        f"(the smallest: {names}{' …' * (smallest.size > 3)}); each block gets a tree of its own"
-    )
+    blocks = f"{BLOCKS} into {labels.size} blocks"
+    example = f"(the smallest: {names}{' …' * (smallest.size > 3)})"
+    if is_tested:
+        independent = "that look independent of each other"
+        return f"{blocks} {independent} {example}; each block gets a tree of its own"
+    reason = "no link between them was worth its parameters"
+    return f"{blocks} {example}; each block gets a tree of its own, because {reason}"
 
 
 def _describe_nothing(distances: Distances) -> str:
