@@ -479,8 +479,7 @@ def support(
             "-m",
             metavar="NAME",
             help="How trees are learned again; by default as the model was. posterior draws trees "
-            "that are as probable as they come; rell compares rivals of the tree by resampled "
-            "log-likelihoods.",
+            "that are as probable as they come.",
         ),
     ] = None,
     block_length: Annotated[
