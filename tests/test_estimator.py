@@ -363,8 +363,6 @@ def test_methods_that_score_models_take_files_too(coded, tmp_path):
     learned = lt.LatentTree("lcm", n_states=2, random_state=0).fit(path)
     theirs = lt.LatentTree("lcm", n_states=2, random_state=0).fit(coded)
     assert learned.score(path) == pytest.approx(theirs.score(coded), rel=1e-6)
-    with pytest.raises(ModelError, match="checkpoint"):
-        lt.LatentTree("lcm", checkpoint=tmp_path / "fit.npz").fit(path)
 
 
 def test_partial_fit_of_real_rows_is_the_fit_of_all(real):
@@ -409,12 +407,10 @@ def test_partial_fit_says_what_statistics_cannot_tell(real):
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_stepwise_and_checkpoint_are_options(coded, tmp_path):
+def test_stepwise_is_an_option(coded, tmp_path):
     path = as_parquet(coded, tmp_path / "data.parquet")
-    checkpoint = tmp_path / "fit.npz"
     plain = lt.LatentTree("clnj", random_state=0).fit(path)
-    learned = lt.LatentTree(random_state=0, stepwise=True, checkpoint=checkpoint).fit(path)
-    assert checkpoint.exists()
+    learned = lt.LatentTree(random_state=0, stepwise=True).fit(path)
     assert learned.score(path) == pytest.approx(plain.score(path), rel=1e-4)
 
 
@@ -498,7 +494,7 @@ WRONG_VALUES = [
     ("validation_fraction", 0.0), ("validation_fraction", 1.0), ("validation_fraction", "x"),
     ("start", 3), ("start", ["nj", 3]),
     ("hidden", "x"), ("marginals", "x"),
-    ("refit", "x"), ("refit", 1), ("stepwise", None), ("checkpoint", 3),
+    ("refit", "x"), ("refit", 1), ("stepwise", None),
 ]  # fmt: skip
 
 

@@ -92,7 +92,6 @@ def test_help_and_version(run):
         ["learn", "x.csv", "--marginals", "odd"],
         ["learn", "x.csv", "--validation-fraction", "0"],
         ["learn", "x.csv", "--method", "refined", "--stepwise"],
-        ["learn", "x.csv", "--method", "lcm", "--checkpoint", "c.npz"],
         ["compare", "x.csv", "--methods", "clrg,magic"],
         ["sample", "m.json", "-n", "0"],
     ],

@@ -10,7 +10,7 @@ import pytest
 import latentree as lt
 from latentree.data import LocalPieces, Parts, Table, as_table, cut_table
 from latentree.distances import Sample, as_sample
-from latentree.em import Budget, MomentProblem, RowProblem, make_problem, start_points
+from latentree.em import MomentProblem, RowProblem, make_problem, start_points
 from latentree.em._stepwise import stepwise_starts
 from latentree.errors import DataError
 
@@ -251,18 +251,6 @@ def test_parameters_from_distances():
     model, parted = lt.fit_parameters(tree, cut(table), method="distances")
     np.testing.assert_allclose(parameters(model), parameters(whole), rtol=1e-8)
     assert parted.log_likelihood == pytest.approx(report.log_likelihood)
-
-
-def test_a_checkpoint_of_parts_goes_on(tmp_path):
-    tree, table = example("discrete", 0.1)
-    path = tmp_path / "fit.npz"
-    whole, _ = lt.fit_parameters(tree, cut(table), random_state=0)
-    for max_steps in (10, 95, 5_000):
-        budget = Budget(max_steps=max_steps)
-        model, _ = lt.fit_parameters(
-            tree, cut(table), random_state=0, budget=budget, checkpoint=path
-        )
-    np.testing.assert_array_equal(model.theta, whole.theta)
 
 
 # Stepwise ---------------------------------------------------------------------------------------

@@ -57,10 +57,10 @@ class LearnOutputs(NamedTuple):
     page: str | None = None
     picture: str | None = None
 
-    def check(self, data: Sequence[str], checkpoint: str | None = None) -> None:
+    def check(self, data: Sequence[str]) -> None:
         """Raise for what could not or must not be written: better before learning than after."""
-        outputs.check_apart((*self, checkpoint), data)
-        for path in filter(None, (*self, checkpoint)):
+        outputs.check_apart(self, data)
+        for path in filter(None, self):
             outputs.check_target(path)
         if self.page is not None:
             outputs.explorer()
@@ -111,7 +111,7 @@ def learn(
     """Learn a model from files and show it."""
     check_method(method)
     fitting = method_options(method, fitting)
-    targets.check(paths, fitting.get("checkpoint"))
+    targets.check(paths)
     with connected(scheduler) as client:
         table = open_data(screen, paths, choice, client)
         kept, held_out = split(table, test_fraction, seed)

@@ -71,10 +71,6 @@ class DiscreteProblem:
         """Keep every probability above a tenth of that at ``near``, and every row's sum at 1."""
         return self.layout.normalized(np.maximum(point, 0.1 * near))
 
-    def is_point(self, point: FloatArray) -> bool:
-        """Whether numbers are tables: probabilities whose rows sum to 1."""
-        return self.layout.are_tables(point)
-
     def point(self, model: DiscreteTreeModel) -> FloatArray:
         """Tables of a model on the same tree, kept away from zero."""
         theta = model.layout.reoriented(model.theta, self.layout)

@@ -122,10 +122,6 @@ class MomentProblem:
         """Every point is a model; correlations are kept from one."""
         return np.clip(point, -LARGEST_Z, LARGEST_Z)
 
-    def is_point(self, point: FloatArray) -> bool:
-        """Whether numbers are a z = atanh ρ for every node."""
-        return point.shape == (self.tree.n_nodes,) and bool((np.abs(point) <= LARGEST_Z).all())
-
     def point(self, model: GaussianTreeModel) -> FloatArray:
         """Correlations of a model on the same tree."""
         return _to_z(model.correlations)
@@ -269,13 +265,6 @@ class RowProblem:
         out[:n] = np.clip(out[:n], -LARGEST_Z, LARGEST_Z)
         out[n + self.tree.n_observed :] = np.clip(out[n + self.tree.n_observed :], -10.0, 10.0)
         return out
-
-    def is_point(self, point: FloatArray) -> bool:
-        """Whether numbers are correlations, means and scales that do not leave the range."""
-        n, m = self.tree.n_nodes, self.tree.n_observed
-        if point.shape != (n + 2 * m,):
-            return False
-        return bool((np.abs(point[:n]) <= LARGEST_Z).all() and (np.abs(point[n:]) < 100.0).all())
 
     def point(self, model: GaussianTreeModel) -> FloatArray:
         """Parameters of a model on the same tree."""

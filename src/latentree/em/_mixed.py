@@ -255,14 +255,6 @@ class MixedProblem:
         parts = (tables.one(number, _itself) for number in range(len(tables)))
         return next(part for part in parts if part.total_weight > 0)
 
-    def is_point(self, point: FloatArray) -> bool:
-        """Whether numbers are tables, and coordinates of emissions within their limits."""
-        size = self.layout.size
-        if point.shape != (size + 2 * self._share.size,):
-            return False
-        near = np.allclose(self.admissible(point, point)[size:], point[size:])
-        return near and self.layout.are_tables(point[:size])
-
     def point(self, model: MixedTreeModel) -> FloatArray:
         """Return the point of a model on the same tree, tables kept away from zero."""
         theta = model.layout.reoriented(model.theta, self.layout)

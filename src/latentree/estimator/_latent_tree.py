@@ -41,7 +41,6 @@ from latentree.typing import (
     DaskClient,
     DataLike,
     KindsByName,
-    PathLike,
     Progress,
     SklearnState,
     TableLike,
@@ -137,7 +136,6 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         max_steps: int = 5_000,
         time_limit: float | None = None,
         stepwise: bool = False,
-        checkpoint: PathLike | None = None,
         n_bootstrap: int = 0,
         random_state: SklearnState = None,
         verbose: int = 0,
@@ -163,7 +161,6 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         self.max_steps = max_steps
         self.time_limit = time_limit
         self.stepwise = stepwise
-        self.checkpoint = checkpoint
         self.n_bootstrap = n_bootstrap
         self.random_state = random_state
         self.verbose = verbose

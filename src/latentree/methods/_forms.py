@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # the help of the command line loads nothing heavy
     from latentree.distances import Sample
 
 _OF_STATES = {"n_states", "max_states", "n_trees", "validation_fraction", "criterion"}
-_OF_FITS = {"refit", "stepwise", "checkpoint"}
+_OF_FITS = {"refit", "stepwise"}
 _ONE_FORM = ("chow_liu", "independent", "hclt")
 """Methods without hidden variables, and one whose states are for prediction."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import math
-import os
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -88,7 +87,6 @@ _SHARE = Values(
     "float between 0 and 1",
     lambda value: 0.0 < _number(value, Real) < 1.0,
 )
-_PATH = Values("path", lambda value: isinstance(value, str | os.PathLike))
 _NAMES = Values(
     "str or list of str",
     lambda value: (
@@ -229,11 +227,6 @@ OPTIONS: Mapping[str, Option] = {
         "whether EM begins with stepwise passes over parts of the rows: quicker for millions",
         "--stepwise",
     ),
-    "checkpoint": Option(
-        _PATH, None,
-        "a file that keeps EM while it is under way, so that a fit that was broken off goes on",
-        "--checkpoint",
-    ),
 }  # fmt: skip
 """Every option by its name."""
 
@@ -242,7 +235,7 @@ OF_MIXED = ("criterion", "max_states")  # choose numbers of states of mixed data
 _BEHIND = ("hidden", "marginals")
 _FROM_DISTANCES = (
     "refit", *_BEHIND, "n_states", "n_trees", "validation_fraction", *OF_MIXED, "n_starts",
-    "prior_weight", *_EM, "stepwise", "checkpoint",
+    "prior_weight", *_EM, "stepwise",
 )  # fmt: skip
 OF_SEARCH = ("start", "criterion", "n_hidden", "max_states", "caution", "prior_weight")
 HELD_OUT = ("validation_fraction", "X_valid")
