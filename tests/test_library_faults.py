@@ -291,15 +291,6 @@ def test_a_part_in_which_no_row_counts(real, family, stepwise):
     assert fitted.report.log_likelihood == pytest.approx(counted.report.log_likelihood, abs=1e-3)
 
 
-def test_partial_fit_takes_rows_that_do_not_count(real):
-    one = LatentTree(random_state=0).partial_fit(real[:50], sample_weight=np.zeros(50))
-    learned = one.partial_fit(real[50:]).learn()
-    rest = LatentTree(random_state=0).partial_fit(real[50:]).learn()
-    np.testing.assert_allclose(learned.model_.means, rest.model_.means)
-    with pytest.raises(DataError, match="positive weight"):
-        LatentTree().partial_fit(real[:50], sample_weight=np.zeros(50)).learn()
-
-
 # EM ---------------------------------------------------------------------------------------------
 
 
