@@ -379,14 +379,6 @@ def test_statistics_say_what_they_cannot_tell(real):
     assert tree.same_structure(lt.LatentTree("clrg").fit(X).tree_)
 
 
-@pytest.mark.usefixtures("small_parts")
-def test_stepwise_is_an_option(coded, tmp_path):
-    path = as_parquet(coded, tmp_path / "data.parquet")
-    plain = lt.LatentTree("clnj", random_state=0).fit(path)
-    learned = lt.LatentTree(random_state=0, stepwise=True).fit(path)
-    assert learned.score(path) == pytest.approx(plain.score(path), rel=1e-4)
-
-
 # What new users run into ------------------------------------------------------------------------
 
 
@@ -467,7 +459,7 @@ WRONG_VALUES = [
     ("validation_fraction", 0.0), ("validation_fraction", 1.0), ("validation_fraction", "x"),
     ("start", 3), ("start", ["nj", 3]),
     ("hidden", "x"), ("marginals", "x"),
-    ("refit", "x"), ("refit", 1), ("stepwise", None),
+    ("refit", "x"), ("refit", 1),
 ]  # fmt: skip
 
 
@@ -493,8 +485,8 @@ def test_defaults_are_values_that_options_may_have(name):
 
 
 def test_numbers_of_numpy_are_numbers(coded):
-    given = {"n_starts": np.int64(1), "prior_weight": np.float32(0.5), "stepwise": np.True_}
-    plain = {"n_starts": 1, "prior_weight": 0.5, "stepwise": True}
+    given = {"n_starts": np.int64(1), "prior_weight": np.float32(0.5), "refit": np.True_}
+    plain = {"n_starts": 1, "prior_weight": 0.5, "refit": True}
     theirs = lt.LatentTree("clnj", random_state=0, **given).fit(coded)
     ours = lt.LatentTree("clnj", random_state=0, **plain).fit(coded)
     assert theirs.score(coded) == ours.score(coded)

@@ -91,7 +91,7 @@ def test_help_and_version(run):
         ["learn", "x.csv", "--time-limit", "-1"],
         ["learn", "x.csv", "--marginals", "odd"],
         ["learn", "x.csv", "--validation-fraction", "0"],
-        ["learn", "x.csv", "--method", "refined", "--stepwise"],
+        ["learn", "x.csv", "--method", "refined", "--trees", "2"],
         ["compare", "x.csv", "--methods", "clrg,magic"],
         ["sample", "m.json", "-n", "0"],
     ],
@@ -114,7 +114,7 @@ BY_DISTANCES = "chow_liu, nj, snj, rg, cl_blind, clnj"
         (["--criterion", "aic"], "reg_clrg", f"{BY_DISTANCES}, clrg, lcm or refined"),
         (["--max-states", "3"], "bin", f"{BY_DISTANCES}, clrg, lcm or refined"),
         (["--start", "nj"], "bin", "refined"),
-        (["--stepwise"], "bin", f"{BY_DISTANCES} or clrg"),
+        (["--trees", "2"], "bin", f"{BY_DISTANCES}, clrg or hclt"),
     ],
 )
 def test_options_of_other_methods_are_refused_with_those_that_take_them(

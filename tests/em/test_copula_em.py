@@ -291,7 +291,6 @@ def test_support_is_that_of_latent_correlations(questionnaire):
         ({"hidden": "gaussian", "n_states": 3}, "states"),
         ({"hidden": "gaussian", "method": "chow_liu"}, "chow_liu"),
         ({"hidden": "gaussian", "method": "hclt"}, "hclt"),
-        ({"hidden": "gaussian", "stepwise": True}, "stepwise"),
         ({"hidden": "states", "output": "hidden+errors", "n_states": 2}, "states"),
     ],
 )

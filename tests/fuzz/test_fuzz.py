@@ -654,7 +654,7 @@ def test_exact_distances(method, seed):
 OPTIONS = [
     "caution", "criterion", "family", "hidden", "kinds", "marginals", "max_states", "max_steps",
     "method", "n_bootstrap", "n_hidden", "n_starts", "n_states", "n_trees", "output",
-    "prior_weight", "refit", "start", "stepwise", "time_limit", "unseen", "validation_fraction",
+    "prior_weight", "refit", "start", "time_limit", "unseen", "validation_fraction",
 ]  # fmt: skip
 WRONG = [
     "x", "", b"auto", -1, 0, 1.5, -0.5, math.nan, math.inf, 10**30, [], {}, (1,), object(), 1j,

@@ -252,7 +252,6 @@ def learn(
     ] = None,
     marginals: Annotated[str | None, option("marginals", "NAME")] = None,
     validation_fraction: Annotated[float | None, option("validation_fraction", "SHARE")] = None,
-    stepwise: Annotated[bool, option("stepwise")] = False,
     scheduler: Scheduler = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -282,7 +281,6 @@ def learn(
         scheduler,
         support,
         validation_fraction=validation_fraction,
-        stepwise=stepwise,
         start=_names(start),
         criterion=criterion,
         n_states=n_states,
@@ -705,7 +703,6 @@ def topics(
         float | None,
         typer.Option("--time-limit", min=0.0, metavar="SECONDS", help="Most seconds for EM."),
     ] = None,
-    stepwise: Annotated[bool, option("stepwise")] = False,
     support: Annotated[
         int,
         typer.Option(
@@ -736,7 +733,6 @@ def topics(
         max_df=max_df,
         method=method,
         time_limit=time_limit,
-        stepwise=stepwise,
         n_bootstrap=support,
         random_state=seed,
     )

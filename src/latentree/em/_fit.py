@@ -17,14 +17,13 @@ from latentree.em import _starts as starts
 from latentree.em._copula import CopulaProblem, first_margins
 from latentree.em._discrete import DiscreteProblem, SymmetricProblem
 from latentree.em._driver import Budget, maximize
-from latentree.em._gaussian import LARGEST_Z, RowProblem, gaussian_problem
+from latentree.em._gaussian import LARGEST_Z, gaussian_problem
 from latentree.em._held_out import HeldOutFit, run_rivals
 from latentree.em._held_out_discrete import DiscreteHeldOutFit
 from latentree.em._held_out_mixed import MixedHeldOutFit
 from latentree.em._held_rows import GROUPS, held_out_splits
 from latentree.em._mixed import MixedProblem, as_leaves
 from latentree.em._report import FitReport, Fitted
-from latentree.em._stepwise import stepwise_starts
 from latentree.errors import DataError, ModelError
 from latentree.inference import node_number
 from latentree.models import (
@@ -72,12 +71,11 @@ def fit_parameters(
         cells may be missing.
     family : {"auto", "gaussian", "discrete", "symmetric", "mixed", "copula"}
         How to take the columns of a table; "auto" goes by their kinds.
-    method : {"ml", "stepwise", "held_out", "distances"}
-        Maximum likelihood, by EM where something is hidden or missing; the same, begun by
-        stepwise passes over parts of very many rows; for prediction, where rows that are held out
-        decide on smoothing, on when EM stops, and on the number of states if it is left out
-        (families "discrete" and "mixed"); or straight from the lengths of the tree, for the
-        Gaussian and the symmetric family.
+    method : {"ml", "held_out", "distances"}
+        Maximum likelihood, by EM where something is hidden or missing; for prediction, where rows
+        that are held out decide on smoothing, on when EM stops, and on the number of states if it
+        is left out (families "discrete" and "mixed"); or straight from the lengths of the tree, for
+        the Gaussian and the symmetric family.
     n_states : int, sequence, mapping or "auto", optional
         Discrete and mixed families: numbers of states of the hidden nodes. By default the most
         common number among the variables, or those of ``start``. With "auto" the method is
@@ -154,14 +152,13 @@ def fit_parameters(
             fraction=validation_fraction, X_valid=X_valid,
         )  # fmt: skip
         model, report = run_rivals([fits])
-    elif method in ("ml", "stepwise"):
+    elif method == "ml":
         model, report = _by_em(
-            tree, sample, method, n_states, marginals, start, n_starts, prior_weight, budget,
+            tree, sample, n_states, marginals, start, n_starts, prior_weight, budget,
             random_state, progress,
         )  # fmt: skip
     else:
-        known_ways = "'ml', 'stepwise', 'held_out' or 'distances'"
-        raise ModelError(f"method is {method!r}, but must be {known_ways}")
+        raise ModelError(f"method is {method!r}, but must be 'ml', 'held_out' or 'distances'")
     known = with_schema(model, sample.schema)
     if isinstance(known, CopulaTreeModel):
         known = known.oriented()
@@ -173,7 +170,6 @@ def fit_parameters(
 def _by_em(
     tree: Tree,
     sample: Sample,
-    method: str,
     n_states: HiddenStates,
     marginals: str,
     start: Model | None,
@@ -189,8 +185,6 @@ def _by_em(
     problem = make_problem(tree, sample, n_states, prior_weight, marginals)
     rng = np.random.default_rng(random_state)
     points = start_points(problem, sample, start, n_starts, rng)
-    if method == "stepwise" and isinstance(problem, DiscreteProblem | RowProblem):
-        points = stepwise_starts(problem, points, rng)
     return maximize(problem, points, budget, progress)
 
 

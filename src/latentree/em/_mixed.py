@@ -182,7 +182,6 @@ class MixedProblem:
         self.layout = Layout(rooted, n_states)
         self.skeleton, self.memory = Skeleton.of(self.layout, entropies), PassMemory()
         self.pieces = sample.parts.tables.made(Part, self.skeleton, self.memory)
-        self.n_parts = sample.parts.n_parts
         self.weight = max(prior_weight, FLOOR)
         cells = self.layout.parent_states * n_states
         self.prior = np.repeat(self.weight / np.maximum(cells, 1), cells)

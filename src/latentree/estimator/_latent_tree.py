@@ -130,7 +130,6 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         n_starts: int = 3,
         max_steps: int = 5_000,
         time_limit: float | None = None,
-        stepwise: bool = False,
         n_bootstrap: int = 0,
         random_state: SklearnState = None,
         verbose: int = 0,
@@ -155,7 +154,6 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         self.n_starts = n_starts
         self.max_steps = max_steps
         self.time_limit = time_limit
-        self.stepwise = stepwise
         self.n_bootstrap = n_bootstrap
         self.random_state = random_state
         self.verbose = verbose

@@ -11,8 +11,10 @@ from latentree.methods._registry import Method, OptionValues, is_small
 if TYPE_CHECKING:  # the help of the command line loads nothing heavy
     from latentree.distances import Sample
 
-_OF_STATES = {"n_states", "max_states", "n_trees", "validation_fraction", "criterion"}
-_OF_FITS = {"refit", "stepwise"}
+_ASKED_FOR = {
+    "n_states", "max_states", "n_trees", "validation_fraction", "criterion", "refit"
+}  # fmt: skip
+"""Options that settle the form."""
 _ONE_FORM = ("chow_liu", "independent", "hclt")
 """Methods without hidden variables, and one whose states are for prediction."""
 
@@ -59,7 +61,7 @@ def model_forms(
         is_open
         and sample.known_parts is not None
         and method.name not in _ONE_FORM
-        and not (_OF_STATES | _OF_FITS) & set(options)
+        and not _ASKED_FOR & set(options)
     )
     if hidden is None and marginals != "ranks" and sample.family != "copula":
         if not is_free or not kinds <= {"ordered", "real"}:

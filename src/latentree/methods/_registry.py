@@ -222,11 +222,6 @@ OPTIONS: Mapping[str, Option] = {
         real_numbers(0.0, infinite=True), None,
         "most seconds for EM, and for the search of refined", "--time-limit",
     ),
-    "stepwise": Option(
-        _FLAG, False,
-        "whether EM begins with stepwise passes over parts of the rows: quicker for millions",
-        "--stepwise",
-    ),
 }  # fmt: skip
 """Every option by its name."""
 
@@ -235,7 +230,7 @@ OF_MIXED = ("criterion", "max_states")  # choose numbers of states of mixed data
 _BEHIND = ("hidden", "marginals")
 _FROM_DISTANCES = (
     "refit", *_BEHIND, "n_states", "n_trees", "validation_fraction", *OF_MIXED, "n_starts",
-    "prior_weight", *_EM, "stepwise",
+    "prior_weight", *_EM,
 )  # fmt: skip
 OF_SEARCH = ("start", "criterion", "n_hidden", "max_states", "caution", "prior_weight")
 HELD_OUT = ("validation_fraction", "X_valid")
@@ -509,7 +504,7 @@ def chosen_options(method: str, given: OptionValues) -> OptionValues:
 
     Examples
     --------
-    >>> chosen_options("reg_clrg", {"n_hidden": 4, "stepwise": False})
+    >>> chosen_options("reg_clrg", {"n_hidden": 4, "refit": True})
     {'n_hidden': 4}
     """
     known = options_of(method)
