@@ -149,12 +149,12 @@ FAMILIES = [
     ("real", 1e15, {}),
     ("real", np.nan, {"method": "clrg", "refit": False}),
     ("real", 1e15, {"family": "mixed", "method": "clrg"}),
-    ("real", 1e15, {"marginals": "ranks", "method": "clrg"}),
+    ("real", 1e15, {"hidden": "ranks", "method": "clrg"}),
     ("states", 0, {}),
     ("states", 0, {"method": "hclt"}),
     ("mixed", 1e15, {"method": "clrg"}),
     ("mixed", 1e300, {"method": "clrg", "hidden": "gaussian"}),
-    ("mixed", 1e300, {"method": "clrg", "hidden": "gaussian", "marginals": "ranks"}),
+    ("mixed", 1e300, {"method": "clrg", "hidden": "ranks"}),
 ]
 
 
@@ -458,7 +458,7 @@ WRONG_VALUES = [
     ("n_trees", 0), ("n_trees", "few"), ("n_trees", 2.0),
     ("validation_fraction", 0.0), ("validation_fraction", 1.0), ("validation_fraction", "x"),
     ("start", 3), ("start", ["nj", 3]),
-    ("hidden", "x"), ("marginals", "x"),
+    ("hidden", "x"),
     ("refit", "x"), ("refit", 1),
 ]  # fmt: skip
 

@@ -89,7 +89,7 @@ def test_help_and_version(run):
         ["learn", "x.csv", "--trees", "0"],
         ["learn", "x.csv", "--caution", "inf"],
         ["learn", "x.csv", "--time-limit", "-1"],
-        ["learn", "x.csv", "--marginals", "odd"],
+        ["learn", "x.csv", "--hidden", "odd"],
         ["learn", "x.csv", "--validation-fraction", "0"],
         ["learn", "x.csv", "--method", "refined", "--trees", "2"],
         ["compare", "x.csv", "--methods", "clrg,magic"],
@@ -110,7 +110,7 @@ BY_DISTANCES = "chow_liu, nj, snj, rg, cl_blind, clnj"
 @pytest.mark.parametrize(
     ("option", "method", "takers"),
     [
-        (["--hidden", "2"], "clrg", "reg_clnj, reg_clrg or refined"),
+        (["--n-hidden", "2"], "clrg", "reg_clnj, reg_clrg or refined"),
         (["--criterion", "aic"], "reg_clrg", f"{BY_DISTANCES}, clrg, lcm or refined"),
         (["--max-states", "3"], "bin", f"{BY_DISTANCES}, clrg, lcm or refined"),
         (["--start", "nj"], "bin", "refined"),

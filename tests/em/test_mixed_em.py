@@ -558,7 +558,7 @@ def test_a_searched_tree_of_mixed_columns_by_held_out_rows():
 
 @pytest.mark.parametrize(
     "options",
-    [{"hidden": "states"}, {"hidden": "gaussian"}, {"hidden": "gaussian", "marginals": "ranks"}],
+    [{"hidden": "states"}, {"hidden": "gaussian"}, {"hidden": "ranks"}],
 )
 def test_samples_stay_on_the_grid_of_the_data(options, tmp_path):
     rng = np.random.default_rng(0)

@@ -652,7 +652,7 @@ def test_exact_distances(method, seed):
 
 
 OPTIONS = [
-    "caution", "criterion", "family", "hidden", "kinds", "marginals", "max_states", "max_steps",
+    "caution", "criterion", "family", "hidden", "kinds", "max_states", "max_steps",
     "method", "n_bootstrap", "n_hidden", "n_starts", "n_states", "n_trees", "output",
     "prior_weight", "refit", "start", "time_limit", "unseen", "validation_fraction",
 ]  # fmt: skip

@@ -8,9 +8,9 @@ import typer
 
 from latentree import __version__
 from latentree import methods as registry
-from latentree.cli._method_options import hidden_options, option
+from latentree.cli._method_options import option
 
-FAMILIES = ("auto", "gaussian", "discrete", "symmetric", "mixed", "copula")
+FAMILIES = ("auto", "gaussian", "discrete", "symmetric", "mixed")
 METHODS = ", ".join(registry.METHODS)
 
 app = typer.Typer(
@@ -247,10 +247,8 @@ def learn(
     max_states: Annotated[int | None, option("max_states", "K")] = None,
     caution: Annotated[float | None, option("caution", "C")] = None,
     time_limit: Annotated[float | None, option("time_limit", "SECONDS")] = None,
-    hidden: Annotated[
-        str | None, option("hidden", "WHAT", note="Or a number: that of hidden variables.")
-    ] = None,
-    marginals: Annotated[str | None, option("marginals", "NAME")] = None,
+    hidden: Annotated[str | None, option("hidden", "WHAT")] = None,
+    n_hidden: Annotated[int | None, option("n_hidden", "N")] = None,
     validation_fraction: Annotated[float | None, option("validation_fraction", "SHARE")] = None,
     scheduler: Scheduler = None,
     quiet: Quiet = False,
@@ -288,8 +286,8 @@ def learn(
         max_states=max_states,
         caution=caution,
         time_limit=time_limit,
-        **hidden_options(hidden),
-        marginals=marginals,
+        hidden=hidden,
+        n_hidden=n_hidden,
     )
 
 
@@ -305,8 +303,8 @@ def compare(
         typer.Option(
             "--hidden",
             metavar="WHAT",
-            help="What hidden variables are: states, gaussian, or raw for a Gaussian tree on "
-            "the raw numbers, whose likelihood is that of cells; may be repeated.",
+            help=f"What hidden variables are: {', '.join(registry.HIDDEN)}, or raw for a Gaussian "
+            "tree on the raw numbers, whose likelihood is that of cells; may be repeated.",
         ),
     ] = None,
     family: Family = "auto",

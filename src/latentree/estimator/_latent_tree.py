@@ -55,7 +55,7 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
     method : str
         How the tree is learned: {methods}. "auto" is ``refined`` for small tables and ``clnj`` for
         larger ones; the report says which. See ``docs/which-method.md``.
-    family : {"auto", "gaussian", "discrete", "symmetric", "mixed", "copula"}
+    family : {"auto", "gaussian", "discrete", "symmetric", "mixed"}
         How the columns are modeled. "auto" goes by their kinds (see :func:`latentree.as_table`) and
         by ``hidden``.
     kinds : mapping from names to kinds, or str, optional
@@ -116,8 +116,7 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         unseen: Unseen = "error",
         output: str = "auto",
         refit: bool = True,
-        hidden: Literal["states", "gaussian"] | None = None,
-        marginals: Literal["normal", "ranks"] | None = None,
+        hidden: Literal["states", "gaussian", "ranks", "normal"] | None = None,
         n_states: int | Literal["auto"] | None = None,
         n_trees: int | Literal["auto"] | None = None,
         validation_fraction: float | None = None,
@@ -141,7 +140,6 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         self.output = output
         self.refit = refit
         self.hidden = hidden
-        self.marginals = marginals
         self.n_states = n_states
         self.n_trees = n_trees
         self.validation_fraction = validation_fraction
@@ -262,6 +260,11 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         for name in ("family", "output", "unseen"):
             if not isinstance(getattr(self, name), str):
                 raise ModelError(f"{name} is {getattr(self, name)!r}, but must be a text")
+        if self.family == "copula":
+            raise ModelError(
+                'family is "copula", but Gaussian variables behind columns are asked for by '
+                'hidden="gaussian", or hidden="ranks" for scales from ranks'
+            )
         if self.output not in OUTPUTS:
             raise ModelError(f"output is {self.output!r}, but must be one of {', '.join(OUTPUTS)}")
         if self.unseen not in ("error", "missing"):
