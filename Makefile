@@ -22,7 +22,7 @@ test: $(INSTALLED)
 pytest: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-# Random damage to files, frames and checkpoints, for SECONDS.
+# Random damage to files and frames, for SECONDS.
 fuzz: $(INSTALLED)
 	$(BIN)/python tests/fuzz/run.py $(SECONDS)
 

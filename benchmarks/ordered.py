@@ -340,12 +340,12 @@ def outliers(instances: int, seed: int) -> None:
             X = lt.simulate.random_gaussian_model(tree, rng, (0.2, 0.8)).sample(10_000, rng)
             dirty = np.where(rng.random(X.shape) < 0.01,
                              20 * X.std(axis=0) * rng.choice([-1, 1], X.shape), X)  # fmt: skip
-            for kind, values, family in (
-                ("clean, normal", X, "gaussian"), ("clean, ranks", X, "copula"),
-                ("outliers, normal", dirty, "gaussian"), ("outliers, ranks", dirty, "copula"),
+            for kind, values, hidden in (
+                ("clean, normal", X, "normal"), ("clean, ranks", X, "ranks"),
+                ("outliers, normal", dirty, "normal"), ("outliers, ranks", dirty, "ranks"),
             ):  # fmt: skip
                 found.setdefault(kind, []).append([
-                    lt.metrics.robinson_foulds(learned(values, name, family).tree_, tree)
+                    lt.metrics.robinson_foulds(learned(values, name, hidden=hidden).tree_, tree)
                     for name in LEARNERS
                 ])  # fmt: skip
         for place, name in enumerate(LEARNERS):
@@ -369,7 +369,7 @@ def ranks(seed: int) -> None:
             gains = []
             for number in range(5):
                 train, test = split(frame, seed + number)
-                fits = [lt.LatentTree(method, marginals=each, random_state=0).fit(train)
+                fits = [lt.LatentTree(method, hidden=each, random_state=0).fit(train)
                         for each in ("normal", "ranks")]  # fmt: skip
                 gains.append([fit.score(test) for fit in fits])
             normal, ranked = np.mean(gains, axis=0)

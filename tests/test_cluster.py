@@ -150,14 +150,14 @@ def test_rows_of_weight_0_are_left_out_on_workers(client, tmp_path):
         np.testing.assert_array_equal(parameters(ours.model_), parameters(theirs.model_))
 
 
-def test_stepwise_and_results_on_workers(client, tmp_path):
+def test_fits_and_results_on_workers(client, tmp_path):
     X = real()
     path = tmp_path / "data.parquet"
     write(X, path)
     tree = lt.simulate.double_star(M)
     ours, theirs = (
         lt.fit_parameters(tree.renamed(NAMES), lt.as_parts(path, client=engine),
-                          method="stepwise", n_starts=1, random_state=0,
+                          n_starts=1, random_state=0,
                           budget=Budget(max_steps=3)).model
         for engine in (client, None)
     )  # fmt: skip

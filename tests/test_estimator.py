@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -20,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import latentree as lt
 from latentree import simulate
+from latentree.distances import Statistics
 from latentree.errors import DataError, DataWarning, ModelError
 from latentree.models._encode import encode
 
@@ -149,12 +149,12 @@ FAMILIES = [
     ("real", 1e15, {}),
     ("real", np.nan, {"method": "clrg", "refit": False}),
     ("real", 1e15, {"family": "mixed", "method": "clrg"}),
-    ("real", 1e15, {"marginals": "ranks", "method": "clrg"}),
+    ("real", 1e15, {"hidden": "ranks", "method": "clrg"}),
     ("states", 0, {}),
     ("states", 0, {"method": "hclt"}),
     ("mixed", 1e15, {"method": "clrg"}),
     ("mixed", 1e300, {"method": "clrg", "hidden": "gaussian"}),
-    ("mixed", 1e300, {"method": "clrg", "hidden": "gaussian", "marginals": "ranks"}),
+    ("mixed", 1e300, {"method": "clrg", "hidden": "ranks"}),
 ]
 
 
@@ -171,18 +171,6 @@ def test_rows_of_weight_0_change_nothing(kind, odd, options):
     assert encode(learned.model_) == encode(alone.model_)
     score = learned.score(frame, sample_weight=weights)
     assert score == pytest.approx(alone.score(frame[known], sample_weight=weights[known]))
-
-
-@pytest.mark.parametrize("odd", [1e9, 1e300])
-def test_rows_of_weight_0_that_are_added_change_nothing(real, odd):
-    rows = odd * np.random.default_rng(0).uniform(0.1, 1.0, (30, 8))
-    plain = lt.LatentTree(random_state=0).partial_fit(real).learn()
-    for before in (False, True):
-        learned = lt.LatentTree(random_state=0)
-        for X in (rows, real) if before else (real, rows):
-            learned.partial_fit(X, sample_weight=np.full(len(X), float(X is real)))
-        learned.learn()
-        np.testing.assert_allclose(learned.model_.correlations, plain.model_.correlations)
 
 
 @pytest.fixture(scope="module")
@@ -363,59 +351,32 @@ def test_methods_that_score_models_take_files_too(coded, tmp_path):
     learned = lt.LatentTree("lcm", n_states=2, random_state=0).fit(path)
     theirs = lt.LatentTree("lcm", n_states=2, random_state=0).fit(coded)
     assert learned.score(path) == pytest.approx(theirs.score(coded), rel=1e-6)
-    with pytest.raises(ModelError, match="checkpoint"):
-        lt.LatentTree("lcm", checkpoint=tmp_path / "fit.npz").fit(path)
 
 
-def test_partial_fit_of_real_rows_is_the_fit_of_all(real):
-    learned = lt.LatentTree(random_state=0)
-    for start in range(0, 1_000, 130):
-        learned.partial_fit(real[start : start + 130])
-    assert learned.statistics_.n_rows == 1_000
-    for name in ("model_", "tree_", "report_", "predict_proba"):
-        assert not hasattr(learned, name)  # nothing is learned by looking
-    with pytest.raises(NotFittedError):
-        learned.transform(real)
-    assert learned.learn() is learned
-    whole = lt.LatentTree(random_state=0).fit(real)
-    assert learned.tree_.same_structure(whole.tree_)
-    assert learned.score(real) == pytest.approx(whole.score(real), rel=1e-8)
-    learned.partial_fit(real)  # goes on; the model of fewer rows is forgotten
-    assert not hasattr(learned, "model_")
-    assert learned.learn().report_.n_samples == 2_000
-    learned.fit(real)
-    assert not hasattr(learned, "statistics_")
-    with pytest.raises(NotFittedError, match="partial_fit first"):
-        learned.learn()
+def summed(X: np.ndarray, step: int) -> Statistics:
+    """Statistics of batches, added up."""
+    first = Statistics.of(lt.as_table(X[:step]))
+    later = [lt.as_table(X[start : start + step]) for start in range(step, len(X), step)]
+    return sum((Statistics.of(batch, like=first) for batch in later), first)
 
 
-def test_partial_fit_of_few_distinct_rows(coded):
-    X = coded[:, :4]
-    learned = lt.LatentTree(random_state=0).partial_fit(X[:600]).partial_fit(X[600:]).learn()
-    whole = lt.LatentTree(random_state=0).fit(X)
-    assert learned.score(X) == pytest.approx(whole.score(X), rel=1e-5)
+def test_models_are_learned_from_statistics_that_add_up(real, coded):
+    for X, step in ((real, 130), (coded[:, :4], 600)):
+        model, report = lt.methods.learn_model(summed(X, step), random_state=0)
+        whole = lt.LatentTree(random_state=0).fit(X)
+        assert model.tree.same_structure(whole.tree_)
+        assert report.n_samples == len(X)
+        assert model.log_likelihood(X).mean() == pytest.approx(whole.score(X), rel=1e-5)
 
 
-def test_partial_fit_says_what_statistics_cannot_tell(real):
+def test_statistics_say_what_they_cannot_tell(real):
     X = real.copy()
     X[0, 0] = np.nan
-    learned = lt.LatentTree(random_state=0).partial_fit(X[:500]).partial_fit(X[500:])
+    statistics = summed(X, 500)
     with pytest.raises(DataError, match="statistics do not suffice"):
-        learned.learn()
-    tree = lt.structure.cl_grouping(lt.information_distances(learned.statistics_))
+        lt.methods.learn_model(statistics, random_state=0)
+    tree = lt.structure.cl_grouping(lt.information_distances(statistics))
     assert tree.same_structure(lt.LatentTree("clrg").fit(X).tree_)
-    with pytest.raises(ValueError, match="5 features"):
-        learned.partial_fit(real[:, :5])
-
-
-@pytest.mark.usefixtures("small_parts")
-def test_stepwise_and_checkpoint_are_options(coded, tmp_path):
-    path = as_parquet(coded, tmp_path / "data.parquet")
-    checkpoint = tmp_path / "fit.npz"
-    plain = lt.LatentTree("clnj", random_state=0).fit(path)
-    learned = lt.LatentTree(random_state=0, stepwise=True, checkpoint=checkpoint).fit(path)
-    assert checkpoint.exists()
-    assert learned.score(path) == pytest.approx(plain.score(path), rel=1e-4)
 
 
 # What new users run into ------------------------------------------------------------------------
@@ -497,8 +458,8 @@ WRONG_VALUES = [
     ("n_trees", 0), ("n_trees", "few"), ("n_trees", 2.0),
     ("validation_fraction", 0.0), ("validation_fraction", 1.0), ("validation_fraction", "x"),
     ("start", 3), ("start", ["nj", 3]),
-    ("hidden", "x"), ("marginals", "x"),
-    ("refit", "x"), ("refit", 1), ("stepwise", None), ("checkpoint", 3),
+    ("hidden", "x"),
+    ("refit", "x"), ("refit", 1),
 ]  # fmt: skip
 
 
@@ -524,8 +485,8 @@ def test_defaults_are_values_that_options_may_have(name):
 
 
 def test_numbers_of_numpy_are_numbers(coded):
-    given = {"n_starts": np.int64(1), "prior_weight": np.float32(0.5), "stepwise": np.True_}
-    plain = {"n_starts": 1, "prior_weight": 0.5, "stepwise": True}
+    given = {"n_starts": np.int64(1), "prior_weight": np.float32(0.5), "refit": np.True_}
+    plain = {"n_starts": 1, "prior_weight": 0.5, "refit": True}
     theirs = lt.LatentTree("clnj", random_state=0, **given).fit(coded)
     ours = lt.LatentTree("clnj", random_state=0, **plain).fit(coded)
     assert theirs.score(coded) == ours.score(coded)

@@ -232,7 +232,7 @@ def test_bic_chooses_scales_of_real_columns():
     skewed = lt.LatentTree().fit(np.exp(1.5 * X))
     assert isinstance(skewed.model_, lt.CopulaTreeModel)
     assert skewed.tree_.same_structure(truth.tree)
-    for asked in ({"marginals": "normal"}, {"family": "gaussian"}):
+    for asked in ({"hidden": "normal"}, {"family": "gaussian"}):
         assert isinstance(lt.LatentTree(**asked).fit(np.exp(X)).model_, lt.GaussianTreeModel)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import warnings
 
@@ -18,7 +17,7 @@ from sklearn.decomposition import FactorAnalysis
 import latentree as lt
 from latentree import DiscreteTreeModel, GaussianTreeModel, LatentTree, as_table
 from latentree.data import as_parts, cut_table, open_table
-from latentree.em import Budget, fit_parameters
+from latentree.em import fit_parameters
 from latentree.errors import DataError, DataWarning, FileError, ModelError
 from latentree.metrics import kl_divergence
 
@@ -276,69 +275,18 @@ def test_damaged_matrices_are_told(tmp_path):
 
 
 @pytest.mark.parametrize("family", ["gaussian", "discrete", "mixed"])
-@pytest.mark.parametrize("stepwise", [False, True])
-def test_a_part_in_which_no_row_counts(real, family, stepwise):
+def test_a_part_in_which_no_row_counts(real, family):
     X = real if family == "gaussian" else (real > 0) * 1
     X = np.column_stack([real[:, :3], X[:, 3:]]) if family == "mixed" else X
     tree = lt.simulate.double_star(6)
     weights = np.repeat([0.0, 1.0], [64, 236])
     parts = cut_table(as_table(X, family), rows=64).weighted(weights)
-    method = "stepwise" if stepwise else "ml"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fitted = fit_parameters(tree, parts, method=method, random_state=0)
+        fitted = fit_parameters(tree, parts, random_state=0)
         rest = cut_table(as_table(X[64:], family), rows=64)
         counted = fit_parameters(tree, rest, random_state=0)
     assert fitted.report.log_likelihood == pytest.approx(counted.report.log_likelihood, abs=1e-3)
-
-
-def test_partial_fit_takes_rows_that_do_not_count(real):
-    one = LatentTree(random_state=0).partial_fit(real[:50], sample_weight=np.zeros(50))
-    learned = one.partial_fit(real[50:]).learn()
-    rest = LatentTree(random_state=0).partial_fit(real[50:]).learn()
-    np.testing.assert_allclose(learned.model_.means, rest.model_.means)
-    with pytest.raises(DataError, match="positive weight"):
-        LatentTree().partial_fit(real[:50], sample_weight=np.zeros(50)).learn()
-
-
-# Checkpoints ------------------------------------------------------------------------------------
-
-
-def test_a_checkpoint_that_cannot_be_written_does_not_end_the_fit(real, tmp_path):
-    options = {"random_state": 0, "budget": Budget(checkpoint_seconds=0)}
-    tree, path = lt.simulate.double_star(6), tmp_path / "fit.npz"
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))  # as a full disk
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            fitted = fit_parameters(tree, real, checkpoint=path, **options)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert [str(w.message) for w in caught if "the fit goes on" in str(w.message)] == [
-        f"{path}: the checkpoint cannot be written (File too large); the fit goes on"
-    ]
-    assert list(tmp_path.iterdir()) == []
-    same = fit_parameters(tree, real, random_state=0)
-    np.testing.assert_array_equal(fitted.model.correlations, same.model.correlations)
-
-
-@pytest.mark.parametrize(
-    ("array", "change"),
-    [("point0", lambda x: x[:-1]), ("point0", lambda x: x * np.nan), ("point0", lambda x: x + 99),
-     ("trace0", lambda x: x[None]), ("point1", lambda x: x.astype(str)),
-     ("about", lambda x: np.array(str(x).replace('"calm": 0', '"calm": -1')))],
-)  # fmt: skip
-def test_what_a_checkpoint_holds_is_checked(real, tmp_path, array, change):
-    path, tree = tmp_path / "fit.npz", lt.simulate.double_star(6)
-    options = {"budget": Budget(max_steps=8, short_steps=4), "random_state": 0, "checkpoint": path}
-    fit_parameters(tree, real, **options)
-    with np.load(path) as stored:
-        arrays = dict(stored)
-    arrays[array] = change(arrays[array])
-    np.savez(path, **arrays)
-    with pytest.raises(FileError, match=r"fit\.npz: is no checkpoint, or is damaged: "):
-        fit_parameters(tree, real, **options)
 
 
 # EM ---------------------------------------------------------------------------------------------

@@ -168,5 +168,5 @@ def test_a_tree_with_outliers_is_the_tree_without():
     tree = lt.simulate.double_star(12)
     X = lt.simulate.random_gaussian_model(tree, 0, (0.4, 0.8)).sample(3_000, 1)
     dirty, _ = spoiled(X / X.std(axis=0), 2)
-    ranked = lt.LatentTree("nj", marginals="ranks", random_state=0).fit(dirty)
+    ranked = lt.LatentTree("nj", hidden="ranks", random_state=0).fit(dirty)
     assert lt.metrics.robinson_foulds(ranked.tree_, tree) == 0

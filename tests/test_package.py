@@ -183,7 +183,7 @@ def test_public_names_are_documented(name):
 
 
 PROMISED = """
-LatentTree.fit LatentTree.partial_fit LatentTree.score LatentTree.transform LatentTree.bic
+LatentTree.fit LatentTree.score LatentTree.transform LatentTree.bic
 LatentTree.sample LatentTree.impute LatentTree.predict_proba information_distances fit_parameters
 plot_tree load write_explorer structure.chow_liu structure.neighbor_joining
 structure.recursive_grouping

@@ -97,11 +97,11 @@ def test_what_does_not_fit_is_refused_before_it_is_made(monkeypatch):
             action()
 
 
-def test_stepwise_fits_and_statistics_stay_sparse(never_dense):
+def test_fits_and_statistics_stay_sparse(never_dense):
     tree, codes = documents()
     words = sparse.csr_array(codes)
     budget = lt.em.Budget(max_steps=3)
-    options = {"method": "stepwise", "n_starts": 1, "random_state": 0, "budget": budget}
+    options = {"n_starts": 1, "random_state": 0, "budget": budget}
     learned, expected = (lt.fit_parameters(tree, x, **options).model for x in (words, codes))
     assert np.allclose(learned.theta, expected.theta, atol=1e-9)
 

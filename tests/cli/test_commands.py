@@ -196,7 +196,7 @@ def test_learn_hands_the_options_of_a_method_on(run, made, monkeypatch):
         "--time-limit",
         "60",
     ]
-    assert run(*refined, *told, "--hidden", "1", "--caution", "2")[0] == 0
+    assert run(*refined, *told, "--n-hidden", "1", "--caution", "2")[0] == 0
     kinds = {"start", "criterion", "max_states", "caution", "time_limit", "n_hidden"}
     assert {key: given[key] for key in kinds} == {
         "start": ["nj", "chow_liu"],
@@ -210,7 +210,7 @@ def test_learn_hands_the_options_of_a_method_on(run, made, monkeypatch):
     assert given["criterion"] == 0.5
     assert given.keys() & kinds == {"start", "criterion"}
     found = json.loads(
-        run("learn", made / "real.csv", "-m", "reg_clrg", "--hidden", 1, "--json")[1]
+        run("learn", made / "real.csv", "-m", "reg_clrg", "--n-hidden", 1, "--json")[1]
     )
     assert found["n_hidden"] == 1
 

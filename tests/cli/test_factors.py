@@ -79,10 +79,14 @@ def test_compare_says_what_should_be_hidden(run, survey):
     assert run("compare", survey, "--hidden", "both")[0] != 0
 
 
-def test_hidden_is_a_number_or_a_kind(run, survey):
+def test_hidden_is_a_kind_and_n_hidden_a_number(run, survey):
     assert run("learn", survey, "--hidden", "both")[0] != 0
-    assert run("learn", survey, "-m", "reg_clrg", "--hidden", "1")[0] == 0
-    assert run("learn", survey, "--marginals", "log")[0] != 0
+    code, _, err = run("learn", survey, "-m", "reg_clrg", "--hidden", "1")
+    assert code == 2
+    assert "--hidden 1: use states, gaussian, ranks or normal" in err
+    assert run("learn", survey, "-m", "reg_clrg", "--n-hidden", "1")[0] == 0
+    for kind in ("ranks", "normal"):
+        assert run("learn", survey, "-m", "nj", "--hidden", kind)[0] == 0
 
 
 def test_the_page_has_the_margins_of_columns(tmp_path):

@@ -77,7 +77,7 @@ def test_closed_standard_input_is_an_empty_table():
 # Nothing that is read is overwritten ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("option", ["--out", "--html", "--plot", "--checkpoint"])
+@pytest.mark.parametrize("option", ["--out", "--html", "--plot"])
 @pytest.mark.parametrize("path", ["data.csv", "symbolic.csv", "hard.csv", "../folder/data.csv"])
 def test_learn_never_overwrites_its_data(run, made, tmp_path, monkeypatch, option, path):
     folder = tmp_path / "folder"

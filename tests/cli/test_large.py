@@ -72,16 +72,8 @@ def test_score_infer_and_impute_stream(run, made, pieces, monkeypatch):
     assert summary["mean_log_likelihood"] == pytest.approx(summary["log_likelihood"] / 400)
 
 
-def test_options_of_long_fits(run, pieces):
+def test_rows_in_parts_are_not_held_out(run, pieces):
     files = pieces / "a.parquet", pieces / "b.parquet"
-    checkpoint = pieces / "fit.npz"
-    for _ in range(2):
-        code, _, err = run("learn", *files, "--stepwise", "--checkpoint", checkpoint)
-        assert code == 0, err
-        assert checkpoint.exists()
-    code, _, err = run("learn", *files, "--checkpoint", checkpoint)
-    assert code == 1
-    assert "another fit" in err
     code, _, err = run("learn", *files, "--test-fraction", "0.2")
     assert code == 1
     assert "held out" in err

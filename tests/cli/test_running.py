@@ -89,10 +89,9 @@ def test_help_and_version(run):
         ["learn", "x.csv", "--trees", "0"],
         ["learn", "x.csv", "--caution", "inf"],
         ["learn", "x.csv", "--time-limit", "-1"],
-        ["learn", "x.csv", "--marginals", "odd"],
+        ["learn", "x.csv", "--hidden", "odd"],
         ["learn", "x.csv", "--validation-fraction", "0"],
-        ["learn", "x.csv", "--method", "refined", "--stepwise"],
-        ["learn", "x.csv", "--method", "lcm", "--checkpoint", "c.npz"],
+        ["learn", "x.csv", "--method", "refined", "--trees", "2"],
         ["compare", "x.csv", "--methods", "clrg,magic"],
         ["sample", "m.json", "-n", "0"],
     ],
@@ -111,11 +110,11 @@ BY_DISTANCES = "chow_liu, nj, snj, rg, cl_blind, clnj"
 @pytest.mark.parametrize(
     ("option", "method", "takers"),
     [
-        (["--hidden", "2"], "clrg", "reg_clnj, reg_clrg or refined"),
+        (["--n-hidden", "2"], "clrg", "reg_clnj, reg_clrg or refined"),
         (["--criterion", "aic"], "reg_clrg", f"{BY_DISTANCES}, clrg, lcm or refined"),
         (["--max-states", "3"], "bin", f"{BY_DISTANCES}, clrg, lcm or refined"),
         (["--start", "nj"], "bin", "refined"),
-        (["--stepwise"], "bin", f"{BY_DISTANCES} or clrg"),
+        (["--trees", "2"], "bin", f"{BY_DISTANCES}, clrg or hclt"),
     ],
 )
 def test_options_of_other_methods_are_refused_with_those_that_take_them(

@@ -265,7 +265,7 @@ def test_hidden_says_what_is_behind(questionnaire):
     for hidden in (None, "gaussian"):
         model = lt.LatentTree(hidden=hidden).fit(real).model_
         assert isinstance(model, lt.GaussianTreeModel)
-    ranks = lt.LatentTree(marginals="ranks").fit(np.exp(real))
+    ranks = lt.LatentTree(hidden="ranks").fit(np.exp(real))
     assert isinstance(ranks.model_, CopulaTreeModel)
     assert (ranks.sample(100, 0) > 0).all()
 
@@ -286,12 +286,10 @@ def test_support_is_that_of_latent_correlations(questionnaire):
     ("options", "message"),
     [
         ({"hidden": "both"}, "states"),
-        ({"marginals": "log"}, "ranks"),
-        ({"hidden": "states", "marginals": "ranks"}, "gaussian"),
+        ({"family": "copula"}, 'hidden="gaussian", or hidden="ranks"'),
         ({"hidden": "gaussian", "n_states": 3}, "states"),
         ({"hidden": "gaussian", "method": "chow_liu"}, "chow_liu"),
         ({"hidden": "gaussian", "method": "hclt"}, "hclt"),
-        ({"hidden": "gaussian", "stepwise": True}, "stepwise"),
         ({"hidden": "states", "output": "hidden+errors", "n_states": 2}, "states"),
     ],
 )

@@ -344,6 +344,36 @@ def test_a_fit_goes_on_from_a_model():
     assert later.log_likelihood >= report.log_likelihood
 
 
+GOING_ON = {
+    "gaussian": {}, "missing": {}, "discrete": {}, "symmetric": {"family": "symmetric"},
+    "mixed": {"prior_weight": 1.0}, "ordered": {"family": "copula"},
+    "normal": {"family": "copula"}, "ranks": {"family": "copula", "marginals": "ranks"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", GOING_ON)
+def test_em_stays_at_a_fitted_model_that_it_starts_from(kind):
+    rng = np.random.default_rng(1)
+    tree = simulate.double_star(6)
+    X = simulate.random_gaussian_model(tree, 3, (0.5, 0.8)).sample(400, 4)
+    if kind == "missing":
+        X[rng.random(X.shape) < 0.1] = np.nan
+    if kind in ("discrete", "symmetric"):
+        X = (X > 0).astype(int)
+    if kind == "mixed":
+        X = {f"x{j}": X[:, j] if j % 2 else np.where(X[:, j] > 0, "a", "b") for j in range(6)}
+    if kind == "ordered":
+        X = np.digitize(X, [-1.0, 0.0, 1.0])
+    options = GOING_ON[kind]
+    model, report = fit_parameters(tree, X, random_state=0, **options)
+    again, later = fit_parameters(tree, X, start=model, **options)
+    assert later.converged
+    assert later.n_steps <= 10 < report.n_steps
+    assert later.log_likelihood == pytest.approx(report.log_likelihood, rel=1e-6)
+    if kind == "gaussian":
+        assert lt.metrics.kl_divergence(model, again) < 1e-4
+
+
 def test_prior_pulls_tables_toward_the_middle():
     tree = lt.Tree([1, -1])
     X = np.array([[0, 0]] * 9 + [[1, 1]] * 2 + [[1, 0]])

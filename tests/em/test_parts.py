@@ -10,8 +10,7 @@ import pytest
 import latentree as lt
 from latentree.data import LocalPieces, Parts, Table, as_table, cut_table
 from latentree.distances import Sample, as_sample
-from latentree.em import Budget, MomentProblem, RowProblem, make_problem, start_points
-from latentree.em._stepwise import stepwise_starts
+from latentree.em import MomentProblem, RowProblem, make_problem, start_points
 from latentree.errors import DataError
 
 N = 700
@@ -145,9 +144,6 @@ def test_distinct_rows_of_components_take_the_place_of_rows(weighted):
     np.testing.assert_allclose(
         parted.model(ours.next_point).theta, whole.model(theirs.next_point).theta, rtol=1e-9
     )
-    every = range(parted.n_parts)
-    point = parted.point(model)
-    np.testing.assert_allclose(parted.blended(every, point, 1.0), ours.next_point, rtol=1e-9)
 
 
 def test_components_that_would_not_fit_are_counted_in_parts(monkeypatch):
@@ -251,53 +247,3 @@ def test_parameters_from_distances():
     model, parted = lt.fit_parameters(tree, cut(table), method="distances")
     np.testing.assert_allclose(parameters(model), parameters(whole), rtol=1e-8)
     assert parted.log_likelihood == pytest.approx(report.log_likelihood)
-
-
-def test_a_checkpoint_of_parts_goes_on(tmp_path):
-    tree, table = example("discrete", 0.1)
-    path = tmp_path / "fit.npz"
-    whole, _ = lt.fit_parameters(tree, cut(table), random_state=0)
-    for max_steps in (10, 95, 5_000):
-        budget = Budget(max_steps=max_steps)
-        model, _ = lt.fit_parameters(
-            tree, cut(table), random_state=0, budget=budget, checkpoint=path
-        )
-    np.testing.assert_array_equal(model.theta, whole.theta)
-
-
-# Stepwise ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("kind", "missing", "weighted"), CASES)
-def test_a_share_of_one_over_all_parts_is_a_step_of_em(kind, missing, weighted):
-    tree, table = example(kind, missing, weighted)
-    sample = as_sample(cut(table))
-    problem = make_problem(tree, sample)
-    if isinstance(problem, MomentProblem):
-        problem = RowProblem(tree, sample)
-    point = start_points(problem, sample, None, 2, np.random.default_rng(0))[1]
-    every = range(problem.n_parts)
-    np.testing.assert_allclose(
-        problem.blended(every, point, 1.0), problem.step(point).next_point, rtol=1e-9, atol=1e-11
-    )
-    # Of the model itself alone, nothing moves but what the prior moves.
-    np.testing.assert_allclose(problem.blended(every, point, 0.0), point, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize(("kind", "missing"), [("gaussian", 0.1), ("discrete", 0.0)])
-def test_stepwise_passes_lead_far_up_and_full_steps_to_the_same_top(kind, missing):
-    tree, table = example(kind, missing)
-    sample = as_sample(cut(table))
-    problem = make_problem(tree, sample)
-    rng = np.random.default_rng(0)
-    start = start_points(problem, sample, None, 3, rng)[2]
-    after, kept = stepwise_starts(problem, [start], rng)
-    np.testing.assert_array_equal(kept, start)
-    best, report = lt.fit_parameters(tree, table, random_state=0)
-    begin, end = (problem.step(point).log_likelihood for point in (start, after))
-    assert end - begin > 0.9 * (report.log_likelihood - begin)
-    model, stepwise = lt.fit_parameters(tree, cut(table), method="stepwise", random_state=0)
-    assert stepwise.log_likelihood == pytest.approx(report.log_likelihood, rel=1e-6)
-    assert stepwise.converged
-    assert (np.diff(stepwise.log_likelihoods) >= -1e-9 * abs(report.log_likelihood)).all()
-    assert lt.metrics.kl_divergence(best, model) < 1e-4

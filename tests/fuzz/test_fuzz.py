@@ -51,7 +51,6 @@ from latentree import (
 )
 from latentree.cli import main
 from latentree.data import open_table
-from latentree.em import Budget, fit_parameters
 from latentree.errors import DataWarning, FileError, LatentTreeError
 from latentree.models._decode import decode
 from latentree.models._encode import encode
@@ -588,82 +587,6 @@ def test_frames(seed):
                 pytest.fail(f"{type(error).__name__}: {error} from {type(frame)} {frame!r}")
 
 
-# Checkpoints ------------------------------------------------------------------------------------
-
-N_CHECKPOINTS = 10
-TREE = Tree([4, 4, 4, 4, -1], [1.0, 1.0, 1.0, 1.0, 0.0], 4)
-BUDGET = Budget(max_steps=6, short_steps=2)
-
-
-def _table_of(family: str):
-    rng = np.random.default_rng(0)
-    hidden = rng.normal(size=(30, 1))
-    values = hidden + rng.normal(size=(30, 4))
-    if family == "missing":
-        values[0, 0] = np.nan
-    return as_table(values) if family in ("gaussian", "missing") else as_table((values > 0) * 1)
-
-
-def _mutated_checkpoint(original: bytes, rng: random.Random) -> bytes:
-    """Change an array, the JSON text or bytes."""
-    kind = rng.randrange(3)
-    if kind == 0:
-        return _mutated_bytes(original, rng)
-    with np.load(io.BytesIO(original)) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    if kind == 1:
-        text = _mutated_json(str(arrays["about"]).encode(), rng)
-        arrays["about"] = np.array(text.decode(errors="replace"))
-    else:
-        name = rng.choice(sorted(arrays))
-        odd = [math.nan, math.inf, 1e300, -1.0, 50.0, 0.0]
-        changed = np.array(arrays[name]) if name != "about" else np.zeros(3)
-        flat = changed.reshape(-1)
-        if flat.size and rng.random() < 0.6:
-            flat[rng.randrange(flat.size)] = rng.choice(odd)
-        changed = rng.choice(
-            [
-                changed,
-                changed[:-1],
-                np.append(changed, 0.5),
-                changed[None],
-                changed.astype(complex),
-                changed.astype(str),
-            ]
-        )
-        arrays[name] = changed
-    file = io.BytesIO()
-    np.savez(file, **arrays)
-    return file.getvalue()
-
-
-@pytest.mark.parametrize("family", ["gaussian", "missing", "discrete"])
-@given(seeds)
-@examples(10)
-def test_mutated_checkpoints(tmp_path_factory, family, seed):
-    rng = random.Random(seed)
-    folder = tmp_path_factory.mktemp("checkpoints")
-    table = _table_of(family)
-    sound = folder / "sound.npz"
-    fit_parameters(TREE, table, budget=BUDGET, random_state=0, n_starts=2, checkpoint=sound)
-    original = sound.read_bytes()
-    for number in batch(N_CHECKPOINTS):
-        path = folder / f"{number}.npz"
-        path.write_bytes(_mutated_checkpoint(original, rng))
-        try:
-            model, report = fit_parameters(
-                TREE, table, budget=BUDGET, random_state=0, n_starts=2, checkpoint=path
-            )
-        except FileError as error:
-            _check_message(error, path)
-        except BaseException as error:
-            pytest.fail(f"{type(error).__name__}: {error} from seed {seed}, number {number}")
-        else:
-            assert np.isfinite(report.log_likelihood)
-            assert decode(encode(model)).model.tree == model.tree
-        path.unlink()
-
-
 # Weights, distances and options -----------------------------------------------------------------
 
 
@@ -729,9 +652,9 @@ def test_exact_distances(method, seed):
 
 
 OPTIONS = [
-    "caution", "criterion", "family", "hidden", "kinds", "marginals", "max_states", "max_steps",
+    "caution", "criterion", "family", "hidden", "kinds", "max_states", "max_steps",
     "method", "n_bootstrap", "n_hidden", "n_starts", "n_states", "n_trees", "output",
-    "prior_weight", "refit", "start", "stepwise", "time_limit", "unseen", "validation_fraction",
+    "prior_weight", "refit", "start", "time_limit", "unseen", "validation_fraction",
 ]  # fmt: skip
 WRONG = [
     "x", "", b"auto", -1, 0, 1.5, -0.5, math.nan, math.inf, 10**30, [], {}, (1,), object(), 1j,

@@ -57,7 +57,7 @@ def test_factors_of_columns_of_all_kinds_are_found():
         "visits": rng.poisson(np.exp(0.8 + 0.5 * seen(second, 0.8))),
         "hours": 30 + 8 * seen(second, 0.7),
     }
-    learned = lt.LatentTree("refined", hidden="gaussian", marginals="ranks", random_state=0)
+    learned = lt.LatentTree("refined", hidden="ranks", random_state=0)
     groups = learned.fit(table).tree_.cut(2).groups
     assert {frozenset(group) for group in groups} == {
         frozenset({"calm", "worry", "mood"}), frozenset({"income", "visits", "hours"})

@@ -178,8 +178,6 @@ def test_limits_and_bad_options():
         lt.LatentTree("chow_liu", n_trees=0).fit(X)
     with pytest.raises(ModelError, match="does not take n_trees"):
         lt.LatentTree("refined", n_trees=2).fit(X)
-    with pytest.raises(ModelError, match="stepwise is for one tree"):
-        lt.LatentTree("clrg", n_trees=2, stepwise=True).fit(X)
     with pytest.raises(ModelError, match="support is of one tree"):
         lt.LatentTree("chow_liu", n_trees=2, n_bootstrap=5).fit(X)
     with pytest.raises(DataError, match="allow more time"):

@@ -210,11 +210,3 @@ def test_learn_with_support(files, capsys, tmp_path):
     assert isinstance(load_support(out), Support)
     assert main(["export", out, str(tmp_path / "tree.nwk")]) == 0
     assert main(["plot", out, str(tmp_path / "tree.png")]) == 0
-
-
-def test_the_command_compares_rivals(files, capsys):
-    data, model = files
-    assert main(["support", model, data, "-m", "rell", "--replicates", "5", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["method"] == ["rell"]
-    assert found["n_replicates"] == 5

@@ -270,7 +270,7 @@ EDITS = {
         {"analyzer": "path"},
         [],
     ],
-    "settings": [{"n_words": "many"}, {"method": "rm"}, {"min_df": [1]}, {"stepwise": 1}, None],
+    "settings": [{"n_words": "many"}, {"method": "rm"}, {"min_df": [1]}, {"max_steps": True}, None],
     "phrases": [[["a", "b"]], [[["a"]]], [[["a", 1]]], {"a": "b"}, 10**9],
     "words": [["a"], None, [1], {}],
     "classes": [[{}], [{"weights": [1], "frequencies": [[0.0]]}], 3, [[]]],

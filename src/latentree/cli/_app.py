@@ -8,9 +8,9 @@ import typer
 
 from latentree import __version__
 from latentree import methods as registry
-from latentree.cli._method_options import hidden_options, option
+from latentree.cli._method_options import option
 
-FAMILIES = ("auto", "gaussian", "discrete", "symmetric", "mixed", "copula")
+FAMILIES = ("auto", "gaussian", "discrete", "symmetric", "mixed")
 METHODS = ", ".join(registry.METHODS)
 
 app = typer.Typer(
@@ -247,13 +247,9 @@ def learn(
     max_states: Annotated[int | None, option("max_states", "K")] = None,
     caution: Annotated[float | None, option("caution", "C")] = None,
     time_limit: Annotated[float | None, option("time_limit", "SECONDS")] = None,
-    hidden: Annotated[
-        str | None, option("hidden", "WHAT", note="Or a number: that of hidden variables.")
-    ] = None,
-    marginals: Annotated[str | None, option("marginals", "NAME")] = None,
+    hidden: Annotated[str | None, option("hidden", "WHAT")] = None,
+    n_hidden: Annotated[int | None, option("n_hidden", "N")] = None,
     validation_fraction: Annotated[float | None, option("validation_fraction", "SHARE")] = None,
-    stepwise: Annotated[bool, option("stepwise")] = False,
-    checkpoint: Annotated[str | None, option("checkpoint", "FILE.npz")] = None,
     scheduler: Scheduler = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -283,8 +279,6 @@ def learn(
         scheduler,
         support,
         validation_fraction=validation_fraction,
-        stepwise=stepwise,
-        checkpoint=checkpoint,
         start=_names(start),
         criterion=criterion,
         n_states=n_states,
@@ -292,8 +286,8 @@ def learn(
         max_states=max_states,
         caution=caution,
         time_limit=time_limit,
-        **hidden_options(hidden),
-        marginals=marginals,
+        hidden=hidden,
+        n_hidden=n_hidden,
     )
 
 
@@ -309,8 +303,8 @@ def compare(
         typer.Option(
             "--hidden",
             metavar="WHAT",
-            help="What hidden variables are: states, gaussian, or raw for a Gaussian tree on "
-            "the raw numbers, whose likelihood is that of cells; may be repeated.",
+            help=f"What hidden variables are: {', '.join(registry.HIDDEN)}, or raw for a Gaussian "
+            "tree on the raw numbers, whose likelihood is that of cells; may be repeated.",
         ),
     ] = None,
     family: Family = "auto",
@@ -479,8 +473,7 @@ def support(
             "-m",
             metavar="NAME",
             help="How trees are learned again; by default as the model was. posterior draws trees "
-            "that are as probable as they come; rell compares rivals of the tree by resampled "
-            "log-likelihoods.",
+            "that are as probable as they come.",
         ),
     ] = None,
     block_length: Annotated[
@@ -708,7 +701,6 @@ def topics(
         float | None,
         typer.Option("--time-limit", min=0.0, metavar="SECONDS", help="Most seconds for EM."),
     ] = None,
-    stepwise: Annotated[bool, option("stepwise")] = False,
     support: Annotated[
         int,
         typer.Option(
@@ -739,7 +731,6 @@ def topics(
         max_df=max_df,
         method=method,
         time_limit=time_limit,
-        stepwise=stepwise,
         n_bootstrap=support,
         random_state=seed,
     )

@@ -37,7 +37,7 @@ from latentree.cli._support_command import (
 from latentree.data import Parts, Schema, Table
 from latentree.distances import as_sample
 from latentree.errors import LatentTreeError, ModelError
-from latentree.methods import METHODS, ProgressText, choose_method, learn_model
+from latentree.methods import HIDDEN, METHODS, ProgressText, choose_method, learn_model
 from latentree.metrics import held_out_score
 from latentree.models import (
     TreeMixture,
@@ -57,10 +57,10 @@ class LearnOutputs(NamedTuple):
     page: str | None = None
     picture: str | None = None
 
-    def check(self, data: Sequence[str], checkpoint: str | None = None) -> None:
+    def check(self, data: Sequence[str]) -> None:
         """Raise for what could not or must not be written: better before learning than after."""
-        outputs.check_apart((*self, checkpoint), data)
-        for path in filter(None, (*self, checkpoint)):
+        outputs.check_apart(self, data)
+        for path in filter(None, self):
             outputs.check_target(path)
         if self.page is not None:
             outputs.explorer()
@@ -111,7 +111,7 @@ def learn(
     """Learn a model from files and show it."""
     check_method(method)
     fitting = method_options(method, fitting)
-    targets.check(paths, fitting.get("checkpoint"))
+    targets.check(paths)
     with connected(scheduler) as client:
         table = open_data(screen, paths, choice, client)
         kept, held_out = split(table, test_fraction, seed)
@@ -230,7 +230,7 @@ def learn_one(
     return MethodResult(method, fitted, score)
 
 
-BEHIND = ("states", "gaussian", "raw")
+BEHIND = (*HIDDEN, "raw")
 """What hidden variables can be in a comparison."""
 
 
@@ -248,7 +248,7 @@ def _try_one(
     fitting: OptionValues = {} if hidden is None else {"hidden": hidden}
     try:
         if hidden == "raw":
-            table, fitting = as_cells(table), {"marginals": "cells"}
+            table, fitting = as_cells(table), {"hidden": "cells"}
             held_out = None if held_out is None else as_cells(held_out)
         result = learn_one(screen, method, table, held_out, seed, family, **fitting)
         return result._replace(method=name)

@@ -19,11 +19,11 @@ OptionValues = dict[str, OptionValue]
 """Values of options by name."""
 
 
-def option(name: str, metavar: str | None = None, *also: str, note: str = "") -> OptionInfo:
-    """Return an option of the registry as the command line shows it, with a note of its own."""
+def option(name: str, metavar: str | None = None, *also: str) -> OptionInfo:
+    """Return an option of the registry as the command line shows it."""
     entry = OPTIONS[name]
     methods = taken_by(name)
-    meaning = f"{entry.meaning}.{note and ' '}{note}"
+    meaning = f"{entry.meaning}."
     if len(methods) == len(METHODS):
         text = meaning[0].upper() + meaning[1:]
     else:  # names of methods stay as they are typed
@@ -60,15 +60,6 @@ def method_options(method: str, given: OptionValues) -> OptionValues:
         if name not in starts:
             raise typer.BadParameter(f"--start {name}: use some of {', '.join(starts)}")
     return chosen
-
-
-def hidden_options(text: str | None) -> OptionValues:
-    """Return what --hidden asks for: a number of hidden variables, or what they are."""
-    if text is None or text in ("states", "gaussian"):
-        return {"hidden": text}
-    if text.isdigit():
-        return {"n_hidden": int(text)}
-    raise typer.BadParameter(f"--hidden {text}: use states, gaussian, or a number")
 
 
 def _either(names: list[str]) -> str:

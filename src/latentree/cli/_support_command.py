@@ -17,17 +17,13 @@ from latentree.distances import SampleLike
 from latentree.errors import ModelError
 from latentree.methods import METHODS, learned_support
 from latentree.models import Model, TreeMixture, load, load_report
-from latentree.support import POSTERIOR, RIVALS, Support
+from latentree.support import POSTERIOR, Support
 
 _MOST_VARIABLES = 5
 """Variables that are named as placed least surely."""
 
 _UNSURE = 0.5
 """A variable that keeps less than this share of its neighbors is placed unsurely."""
-
-
-_UNLEARNED = (POSTERIOR, RIVALS)
-"""Methods of support that are no methods to learn by."""
 
 
 class ResamplingOptions(NamedTuple):
@@ -55,11 +51,11 @@ def support(
     model, report = load(model_path), load_report(model_path) or {}
     if isinstance(model, TreeMixture):
         raise ModelError(f"{model_path}: support is of one tree, and this is a mixture")
-    if resampling.method and resampling.method not in _UNLEARNED:
+    if resampling.method not in (None, POSTERIOR):
         check_method(resampling.method)
     # By default that of the model, where the file says it.
     named = (resampling.method, str(report.get("method")), "clnj")
-    method = next(name for name in named if name in (*METHODS, *_UNLEARNED))
+    method = next(name for name in named if name in (*METHODS, POSTERIOR))
     if out is not None:
         outputs.check_target(out)
     parts = open_for(screen, model, data, header, unseen, encoding=encoding, sheet=sheet)

@@ -14,7 +14,7 @@ from latentree.data._checks import (
     row_chunks,
 )
 from latentree.data._cluster import Client
-from latentree.data._convert import as_table, weighted
+from latentree.data._convert import as_table
 from latentree.data._files._file_rows import list_files
 from latentree.data._files._matrix_files import MATRICES
 from latentree.data._files._paths import STANDARD, is_path, path_name, suffix_of
@@ -87,7 +87,6 @@ __all__ = [
     "stacked",
     "suffix_of",
     "table_writer",
-    "weighted",
     "whole_columns",
     "write_table",
 ]

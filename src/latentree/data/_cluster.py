@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from typing import Any, Protocol, TypeVar
 
@@ -115,14 +115,6 @@ class ClusterPieces(Pieces[Piece]):
         del results
         groups.reverse()
         total: Result = add_up(self._arrived(groups.pop()) for _ in range(len(groups)))
-        return total
-
-    def subtotal(
-        self, numbers: Iterable[int], function: Callable[..., Result], *arguments: object
-    ) -> Result:
-        """Return the sum of the results of some pieces."""
-        tasks = [self._task(number, function, *arguments) for number in numbers][::-1]
-        total: Result = add_up(self._arrived(tasks.pop()) for _ in range(len(tasks)))
         return total
 
     def made(self, make: Callable[..., Other], *arguments: object) -> Pieces[Other]:

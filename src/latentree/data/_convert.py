@@ -119,7 +119,11 @@ def as_table(
         if is_new:
             warn_of_codes(table)
             warn_of_levels(raw, table)
-    return table if weights is None else weighted(table, weights)
+    if weights is None:
+        return table
+    if table.weights is not None:
+        raise DataError("the table already has weights: pass the data itself to weigh it anew")
+    return Table(table.values, table.schema, checked_weights(weights, table.n_rows))
 
 
 def _rename(raw: RawTable, names: Sequence[str] | None) -> RawTable:
@@ -138,34 +142,8 @@ def _given_names(names: Sequence[str], n_columns: int) -> tuple[str, ...]:
     return given
 
 
-def weighted(table: Table, weights: ArrayLike, some_count: bool = True) -> Table:
-    """Return a table with a weight for every row.
-
-    Parameters
-    ----------
-    table : Table
-        Without weights.
-    weights : array-like of shape (n,)
-        How much each row counts, ≥ 0.
-    some_count : bool
-        Whether to raise when all weights are zero; a part of the rows may have no other.
-
-    Returns
-    -------
-    Table
-
-    Examples
-    --------
-    >>> weighted(as_table([[0, 1], [1, 1], [0, 0]]), [1, 2, 0])
-    Table(3 rows × 2 columns, discrete, weighted)
-    """
-    if table.weights is not None:
-        raise DataError("the table already has weights: pass the data itself to weigh it anew")
-    return Table(table.values, table.schema, checked_weights(weights, table.n_rows, some_count))
-
-
-def checked_weights(weights: ArrayLike, n_rows: int, some_count: bool = True) -> FloatArray:
-    """Return a finite weight ≥ 0 for every row, of which some is positive if ``some_count``."""
+def checked_weights(weights: ArrayLike, n_rows: int) -> FloatArray:
+    """Return a finite weight ≥ 0 for every row, of which some is positive."""
     try:
         w = np.array(weights, np.float64)
     except (TypeError, ValueError):
@@ -177,7 +155,7 @@ def checked_weights(weights: ArrayLike, n_rows: int, some_count: bool = True) ->
         raise DataError(
             f"the weight of row {bad[0]} is {w[bad[0]]}, but weights must be finite and ≥ 0"
         )
-    if some_count and not w.any():
+    if not w.any():
         raise DataError("all weights are zero, so no row counts")
     return w
 

@@ -44,12 +44,6 @@ class Pieces(ABC, Generic[Piece]):
         """Return the sum of ``function(piece, *arguments)`` over the pieces, by ``+``."""
 
     @abstractmethod
-    def subtotal(
-        self, numbers: Iterable[int], function: Callable[..., Result], *arguments: object
-    ) -> Result:
-        """Return the sum of ``function(piece, *arguments)`` over the pieces of these numbers."""
-
-    @abstractmethod
     def made(self, make: Callable[..., Other], *arguments: object) -> Pieces[Other]:
         """Return ``make(piece, *arguments)`` of every piece; kept as far as memory allows.
 
@@ -99,12 +93,6 @@ class LocalPieces(Pieces[Piece]):
     def total(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Return the sum of the results."""
         return sum_in_groups(self.each(function, *arguments))
-
-    def subtotal(
-        self, numbers: Iterable[int], function: Callable[..., Result], *arguments: object
-    ) -> Result:
-        """Return the sum of the results of some pieces."""
-        return add_up(self.one(number, function, *arguments) for number in numbers)
 
     def made(self, make: Callable[..., Other], *arguments: object) -> Pieces[Other]:
         """Return the results of a function of every piece, cached as far as memory allows."""

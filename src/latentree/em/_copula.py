@@ -151,12 +151,6 @@ class CopulaProblem:
         margins = [each.margin for each in found[: self.tree.n_observed]]
         return np.array([each.rho for each in found]), margins
 
-    def is_point(self, point: FloatArray) -> bool:
-        """Whether numbers are coordinates within their limits."""
-        if point.shape != (self.size,):
-            return False
-        return bool(np.allclose(self.admissible(point, point), point))
-
     def admissible(self, point: FloatArray, near: FloatArray) -> FloatArray:
         """Keep coordinates within reach of ``near``, correlations below 1, thresholds ascending."""
         out = np.clip(point, near - _FARTHEST, near + _FARTHEST)

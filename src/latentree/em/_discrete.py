@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from latentree.distances import Sample, StateCounts, Statistics
@@ -38,7 +36,6 @@ class DiscreteProblem:
         entropies = column_entropies(sample.statistics)
         self.layout = Layout(cheapest_rooting(tree, entropies), n_states)
         self.counts = PartedCounts(Skeleton.of(self.layout, entropies), sample.rows)
-        self.n_parts = sample.rows.n_parts
         # BDeu: each table shares the weight out to its K_parent·K cells (K cells at the root).
         cells = self.layout.parent_states * n_states
         self.prior = np.repeat(max(prior_weight, FLOOR) / cells, cells)
@@ -50,30 +47,12 @@ class DiscreteProblem:
         following = self._maximize(counts + self.prior)
         return Step(log_likelihood, log_likelihood + float(self.prior @ np.log(point)), following)
 
-    def blended(self, numbers: Sequence[int], point: FloatArray, share: float) -> FloatArray:
-        """Step from the counts of the model itself, blended with those of some parts of the rows.
-
-        Both count all rows, and so does the prior.
-        """
-        found = self.counts.of_some(numbers, point).counts
-        own = self.layout.joint(point)  # expected counts of a single row
-        root = int(self.layout.tree.roots[0])
-        weight = found[self.layout.starts[root] : self.layout.starts[root + 1]].sum()
-        if weight == 0:  # no row of these parts counts
-            return point
-        blend = (1.0 - share) * own + (share / weight) * found
-        return self._maximize(self.total_weight * blend + self.prior)
-
     def _maximize(self, counts: FloatArray) -> FloatArray:
         return self.layout.normalized(counts)
 
     def admissible(self, point: FloatArray, near: FloatArray) -> FloatArray:
         """Keep every probability above a tenth of that at ``near``, and every row's sum at 1."""
         return self.layout.normalized(np.maximum(point, 0.1 * near))
-
-    def is_point(self, point: FloatArray) -> bool:
-        """Whether numbers are tables: probabilities whose rows sum to 1."""
-        return self.layout.are_tables(point)
 
     def point(self, model: DiscreteTreeModel) -> FloatArray:
         """Tables of a model on the same tree, kept away from zero."""

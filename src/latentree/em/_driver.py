@@ -46,9 +46,6 @@ class Problem(Protocol):
     def admissible(self, point: FloatArray, near: FloatArray) -> FloatArray:
         """Return a point that is a model, close to ``point``; ``near`` is one."""
 
-    def is_point(self, point: FloatArray) -> bool:
-        """Whether finite numbers from elsewhere are a point of this problem."""
-
     def point(self, model: Any) -> FloatArray:
         """Return the point of a model on the same tree."""
 
@@ -75,8 +72,6 @@ class Budget:
         Passes that each start gets before the best one is chosen.
     accelerate : bool
         Whether steps are accelerated by SQUAREM.
-    checkpoint_seconds : float
-        Least time between two writings of a checkpoint.
 
     Examples
     --------
@@ -94,7 +89,6 @@ class Budget:
     time_limit: float = np.inf
     short_steps: int = 30
     accelerate: bool = True
-    checkpoint_seconds: float = 10.0
 
 
 @dataclass(eq=False)
@@ -113,26 +107,6 @@ class Run:
     """Cycles in a row that gained too little."""
     top: FloatArray | None = None
     """The point that ``objective`` belongs to."""
-
-
-@dataclass
-class DriverState:
-    """Everything that a driver needs to go on: a checkpoint holds it."""
-
-    runs: list[Run]
-    n_steps: int = 0
-    final: int = -1
-    """Which run goes on to convergence; −1 while all take their short runs."""
-
-
-class StateKeeper(Protocol):
-    """Keeps the state of a driver."""
-
-    def load(self) -> DriverState | None:
-        """Return the state that was kept, if there is any."""
-
-    def save(self, state: DriverState, now: bool = False) -> None:
-        """Keep the state; it may wait for a better time unless ``now``."""
 
 
 class Outcome(NamedTuple):
@@ -158,34 +132,21 @@ class BudgetSpent(Exception):
 
 
 class Driver:
-    """Runs short from every start, then on from the best, within a budget.
+    """Runs short from every start, then on from the best, within a budget."""
 
-    With a ``keeper`` the state is kept after every cycle, and taken up again by the next driver
-    that has the same keeper: what it returns is then the same as without the break.
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        budget: Budget,
-        progress: Progress | None = None,
-        keeper: StateKeeper | None = None,
-    ) -> None:
+    def __init__(self, problem: Problem, budget: Budget, progress: Progress | None = None) -> None:
         self.problem = problem
         self.budget = budget
         self.progress = progress
-        self.keeper = keeper
         self.deadline = time.monotonic() + budget.time_limit
-        self.state = DriverState([])
+        self.n_steps = 0
 
     def maximize(self, starts: Sequence[FloatArray]) -> Outcome:
         """Return the best run; an interrupt or the end of the time leaves the best so far."""
-        kept = self.keeper.load() if self.keeper is not None else None
-        self.state = kept or DriverState([Run(start) for start in starts])
-        runs = self.state.runs
+        runs = [Run(start) for start in starts]
         interrupted = ""
         try:
-            self._climb_all()
+            self._climb_all(runs)
         except KeyboardInterrupt:
             interrupted = INTERRUPTED
         except BudgetSpent:
@@ -196,20 +157,15 @@ class Driver:
         short = tuple(
             run.trace[min(len(run.trace), self.budget.short_steps) - 1] for run in runs if run.trace
         )
-        return Outcome(best, short, self.state.n_steps, interrupted)
+        return Outcome(best, short, self.n_steps, interrupted)
 
-    def _climb_all(self) -> None:
-        runs = self.state.runs
-        if self.state.final < 0:
-            if len(runs) > 1:
-                for run in runs:
-                    self._climb(run, self.budget.short_steps)
-            best = _highest(runs)
-            best.calm = 0
-            self.state.final = runs.index(best)
-        self._climb(runs[self.state.final], self.budget.max_steps)
-        if self.keeper is not None:
-            self.keeper.save(self.state, now=True)
+    def _climb_all(self, runs: list[Run]) -> None:
+        if len(runs) > 1:
+            for run in runs:
+                self._climb(run, self.budget.short_steps)
+        best = _highest(runs)
+        best.calm = 0
+        self._climb(best, self.budget.max_steps)
 
     def _climb(self, run: Run, max_steps: int) -> None:
         """Step until convergence or the number of steps is reached."""
@@ -223,8 +179,6 @@ class Driver:
             run.calm = run.calm + 1 if gain <= limit * (run.n_steps - cycle_start) / 3 else 0
             if run.calm >= 2:  # a single small gain may be that of a jump that failed
                 run.converged = True
-            if self.keeper is not None:
-                self.keeper.save(self.state)
 
     def _cycle(self, run: Run) -> None:
         """Take two steps and a guarded jump, or one step if steps are not accelerated."""
@@ -273,7 +227,7 @@ class Driver:
         if time.monotonic() > self.deadline and run.trace:
             raise BudgetSpent
         run.n_steps += 1
-        self.state.n_steps += 1
+        self.n_steps += 1
         return self.problem.step(point)
 
     def _accept(self, run: Run, point: FloatArray, step: Step) -> None:
@@ -285,7 +239,7 @@ class Driver:
         moved = float(np.abs(step.next_point - point).max(initial=0.0))
         run.converged = moved <= self.budget.point_tolerance
         if self.progress is not None:
-            self.progress(self.state.n_steps, step.log_likelihood)
+            self.progress(self.n_steps, step.log_likelihood)
 
 
 def _highest(runs: list[Run]) -> Run:
@@ -308,10 +262,9 @@ def maximize(
     points: Sequence[FloatArray],
     budget: Budget | None = None,
     progress: Progress | None = None,
-    keeper: StateKeeper | None = None,
 ) -> Fitted:
     """Run EM from the given points."""
-    outcome = Driver(problem, budget or Budget(), progress, keeper).maximize(points)
+    outcome = Driver(problem, budget or Budget(), progress).maximize(points)
     best, point = outcome.best, outcome.best.point
     last = problem.step(point)
     if best.top is not None and last.objective < best.objective:  # by rounding, or at a limit

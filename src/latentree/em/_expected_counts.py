@@ -7,7 +7,6 @@ they cost, however many rows there are. Other components are counted part by par
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -43,10 +42,6 @@ class PartedCounts:
         counts = [] if together is None else [together.run(point)]
         counts += [] if apart is None else [apart.total(count_part, point)]
         return add_up(counts)
-
-    def of_some(self, numbers: Sequence[int], point: FloatArray) -> ExpectedCounts:
-        """Return those of the parts of these numbers."""
-        return self.pieces.subtotal(numbers, count_part, point)
 
     @cached_property
     def pieces(self) -> Pieces[Expectation]:

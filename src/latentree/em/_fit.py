@@ -14,23 +14,16 @@ from latentree import _memory as memory
 from latentree.data import Schema, Table, as_table, cut_table
 from latentree.distances import Sample, as_sample, is_unordered
 from latentree.em import _starts as starts
-from latentree.em._checkpoint import (
-    Checkpoint,
-    data_fingerprint,
-    fingerprint,
-    tree_fingerprint,
-)
 from latentree.em._copula import CopulaProblem, first_margins
 from latentree.em._discrete import DiscreteProblem, SymmetricProblem
-from latentree.em._driver import Budget, Problem, maximize
-from latentree.em._gaussian import LARGEST_Z, RowProblem, gaussian_problem
+from latentree.em._driver import Budget, maximize
+from latentree.em._gaussian import LARGEST_Z, gaussian_problem
 from latentree.em._held_out import HeldOutFit, run_rivals
 from latentree.em._held_out_discrete import DiscreteHeldOutFit
 from latentree.em._held_out_mixed import MixedHeldOutFit
 from latentree.em._held_rows import GROUPS, held_out_splits
 from latentree.em._mixed import MixedProblem, as_leaves
 from latentree.em._report import FitReport, Fitted
-from latentree.em._stepwise import stepwise_starts
 from latentree.errors import DataError, ModelError
 from latentree.inference import node_number
 from latentree.models import (
@@ -42,7 +35,7 @@ from latentree.models import (
     with_schema,
 )
 from latentree.tree import Tree, hung_as_leaves, tied_by_hidden
-from latentree.typing import BoolArray, FloatArray, IntArray, Node, PathLike, Progress
+from latentree.typing import BoolArray, FloatArray, IntArray, Node, Progress
 
 HiddenStates = int | Sequence[int] | IntArray | Mapping[Node, int] | None
 AUTO = "auto"
@@ -66,7 +59,6 @@ def fit_parameters(
     progress: Progress | None = None,
     validation_fraction: float | None = None,
     X_valid: Any = None,
-    checkpoint: PathLike | None = None,
 ) -> Fitted:
     """Fit the parameters of a tree to data.
 
@@ -79,12 +71,11 @@ def fit_parameters(
         cells may be missing.
     family : {"auto", "gaussian", "discrete", "symmetric", "mixed", "copula"}
         How to take the columns of a table; "auto" goes by their kinds.
-    method : {"ml", "stepwise", "held_out", "distances"}
-        Maximum likelihood, by EM where something is hidden or missing; the same, begun by
-        stepwise passes over parts of very many rows; for prediction, where rows that are held out
-        decide on smoothing, on when EM stops, and on the number of states if it is left out
-        (families "discrete" and "mixed"); or straight from the lengths of the tree, for the
-        Gaussian and the symmetric family.
+    method : {"ml", "held_out", "distances"}
+        Maximum likelihood, by EM where something is hidden or missing; for prediction, where rows
+        that are held out decide on smoothing, on when EM stops, and on the number of states if it
+        is left out (families "discrete" and "mixed"); or straight from the lengths of the tree, for
+        the Gaussian and the symmetric family.
     n_states : int, sequence, mapping or "auto", optional
         Discrete and mixed families: numbers of states of the hidden nodes. By default the most
         common number among the variables, or those of ``start``. With "auto" the method is
@@ -113,9 +104,6 @@ def fit_parameters(
         of fewer than 5,000 rows up to a quarter. In the end the model learns from them too.
     X_valid : table, optional
         Rows to take in their place.
-    checkpoint : path, optional
-        A file that keeps the fit while it is under way. If it exists, the fit goes on from it and
-        ends as it would have without the break; that of other data or settings is refused.
 
     Returns
     -------
@@ -150,8 +138,8 @@ def fit_parameters(
         if marginals not in MARGINALS:
             raise ModelError(f"marginals is {marginals!r}, but must be one of {MARGINALS}")
         if is_dense(sample, marginals):
-            return _fit_scores(tree, sample, marginals, method, n_starts, budget, random_state,
-                               progress)  # fmt: skip
+            return _fit_scores(tree, sample, marginals, method, start, n_starts, budget,
+                               random_state, progress)  # fmt: skip
         levels = (sample.cardinalities > 0) & ~is_unordered(sample.schema)
         tree = leaves_of_copula(tree, levels)
     if method == "distances":
@@ -164,14 +152,13 @@ def fit_parameters(
             fraction=validation_fraction, X_valid=X_valid,
         )  # fmt: skip
         model, report = run_rivals([fits])
-    elif method in ("ml", "stepwise"):
+    elif method == "ml":
         model, report = _by_em(
-            tree, sample, method, n_states, marginals, start, n_starts, prior_weight, budget,
-            random_state, progress, checkpoint,
+            tree, sample, n_states, marginals, start, n_starts, prior_weight, budget,
+            random_state, progress,
         )  # fmt: skip
     else:
-        known_ways = "'ml', 'stepwise', 'held_out' or 'distances'"
-        raise ModelError(f"method is {method!r}, but must be {known_ways}")
+        raise ModelError(f"method is {method!r}, but must be 'ml', 'held_out' or 'distances'")
     known = with_schema(model, sample.schema)
     if isinstance(known, CopulaTreeModel):
         known = known.oriented()
@@ -183,7 +170,6 @@ def fit_parameters(
 def _by_em(
     tree: Tree,
     sample: Sample,
-    method: str,
     n_states: HiddenStates,
     marginals: str,
     start: Model | None,
@@ -192,27 +178,14 @@ def _by_em(
     budget: Budget | None,
     random_state: Any,
     progress: Progress | None,
-    checkpoint: PathLike | None,
 ) -> Fitted:
-    """Maximize the likelihood, from a checkpoint if there is one."""
+    """Maximize the likelihood."""
     if n_states is None and isinstance(start, DiscreteTreeModel | MixedTreeModel):
         n_states = start.n_states[tree.n_observed :]
     problem = make_problem(tree, sample, n_states, prior_weight, marginals)
-    budget = budget or Budget()
-    keeper = None
-    if checkpoint is not None:
-        seed = random_state if isinstance(random_state, int) else None
-        keeper = _keeper(
-            checkpoint, problem, sample, budget, start, method=method,
-            n_starts=n_starts, prior_weight=float(prior_weight), random_state=seed,
-        )  # fmt: skip
-    points: list[FloatArray] = []
-    if keeper is None or not keeper.exists():
-        rng = np.random.default_rng(random_state)
-        points = start_points(problem, sample, start, n_starts, rng)
-        if method == "stepwise" and isinstance(problem, DiscreteProblem | RowProblem):
-            points = stepwise_starts(problem, points, rng)
-    return maximize(problem, points, budget, progress, keeper)
+    rng = np.random.default_rng(random_state)
+    points = start_points(problem, sample, start, n_starts, rng)
+    return maximize(problem, points, budget, progress)
 
 
 MARGINALS = ("normal", "ranks", "cells")
@@ -240,6 +213,7 @@ def _fit_scores(
     sample: Sample,
     marginals: str,
     method: str,
+    start: Model | None,
     n_starts: int,
     budget: Budget | None,
     random_state: Any,
@@ -252,8 +226,10 @@ def _fit_scores(
         axis=1,
     )
     schema = Schema.gaussian(sample.names)
+    if isinstance(start, CopulaTreeModel):
+        start = GaussianTreeModel(start.tree, start.correlations)
     model, report = fit_parameters(
-        tree, Table(scores, schema, table.weights), method=method, n_starts=n_starts,
+        tree, Table(scores, schema, table.weights), method=method, start=start, n_starts=n_starts,
         budget=budget, random_state=random_state, progress=progress,
     )  # fmt: skip
     found = CopulaTreeModel(model.tree, model.correlations, margins)
@@ -343,29 +319,6 @@ def held_out_fits(
     settings["n_groups"] = -(-GROUPS // len(splits))  # at least GROUPS in all fits together
     settings |= {"prior_weight": prior_weight or 1.0, "n_starts": n_starts}
     return [MixedHeldOutFit(tree, sample, *split, **settings) for split in splits]
-
-
-def _keeper(
-    path: PathLike,
-    problem: Problem,
-    sample: Sample,
-    budget: Budget,
-    start: Model | None,
-    **settings: Any,
-) -> Checkpoint:
-    """Return the checkpoint of a fit, which knows what the fit depends on."""
-    identity = {
-        "data": data_fingerprint(sample.statistics),
-        "tree": tree_fingerprint(problem.tree),
-        "family": sample.family,
-        "states": getattr(problem, "n_states", np.empty(0)).tolist(),
-        "start": None if start is None else fingerprint(problem.point(start)),
-        **settings,
-        "tolerance": [budget.tolerance, budget.point_tolerance],
-        "short_steps": budget.short_steps,
-        "accelerate": budget.accelerate,
-    }
-    return Checkpoint(path, identity, problem.is_point, budget.checkpoint_seconds)
 
 
 def _report(model: Model, sample: Sample) -> FitReport:

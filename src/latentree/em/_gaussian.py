@@ -122,10 +122,6 @@ class MomentProblem:
         """Every point is a model; correlations are kept from one."""
         return np.clip(point, -LARGEST_Z, LARGEST_Z)
 
-    def is_point(self, point: FloatArray) -> bool:
-        """Whether numbers are a z = atanh ρ for every node."""
-        return point.shape == (self.tree.n_nodes,) and bool((np.abs(point) <= LARGEST_Z).all())
-
     def point(self, model: GaussianTreeModel) -> FloatArray:
         """Correlations of a model on the same tree."""
         return _to_z(model.correlations)
@@ -190,11 +186,6 @@ def moments_of_part(rows: Rows, at: Parameters) -> ExpectedCounts:
     return ExpectedCounts(log_likelihood, moments)
 
 
-def moments_and_weight(rows: Rows, at: Parameters) -> FloatArray:
-    """Expected moments of one part, and behind them the weight of its rows."""
-    return np.append(moments_of_part(rows, at).counts, rows.weights.sum())
-
-
 class RowProblem:
     """The likelihood of rows of real columns under a tree, as the EM driver sees it.
 
@@ -211,11 +202,6 @@ class RowProblem:
         self.pieces = sample.parts.tables.made(rows_of)
         self._present = sample.statistics.column_weights()
 
-    @property
-    def n_parts(self) -> int:
-        """Number of parts of the rows."""
-        return len(self.pieces)
-
     def step(self, point: FloatArray) -> Step:
         """Expected moments of all nodes, and the parameters they give."""
         _, mean, log_scale = self._split(point)
@@ -224,20 +210,6 @@ class RowProblem:
         log_likelihood -= float(self._present @ np.log(at.scale))
         following = self._maximize(moments[self.place] / self.total_weight, mean, log_scale)
         return Step(log_likelihood, log_likelihood, following)
-
-    def blended(self, numbers: Sequence[int], point: FloatArray, share: float) -> FloatArray:
-        """Step from the moments of the model itself, blended with those of some parts of the rows.
-
-        In the model's own units, its nodes have mean 0, variance 1, and products ρ.
-        """
-        z, mean, log_scale = self._split(point)
-        at = self._parameters(point)
-        found, weight = np.split(self.pieces.subtotal(numbers, moments_and_weight, at), [-1])
-        if weight == 0:  # no row of these parts counts
-            return point
-        own = np.column_stack([np.zeros_like(z), np.ones_like(z), np.tanh(z)])
-        moments = (1.0 - share) * own + share * found.reshape(own.shape)[self.place] / weight
-        return self._maximize(moments, mean, log_scale)
 
     def _parameters(self, point: FloatArray) -> Parameters:
         z, mean, log_scale = self._split(point)
@@ -269,13 +241,6 @@ class RowProblem:
         out[:n] = np.clip(out[:n], -LARGEST_Z, LARGEST_Z)
         out[n + self.tree.n_observed :] = np.clip(out[n + self.tree.n_observed :], -10.0, 10.0)
         return out
-
-    def is_point(self, point: FloatArray) -> bool:
-        """Whether numbers are correlations, means and scales that do not leave the range."""
-        n, m = self.tree.n_nodes, self.tree.n_observed
-        if point.shape != (n + 2 * m,):
-            return False
-        return bool((np.abs(point[:n]) <= LARGEST_Z).all() and (np.abs(point[n:]) < 100.0).all())
 
     def point(self, model: GaussianTreeModel) -> FloatArray:
         """Parameters of a model on the same tree."""

@@ -182,7 +182,6 @@ class MixedProblem:
         self.layout = Layout(rooted, n_states)
         self.skeleton, self.memory = Skeleton.of(self.layout, entropies), PassMemory()
         self.pieces = sample.parts.tables.made(Part, self.skeleton, self.memory)
-        self.n_parts = sample.parts.n_parts
         self.weight = max(prior_weight, FLOOR)
         cells = self.layout.parent_states * n_states
         self.prior = np.repeat(self.weight / np.maximum(cells, 1), cells)
@@ -254,14 +253,6 @@ class MixedProblem:
         tables = self.sample.parts.tables
         parts = (tables.one(number, _itself) for number in range(len(tables)))
         return next(part for part in parts if part.total_weight > 0)
-
-    def is_point(self, point: FloatArray) -> bool:
-        """Whether numbers are tables, and coordinates of emissions within their limits."""
-        size = self.layout.size
-        if point.shape != (size + 2 * self._share.size,):
-            return False
-        near = np.allclose(self.admissible(point, point)[size:], point[size:])
-        return near and self.layout.are_tables(point[:size])
 
     def point(self, model: MixedTreeModel) -> FloatArray:
         """Return the point of a model on the same tree, tables kept away from zero."""

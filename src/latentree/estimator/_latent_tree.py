@@ -10,11 +10,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 
-from latentree.data import as_parts, as_table, cut_table, is_parted, weighted
-from latentree.distances import Sample, Statistics, as_sample
+from latentree.data import as_parts, as_table, cut_table, is_parted
+from latentree.distances import Sample, as_sample
 from latentree.errors import DataError, DataWarning, ModelError
 from latentree.estimator._callbacks import CallbackSupportMixin, typed_callbacks
 from latentree.estimator._row_methods import (
@@ -41,14 +40,11 @@ from latentree.typing import (
     DaskClient,
     DataLike,
     KindsByName,
-    PathLike,
     Progress,
     SklearnState,
     TableLike,
     Unseen,
 )
-
-_LEARNED = ("model_", "report_", "tree_", "n_hidden_", "support_")
 
 
 class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstimator):  # type: ignore[misc]
@@ -59,7 +55,7 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
     method : str
         How the tree is learned: {methods}. "auto" is ``refined`` for small tables and ``clnj`` for
         larger ones; the report says which. See ``docs/which-method.md``.
-    family : {"auto", "gaussian", "discrete", "symmetric", "mixed", "copula"}
+    family : {"auto", "gaussian", "discrete", "symmetric", "mixed"}
         How the columns are modeled. "auto" goes by their kinds (see :func:`latentree.as_table`) and
         by ``hidden``.
     kinds : mapping from names to kinds, or str, optional
@@ -98,8 +94,6 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         Number of columns.
     feature_names_in_ : array of str
         Names of the columns, only if they have names.
-    statistics_ : Statistics
-        Sums over the rows so far, only after :meth:`partial_fit`.
 
     Examples
     --------
@@ -122,8 +116,7 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         unseen: Unseen = "error",
         output: str = "auto",
         refit: bool = True,
-        hidden: Literal["states", "gaussian"] | None = None,
-        marginals: Literal["normal", "ranks"] | None = None,
+        hidden: Literal["states", "gaussian", "ranks", "normal"] | None = None,
         n_states: int | Literal["auto"] | None = None,
         n_trees: int | Literal["auto"] | None = None,
         validation_fraction: float | None = None,
@@ -136,8 +129,6 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         n_starts: int = 3,
         max_steps: int = 5_000,
         time_limit: float | None = None,
-        stepwise: bool = False,
-        checkpoint: PathLike | None = None,
         n_bootstrap: int = 0,
         random_state: SklearnState = None,
         verbose: int = 0,
@@ -149,7 +140,6 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         self.output = output
         self.refit = refit
         self.hidden = hidden
-        self.marginals = marginals
         self.n_states = n_states
         self.n_trees = n_trees
         self.validation_fraction = validation_fraction
@@ -162,8 +152,6 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         self.n_starts = n_starts
         self.max_steps = max_steps
         self.time_limit = time_limit
-        self.stepwise = stepwise
-        self.checkpoint = checkpoint
         self.n_bootstrap = n_bootstrap
         self.random_state = random_state
         self.verbose = verbose
@@ -214,7 +202,6 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
             The estimator itself.
         """
         options = self._options()
-        self.__dict__.pop("statistics_", None)
         if client is not None or is_parted(X):
             parts = as_parts(X, self.family, weights=sample_weight, client=client, kinds=self.kinds)
             self._note_columns(parts.schema.whole_names)
@@ -225,60 +212,6 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
             if parts.n_rows < 2:
                 raise DataError("there is 1 sample (n_samples=1), but learning needs at least 2")
         return self._learn(as_sample(parts), options, X_valid)
-
-    def partial_fit(
-        self, X: DataLike, y: object = None, sample_weight: ArrayLike | None = None
-    ) -> LatentTree:
-        """Add rows to the statistics; :meth:`learn` learns from them.
-
-        Statistics suffice for real columns without missing cells, and for discrete ones as long as
-        the distinct rows are few. The first rows must show every label of discrete columns.
-
-        Parameters
-        ----------
-        X : table
-            The rows to add.
-        y : ignored
-            There for scikit-learn's sake.
-        sample_weight : array, optional
-            How much each row counts.
-
-        Returns
-        -------
-        LatentTree
-            The estimator itself, with ``statistics_`` and no model: one learned before is
-            forgotten.
-        """
-        self._options()
-        known: Statistics | None = getattr(self, "statistics_", None)
-        weights = row_weights(sample_weight, X)
-        if known is None:
-            self._check(X, reset=True)
-            table = as_table(X, self.family, kinds=self.kinds)
-        else:
-            self._check(X, reset=False, schema=known.schema)
-            table = as_table(X, schema=known.schema)
-        if weights is not None:
-            table = weighted(table, weights, some_count=False)
-        for name in _LEARNED:
-            self.__dict__.pop(name, None)
-        if known is None or not known.n_counted:  # units come from rows that count
-            self.statistics_ = Statistics.of(table)
-        elif table.total_weight > 0:
-            self.statistics_ = known + Statistics.of(table, like=known)
-        return self
-
-    def learn(self) -> LatentTree:
-        """Learn the tree and its parameters from the rows that :meth:`partial_fit` has added.
-
-        Returns
-        -------
-        LatentTree
-            The estimator itself.
-        """
-        if "statistics_" not in self.__dict__:
-            raise NotFittedError("learn() needs rows: call partial_fit first, or use fit")
-        return self._learn(as_sample(self.statistics_), self._options())
 
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in self.__dict__
@@ -327,6 +260,11 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         for name in ("family", "output", "unseen"):
             if not isinstance(getattr(self, name), str):
                 raise ModelError(f"{name} is {getattr(self, name)!r}, but must be a text")
+        if self.family == "copula":
+            raise ModelError(
+                'family is "copula", but Gaussian variables behind columns are asked for by '
+                'hidden="gaussian", or hidden="ranks" for scales from ranks'
+            )
         if self.output not in OUTPUTS:
             raise ModelError(f"output is {self.output!r}, but must be one of {', '.join(OUTPUTS)}")
         if self.unseen not in ("error", "missing"):

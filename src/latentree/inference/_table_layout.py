@@ -79,12 +79,6 @@ class Layout:
         uniform = 1.0 / np.repeat(self.row_widths, self.row_widths)
         return np.divide(weights, sums, out=uniform, where=sums > 0)
 
-    def are_tables(self, numbers: FloatArray) -> bool:
-        """Whether numbers are probabilities for all tables, whose rows sum to 1."""
-        if numbers.shape != (self.size,) or (numbers < 0).any():
-            return False
-        return bool(np.abs(self.row_sums(numbers) - 1.0).max(initial=0.0) < 1e-9)
-
     def symmetric(self, crossover: FloatArray) -> FloatArray:
         """Tables with 1 − (K−1)·θ on the diagonal and θ beside it; uniform marginals at roots.
 

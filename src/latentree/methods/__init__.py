@@ -9,6 +9,7 @@ from latentree.methods._progress import ProgressText
 from latentree.methods._registry import (
     AUTO,
     CHOSEN,
+    HIDDEN,
     METHODS,
     OPTIONS,
     Method,
@@ -25,6 +26,7 @@ from latentree.methods._registry import (
 __all__ = [
     "AUTO",
     "CHOSEN",
+    "HIDDEN",
     "METHODS",
     "OPTIONS",
     "Method",

@@ -65,7 +65,7 @@ def fit_tree(tree: Tree, task: Task) -> Fitted:
     sample, fitting = task.sample, task.fitting
     ignored = ("n_trees", "validation_fraction")
     options = {name: value for name, value in task.options.items() if name not in ignored}
-    is_refitted, is_stepwise = options.pop("refit", True), options.pop("stepwise", False)
+    is_refitted = options.pop("refit", True)
     if sample.family == "mixed":
         if task.held_out is not None:
             fraction, rows = task.held_out
@@ -76,7 +76,7 @@ def fit_tree(tree: Tree, task: Task) -> Fitted:
     if not is_refitted:
         scales = {name: fitting[name] for name in ("marginals",) if name in fitting}
         return fit_parameters(tree, sample, method="distances", **scales)
-    way = "stepwise" if is_stepwise else "ml"
+    way = "ml"
     if task.held_out is not None and sample.family == "discrete":
         way = "held_out"
         fraction, rows = task.held_out
@@ -138,18 +138,14 @@ def _refuse_for_copulas(task: Task) -> None:
         if name in task.options:
             raise ModelError(f'{name}={task.options[name]!r} is about states: use hidden="states"')
     is_dense = set(task.sample.schema.kinds) == {"real"}
-    if task.options.get("stepwise") or (task.method.name == "chow_liu" and not is_dense):
-        what = "stepwise=True" if task.options.get("stepwise") else "chow_liu"
-        raise ModelError(f"{what} is not for Gaussian variables behind columns: leave it out")
+    if task.method.name == "chow_liu" and not is_dense:
+        raise ModelError("chow_liu is not for Gaussian variables behind columns: take another")
 
 
 def _refuse_for_mixed(task: Task) -> None:
     """Refuse parameters without EM, and numbers that would hang from nothing."""
-    for name, value in (("refit", False), ("stepwise", True)):
-        if task.options.get(name) is value:
-            raise ModelError(
-                f"{name}={value} is not for mixed data, whose parameters are fitted by EM"
-            )
+    if task.options.get("refit") is False:
+        raise ModelError("refit=False is not for mixed data, whose parameters are fitted by EM")
     if task.method.name == "chow_liu" and not task.sample.cardinalities.all():
         raise ModelError(
             "chow_liu has no hidden variables, but columns of numbers hang from states: use "

@@ -11,8 +11,10 @@ from latentree.methods._registry import Method, OptionValues, is_small
 if TYPE_CHECKING:  # the help of the command line loads nothing heavy
     from latentree.distances import Sample
 
-_OF_STATES = {"n_states", "max_states", "n_trees", "validation_fraction", "criterion"}
-_OF_FITS = {"refit", "stepwise", "checkpoint"}
+_ASKED_FOR = {
+    "n_states", "max_states", "n_trees", "validation_fraction", "criterion", "refit"
+}  # fmt: skip
+"""Options that settle the form."""
 _ONE_FORM = ("chow_liu", "independent", "hclt")
 """Methods without hidden variables, and one whose states are for prediction."""
 
@@ -32,7 +34,7 @@ class ModelForm(NamedTuple):
 def model_forms(
     sample: Sample, method: Method, options: OptionValues, is_open: bool
 ) -> list[ModelForm]:
-    """Return the forms among which BIC chooses; the options ``hidden`` and ``marginals`` are taken.
+    """Return the forms among which BIC chooses; the option ``hidden`` is taken.
 
     Hidden variables are states or Gaussian. Behind ordered and real columns both are possible, and
     the likelihoods are of the same cells, so that BIC can choose. In the same way real columns have
@@ -43,7 +45,7 @@ def model_forms(
     sample : Sample
     method : Method
     options : dict
-        Options of the method that were given; ``hidden`` and ``marginals`` are removed.
+        Options of the method that were given; ``hidden`` is removed.
     is_open : bool
         Whether nothing else that was asked for settles the form.
 
@@ -52,43 +54,42 @@ def model_forms(
     list of ModelForm
         The quickest to learn first.
     """
-    hidden, marginals = options.pop("hidden", None), options.pop("marginals", None)
-    _check(hidden, marginals, sample)
+    hidden = options.pop("hidden", None)
+    _check(hidden, sample)
     kinds = set(sample.schema.kinds)
     is_free = (
         is_open
         and sample.known_parts is not None
         and method.name not in _ONE_FORM
-        and not (_OF_STATES | _OF_FITS) & set(options)
+        and not _ASKED_FOR & set(options)
     )
-    if hidden is None and marginals != "ranks" and sample.family != "copula":
+    if hidden is None and sample.family != "copula":
         if not is_free or not kinds <= {"ordered", "real"}:
             return [ModelForm("as given", sample)]
         states = [ModelForm("states", sample)] if "ordered" in kinds else []
-        return _gaussian_forms(sample, marginals, is_free) + states
+        return _gaussian_forms(sample, None, is_free) + states
     if hidden == "states":
         return [ModelForm("states", sample)]
-    return _gaussian_forms(sample, marginals, is_free)
+    scale = hidden if hidden in ("ranks", "normal", "cells") else None
+    return _gaussian_forms(sample, scale, is_free)
 
 
-def _check(hidden: str | None, marginals: str | None, sample: Sample) -> None:
-    """Refuse what contradicts itself; the registry has checked the values."""
-    if marginals == "cells" and sample.family != "copula":
-        raise ModelError("marginals is 'cells', which only the family copula has")
-    if hidden == "states" and (marginals == "ranks" or sample.family == "copula"):
-        raise ModelError('marginals="ranks" and the family copula need hidden="gaussian"')
+def _check(hidden: str | None, sample: Sample) -> None:
+    """Refuse what contradicts the table; the registry has checked the values."""
+    if hidden == "cells" and sample.family != "copula":
+        raise ModelError("hidden is 'cells', which only tables of the family copula have")
+    if hidden == "states" and sample.family == "copula":
+        raise ModelError('a table of the family copula needs hidden="gaussian"')
 
 
-def _gaussian_forms(sample: Sample, marginals: str | None, is_free: bool) -> list[ModelForm]:
-    """Return the forms with Gaussian hidden variables."""
+def _gaussian_forms(sample: Sample, scale: str | None, is_free: bool) -> list[ModelForm]:
+    """Return the forms with Gaussian hidden variables; None leaves scales to BIC."""
     from latentree.distances import as_copula
 
-    scales, note = [marginals or "normal"], ""
-    if marginals is None and is_free and "real" in sample.schema.kinds:
+    scales, note = [scale or "normal"], ""
+    if scale is None and is_free and "real" in sample.schema.kinds:
         if not is_small(sample):
-            note = (
-                'normal scales: ranks were not tried on so large a table (marginals="ranks" does)'
-            )
+            note = 'normal scales: ranks were not tried on so large a table (hidden="ranks" does)'
         elif _ranks_pay(sample):
             scales.append("ranks")
     is_plain = sample.family != "copula" and set(sample.schema.kinds) == {"real"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from latentree.errors import DataWarning, ModelError
+from latentree.errors import DataWarning
 from latentree.methods._families import (
     HeldOutRows,
     Task,
@@ -27,7 +27,7 @@ LEAST_ROWS_OF_A_COMMITTEE = 100
 _STEPS_A_ROUND = 30
 """Steps of EM inside a component: rounds of the mixture follow."""
 
-_OF_ONE_TREE = ("n_trees", "n_states", "validation_fraction", "checkpoint", "stepwise", "refit")
+_OF_ONE_TREE = ("n_trees", "n_states", "validation_fraction", "refit")
 """Options that say how one tree is learned, or how many trees are."""
 
 
@@ -47,9 +47,6 @@ def learn_trees(task: Task, n_trees: int | str) -> Fitted:
 
     from latentree.search import tree_mixture
 
-    for name in ("checkpoint", "stepwise"):
-        if name in task.options:
-            raise ModelError(f"{name} is for one tree: leave it out with n_trees")
     rng = np.random.default_rng(task.fitting["random_state"])
     if task.sample.family == "discrete" and is_decided_by_held_out(task.method, task.options):
         return _committee(task, n_trees, rng)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import math
-import os
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -88,7 +87,6 @@ _SHARE = Values(
     "float between 0 and 1",
     lambda value: 0.0 < _number(value, Real) < 1.0,
 )
-_PATH = Values("path", lambda value: isinstance(value, str | os.PathLike))
 _NAMES = Values(
     "str or list of str",
     lambda value: (
@@ -145,6 +143,10 @@ class Option:
         return self.default is None if value is None else self.values.allows(value)
 
 
+HIDDEN = ("states", "gaussian", "ranks", "normal")
+"""What hidden variables can be: states, or Gaussian, with BIC's choice of scales or a given one."""
+
+
 OPTIONS: Mapping[str, Option] = {
     "refit": Option(
         _FLAG, True,
@@ -152,17 +154,13 @@ OPTIONS: Mapping[str, Option] = {
         "distances (Gaussian and symmetric families)",
     ),
     "hidden": Option(
-        words("states", "gaussian"), None,
+        words(*HIDDEN, unlisted=("cells",)), None,
         "what hidden variables are: states, or Gaussian variables, of which an ordered column "
-        "shows the interval between two thresholds. By default Gaussian if all columns are real; "
-        "if all are ordered or real, BIC chooses; and states otherwise",
+        "shows the interval between two thresholds. Scales of real columns before Gaussian "
+        "variables are normal, or estimated from ranks, so that tails and outliers do not make the "
+        "tree; with gaussian BIC chooses between them. By default Gaussian if all columns are "
+        "real; if all are ordered or real, BIC chooses; and states otherwise",
         "--hidden",
-    ),
-    "marginals": Option(
-        words("normal", "ranks", unlisted=("cells",)), None,
-        "scales of real columns before Gaussian hidden variables: normal, or estimated from their "
-        "ranks, so that tails and outliers do not make the tree. By default BIC chooses",
-        "--marginals",
     ),
     "n_states": Option(
         whole_numbers(2) | words("auto"), None,
@@ -188,7 +186,7 @@ OPTIONS: Mapping[str, Option] = {
     "n_hidden": Option(
         whole_numbers(0), None,
         "most hidden variables for reg_clrg and reg_clnj; their number for refined",
-        "--hidden",
+        "--n-hidden",
     ),
     "start": Option(
         _NAMES, None,
@@ -224,25 +222,14 @@ OPTIONS: Mapping[str, Option] = {
         real_numbers(0.0, infinite=True), None,
         "most seconds for EM, and for the search of refined", "--time-limit",
     ),
-    "stepwise": Option(
-        _FLAG, False,
-        "whether EM begins with stepwise passes over parts of the rows: quicker for millions",
-        "--stepwise",
-    ),
-    "checkpoint": Option(
-        _PATH, None,
-        "a file that keeps EM while it is under way, so that a fit that was broken off goes on",
-        "--checkpoint",
-    ),
 }  # fmt: skip
 """Every option by its name."""
 
 _EM = ("max_steps", "time_limit")
 OF_MIXED = ("criterion", "max_states")  # choose numbers of states of mixed data
-_BEHIND = ("hidden", "marginals")
 _FROM_DISTANCES = (
-    "refit", *_BEHIND, "n_states", "n_trees", "validation_fraction", *OF_MIXED, "n_starts",
-    "prior_weight", *_EM, "stepwise", "checkpoint",
+    "refit", "hidden", "n_states", "n_trees", "validation_fraction", *OF_MIXED, "n_starts",
+    "prior_weight", *_EM,
 )  # fmt: skip
 OF_SEARCH = ("start", "criterion", "n_hidden", "max_states", "caution", "prior_weight")
 HELD_OUT = ("validation_fraction", "X_valid")
@@ -307,7 +294,7 @@ def _structure(name: str, summary: str, function: str, **settings: object) -> Me
 def _search(name: str, summary: str, function: str, *options: str, **settings: object) -> Method:
     families = ("gaussian", "discrete", "mixed", "copula") if name == "refined" else _ALL
     learner = f"latentree.search:{function}"
-    return Method(name, summary, learner, (*options, *_BEHIND, *_EM), families, False, settings)
+    return Method(name, summary, learner, (*options, "hidden", *_EM), families, False, settings)
 
 
 METHODS: Mapping[str, Method] = {
@@ -329,7 +316,7 @@ METHODS: Mapping[str, Method] = {
         Method(
             "hclt", "the Chow-Liu tree with a hidden variable for each inner one, for prediction",
             "latentree.structure:hidden_chow_liu",
-            (*_BEHIND, "n_states", "n_trees", "validation_fraction", *_EM),
+            ("hidden", "n_states", "n_trees", "validation_fraction", *_EM),
             _ALL[:-1], from_distances=True,
         ),
         _search(
@@ -348,7 +335,7 @@ METHODS: Mapping[str, Method] = {
         *OF_SEARCH),
         Method(
             "consensus", "the splits that are probably true, the rest left open",
-            "latentree.support:consensus", (*_BEHIND, "n_states", "n_starts", "prior_weight", *_EM),
+            "latentree.support:consensus", ("hidden", "n_states", "n_starts", "prior_weight", *_EM),
         ),
     )
 }  # fmt: skip
@@ -516,7 +503,7 @@ def chosen_options(method: str, given: OptionValues) -> OptionValues:
 
     Examples
     --------
-    >>> chosen_options("reg_clrg", {"n_hidden": 4, "stepwise": False})
+    >>> chosen_options("reg_clrg", {"n_hidden": 4, "refit": True})
     {'n_hidden': 4}
     """
     known = options_of(method)

@@ -20,13 +20,12 @@ from latentree.search._latent_class import latent_class, star
 from latentree.search._mixed import fit_mixed, learned_in_bins
 from latentree.search._mixture import tree_mixture
 from latentree.search._refined import refined
-from latentree.search._refinement import RefineOptions, RefineReport, Rivals, refine, rivals_of
+from latentree.search._refinement import RefineOptions, RefineReport, refine
 from latentree.search._regularized import regularized_cl_grouping
 
 __all__ = [
     "RefineOptions",
     "RefineReport",
-    "Rivals",
     "as_gaussian",
     "binary_tree",
     "fit_mixed",
@@ -39,7 +38,6 @@ __all__ = [
     "refine",
     "refined",
     "regularized_cl_grouping",
-    "rivals_of",
     "star",
     "tree_mixture",
     "without_losses",

@@ -26,7 +26,7 @@ from latentree.errors import ModelError
 from latentree.models import MixedTreeModel
 from latentree.search._stars import grown_model
 from latentree.tree import Tree, hung_as_leaves
-from latentree.typing import IntArray, PathLike, Progress
+from latentree.typing import IntArray, Progress
 
 PRIOR = 1.0
 """Rows of prior weight where nothing is said: a label that no row of a state has stays possible."""
@@ -53,7 +53,6 @@ def fit_mixed(
     budget: Budget | None = None,
     random_state: Any = None,
     progress: Progress | None = None,
-    checkpoint: PathLike | None = None,
     validation_fraction: float | None = None,
     held_out: Table | None = None,
 ) -> Fitted:
@@ -78,7 +77,7 @@ def fit_mixed(
         Most states to try.
     prior_weight : float
         Weight of the prior, as a number of rows; one row where it is 0.
-    n_starts, budget, random_state, progress, checkpoint
+    n_starts, budget, random_state, progress
         As in :func:`latentree.fit_parameters`.
     validation_fraction : float, optional
         For "cv": the share of the rows that is held out, in one fit.
@@ -97,7 +96,6 @@ def fit_mixed(
         n_states, criterion = None, "cv"
     tree = as_leaves(tree, sample.cardinalities == 0)
     options: dict[str, Any] = {"prior_weight": prior_weight or PRIOR, "n_starts": n_starts}
-    whole: dict[str, Any] = {"progress": progress, "checkpoint": checkpoint}
     budget = budget or Budget()
     if criterion == "cv":
         seed = int(np.random.default_rng(random_state).integers(2**31))
@@ -112,11 +110,11 @@ def fit_mixed(
         final = run_rivals(fits)
     elif n_states is None:
         options["random_state"] = random_state
-        final = _by_penalty(tree, sample, criterion, max_states, budget, options, whole)
+        final = _by_penalty(tree, sample, criterion, max_states, budget, options, progress)
     else:
         final = fit_parameters(
-            tree, sample, n_states=n_states, budget=budget, random_state=random_state, **options,
-            **whole,
+            tree, sample, n_states=n_states, budget=budget, random_state=random_state,
+            progress=progress, **options,
         )  # fmt: skip
     return Fitted(with_lengths(final.model), final.report.timed(time.perf_counter() - clock))
 
@@ -128,7 +126,7 @@ def _by_penalty(
     max_states: int,
     budget: Budget,
     options: dict[str, Any],
-    whole: dict[str, Any],
+    progress: Progress | None,
 ) -> Fitted:
     """Let states grow, and fit the model with those that score best."""
     start, grown, stopped = time.monotonic(), [], ""
@@ -143,7 +141,7 @@ def _by_penalty(
         left = max(0.0, start + budget.time_limit - time.monotonic())
         final = fit_parameters(
             best.model.tree, sample, start=best.model, prior_weight=options["prior_weight"],
-            budget=replace(budget, time_limit=left), **whole,
+            budget=replace(budget, time_limit=left), progress=progress,
         )  # fmt: skip
     notes = (*final.report.notes, *_states_note(best, criterion))
     report = replace(final.report, notes=notes)

@@ -18,14 +18,13 @@ from latentree.support._comparison import TreeComparison, compare_trees
 from latentree.support._consensus import majority_tree
 from latentree.support._consensus_method import N_TREES, consensus, consensus_tree, probable_trees
 from latentree.support._file import load_support
-from latentree.support._support import DOUBTFUL, POSTERIOR, RIVALS, Support, support_from
+from latentree.support._support import DOUBTFUL, POSTERIOR, Support, support_from
 
 __all__ = [
     "DOUBTFUL",
     "N_TREES",
     "POSTERIOR",
     "QUICK",
-    "RIVALS",
     "Support",
     "TreeComparison",
     "bootstrap_support",

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 
 from latentree.data import Parts, as_parts, as_table, cut_table, is_parted
 from latentree.distances import Sample, Statistics, as_sample
-from latentree.em import Fitted, fit_parameters
+from latentree.em import Fitted
 from latentree.errors import DataError, ModelError
-from latentree.models import Model, TreeMixture, TreeModel
+from latentree.models import TreeMixture, TreeModel
 from latentree.search import (
     as_gaussian,
     binary_tree,
@@ -24,7 +24,6 @@ from latentree.search import (
     star,
 )
 from latentree.structure import METHODS, candidate_pairs, sample_trees
-from latentree.support._rell import rell_trees
 from latentree.support._replicates import (
     Learner,
     Progress,
@@ -32,7 +31,7 @@ from latentree.support._replicates import (
     draws_of,
     of_replicates,
 )
-from latentree.support._support import POSTERIOR, RIVALS, Support, support_from
+from latentree.support._support import POSTERIOR, Support, support_from
 from latentree.tree import Tree
 from latentree.typing import IntArray, RandomState
 
@@ -98,9 +97,7 @@ def bootstrap_support(
         posterior, given the distances (:func:`latentree.structure.sample_trees`): shares are
         probabilities then. ``consensus`` stands for this, and for ``rg`` and ``clnj`` with more
         than 128 variables. Methods that search (``refined``, ``reg_clnj``, ``reg_clrg``, ``bin``)
-        search again in every replicate: set a time limit, or take ``rell``, which fits the rival
-        trees one change away from the given one once, and compares them by resampled
-        log-likelihoods of the rows.
+        search again in every replicate: set a time limit.
     n_replicates : int
         Number of trees, over all methods; more if they do not share it evenly.
     random_state : int or Generator, optional
@@ -114,8 +111,7 @@ def bootstrap_support(
     progress : callable, optional
         Called as ``progress(done, total, message)`` after every replicate.
     **options
-        Options of a method that searches; of ``rell`` the ``criterion`` and ``max_states`` of
-        :func:`latentree.search.refine`.
+        Options of a method that searches.
 
     Returns
     -------
@@ -142,9 +138,6 @@ def bootstrap_support(
     Lemoine et al., Renewing Felsenstein's phylogenetic bootstrap in the era of big data, Nature
     556, 2018.
 
-    Kishino, Miyata and Hasegawa, Maximum likelihood inference of protein phylogeny and the origin
-    of chloroplasts, Journal of Molecular Evolution 31, 1990, for ``rell``.
-
     Examples
     --------
     >>> import latentree as lt
@@ -168,13 +161,6 @@ def bootstrap_support(
             [tree], sample.distances, n_replicates, seed, time_limit=time_limit, progress=progress
         )
         return support_from(tree, found, names, _stopped(found, n_replicates))
-    if names == (RIVALS,):
-        draws = draws_of(sample, seed, block_length)
-        fitted = _fitted(model, sample)
-        found, note = rell_trees(
-            fitted, sample, n_replicates, draws, time_limit, progress, **options
-        )
-        return support_from(tree, found, names, note)
     learners = [_learner(name, tree, sample, options) for name in names]
     rounds = -(-n_replicates // len(names))
     draws, near = draws_of(sample, seed, block_length), _candidates(tree, sample, names)
@@ -187,7 +173,7 @@ def bootstrap_support(
 
 def _check_options(names: Sequence[str], options: Mapping[str, object]) -> None:
     """Raise an error for options if no method takes any."""
-    if options and not any(name in _SEARCHES or name == RIVALS for name in names):
+    if options and not any(name in _SEARCHES for name in names):
         raise ModelError(f"{' and '.join(names)} takes no option {sorted(options)[0]!r}")
 
 
@@ -208,13 +194,6 @@ def _tree_of(model: object) -> Tree:
     return tree
 
 
-def _fitted(model: TreeModel | Tree, sample: Sample) -> Model:
-    """Return the model whose rivals are wanted; parameters of a tree are fitted."""
-    if isinstance(model, Tree):
-        return cast(Model, fit_parameters(model, sample, n_starts=1, random_state=0).model)
-    return cast(Model, model)
-
-
 def _candidates(tree: Tree, sample: Sample, methods: Sequence[str]) -> IntArray | None:
     """Return the pairs among which replicates look for a spanning tree; None for all."""
     is_local = all(method in LOCAL for method in methods)
@@ -229,12 +208,11 @@ def method_names(method: str | Sequence[str], n_variables: int) -> tuple[str, ..
     names = [method] if isinstance(method, str) else list(method)
     quick = (POSTERIOR,) if n_variables <= MOST_SAMPLED else QUICK
     names = [each for name in names for each in (quick if name == "consensus" else (name,))]
-    known = (*METHODS, *_SEARCHES, *_FIXED, "consensus", RIVALS, POSTERIOR)
+    known = (*METHODS, *_SEARCHES, *_FIXED, "consensus", POSTERIOR)
     unknown = [name for name in names if name not in known]
-    for alone in (RIVALS, POSTERIOR):
-        if alone in names and len(names) > 1:
-            called = "consensus" if alone not in (method, *method) else alone
-            raise ModelError(f"method is {method!r}, but {called} goes with no other")
+    if POSTERIOR in names and len(names) > 1:
+        called = POSTERIOR if POSTERIOR in method else "consensus"
+        raise ModelError(f"method is {method!r}, but {called} goes with no other")
     if unknown or not names:
         raise ModelError(f"method is {method!r}, but must be one or more of {', '.join(known)}")
     return tuple(dict.fromkeys(names))

@@ -183,7 +183,7 @@ class _Source:
         """Return the statistics of several replicates, from one pass over rows that are read."""
         parts = self.sample.parts
         starts = range(0, parts.n_rows, parts.step)
-        pieces = parts.tables.paired(located, starts)
+        pieces = parts.tables.paired(_located, starts)
         found = pieces.total(_weighted_statistics, self._plan, self.draws, numbers)
         return [
             _checked(Sample(_reweighted(parts, self.draws, number), statistics))
@@ -213,7 +213,7 @@ def _checked(sample: Sample) -> Sample:
     return sample
 
 
-def located(table: Table, start: int) -> tuple[Table, int]:
+def _located(table: Table, start: int) -> tuple[Table, int]:
     """Return a part of the rows with the number of its first row."""
     return table, start
 

@@ -24,11 +24,6 @@ DOUBTFUL = 0.5
 POSTERIOR = "posterior"
 """The method of trees that are not learned: they are drawn from their posterior."""
 
-RIVALS = "rell"
-"""The method of replicates that are not learned: rival trees are compared by resampled
-log-likelihoods."""
-
-
 _ARRAYS = ("edge_share", "edge_transfer", "hidden_share", "variable_share")
 _FACTS = ("method", "n_replicates", *_ARRAYS, "n_hidden", "note")
 _NUMBER = re.compile("0|[1-9][0-9]{0,17}", re.ASCII)
@@ -158,8 +153,6 @@ class Support:
         trees = f"{self.n_replicates:,} tree{'s' * (self.n_replicates != 1)}"
         if self.are_probabilities:
             return f"{trees} drawn from their posterior"
-        if self.method == (RIVALS,):
-            return f"{trees} by resampled log-likelihoods of rivals"
         return f"{trees} by {' and '.join(self.method)} from resampled rows"
 
     @property

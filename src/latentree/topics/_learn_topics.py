@@ -66,7 +66,6 @@ class Settings(NamedTuple):
     method: str
     max_steps: int
     time_limit: float | None
-    stepwise: bool
     seed: int
     n_measured: int = MEASURED
 
@@ -243,7 +242,6 @@ def _from_distances(sample: Sample, settings: Settings) -> Fitted:
     limit = math.inf if settings.time_limit is None else settings.time_limit
     return fit_parameters(
         learn_tree(sample, settings.method), sample, n_states=2, n_starts=1, prior_weight=PRIOR,
-        method="stepwise" if settings.stepwise else "ml",
         budget=Budget(max_steps=settings.max_steps, time_limit=limit),
         random_state=settings.seed,
     )  # fmt: skip

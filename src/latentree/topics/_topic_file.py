@@ -229,7 +229,6 @@ _SETTINGS: dict[str, Reader] = {
     "n_top_words": _positive,
     "max_steps": plain.as_integer,
     "time_limit": _or(None, plain.as_number),
-    "stepwise": _flag,
     "n_bootstrap": plain.as_integer,
 }
 """Parameters of :class:`TopicTree` that a file holds."""

@@ -73,13 +73,11 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Most steps of EM.
     time_limit : float, optional
         Most seconds for EM, and for the search if ``method`` is ``refined``.
-    stepwise : bool
-        Whether EM begins with passes over parts of the documents: for millions.
     n_bootstrap : int
         Number of times that the topics are learned again from resampled documents, to say which
         are doubtful; 0 for none.
     random_state : int, RandomState or Generator, optional
-        For resampled documents, stepwise passes and ``refined``; nothing else is random.
+        For resampled documents and ``refined``; nothing else is random.
 
     Attributes
     ----------
@@ -134,7 +132,6 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         n_top_words: int = 10,
         max_steps: int = 30,
         time_limit: float | None = None,
-        stepwise: bool = False,
         n_bootstrap: int = 0,
         random_state: SklearnState = 0,
     ) -> None:
@@ -150,7 +147,6 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_top_words = n_top_words
         self.max_steps = max_steps
         self.time_limit = time_limit
-        self.stepwise = stepwise
         self.n_bootstrap = n_bootstrap
         self.random_state = random_state
 
@@ -213,7 +209,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             seed = int(np.random.default_rng(numpy_seed(seed)).integers(2**31))
         return Settings(
             sizes, None if self.n_levels == "auto" else self.n_levels, self.n_top_words,
-            self.method, self.max_steps, self.time_limit, self.stepwise, int(seed),
+            self.method, self.max_steps, self.time_limit, int(seed),
         )  # fmt: skip
 
     def _counted(

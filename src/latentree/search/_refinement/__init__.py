@@ -4,7 +4,6 @@
 ``_refine``           the function: start, penalty, search, report
 ``_options``          every number that steers it
 ``_search``           propose, accept what raises the score, fit all parameters, and again
-``_rivals``           the trees one change away, for support
 ``_draft``            a tree while it is being changed, and the edits that change it
 ``_discrete_engine``  discrete trees in a search: drafts, and who proposes changes
 ``_discrete_moves``   what these changes have in common
@@ -21,16 +20,13 @@
 from latentree.search._refinement._full_fit import first_fits
 from latentree.search._refinement._options import RefineOptions
 from latentree.search._refinement._refine import RefineReport, penalty_of, refine
-from latentree.search._refinement._rivals import Rivals, rivals_of
 from latentree.search._refinement._search import INTERRUPTED
 
 __all__ = [
     "INTERRUPTED",
     "RefineOptions",
     "RefineReport",
-    "Rivals",
     "first_fits",
     "penalty_of",
     "refine",
-    "rivals_of",
 ]

@@ -185,9 +185,6 @@ class Engine(Protocol):
     def last_proposers(self) -> Sequence[Proposer]:
         """Those that take longer, called where the others find nothing any more."""
 
-    def structures(self, request: Request) -> Iterable[Proposal]:
-        """Propose changes of edges."""
-
 
 class Scored(NamedTuple):
     """A draft whose parameters were fitted, and its score."""
