@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -360,3 +363,17 @@ def test_what_is_no_model_is_refused():
         star([1.5, 0.5, 0.5], answers)
     with pytest.raises(ModelError, match="labels"):
         star([0.5, 0.5, 0.5], answers, labels=[["a"], ["a", "b"], ["a", "b"]])
+
+
+def test_a_value_far_off_the_scale_has_a_score_without_a_warning():
+    rng = np.random.default_rng(0)
+    X = (rng.lognormal(size=(200, 4)) * np.exp(rng.normal(size=(200, 1)))).round(2)
+    X[:, 0] = np.digitize(X[:, 0], [0.5, 1.0, 2.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learned = lt.LatentTree("clnj", hidden="normal", random_state=0, kinds={"x0": "ordered"})
+        learned.fit(pd.DataFrame(X, columns=["x0", "x1", "x2", "x3"]))
+        far = X[:2].copy()
+        far[:, 1] = 1e300
+        scores = learned.score_samples(pd.DataFrame(far, columns=["x0", "x1", "x2", "x3"]))
+    assert (scores < -100.0).all()

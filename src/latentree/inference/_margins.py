@@ -742,7 +742,7 @@ def log_interval(low: FloatArray, high: FloatArray) -> FloatArray:
     """Return log(Φ(high) − Φ(low)), precise in both tails."""
     turned = low + high > 0  # Φ(b) − Φ(a) = Φ(−a) − Φ(−b)
     a, b = np.where(turned, -high, low), np.where(turned, -low, high)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         top = log_ndtr(b)
         out = top + np.log1p(-np.exp(np.minimum(log_ndtr(a) - top, 0.0)))
         # Of narrow intervals the density at the middle says it: no digits are lost.
@@ -760,9 +760,10 @@ def interval_moments(low: FloatArray, high: FloatArray) -> tuple[FloatArray, Flo
         first = np.clip(a - b, low, high)
         second = 1.0 + ends[0] * a - ends[1] * b
         middle, width = 0.5 * (low + high), high - low
-    narrow = width < 1e-2
-    first = np.where(narrow, middle, first)
-    return first, np.where(narrow, middle**2 + width**2 / 12.0, np.maximum(second, first**2))
+        narrow = width < 1e-2
+        first = np.where(narrow, middle, first)
+        second = np.where(narrow, middle**2 + width**2 / 12.0, np.maximum(second, first**2))
+    return first, second
 
 
 def _knots(share: FloatArray, n: float) -> IntArray:

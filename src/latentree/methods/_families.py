@@ -111,7 +111,13 @@ def refuse_impossible(task: Task) -> None:
     """Refuse families that a method does not take, and states where nothing chooses them."""
     method, sample, options = task.method, task.sample, task.options
     if sample.family not in method.families:
-        raise ModelError(f"{method.name} learns from {' and '.join(method.families)} data only")
+        what = (
+            "puts states behind columns that are not all real, and no Gaussian variables: leave "
+            "out hidden"
+            if sample.family == "copula"
+            else f"learns from {' and '.join(method.families)} data only"
+        )
+        raise ModelError(f"{method.name} {what}, or use another method")
     if sample.family in ("mixed", "copula") or method.name == "refined":
         return
     for name in set(OF_MIXED) & set(options):

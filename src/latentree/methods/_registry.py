@@ -185,7 +185,8 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "n_hidden": Option(
         whole_numbers(0), None,
-        "most hidden variables for reg_clrg and reg_clnj; their number for refined",
+        "most hidden variables for reg_clrg and reg_clnj; their number for refined, where columns "
+        "are dependent",
         "--n-hidden",
     ),
     "start": Option(
