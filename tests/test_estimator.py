@@ -214,6 +214,14 @@ def test_columns_are_matched_by_name_in_any_order(named, kind, make, tmp_path):
     assert learned.score(path) == pytest.approx(learned.score(frame))
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_impute_keeps_a_column_without_a_name():
+    frame = pd.DataFrame({None: ["a", "b", None, "a", "b", "c"] * 3})
+    filled = lt.LatentTree(random_state=0).fit(frame).impute(frame)
+    assert filled.columns.equals(frame.columns)
+    assert not filled.isna().any().any()
+
+
 @pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")
 @pytest.mark.parametrize("kind", ["numbers", "labels", "both", "aside"])
 @pytest.mark.parametrize("make", FRAMES)

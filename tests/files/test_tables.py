@@ -438,7 +438,8 @@ def test_sparse_layouts_of_scipy(tmp_path, layout):
 
 def test_places_beyond_a_sparse_matrix_are_refused(tmp_path):
     parts = {"data": np.ones(1), "indices": np.array([7]), "indptr": np.array([0, 1, 1])}
-    for odd in ({}, {"indices": np.array([-1])}, {"indptr": np.array([0, 9, 1])}):
+    ends = [{"indptr": np.array([0, end, last])} for end, last in ((9, 1), (1, -5))]
+    for odd in ({}, {"indices": np.array([-1])}, *ends):
         shape = {"format": np.array(b"csr"), "shape": np.array([2, 3])}
         zipped(tmp_path / "d.npz", **shape, **parts | odd)
         assert "cannot be read" in problem(tmp_path / "d.npz")

@@ -42,7 +42,9 @@ def random_table(model, seed, n=60, missing=0.0, weighted=False):
     rng = np.random.default_rng(seed)
     X = model.sample(n, rng)
     X += 0.7 * X.std(axis=0) * (X / X.std(axis=0))[:, rng.permutation(X.shape[1])]
-    X[rng.random(X.shape) < missing] = np.nan
+    gone = rng.random(X.shape) < missing
+    gone[:2] = False  # no column is constant
+    X[gone] = np.nan
     return as_table(X, weights=rng.uniform(0.2, 3.0, n) if weighted else None)
 
 

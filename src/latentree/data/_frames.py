@@ -9,7 +9,7 @@ from typing import NamedTuple
 import narwhals as nw
 import numpy as np
 
-from latentree.data._raw import Series, as_frame, is_missing, object_array
+from latentree.data._raw import Series, as_frame, is_missing, name_text, object_array
 from latentree.data._table import Schema
 from latentree.typing import AnyArray, TableLike
 
@@ -38,9 +38,9 @@ def column_names(X: TableLike) -> tuple[str, ...] | None:
     (('a',), None)
     """
     if isinstance(X, dict):
-        return tuple(map(str, X))
+        return tuple(map(name_text, X))
     frame = as_frame(X)
-    return None if frame is None else tuple(map(str, frame.columns))
+    return None if frame is None else tuple(map(name_text, frame.columns))
 
 
 def frame_type(X: TableLike) -> FrameType | None:
@@ -119,7 +119,7 @@ def frame_of(like: FrameType | None, schema: Schema, values: AnyArray) -> TableL
     columns = whole_columns(schema, values)
     if like is None:
         return _stacked(columns)
-    native = tuple("" if name is None else str(name) for name in like.names)
+    native = tuple(map(name_text, like.names))
     place = dict(zip(schema.whole_names, columns, strict=True))
     chosen = {name: place[name].tolist() for name in native}
     frame = nw.from_dict(chosen, backend=like.backend).to_native()  # type: ignore[arg-type]
@@ -176,16 +176,16 @@ def filled_like(X: TableLike, filled: AnyArray, schema: Schema) -> TableLike:
     own = column_names(X) or schema.names
     lacking = {name: columns[name] for name in schema.names if name not in own}
     if isinstance(X, dict):
-        return {name: columns.get(str(name), cells) for name, cells in X.items()} | lacking
+        return {name: columns.get(name_text(name), cells) for name, cells in X.items()} | lacking
     frame = as_frame(X)
     if frame is None:
         return _filled_array(X, columns, filled, schema)
     if frame.implementation.is_pandas():
         return _filled_pandas(X, columns, lacking)
     new = [
-        _series(frame[name], columns[str(name)])
+        _series(frame[name], columns[name_text(name)])
         for name in frame.columns
-        if str(name) in columns and (frame[name].null_count() or frame[name].dtype.is_float())
+        if name_text(name) in columns and (frame[name].null_count() or frame[name].dtype.is_float())
     ]
     backend = frame.implementation
     new += [nw.new_series(name, cells, backend=backend) for name, cells in lacking.items()]
@@ -208,7 +208,7 @@ def _filled_pandas(
     out = X.copy()
     for place, name in enumerate(X.columns):
         old = X.iloc[:, place]
-        cells = columns.get("" if name is None else str(name))
+        cells = columns.get(name_text(name))
         if cells is None or not old.isna().any():
             continue
         try:

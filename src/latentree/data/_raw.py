@@ -129,6 +129,11 @@ def read_raw(X: TableLike) -> RawTable:
 # Frames -----------------------------------------------------------------------------------------
 
 
+def name_text(name: Hashable) -> str:
+    """Return the name of a column as text; a column without one has an empty name."""
+    return "" if name is None else str(name)
+
+
 def as_frame(X: TableLike) -> Frame | None:
     """Return what narwhals makes of a frame; None for anything else."""
     try:
@@ -147,7 +152,7 @@ def as_frame(X: TableLike) -> Frame | None:
 
 def _from_frame(frame: Frame) -> RawTable:
     """Read a frame: as one matrix if all columns are numbers of one kind."""
-    names = tuple("" if name is None else str(name) for name in frame.columns)
+    names = tuple(map(name_text, frame.columns))
     kinds = {_frame_kind(dtype) for dtype in frame.schema.dtypes()}
     n_rows = frame.shape[0]
     if len(kinds) == 1 and kinds <= {"real", "integer", "boolean"}:
@@ -259,7 +264,7 @@ def _from_array(array: AnyArray) -> RawTable:
 
 def _from_dict(columns: Mapping[Hashable, ArrayLike]) -> RawTable:
     """Read columns by their names, each an array or a list."""
-    names = tuple("" if name is None else str(name) for name in columns)
+    names = tuple(map(name_text, columns))
     arrays = [_one_column(name, cells) for name, cells in zip(names, columns.values(), strict=True)]
     if len({len(array) for array in arrays}) > 1:
         raise DataError(

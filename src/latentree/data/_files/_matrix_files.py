@@ -146,6 +146,8 @@ def _sparse_matrix(packed: zipfile.ZipFile, members: dict[str, _Member]) -> Name
     stored = [members[part] for part in wanted]
     require_room(2.0 * sum(part.size * (part.dtype.itemsize + 8) for part in stored), shape)
     data, *places = (part.read(packed) for part in stored)
+    if "indptr" in wanted and (np.diff(places[1].astype(np.int64)) < 0).any():
+        raise ValueError("a row of the sparse matrix ends before it begins")
     where = tuple(places) if name == "coo" and len(places) > 1 else places[0]
     given = (data, where) if name in ("coo", "dia") else (data, *places)
     made = getattr(sparse, f"{name}_array")(given, shape=shape)
