@@ -106,12 +106,14 @@ def _code_objects(column: Column) -> CodedColumn:
 
 
 def sort_labels(labels: Iterable[Hashable]) -> Labels:
-    """Sort labels; of several types, each type by itself."""
+    """Sort labels; those that cannot be compared by type and text."""
     labels = list(labels)
+    if len(set(map(type, labels))) > 1:  # which of them meet must not go by the order of a set
+        labels.sort(key=lambda label: (type(label).__name__, str(label)))
     try:
         with np.errstate(all="ignore"):  # a NumPy scalar casts what it is compared with
             return tuple(sorted(labels))  # type: ignore[type-var]
-    except (TypeError, ValueError):  # tuples beside NumPy scalars are compared cell by cell
+    except (TypeError, ValueError, OverflowError):  # no float is as large as 10**400
         return tuple(sorted(labels, key=lambda label: (type(label).__name__, str(label))))
 
 
