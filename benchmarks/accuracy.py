@@ -3,7 +3,7 @@
 Three Gaussian trees with edge correlations uniform on [0.2, 0.8], 20 random instances a cell:
 exact recoveries, mean Robinson-Foulds distance, surplus of hidden nodes, and the KL divergence of
 the model whose parameters come from the distances, both ways, as ``LatentTree(method,
-refit=False)`` returns them.
+max_steps=0)`` returns them.
 
 The HMM's cells vary much between seeds: one chain link too weak for the data ties the two halves
 together at the wrong place, which alone costs about 100 in Robinson-Foulds distance. At
@@ -50,7 +50,7 @@ def divergence(p, q):
 
 
 def measure(truth, rows, method):
-    model = learned(rows, method, "gaussian", refit=False).model_
+    model = learned(rows, method, "gaussian", max_steps=0).model_
     rf = robinson_foulds(model.tree, truth.tree)
     surplus = model.tree.n_hidden - truth.tree.n_hidden
     p, q = model.correlation(), truth.correlation()

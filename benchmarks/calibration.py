@@ -54,7 +54,7 @@ def splits_of(kind, family, n, seed, n_trees):
     trees = probable_trees(sample, seed, n_trees)
     counts = Counter(split for tree in trees for split in claims(tree))
     posterior = [(count / len(trees), split in truth) for split, count in counts.items()]
-    own = learned(sample.parts.to_table(), "clnj", refit=False).tree_
+    own = learned(sample.parts.to_table(), "clnj", max_steps=0).tree_
     again = lt.bootstrap_support(own, sample, "clnj", 100, random_state=seed).replicates
     shares = Counter(split for tree in again for split in claims(tree))
     bootstrap = [(shares[split] / len(again), split in truth) for split in claims(own)]

@@ -49,7 +49,7 @@ def one_instance(shape, family, n, seed, with_kl):
     known = truth.schema.family
     star = lt.simulate.latent_class(truth.tree.n_observed)
     models = {
-        name: learned(rows, name, known, **({} if with_kl else {"refit": False})).model_
+        name: learned(rows, name, known, **({} if with_kl else {"max_steps": 0})).model_
         for name in LEARNERS
     }
     models["star"] = lt.fit_parameters(star, rows, known, n_starts=1, random_state=0).model

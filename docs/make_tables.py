@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from latentree.methods import METHODS, OPTIONS, taken_by
+from latentree.methods import BY_DISTANCES, METHODS, OPTIONS, taken_by
 
 PAGE = Path(__file__).parent / "which-method.md"
 BEGIN, END = "<!-- options: begin -->\n", "<!-- options: end -->\n"
@@ -56,9 +56,8 @@ def _takers(option: str) -> str:
     takers = taken_by(option)
     if len(takers) == len(METHODS):
         return "all"
-    distances = taken_by("refit")
-    if set(distances) <= set(takers):
-        takers = ["by distances", *takers[len(distances) :]]
+    if set(BY_DISTANCES) <= set(takers):
+        takers = ["by distances", *takers[len(BY_DISTANCES) :]]
     return ", ".join(name if name == "by distances" else f"`{name}`" for name in takers)
 
 

@@ -77,7 +77,7 @@ def parameters(model) -> np.ndarray:
 
 
 def learn(X, family="auto", **options):
-    learner = lt.LatentTree("clrg", family, random_state=0, n_starts=1, max_steps=12)
+    learner = lt.LatentTree("clrg", family, random_state=0, max_steps=12)
     return learner.fit(X, **options)
 
 
@@ -126,9 +126,7 @@ def test_arrays_in_memory_go_to_the_workers(client):
     same(learn(X, client=client), learn(lt.as_parts(X)))
     weights = np.random.default_rng(0).uniform(0.5, 1.5, N)
     ours, theirs = (
-        lt.LatentTree(random_state=0, n_starts=1, max_steps=5).fit(
-            X_, sample_weight=weights, client=engine
-        )
+        lt.LatentTree(random_state=0, max_steps=5).fit(X_, sample_weight=weights, client=engine)
         for X_, engine in ((X, client), (lt.as_parts(X), None))
     )
     same(ours, theirs)
@@ -186,7 +184,7 @@ def test_a_worker_that_is_killed_changes_nothing(cluster, client, tmp_path):
 
     parts = lt.as_parts(tmp_path / "data.parquet", client=client)
     fitted = lt.methods.learn_model(
-        parts, "clrg", n_starts=1, random_state=0, budget=Budget(max_steps=12), progress=kill
+        parts, "clrg", random_state=0, budget=Budget(max_steps=12), progress=kill
     )
     assert len(seen) == 1
     np.testing.assert_allclose(

@@ -123,7 +123,7 @@ def test_a_column_of_words_and_numbers_is_no_column_of_numbers():
 
 @pytest.fixture(scope="module")
 def learned() -> lt.LatentTree:
-    return quiet(lt.LatentTree(n_states=2, n_starts=1, random_state=0).fit, messy())
+    return quiet(lt.LatentTree(n_states=2, random_state=0).fit, messy())
 
 
 def test_the_report_lists_every_column(learned: lt.LatentTree) -> None:
@@ -159,7 +159,7 @@ def test_rows_without_a_value(learned: lt.LatentTree) -> None:
 
 def test_labels_that_were_not_seen() -> None:
     frame = messy()
-    learned = quiet(lt.LatentTree(n_states=2, n_starts=1, random_state=0).fit, frame)
+    learned = quiet(lt.LatentTree(n_states=2, random_state=0).fit, frame)
     odd = frame.assign(color="pink")
     with pytest.raises(DataError, match="column 'color' holds 'pink'"):
         learned.score(odd)

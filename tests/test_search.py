@@ -208,9 +208,9 @@ def test_auto_goes_by_the_size_of_the_table():
 def test_auto_takes_what_takes_the_options():
     x = np.random.default_rng(0).normal(size=(30, 60))
     assert chosen(x, n_hidden=2) == "refined"
-    assert chosen(x[:, :5], n_starts=1) == "clnj"
+    assert chosen(x[:, :5], max_steps=0) == "clnj"
     assert chosen(x[:, :5], time_limit=1.0) == "refined"
-    assert chosen(x[:, :5], "gaussian", "nj", n_starts=1) == "nj"
+    assert chosen(x[:, :5], "gaussian", "nj", max_steps=9) == "nj"
     with pytest.raises(ModelError, match="no option 'n_bootstrap'"):
         methods.learn_model(x, n_bootstrap=2)
 

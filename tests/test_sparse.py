@@ -40,7 +40,7 @@ def documents(n: int = 4_000, m: int = 60):
 def test_nothing_is_made_dense(never_dense):
     _, codes = documents()
     words = sparse.csr_array(codes)
-    learned = lt.LatentTree(method="clnj", n_starts=2, max_steps=5, random_state=0).fit(words)
+    learned = lt.LatentTree(method="clnj", max_steps=5, random_state=0).fit(words)
     assert learned.score_samples(words).shape == (4_000,)
     assert learned.transform(words).shape == (4_000, 2 * learned.n_hidden_)
     assert np.isfinite([learned.score(words), learned.bic(words)]).all()
@@ -49,7 +49,7 @@ def test_nothing_is_made_dense(never_dense):
 
 def test_it_is_the_same_as_dense():
     _, codes = documents(1_000, 30)
-    options = {"method": "clrg", "n_starts": 2, "max_steps": 20, "random_state": 0}
+    options = {"method": "clrg", "max_steps": 20, "random_state": 0}
     dense = lt.LatentTree(**options).fit(codes)
     words = sparse.csr_array(codes)
     learned = lt.LatentTree(**options).fit(words)
@@ -74,7 +74,7 @@ def test_weighted_rows_start_from_the_same_counts():
 
 def test_predictions_do_not_depend_on_parts_of_the_rows(monkeypatch):
     _, codes = documents(300, 20)
-    learned = lt.LatentTree(method="clnj", n_starts=1, max_steps=5, random_state=0).fit(codes)
+    learned = lt.LatentTree(method="clnj", max_steps=5, random_state=0).fit(codes)
     expected = learned.predict_proba(codes, "x3")
     monkeypatch.setenv("LATENTREE_PART_CELLS", str(20 * 64))
     assert np.allclose(learned.predict_proba(codes, "x3"), expected, atol=1e-12)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -462,3 +464,10 @@ def test_columns_are_found_by_name_in_any_order(seed):
     order = rng.permutation(frame.columns)
     for data in (frame[order], {name: frame[name].tolist() for name in order}):
         np.testing.assert_array_equal(as_table(data, schema=table.schema).values, table.values)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+def test_labels_that_cannot_be_compared_have_one_order(order):
+    labels = [10**400, np.float32(0.5), 3, pd.Interval(0, 3)]
+    rows = [[labels[i], i % 2] for i in order]
+    assert as_table(rows).schema.labels[0] == (pd.Interval(0, 3), np.float32(0.5), 10**400, 3)

@@ -196,13 +196,12 @@ def test_learn_hands_the_options_of_a_method_on(run, made, monkeypatch):
         "--time-limit",
         "60",
     ]
-    assert run(*refined, *told, "--n-hidden", "1", "--caution", "2")[0] == 0
-    kinds = {"start", "criterion", "max_states", "caution", "time_limit", "n_hidden"}
+    assert run(*refined, *told, "--n-hidden", "1")[0] == 0
+    kinds = {"start", "criterion", "max_states", "time_limit", "n_hidden"}
     assert {key: given[key] for key in kinds} == {
         "start": ["nj", "chow_liu"],
         "criterion": "ebic",
         "max_states": 2,
-        "caution": 2.0,
         "time_limit": 60.0,
         "n_hidden": 1,
     }

@@ -137,7 +137,10 @@ def test_rows_to_decide_by_may_be_given():
     with pytest.raises(ModelError, match="X_valid is for hclt and n_states"):
         lt.LatentTree("clrg").fit(X, X_valid=valid)
     with pytest.raises(ModelError, match=r"validation_fraction is 1\.5"):
-        lt.LatentTree("hclt", validation_fraction=1.5).fit(X)
+        lt.fit_parameters(
+            lt.structure.hidden_mutual_information_tree(X), X, method="held_out",
+            validation_fraction=1.5,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("stop", ["interrupt", "steps"])

@@ -358,7 +358,7 @@ def test_hidden_variables_have_their_own_numbers_of_states():
     columns = [8.0 * many + rng.normal(size=1500) for _ in range(3)]
     columns += [6.0 * few + rng.normal(size=1500) for _ in range(3)]
     X = np.round(np.column_stack(columns), 1)
-    model, report = lt.methods.learn_model(X, "nj", "mixed", n_starts=1, random_state=0)
+    model, report = lt.methods.learn_model(X, "nj", "mixed", random_state=0)
     assert sorted(model.n_states[6:])[-2:] != [2, 2]
     assert model.n_states[6:].max() >= 6
     assert model.n_states[6:].min() == 2
@@ -541,7 +541,7 @@ def test_rows_of_a_mixed_table_may_be_given_to_decide():
     fitted = lt.LatentTree("clrg", n_states="auto", random_state=0).fit(rows, X_valid=valid)
     assert fitted.report_.n_samples == 200
     assert "held-out log-likelihood a row" in fitted.report_.notes[0]
-    share = lt.LatentTree("clrg", criterion="cv", validation_fraction=0.3, random_state=0)
+    share = lt.LatentTree("clrg", criterion="cv", random_state=0)
     assert share.fit(rows).report_.n_samples == 150
 
 

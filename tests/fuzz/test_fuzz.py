@@ -652,9 +652,9 @@ def test_exact_distances(method, seed):
 
 
 OPTIONS = [
-    "caution", "criterion", "family", "hidden", "kinds", "max_states", "max_steps",
-    "method", "n_bootstrap", "n_hidden", "n_starts", "n_states", "n_trees", "output",
-    "prior_weight", "refit", "start", "time_limit", "unseen", "validation_fraction",
+    "criterion", "family", "hidden", "kinds", "max_states", "max_steps",
+    "method", "n_bootstrap", "n_hidden", "n_states", "n_trees", "output",
+    "prior_weight", "start", "time_limit", "unseen",
 ]  # fmt: skip
 WRONG = [
     "x", "", b"auto", -1, 0, 1.5, -0.5, math.nan, math.inf, 10**30, [], {}, (1,), object(), 1j,

@@ -348,7 +348,7 @@ def test_the_score_is_close_to_that_of_the_true_structure_or_above(seed):
     tree = lt.simulate.complete_tree(5, 3)
     truth = lt.simulate.random_gaussian_model(tree, seed, (0.2, 0.8))
     table = as_table(truth.sample(2_000, seed + 1_000))
-    _, report = lt.methods.learn_model(table, "refined", caution=0.0, random_state=0)
+    _, report = lt.search.refined(table, caution=0.0, random_state=0)
     exact = lt.fit_parameters(tree, table, start=truth).report.log_likelihood
     assert report.score > exact - 0.5 * np.log(2_000) * truth.n_parameters - 10
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from latentree.methods import AUTO, METHODS, OPTIONS, options_of, taken_by
+from latentree.methods import AUTO, BY_DISTANCES, METHODS, OPTIONS, options_of, taken_by
 
 OptionInfo = Any
 """What typer makes of an option; it does not say the type."""
@@ -32,7 +32,7 @@ def option(name: str, metavar: str | None = None, *also: str) -> OptionInfo:
 
 
 def _shown(methods: list[str]) -> str:
-    if methods == taken_by("refit"):
+    if methods == list(BY_DISTANCES):
         return "Methods that go by distances"
     return ", ".join(methods)
 

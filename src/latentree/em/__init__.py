@@ -24,16 +24,13 @@ from latentree.em._fit import (
     usual_states,
 )
 from latentree.em._gaussian import MomentProblem, RowProblem, chunks_of, moment_step
-from latentree.em._growth import Group, grow, more_states
 from latentree.em._held_out import FIRST, HeldOutFit, run_rivals, run_together
-from latentree.em._held_out_mixed import BY_A_THIRD_OR_TWICE, groups_of
 from latentree.em._held_rows import FOLDS, dealt_folds, held_out_split, without_fold
 from latentree.em._mixed import MixedProblem, as_leaves
 from latentree.em._report import FitReport, Fitted
-from latentree.em._starts import random_discrete_start, split_hidden
+from latentree.em._starts import random_discrete_start
 
 __all__ = [
-    "BY_A_THIRD_OR_TWICE",
     "FIRST",
     "FLOOR",
     "FOLDS",
@@ -46,7 +43,6 @@ __all__ = [
     "Driver",
     "FitReport",
     "Fitted",
-    "Group",
     "HeldOutFit",
     "MixedProblem",
     "MomentProblem",
@@ -57,19 +53,15 @@ __all__ = [
     "chunks_of",
     "dealt_folds",
     "fit_parameters",
-    "groups_of",
-    "grow",
     "held_out_fits",
     "held_out_split",
     "make_problem",
     "matched",
     "maximize",
     "moment_step",
-    "more_states",
     "random_discrete_start",
     "run_rivals",
     "run_together",
-    "split_hidden",
     "start_points",
     "usual_states",
     "without_fold",

@@ -115,18 +115,14 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         kinds: KindsByName | None = None,
         unseen: Unseen = "error",
         output: str = "auto",
-        refit: bool = True,
         hidden: Literal["states", "gaussian", "ranks", "normal"] | None = None,
         n_states: int | Literal["auto"] | None = None,
         n_trees: int | Literal["auto"] | None = None,
-        validation_fraction: float | None = None,
         n_hidden: int | None = None,
         start: str | list[str] | None = None,
         criterion: str | float = "bic",
         max_states: int | None = None,
-        caution: float = 1.0,
         prior_weight: float = 0.0,
-        n_starts: int = 3,
         max_steps: int = 5_000,
         time_limit: float | None = None,
         n_bootstrap: int = 0,
@@ -138,18 +134,14 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         self.kinds = kinds
         self.unseen = unseen
         self.output = output
-        self.refit = refit
         self.hidden = hidden
         self.n_states = n_states
         self.n_trees = n_trees
-        self.validation_fraction = validation_fraction
         self.n_hidden = n_hidden
         self.start = start
         self.criterion = criterion
         self.max_states = max_states
-        self.caution = caution
         self.prior_weight = prior_weight
-        self.n_starts = n_starts
         self.max_steps = max_steps
         self.time_limit = time_limit
         self.n_bootstrap = n_bootstrap
@@ -191,8 +183,8 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
             they change nothing else.
         X_valid : table, optional
             For ``hclt``, ``n_states="auto"`` and ``n_trees``: rows that decide on states, smoothing
-            and stopping in place of ``validation_fraction`` of the rows. In the end the model
-            learns from them too.
+            and stopping in place of a share of the rows. In the end the model learns from them
+            too.
         client : dask.distributed.Client, optional
             The cluster that reads and computes. Without it everything happens in this process.
 

@@ -8,6 +8,7 @@ from latentree.methods._learn_model import learn_model, learned_support, numpy_s
 from latentree.methods._progress import ProgressText
 from latentree.methods._registry import (
     AUTO,
+    BY_DISTANCES,
     CHOSEN,
     HIDDEN,
     METHODS,
@@ -25,6 +26,7 @@ from latentree.methods._registry import (
 
 __all__ = [
     "AUTO",
+    "BY_DISTANCES",
     "CHOSEN",
     "HIDDEN",
     "METHODS",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from latentree.errors import ModelError
-from latentree.methods._registry import AUTO, OF_MIXED, Method, OptionValues
+from latentree.methods._registry import AUTO, BY_DISTANCES, OF_MIXED, Method, OptionValues
 
 if TYPE_CHECKING:  # the help of the command line loads nothing heavy
     from collections.abc import Callable
@@ -20,13 +20,6 @@ if TYPE_CHECKING:  # the help of the command line loads nothing heavy
     from latentree.distances import Sample
     from latentree.em import Fitted
     from latentree.tree import Tree
-
-
-class HeldOutRows(NamedTuple):
-    """Rows that decide on states, smoothing and stopping: a share of all rows, or those given."""
-
-    fraction: float | None = None
-    rows: Table | None = None
 
 
 class Task(NamedTuple):
@@ -38,14 +31,21 @@ class Task(NamedTuple):
     """Options of the method that were given."""
     fitting: OptionValues
     """What every learner takes: budget, random_state, progress; of copulas also marginals."""
-    held_out: HeldOutRows | None = None
-    """None if no rows are held out."""
+    holds_out: bool = False
+    """Whether held-out rows decide on states, smoothing and stopping."""
+    held_out: Table | None = None
+    """These rows if they were given; otherwise a share of the sample's is held out."""
 
 
 def is_decided_by_held_out(method: Method, options: OptionValues) -> bool:
     """Whether held-out rows decide on states, smoothing and stopping of a tree from distances."""
     by_rows = options.get("n_states") == AUTO or options.get("criterion") == "cv"
     return method.from_distances and (method.name == "hclt" or by_rows)
+
+
+def has_no_steps(task: Task) -> bool:
+    """Whether parameters follow from the distances, without EM."""
+    return bool(task.fitting["budget"].max_steps == 0)
 
 
 def learn_one_tree(task: Task) -> Fitted:
@@ -63,24 +63,20 @@ def fit_tree(tree: Tree, task: Task) -> Fitted:
     from latentree.search import fit_mixed
 
     sample, fitting = task.sample, task.fitting
-    ignored = ("n_trees", "validation_fraction")
-    options = {name: value for name, value in task.options.items() if name not in ignored}
-    is_refitted = options.pop("refit", True)
+    options = {name: value for name, value in task.options.items() if name != "n_trees"}
     if sample.family == "mixed":
-        if task.held_out is not None:
-            fraction, rows = task.held_out
-            options |= {"criterion": "cv", "validation_fraction": fraction, "held_out": rows}
+        if task.holds_out:
+            options |= {"criterion": "cv", "held_out": task.held_out}
         return fit_mixed(tree, sample, **options, **fitting)
     if options.get("n_states") == AUTO:  # held-out rows choose, or there are no states
         del options["n_states"]
-    if not is_refitted:
+    if has_no_steps(task):
         scales = {name: fitting[name] for name in ("marginals",) if name in fitting}
         return fit_parameters(tree, sample, method="distances", **scales)
     way = "ml"
-    if task.held_out is not None and sample.family == "discrete":
+    if task.holds_out and sample.family == "discrete":
         way = "held_out"
-        fraction, rows = task.held_out
-        options |= {"validation_fraction": fraction, "X_valid": rows}
+        options["X_valid"] = task.held_out
     return fit_parameters(tree, sample, method=way, **options, **fitting)
 
 
@@ -110,6 +106,11 @@ def _search(task: Task) -> Fitted:
 def refuse_impossible(task: Task) -> None:
     """Refuse families that a method does not take, and states where nothing chooses them."""
     method, sample, options = task.method, task.sample, task.options
+    if has_no_steps(task) and method.name not in BY_DISTANCES:
+        raise ModelError(
+            f"max_steps=0 takes parameters from distances, but {method.name} fits them by EM: give "
+            f"a step or more, or use {', '.join(BY_DISTANCES)}"
+        )
     if sample.family not in method.families:
         what = (
             "puts states behind columns that are not all real, and no Gaussian variables: leave "
@@ -137,10 +138,7 @@ def refuse_for_family(task: Task) -> None:
 
 def _refuse_for_copulas(task: Task) -> None:
     """Refuse states, and what the grid of hidden Gaussian variables does not have."""
-    of_states = {"n_states", "max_states", "validation_fraction"}
-    if "n_trees" in task.options:  # whose number and smoothing held-out rows decide
-        of_states.remove("validation_fraction")
-    for name in sorted(of_states):
+    for name in ("n_states", "max_states"):
         if name in task.options:
             raise ModelError(f'{name}={task.options[name]!r} is about states: use hidden="states"')
     is_dense = set(task.sample.schema.kinds) == {"real"}
@@ -150,8 +148,8 @@ def _refuse_for_copulas(task: Task) -> None:
 
 def _refuse_for_mixed(task: Task) -> None:
     """Refuse parameters without EM, and numbers that would hang from nothing."""
-    if task.options.get("refit") is False:
-        raise ModelError("refit=False is not for mixed data, whose parameters are fitted by EM")
+    if has_no_steps(task):
+        raise ModelError("max_steps=0 is not for mixed data, whose parameters are fitted by EM")
     if task.method.name == "chow_liu" and not task.sample.cardinalities.all():
         raise ModelError(
             "chow_liu has no hidden variables, but columns of numbers hang from states: use "

@@ -11,9 +11,7 @@ from latentree.methods._registry import Method, OptionValues, is_small
 if TYPE_CHECKING:  # the help of the command line loads nothing heavy
     from latentree.distances import Sample
 
-_ASKED_FOR = {
-    "n_states", "max_states", "n_trees", "validation_fraction", "criterion", "refit"
-}  # fmt: skip
+_ASKED_FOR = {"n_states", "max_states", "n_trees", "criterion"}
 """Options that settle the form."""
 _ONE_FORM = ("chow_liu", "independent", "hclt")
 """Methods without hidden variables, and one whose states are for prediction."""

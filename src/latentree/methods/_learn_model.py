@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from latentree.errors import ModelError
 from latentree.methods._families import (
-    HeldOutRows,
     Task,
     fit_tree,
     is_decided_by_held_out,
@@ -35,6 +34,7 @@ from latentree.methods._registry import (
 if TYPE_CHECKING:  # the help of the command line loads nothing heavy
     from numpy.typing import ArrayLike
 
+    from latentree.data import Table
     from latentree.distances import Sample
     from latentree.em import Budget, Fitted
     from latentree.models import TreeModel
@@ -75,7 +75,7 @@ def learn_model(
         Called with the number of steps so far and the log-likelihood.
     X_valid : table, optional
         Rows that decide on states, smoothing and stopping, for hclt and for ``n_states="auto"``;
-        by default ``validation_fraction`` of the rows.
+        by default a tenth of the rows, of fewer than 5,000 rows up to a quarter.
     **options
         Options of the method, see ``OPTIONS``; one that it does not take is refused.
 
@@ -105,11 +105,14 @@ def learn_model(
     steps = chosen.pop("max_steps", OPTIONS["max_steps"].default)
     if entry.name != "refined":  # whose search has a limit of its own
         chosen.pop("time_limit", None)
-    is_open = family == AUTO and X_valid is None
+    if budget is None:
+        budget = Budget(max_steps=steps, time_limit=limit)
+    is_open = family == AUTO and X_valid is None and budget.max_steps > 0
     forms = model_forms(sample, entry, chosen, is_open)
-    held_out = _held_out_rows(entry, forms[0].sample, chosen, X_valid)
+    held_out = _given_rows(entry, forms[0].sample, chosen, X_valid)
+    holds_out = is_decided_by_held_out(entry, chosen) or "n_trees" in chosen
     fitting = {
-        "budget": budget or Budget(max_steps=steps, time_limit=limit / len(forms)),
+        "budget": replace(budget, time_limit=budget.time_limit / len(forms)),
         "random_state": random_state,
         "progress": progress,
     }
@@ -121,9 +124,12 @@ def learn_model(
     if sample.grouped(groups).is_apart:
         forms = [plain]  # nothing is to be learned
     tasks = [
-        Task(entry, form.sample.grouped(groups), chosen, {**fitting, **form.fitting}, held_out)
+        Task(
+            entry, form.sample.grouped(groups), chosen, {**fitting, **form.fitting},
+            holds_out, held_out,
+        )
         for form in forms
-    ]
+    ]  # fmt: skip
     model, report = _learn_best_form(forms, tasks)
     model = with_sorted_states(with_fitted_lengths(model))
     report = replace(report, columns=sample.schema.columns)
@@ -202,22 +208,21 @@ def _has_given_size(method: Method, options: OptionValues) -> bool:
     return any(name in options for name in given.get(method.name, ()))
 
 
-def _held_out_rows(
+def _given_rows(
     method: Method, sample: Sample, options: OptionValues, X_valid: TableLike
-) -> HeldOutRows | None:
-    """Return the rows that decide on states, smoothing and stopping; None if none do."""
-    is_decided = is_decided_by_held_out(method, options)
-    fraction = options.get("validation_fraction")
+) -> Table | None:
+    """Return the rows that were given to decide on states, smoothing and stopping, if any."""
     if X_valid is None:
-        return HeldOutRows(fraction) if is_decided or "n_trees" in options else None
+        return None
     if not method.from_distances:
         raise ModelError(f"X_valid was given, but {method.name} does not hold out rows")
     has_states = sample.family in ("discrete", "mixed")
-    if options.get("n_trees") is None and not (is_decided and has_states):
+    is_decided = has_states and is_decided_by_held_out(method, options)
+    if options.get("n_trees") is None and not is_decided:
         raise ModelError('X_valid is for hclt and n_states="auto" with discrete or mixed columns')
     from latentree.data import as_table
 
-    return HeldOutRows(fraction, as_table(X_valid, schema=sample.schema, unseen="missing"))
+    return as_table(X_valid, schema=sample.schema, unseen="missing")
 
 
 def _beside_independence(task: Task, learn: Callable[[], Fitted]) -> Fitted:
@@ -236,7 +241,7 @@ def _beside_independence(task: Task, learn: Callable[[], Fitted]) -> Fitted:
     is_kept = task.method.name in ("hclt", "consensus")
     if is_kept or {"n_states", "criterion"} & set(task.options):
         return fitted
-    again = task._replace(options={"refit": task.options.get("refit", True), "n_starts": 1})
+    again = task._replace(options={"n_starts": 1})
     if not fitted.model.tree.n_edges:  # a search by BIC gave up what the test had found
         fitted = fit_tree(learn_tree(task.sample, "clnj"), again)
     return without_losses(fitted, alone, lambda tree: fit_tree(tree, again))

@@ -6,12 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from latentree.errors import DataWarning
-from latentree.methods._families import (
-    HeldOutRows,
-    Task,
-    is_decided_by_held_out,
-    learn_one_tree,
-)
+from latentree.methods._families import Task, is_decided_by_held_out, learn_one_tree
 from latentree.methods._registry import AUTO, Method, OptionValues
 
 if TYPE_CHECKING:  # the help of the command line loads nothing heavy
@@ -27,7 +22,7 @@ LEAST_ROWS_OF_A_COMMITTEE = 100
 _STEPS_A_ROUND = 30
 """Steps of EM inside a component: rounds of the mixture follow."""
 
-_OF_ONE_TREE = ("n_trees", "n_states", "validation_fraction", "refit")
+_OF_ONE_TREE = ("n_trees", "n_states")
 """Options that say how one tree is learned, or how many trees are."""
 
 
@@ -50,7 +45,6 @@ def learn_trees(task: Task, n_trees: int | str) -> Fitted:
     rng = np.random.default_rng(task.fitting["random_state"])
     if task.sample.family == "discrete" and is_decided_by_held_out(task.method, task.options):
         return _committee(task, n_trees, rng)
-    fraction, rows = task.held_out or HeldOutRows()
     scales = {name: value for name, value in task.fitting.items() if name == "marginals"}
 
     def learn(weighted: Sample) -> Fitted:
@@ -59,8 +53,8 @@ def learn_trees(task: Task, n_trees: int | str) -> Fitted:
             return learn_component(task.method, weighted, task.options, random_state=rng, **scales)
 
     return tree_mixture(
-        task.sample, learn, n_trees, held_out=rows, validation_fraction=fraction,
-        budget=task.fitting["budget"], random_state=rng, progress=task.fitting["progress"],
+        task.sample, learn, n_trees, held_out=task.held_out, budget=task.fitting["budget"],
+        random_state=rng, progress=task.fitting["progress"],
     )  # fmt: skip
 
 
@@ -83,7 +77,7 @@ def _committee(task: Task, n_trees: int | str, rng: np.random.Generator) -> Fitt
         return fit
 
     return fold_mixture(
-        task.sample, prepare, n_trees, held_out=task.held_out and task.held_out.rows,
+        task.sample, prepare, n_trees, held_out=task.held_out,
         budget=task.fitting["budget"], random_state=rng,
     )  # fmt: skip
 
@@ -95,12 +89,11 @@ def learn_component(
     from latentree.em import Budget
 
     of_component = {"n_starts": 1, **options}
-    for name in ("refit", "n_trees", "validation_fraction"):
-        of_component.pop(name, None)
+    of_component.pop("n_trees", None)
     if sample.family == "discrete":
         of_component.setdefault("prior_weight", 1.0)  # what no row has stays possible
     if sample.family == "gaussian":
         of_component.pop("n_states", None)
-    held_out = HeldOutRows() if is_decided_by_held_out(method, options) else None
     fitting = {"budget": Budget(max_steps=_STEPS_A_ROUND), **fitting}
-    return learn_one_tree(Task(method, sample, of_component, fitting, held_out))
+    holds_out = is_decided_by_held_out(method, options)
+    return learn_one_tree(Task(method, sample, of_component, fitting, holds_out))

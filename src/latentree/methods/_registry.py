@@ -82,11 +82,6 @@ def real_numbers(low: float, infinite: bool = False) -> Values:
     return Values(f"float ≥ {low:g}", allows)
 
 
-_FLAG = Values("bool", lambda value: isinstance(value, bool))
-_SHARE = Values(
-    "float between 0 and 1",
-    lambda value: 0.0 < _number(value, Real) < 1.0,
-)
 _NAMES = Values(
     "str or list of str",
     lambda value: (
@@ -113,9 +108,9 @@ class Option:
 
     Examples
     --------
-    >>> OPTIONS["n_starts"].type, OPTIONS["n_starts"].default
-    ('int ≥ 1', 3)
-    >>> OPTIONS["n_starts"].allows(0), OPTIONS["n_starts"].allows(None)
+    >>> OPTIONS["max_steps"].type, OPTIONS["max_steps"].default
+    ('int ≥ 0', 5000)
+    >>> OPTIONS["max_steps"].allows(-1), OPTIONS["max_steps"].allows(None)
     (False, False)
     """
 
@@ -148,11 +143,6 @@ HIDDEN = ("states", "gaussian", "ranks", "normal")
 
 
 OPTIONS: Mapping[str, Option] = {
-    "refit": Option(
-        _FLAG, True,
-        "whether parameters are fitted by maximum likelihood. If not, they follow from the "
-        "distances (Gaussian and symmetric families)",
-    ),
     "hidden": Option(
         words(*HIDDEN, unlisted=("cells",)), None,
         "what hidden variables are: states, or Gaussian variables, of which an ordered column "
@@ -177,12 +167,6 @@ OPTIONS: Mapping[str, Option] = {
         "auto: a committee of mixtures, as many trees as predict held-out rows best",
         "--trees",
     ),
-    "validation_fraction": Option(
-        _SHARE, None,
-        "share of the rows that is held out, where these decide on states, smoothing and stopping; "
-        "by default a tenth, of fewer than 5,000 rows up to a quarter",
-        "--validation-fraction",
-    ),
     "n_hidden": Option(
         whole_numbers(0), None,
         "most hidden variables for reg_clrg and reg_clnj; their number for refined, where columns "
@@ -205,20 +189,15 @@ OPTIONS: Mapping[str, Option] = {
         whole_numbers(2), None, "most states of a hidden variable; by default free",
         "--max-states",
     ),
-    "caution": Option(
-        real_numbers(0.0), 1.0,
-        "how much more than chance a subtree's new place must gain; more keeps more of the start, "
-        "with 0 the criterion alone decides",
-        "--caution",
-    ),
     "prior_weight": Option(
         real_numbers(0.0), 0.0,
         "weight of a uniform prior on discrete tables, as a number of rows",
     ),
-    "n_starts": Option(
-        whole_numbers(1), 3, "starts of EM, the first from the distances and the others random"
+    "max_steps": Option(
+        whole_numbers(0), 5_000,
+        "most steps of EM; with 0 parameters follow from the distances (Gaussian and symmetric "
+        "families)",
     ),
-    "max_steps": Option(whole_numbers(1), 5_000, "most steps of EM"),
     "time_limit": Option(
         real_numbers(0.0, infinite=True), None,
         "most seconds for EM, and for the search of refined", "--time-limit",
@@ -228,12 +207,8 @@ OPTIONS: Mapping[str, Option] = {
 
 _EM = ("max_steps", "time_limit")
 OF_MIXED = ("criterion", "max_states")  # choose numbers of states of mixed data
-_FROM_DISTANCES = (
-    "refit", "hidden", "n_states", "n_trees", "validation_fraction", *OF_MIXED, "n_starts",
-    "prior_weight", *_EM,
-)  # fmt: skip
-OF_SEARCH = ("start", "criterion", "n_hidden", "max_states", "caution", "prior_weight")
-HELD_OUT = ("validation_fraction", "X_valid")
+_FROM_DISTANCES = ("hidden", "n_states", "n_trees", *OF_MIXED, "prior_weight", *_EM)
+OF_SEARCH = ("start", "criterion", "n_hidden", "max_states", "prior_weight")
 _ALL = ("gaussian", "discrete", "symmetric", "mixed", "copula")
 
 
@@ -317,7 +292,7 @@ METHODS: Mapping[str, Method] = {
         Method(
             "hclt", "the Chow-Liu tree with a hidden variable for each inner one, for prediction",
             "latentree.structure:hidden_chow_liu",
-            ("hidden", "n_states", "n_trees", "validation_fraction", *_EM),
+            ("hidden", "n_states", "n_trees", *_EM),
             _ALL[:-1], from_distances=True,
         ),
         _search(
@@ -336,12 +311,15 @@ METHODS: Mapping[str, Method] = {
         *OF_SEARCH),
         Method(
             "consensus", "the splits that are probably true, the rest left open",
-            "latentree.support:consensus", ("hidden", "n_states", "n_starts", "prior_weight", *_EM),
+            "latentree.support:consensus", ("hidden", "n_states", "prior_weight", *_EM),
         ),
     )
 }  # fmt: skip
 """Every method by its name."""
 
+
+BY_DISTANCES = tuple(name for name, method in METHODS.items() if method.options == _FROM_DISTANCES)
+"""Methods that learn the tree from distances, and whose parameters may follow from them too."""
 
 AUTO = "auto"
 """The default: :func:`choose_method` takes one of two methods, by the size of the table."""
@@ -395,7 +373,10 @@ def choose_method(method: str, sample: Sample, options: OptionValues) -> str:
     if method != AUTO:
         return method_named(method).name
     searching, quick = METHODS["refined"], METHODS["clnj"]
-    takes = sample.family in searching.families and set(options) <= set(searching.options)
+    is_fitted = options.get("max_steps") != 0  # without EM parameters follow from distances
+    takes = (
+        is_fitted and sample.family in searching.families and set(options) <= set(searching.options)
+    )
     if not takes or not set(options) <= set(quick.options):
         return searching.name if takes else quick.name
     is_quick = sample.n_columns <= SMALL_COLUMNS and sample.is_summed
@@ -504,7 +485,7 @@ def chosen_options(method: str, given: OptionValues) -> OptionValues:
 
     Examples
     --------
-    >>> chosen_options("reg_clrg", {"n_hidden": 4, "refit": True})
+    >>> chosen_options("reg_clrg", {"n_hidden": 4, "prior_weight": 0.0})
     {'n_hidden': 4}
     """
     known = options_of(method)
@@ -558,7 +539,7 @@ def describe_options(indent: str = "    ") -> str:
 
 
 def _listed(methods: list[str]) -> str:
-    distances = taken_by("refit")
+    distances = list(BY_DISTANCES)
     if methods == distances:
         return "methods that learn the tree from distances"
     if methods[: len(distances)] == distances:

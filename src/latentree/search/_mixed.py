@@ -34,8 +34,9 @@ PRIOR = 1.0
 TRIAL = Budget(tolerance=1e-6, max_steps=60)
 """When EM stops that goes on from split states: most of what it gains it gains at once."""
 
-MOST_ROWS = 20_000
-"""Rows that hidden variables are looked at by themselves with; all rows decide in the end."""
+MOST_CELLS = 1_000_000
+"""Cells that local fits look at, of evenly spaced rows where there are more: they hold some numbers
+per cell in memory. All rows decide in the end."""
 
 MOST_STATES = 64
 """Growth ends by itself; this bounds the time that it takes."""
@@ -182,12 +183,13 @@ def _grown(
     rows, share = _some_rows(sample)
     penalty = share * (0.5 * np.log(sample.total_weight) if criterion == "bic" else 1.0)
     hidden = frozenset(range(tree.n_observed, tree.n_nodes))
-    open_ = hidden
-    while open_ and not stopped:
+    promising = hidden
+    while promising and not stopped:
         try:
             growth = grown_model(
-                best.model, rows, penalty, max_states, options["prior_weight"], rng, sorted(open_)
-            )
+                best.model, rows, penalty, max_states, options["prior_weight"], rng,
+                sorted(promising), deadline,
+            )  # fmt: skip
         except KeyboardInterrupt:
             return best, INTERRUPTED
         if not growth.grown:
@@ -196,15 +198,15 @@ def _grown(
         if _score(trial, criterion) > _score(best, criterion):
             best = trial
             near = {int(v) for node in growth.grown for v in tree.neighbors(node)}
-            open_ = growth.grown | growth.waiting | (near & hidden)
+            promising = growth.grown | growth.waiting | (near & hidden)
         else:
-            open_ = growth.waiting
+            promising = growth.waiting
     return best, stopped
 
 
 def _some_rows(sample: Sample) -> tuple[Table, float]:
     """Return the rows, of many rows some at equal distances, and their share of the weight."""
-    step = -(-sample.statistics.n_rows // MOST_ROWS)
+    step = -(-sample.statistics.n_rows * sample.n_columns // MOST_CELLS)
     if step == 1:
         return sample.parts.to_table(), 1.0
     tables = list(sample.parts.tables.each(_every, step))

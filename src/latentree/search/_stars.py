@@ -7,12 +7,13 @@ anything at h: so one more state of h can be judged by EM on its star alone,
     z = Σ_s P(s) · Π_u Σ_t P(t | s)·λ_u(t) · Π_x p(x | s),
 
 over its neighbors u with states and its neighbors x that are numbers. The log-likelihood of the
-star is that of the whole model up to a constant: gains are exact, and those of a fit of all
-parameters are no smaller.
+star is that of the whole model up to a constant: gains are exact.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -329,6 +330,7 @@ def grown_model(
     prior_weight: float,
     rng: np.random.Generator,
     nodes: Iterable[int],
+    deadline: float = math.inf,
 ) -> Growth:
     """Give hidden variables the states that their stars are worth, of neighbors only one at a time.
 
@@ -348,6 +350,8 @@ def grown_model(
         For the directions of splits.
     nodes : iterable of int
         Hidden variables to look at.
+    deadline : float
+        When to stop looking, by ``time.monotonic``.
 
     Returns
     -------
@@ -356,6 +360,8 @@ def grown_model(
     messages = RowMessages(model, table)
     found: list[tuple[float, int, Star]] = []
     for node in nodes:
+        if time.monotonic() > deadline:
+            break
         problem = StarProblem(messages, node, prior_weight)
         fit = problem.grown(penalty, most, rng)
         gain = fit.log_likelihood - problem.now.log_likelihood
@@ -371,7 +377,11 @@ def grown_model(
 
 
 def _with_stars(messages: RowMessages, stars: dict[int, Star]) -> MixedTreeModel:
-    """Return the model with other parameters around some hidden variables that are not joined."""
+    """Return the model with other parameters around some hidden variables that are not joined.
+
+    A star says P(parent | variable), the model P(variable | parent): the parent keeps its own
+    distribution, so that the likelihood is that of the star for roots, and close to it for others.
+    """
     model = messages.model
     n_states: IntArray = np.array(model.n_states)
     tables = list(messages._tables)
