@@ -20,7 +20,7 @@ test: $(INSTALLED)
 	$(MAKE) --no-print-directory --jobs=2 lint pytest
 
 pytest: $(INSTALLED)
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 # Random damage to files and frames, for SECONDS.
 fuzz: $(INSTALLED)

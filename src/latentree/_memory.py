@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import re
+import time
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +35,12 @@ def available(system: System = System()) -> int:  # noqa: B008 - immutable
     wanted = os.environ.get(VARIABLE, "").strip()
     if wanted:
         return parse_size(wanted)
+    return _left(system, int(time.monotonic()))
+
+
+@lru_cache(maxsize=1)
+def _left(system: System, second: int) -> int:
+    """Ask the system, at most once a second: its files take longer to read than a step of EM."""
     left = (_left_in_system(system), _left_in_container(system))
     return min((size for size in left if size is not None), default=2**62)
 

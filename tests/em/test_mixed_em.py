@@ -27,13 +27,12 @@ from latentree.em import (
     held_out_fits,
     make_problem,
     run_rivals,
-    split_hidden,
     start_points,
 )
 from latentree.em._held_out import Candidate
 from latentree.em._held_out_mixed import MixedHeldOutFit
 from latentree.em._mixed import Part
-from latentree.em._starts import binned_starts
+from latentree.em._starts import binned_starts, split_hidden
 from latentree.inference import Expectation, compile_patterns
 from latentree.inference._expectation import robust_counts
 from latentree.search import fit_mixed

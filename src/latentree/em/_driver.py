@@ -127,6 +127,19 @@ INTERRUPTED = "interrupted: the best parameters so far are kept"
 """Note of a report after Ctrl-C."""
 
 
+def _gain_to_come(gain: float, last: float, n_left: int) -> float:
+    """Return twice what cycles of EM to come are expected to gain after two that gained so much.
+
+    Gains fall off geometrically near a maximum: those to come add up to g·q/(1 − q) with
+    q = g/g₋₁ (Aitken). Where they still rise anything may come.
+    """
+    if n_left == 0:
+        return 0.0
+    if gain >= last:
+        return np.inf
+    return 2.0 * max(gain, 0.0) * min(n_left, gain / (last - gain))
+
+
 class BudgetSpent(Exception):
     """The time, or another limit, came before the end."""
 
@@ -134,10 +147,17 @@ class BudgetSpent(Exception):
 class Driver:
     """Runs short from every start, then on from the best, within a budget."""
 
-    def __init__(self, problem: Problem, budget: Budget, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        budget: Budget,
+        progress: Progress | None = None,
+        goal: float = -np.inf,
+    ) -> None:
         self.problem = problem
         self.budget = budget
         self.progress = progress
+        self.goal = goal
         self.deadline = time.monotonic() + budget.time_limit
         self.n_steps = 0
 
@@ -169,6 +189,7 @@ class Driver:
 
     def _climb(self, run: Run, max_steps: int) -> None:
         """Step until convergence or the number of steps is reached."""
+        last = np.inf
         while run.n_steps < max_steps and not run.converged:
             before = run.objective
             cycle_start = run.n_steps
@@ -179,6 +200,10 @@ class Driver:
             run.calm = run.calm + 1 if gain <= limit * (run.n_steps - cycle_start) / 3 else 0
             if run.calm >= 2:  # a single small gain may be that of a jump that failed
                 run.converged = True
+            n_left = -(-(max_steps - run.n_steps) // (run.n_steps - cycle_start))
+            if run.trace[-1] + _gain_to_come(gain, last, n_left) < self.goal:
+                break
+            last = gain
 
     def _cycle(self, run: Run) -> None:
         """Take two steps and a guarded jump, or one step if steps are not accelerated."""

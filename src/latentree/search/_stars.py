@@ -215,11 +215,12 @@ class StarProblem:
     def climbed(self, star: Star, n_steps: int) -> StarFit:
         """Return the best star after some steps of EM."""
         best = StarFit(star, -np.inf)
-        for _ in range(n_steps + 1):
+        for n_left in range(n_steps, -1, -1):
             log_likelihood, posterior, reach = self._expected(star)
             if log_likelihood > best.log_likelihood:
                 best = StarFit(star, log_likelihood)
-            star = self._maximized(star, posterior, reach)
+            if n_left:
+                star = self._maximized(star, posterior, reach)
         return best
 
     def _expected(self, star: Star) -> tuple[float, FloatArray, dict[int, FloatArray]]:
@@ -257,34 +258,36 @@ class StarProblem:
         One state is split; if that is not worth it, all are, since two may gain only together.
         """
         best = self.now
-        while True:
-            for more in (self._one_more, self._twice_as_many):
-                trial = more(best.star, most, rng)
-                cost = penalty * (trial.star.n_parameters - best.star.n_parameters)
-                if trial.log_likelihood - best.log_likelihood > cost:
+        while best.star.top.size < most:
+            for splits in (_one_more(best.star), _all_twice(best.star, most)):
+                trial = self._best_split(best, splits, penalty, rng)
+                if trial is not None:
                     best = trial
                     break
             else:
-                return best
-
-    def _one_more(self, star: Star, most: int, rng: np.random.Generator) -> StarFit:
-        """Return the best fit with one of the frequent states split."""
-        likeliest = np.argsort(-star.top, kind="stable")[:_CANDIDATES]
-        return self._best_split(star, [[state] for state in likeliest.tolist()], most, rng)
-
-    def _twice_as_many(self, star: Star, most: int, rng: np.random.Generator) -> StarFit:
-        """Return the fit with every state split, the frequent ones first where that is too many."""
-        likeliest = np.argsort(-star.top, kind="stable")[: most - star.top.size]
-        return self._best_split(star, [likeliest.tolist()], most, rng)
+                break
+        return best
 
     def _best_split(
-        self, star: Star, splits: list[list[int]], most: int, rng: np.random.Generator
-    ) -> StarFit:
-        if star.top.size >= most:
-            return StarFit(star, -np.inf)
-        tried = [self.climbed(split_states(star, each, rng), _FIRST_STEPS) for each in splits]
-        best = max(tried, key=lambda fit: fit.log_likelihood)
-        return self.climbed(best.star, _STEPS)
+        self, now: StarFit, splits: list[list[int]], penalty: float, rng: np.random.Generator
+    ) -> StarFit | None:
+        """Return the best fit with states split; None if it is not worth its parameters."""
+        trials = [split_states(now.star, each, rng) for each in splits]
+        cost = penalty * (trials[0].n_parameters - now.star.n_parameters)
+        fits = [self.climbed(trial, _FIRST_STEPS) for trial in trials]
+        best = max(fits, key=lambda fit: fit.log_likelihood)
+        best = self.climbed(best.star, _STEPS)
+        return best if best.log_likelihood > now.log_likelihood + cost else None
+
+
+def _one_more(star: Star) -> list[list[int]]:
+    """Return splits of one state, each of the frequent ones."""
+    return [[state] for state in np.argsort(-star.top, kind="stable")[:_CANDIDATES].tolist()]
+
+
+def _all_twice(star: Star, most: int) -> list[list[int]]:
+    """Return the split of every state, of the frequent ones where all are too many."""
+    return [np.argsort(-star.top, kind="stable")[: most - star.top.size].tolist()]
 
 
 def split_states(star: Star, states: Sequence[int], rng: np.random.Generator) -> Star:

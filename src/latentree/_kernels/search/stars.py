@@ -12,6 +12,8 @@ array with a column per row of the data.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from latentree._kernels.compiling import kernel
@@ -29,8 +31,8 @@ lost only if they are below 1e-38."""
 
 def _plain_shaped(tables, starts, n_states):
     """Return the tables of the arms, one array each: views of ``tables``."""
-    parts = np.split(tables, n_states * starts[1:-1])
-    return [part.reshape(n_states, -1) for part in parts]
+    ends = (n_states * starts).tolist()
+    return [tables[a:b].reshape(n_states, -1) for a, b in pairwise(ends)]
 
 
 def _plain_reach(arms, starts, tables, n_states):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -57,9 +58,11 @@ class DiscreteEngine:
         """Return a draft as a model."""
         return draft.model(self.sample.schema)
 
-    def settle(self, draft: DiscreteDraft, n_steps: int) -> tuple[DiscreteDraft, float]:
+    def settle(
+        self, draft: DiscreteDraft, n_steps: int, goal: float = -math.inf
+    ) -> tuple[DiscreteDraft, float]:
         """Run accelerated EM on all tables."""
-        fitted, log_likelihood = fit_all(self.model(draft), self.sample, n_steps)
+        fitted, log_likelihood = fit_all(self.model(draft), self.sample, n_steps, goal)
         settled = self._draft(fitted, sorted(draft.parent))
         settled.next_number = draft.next_number
         return settled, log_likelihood

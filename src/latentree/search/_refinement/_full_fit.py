@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -77,7 +78,9 @@ def final_fit(model: Model, sample: Sample, budget: Budget | None, prior_weight:
     return fit_parameters(model.tree, sample, start=model, budget=budget, prior_weight=prior_weight)
 
 
-def fit_all(model: Model, sample: Sample, n_steps: int) -> tuple[Any, float]:
+def fit_all(
+    model: Model, sample: Sample, n_steps: int, goal: float = -math.inf
+) -> tuple[Any, float]:
     """Run steps of accelerated EM on the rows; return model and log-likelihood."""
     problem: Any
     if isinstance(model, GaussianTreeModel):
@@ -85,12 +88,14 @@ def fit_all(model: Model, sample: Sample, n_steps: int) -> tuple[Any, float]:
     else:
         assert isinstance(model, DiscreteTreeModel)
         problem = DiscreteProblem(model.tree, model.n_states, sample)
-    point, log_likelihood = maximize(problem, problem.point(model), n_steps)
+    point, log_likelihood = maximize(problem, problem.point(model), n_steps, goal)
     return problem.model(point), log_likelihood
 
 
-def maximize(problem: Any, point: FloatArray, n_steps: int) -> tuple[FloatArray, float]:
+def maximize(
+    problem: Any, point: FloatArray, n_steps: int, goal: float = -math.inf
+) -> tuple[FloatArray, float]:
     """Run steps of accelerated EM from a point; return where it ends, and the log-likelihood."""
     budget = Budget(max_steps=n_steps, short_steps=n_steps)
-    best = Driver(problem, budget).maximize([point]).best.point if n_steps else point
+    best = Driver(problem, budget, goal=goal).maximize([point]).best.point if n_steps else point
     return best, problem.step(best).log_likelihood

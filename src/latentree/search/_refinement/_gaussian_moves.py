@@ -6,6 +6,7 @@ plus what the nodes and edges between the parts add; gains are differences of su
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -74,22 +75,23 @@ class GaussianEngine:
         assert isinstance(draft, GaussianDraft)
         return draft.model(self.sample.names, *(draft.moments or self.moments))
 
-    def settle(self, draft: Draft, n_steps: int) -> tuple[Draft, float]:
+    def settle(self, draft: Draft, n_steps: int, goal: float = -math.inf) -> tuple[Draft, float]:
         """Run accelerated EM on all parameters; return the draft and its log-likelihood."""
         if self.data is None:
-            return self._settle_rows(draft, n_steps)
+            return self._settle_rows(draft, n_steps, goal)
         arrays = TreeArrays(draft, self.data, self.n_samples)
-        point, log_likelihood = maximize(arrays, np.arctanh(arrays.rho), n_steps)
+        # The columns as independent ones; what the edges add is in the likelihood already
+        alone = np.log(self.moments[1]) + 0.5 * (1.0 + np.log(2.0 * np.pi))
+        rest = self.n_samples * float(alone.sum())
+        point, log_likelihood = maximize(arrays, np.arctanh(arrays.rho), n_steps, goal + rest)
         new = draft.copy()
         for node, rho in zip(arrays.nodes, np.tanh(point).tolist(), strict=True):
             if new.parent[node] >= 0:
                 new.above[node] = rho
-        # The columns as independent ones; what the edges add is in the likelihood already
-        alone = np.log(self.moments[1]) + 0.5 * (1.0 + np.log(2.0 * np.pi))
-        return new, log_likelihood - self.n_samples * float(alone.sum())
+        return new, log_likelihood - rest
 
-    def _settle_rows(self, draft: Draft, n_steps: int) -> tuple[Draft, float]:
-        fitted, log_likelihood = fit_all(self.model(draft), self.sample, n_steps)
+    def _settle_rows(self, draft: Draft, n_steps: int, goal: float) -> tuple[Draft, float]:
+        fitted, log_likelihood = fit_all(self.model(draft), self.sample, n_steps, goal)
         new = GaussianDraft.of(fitted, sorted(draft.parent))
         new.next_number = draft.next_number
         new.moments = (fitted.means, fitted.scales)

@@ -174,7 +174,7 @@ class Engine(Protocol):
     def model(self, draft: Any) -> Any:
         """Return a draft as a model."""
 
-    def settle(self, draft: Any, n_steps: int) -> tuple[Any, float]:
+    def settle(self, draft: Any, n_steps: int, goal: float = -math.inf) -> tuple[Any, float]:
         """Run accelerated EM on all parameters; return the draft and its log-likelihood."""
 
     @property
@@ -292,10 +292,16 @@ class Search:
                 break
         return here
 
-    def score(self, draft: Draft, penalty: Penalty, n_steps: int | None = None) -> Scored:
+    def score(
+        self,
+        draft: Draft,
+        penalty: Penalty,
+        n_steps: int | None = None,
+        goal: float = -math.inf,
+    ) -> Scored:
         """Fit all parameters of a draft and score it; a start gets more steps than a change."""
         steps = self.options.start_effort * self.engine.settle_steps if n_steps is None else n_steps
-        settled, log_likelihood = self.engine.settle(draft, steps)
+        settled, log_likelihood = self.engine.settle(draft, steps, goal)
         return Scored(settled, log_likelihood, log_likelihood - penalty(settled))
 
     @property
@@ -345,7 +351,7 @@ class Search:
                 break
             if proposal.region & touched:
                 continue
-            new = self._applied(here, [proposal], look)
+            new = self._tried(here, proposal, look)
             gain, rise = new.score - here.score, new.log_likelihood - here.log_likelihood
             if gain > self.options.least_gain and rise >= proposal.needed:
                 here = self._accept(new, [proposal])
@@ -355,6 +361,16 @@ class Search:
                 look.retry_at[proposal.key] = math.inf
                 failures += 1
         return here
+
+    def _tried(self, here: Scored, proposal: Proposal, look: _Look) -> Scored:
+        """Fit a change as long as it may still be accepted."""
+        try:
+            draft = proposal.apply(here.draft)
+        except Conflict:
+            return here
+        score = here.score + self.options.least_gain + look.penalty(draft)
+        goal = max(score, here.log_likelihood + proposal.needed)
+        return self.score(draft, look.penalty, look.n_steps, goal)
 
     def _applied(self, here: Scored, proposals: list[Proposal], look: _Look) -> Scored:
         draft = here.draft
