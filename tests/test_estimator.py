@@ -256,17 +256,6 @@ def test_weights_clone_pipeline_and_search(real):
     assert search.best_params_["method"] != "chow_liu"
 
 
-@pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")
-@pytest.mark.parametrize("method", lt.methods.METHODS)
-def test_every_method(method, coded):
-    few = coded[:150]
-    one = {"n_trees": 1} if method == "hclt" else {}  # it would learn many of so few rows
-    learned = lt.LatentTree(method=method, random_state=0, **one).fit(few)
-    assert np.isfinite(learned.score(few))
-    again = lt.LatentTree(method=method, random_state=0, **one).fit(few)
-    assert again.tree_ == learned.tree_
-
-
 def test_parameters_from_distances(real):
     plain = lt.LatentTree(max_steps=0).fit(real)
     fitted = lt.LatentTree().fit(real)

@@ -170,10 +170,11 @@ def test_every_method_learns_by_name(method, family):
     rng = np.random.default_rng(10)
     tree = simulate.double_star(8)
     X = draw(family, tree, 300, rng, (0.6, 0.8))
-    model, report = methods.learn_model(X, method, random_state=0)
-    assert report.bic_score == pytest.approx(lt.metrics.bic_score(model, X))
-    again, _ = methods.learn_model(X, method, random_state=0)
-    assert again.tree == model.tree
+    learned = lt.LatentTree(method, random_state=0).fit(X)
+    assert learned.report_.bic_score == pytest.approx(lt.metrics.bic_score(learned.model_, X))
+    assert np.isfinite(learned.score(X))
+    again = lt.LatentTree(method, random_state=0).fit(X)
+    assert again.tree_ == learned.tree_
 
 
 def test_unknown_methods_are_named():
