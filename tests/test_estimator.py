@@ -261,10 +261,14 @@ def test_parameters_from_distances(real):
     fitted = lt.LatentTree().fit(real)
     assert plain.report_.method == "distances"
     assert fitted.score(real) > plain.score(real)
+    with pytest.raises(ModelError, match="max_steps=0 is not for discrete columns"):
+        lt.LatentTree("clnj", max_steps=0).fit((real > 0).astype(int))
+    with pytest.raises(ModelError, match="max_steps=0 takes parameters from distances, but lcm"):
+        lt.LatentTree("lcm", max_steps=0).fit(real)
 
 
 def test_progress_goes_to_standard_error_or_to_callbacks(coded, capsys):
-    lt.LatentTree(verbose=1).fit(coded)
+    lt.LatentTree("clnj", verbose=1).fit(coded)
     assert "log-likelihood" in capsys.readouterr().err
     pytest.importorskip("sklearn.callback")
 
@@ -444,7 +448,7 @@ def tables(real, coded):
 
 WRONG_VALUES = [
     ("n_states", "x"), ("n_states", 1.5), ("n_states", 1), ("n_states", True), ("n_states", [2]),
-    ("max_steps", -1), ("max_steps", 0), ("max_steps", 2.5), ("max_steps", None),
+    ("max_steps", -1), ("max_steps", 2.5), ("max_steps", None),
     ("max_states", 0), ("max_states", 2.0),
     ("prior_weight", -1), ("prior_weight", "x"), ("prior_weight", np.nan), ("prior_weight", np.inf),
     ("time_limit", -1), ("time_limit", "x"), ("time_limit", np.nan),
@@ -569,4 +573,4 @@ def test_the_docstring_lists_every_parameter_once_in_plain_words():
     listed = [line[4:].partition(" :")[0] for line in section.splitlines() if line[4:5].isalpha()]
     assert sorted(listed) == sorted(lt.LatentTree().get_params())
     assert "command line" not in section
-    assert "Most steps of EM." in section
+    assert "Most steps of EM;" in section

@@ -130,6 +130,11 @@ def refuse_impossible(task: Task) -> None:
 
 def refuse_for_family(task: Task) -> None:
     """Refuse what a family cannot do; nothing is refused where nothing is to be learned."""
+    if has_no_steps(task) and task.sample.family in ("discrete", "mixed"):
+        raise ModelError(
+            f"max_steps=0 is not for {task.sample.family} columns, whose parameters do not follow "
+            "from distances: give a step or more"
+        )
     if task.sample.family == "copula":
         _refuse_for_copulas(task)
     elif task.sample.family == "mixed":
@@ -147,9 +152,7 @@ def _refuse_for_copulas(task: Task) -> None:
 
 
 def _refuse_for_mixed(task: Task) -> None:
-    """Refuse parameters without EM, and numbers that would hang from nothing."""
-    if has_no_steps(task):
-        raise ModelError("max_steps=0 is not for mixed data, whose parameters are fitted by EM")
+    """Refuse numbers that would hang from nothing."""
     if task.method.name == "chow_liu" and not task.sample.cardinalities.all():
         raise ModelError(
             "chow_liu has no hidden variables, but columns of numbers hang from states: use "
