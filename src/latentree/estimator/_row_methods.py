@@ -57,13 +57,25 @@ OUTPUTS = ("auto", "hidden", "hidden+errors", "hidden+observed")
 """What :meth:`LatentTree.transform` can return."""
 
 
-def _has_states(estimator: object) -> bool:
-    """Whether there are probabilities to predict; else say what to use."""
+def _has_hidden_states(estimator: object) -> bool:
+    """Whether hidden variables have states; else say what to use."""
+    model = getattr(estimator, "model_", None)
+    has_states = isinstance(model, DiscreteTreeModel | MixedTreeModel | TreeMixture)
+    if has_states and estimator.n_hidden_:  # type: ignore[attr-defined]
+        return True
+    raise AttributeError(
+        "predict_proba is for fitted models whose hidden variables have states: column_proba(X, "
+        "name) gives the probabilities of a column's labels, and transform Gaussian variables"
+    )
+
+
+def _has_labels(estimator: object) -> bool:
+    """Whether columns or hidden variables have probabilities; else say what to use."""
     model = getattr(estimator, "model_", None)
     if isinstance(model, DiscreteTreeModel | MixedTreeModel | TreeMixture | CopulaTreeModel):
         return True
     raise AttributeError(
-        "predict_proba is for fitted models of labels: see predict and model_.posterior"
+        "column_proba is for fitted models of labels: see predict_column and model_.posterior"
     )
 
 
@@ -332,6 +344,40 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
         return filled if is_parted(X) else filled_like(X, filled, self.model_.schema)
 
     def predict(self, X: DataLike, variable: Node | None = None) -> AnyArray:
+        """Predict the hidden variables of each row, as mixture models predict classes.
+
+        Parameters
+        ----------
+        X : table, path, dask collection or Parts
+            As in :meth:`fit`; columns are matched to those of the model by name if both have names.
+        variable : str or int, optional
+            Deprecated: :meth:`predict_column` predicts one variable.
+
+        Returns
+        -------
+        array of shape (n_rows,), or (n_rows, n_hidden) of several hidden variables
+            Most probable states, or means of Gaussian variables. A model without hidden variables
+            has all rows in one class, 0.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> truth = lt.simulate.random_discrete_model(lt.simulate.latent_class(6), 2, 0)
+        >>> learned = lt.LatentTree("lcm", n_states=2, random_state=0).fit(truth.sample(500, 1))
+        >>> learned.predict([[0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1]]).shape
+        (2,)
+        """
+        if variable is not None:
+            _warn_of_variable("predict", "predict_column", variable)
+            return self.predict_column(X, variable)
+        check_is_fitted(self)
+        if not self.n_hidden_:
+            return np.zeros(self._parts(X).n_rows, np.int64)
+        parts = [partial(predict_part, number=h) for h in self.tree_.hidden.tolist()]
+        predicted = self._blocks(X, partial(_side_by_side, parts=parts))
+        return predicted[:, 0] if self.n_hidden_ == 1 else predicted
+
+    def predict_column(self, X: DataLike, variable: Node) -> AnyArray:
         """Predict one variable from the other cells of each row.
 
         Parameters
@@ -339,15 +385,14 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
         X : table, path, dask collection or Parts
             As in :meth:`fit`; columns are matched to those of the model by name if both have names.
             The column of the variable may be there or not; its cells are not used.
-        variable : str or int, optional
-            Name or number of the variable, observed or hidden. When left out, all hidden
-            variables, such as the classes of a latent class model.
+        variable : str or int
+            Name or number of the variable, observed or hidden.
 
         Returns
         -------
-        array of shape (n_rows,), or (n_rows, n_hidden) without a variable
-            Most probable labels, or means of numbers; most probable states of hidden variables, or
-            their means in Gaussian models.
+        array of shape (n_rows,)
+            Most probable labels, or means of numbers; most probable states of a hidden variable,
+            or its means in Gaussian models.
 
         Examples
         --------
@@ -355,19 +400,41 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
         >>> days = ["rain wet", "rain wet", "sun dry", "sun dry", "sun wet"] * 40
         >>> table = lt.as_table([day.split() for day in days], names=["sky", "ground"])
         >>> learned = lt.LatentTree().fit(table)
-        >>> learned.predict({"sky": ["rain", "sun"]}, "ground").tolist()
+        >>> learned.predict_column({"sky": ["rain", "sun"]}, "ground").tolist()
         ['wet', 'dry']
         """
         check_is_fitted(self)
+        number = node_number(self.tree_, variable)
+        part = partial(predict_part, number=number)
+        return self._blocks(X, part, self.tree_.names[number : number + 1])[:, 0]
+
+    @available_if(_has_hidden_states)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: DataLike, variable: Node | None = None) -> FloatArray:
+        """Predict the probabilities of the hidden states of each row, as mixture models do.
+
+        Only where hidden variables have states.
+
+        Parameters
+        ----------
+        X : table, path, dask collection or Parts
+            As in :meth:`fit`; columns are matched to those of the model by name if both have names.
+        variable : str or int, optional
+            Deprecated: :meth:`column_proba` gives the probabilities of one variable.
+
+        Returns
+        -------
+        array of shape (n_rows, n_states)
+            Probabilities of the states; those of several hidden variables stand side by side. Of a
+            mixture of trees, the probability of each tree.
+        """
         if variable is not None:
-            number = node_number(self.tree_, variable)
-            part = partial(predict_part, number=number)
-            return self._blocks(X, part, self.tree_.names[number : number + 1])[:, 0]
-        parts = [partial(predict_part, number=h) for h in self.tree_.hidden.tolist()]
+            _warn_of_variable("predict_proba", "column_proba", variable)
+            return self.column_proba(X, variable)  # type: ignore[no-any-return]
+        parts = [partial(probability_part, number=h) for h in self.tree_.hidden.tolist()]
         return self._blocks(X, partial(_side_by_side, parts=parts))
 
-    @available_if(_has_states)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: DataLike, variable: Node) -> FloatArray:
+    @available_if(_has_labels)  # type: ignore[untyped-decorator]
+    def column_proba(self, X: DataLike, variable: Node) -> FloatArray:
         """Predict the probabilities of a variable's values from the other cells of each row.
 
         Parameters
@@ -393,6 +460,16 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
     def _model(self) -> Model | TreeMixture:
         check_is_fitted(self)
         return self.model_
+
+
+def _warn_of_variable(method: str, successor: str, variable: Node) -> None:
+    """Say what to write in place of a second argument."""
+    warnings.warn(
+        f"{method}(X, {variable!r}) is deprecated, because scikit-learn calls {method}(X): write "
+        f"{successor}(X, {variable!r})",
+        FutureWarning,
+        stacklevel=3,
+    )
 
 
 def _side_by_side(
