@@ -19,8 +19,8 @@ from latentree.estimator._callbacks import CallbackSupportMixin, typed_callbacks
 from latentree.estimator._row_methods import (
     OUTPUTS,
     RowMethodsMixin,
-    row_weights,
 )
+from latentree.estimator._tables import row_weights
 from latentree.methods import (
     AUTO,
     METHODS,

@@ -10,23 +10,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from latentree.data import (
-    FrameType,
     Parts,
     Schema,
     Table,
     as_parts,
     as_table,
-    column_names,
     cut_table,
     filled_like,
     frame_of,
-    frame_type,
     is_parted,
 )
 from latentree.errors import DataWarning
+from latentree.estimator._tables import ChecksTables, as_numbers, row_weights
 from latentree.inference import (
     RowModel,
     RowResults,
@@ -79,7 +77,7 @@ def _has_labels(estimator: object) -> bool:
     )
 
 
-class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
+class RowMethodsMixin(ChecksTables, TransformerMixin):  # type: ignore[misc]
     """The methods of :class:`latentree.LatentTree` that apply the learned model to rows.
 
     A transformer itself, because scikit-learn wraps ``transform`` where it is defined.
@@ -90,36 +88,6 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
     n_hidden_: int
     output: str
     unseen: Unseen
-    _learned_from: FrameType | None
-
-    def _note_columns(self, names: tuple[str, ...]) -> None:
-        """Remember the columns as scikit-learn does."""
-        self.n_features_in_ = len(names)
-        self._learned_from = None
-        self.__dict__.pop("feature_names_in_", None)
-        if names != tuple(f"x{j}" for j in range(len(names))):
-            self.feature_names_in_ = np.array(names, object)
-
-    def _check(self, X: DataLike, reset: bool, schema: Schema | None = None) -> None:
-        """Let scikit-learn check shapes and names; columns are looked at by the table itself."""
-        if reset:
-            self._learned_from = frame_type(X)
-        elif schema is not None and (self._is_matched_by_name(X) or _fits(X, schema)):
-            return
-        if isinstance(X, dict):  # which scikit-learn does not know
-            if reset:
-                self._note_columns(tuple(map(str, X)))
-        elif isinstance(X, np.ndarray | list | tuple) and not isinstance(X, np.ma.MaskedArray):
-            # What it returns is not used: words and NaN would have become words alone. The table
-            # refuses infinite values by the name of their column.
-            cells = X if isinstance(X, np.ndarray) else _as_objects(X)
-            validate_data(self, cells, reset=reset, dtype=None, ensure_all_finite=False)
-        else:
-            validate_data(self, X, reset=reset, skip_check_array=True)
-
-    def _is_matched_by_name(self, X: DataLike) -> bool:
-        """Whether the table finds its columns itself, in any order; scikit-learn wants one."""
-        return hasattr(self, "feature_names_in_") and column_names(X) is not None
 
     def _parts(
         self,
@@ -482,15 +450,10 @@ def _side_by_side(
 
 def _features_part(table: Table, model: RowModel) -> RowResults:
     """Return the hidden variables of each row of a part, and its columns without gaps."""
-    schema = table.schema
-    filled = as_table(model.impute(table), schema=schema)
-    columns = []
-    for j, (kind, labels) in enumerate(zip(schema.kinds, schema.labels, strict=True)):
-        values = filled.column(j).astype(np.float64)
-        one_hot = kind == "category" and len(labels) > 2
-        columns.append(values[:, None] == np.arange(len(labels)) if one_hot else values[:, None])
+    filled = as_table(model.impute(table), schema=table.schema)
+    columns = as_numbers(filled, drop_first=False)
     hidden = [infer_part(table, model)[0]] if model.tree.n_hidden else []
-    return np.hstack([*hidden, *columns]).astype(np.float64), 0.0
+    return np.hstack([*hidden, columns]).astype(np.float64), 0.0
 
 
 def _feature_names(schema: Schema) -> list[str]:
@@ -504,27 +467,3 @@ def _feature_names(schema: Schema) -> list[str]:
 def _likelihood_and_weight(table: Table, model: TreeModel) -> FloatArray:
     """Return the log-likelihood of a part, and the weight of its rows."""
     return np.array([model.total_log_likelihood(table), table.total_weight])
-
-
-def row_weights(sample_weight: ArrayLike | None, X: DataLike) -> FloatArray | None:
-    """Return weights as an array; one number counts for every row."""
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, np.float64)
-    if isinstance(X, dict):
-        X = next(iter(X.values()), ())
-    return np.full(len(X), weights) if weights.ndim == 0 else weights
-
-
-def _as_objects(rows: Sequence[object]) -> DataLike:
-    """Return rows as an array of the cells themselves: NumPy would decode bytes beside text."""
-    try:
-        return np.array(rows, object)
-    except ValueError:  # rows of different lengths, which scikit-learn refuses by itself
-        return rows
-
-
-def _fits(X: DataLike, schema: Schema) -> bool:
-    """Whether data has the columns of a schema, with or without those that were set aside."""
-    width = X.shape[1] if getattr(X, "ndim", 0) == 2 else -1
-    return bool(schema.aside) and width == schema.n_columns
