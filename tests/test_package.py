@@ -184,7 +184,8 @@ def test_public_names_are_documented(name):
 
 PROMISED = """
 LatentTree.fit LatentTree.score LatentTree.transform LatentTree.bic
-LatentTree.sample LatentTree.impute LatentTree.predict_proba information_distances fit_parameters
+LatentTree.sample LatentTree.impute LatentTree.predict_proba
+LatentTree.predict_column LatentTree.column_proba information_distances fit_parameters
 plot_tree load write_explorer structure.chow_liu structure.neighbor_joining
 structure.recursive_grouping
 structure.cl_blind structure.cl_grouping structure.hidden_chow_liu

@@ -57,8 +57,8 @@ def test_it_is_the_same_as_dense():
     assert np.allclose(learned.model_.theta, dense.model_.theta, atol=1e-9)
     assert np.allclose(learned.transform(words), dense.transform(codes), atol=1e-9)
     name = learned.tree_.names[3]
-    expected = dense.predict_proba(codes, name)
-    assert np.allclose(learned.predict_proba(words, name), expected, atol=1e-9)
+    expected = dense.column_proba(codes, name)
+    assert np.allclose(learned.column_proba(words, name), expected, atol=1e-9)
 
 
 def test_weighted_rows_start_from_the_same_counts():
@@ -75,9 +75,9 @@ def test_weighted_rows_start_from_the_same_counts():
 def test_predictions_do_not_depend_on_parts_of_the_rows(monkeypatch):
     _, codes = documents(300, 20)
     learned = lt.LatentTree(method="clnj", max_steps=5, random_state=0).fit(codes)
-    expected = learned.predict_proba(codes, "x3")
+    expected = learned.column_proba(codes, "x3")
     monkeypatch.setenv("LATENTREE_PART_CELLS", str(20 * 64))
-    assert np.allclose(learned.predict_proba(codes, "x3"), expected, atol=1e-12)
+    assert np.allclose(learned.column_proba(codes, "x3"), expected, atol=1e-12)
 
 
 def test_what_does_not_fit_is_refused_before_it_is_made(monkeypatch):

@@ -329,6 +329,20 @@ def test_sparse_zeros_and_repeated_cells_are_cleaned_in_a_copy() -> None:
     assert decoded(as_table(halves, schema=schema)) == [[0, 1, 0], [0, 0, 0]]
 
 
+@pytest.mark.parametrize("dtype", [np.int16, np.uint32, np.float32])
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.dok_array])
+def test_sparse_matrices_of_other_numbers_are_their_dense_form(dtype: type, kind: type) -> None:
+    x = np.random.default_rng(0).poisson(0.8, (200, 3)).astype(dtype)
+    for family in ("auto", "gaussian", "discrete"):
+        found, expected = as_table(kind(x), family), as_table(x, family)
+        assert found.schema == expected.schema
+        np.testing.assert_array_equal(found.values, expected.values)
+        few = as_table(kind(x[:1] > 0), schema=expected.schema)  # 0 and 1 alone
+        np.testing.assert_array_equal(
+            few.values, as_table((x[:1] > 0).astype(int), schema=expected.schema).values
+        )
+
+
 # Tables as input --------------------------------------------------------------------------------
 
 

@@ -129,14 +129,9 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "structs": (lambda: as_table(pl.DataFrame({"o": [{"a": 1}]})), "column 'o' holds .* type dict"),
     "unknown family": (lambda: as_table([[1]], "poisson"), "family is 'poisson'"),
-    "sparse reals": (
-        lambda: as_table(sparse.csr_array([[0.0, 2.5], [1.0, 0.0]])),
-        "0 and 1 only, but column 1 holds 2.5",
-    ),
-    "sparse nan": (lambda: as_table(sparse.csr_array([[np.nan]])), "column 0 holds nan"),
-    "sparse gaussian": (
-        lambda: as_table(sparse.eye_array(2), "gaussian"),
-        r"pass X.toarray\(\) to treat it as real",
+    "sparse infinity": (
+        lambda: as_table(sparse.csr_array([[np.inf, 0.0], [1.5, 1.0]])),
+        "column 'x0' holds inf in row 0",
     ),
     "weights, number": (lambda: as_table([[1], [2]], weights=[1]), r"2 rows.*shape \(1,\)"),
     "weights, negative": (lambda: as_table([[1], [2]], weights=[1, -1]), "row 1 is -1"),
@@ -185,7 +180,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "schema, sparse": (
         lambda: as_table(sparse.eye_array(2), schema=SCHEMA),
-        "column 'a' has the labels 'u', 'v', so sparse 0/1 data does not fit it",
+        "column 'a' holds 0.0, 1.0, but its known labels are 'u', 'v'",
     ),
 }
 

@@ -34,7 +34,13 @@ if TYPE_CHECKING:
     from latentree.data import Schema, Table, as_parts, as_table
     from latentree.distances import Distances, information_distances
     from latentree.em import fit_parameters
-    from latentree.estimator import LatentTree
+    from latentree.estimator import (
+        LatentTree,
+        LatentTreeClassifier,
+        LatentTreeCovariance,
+        LatentTreeImputer,
+        LatentTreeRegressor,
+    )
     from latentree.explorer import write_explorer, write_topics
     from latentree.inference import CountEmission, GaussianEmission
     from latentree.models import (
@@ -55,6 +61,10 @@ _HOME = {
     "GaussianEmission": "latentree.inference",
     "GaussianTreeModel": "latentree.models",
     "LatentTree": "latentree.estimator",
+    "LatentTreeClassifier": "latentree.estimator",
+    "LatentTreeCovariance": "latentree.estimator",
+    "LatentTreeImputer": "latentree.estimator",
+    "LatentTreeRegressor": "latentree.estimator",
     "CopulaTreeModel": "latentree.models",
     "MixedTreeModel": "latentree.models",
     "Schema": "latentree.data",
@@ -97,6 +107,10 @@ __all__ = [
     "GaussianEmission",
     "GaussianTreeModel",
     "LatentTree",
+    "LatentTreeClassifier",
+    "LatentTreeCovariance",
+    "LatentTreeImputer",
+    "LatentTreeRegressor",
     "MixedTreeModel",
     "Schema",
     "Table",

@@ -246,8 +246,8 @@ def test_ordered_columns_have_gaussian_variables_behind_them(questionnaire):
     assert names[-1].endswith(" error")
     assert (found[:, learned.n_hidden_ :] > 0).all()
     assert set(np.unique(learned.sample(200, 0))) <= {1.0, 2.0, 3.0, 4.0}
-    assert learned.predict_proba(questionnaire, "x0").shape == (800, 4)
-    assert set(learned.predict(questionnaire, "x0")) <= {1, 2, 3, 4}
+    assert learned.column_proba(questionnaire, "x0").shape == (800, 4)
+    assert set(learned.predict_column(questionnaire, "x0")) <= {1, 2, 3, 4}
     assert learned.bic(questionnaire) < lt.LatentTree("independent", hidden="gaussian").fit(
         questionnaire
     ).bic(questionnaire)

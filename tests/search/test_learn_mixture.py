@@ -112,10 +112,10 @@ def test_discrete_mixtures(method):
     learned = lt.LatentTree(method, family="discrete", n_trees=2, random_state=0).fit(rows)
     assert np.isfinite(learned.score(truth.sample(500, 1)))
     assert learned.model_.n_trees == 2
-    assert learned.predict(rows, "x1").shape == (500,)
-    proba = learned.predict_proba(rows, "x1")
+    assert learned.predict_column(rows, "x1").shape == (500,)
+    proba = learned.column_proba(rows, "x1")
     assert proba.sum(axis=1) == pytest.approx(1.0)
-    assert learned.predict_proba(rows, "tree").shape == (500, 2)
+    assert learned.predict_proba(rows).shape == (500, 2)
     names = list(learned.get_feature_names_out())
     assert names[:2] == ["tree=0", "tree=1"]
     assert learned.transform(rows).shape == (500, len(names))

@@ -26,7 +26,9 @@ from latentree.data._frames import (
     filled_like,
     frame_of,
     frame_type,
+    missing_cells,
     whole_columns,
+    with_columns,
 )
 from latentree.data._opening import as_parts, is_parted, open_table
 from latentree.data._parts import Parts, cut_table, part_cells, part_rows
@@ -77,6 +79,7 @@ __all__ = [
     "is_path",
     "list_files",
     "listing",
+    "missing_cells",
     "open_table",
     "open_whole",
     "part_cells",
@@ -88,5 +91,6 @@ __all__ = [
     "suffix_of",
     "table_writer",
     "whole_columns",
+    "with_columns",
     "write_table",
 ]

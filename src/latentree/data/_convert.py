@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latentree import _memory as memory
 from latentree.data import _checks as checks
 from latentree.data import _coding as coding
 from latentree.data._by_schema import coded_by, match, select_columns, with_missing
@@ -20,7 +21,7 @@ from latentree.data._schemas import infer_schema, schema_of, warn_of_aside, warn
 from latentree.data._table import FAMILIES, Schema, Table
 from latentree.data._time_order import warn_of_levels
 from latentree.errors import DataError
-from latentree.typing import Family, FloatArray, KindsByName, TableLike, Unseen
+from latentree.typing import AnyArray, Family, FloatArray, KindsByName, TableLike, Unseen
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -43,8 +44,8 @@ def as_table(
     ----------
     X : Table, data frame, array, nested list or scipy.sparse matrix
         pandas, polars, pyarrow and other eager frames; numpy arrays of numbers, booleans, strings
-        or objects; sparse matrices of 0 and 1, which are never made dense. Missing cells are NaN,
-        None, null or masked.
+        or objects; sparse matrices, of which those of 0 and 1 are never made dense. Missing cells
+        are NaN, None, null or masked.
     family : {"auto", "gaussian", "discrete", "symmetric", "mixed", "copula"}
         ``auto`` is Gaussian if all columns are real, discrete if all are categories, and mixed
         otherwise. ``gaussian`` takes all numbers as real, ``discrete`` takes whole numbers as
@@ -102,12 +103,14 @@ def as_table(
     if schema is not None and kinds:
         raise DataError("kinds are for data without a schema: the schema has kinds already")
     wanted = schema.family if schema is not None else family
+    if hasattr(X, "tocsr"):
+        X = _ones_or_dense(X, wanted, schema)
     if isinstance(X, Table):
         if kinds:
             raise DataError("the table is coded already: give the kinds to the data itself")
         table = _from_table(X, wanted, names, schema, unseen)
     elif hasattr(X, "tocsr"):
-        table = _from_sparse(X, wanted, names, schema, kinds)
+        table = _from_ones(X, wanted, names, schema, kinds)
     else:
         raw = _rename(read_raw(X), names)
         is_new = schema is None
@@ -163,21 +166,46 @@ def checked_weights(weights: ArrayLike, n_rows: int) -> FloatArray:
 # Sparse matrices --------------------------------------------------------------------------------
 
 
-def _from_sparse(
-    X: sparse.spmatrix,
+def _ones_or_dense(
+    X: sparse.spmatrix, wanted: str, schema: Schema | None
+) -> sparse.csr_array | AnyArray:
+    """Return a matrix of 0 and 1 as sparse bytes; of other numbers a dense array.
+
+    Distances and messages have a sparse form for two states alone.
+    """
+    from scipy import sparse
+
+    if X.ndim != 2 or 0 in X.shape:
+        raise DataError(f"the table is empty or has no two dimensions: shape {X.shape}")
+    matrix = sparse.csr_array(X)
+    # Stored zeros and repeated entries would be counted as ones.
+    if not (matrix.has_canonical_format and matrix.data.all()):
+        matrix = matrix.copy()  # the caller's matrix stays as it is
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+    has_two_states = schema is None or all(labels == (0, 1) for labels in schema.labels)
+    is_real = wanted in ("gaussian", "mixed", "copula")
+    if is_real or not has_two_states or (matrix.data != 1).any():
+        memory.require(
+            float(np.prod(matrix.shape)) * matrix.dtype.itemsize,
+            f"a sparse matrix of shape {matrix.shape} that holds more than 0 and 1, made dense,",
+            "pass fewer columns, or whether each cell is 0",
+        )
+        return matrix.toarray()
+    ones = np.ones(matrix.nnz, np.int8)
+    values = sparse.csr_array((ones, matrix.indices, matrix.indptr), shape=matrix.shape)
+    values.has_canonical_format = True
+    return values
+
+
+def _from_ones(
+    values: sparse.csr_array,
     wanted: str,
     names: Sequence[str] | None,
     schema: Schema | None,
     kinds: KindsByName | None,
 ) -> Table:
-    """Check a sparse matrix of 0 and 1; it is never made dense."""
-    if wanted in ("gaussian", "mixed", "copula"):
-        raise DataError(
-            "a sparse matrix is discrete 0/1 data: pass X.toarray() to treat it as real"
-        )
-    if X.ndim != 2 or 0 in X.shape:
-        raise DataError(f"the table is empty or has no two dimensions: shape {X.shape}")
-    values = _checked_ones(X)
+    """Code a sparse matrix of 0 and 1; it is never made dense."""
     m = values.shape[1]
     given = default_names(m) if names is None else _given_names(names, m)
     own = Schema.discrete(given, 2, "symmetric" if wanted == "symmetric" else "discrete")
@@ -189,29 +217,6 @@ def _from_sparse(
     # A single row shows one state of every column, but 0/1 data has two.
     schema = replace(schema, labels=((0, 1),) * schema.n_columns)
     return match(Table(values, own), given, schema)
-
-
-def _checked_ones(X: sparse.spmatrix) -> sparse.csr_array:
-    """Return the ones as a matrix of bytes without stored zeros and repeated entries."""
-    from scipy import sparse
-
-    matrix = sparse.csr_array(X)
-    # Stored zeros and repeated entries would be counted as ones.
-    if not (matrix.has_canonical_format and matrix.data.all()):
-        matrix = matrix.copy()  # the caller's matrix stays as it is
-        matrix.sum_duplicates()
-        matrix.eliminate_zeros()
-    bad = np.flatnonzero(matrix.data != 1)
-    if bad.size:
-        column = int(matrix.indices[bad[0]])
-        raise DataError(
-            f"a sparse matrix must hold 0 and 1 only, but column {column} holds "
-            f"{matrix.data[bad[0]]}: pass a dense array of codes or real values"
-        )
-    ones = np.ones(matrix.nnz, np.int8)
-    values = sparse.csr_array((ones, matrix.indices, matrix.indptr), shape=matrix.shape)
-    values.has_canonical_format = True
-    return values
 
 
 def _sparse_facts(values: sparse.csr_array) -> list[ColumnFacts]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import NamedTuple
 
 import narwhals as nw
@@ -11,7 +11,7 @@ import numpy as np
 
 from latentree.data._raw import Series, as_frame, is_missing, name_text, object_array
 from latentree.data._table import Schema
-from latentree.typing import AnyArray, TableLike
+from latentree.typing import AnyArray, BoolArray, TableLike
 
 
 class FrameType(NamedTuple):
@@ -192,6 +192,81 @@ def filled_like(X: TableLike, filled: AnyArray, schema: Schema) -> TableLike:
     return frame.with_columns(*new).to_native() if new else X
 
 
+def missing_cells(X: TableLike) -> BoolArray:
+    """Return where cells of a table are missing, columns that are set aside included.
+
+    Parameters
+    ----------
+    X : table
+        Frame, dict of columns, array or sparse matrix.
+
+    Returns
+    -------
+    array of bool of shape (n, m)
+
+    Examples
+    --------
+    >>> missing_cells({"a": [1.5, None], "b": ["u", "v"]}).tolist()
+    [[False, False], [True, False]]
+    """
+    if hasattr(X, "tocsr"):
+        X = X.toarray()
+    if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
+        return np.asarray(np.isnan(X) | np.ma.getmaskarray(X), np.bool_)
+    frame = None if isinstance(X, dict) else as_frame(X)
+    columns: Iterable[Iterable[object]]
+    if frame is not None:
+        columns = [column.to_list() for column in frame.iter_columns()]
+    else:
+        columns = X.values() if isinstance(X, dict) else np.array(X, object).T
+    return np.array([[is_missing(cell) for cell in cells] for cells in columns], np.bool_).T
+
+
+def with_columns(
+    X: TableLike, kept: BoolArray, zeros: BoolArray, added: Mapping[str, AnyArray]
+) -> TableLike:
+    """Return some columns of a table, some of them as zeros, and new ones after them.
+
+    Parameters
+    ----------
+    X : table
+        Frame, dict of columns, or array.
+    kept, zeros : array of bool
+        Which columns stay, and which of these become 0.
+    added : mapping from names to arrays
+        Columns that follow; an array takes them as numbers.
+
+    Returns
+    -------
+    table of the same kind
+
+    Examples
+    --------
+    >>> kept, zeros = np.array([True, False]), np.array([False, False])
+    >>> with_columns({"a": [1.5], "b": [0]}, kept, zeros, {"c": np.array([True])})
+    {'a': [1.5], 'c': [True]}
+    """
+    if isinstance(X, dict):
+        columns = {
+            name: [0] * len(cells) if zeros[j] else cells
+            for j, (name, cells) in enumerate(X.items())
+            if kept[j]
+        }
+        return columns | {name: cells.tolist() for name, cells in added.items()}
+    frame = as_frame(X)
+    if frame is None:
+        array = np.where(zeros, 0, X)[:, kept]
+        return np.column_stack([array, *added.values()]) if added else array
+    names = [name for name, is_kept in zip(frame.columns, kept, strict=True) if is_kept]
+    backend, n = frame.implementation, len(frame)
+    new = {name: np.zeros(n) for name, is_zero in zip(frame.columns, zeros, strict=True) if is_zero}
+    series = [
+        nw.new_series(name, cells.tolist(), backend=backend)
+        for name, cells in (new | dict(added)).items()
+    ]
+    return frame.select(names).with_columns(*series).to_native()
+
+
 def _series(old: Series, cells: list[object]) -> Series:
     """Return cells as a series of the same type, or of their own if they do not fit."""
     backend = old.implementation
@@ -226,8 +301,9 @@ def _filled_array(
 ) -> AnyArray:
     """Return the filled columns among those of the whole table that are not used."""
     whole = schema.whole_names
-    array = np.ma.asanyarray(X) if isinstance(X, np.ma.MaskedArray) else X
-    is_rows = isinstance(array, list | tuple)
+    is_rows = isinstance(X, list | tuple)
+    is_array = is_rows or hasattr(X, "shape")
+    array = X if is_array else np.asarray(X)  # what only offers __array__
     width = len(array[0]) if is_rows else array.shape[1]
     if width == schema.n_columns:
         return filled

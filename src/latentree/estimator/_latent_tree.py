@@ -19,8 +19,8 @@ from latentree.estimator._callbacks import CallbackSupportMixin, typed_callbacks
 from latentree.estimator._row_methods import (
     OUTPUTS,
     RowMethodsMixin,
-    row_weights,
 )
+from latentree.estimator._tables import row_weights
 from latentree.methods import (
     AUTO,
     METHODS,
@@ -153,6 +153,7 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
+        tags.input_tags.sparse = True
         tags.non_deterministic = False
         return tags
 
@@ -173,7 +174,7 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         Parameters
         ----------
         X : table, path, dask collection or Parts
-            pandas, polars, pyarrow, numpy or sparse 0/1; cells may be missing. Files and folders
+            pandas, polars, pyarrow, numpy or scipy.sparse; cells may be missing. Files and folders
             (Parquet, Arrow, text), dask arrays and dataframes are read part by part and need not
             fit into memory; see :func:`latentree.as_parts`.
         y : ignored

@@ -10,23 +10,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from latentree.data import (
-    FrameType,
     Parts,
     Schema,
     Table,
     as_parts,
     as_table,
-    column_names,
     cut_table,
     filled_like,
     frame_of,
-    frame_type,
     is_parted,
 )
 from latentree.errors import DataWarning
+from latentree.estimator._tables import ChecksTables, as_numbers, row_weights
 from latentree.inference import (
     RowModel,
     RowResults,
@@ -57,17 +55,29 @@ OUTPUTS = ("auto", "hidden", "hidden+errors", "hidden+observed")
 """What :meth:`LatentTree.transform` can return."""
 
 
-def _has_states(estimator: object) -> bool:
-    """Whether there are probabilities to predict; else say what to use."""
+def _has_hidden_states(estimator: object) -> bool:
+    """Whether hidden variables have states; else say what to use."""
+    model = getattr(estimator, "model_", None)
+    has_states = isinstance(model, DiscreteTreeModel | MixedTreeModel | TreeMixture)
+    if has_states and estimator.n_hidden_:  # type: ignore[attr-defined]
+        return True
+    raise AttributeError(
+        "predict_proba is for fitted models whose hidden variables have states: column_proba(X, "
+        "name) gives the probabilities of a column's labels, and transform Gaussian variables"
+    )
+
+
+def _has_labels(estimator: object) -> bool:
+    """Whether columns or hidden variables have probabilities; else say what to use."""
     model = getattr(estimator, "model_", None)
     if isinstance(model, DiscreteTreeModel | MixedTreeModel | TreeMixture | CopulaTreeModel):
         return True
     raise AttributeError(
-        "predict_proba is for fitted models of labels: see predict and model_.posterior"
+        "column_proba is for fitted models of labels: see predict_column and model_.posterior"
     )
 
 
-class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
+class RowMethodsMixin(ChecksTables, TransformerMixin):  # type: ignore[misc]
     """The methods of :class:`latentree.LatentTree` that apply the learned model to rows.
 
     A transformer itself, because scikit-learn wraps ``transform`` where it is defined.
@@ -78,36 +88,6 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
     n_hidden_: int
     output: str
     unseen: Unseen
-    _learned_from: FrameType | None
-
-    def _note_columns(self, names: tuple[str, ...]) -> None:
-        """Remember the columns as scikit-learn does."""
-        self.n_features_in_ = len(names)
-        self._learned_from = None
-        self.__dict__.pop("feature_names_in_", None)
-        if names != tuple(f"x{j}" for j in range(len(names))):
-            self.feature_names_in_ = np.array(names, object)
-
-    def _check(self, X: DataLike, reset: bool, schema: Schema | None = None) -> None:
-        """Let scikit-learn check shapes and names; columns are looked at by the table itself."""
-        if reset:
-            self._learned_from = frame_type(X)
-        elif schema is not None and (self._is_matched_by_name(X) or _fits(X, schema)):
-            return
-        if isinstance(X, dict):  # which scikit-learn does not know
-            if reset:
-                self._note_columns(tuple(map(str, X)))
-        elif isinstance(X, np.ndarray | list | tuple) and not isinstance(X, np.ma.MaskedArray):
-            # What it returns is not used: words and NaN would have become words alone. The table
-            # refuses infinite values by the name of their column.
-            cells = X if isinstance(X, np.ndarray) else _as_objects(X)
-            validate_data(self, cells, reset=reset, dtype=None, ensure_all_finite=False)
-        else:
-            validate_data(self, X, reset=reset, skip_check_array=True)
-
-    def _is_matched_by_name(self, X: DataLike) -> bool:
-        """Whether the table finds its columns itself, in any order; scikit-learn wants one."""
-        return hasattr(self, "feature_names_in_") and column_names(X) is not None
 
     def _parts(
         self,
@@ -332,6 +312,40 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
         return filled if is_parted(X) else filled_like(X, filled, self.model_.schema)
 
     def predict(self, X: DataLike, variable: Node | None = None) -> AnyArray:
+        """Predict the hidden variables of each row, as mixture models predict classes.
+
+        Parameters
+        ----------
+        X : table, path, dask collection or Parts
+            As in :meth:`fit`; columns are matched to those of the model by name if both have names.
+        variable : str or int, optional
+            Deprecated: :meth:`predict_column` predicts one variable.
+
+        Returns
+        -------
+        array of shape (n_rows,), or (n_rows, n_hidden) of several hidden variables
+            Most probable states, or means of Gaussian variables. A model without hidden variables
+            has all rows in one class, 0.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> truth = lt.simulate.random_discrete_model(lt.simulate.latent_class(6), 2, 0)
+        >>> learned = lt.LatentTree("lcm", n_states=2, random_state=0).fit(truth.sample(500, 1))
+        >>> learned.predict([[0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1]]).shape
+        (2,)
+        """
+        if variable is not None:
+            _warn_of_variable("predict", "predict_column", variable)
+            return self.predict_column(X, variable)
+        check_is_fitted(self)
+        if not self.n_hidden_:
+            return np.zeros(self._parts(X).n_rows, np.int64)
+        parts = [partial(predict_part, number=h) for h in self.tree_.hidden.tolist()]
+        predicted = self._blocks(X, partial(_side_by_side, parts=parts))
+        return predicted[:, 0] if self.n_hidden_ == 1 else predicted
+
+    def predict_column(self, X: DataLike, variable: Node) -> AnyArray:
         """Predict one variable from the other cells of each row.
 
         Parameters
@@ -339,15 +353,14 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
         X : table, path, dask collection or Parts
             As in :meth:`fit`; columns are matched to those of the model by name if both have names.
             The column of the variable may be there or not; its cells are not used.
-        variable : str or int, optional
-            Name or number of the variable, observed or hidden. When left out, all hidden
-            variables, such as the classes of a latent class model.
+        variable : str or int
+            Name or number of the variable, observed or hidden.
 
         Returns
         -------
-        array of shape (n_rows,), or (n_rows, n_hidden) without a variable
-            Most probable labels, or means of numbers; most probable states of hidden variables, or
-            their means in Gaussian models.
+        array of shape (n_rows,)
+            Most probable labels, or means of numbers; most probable states of a hidden variable,
+            or its means in Gaussian models.
 
         Examples
         --------
@@ -355,19 +368,41 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
         >>> days = ["rain wet", "rain wet", "sun dry", "sun dry", "sun wet"] * 40
         >>> table = lt.as_table([day.split() for day in days], names=["sky", "ground"])
         >>> learned = lt.LatentTree().fit(table)
-        >>> learned.predict({"sky": ["rain", "sun"]}, "ground").tolist()
+        >>> learned.predict_column({"sky": ["rain", "sun"]}, "ground").tolist()
         ['wet', 'dry']
         """
         check_is_fitted(self)
+        number = node_number(self.tree_, variable)
+        part = partial(predict_part, number=number)
+        return self._blocks(X, part, self.tree_.names[number : number + 1])[:, 0]
+
+    @available_if(_has_hidden_states)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: DataLike, variable: Node | None = None) -> FloatArray:
+        """Predict the probabilities of the hidden states of each row, as mixture models do.
+
+        Only where hidden variables have states.
+
+        Parameters
+        ----------
+        X : table, path, dask collection or Parts
+            As in :meth:`fit`; columns are matched to those of the model by name if both have names.
+        variable : str or int, optional
+            Deprecated: :meth:`column_proba` gives the probabilities of one variable.
+
+        Returns
+        -------
+        array of shape (n_rows, n_states)
+            Probabilities of the states; those of several hidden variables stand side by side. Of a
+            mixture of trees, the probability of each tree.
+        """
         if variable is not None:
-            number = node_number(self.tree_, variable)
-            part = partial(predict_part, number=number)
-            return self._blocks(X, part, self.tree_.names[number : number + 1])[:, 0]
-        parts = [partial(predict_part, number=h) for h in self.tree_.hidden.tolist()]
+            _warn_of_variable("predict_proba", "column_proba", variable)
+            return self.column_proba(X, variable)  # type: ignore[no-any-return]
+        parts = [partial(probability_part, number=h) for h in self.tree_.hidden.tolist()]
         return self._blocks(X, partial(_side_by_side, parts=parts))
 
-    @available_if(_has_states)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: DataLike, variable: Node) -> FloatArray:
+    @available_if(_has_labels)  # type: ignore[untyped-decorator]
+    def column_proba(self, X: DataLike, variable: Node) -> FloatArray:
         """Predict the probabilities of a variable's values from the other cells of each row.
 
         Parameters
@@ -395,6 +430,16 @@ class RowMethodsMixin(TransformerMixin):  # type: ignore[misc]
         return self.model_
 
 
+def _warn_of_variable(method: str, successor: str, variable: Node) -> None:
+    """Say what to write in place of a second argument."""
+    warnings.warn(
+        f"{method}(X, {variable!r}) is deprecated, because scikit-learn calls {method}(X): write "
+        f"{successor}(X, {variable!r})",
+        FutureWarning,
+        stacklevel=3,
+    )
+
+
 def _side_by_side(
     table: Table, model: RowModel, parts: Sequence[Callable[[Table, RowModel], RowResults]]
 ) -> RowResults:
@@ -405,15 +450,10 @@ def _side_by_side(
 
 def _features_part(table: Table, model: RowModel) -> RowResults:
     """Return the hidden variables of each row of a part, and its columns without gaps."""
-    schema = table.schema
-    filled = as_table(model.impute(table), schema=schema)
-    columns = []
-    for j, (kind, labels) in enumerate(zip(schema.kinds, schema.labels, strict=True)):
-        values = filled.column(j).astype(np.float64)
-        one_hot = kind == "category" and len(labels) > 2
-        columns.append(values[:, None] == np.arange(len(labels)) if one_hot else values[:, None])
+    filled = as_table(model.impute(table), schema=table.schema)
+    columns = as_numbers(filled, drop_first=False)
     hidden = [infer_part(table, model)[0]] if model.tree.n_hidden else []
-    return np.hstack([*hidden, *columns]).astype(np.float64), 0.0
+    return np.hstack([*hidden, columns]).astype(np.float64), 0.0
 
 
 def _feature_names(schema: Schema) -> list[str]:
@@ -427,27 +467,3 @@ def _feature_names(schema: Schema) -> list[str]:
 def _likelihood_and_weight(table: Table, model: TreeModel) -> FloatArray:
     """Return the log-likelihood of a part, and the weight of its rows."""
     return np.array([model.total_log_likelihood(table), table.total_weight])
-
-
-def row_weights(sample_weight: ArrayLike | None, X: DataLike) -> FloatArray | None:
-    """Return weights as an array; one number counts for every row."""
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, np.float64)
-    if isinstance(X, dict):
-        X = next(iter(X.values()), ())
-    return np.full(len(X), weights) if weights.ndim == 0 else weights
-
-
-def _as_objects(rows: Sequence[object]) -> DataLike:
-    """Return rows as an array of the cells themselves: NumPy would decode bytes beside text."""
-    try:
-        return np.array(rows, object)
-    except ValueError:  # rows of different lengths, which scikit-learn refuses by itself
-        return rows
-
-
-def _fits(X: DataLike, schema: Schema) -> bool:
-    """Whether data has the columns of a schema, with or without those that were set aside."""
-    width = X.shape[1] if getattr(X, "ndim", 0) == 2 else -1
-    return bool(schema.aside) and width == schema.n_columns

@@ -50,11 +50,15 @@ def has_no_steps(task: Task) -> bool:
 
 def learn_one_tree(task: Task) -> Fitted:
     """Learn a tree and its parameters."""
-    if not task.method.from_distances:
-        return _search(task)
     from latentree.structure import learn_tree
 
-    return fit_tree(learn_tree(task.sample, task.method.name), task)
+    method, sample = task.method, task.sample
+    if method.name == "lcm" and sample.n_columns < 3:
+        # A hidden variable needs three neighbors: fewer columns show no more than their edge.
+        return fit_tree(learn_tree(sample, "clnj"), task)
+    if not method.from_distances:
+        return _search(task)
+    return fit_tree(learn_tree(sample, method.name), task)
 
 
 def fit_tree(tree: Tree, task: Task) -> Fitted:

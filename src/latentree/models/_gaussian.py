@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from latentree._kernels import threads
 from latentree._kernels import tree as tree_kernels
 from latentree._kernels.inference import gaussian as kernels
-from latentree.data import Schema
+from latentree.data import Schema, as_table
 from latentree.distances import SCALES, Distances
 from latentree.errors import ModelError
 from latentree.inference import (
@@ -28,6 +28,7 @@ from latentree.inference import (
     set_fields,
 )
 from latentree.models._base import BaseTreeModel
+from latentree.models._fit_indices import FitIndices, fit_indices
 from latentree.tree import Tree
 from latentree.typing import BoolArray, FloatArray, IntArray, Node, RandomState, TableLike
 
@@ -195,6 +196,39 @@ class GaussianTreeModel(BaseTreeModel):
                [1., 4.]])
         """
         return self.scales[:, None] * self.correlation() * self.scales
+
+    def fit_indices(self, X: TableLike, weights: ArrayLike | None = None) -> FitIndices:
+        """Return how well the model reproduces the covariances of complete rows.
+
+        The indices of structural equation models, in the definitions of lavaan: χ², its degrees of
+        freedom and p-value, CFI, TLI, RMSEA with its 90 % interval, and SRMR.
+
+        Parameters
+        ----------
+        X : table of any kind
+            Usually the rows that the model was fitted to; more than there are columns.
+        weights : array of float, optional
+            How much each row counts; 1 when left out.
+
+        Returns
+        -------
+        FitIndices
+
+        References
+        ----------
+        Rosseel, *lavaan: An R Package for Structural Equation Modeling*, Journal of Statistical
+        Software 48, 2012.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> tests = lt.datasets.load_holzinger()
+        >>> model = lt.LatentTree("lcm").fit(tests.data).model_
+        >>> model.fit_indices(tests.data).degrees_of_freedom
+        27
+        """
+        table = as_table(X, schema=self.schema, weights=weights)
+        return fit_indices(table.counted(), self.covariance(), self.n_parameters)
 
     def log_det(self) -> float:
         """Return the log-determinant of the covariance of the observed variables, in O(nodes).

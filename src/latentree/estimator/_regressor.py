@@ -1,0 +1,142 @@
+"""``LatentTreeRegressor``: one Gaussian tree over the columns and the target."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import Tags, check_array, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from latentree.data import as_table
+from latentree.errors import DataWarning
+from latentree.estimator._latent_tree import LatentTree
+from latentree.estimator._tables import ChecksTables, as_numbers, row_weights
+from latentree.inference import Normal
+from latentree.typing import FloatArray, KindsByName, SklearnState, TableLike
+
+
+class LatentTreeRegressor(ChecksTables, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Predict a number by one Gaussian latent tree over the columns and the target.
+
+    Numbers are taken as they are, categories as indicators of their labels. The prediction is
+    linear in the cells that are there; cells may be missing, when learning and later.
+
+    Parameters
+    ----------
+    method : str
+        How the tree is learned, see :class:`latentree.LatentTree`.
+    kinds : mapping from names to kinds, or str, optional
+        What columns hold, see :class:`latentree.LatentTree`.
+    max_steps : int
+        Most steps of EM.
+    random_state : int, RandomState or Generator, optional
+        For random starts.
+
+    Attributes
+    ----------
+    learned_ : LatentTree
+        The estimator behind it; the last variable of its tree that is observed is the target.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str
+        Names of the columns, only if they have names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> import latentree as lt
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> learned = lt.LatentTreeRegressor(random_state=0).fit(X, y)
+    >>> mean, error = learned.predict(X[:1], return_std=True)
+    >>> mean.shape, error.shape
+    ((1,), (1,))
+    """
+
+    def __init__(
+        self,
+        method: str = "refined",
+        *,
+        kinds: KindsByName | None = None,
+        max_steps: int = 200,
+        random_state: SklearnState = None,
+    ) -> None:
+        self.method = method
+        self.kinds = kinds
+        self.max_steps = max_steps
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> LatentTreeRegressor:
+        """Learn the tree over the columns and the target.
+
+        Parameters
+        ----------
+        X : table
+            Anything :class:`latentree.LatentTree` learns from in memory.
+        y : array of float
+            The number of each row.
+        sample_weight : array, optional
+            How much each row counts.
+
+        Returns
+        -------
+        LatentTreeRegressor
+            The estimator itself.
+        """
+        self._check(X, reset=True)
+        target = column_or_1d(y, warn=True)
+        target = check_array(target, ensure_2d=False, dtype=np.float64, input_name="y")
+        check_consistent_length(X, target)
+        table = as_table(X, kinds=self.kinds)
+        self._schema = table.schema
+        columns = np.column_stack([as_numbers(table, drop_first=True), target])
+        learner = LatentTree(
+            self.method, "gaussian", max_steps=self.max_steps, random_state=self.random_state
+        )
+        with warnings.catch_warnings():  # what the test of independence says is in the report
+            warnings.simplefilter("ignore", DataWarning)
+            self.learned_ = learner.fit(columns, sample_weight=row_weights(sample_weight, X))
+        return self
+
+    def predict(
+        self, X: TableLike, return_std: bool = False
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
+        """Predict the number of each row.
+
+        Parameters
+        ----------
+        X : table
+            Columns are matched by name if both tables have names; cells may be missing.
+        return_std : bool
+            Whether standard deviations follow.
+
+        Returns
+        -------
+        array of shape (n_rows,), or two
+        """
+        check_is_fitted(self)
+        self._check(X, reset=False, schema=self._schema)
+        table = as_table(X, schema=self._schema, unseen="missing")
+        columns = as_numbers(table, drop_first=True)
+        columns = np.column_stack([columns, np.full(len(columns), np.nan)])
+        model = self.learned_.model_
+        used = [int(name[1:]) for name in model.schema.names]
+        if columns.shape[1] - 1 not in used:  # a constant target
+            mean = np.full(len(columns), model.schema.aside[-1].value, np.float64)
+            return (mean, np.zeros(len(mean))) if return_std else mean
+        posterior = model.posterior(columns[:, used], [len(used) - 1])
+        assert isinstance(posterior, Normal)
+        mean, variance = posterior.mean[:, 0], posterior.variance[:, 0]
+        return (mean, np.sqrt(variance)) if return_std else mean
