@@ -7,11 +7,13 @@ divergence D(truth ‖ model) with parameters by EM. A cell is met if the consen
 any learner and than the star by more than one standard error of the difference.
 
     python benchmarks/support.py [--instances 20] [--seed 4700] [--only hmm]
-                                 [--families gaussian,"K = 2"] [--sizes 1000] [--kl] [--quick]
+                                 [--families gaussian,"K = 2"] [--sizes 1000] [--variables 80]
+                                 [--kl] [--quick]
 
 All trees but the star come from ``LatentTree``. Every instance is printed as soon as it is done.
 Seeds below 4700 were used while the rule was made, or reported for an earlier one; the
-documentation reports seeds from 4700 on.
+documentation reports seeds from 4700 on. Each consensus has its processor seconds and the notes of
+its report beside it. ``--variables 500`` takes trees of about so many variables.
 """
 
 from __future__ import annotations
@@ -27,25 +29,26 @@ from common import FAMILIES, learned, random_model, show
 from latentree.metrics import robinson_foulds
 
 SHAPES = {
-    "double star": lt.simulate.double_star(80),
-    "HMM": lt.simulate.hidden_markov(80),
-    "5-complete": lt.simulate.complete_tree(5, 3),
+    "double star": lt.simulate.double_star,
+    "HMM": lt.simulate.hidden_markov,
+    "5-complete": lambda m: lt.simulate.complete_tree(5, round(np.log(m) / np.log(4.3))),
+    "random": lambda m: lt.simulate.random_latent_tree(m, 0),
 }
 SIZES = (1_000, 2_000, 10_000, 100_000)
 ROUNDING = 1e-9  # one instance of n gives a mean and a standard error of 1/n both
 LEARNERS = ("rg", "clnj", "snj")
 
 
-def draw(shape, family, n, seed):
+def draw(shape, m, family, n, seed):
     """A random model of that shape, and rows of it."""
     rng = np.random.default_rng([seed, list(SHAPES).index(shape), FAMILIES.index(family)])
-    model = random_model(SHAPES[shape], family, rng)
+    model = random_model(SHAPES[shape](m), family, rng)
     return model, model.sample(n, rng)
 
 
-def one_instance(shape, family, n, seed, with_kl):
+def one_instance(shape, m, family, n, seed, with_kl):
     """Distances to the truth, and divergences D(truth ‖ model), by name."""
-    truth, rows = draw(shape, family, n, seed)
+    truth, rows = draw(shape, m, family, n, seed)
     known = truth.schema.family
     star = lt.simulate.latent_class(truth.tree.n_observed)
     models = {
@@ -53,7 +56,10 @@ def one_instance(shape, family, n, seed, with_kl):
         for name in LEARNERS
     }
     models["star"] = lt.fit_parameters(star, rows, known, n_starts=1, random_state=0).model
-    models["consensus"] = learned(rows, "consensus", known).model_
+    start = time.process_time()
+    consensus = learned(rows, "consensus", known)
+    print(f"  consensus: {time.process_time() - start:.1f} s", *consensus.report_.notes)
+    models["consensus"] = consensus.model_
     return {
         name: (
             robinson_foulds(model.tree, truth.tree),
@@ -68,7 +74,7 @@ def cell(shape, family, n, options):
     results = []
     for seed in range(options.seed, options.seed + options.instances):
         start = time.process_time()
-        found = one_instance(shape, family, n, seed, options.kl)
+        found = one_instance(shape, options.variables, family, n, seed, options.kl)
         results.append([[found[name][i] for name in found] for i in range(2)])
         print(
             f"  seed {seed}:",
@@ -101,6 +107,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--families", default=",".join(FAMILIES))
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
+    parser.add_argument("--variables", type=int, default=80)
     parser.add_argument("--kl", action="store_true")
     parser.add_argument("--quick", action="store_true", help="two instances of 1,000 rows")
     options = parser.parse_args()

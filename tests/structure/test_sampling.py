@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import latentree as lt
 from latentree._kernels.compiling import repeated, tiny
-from latentree._kernels.structure import linking, sampling, sides
+from latentree._kernels.structure import linking, sampling
 from latentree._kernels.structure import links as binary
 from latentree.distances import Distances
 from latentree.errors import DistanceError, TreeError
 from latentree.structure import learn_structure, sample_trees
-from latentree.structure._sampling import _as_tree, _Component, log_prior
+from latentree.structure._sampling import _as_tree, _Component, _state, log_prior
 from latentree.tree import Tree, hung_as_leaves
 
 seeds = st.integers(0, 10**6)
@@ -41,6 +41,26 @@ def random_component(seed: int, m: int, n: int = 60) -> tuple[Tree, _Component]:
     correlation = np.corrcoef(np.asarray(other.sample(n, rng)), rowvar=False)
     forest = hung_as_leaves(tree, np.arange(m))
     return tree, _Component.of(forest, np.arange(m), estimated(correlation, float(n)))
+
+
+WHOLE = 1_000  # a radius that no tree here has
+
+
+def cut_somewhere(part: _Component, radius: int, rng: np.random.Generator):
+    """Cut a random link; return both sides of it."""
+    m, state = part.variables.size, part.state
+    for _ in range(int(rng.integers(0, 4 * m))):
+        sampling.step(state, m)
+    u, w = state.at
+    binary.part(state.links, u, w)
+    return [sampling.detach(state, node, m, radius, 0, 0)[0] for node in (u, w)]
+
+
+def compared(part: _Component, halves, radius: int, rng: np.random.Generator):
+    """Compare the two sides near to where the link was."""
+    centers = tuple((half.a, half.b) for half in halves)
+    m = part.variables.size
+    return sampling.compare_around(part.state, *halves, centers, m, radius, True, rng)
 
 
 # The posterior ----------------------------------------------------------------------------------
@@ -72,8 +92,8 @@ def log_likelihoods(sibling, rho, correlation, n):
     return found
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_shares_are_posterior_probabilities(seed):
+@pytest.mark.parametrize(("seed", "radius"), [(0, WHOLE), (1, 1), (2, 2)])
+def test_shares_are_posterior_probabilities(seed, radius):
     rng = np.random.default_rng([7, seed])
     model = lt.simulate.random_gaussian_model(lt.simulate.double_star(4), rng, (0.3, 0.7))
     n = 60
@@ -92,7 +112,7 @@ def test_shares_are_posterior_probabilities(seed):
     found = []
     with repeated():
         for _ in range(6_000):
-            part.sweep(rng)
+            part.sweep(radius, rng)
             found.append(_as_tree([part], 1.0, ("a", "b", "c", "d")))
     splits = Counter(split for tree in found for split in tree.bipartitions())
     for j, expected in enumerate(resolved, 1):
@@ -103,15 +123,15 @@ def test_shares_are_posterior_probabilities(seed):
         assert share == pytest.approx(expected, abs=0.04)
 
 
-@pytest.mark.parametrize("m", [4, 6, 9])
-def test_without_rows_trees_are_drawn_from_the_prior(m):
+@pytest.mark.parametrize(("m", "radius"), [(4, WHOLE), (6, 1), (9, 2)])
+def test_without_rows_trees_are_drawn_from_the_prior(m, radius):
     rng = np.random.default_rng(m)
     _, part = random_component(3, m)
     part = replace(part, data=part.data._replace(n_rows=1e-9))
     contracted, inside, n_cherries, squares = [], [], [], []
     with repeated():
         for _ in range(8_000):
-            part.sweep(rng)
+            part.sweep(radius, rng)
             of_hidden, of_leaves = binary.count_contracted(part.links, m)
             contracted.append(of_hidden)
             inside.append(of_leaves)
@@ -132,29 +152,19 @@ def test_without_rows_trees_are_drawn_from_the_prior(m):
 def test_weights_of_links_are_ratios_of_dense_likelihoods(seed, m):
     """The likelihood of a link at its most likely c, against that of the whole tree with it."""
     _, part = random_component(seed, m)
-    rng, links, room = np.random.default_rng(seed), part.links, part.room
-    first, second = room.first, room.second
+    rng = np.random.default_rng(seed)
     with repeated():
-        u, w = binary.draw_link(links, rng)
-        binary.part(links, u, w)
-        tops = []
-        for node in (u, w):
-            ends = sampling.detach(links, node, m, 0, 0)[0]
-            tops.append(node if node < m else ends[0])
-        sizes = [
-            sides.walk(links, top, m, side) for top, side in zip(tops, (first, second), strict=True)
-        ]
-        for side, size in zip((first, second), sizes, strict=True):
-            none = (-1, -1, 0.0, 0.0)
-            sampling.draw_shares(side, size, none, rng)
-        sampling.compare_sides(first, sizes[0], second, sizes[1], m, part.data, room)
-    a, b = (int(rng.integers(0, 2 * size - 1)) for size in sizes)
+        pairs = compared(part, cut_somewhere(part, WHOLE, rng), WHOLE, rng)
+        n = part.data.n_rows
+        sampling.weigh_rows(pairs, n)
+    first, second = pairs.first, pairs.second
+    a, b = (int(rng.integers(0, side.variance.size)) for side in (first, second))
     # The joint covariance of all nodes and points of both sides, linked at a and b by ρ.
-    model, seen = joint_model(first, second, sizes, (a, b), m)
+    model, seen = joint_model(first, second, (a, b), m)
     largest = np.sqrt(first.variance[a] * second.variance[b])
-    c = min(room.likely[a, b], largest)
-    sign = np.sign(room.covariance[a, b])
-    n, data = part.data.n_rows, part.data.correlation[np.ix_(seen, seen)]
+    c = min(pairs.likely[a, b], largest)
+    sign = np.sign(pairs.covariance[a, b])
+    data = part.state.messages.shown[:m][np.ix_(seen, seen)]
 
     def log_likelihood(rho: float) -> float:
         sigma = model(rho)
@@ -163,7 +173,7 @@ def test_weights_of_links_are_ratios_of_dense_likelihoods(seed, m):
 
     best = log_likelihood(sign * min(c / largest, 0.999999))
     gain = best - log_likelihood(0.0)
-    r = abs(room.covariance[a, b])
+    r = abs(pairs.covariance[a, b])
     s = 0.5 * (first.spread[a] + second.spread[b])
     expected = -0.5 * n * (np.log(1 - c * c) + 2 * (s * c * c - r * c) / (1 - c * c))
     assert gain == pytest.approx(expected, rel=1e-4, abs=1e-4)
@@ -223,11 +233,11 @@ def test_draws_of_correlations_are_those_of_their_density(a, b):
         assert below == pytest.approx(share, abs=0.025)  # three standard errors
 
 
-def joint_model(first, second, sizes, ends, m):
+def joint_model(first, second, ends, m):
     """Covariances of the observed nodes of two sides, by the correlation of a link between ends."""
     seen, loadings, within = [], [], []
-    for side, size, end in zip((first, second), sizes, ends, strict=True):
-        nodes = side.nodes[:size]
+    for side, end in zip((first, second), ends, strict=True):
+        nodes, size = side.nodes, side.nodes.size
         edges = [(int(side.above[k]), k, side.rho[k]) for k in range(1, size)]
         if end >= size:  # a point on a link splits it
             k = end - size + 1
@@ -280,14 +290,13 @@ def test_what_was_in_the_memory_before_does_not_matter(is_tiny):
     found = []
     for filler in (0.0, np.nan, np.inf):
         _, part = random_component(3, 7)
-        for side in (part.room.first, part.room.second, part.room):
-            for array in side:
-                if isinstance(array, np.ndarray):
-                    array[:] = 0 if array.dtype == np.int64 else filler
+        weight, span = part.state.messages.weight, part.state.messages.span
+        beyond = (np.arange(7) < span[:, :1]) | (np.arange(7) >= span[:, 1:])
+        weight[beyond] = filler
         rng = np.random.default_rng(0)
         with tiny(True) if is_tiny else repeated():
             for _ in range(5):
-                part.sweep(rng)
+                part.sweep(2, rng)
         found.append(part.links)
     for other in found[1:]:
         np.testing.assert_array_equal(other.neighbor, found[0].neighbor)
@@ -295,19 +304,64 @@ def test_what_was_in_the_memory_before_does_not_matter(is_tiny):
 
 
 @settings(max_examples=20, deadline=None)
-@given(seeds, st.integers(4, 12))
-def test_moves_keep_a_binary_tree_and_its_counts(seed, m):
+@given(seeds, st.integers(4, 12), st.integers(1, 4))
+def test_moves_keep_a_binary_tree_its_counts_and_its_messages(seed, m, radius):
     _, part = random_component(seed, m)
-    rng, links = np.random.default_rng(seed), part.links
+    rng, (links, messages, at, counts, near, _) = np.random.default_rng(seed), part.state
     with repeated():
-        counts = binary.count_contracted(links, m)
         for _ in range(40):
-            counts = sampling.move(links, m, part.data, part.prior, part.room, *counts, rng)
-            assert counts == binary.count_contracted(links, m)
+            sampling.move(part.state, m, part.data, part.prior, radius, 1, rng)
+            assert tuple(counts) == (*binary.count_contracted(links, m), cherries(links, m))
+        again = _state(links, messages.shown[:m].copy())
+        while tuple(again.at) != tuple(at):
+            sampling.step(again, m)
     degree = (links.neighbor >= 0).sum(axis=1)
     assert (degree[:m] == 1).all()
     assert (degree[m:] == 3).all()
+    assert not near.is_inner.any()
     assert _as_tree([part], 1.0, tuple("abcdefghijkl"[:m])).n_observed == m
+    fresh = again.messages
+    np.testing.assert_array_equal(messages.toward, fresh.toward)
+    np.testing.assert_array_equal(messages.n_variables, fresh.n_variables)
+    np.testing.assert_allclose(messages.known, fresh.known, rtol=1e-9)
+    np.testing.assert_allclose(messages.shown, fresh.shown, rtol=1e-7, atol=1e-9)
+    for node in range(2 * m - 2):
+        np.testing.assert_array_equal(messages.span[node], fresh.span[node])
+        inside = slice(*fresh.span[node])
+        np.testing.assert_allclose(
+            messages.weight[node, inside], fresh.weight[node, inside], rtol=1e-7, atol=1e-9
+        )
+
+
+@settings(max_examples=30, deadline=None)
+@given(seeds, st.integers(5, 12), st.integers(0, 3))
+@pytest.mark.parametrize("is_tiny", [True, False])
+def test_messages_tell_a_part_all_that_the_whole_knows(is_tiny, seed, m, radius):
+    _, part = random_component(seed, m)
+    rng = np.random.default_rng(seed)
+    with tiny(True) if is_tiny else repeated():
+        halves = cut_somewhere(part, radius, rng)
+        few = compared(part, halves, radius, rng)
+        all_places = compared(part, halves, WHOLE, rng)
+        rows = []
+        for some, whole in ((few.first, all_places.first), (few.second, all_places.second)):
+            size = some.nodes.size
+            places = [int(np.flatnonzero(whole.nodes == node)[0]) for node in some.nodes]
+            rows.append(places)
+            for position in range(1, size):
+                link = {int(some.nodes[position]), int(some.nodes[some.above[position]])}
+                assert len(link) == 2
+    np.testing.assert_allclose(
+        few.covariance[: len(rows[0]), : len(rows[1])],
+        all_places.covariance[np.ix_(*rows)], rtol=1e-6, atol=1e-8,
+    )  # fmt: skip
+    for some, whole, places in (
+        (few.first, all_places.first, rows[0]),
+        (few.second, all_places.second, rows[1]),
+    ):
+        n = len(places)
+        np.testing.assert_allclose(some.variance[:n], whole.variance[places], rtol=1e-6)
+        np.testing.assert_allclose(some.spread[:n], whole.spread[places], rtol=1e-6)
 
 
 def cherries(links, m):
@@ -320,30 +374,17 @@ def cherries(links, m):
 @given(seeds, st.integers(5, 12))
 def test_cherries_of_places_are_those_of_the_tree_with_the_link(seed, m):
     _, part = random_component(seed, m)
-    rng, links, room = np.random.default_rng(seed), part.links, part.room
+    rng, state = np.random.default_rng(seed), part.state
     with repeated():
-        u, w = binary.draw_link(links, rng)
-        binary.part(links, u, w)
-        tops = [
-            node if node < m else sampling.detach(links, node, m, 0, 0)[0][0] for node in (u, w)
-        ]
-        both = room.first, room.second
-        sizes = [sides.walk(links, top, m, side) for top, side in zip(tops, both, strict=True)]
-        listed = [
-            sides.list_places(side, size, links, m, other == 1)
-            for side, size, other in zip(both, sizes, sizes[::-1], strict=True)
-        ]
-        chosen = [int(rng.integers(0, count)) for count, _ in listed]
-        expected = sum(
-            fewest + int(side.place_class[place]) // 4
-            for (_, fewest), side, place in zip(listed, both, chosen, strict=True)
-        )
-        for side in both:
-            side.share[:] = 0.5
-        for side, place, node in zip(both, chosen, (u, w), strict=True):
-            sampling.link_at(links, side, place, node)
-        binary.join(links, u, w, 0.5)
-    assert cherries(links, m) == expected
+        halves = cut_somewhere(part, WHOLE, rng)
+        fewest = binary.count_cherries(state.links, m) - sum(half.a >= 0 for half in halves)
+        pairs = compared(part, halves, WHOLE, rng)
+        for half, side in zip(halves, (pairs.first, pairs.second), strict=True):
+            place = int(rng.integers(0, side.place_row.size))
+            fewest += int(side.place_class[place]) // 4
+            sampling.link_at(state, side, place, half.node, rng)
+        binary.join(state.links, *(half.node for half in halves), 0.5)
+    assert cherries(state.links, m) == fewest
 
 
 def all_binary_trees(m):
@@ -468,7 +509,7 @@ def test_one_of_three_variables_may_be_inside(seed):
     with repeated():
         found = []
         for _ in range(8_000):
-            part.sweep(rng)
+            part.sweep(WHOLE, rng)
             found.append(_as_tree([part], 1.0, ("a", "b", "c")).degrees[:3] > 1)
     np.testing.assert_allclose(np.mean(found, axis=0), expected, atol=0.03)
 

@@ -18,6 +18,7 @@ from latentree.structure import candidate_pairs, learn_structure
 from latentree.support import _consensus_method, majority_tree, support_from
 from latentree.support._draws import STRETCH, Draws
 from latentree.support._replicates import _Source, by_distances, draws_of, of_replicates
+from latentree.support._splits import split_disagreement
 from latentree.tree import Tree
 from strategies import trees
 
@@ -334,13 +335,26 @@ def test_the_posterior_gives_a_tree_support():
         lt.bootstrap_support(truth, sample, ["posterior", "rg"], 4)
 
 
-def test_the_consensus_of_many_variables_is_of_resampled_rows(monkeypatch):
-    monkeypatch.setattr(_consensus_method, "sample_trees", lambda *_: pytest.fail("sampled"))
+def test_the_consensus_of_many_variables_is_of_their_posterior():
     truth = lt.simulate.random_gaussian_model(lt.simulate.double_star(130), 0, (0.6, 0.8))
-    tree = _consensus_method.consensus_tree(as_sample(truth.sample(1_000, 1)), 0, 6)
+    sample = as_sample(truth.sample(1_000, 1))
+    tree = _consensus_method.consensus_tree(sample, 0, 6)
     assert tree.same_structure(truth.tree)
-    found = lt.bootstrap_support(truth, truth.sample(200, 1), "consensus", 2, random_state=0)
-    assert found.method == ("rg", "clnj")
+    found = lt.bootstrap_support(truth, sample, "consensus", 2, random_state=0)
+    assert found.method == ("posterior",)
+
+
+def test_chains_that_do_not_agree_say_so():
+    split = lt.Tree([4, 4, 5, 5, -1, 4], n_observed=4)
+    other = lt.Tree([4, 5, 4, 5, -1, 4], n_observed=4)
+    halves = np.arange(4), np.arange(4, 8)
+    assert split_disagreement(halves, [split] * 8) == 0.0
+    assert split_disagreement(halves, [split] * 4 + [other] * 4) == 1.0
+    # Half of one chain and none of the other: both splits differ by one half.
+    assert split_disagreement(halves, [split] * 6 + [other] * 2) == 0.5
+    assert _consensus_method.notes_on([split] * 8) == ()
+    (note,) = _consensus_method.notes_on([split] * 4 + [other] * 4)
+    assert "do not agree" in note
 
 
 @pytest.mark.parametrize("seed", [2, 4])

@@ -38,10 +38,6 @@ from latentree.typing import IntArray, RandomState
 QUICK = ("rg", "clnj")
 """Learners that the method ``consensus`` begins with."""
 
-MOST_SAMPLED = 128
-"""With more variables ``consensus`` learns from resampled rows instead of sampling trees: the time
-for that grows with m³."""
-
 LOCAL = ("chow_liu", "cl_blind", "clnj", "clrg")
 """Learners that need distances of near variables only, once the spanning tree is known."""
 
@@ -95,9 +91,8 @@ def bootstrap_support(
         How the replicates are learned: the method that learned the tree. Of several, each learns
         from the same rows, and all trees count alike. ``posterior`` draws trees from their
         posterior, given the distances (:func:`latentree.structure.sample_trees`): shares are
-        probabilities then. ``consensus`` stands for this, and for ``rg`` and ``clnj`` with more
-        than 128 variables. Methods that search (``refined``, ``reg_clnj``, ``reg_clrg``, ``bin``)
-        search again in every replicate: set a time limit.
+        probabilities then. ``consensus`` stands for this. Methods that search (``refined``,
+        ``reg_clnj``, ``reg_clrg``, ``bin``) search again in every replicate: set a time limit.
     n_replicates : int
         Number of trees, over all methods; more if they do not share it evenly.
     random_state : int or Generator, optional
@@ -151,7 +146,7 @@ def bootstrap_support(
         raise DataError(f"n_replicates is {n_replicates!r}, but must be a whole number from 1 on")
     tree = _tree_of(model)
     sample = _sample(model, X, weights)
-    names = method_names(method, sample.n_columns)
+    names = method_names(method)
     _check_options(names, options)
     seed = int(np.random.default_rng(random_state).integers(2**63))
     if names == (POSTERIOR,):
@@ -203,11 +198,10 @@ def _candidates(tree: Tree, sample: Sample, methods: Sequence[str]) -> IntArray 
     return candidate_pairs(within, N_NEAREST)
 
 
-def method_names(method: str | Sequence[str], n_variables: int) -> tuple[str, ...]:
+def method_names(method: str | Sequence[str]) -> tuple[str, ...]:
     """Return the learners that a method, or several, stands for."""
     names = [method] if isinstance(method, str) else list(method)
-    quick = (POSTERIOR,) if n_variables <= MOST_SAMPLED else QUICK
-    names = [each for name in names for each in (quick if name == "consensus" else (name,))]
+    names = [POSTERIOR if name == "consensus" else name for name in names]
     known = (*METHODS, *_SEARCHES, *_FIXED, "consensus", POSTERIOR)
     unknown = [name for name in names if name not in known]
     if POSTERIOR in names and len(names) > 1:

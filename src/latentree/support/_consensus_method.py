@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,15 +13,19 @@ from latentree.distances import Sample, as_sample
 from latentree.em import Budget, Fitted, fit_parameters
 from latentree.search import fit_mixed
 from latentree.structure import learn_tree, sample_trees
-from latentree.support._bootstrap import MOST_SAMPLED, QUICK
+from latentree.support._bootstrap import QUICK
 from latentree.support._consensus import majority_tree
-from latentree.support._replicates import by_distances, draws_of, of_replicates
+from latentree.support._splits import split_disagreement
 from latentree.tree import Tree
 from latentree.typing import Progress, RandomState
 
 N_TREES = 200
 """Trees of both chains together. About one in three is independent of those before it, so that the
 standard error of a share near one half is 0.06."""
+
+MOST_APART = 0.15
+"""Mean difference of the shares of splits in two chains that agree: each has some 30 independent
+trees, so that shares near one half differ by 0.1 by chance."""
 
 
 def consensus(
@@ -37,10 +43,9 @@ def consensus(
     Trees are drawn from their posterior (:func:`latentree.structure.sample_trees`), in two chains
     that begin at the trees of recursive grouping and of CLNJ. The tree has the splits that more
     than half of them have: by the posterior no other has a smaller expected Robinson-Foulds
-    distance to the truth. For more than 128 variables, recursive grouping and CLNJ learn from
-    resampled rows, and the splits of most of these trees are kept. What the rows cannot tell is
-    left open: hidden variables have more neighbors than those of a resolved tree, and the
-    likelihood is lower where much is in doubt. Parameters come from EM.
+    distance to the truth. What the rows cannot tell is left open: hidden variables have more
+    neighbors than those of a resolved tree, and the likelihood is lower where much is in doubt. If
+    the two chains do not agree, a note of the report says so. Parameters come from EM.
 
     Parameters
     ----------
@@ -78,13 +83,25 @@ def consensus(
     """
     sample = as_sample(X, family, weights)
     generator = np.random.default_rng(random_state)
-    tree = consensus_tree(sample, generator)
+    trees = probable_trees(sample, generator)
+    tree = majority_tree(trees)
     common = {"random_state": generator, "progress": progress, **options}
     if budget is not None:
         common["budget"] = budget
-    if sample.family == "mixed":
-        return fit_mixed(tree, sample, **common)
-    return fit_parameters(tree, sample, **common)
+    fit = fit_mixed if sample.family == "mixed" else fit_parameters
+    model, report = fit(tree, sample, **common)
+    return Fitted(model, replace(report, notes=(*report.notes, *notes_on(trees))))
+
+
+def notes_on(trees: Sequence[Tree]) -> tuple[str, ...]:
+    """Say that the chains have not converged, if they have not."""
+    found = split_disagreement(np.array_split(np.arange(len(trees)), len(QUICK)), trees)
+    if found <= MOST_APART:
+        return ()
+    return (
+        f"the two chains of trees do not agree yet (shares of splits differ by {found:.2f} on "
+        "average): take splits with a probability near one half as open",
+    )
 
 
 def consensus_tree(sample: Sample, random_state: RandomState, n_trees: int = N_TREES) -> Tree:
@@ -95,8 +112,7 @@ def consensus_tree(sample: Sample, random_state: RandomState, n_trees: int = N_T
 def probable_trees(sample: Sample, random_state: RandomState, n_trees: int = N_TREES) -> list[Tree]:
     """Return trees as probable as they come: the more of them have a split, the surer it is.
 
-    They are drawn from the posterior, in two chains, from the trees of recursive grouping and CLNJ;
-    with more variables than that is quick for, both learn from resampled rows instead.
+    They are drawn from the posterior, in two chains, from the trees of recursive grouping and CLNJ.
 
     Parameters
     ----------
@@ -105,7 +121,7 @@ def probable_trees(sample: Sample, random_state: RandomState, n_trees: int = N_T
     random_state : int or Generator, optional
         For the draws.
     n_trees : int
-        Of both chains, or learners, together.
+        Of both chains together.
 
     Returns
     -------
@@ -120,12 +136,5 @@ def probable_trees(sample: Sample, random_state: RandomState, n_trees: int = N_T
     >>> lt.support.majority_tree(trees).same_structure(truth.tree)
     True
     """
-    rounds = -(-n_trees // len(QUICK))
-    if sample.n_columns <= MOST_SAMPLED:
-        starts = [learn_tree(sample, name) for name in QUICK]
-        return sample_trees(starts, sample.distances, rounds, random_state)
-    seed = int(np.random.default_rng(random_state).integers(2**63))
-    components = learn_tree(sample, QUICK[0]).components[: sample.n_columns]
-    learners = [by_distances(name, components) for name in QUICK]
-    trees = of_replicates(sample, learners, rounds, draws_of(sample, seed, None))
-    return [tree for each in trees for tree in each]
+    starts = [learn_tree(sample, name) for name in QUICK]
+    return sample_trees(starts, sample.distances, -(-n_trees // len(QUICK)), random_state)

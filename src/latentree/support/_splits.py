@@ -93,6 +93,38 @@ class Splits:
         return [clusters[split] for split in chosen]
 
 
+def split_disagreement(chains: Sequence[IntArray], trees: Sequence[Tree]) -> float:
+    """Return how far the shares of splits in several chains of trees are apart, on average.
+
+    Over the splits that at least a tenth of the trees of some chain have. Edges of leaves are left
+    out: nearly all trees have them.
+
+    Parameters
+    ----------
+    chains : sequence of array of int
+        Which of the trees are of each chain.
+    trees : sequence of Tree
+        Over the same variables, in the same order.
+
+    Returns
+    -------
+    float
+        Mean of the largest share of a split less its smallest one.
+    """
+    keys, chain_of_key = [], []
+    for number, chain in enumerate(chains):
+        for tree in (trees[place] for place in chain):
+            is_inner = (tree.degrees[tree.edges] > 1).all(axis=1)
+            keys.append(tree.bipartition_keys()[is_inner])
+            chain_of_key.append(np.full(is_inner.sum(), number))
+    _, split = np.unique(_as_words(np.concatenate(keys)), return_inverse=True)
+    counts = np.zeros((len(chains), split.max(initial=-1) + 1))
+    np.add.at(counts, (np.concatenate(chain_of_key), split), 1.0)
+    shares = counts / np.array([[max(chain.size, 1)] for chain in chains])
+    often = shares[:, shares.max(axis=0, initial=0.0) >= 0.1]
+    return float(np.ptp(often, axis=0).mean()) if often.size else 0.0
+
+
 def _as_words(keys: NDArray[np.uint64]) -> NDArray[np.void]:
     """Return each row as one word."""
     rows = np.ascontiguousarray(keys)

@@ -79,25 +79,24 @@ def most_likely(r, s):
     return min(max(c, 0.0), STRONGEST)
 
 
-def _plain_worth_of_rows(small, large, n_small, n_large, covariance, n, n_states):
-    possible = np.sqrt(np.outer(small.variance[:n_small], large.variance[:n_large]))
-    largest = np.minimum(np.abs(covariance[:n_small, :n_large]), possible).max()
-    return rows_known_as_well(min(largest, STRONGEST), n, n_states)
+def _plain_largest_of(pairs):
+    possible = np.sqrt(np.outer(pairs.first.variance, pairs.second.variance))
+    return np.minimum(np.abs(pairs.covariance), possible).max()
 
 
-@kernel(plain=_plain_worth_of_rows)
-def worth_of_rows(small, large, n_small, n_large, covariance, n, n_states):
-    """Return what :func:`rows_known_as_well` leaves of n, at the largest c that is possible."""
+@kernel(plain=_plain_largest_of, views=True)
+def largest_of(pairs):
+    """Return the largest c that is possible."""
     squared = 0.0
-    for i in range(n_small):
-        found = largest_square(covariance[i, :n_large], small.variance[i], large.variance)
-        squared = max(squared, found)
-    return rows_known_as_well(min(math.sqrt(squared), STRONGEST), n, n_states)
+    for i in range(pairs.covariance.shape[0]):
+        q = pairs.first.variance[i]
+        squared = max(squared, largest_square(pairs.covariance[i], q, pairs.second.variance))
+    return math.sqrt(squared)
 
 
 @kernel(fastmath=True, views=True)
 def largest_square(covariance, q, variance):
-    """Return the largest c² of a row of the small side, where c is at most √(q·q′)."""
+    """Return the largest c² of a row of the first side, where c is at most √(q·q′)."""
     largest = 0.0
     for j in range(covariance.size):
         squared, possible = covariance[j] * covariance[j], q * variance[j]
@@ -115,6 +114,7 @@ def rows_known_as_well(c, n, n_states):
     where n is K − 1 times the number of rows. ``n_states`` is K, 1 for numbers, and 0 if
     variances are known.
     """
+    c = min(c, STRONGEST)
     if n_states < 1.0:
         return n
     n /= 1.0 + c * c
@@ -128,7 +128,7 @@ def weigh_row(covariance, q, own_spread, variance, spread, n, likely, gains, sca
     """Write c, log L, and the integral of L and the prior in the unit of L, for one row.
 
     Where the largest possible c is near, the last is −√(2π)·σ over the range of c instead. The row
-    is of the small side. Returns the largest log L.
+    is of the first side. Returns the largest log L.
     """
     best = 0.0
     unit, near = math.sqrt(0.5 * math.pi / n), NEAR / math.sqrt(n)
@@ -161,61 +161,87 @@ def to_likelihoods(gains, scales, best):
         scales[i] = -1.0 if (scale < 0.0) & (gain > NEGLIGIBLE) else 0.0
 
 
-def _plain_weigh_rows(small, large, n_small, n_large, covariance, n, likely, slab, spike):
-    r = np.abs(covariance[:n_small, :n_large])
-    s = 0.5 * (small.spread[:n_small, None] + large.spread[:n_large])
-    largest = np.sqrt(small.variance[:n_small, None] * large.variance[:n_large])
+def _plain_weigh_rows(pairs, n):
+    r, s, largest = _shown(pairs)
     c = np.minimum(r * (1.0 + r * r) / np.maximum(2.0 * s - 1.0 + r * r, LEAST_SLOPE), STRONGEST)
-
-    def slope(c):
-        return np.maximum((3.0 * c - 2.0 * r) * c + 2.0 * s - 1.0, LEAST_SLOPE)
-
-    def gain(c):
-        rest = 1.0 - c * c
-        return -0.5 * n * (np.log(rest) + 2.0 * (s * c - r) * c / rest)
-
-    c = np.clip(c - (((c - r) * c + 2.0 * s - 1.0) * c - r) / slope(c), 0.0, STRONGEST)
-    gains = gain(np.minimum(c, largest))
-    best = max(gains.max(), 0.0)
-    width = math.sqrt(0.5 * math.pi / n) * (1.0 - c * c) / (np.sqrt(slope(c)) * largest)
-    is_near = largest - c < NEAR / math.sqrt(n) * (1.0 - c * c)
+    slope = _slopes(c, r, s)
+    c = np.clip(c - (((c - r) * c + 2.0 * s - 1.0) * c - r) / slope, 0.0, STRONGEST)
+    gains = _gains(np.minimum(c, largest), r, s, n)
+    unit, near = math.sqrt(0.5 * math.pi / n), NEAR / math.sqrt(n)
+    width = unit * (1.0 - c * c) / (np.sqrt(_slopes(c, r, s)) * largest)
     inner = 1.0 - (c / largest) ** 2 - 2.0 / math.pi * width**2
-    found = np.where(is_near, 1.0, 1.5 * inner) * width * np.exp(gains - best)
-    spikes = np.zeros_like(found)
-    sigma = (1.0 - c * c) / np.sqrt(n * slope(c))
-    at_most = np.minimum(largest, STRONGEST)
-    other_sign = np.exp(-2.0 * n * r * at_most / (1.0 - at_most**2))
-    spiked = 0.5 * np.exp(gain(at_most) - best) * (1.0 + other_sign)
-    for i, j in zip(*np.nonzero(is_near & (gains - best > NEGLIGIBLE)), strict=True):
-        found[i, j] *= possible_share(c[i, j] / sigma[i, j], at_most[i, j] / sigma[i, j])
-        spikes[i, j] = spiked[i, j]
-    likely[:n_small, :n_large], slab[:n_small, :n_large] = c, found
-    spike[:n_small, :n_large] = spikes
+    is_near = largest - c < near * (1.0 - c * c)
+    pairs.likely[:], pairs.slab[:] = c, gains
+    pairs.spike[:] = np.where(is_near, -width, 1.5 * inner * width)
+    return max(gains.max(), 0.0)
 
 
-@kernel(fastmath=True, plain=_plain_weigh_rows)
-def weigh_rows(small, large, n_small, n_large, covariance, n, likely, slab, spike):
-    """Weigh a link between any two rows by its likelihood, in the unit of the largest.
+def _shown(pairs):
+    s = 0.5 * (pairs.first.spread[:, None] + pairs.second.spread)
+    return (
+        np.abs(pairs.covariance),
+        s,
+        np.sqrt(np.outer(pairs.first.variance, pairs.second.variance)),
+    )
 
-    ``slab`` is ∫ L(ρ·√(q·q′))·¾·(1 − ρ²) dρ over all ρ, and ``spike``, of a contracted link, is
-    (L(√(q·q′)) + L(−√(q·q′))) / 2. ``likely`` becomes the c that is most likely. All have the rows
-    of the small side as rows, those of the large one as columns.
+
+def _slopes(c, r, s):
+    return np.maximum((3.0 * c - 2.0 * r) * c + 2.0 * s - 1.0, LEAST_SLOPE)
+
+
+def _gains(c, r, s, n):
+    rest = 1.0 - c * c
+    return -0.5 * n * (np.log(rest) + 2.0 * (s * c - r) * c / rest)
+
+
+@kernel(fastmath=True, plain=_plain_weigh_rows, views=True)
+def weigh_rows(pairs, n):
+    """Find how likely a link between any two rows is; return the largest log L.
+
+    ``likely`` becomes the c that is most likely, ``slab`` and ``spike`` what :func:`weigh_row` says
+    of log L and its integral.
     """
-    variance, spread = large.variance[:n_large], large.spread[:n_large]
     best = 0.0
-    for i in range(n_small):
+    for i in range(pairs.covariance.shape[0]):
         gain = weigh_row(
-            covariance[i, :n_large], small.variance[i], small.spread[i], variance, spread, n,
-            likely[i], slab[i], spike[i],
+            pairs.covariance[i], pairs.first.variance[i], pairs.first.spread[i],
+            pairs.second.variance, pairs.second.spread, n,
+            pairs.likely[i], pairs.slab[i], pairs.spike[i],
         )  # fmt: skip
         best = max(best, gain)
-    for i in range(n_small):
-        to_likelihoods(slab[i, :n_large], spike[i], best)
-    for i in range(n_small):
-        for j in range(n_large):
+    return best
+
+
+def _plain_integrate(pairs, n, best):
+    r, s, largest = _shown(pairs)
+    c, gains, scales = pairs.likely, pairs.slab - best, pairs.spike
+    is_near = (scales < 0.0) & (gains > NEGLIGIBLE)
+    pairs.slab[:] = np.abs(scales) * np.exp(gains)
+    sigma = (1.0 - c * c) / np.sqrt(n * _slopes(c, r, s))
+    at_most = np.minimum(largest, STRONGEST)
+    other_sign = np.exp(-2.0 * n * r * at_most / (1.0 - at_most**2))
+    spiked = 0.5 * np.exp(_gains(at_most, r, s, n) - best) * (1.0 + other_sign)
+    pairs.spike[:] = np.where(is_near, spiked, 0.0)
+    for i, j in zip(*np.nonzero(is_near), strict=True):
+        pairs.slab[i, j] *= possible_share(c[i, j] / sigma[i, j], at_most[i, j] / sigma[i, j])
+
+
+@kernel(fastmath=True, plain=_plain_integrate, views=True)
+def integrate(pairs, n, best):
+    """Weigh a link between any two rows, once log L is known, in the unit of the best.
+
+    ``slab`` becomes ∫ L(ρ·√(q·q′))·¾·(1 − ρ²) dρ over all ρ, and ``spike``, of a contracted link,
+    (L(√(q·q′)) + L(−√(q·q′))) / 2.
+    """
+    slab, spike = pairs.slab, pairs.spike
+    for i in range(slab.shape[0]):
+        to_likelihoods(slab[i], spike[i], best)
+        for j in range(slab.shape[1]):
             if spike[i, j] < 0.0:
-                r, s, c = abs(covariance[i, j]), 0.5 * (small.spread[i] + spread[j]), likely[i, j]
-                largest = min(math.sqrt(small.variance[i] * variance[j]), STRONGEST)
+                r, c = abs(pairs.covariance[i, j]), pairs.likely[i, j]
+                s = 0.5 * (pairs.first.spread[i] + pairs.second.spread[j])
+                largest = math.sqrt(pairs.first.variance[i] * pairs.second.variance[j])
+                largest = min(largest, STRONGEST)
                 sigma = (1.0 - c * c) / math.sqrt(n * slope_of(c, r, s))
                 slab[i, j] *= possible_share(c / sigma, largest / sigma)
                 spike[i, j] = 0.5 * math.exp(gain_of(largest, r, s, n) - best)

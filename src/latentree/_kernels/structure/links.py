@@ -25,19 +25,19 @@ class Links(NamedTuple):
     rho: FloatArray
 
 
-@kernel()
+@kernel(views=True)
 def is_contracted(rho):
     """Whether a link of this correlation makes two nodes one."""
     return abs(rho) >= 1.0
 
 
-@kernel()
+@kernel(views=True)
 def prior_of(rho):
     """Return the prior of the correlation of a link, relative to the uniform one."""
     return 1.5 * (1.0 - rho * rho)
 
 
-@kernel()
+@kernel(views=True)
 def join(links, a, b, rho):
     """Link two nodes that have room for it."""
     for node, other in ((a, b), (b, a)):
@@ -48,7 +48,7 @@ def join(links, a, b, rho):
                 break
 
 
-@kernel()
+@kernel(views=True)
 def part(links, a, b):
     """Remove the link of two nodes; return its correlation."""
     rho = 0.0
@@ -61,7 +61,7 @@ def part(links, a, b):
     return rho
 
 
-@kernel()
+@kernel(views=True)
 def bypass(links, node):
     """Link the two neighbors of a node with each other; return them, and their correlations."""
     first, second = -1, -1
@@ -77,7 +77,7 @@ def bypass(links, node):
     return first, second, rho_first, rho_second
 
 
-@kernel()
+@kernel(views=True)
 def count_contracted(links, m):
     """Count the contracted links between hidden nodes, and those of leaves."""
     of_hidden, of_leaves = 0, 0
@@ -91,7 +91,7 @@ def count_contracted(links, m):
     return of_hidden, of_leaves
 
 
-@kernel()
+@kernel(views=True)
 def n_leaves_at(links, node, m):
     """Count the leaves among the neighbors of a node."""
     count = 0
@@ -101,10 +101,26 @@ def n_leaves_at(links, node, m):
     return count
 
 
-@kernel()
-def draw_link(links, rng):
-    """Draw a link: its two nodes."""
-    while True:
-        u, slot = rng.integers(0, links.neighbor.shape[0]), rng.integers(0, 3)
-        if links.neighbor[u, slot] >= 0:
-            return u, links.neighbor[u, slot]
+@kernel(views=True)
+def is_cherry(links, node, m):
+    """Return 1 for a hidden node with two leaves or more, 0 for others."""
+    return 1 if node >= m and n_leaves_at(links, node, m) >= 2 else 0
+
+
+@kernel(views=True)
+def count_cherries_beside(links, node, m):
+    """Count the cherries among the neighbors of a node."""
+    count = 0
+    for slot in range(3):
+        if links.neighbor[node, slot] >= 0:
+            count += is_cherry(links, links.neighbor[node, slot], m)
+    return count
+
+
+@kernel(views=True)
+def count_cherries(links, m):
+    """Count the hidden nodes with two leaves or more."""
+    count = 0
+    for node in range(m, links.neighbor.shape[0]):
+        count += is_cherry(links, node, m)
+    return count

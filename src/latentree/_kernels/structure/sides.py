@@ -1,10 +1,12 @@
-"""What the observed nodes on one side of a cut link say about all places where a link may end.
+"""What is known, on one side of a cut link, about the places where a link may end.
 
-Places are nodes, and points on the links between a node and the one above. All nodes have variance
-1. A side hangs from one of its leaves, so that every hidden node has two nodes below it. What is
-known of a place is an estimate with variance q, linear in what the observed nodes show, so that
-many columns go side by side (:mod:`latentree._kernels.structure.grafting` has the formulas). Every
-node is estimated from below it (``up``), and the node above it from everywhere else (``down``).
+Places are nodes, and points on the links between a node and the one above. Only those near to some
+link are looked at: what is beyond is known by the messages that arrive from there, so that a side
+is a small tree whose leaves are variables or messages. It hangs from one of its leaves, so that
+every inner node has two nodes below it. All nodes have variance 1. What is known of a place is an
+estimate with variance q, linear in what the leaves show, so that many columns go side by side
+(:mod:`latentree._kernels.structure.grafting` has the formulas). Every node is estimated from below
+it (``up``), and the node above it from everywhere else (``down``).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 from latentree._kernels.compiling import kernel
 from latentree._kernels.structure.grafting import LARGEST, told
 from latentree._kernels.structure.links import is_contracted, n_leaves_at, prior_of
+from latentree._kernels.structure.messages import combine, copy, face, multiply
 from latentree.typing import FloatArray, IntArray
 
 LEAST = 1e-12  # of variances
@@ -30,8 +33,17 @@ N_KINDS = 3
 N_CLASSES = 12
 
 
+class Near(NamedTuple):
+    """Room for a list of links: the node at the far end of each, and the one before it."""
+
+    node: IntArray
+    before: IntArray
+    is_inner: IntArray
+    """By node: whether all its links are among those of a side; 0 between two uses."""
+
+
 class Side(NamedTuple):
-    """Room for one side. Arrays have an entry a position of its nodes, a row or a place.
+    """A part of one side. Arrays have an entry per position of its nodes, per row or per place.
 
     Rows are the nodes, then the points on the links above them (but the top).
     """
@@ -41,9 +53,13 @@ class Side(NamedTuple):
     above: IntArray
     """Position of the node above."""
     below: IntArray
-    """Positions of the two nodes below a hidden one, −1 where there is none."""
+    """Positions of the two nodes below an inner one, −1 where there is none."""
+    leaves: IntArray
+    """Positions of the leaves."""
     rho: FloatArray
     """Correlation with the node above."""
+    reach: FloatArray
+    """Number of links that are near to the link above."""
     share: FloatArray
     """The point on the link above, as a share of log ρ from below."""
     told: FloatArray
@@ -53,14 +69,8 @@ class Side(NamedTuple):
     weight: FloatArray
     """Of ``up`` in that of the node above; of ``down`` above, and ``up`` of the other node below
     that one, in ``down``."""
-    up: FloatArray
-    """Estimates of every node from below it, for every column."""
-    down: FloatArray
-    """Estimates of the node above it from elsewhere."""
     mix: FloatArray
     """Weights of ``up`` and ``down`` in every row, which is scaled to variance 1 in the model."""
-    rows: FloatArray
-    """Covariances of the rows with all variables."""
     variance: FloatArray
     """What the variances of rows were in the model."""
     spread: FloatArray
@@ -70,67 +80,135 @@ class Side(NamedTuple):
     place_weight: FloatArray
 
 
-def make_side(n: int) -> Side:
-    """Make room for a side of a tree with n nodes."""
+@kernel()
+def make_side(size):
+    """Make room for a side of some nodes."""
+    n_rows, n_places = 2 * size - 1, max(N_KINDS * (size - 1), 1)
+    integers, numbers = np.empty((5, size), np.int64), np.empty((10, size))
     return Side(
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty((2, n), np.int64),
-        np.empty(n),
-        np.empty(n),
-        np.empty((2, n)),
-        np.empty((2, n)),
-        np.empty((3, n)),
-        np.empty((n, 2 * n)),
-        np.empty((n, 2 * n)),
-        np.empty((2, 2 * n)),
-        np.empty((2 * n, n)),
-        np.empty(2 * n),
-        np.empty(2 * n),
-        np.empty(N_KINDS * n, np.int64),
-        np.empty(N_KINDS * n, np.int64),
-        np.empty(N_KINDS * n),
+        integers[0],
+        integers[1],
+        integers[2:4],
+        integers[4, : size // 2 + 1],
+        numbers[0],
+        numbers[1],
+        numbers[2],
+        numbers[3:5],
+        numbers[5:7],
+        numbers[7:10],
+        np.empty((2, n_rows)),
+        np.empty(n_rows),
+        np.empty(n_rows),
+        np.empty(n_places, np.int64),
+        np.empty(n_places, np.int64),
+        np.empty(n_places),
     )
 
 
+# Links that are near ------------------------------------------------------------------------------
+
+
+@kernel(views=True)
+def list_near(links, a, b, radius, near):
+    """List the links at most some steps from the one of two nodes.
+
+    The first two entries are its two ends; all others are a link each. Returns the number of
+    entries, and that of those whose links are all listed.
+    """
+    near.node[0] = near.before[1] = a
+    near.node[1] = near.before[0] = b
+    begin, end = 0, 2
+    for _ in range(radius):
+        count = end
+        for entry in range(begin, end):
+            node, before = near.node[entry], near.before[entry]
+            for slot in range(3):
+                other = links.neighbor[node, slot]
+                if other >= 0 and other != before:
+                    near.node[count], near.before[count] = other, node
+                    count += 1
+        begin, end = end, count
+        if begin == end:
+            break
+    return end, begin
+
+
+@kernel(views=True)
+def mean_reach(links, radius, near):
+    """Return the mean number of links near to a link."""
+    total, count = 0, 0
+    for node in range(links.neighbor.shape[0]):
+        for slot in range(3):
+            if links.neighbor[node, slot] > node:
+                total += list_near(links, node, links.neighbor[node, slot], radius, near)[0] - 1
+                count += 1
+    return total / count
+
+
 @kernel()
-def walk(links, start, m, side):
-    """List the nodes of the side of a node; return how many."""
-    node, last = start, -1
-    while node >= m:  # the first leaf on the way is the top
-        slot = 0
-        while links.neighbor[node, slot] < 0 or links.neighbor[node, slot] == last:
-            slot += 1
-        node, last = links.neighbor[node, slot], node
-    side.nodes[0], side.above[0] = node, -1
-    size, done = 1, 0
-    while done < size:
-        node = side.nodes[done]
-        last = side.nodes[side.above[done]] if done > 0 else -1
-        side.below[0, done] = side.below[1, done] = -1
+def side_around(links, messages, half, center, radius, near):
+    """Return the part of a side around a link, and for each of its links how many are near.
+
+    It hangs from the last link of those that are near to the center. Messages are turned toward the
+    center, so that they are known to it. A leaf is alone.
+    """
+    if half.a < 0:
+        side = make_side(1)
+        side.nodes[0], side.above[0], side.leaves[0] = half.node, -1, 0
+        return side
+    face(links, messages, center[0], center[1])
+    n_listed, n_inner = list_near(links, center[0], center[1], radius, near)
+    side = make_side(n_listed)
+    side.nodes[0], side.above[0] = near.node[n_listed - 1], -1
+    side.nodes[1], side.above[1] = near.before[n_listed - 1], 0
+    side.leaves[0] = 0
+    hang(links, side, near, n_inner)
+    if not half.is_whole:
+        for position in range(1, n_listed):
+            a, b = side.nodes[position], side.nodes[side.above[position]]
+            side.reach[position] = list_near(links, a, b, radius, near)[0] - 1
+    return side
+
+
+@kernel(views=True)
+def hang(links, side, near, n_inner):
+    """List all nodes of a part of a tree, whose first two are listed."""
+    nodes, above, below = side.nodes, side.above, side.below
+    for entry in range(n_inner):
+        near.is_inner[near.node[entry]] = 1
+    size, n_leaves = 2, 1
+    for position in range(1, nodes.size):
+        node, last = nodes[position], nodes[above[position]]
+        side.reach[position] = 1.0
+        below[0, position] = below[1, position] = -1
         count = 0
         for slot in range(3):
             other = links.neighbor[node, slot]
-            if other >= 0 and other != last:
-                side.nodes[size], side.above[size] = other, done
-                side.rho[size] = links.rho[node, slot]
-                side.below[count, done] = size
+            if other == last:
+                side.rho[position] = links.rho[node, slot]
+            elif other >= 0 and near.is_inner[node]:
+                nodes[size], above[size] = other, position
+                below[count, position] = size
                 count += 1
                 size += 1
-        done += 1
-    return size
+        if count == 0:
+            side.leaves[n_leaves] = position
+            n_leaves += 1
+    for entry in range(n_inner):
+        near.is_inner[near.node[entry]] = 0
 
 
 # Weights of the estimates -----------------------------------------------------------------------
 
 
-@kernel()
-def weigh_estimates(side, size):
+@kernel(views=True)
+def weigh_estimates(side, messages):
     """Find the variances of all estimates, and their weights in those that they go into."""
-    rho, precision, known = side.rho, side.told, side.known
+    rho, precision, known, size = side.rho, side.told, side.known, side.nodes.size
+    for position in side.leaves:
+        known[0, position] = messages.known[side.nodes[position]]
     for position in range(size - 1, 0, -1):
         first, second = side.below[0, position], side.below[1, position]
-        known[0, position] = 1.0
         if first >= 0:
             t = precision[0, first] + precision[0, second]
             known[0, position] = t / (1.0 + t)
@@ -139,8 +217,9 @@ def weigh_estimates(side, size):
         precision[0, position] = told(known[0, position], rho[position])
     for position in range(1, size):
         above = side.above[position]
-        known[1, position] = 1.0
-        if above > 0:
+        if above == 0:
+            known[1, position] = known[0, 0]
+        else:
             other = side.below[0, above] + side.below[1, above] - position
             t = precision[1, above] + precision[0, other]
             known[1, position] = t / (1.0 + t)
@@ -149,53 +228,54 @@ def weigh_estimates(side, size):
         precision[1, position] = told(known[1, position], rho[position])
 
 
-def _plain_mix_estimates(side, size):
-    first, second = side.below[:, :size]
-    t_below = np.where(first >= 0, side.told[0, first] + side.told[0, second], 1.0)
-    rho = side.rho[1:size]
-    lower = np.abs(rho) ** side.share[1:size]
-    upper = rho / lower
-    squared = np.minimum([lower**2, upper**2] * side.known[:, 1:size], LARGEST)
-    t_below, t_above = np.hstack(
-        [[t_below, np.append(0.0, side.told[1, 1:size])], squared / (1.0 - squared)]
-    )
-    total = t_below + t_above
+def _plain_mix_estimates(side):
+    if side.nodes.size == 1:
+        side.mix[:, 0], side.variance[0] = (1.0, 0.0), 1.0
+        return
+    rho, known = side.rho[1:], side.known[:, 1:]
+    between = np.abs(rho) ** side.share[1:]
+    lower = np.hstack([rho[0], np.ones(rho.size), between])
+    upper = np.hstack([1.0, rho, rho / between])
+    known = np.hstack([known[:, :1], known, known])
+    squared = np.array([lower**2, upper**2]) * known
+    precision = np.minimum(squared, LARGEST) / (1.0 - np.minimum(squared, LARGEST))
+    total = precision.sum(axis=0)
     q = np.maximum(total / (1.0 + total), LEAST)
     factor = 1.0 / (np.sqrt(q) * (1.0 + total))
-    side.mix[0, : 2 * size - 1] = factor * np.append(np.ones(size), lower) * (1.0 + t_below)
-    side.mix[1, : 2 * size - 1] = factor * np.hstack([0.0, rho, upper]) * (1.0 + t_above)
-    side.variance[: 2 * size - 1] = q
-    leaves = np.flatnonzero(second < 0)
-    side.mix[0, leaves], side.mix[1, leaves], side.variance[leaves] = 1.0, 0.0, 1.0
+    side.mix[:] = factor * np.array([lower, upper]) * (1.0 + precision)
+    side.variance[:] = q
+    shown = side.leaves[side.known[0, side.leaves] == 1.0]
+    side.mix[0, shown], side.mix[1, shown] = shown > 0, shown == 0
+    side.variance[shown] = 1.0
 
 
-@kernel(plain=_plain_mix_estimates)
-def mix_estimates(side, size):
-    """Find the weights of the two estimates of a node in every row, and the variances of the rows.
+@kernel(plain=_plain_mix_estimates, views=True)
+def mix_estimates(side):
+    """Find the weights of the two estimates of a link in every row, and the variances of the rows.
 
-    A hidden node is known from below and from above; an observed one shows itself.
+    A node is known from below the link above it and from above, the top by the link below it; an
+    observed one shows itself.
     """
-    for position in range(size):
-        first, second = side.below[0, position], side.below[1, position]
-        if second < 0:
-            side.mix[0, position], side.mix[1, position] = 1.0, 0.0
-            side.variance[position] = 1.0
-        else:
-            t = side.told[0, first] + side.told[0, second]
-            mix(side, position, 1.0, t, side.rho[position], side.told[1, position])
+    size = side.nodes.size
+    if size == 1:
+        side.mix[0, 0], side.mix[1, 0], side.variance[0] = 1.0, 0.0, 1.0
+        return
+    mix(side, 0, 1, side.rho[1], 1.0)
     for position in range(1, size):
+        mix(side, position, position, 1.0, side.rho[position])
         lower = abs(side.rho[position]) ** side.share[position]
-        upper = side.rho[position] / lower
-        t_below, t_above = (
-            told(side.known[0, position], lower),
-            told(side.known[1, position], upper),
-        )
-        mix(side, size + position - 1, lower, t_below, upper, t_above)
+        mix(side, size + position - 1, position, lower, side.rho[position] / lower)
+    for position in side.leaves:
+        if side.known[0, position] == 1.0:
+            side.mix[0, position] = 1.0 if position > 0 else 0.0
+            side.mix[1, position] = 1.0 - side.mix[0, position]
+            side.variance[position] = 1.0
 
 
-@kernel()
-def mix(side, row, lower, t_below, upper, t_above):
-    """Mix what is known at two correlations; each adds t to the precision of the row."""
+@kernel(views=True)
+def mix(side, row, position, lower, upper):
+    """Mix what is known at both ends of a link, at these correlations with the row."""
+    t_below, t_above = told(side.known[0, position], lower), told(side.known[1, position], upper)
     total = t_below + t_above
     q = max(total / (1.0 + total), LEAST)
     factor = 1.0 / (math.sqrt(q) * (1.0 + total))
@@ -207,198 +287,136 @@ def mix(side, row, lower, t_below, upper, t_above):
 # Estimates of columns ---------------------------------------------------------------------------
 
 
-def _plain_copy(to, what):
-    to[:] = what
-
-
-@kernel(fastmath=True, views=True, plain=_plain_copy)
-def copy(to, what):
-    """Copy an array."""
-    for column in range(to.size):
-        to[column] = what[column]
-
-
-def _plain_combine(to, a, x, b, y):
-    to[:] = a * x + b * y
-
-
-@kernel(fastmath=True, views=True, plain=_plain_combine)
-def combine(to, a, x, b, y):
-    """Write a·x + b·y."""
-    for column in range(to.size):
-        to[column] = a * x[column] + b * y[column]
-
-
-@kernel()
-def estimate(side, size, n_columns):
+@kernel(views=True)
+def estimate(side, up, down):
     """Estimate every node from below it, and the one above it from elsewhere, for every column.
 
     ``up`` of the leaves is what they show.
     """
-    up, down, weight = side.up[:, :n_columns], side.down[:, :n_columns], side.weight
+    weight, size = side.weight, side.nodes.size
     for position in range(size - 1, 0, -1):
         first, second = side.below[0, position], side.below[1, position]
         if first >= 0:
             combine(up[position], weight[0, first], up[first], weight[0, second], up[second])
-    for position in range(1, size):
+    if size > 1:
+        copy(down[1], up[0])
+    for position in range(2, size):
         above = side.above[position]
-        if above == 0:
-            copy(down[position], up[0])
-        else:
-            other = side.below[0, above] + side.below[1, above] - position
-            combine(
-                down[position], weight[1, position], down[above], weight[2, position], up[other]
-            )
+        other = side.below[0, above] + side.below[1, above] - position
+        combine(down[position], weight[1, position], down[above], weight[2, position], up[other])
 
 
-def _plain_fill_rows(side, size, first, n_columns, out):
-    columns, n_rows = slice(first, first + n_columns), 2 * size - 1
-    position = np.append(np.arange(size), np.arange(1, size))
-    below, above = side.mix[:, :n_rows, None]
-    down = np.where(above == 0.0, 0.0, side.down[position, columns])  # there is none above the top
-    out[:n_rows, :n_columns] = below * side.up[position, columns] + above * down
+@kernel(views=True)
+def link_of(row, size):
+    """Return the position of the lower node of the link by which a row is known."""
+    if row >= size:
+        return row - size + 1
+    return row if row > 0 or size == 1 else 1
 
 
-@kernel(fastmath=True, plain=_plain_fill_rows)
-def fill_rows(side, size, first, n_columns, out):
+def _plain_fill_rows(side, up, down, first, out):
+    columns, size = slice(first, first + out.shape[1]), side.nodes.size
+    if size == 1:
+        out[:] = up[:, columns]
+        return
+    position = np.hstack([1, np.arange(1, size), np.arange(1, size)])
+    below, above = side.mix[:, :, None]
+    out[:] = below * up[position, columns] + above * down[position, columns]
+
+
+@kernel(plain=_plain_fill_rows, views=True)
+def fill_rows(side, up, down, first, out):
     """Write the rows for some columns of the estimates."""
+    size, end = side.nodes.size, first + out.shape[1]
+    if size == 1:
+        copy(out[0], up[0, first:end])
+        return
     for row in range(2 * size - 1):
-        position = row if row < size else row - size + 1
-        up = side.up[position, first : first + n_columns]
-        if side.mix[1, row] == 0.0:  # there is nothing above the top
-            copy(out[row, :n_columns], up)
-        else:
-            down = side.down[position, first : first + n_columns]
-            combine(out[row, :n_columns], side.mix[0, row], up, side.mix[1, row], down)
+        position = link_of(row, size)
+        combine(
+            out[row], side.mix[0, row], up[position, first:end],
+            side.mix[1, row], down[position, first:end],
+        )  # fmt: skip
 
 
-# Columns that the observed nodes show -----------------------------------------------------------
-
-
-def _plain_show_variables(side, size, m, correlation):
-    leaves = np.flatnonzero(side.nodes[:size] < m)
-    v = side.nodes[leaves]
-    side.up[leaves, :m] = np.eye(m)[v]
-    side.up[leaves, m : 2 * m] = correlation[v]
-
-
-@kernel(plain=_plain_show_variables)
-def show_variables(side, size, m, correlation):
-    """Show unit vectors, then correlations with all m variables.
-
-    The estimates then are the weights of the variables in them, and their covariances with these.
-    """
-    for position in range(size):
-        v = side.nodes[position]
-        if v < m:
-            side.up[position, :m] = 0.0
-            side.up[position, v] = 1.0
-            copy(side.up[position, m : 2 * m], correlation[v])
-
-
-def _plain_show_rows(side, size, other, n_rows, m):
-    leaves = np.flatnonzero(side.nodes[:size] < m)
-    side.up[leaves, :n_rows] = other.rows[:n_rows, side.nodes[leaves]].T
-
-
-@kernel(plain=_plain_show_rows)
-def show_rows(side, size, other, n_rows, m):
-    """Show the covariances with the rows of the other side, whose columns are the variables."""
-    for position in range(size):
-        v = side.nodes[position]
-        if v < m:
-            for row in range(n_rows):
-                side.up[position, row] = other.rows[row, v]
-
-
-def _plain_measure_spread(side, size, m):
-    up, down = side.up[:size], side.down[1:size]
-    own = (up[:, :m] * up[:, m : 2 * m]).sum(axis=1)
-    other = np.append(0.0, (down[:, :m] * down[:, m : 2 * m]).sum(axis=1))
-    both = np.append(0.0, (up[1:, :m] * down[:, m : 2 * m]).sum(axis=1))
-    position = np.append(np.arange(size), np.arange(1, size))
-    a, b = side.mix[:, : 2 * size - 1]
+def _plain_measure_spread(side, up, down, first):
+    k, size = side.leaves.size, side.nodes.size
+    if size == 1:
+        side.spread[0] = up[0, first]
+        return
+    columns = slice(first, first + k)
+    own = (up[1:, :k] * up[1:, columns]).sum(axis=1)
+    other = (down[1:, :k] * down[1:, columns]).sum(axis=1)
+    both = (up[1:, :k] * down[1:, columns]).sum(axis=1)
+    position = np.hstack([1, np.arange(1, size), np.arange(1, size)]) - 1
+    a, b = side.mix
     spread = a * a * own[position] + b * b * other[position] + 2.0 * a * b * both[position]
-    side.spread[: 2 * size - 1] = spread
+    side.spread[:] = spread
 
 
-@kernel(plain=_plain_measure_spread)
-def measure_spread(side, size, m):
+@kernel(plain=_plain_measure_spread, views=True)
+def measure_spread(side, up, down, first):
     """Measure the variances of all rows in the data.
 
-    Estimates with the weights w and the covariances S·w have the covariance w′·S·w′′.
+    Estimates with the weights w and the covariances S·w have the covariance w′·S·w′′. Weights of
+    the leaves are the first columns, covariances with them begin at column ``first``.
     """
-    side.spread[0] = 1.0
+    k, size = side.leaves.size, side.nodes.size
+    end = first + k
+    if size == 1:
+        side.spread[0] = up[0, first]
     for position in range(1, size):
-        up, down = side.up[position], side.down[position]
-        own = multiply(up[:m], up[m : 2 * m])
-        other = multiply(down[:m], down[m : 2 * m])
-        both = multiply(up[:m], down[m : 2 * m])
-        for row in (position, size + position - 1):
-            a, b = side.mix[0, row], side.mix[1, row]
-            side.spread[row] = a * a * own + b * b * other + 2.0 * a * b * both
-
-
-def _plain_multiply(x, y):
-    return float(x @ y)
-
-
-@kernel(fastmath=True, views=True, plain=_plain_multiply)
-def multiply(x, y):
-    """Return the inner product of two arrays."""
-    total = 0.0
-    for column in range(x.size):
-        total += x[column] * y[column]
-    return total
+        own = multiply(up[position, :k], up[position, first:end])
+        other = multiply(down[position, :k], down[position, first:end])
+        both = multiply(up[position, :k], down[position, first:end])
+        for row in (0, position, size + position - 1):
+            if row > 0 or position == 1:
+                a, b = side.mix[0, row], side.mix[1, row]
+                side.spread[row] = a * a * own + b * b * other + 2.0 * a * b * both
 
 
 # Places ---------------------------------------------------------------------------------------
 
 
-@kernel()
-def list_places(side, size, links, m, other_is_leaf):
-    """List the places of a side; return their number, and the fewest cherries with a link there.
+@kernel(views=True)
+def list_places(side, links, m, n_variables, other_is_leaf):
+    """List the places of a side of some variables.
 
     A place is 3·(position − 1) + its kind, of the link above a position; a single node is one
     place. Its weight is the prior of a point there: −2·log|ρ|·p(ρ₁)·p(ρ₂)/p(ρ) between two nodes,
-    with ρ₁·ρ₂ = ρ, 1 at a node, and 0 where there is no place.
+    with ρ₁·ρ₂ = ρ, 1 at a node, and 0 where there is no place; divided by the number of links near
+    to this one.
     """
-    if size == 1:
-        side.place_row[0], side.place_class[0], side.place_weight[0] = 0, 0, 1.0
-        return 1, 0
-    cherries = 0
-    for v in side.nodes[:size]:
-        if v >= m and n_leaves_at(links, v, m) >= 2:
-            cherries += 1
-    for position in range(1, size):
+    side.place_row[0], side.place_class[0], side.place_weight[0] = 0, 0, 1.0
+    for position in range(1, side.nodes.size):
         above = side.above[position]
         v, p = side.nodes[position], side.nodes[above]
         is_of_leaf = v < m or p < m
-        extra = 1  # cherries beside ``cherries − 1``
-        if size <= 4:  # two or three leaves: with the link two of them are a cherry
-            extra = 2 - cherries
-        elif is_of_leaf and n_leaves_at(links, p if v < m else v, m) >= 2:
+        extra = 1  # cherries beside those without a link there, less one
+        if n_variables == 2:  # with the link they are a cherry
+            extra = 2
+        elif n_variables > 3 and is_of_leaf and n_leaves_at(links, p if v < m else v, m) >= 2:
             extra = 0  # the link parts a cherry
-        if is_of_leaf and other_is_leaf and size > 2:  # three leaves are one cherry
+        if is_of_leaf and other_is_leaf and n_variables > 2:  # three leaves are one cherry
             extra += 1
         place = N_KINDS * (position - 1)
         for kind in range(N_KINDS):
             side.place_class[place + kind] = 4 * extra
-        side.place_row[place + BETWEEN] = size + position - 1
+        side.place_row[place + BETWEEN] = side.nodes.size + position - 1
+        one = 1.0 / side.reach[position]
         if is_contracted(side.rho[position]):
             # One place, with one more contracted link: where the leaf is, if there is one.
             side.place_row[place] = above if p < m else position
             side.place_class[place] += 2 if v < m and p < m else 1
-            side.place_weight[place] = 1.0
+            side.place_weight[place] = one
             side.place_row[place + UPPER] = above
             side.place_weight[place + UPPER] = side.place_weight[place + BETWEEN] = 0.0
         else:
             side.place_row[place], side.place_row[place + UPPER] = position, above
             side.place_class[place] += 2 if v < m else 1
             side.place_class[place + UPPER] += 2 if p < m else 1
-            side.place_weight[place] = side.place_weight[place + UPPER] = 1.0
+            side.place_weight[place] = side.place_weight[place + UPPER] = one
             rho = abs(side.rho[position])
             lower = rho ** side.share[position]
             weight = prior_of(lower) * prior_of(rho / lower) / prior_of(rho)
-            side.place_weight[place + BETWEEN] = -math.log(rho) * weight
-    return N_KINDS * (size - 1), cherries - 1
+            side.place_weight[place + BETWEEN] = -math.log(rho) * weight * one
