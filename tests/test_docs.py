@@ -206,7 +206,7 @@ def test_the_tables_of_methods_and_options_are_those_of_the_registry() -> None:
     )
     names = re.findall(r"^\| `(\w+)` \|", make["tables"](), re.MULTILINE)
     assert names == [*latentree.methods.METHODS, *latentree.methods.OPTIONS]
-    stale = page.replace("`n_trees`", "`n_tree`")
+    stale = page.replace("`prior_weight`", "`prior`")
     assert make["with_tables"](stale) == page
 
 
