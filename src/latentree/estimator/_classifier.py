@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
-from sklearn.utils import Tags, column_or_1d
+from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -90,14 +90,6 @@ class LatentTreeClassifier(ChecksTables, ClassifierMixin, BaseEstimator):  # typ
         self.max_steps = max_steps
         self.cv = cv
         self.random_state = random_state
-
-    def __sklearn_tags__(self) -> Tags:
-        tags: Tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.sparse = True
-        return tags
 
     def fit(
         self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None

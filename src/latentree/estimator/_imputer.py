@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from latentree.data import Table, as_table, filled_like, missing_cells, with_columns
@@ -76,14 +75,6 @@ class LatentTreeImputer(ChecksTables, TransformerMixin, BaseEstimator):  # type:
         self.sample_posterior = sample_posterior
         self.keep_empty_features = keep_empty_features
         self.random_state = random_state
-
-    def __sklearn_tags__(self) -> Tags:
-        tags: Tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.sparse = True
-        return tags
 
     def fit(
         self, X: TableLike, y: object = None, sample_weight: ArrayLike | None = None

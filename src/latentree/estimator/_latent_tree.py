@@ -10,7 +10,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.utils import Tags
 
 from latentree.data import as_parts, as_table, cut_table, is_parted
 from latentree.distances import Sample, as_sample
@@ -147,15 +146,6 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         self.n_bootstrap = n_bootstrap
         self.random_state = random_state
         self.verbose = verbose
-
-    def __sklearn_tags__(self) -> Tags:
-        tags: Tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.sparse = True
-        tags.non_deterministic = False
-        return tags
 
     # Learning -------------------------------------------------------------------------------
 

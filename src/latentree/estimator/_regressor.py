@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import Tags, check_array, column_or_1d
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from latentree.data import as_table
@@ -67,14 +67,6 @@ class LatentTreeRegressor(ChecksTables, RegressorMixin, BaseEstimator):  # type:
         self.kinds = kinds
         self.max_steps = max_steps
         self.random_state = random_state
-
-    def __sklearn_tags__(self) -> Tags:
-        tags: Tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.sparse = True
-        return tags
 
     def fit(
         self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from latentree.data import FrameType, Schema, Table, as_table, column_names, frame_type
@@ -17,6 +18,14 @@ class ChecksTables:
 
     n_features_in_: int
     _learned_from: FrameType | None
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.sparse = True
+        return tags
 
     def _note_columns(self, names: tuple[str, ...]) -> None:
         """Remember the columns as scikit-learn does."""
