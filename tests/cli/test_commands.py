@@ -11,6 +11,7 @@ from latentree import GaussianEmission, MixedTreeModel, formats, metrics, models
 from latentree.cli import _app as app
 from latentree.cli import _demo as demo
 from latentree.cli import _hidden as hidden
+from latentree.cli import _options as options
 from latentree.cli import _outputs as outputs
 from latentree.cli._data import described
 from latentree.cli._screen import plural
@@ -155,7 +156,7 @@ def test_help_names_every_method_and_family(run):
     for command in ("learn", "compare"):
         words = run(command, "--help")[1]
         words = words.translate(str.maketrans(",.;", "   ")).split()
-        assert set(METHODS) | set(app.FAMILIES) <= set(words)
+        assert set(METHODS) | set(options.FAMILIES) <= set(words)
 
 
 def test_learn_says_how_variables_depend_where_none_is_hidden(run, tmp_path):

@@ -5,30 +5,18 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 
+from latentree.cli._options import QueryOptions, ReadOptions
 from latentree.cli._screen import Facts, Screen, plural
 from latentree.data import KINDS, Client, Parts, Schema, Table, cut_table, open_table, path_name
 from latentree.errors import DataError, FileError, import_extra
 from latentree.models import TreeModel
 from latentree.typing import Unseen
-
-
-class ReadOptions(NamedTuple):
-    """What of a file is read, and how."""
-
-    family: str = "auto"
-    columns: Sequence[str] | None = None
-    drop: Sequence[str] = ()
-    header: bool | None = None
-    kinds: Mapping[str, str] | None = None
-    na: Sequence[str] = ()
-    encoding: str | None = None
-    sheet: str | None = None
 
 
 @contextlib.contextmanager
@@ -64,38 +52,35 @@ def _silent_logs() -> Iterator[None]:
 
 
 def open_data(
-    screen: Screen, paths: Sequence[str], choice: ReadOptions, client: Client | None = None
+    screen: Screen, paths: Sequence[str], read: ReadOptions, client: Client | None = None
 ) -> Table | Parts:
     """Open data to learn from, and say what it holds: a table, or parts if it is large."""
     data = open_table(
-        list(paths), choice.family, columns=choice.columns, drop=choice.drop,
-        header=choice.header, client=client, kinds=choice.kinds, na=choice.na,
-        encoding=choice.encoding, sheet=choice.sheet,
+        list(paths), read.family, columns=read.columns, drop=read.drop or (), header=read.header,
+        client=client, kinds=read.kinds, na=read.na or (),
+        encoding=read.encoding, sheet=read.sheet,
     )  # fmt: skip
     screen.tell(f"{path_name(paths)}: {described(data)}")
     return data
 
 
-def open_for(
+@contextlib.contextmanager
+def opened_for(
     screen: Screen,
     model: TreeModel,
     paths: Sequence[str],
-    header: bool | None,
-    unseen: str = "error",
-    client: Client | None = None,
-    na: Sequence[str] = (),
+    query: QueryOptions,
     may_lack: Sequence[str] = (),
-    encoding: str | None = None,
-    sheet: str | None = None,
-) -> Parts:
+) -> Iterator[Parts]:
     """Open the columns of a model; what else is in the files is left alone."""
-    data = open_table(
-        list(paths), schema=model.schema, header=header, client=client,
-        unseen=cast(Unseen, unseen), na=na,
-        may_lack=may_lack, encoding=encoding, sheet=sheet,
-    )  # fmt: skip
-    screen.tell(f"{path_name(paths)}: {described(data)}")
-    return cut_table(data, path_name(paths)) if isinstance(data, Table) else data
+    with connected(query.scheduler) as client:
+        data = open_table(
+            list(paths), schema=model.schema, header=query.header, client=client,
+            unseen=cast(Unseen, query.unseen), na=query.na or (), may_lack=may_lack,
+            encoding=query.encoding, sheet=query.sheet,
+        )  # fmt: skip
+        screen.tell(f"{path_name(paths)}: {described(data)}")
+        yield cut_table(data, path_name(paths)) if isinstance(data, Table) else data
 
 
 def described(table: Table | Parts) -> str:

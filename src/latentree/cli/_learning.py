@@ -10,13 +10,14 @@ import numpy as np
 import typer
 
 from latentree.cli import _outputs as outputs
-from latentree.cli._data import ReadOptions, connected, facts, open_data, show_columns, split
+from latentree.cli._data import connected, facts, open_data, show_columns, split
 from latentree.cli._drawing import show_tree
 from latentree.cli._hidden import (
     hidden_summaries,
     state_summaries,
 )
 from latentree.cli._method_options import OptionValue, OptionValues, check_method, method_options
+from latentree.cli._options import ReadOptions
 from latentree.cli._result_tables import (
     MethodResult,
     hidden_states,
@@ -99,7 +100,7 @@ class LearnOutputs(NamedTuple):
 def learn(
     screen: Screen,
     paths: Sequence[str],
-    choice: ReadOptions,
+    read: ReadOptions,
     method: str,
     targets: LearnOutputs,
     test_fraction: float,
@@ -113,9 +114,9 @@ def learn(
     fitting = method_options(method, fitting)
     targets.check(paths)
     with connected(scheduler) as client:
-        table = open_data(screen, paths, choice, client)
+        table = open_data(screen, paths, read, client)
         kept, held_out = split(table, test_fraction, seed)
-        result = learn_one(screen, method, kept, held_out, seed, choice.family, **fitting)
+        result = learn_one(screen, method, kept, held_out, seed, read.family, **fitting)
     assert result.fitted is not None
     try:
         if n_replicates:
@@ -172,7 +173,7 @@ def _show(
 def compare(
     screen: Screen,
     path: str,
-    choice: ReadOptions,
+    read: ReadOptions,
     methods: Sequence[str],
     test_fraction: float,
     seed: int,
@@ -185,13 +186,13 @@ def compare(
     for what in hidden:
         if what not in BEHIND:
             raise typer.BadParameter(f"--hidden {what}: use {', '.join(BEHIND)}")
-    table = open_data(screen, [path], choice)
+    table = open_data(screen, [path], read)
     if isinstance(table, Parts):
         table = table.to_table()  # methods that score models need all rows at once
     kept, held_out = split(table, test_fraction, seed)
     assert isinstance(kept, Table)
     results = [
-        _try_one(screen, method, kept, held_out, seed, choice.family, what)
+        _try_one(screen, method, kept, held_out, seed, read.family, what)
         for what in hidden or (None,)
         for method in chosen
     ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+import csv
+import inspect
+from typing import Annotated, Any
 
 import typer
 
@@ -19,16 +21,27 @@ OptionValues = dict[str, OptionValue]
 """Values of options by name."""
 
 
-def option(name: str, metavar: str | None = None, *also: str) -> OptionInfo:
+def option_parameters() -> list[inspect.Parameter]:
+    """Return the options of methods as parameters of a command, as texts."""
+    return [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=None,
+            annotation=Annotated[str | None, _shown_option(name)],
+        )
+        for name, entry in OPTIONS.items()
+        if entry.flags
+    ]  # fmt: skip
+
+
+def _shown_option(name: str) -> OptionInfo:
     """Return an option of the registry as the command line shows it."""
-    entry = OPTIONS[name]
-    methods = taken_by(name)
+    entry, methods = OPTIONS[name], taken_by(name)
     meaning = f"{entry.meaning}."
     if len(methods) == len(METHODS):
         text = meaning[0].upper() + meaning[1:]
     else:  # names of methods stay as they are typed
         text = f"{_shown(methods)}: {meaning}"
-    return typer.Option(entry.flag, *also, metavar=metavar, help=text)
+    return typer.Option(*entry.flags, metavar=entry.metavar, help=text)
 
 
 def _shown(methods: list[str]) -> str:
@@ -45,13 +58,11 @@ def check_method(method: str) -> None:
 
 def method_options(method: str, given: OptionValues) -> OptionValues:
     """Return the options that were given; refuse those that the method does not take."""
-    chosen = {
-        name: value for name, value in given.items() if value is not None and value is not False
-    }
+    chosen = {name: value for name, value in given.items() if value is not None}
     for name in chosen:
         if name not in options_of(method):
             raise typer.BadParameter(
-                f"{OPTIONS[name].flag} is for --method {_either(taken_by(name))}, and {method} "
+                f"{OPTIONS[name].flags[0]} is for --method {_either(taken_by(name))}, and {method} "
                 "does not take it"
             )
     chosen = {name: _value(name, value) for name, value in chosen.items()}
@@ -69,7 +80,7 @@ def _either(names: list[str]) -> str:
 def _value(name: str, given: OptionValue) -> OptionValue:
     """Return what a text stands for, a number or itself; refuse what the option cannot be."""
     entry = OPTIONS[name]
-    value = given
+    value = names(given) if entry.values.are_many else given
     if isinstance(given, str) and not entry.allows(given):
         for number in (int, float):
             with contextlib.suppress(ValueError):
@@ -77,5 +88,10 @@ def _value(name: str, given: OptionValue) -> OptionValue:
                 break
     if not entry.allows(value):
         allowed = entry.type.replace("int ", "a whole number ").replace("float ", "a number ")
-        raise typer.BadParameter(f"{entry.flag} {given}: use {allowed}".replace('"', ""))
+        raise typer.BadParameter(f"{entry.flags[0]} {given}: use {allowed}".replace('"', ""))
     return value
+
+
+def names(text: str | None) -> list[str] | None:
+    """Names separated by commas, as a CSV line: quotes hold names with commas."""
+    return None if text is None else next(csv.reader([text], skipinitialspace=True), [""])

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from latentree.cli import _outputs as outputs
-from latentree.cli._data import facts, open_for
+from latentree.cli._data import facts, opened_for
 from latentree.cli._drawing import show_tree
 from latentree.cli._method_options import OptionValue, check_method
+from latentree.cli._options import QueryOptions
 from latentree.cli._running import first_interrupt_keeps, raise_if_interrupted
 from latentree.cli._screen import Facts, Screen
 from latentree.distances import SampleLike
@@ -40,12 +41,9 @@ def support(
     screen: Screen,
     model_path: str,
     data: Sequence[str],
+    query: QueryOptions,
     resampling: ResamplingOptions,
     out: str | None,
-    header: bool | None,
-    unseen: str = "error",
-    encoding: str | None = None,
-    sheet: str | None = None,
 ) -> None:
     """Learn the tree of a model again and again, and show what stays the same."""
     model, report = load(model_path), load_report(model_path) or {}
@@ -58,8 +56,8 @@ def support(
     method = next(name for name in named if name in (*METHODS, POSTERIOR))
     if out is not None:
         outputs.check_target(out)
-    parts = open_for(screen, model, data, header, unseen, encoding=encoding, sheet=sheet)
-    found = measure(screen, model, parts, method, resampling)
+    with opened_for(screen, model, data, query) as parts:
+        found = measure(screen, model, parts, method, resampling)
     about = {**report, "support": found.as_dict()}
     target = outputs.Target(out, lambda path: model.save(path, about))
     written = outputs.write_targets(screen, target)

@@ -14,10 +14,11 @@ import numpy as np
 import typer
 
 from latentree.cli import _outputs as outputs
-from latentree.cli._data import connected, facts, open_for
+from latentree.cli._data import facts, opened_for
 from latentree.cli._drawing import MOST_NODES, cut_facts, show_cut, show_tree
 from latentree.cli._factor_tables import factor_facts, show_factors
 from latentree.cli._hidden import hidden_summaries, state_summaries
+from latentree.cli._options import QueryOptions
 from latentree.cli._outputs import PlotOption
 from latentree.cli._result_tables import hidden_states, show_hidden, show_states
 from latentree.cli._screen import Facts, Screen, plural
@@ -51,7 +52,6 @@ from latentree.inference import (
 from latentree.models import (
     Model,
     TreeMixture,
-    TreeModel,
     as_names,
     captions,
     component_of,
@@ -73,63 +73,43 @@ _MOST_MEMBERS = 6
 """Variables that it lists of each."""
 
 
-class QueryData(NamedTuple):
-    """Data for a model to infer, impute, predict or score, and how it is read."""
-
-    paths: Sequence[str]
-    header: bool | None = None
-    unseen: str = "error"
-    na: Sequence[str] = ()
-    scheduler: str | None = None
-    encoding: str | None = None
-    sheet: str | None = None
-
-    @contextlib.contextmanager
-    def opened(
-        self, screen: Screen, model: TreeModel, may_lack: Sequence[str] = ()
-    ) -> Iterator[Parts]:
-        """Open the model's columns."""
-        with connected(self.scheduler) as client:
-            yield open_for(
-                screen,
-                model,
-                self.paths,
-                self.header,
-                self.unseen,
-                client,
-                self.na,
-                may_lack,
-                self.encoding,
-                self.sheet,
-            )
-
-
 def infer(
-    screen: Screen, model_path: str, query: QueryData, out: str, errors: bool = False
+    screen: Screen,
+    model_path: str,
+    data: Sequence[str],
+    query: QueryOptions,
+    out: str,
+    errors: bool = False,
 ) -> None:
     """Write the hidden variables of each row: posterior means, or probabilities of the states."""
-    _check_out(out, model_path, *query.paths)
+    _check_out(out, model_path, *data)
     model = load(model_path)
     if model.tree.n_hidden == 0:
         raise ModelError(f"{model_path}: the model has no hidden variables, nothing to infer")
     posterior_names(model, errors)  # raises for states, better before the data is read
-    with query.opened(screen, model) as parts:
+    with opened_for(screen, model, data, query) as parts:
         _tell_written(screen, out, write_posteriors(model, parts, out, errors=errors))
 
 
-def impute(screen: Screen, model_path: str, query: QueryData, out: str) -> None:
+def impute(
+    screen: Screen,
+    model_path: str,
+    data: Sequence[str],
+    query: QueryOptions,
+    out: str,
+) -> None:
     """Write all columns with missing cells filled in, and columns that are lacking."""
-    _check_out(out, model_path, *query.paths)
+    _check_out(out, model_path, *data)
     model = load(model_path)
     with (
-        _read_twice(query.paths) as paths,
-        query.opened(screen, model, model.schema.names) as parts,
+        _read_twice(data) as paths,
+        opened_for(screen, model, paths, query, model.schema.names) as parts,
     ):
         _tell_lacking(screen, parts)
         whole = None
         if suffix_of(paths[0]) not in MATRICES:  # which have no other columns
             whole = open_whole(
-                paths, model.schema, out, header=query.header, na=query.na,
+                paths, model.schema, out, header=query.header, na=query.na or (),
                 encoding=query.encoding, sheet=query.sheet,
             )  # fmt: skip
         written = write_imputed(model, parts, out, whole=whole)
@@ -164,24 +144,36 @@ def _tell_lacking(screen: Screen, parts: Parts) -> None:
 
 
 def predict(
-    screen: Screen, model_path: str, query: QueryData, out: str, variable: str, probabilities: bool
+    screen: Screen,
+    model_path: str,
+    data: Sequence[str],
+    query: QueryOptions,
+    out: str,
+    variable: str,
+    probabilities: bool,
 ) -> None:
     """Write what a variable is predicted to be from the other cells of each row."""
-    _check_out(out, model_path, *query.paths)
+    _check_out(out, model_path, *data)
     model = load(model_path)
     number = node_number(model.tree, variable)
     if probabilities:
         state_names(model, number)  # raises for numbers, better before the data is read
-    with query.opened(screen, model, [variable]) as parts:
+    with opened_for(screen, model, data, query, [variable]) as parts:
         written = write_predictions(model, parts, out, number, probabilities)
     _tell_written(screen, out, written)
 
 
-def score(screen: Screen, model_path: str, query: QueryData, out: str) -> None:
+def score(
+    screen: Screen,
+    model_path: str,
+    data: Sequence[str],
+    query: QueryOptions,
+    out: str,
+) -> None:
     """Write the log-likelihood of each row, and say what they come to."""
-    _check_out(out, model_path, *query.paths)
+    _check_out(out, model_path, *data)
     model = load(model_path)
-    with query.opened(screen, model) as parts:
+    with opened_for(screen, model, data, query) as parts:
         if screen.as_json and out == STANDARD:
             total = sum(part for _, part in blocks_of(parts, score_part, model))
         else:
@@ -190,7 +182,7 @@ def score(screen: Screen, model_path: str, query: QueryData, out: str) -> None:
             total = written.total
     if screen.as_json:
         summary = {"log_likelihood": total, "mean_log_likelihood": total / parts.n_rows}
-        screen.json({"data": facts(query.paths, parts), **summary})
+        screen.json({"data": facts(data, parts), **summary})
     screen.tell(f"log-likelihood {total:,.1f} in all, {total / parts.n_rows:,.3f} a row")
 
 

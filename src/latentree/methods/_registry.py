@@ -37,6 +37,8 @@ class Values:
         In words.
     allows : callable
         Whether a value is one of them.
+    are_many : bool
+        Whether a value may be several, in a list.
 
     Examples
     --------
@@ -49,6 +51,7 @@ class Values:
 
     text: str
     allows: Callable[[object], bool]
+    are_many: bool = False
 
     def __or__(self, other: Values) -> Values:
         return Values(f"{self.text} or {other.text}", lambda v: self.allows(v) or other.allows(v))
@@ -88,6 +91,7 @@ _NAMES = Values(
         isinstance(value, str)
         or (isinstance(value, list | tuple) and all(isinstance(name, str) for name in value))
     ),
+    are_many=True,
 )
 
 
@@ -103,8 +107,10 @@ class Option:
         Its value where nothing is said.
     meaning : str
         A sentence or two without a final stop.
-    flag : str
+    flags : tuple of str
         How the command line calls it; empty if it does not.
+    metavar : str
+        What stands for the value in the help of the command line.
 
     Examples
     --------
@@ -117,7 +123,8 @@ class Option:
     values: Values
     default: object
     meaning: str
-    flag: str = ""
+    flags: tuple[str, ...] = ()
+    metavar: str = ""
 
     @property
     def type(self) -> str:
@@ -150,7 +157,7 @@ OPTIONS: Mapping[str, Option] = {
         "variables are normal, or estimated from ranks, so that tails and outliers do not make the "
         "tree; with gaussian BIC chooses between them. By default Gaussian if all columns are "
         "real; if all are ordered or real, BIC chooses; and states otherwise",
-        "--hidden",
+        ("--hidden",), "WHAT",
     ),
     "n_states": Option(
         whole_numbers(2) | words("auto"), None,
@@ -158,36 +165,36 @@ OPTIONS: Mapping[str, Option] = {
         "of most columns; for lcm the one with the highest BIC, and for mixed data each variable "
         "its own, see criterion. "
         "auto, which is hclt's default: as many as predict held-out rows best",
-        "--states",
+        ("--states",), "K",
     ),
     "n_trees": Option(
         whole_numbers(1) | words("auto"), None,
         "number of trees of a mixture, each with its own structure and parameters; by default one "
         "tree, for hclt on discrete columns 4 to 32 unless n_states is given. "
         "auto: a committee of mixtures, as many trees as predict held-out rows best",
-        "--trees",
+        ("--trees",), "N",
     ),
     "n_hidden": Option(
         whole_numbers(0), None,
         "most hidden variables for reg_clrg and reg_clnj; their number for refined, where columns "
         "are dependent",
-        "--n-hidden",
+        ("--n-hidden",), "N",
     ),
     "start": Option(
         _NAMES, None,
         "the method, or several, whose tree is refined; by default the best of nj, clnj and clrg",
-        "--start",
+        ("--start",), "A,B,…",
     ),
     "criterion": Option(
         words("bic", "ebic", "aic", "cv") | real_numbers(0.0), "bic",
         "what is maximized: bic, ebic, aic, cv (chosen by held-out rows), or a multiple of BIC's "
         "penalty, such as 0.5. Beside refined it is for mixed data: bic, aic or cv chooses the "
         "number of states of hidden variables",
-        "--criterion",
+        ("--criterion", "--score"), "NAME",
     ),
     "max_states": Option(
         whole_numbers(2), None, "most states of a hidden variable; by default free",
-        "--max-states",
+        ("--max-states",), "K",
     ),
     "prior_weight": Option(
         real_numbers(0.0), 0.0,
@@ -200,7 +207,7 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "time_limit": Option(
         real_numbers(0.0, infinite=True), None,
-        "most seconds for EM, and for the search of refined", "--time-limit",
+        "most seconds for EM, and for the search of refined", ("--time-limit",), "SECONDS",
     ),
 }  # fmt: skip
 """Every option by its name."""
