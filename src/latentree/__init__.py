@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 
+from latentree._display import show_by
 from latentree._version import __version__ as __version__
 
 TYPE_CHECKING = False  # that of typing, whose import takes longer than all that is here
@@ -153,3 +154,24 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(set(globals()) | set(__all__))
+
+
+def _tree_html(shown: Any) -> str:
+    from latentree.plot import tree_html
+
+    return tree_html(shown)
+
+
+def _estimator_html(shown: Any) -> str:
+    from latentree.plot import fitted_html
+
+    return fitted_html(shown)
+
+
+def _page(model: Any, data: Any, height: int, **options: Any) -> Any:
+    from latentree.explorer import ExplorerPage, explorer_html
+
+    return ExplorerPage(explorer_html(model, data, **options), height)
+
+
+show_by(tree=_tree_html, estimator=_estimator_html, page=_page)

@@ -96,24 +96,17 @@ def test_learn_writes_pictures(run, made, tmp_path):
     assert (tmp_path / "t.svg").read_text().startswith("<?xml")
 
 
-def test_learn_writes_pages_if_it_can(run, made, tmp_path, monkeypatch):
+def test_learn_writes_pages(run, made, tmp_path, monkeypatch):
     written = []
 
     def write(model, path, data, groups, **known):
         written.append((path, data))
 
-    monkeypatch.setattr(outputs, "explorer", lambda: write)
+    monkeypatch.setattr(outputs, "write_page", write)
     page = str(tmp_path / "page.html")
     assert run("learn", made / "real.csv", "--html", page)[0] == 0
     assert [path for path, _ in written] == [page]
     assert written[0][1].n_rows == 400
-
-
-def test_pages_that_this_version_lacks_are_one_line(run, made, monkeypatch):
-    monkeypatch.setattr(outputs.importlib.util, "find_spec", lambda name: None)
-    code, out, err = run("learn", made / "real.csv", "--html", made / "page.html")
-    assert (code, out) == (1, "")
-    assert err == "error: pages (--html) are not available in this version of latentree\n"
 
 
 def test_compare_marks_the_best(run, made):
@@ -496,12 +489,14 @@ def test_names_cannot_command_the_terminal(run, made, tmp_path):
     assert ":smile:" in out
 
 
-def test_demo_learns_draws_and_says_what_it_found(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(outputs, "has_explorer", lambda: False)
+KINDS = ("csv", "json", "html", "png")
+
+
+def test_demo_learns_draws_and_says_what_it_found(run, tmp_path):
     code, out, _ = run("demo", "--folder", tmp_path / "demo")
     assert code == 0
     names = {path.name for path in (tmp_path / "demo").iterdir()}
-    assert {"holzinger.json", "holzinger.png", "stocks.json", "stocks.png"} <= names
+    assert {f"{name}.{kind}" for name in ("holzinger", "stocks") for kind in KINDS} <= names
     text = " ".join(out.split())
     assert "visual (x1, x3, x2); verbal (x5, x4, x6); speed (x8, x7, x9): 9 of 9 tests" in text
     assert "technology (MSFT, AMD, AAPL)" in text

@@ -160,9 +160,9 @@ def test_distances_to_a_new_parent_are_exact_on_exact_distances(reach):
     h = tree.parent[0]
     members = np.flatnonzero(tree.parent[:12] == h)
     expected = tree.path_lengths(members, [h])[:, 0]
-    got = grouping.distances_to_parent(d, np.zeros(12), members, reach)
+    got = grouping.distances_to_parent(d, np.zeros(12), members, reach, FAR)
     np.testing.assert_allclose(got, expected, atol=1e-12)
-    pair = grouping.distances_to_parent(d, np.zeros(12), members[:2], reach)
+    pair = grouping.distances_to_parent(d, np.zeros(12), members[:2], reach, FAR)
     np.testing.assert_allclose(pair, expected[:2], atol=1e-12)
 
 

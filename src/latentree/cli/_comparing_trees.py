@@ -63,7 +63,7 @@ def _write_page(
     assert not isinstance(one, Tree)
     grouped = None if groups is None else outputs.read_groups(groups, one)
     support, report = [load_support(path) for path in paths], [load_report(path) for path in paths]
-    outputs.explorer()(models, page, None, grouped, title, None, support, report)
+    outputs.write_page(models, page, None, grouped, title, None, support, report)
 
 
 def _called(found: Model | Tree) -> list[str]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from latentree.cli import _learning as learning
-from latentree.cli import _outputs as outputs
 from latentree.cli._data import described
 from latentree.cli._hidden import HiddenSummary, hidden_summaries
 from latentree.cli._result_tables import show_hidden, show_results
@@ -58,8 +57,7 @@ def _run(screen: Screen, example: Example, folder: Path, seed: int) -> None:
     stem = folder / example.name
     write_table(f"{stem}.csv", dataset.names, dataset.data)
     screen.tell(f"wrote {stem}.csv")
-    page = f"{stem}.html" if outputs.has_explorer() else None
-    targets = learning.LearnOutputs(f"{stem}.json", page, f"{stem}.png")
+    targets = learning.LearnOutputs(f"{stem}.json", f"{stem}.html", f"{stem}.png")
     targets.write(screen, result, table, dict(dataset.groups)).raise_failures()
     found = hidden_summaries(result.fitted.model)
     screen.text()

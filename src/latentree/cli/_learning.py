@@ -63,8 +63,6 @@ class LearnOutputs(NamedTuple):
         outputs.check_apart(self, data)
         for path in filter(None, self):
             outputs.check_target(path)
-        if self.page is not None:
-            outputs.explorer()
         if self.picture is not None:
             outputs.check_picture(self.picture)
 
@@ -84,7 +82,7 @@ class LearnOutputs(NamedTuple):
 
         def write_page(path: str) -> None:
             known = {"support": result.support, "report": about}
-            outputs.explorer()(model, path, rows, groups, **known)
+            outputs.write_page(model, path, rows, groups, **known)
 
         def draw(path: str) -> None:
             outputs.write_picture(component_of(model), path, groups=groups, support=result.support)

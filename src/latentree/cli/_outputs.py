@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
-import importlib.util
 import logging
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +13,7 @@ from latentree._disk import try_writing
 from latentree.cli._running import os_message
 from latentree.cli._screen import Screen
 from latentree.data import STANDARD, list_files
-from latentree.errors import FileError, LatentTreeError, MissingExtraError, import_extra
+from latentree.errors import FileError, LatentTreeError, import_extra
 from latentree.models import Model, TreeMixture
 
 PICTURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".eps", ".webp", ".tif", ".tiff")
@@ -198,18 +196,8 @@ def read_size(text: str | None) -> tuple[float, float] | None:
     return width, height
 
 
-def explorer() -> Callable[..., None]:
-    """Return the function that writes pages, if this version has it."""
-    if importlib.util.find_spec("latentree.explorer") is None:
-        raise MissingExtraError("pages (--html) are not available in this version of latentree")
-    write: Callable[..., None] = importlib.import_module("latentree.explorer").write_explorer
-    return write
+def write_page(*arguments: object, **options: object) -> None:
+    """Write a page to explore a model in; what writes it is loaded here only."""
+    from latentree.explorer import write_explorer
 
-
-def has_explorer() -> bool:
-    """Whether this version writes pages."""
-    try:
-        explorer()
-    except (ImportError, AttributeError):
-        return False
-    return True
+    write_explorer(*arguments, **options)  # type: ignore[arg-type]

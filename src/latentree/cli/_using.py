@@ -335,7 +335,7 @@ def explore(
     model = load(model_path) if component is None else component_of(load(model_path), component)
     known = {"support": load_support(model_path), "report": load_report(model_path)}
     given = tables.of(model) | shown.of(tables.data, tables.header)
-    outputs.explorer()(model, out, title=title, names=names, **known, **given)
+    outputs.write_page(model, out, title=title, names=names, **known, **given)
     screen.tell(f"wrote {out}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 import warnings
 from typing import Literal
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, DensityMixin
 
+from latentree._display import displayed
 from latentree.data import as_parts, as_table, cut_table, is_parted
 from latentree.distances import Sample, as_sample
 from latentree.errors import DataError, DataWarning, ModelError
@@ -284,9 +284,7 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
         plain = str(super()._html_repr())
         if "model_" not in self.__dict__:
             return plain
-        # Pictures are a layer above: looked up when a notebook asks, not imported.
-        notebook = importlib.import_module("latentree.plot._notebook")
-        return str(notebook.fitted_html(self)) + plain
+        return str(displayed("estimator", self)) + plain
 
 
 def _tell(done: int, total: int, message: str) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from numpy.typing import ArrayLike
 
 from latentree import _memory as memory
+from latentree._display import displayed
 from latentree.data import Schema, Table, as_table
 from latentree.errors import ModelError
 from latentree.inference import weighted_total
@@ -117,8 +117,7 @@ class BaseTreeModel:
         return weighted_total(self.log_likelihood(table), table.weights)
 
     def _repr_html_(self) -> str:
-        notebook = importlib.import_module("latentree.plot._notebook")
-        return str(notebook.tree_html(self))
+        return str(displayed("tree", self))
 
     def explore(
         self, data: TableLike = None, *, height: int = 640, **options: object
@@ -145,11 +144,7 @@ class BaseTreeModel:
         >>> model.explore(title="A pair").html[:15]
         '<!doctype html>'
         """
-        # Pages are a layer above: imported when a notebook asks.
-        explorer = importlib.import_module("latentree.explorer")
-        page: NotebookPage = explorer.ExplorerPage(
-            explorer.explorer_html(self, data, **options), height
-        )
+        page: NotebookPage = displayed("page", self, data, height, **options)
         return page
 
     def rename(self, names: Names | Mapping[str, str] | PathLike | None = None) -> Self:

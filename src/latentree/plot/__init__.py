@@ -8,6 +8,7 @@ no drawing library: the page of :mod:`latentree.explorer` is drawn from them as 
 
 from latentree.models import edge_strengths
 from latentree.plot._group_styles import GroupStyle, VariableGroups, group_observed
+from latentree.plot._notebook import fitted_html, tree_html
 from latentree.plot._tree_layout import TreeLayout, layered_layout, radial_layout
 from latentree.plot._tree_plot import TreePlot, plot_tree
 
@@ -17,8 +18,10 @@ __all__ = [
     "TreePlot",
     "VariableGroups",
     "edge_strengths",
+    "fitted_html",
     "group_observed",
     "layered_layout",
     "plot_tree",
     "radial_layout",
+    "tree_html",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -172,6 +172,17 @@ def learn_by_blocks(
     unit = _unit_of(checked) if exact or checked.longest > HUGE else 1.0
     with tiny(checked.n_variables <= TINY):
         return _learn_forest(checked, learn, unit, owns_matrix=checked is not distances)
+
+
+def printed(distances: DistancesLike) -> Distances:
+    """Return distances as the paper's algorithms see them: nothing is known of their errors.
+
+    What latentree adds to these algorithms rests on the number of samples: tests of independence,
+    intervals of distances, contraction by significance, lengths that are fitted again. The paper
+    takes it for granted that all variables belong to one tree.
+    """
+    checked = as_distances(distances)
+    return replace(checked, n_samples=None, components=np.zeros(checked.n_variables, np.int64))
 
 
 def _unit_of(distances: Distances) -> float:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from latentree.distances import DistancesLike
-from latentree.structure._blocks import Block, learn_by_blocks
+from latentree.structure._blocks import Block, learn_by_blocks, printed
 from latentree.structure._lengths import fit_lengths
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
 
-def cl_blind(distances: DistancesLike) -> Tree:
+def cl_blind(distances: DistancesLike, as_printed: bool = False) -> Tree:
     """Learn a latent tree by the blind transformation of the Chow-Liu tree.
 
     Every inner node i of the minimum spanning tree becomes a leaf of a new hidden node, which
@@ -26,6 +26,9 @@ def cl_blind(distances: DistancesLike) -> Tree:
     ----------
     distances : Distances or square array
         Information distances.
+    as_printed : bool
+        Whether to run the algorithm of Section 5.3 and nothing else: no test of independence, and
+        no length is fitted.
 
     Returns
     -------
@@ -47,7 +50,7 @@ def cl_blind(distances: DistancesLike) -> Tree:
        ├─ x1  1
        └─ x2  2
     """
-    return learn_by_blocks(distances, blind)
+    return learn_by_blocks(printed(distances) if as_printed else distances, blind)
 
 
 def blind(block: Block) -> Tree:

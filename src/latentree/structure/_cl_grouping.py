@@ -8,12 +8,12 @@ import numpy as np
 
 from latentree._kernels.structure import grouping, neighborhoods
 from latentree._kernels.structure.joining import join_neighbors
-from latentree.distances import DistancesLike
+from latentree.distances import DistancesLike, as_distances
 from latentree.errors import DistanceError
-from latentree.structure._blocks import Block, Progress, learn_by_blocks, report
+from latentree.structure._blocks import Block, Progress, learn_by_blocks, printed, report
 from latentree.structure._contraction import finish_tree
 from latentree.structure._neighbor_joining import STRONG
-from latentree.structure._recursive_grouping import GroupingRule, grouping_of
+from latentree.structure._recursive_grouping import GroupingRule, grouping_of, printed_tau
 from latentree.structure._regraft import LARGEST, regraft_weak_links
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
@@ -32,6 +32,7 @@ def cl_grouping(
     exact: bool = False,
     threshold: float = STRONG,
     progress: Progress | None = None,
+    as_printed: bool = False,
 ) -> Tree:
     """Learn a latent tree by CLGrouping: CLRG with ``subroutine="rg"``, CLNJ with ``"nj"``.
 
@@ -59,6 +60,10 @@ def cl_grouping(
         in the end.
     progress : callable, optional
         Called as ``progress(done, total, message)`` after every 64 neighborhoods.
+    as_printed : bool
+        Whether to run the paper's relaxed algorithm (Section 6.3) and nothing else: every
+        neighborhood by relaxed RG or NJ as printed, then contraction of the edges with a hidden end
+        that are shorter than ε′. Nothing is tested or moved, and no length is fitted.
 
     Returns
     -------
@@ -81,9 +86,12 @@ def cl_grouping(
     """
     if subroutine not in ("rg", "nj"):
         raise DistanceError(f"subroutine is {subroutine!r}, but must be 'rg' or 'nj'")
+    tau = None
+    if as_printed:
+        tau, distances = printed_tau(as_distances(distances)), printed(distances)
 
     def learn(block: Block) -> Tree:
-        builder = TreeBuilder(block, subroutine, exact)
+        builder = TreeBuilder(block, subroutine, exact, tau)
         for done, node in enumerate(builder.internal):
             if done % 64 == 0:
                 report(progress, done, len(builder.internal), "adding hidden variables")
@@ -119,11 +127,13 @@ class _NeighborhoodBuffers(NamedTuple):
 class TreeBuilder:
     """A spanning tree that gains hidden nodes, one neighborhood at a time."""
 
-    def __init__(self, block: Block, subroutine: str, exact: bool) -> None:
+    def __init__(
+        self, block: Block, subroutine: str, exact: bool, tau: float | None = None
+    ) -> None:
         m = block.n_variables
         self.block = block
         self.subroutine = subroutine
-        self.rule = grouping_of(block, exact)
+        self.rule = grouping_of(block, exact, tau)
         self.next_hidden = m
         degree = np.bincount(block.spanning.ravel(), minlength=m)
         lengths = block.pair_distances(block.spanning)

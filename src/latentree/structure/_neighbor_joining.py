@@ -8,7 +8,7 @@ import numpy as np
 
 from latentree._kernels.structure.joining import join_neighbors
 from latentree.distances import DistancesLike
-from latentree.structure._blocks import Block, learn_by_blocks
+from latentree.structure._blocks import Block, learn_by_blocks, printed
 from latentree.structure._contraction import finish_tree
 from latentree.tree import Tree
 
@@ -17,7 +17,10 @@ STRONG = -math.log(0.9)
 
 
 def neighbor_joining(
-    distances: DistancesLike, exact: bool = False, threshold: float = STRONG
+    distances: DistancesLike,
+    exact: bool = False,
+    threshold: float = STRONG,
+    as_printed: bool = False,
 ) -> Tree:
     """Learn a latent tree by neighbor joining (Saitou and Nei 1987).
 
@@ -41,6 +44,9 @@ def neighbor_joining(
     threshold : float
         ε′ of the relaxed version, on the scale −log|ρ| (information distances of variables of K
         states are K − 1 times that).
+    as_printed : bool
+        Whether to run the paper's relaxed algorithm (Section 6.2) and nothing else: neighbor
+        joining, then contraction of the edges with a hidden end that are shorter than ε′.
 
     Returns
     -------
@@ -63,7 +69,7 @@ def neighbor_joining(
     def learn(block: Block) -> Tree:
         return finish_tree(joined(block), block, exact, threshold)
 
-    return learn_by_blocks(distances, learn, exact)
+    return learn_by_blocks(printed(distances) if as_printed else distances, learn, exact)
 
 
 def joined(block: Block) -> Tree:

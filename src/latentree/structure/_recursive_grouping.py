@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from latentree._kernels.structure import grouping
-from latentree._kernels.structure.ranges import max_difference
-from latentree.distances import DistancesLike
-from latentree.structure._blocks import Block, Progress, learn_by_blocks, report
+from latentree._kernels.structure.ranges import FAR, max_difference
+from latentree.distances import Distances, DistancesLike, as_distances
+from latentree.structure._blocks import Block, Progress, learn_by_blocks, printed, report
 from latentree.structure._contraction import finish_tree
 from latentree.structure._neighbor_joining import STRONG
 from latentree.tree import Tree
@@ -75,6 +75,7 @@ def recursive_grouping(
     tau: float | None = None,
     epsilon: float | None = None,
     progress: Progress | None = None,
+    as_printed: bool = False,
 ) -> Tree:
     """Learn a latent tree by recursive grouping (Section 4 of the paper, relaxed as in 6.1).
 
@@ -110,6 +111,11 @@ def recursive_grouping(
         Join when the mean plain Λ̂ is at most ε, in place of the clustering described above.
     progress : callable, optional
         Called as ``progress(done, total, message)`` in every round.
+    as_printed : bool
+        Whether to run the paper's relaxed algorithm (Section 6.1) and nothing else: Λ̂ over
+        distances below τ, which is −log 0.05 + 0.1·log n by default, families by the mean
+        silhouette or by ε, unweighted averages, contraction of edges shorter than ε′. Nothing is
+        tested, and no length is fitted.
 
     Returns
     -------
@@ -130,12 +136,24 @@ def recursive_grouping(
        ├─ x1  1
        └─ x2  2
     """
+    if as_printed:
+        tau = printed_tau(as_distances(distances)) if tau is None else tau
+        distances = printed(distances)
 
     def learn(block: Block) -> Tree:
         rule = grouping_of(block, exact, tau, epsilon)
         return finish_tree(grouped(block, rule, progress), block, exact, threshold)
 
     return learn_by_blocks(distances, learn, exact and tau is None and epsilon is None)
+
+
+def printed_tau(distances: Distances) -> float | None:
+    """Return the threshold of the authors' program, −log 0.05 + 0.1·log n; None without n.
+
+    The paper says that τ grows with log n, and no more.
+    """
+    n = distances.n_samples
+    return None if n is None else -math.log(0.05) + 0.1 * math.log(n)
 
 
 def grouping_of(
@@ -147,7 +165,7 @@ def grouping_of(
     return GroupingRule(
         noise=noise,
         z=0.0 if plain else certainty(noise),
-        tau=1e8 if tau is None else tau,
+        tau=FAR if tau is None else tau,
         tolerance=block.tolerance,
         epsilon=-1.0 if epsilon is None else epsilon,
         relaxed=not exact,
@@ -170,6 +188,7 @@ def grouped(block: Block, rule: GroupingRule, progress: Progress | None = None) 
             node,
             label,
             rule.reach,
+            rule.tau,
             rule.additive,
             rule.tolerance,
             next_hidden,

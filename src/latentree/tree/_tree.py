@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from latentree._display import displayed
 from latentree._kernels import threads
 from latentree._kernels import tree as kernels
 from latentree._plain import suggestion
@@ -735,8 +735,7 @@ class Tree:
         return tree
 
     def _repr_html_(self) -> str:
-        notebook = importlib.import_module("latentree.plot._notebook")
-        return str(notebook.tree_html(self))
+        return str(displayed("tree", self))
 
     def renamed(self, names: Sequence[str]) -> Tree:
         """Return the same tree with other names.

@@ -302,12 +302,12 @@ def family_parent(distance, members, to_parent, tolerance, short):
 
 
 @kernel()
-def distances_to_parent(distance, depth, members, reach):
+def distances_to_parent(distance, depth, members, reach, tau):
     """d_ih of every member i to their new parent h.
 
     d_ih is the mean over the other members j of (d_ij + mean_k Φ_ijk) / 2. Both means are weighted
     by the precision e^(−2d) of the distances that enter, where d counts up to ``reach`` (0 gives
-    equal weights, right for exact distances).
+    equal weights, right for exact distances). Distances of tau and more do not enter Φ.
     """
     m = distance.shape[0]
     c = members.size
@@ -337,11 +337,25 @@ def distances_to_parent(distance, depth, members, reach):
             d_ij = distance[i, j]
             rest = whole - weight[i] - weight[j]
             phi = (profile[a] - profile[b] + (weight[i] - weight[j]) * d_ij) / rest
+            if tau < FAR:
+                phi = mean_difference(distance, weight, i, j, tau)
             w = math.exp(-2.0 * min(max(d_ij, 0.0) + depth[j], reach))
             total += w * 0.5 * (d_ij + phi)
             weights += w
         out[a] = total / weights
     return out
+
+
+@kernel()
+def mean_difference(distance, weight, i, j, tau):
+    """Weighted mean of Φ_ijk = d_ik − d_jk over 𝒦_ij, the nodes k that are nearer than tau."""
+    total = 0.0
+    weights = 0.0
+    for k in range(weight.size):
+        if k not in (i, j) and distance[i, k] < tau and distance[j, k] < tau:
+            total += weight[k] * (distance[i, k] - distance[j, k])
+            weights += weight[k]
+    return total / weights if weights > 0.0 else 0.0
 
 
 @kernel()
@@ -367,7 +381,7 @@ def depth_above(distances):
 
 @kernel()
 def merge_families(
-    distance, depth, node, label, reach, tolerance, short, next_hidden, ends, lengths, n_edges
+    distance, depth, node, label, reach, tau, tolerance, short, next_hidden, ends, lengths, n_edges
 ):
     """Replace every family by its parent, old or new; append edges, return the new active set."""
     m = distance.shape[0]
@@ -380,7 +394,7 @@ def merge_families(
         members = np.flatnonzero(label == family)
         u = int(members[0])
         if members.size > 1:
-            to_parent = distances_to_parent(distance, depth, members, reach)
+            to_parent = distances_to_parent(distance, depth, members, reach, tau)
             u = family_parent(distance, members, to_parent, tolerance, short)
         if u >= 0:  # a node alone, or a family whose parent is one of its members
             weight[u] = 1.0
@@ -495,7 +509,18 @@ def finish_grouping(
         spread = spread_of(max_difference_small(lower, upper))
         label = family_labels(distance, depth, spread, noise, tolerance, epsilon, relaxed)
         distance, depth, node, next_hidden, n_edges = merge_families(
-            distance, depth, node, label, reach, check, short, next_hidden, ends, lengths, n_edges
+            distance,
+            depth,
+            node,
+            label,
+            reach,
+            tau,
+            check,
+            short,
+            next_hidden,
+            ends,
+            lengths,
+            n_edges,
         )
     if node.size == 2:
         ends[n_edges, 0], ends[n_edges, 1] = node[0], node[1]
