@@ -354,7 +354,7 @@ def _log_probabilities(
 
 
 def _joint_states(cardinalities: IntArray) -> IntArray:
-    """All joint states, one a row."""
+    """All joint states, one per row."""
     return np.indices(tuple(cardinalities)).reshape(cardinalities.size, -1).T.copy()
 
 

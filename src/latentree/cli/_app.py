@@ -406,7 +406,7 @@ def topics(
         typer.Argument(
             metavar="DOCUMENTS...",
             help="A folder of texts (.txt, .md, .pdf), or a table with a column of texts: .csv, "
-            ".tsv, .jsonl (also .gz), .parquet; a single .txt file has a document a line.",
+            ".tsv, .jsonl (also .gz), .parquet; a single .txt file has one document per line.",
         ),
     ],
     text: Annotated[

@@ -107,7 +107,7 @@ def _types(schema: Schema) -> str:
         return ", ".join(f"{counts[kind]:,} {kind}" for kind in KINDS if counts[kind])
     low, high = int(schema.cardinalities.min()), int(schema.cardinalities.max())
     states = f"{low}" if low == high else f"{low} to {high}"
-    return f"{states} states a column"
+    return f"{states} states per column"
 
 
 def show_columns(screen: Screen, schema: Schema) -> None:

@@ -183,7 +183,7 @@ def score(
     if screen.as_json:
         summary = {"log_likelihood": total, "mean_log_likelihood": total / parts.n_rows}
         screen.json({"data": facts(data, parts), **summary})
-    screen.tell(f"log-likelihood {total:,.1f} in all, {total / parts.n_rows:,.3f} a row")
+    screen.tell(f"log-likelihood {total:,.1f} in all, {total / parts.n_rows:,.3f} per row")
 
 
 def sample(

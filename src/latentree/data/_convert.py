@@ -150,7 +150,7 @@ def checked_weights(weights: ArrayLike, n_rows: int) -> FloatArray:
     try:
         w = np.array(weights, np.float64)
     except (TypeError, ValueError):
-        raise DataError("weights must be numbers, one a row") from None
+        raise DataError("weights must be numbers, one per row") from None
     if w.shape != (n_rows,):
         raise DataError(f"{n_rows} rows need as many weights, got shape {w.shape}")
     bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))

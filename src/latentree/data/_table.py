@@ -97,7 +97,7 @@ class Schema:
     Parameters
     ----------
     names : tuple of str
-        One name a column.
+        One name per column.
     family : {"gaussian", "discrete", "symmetric", "mixed", "copula"}
         How the columns are modeled.
     labels : tuple of tuples

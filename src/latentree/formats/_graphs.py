@@ -119,7 +119,7 @@ def to_graphml(item: Model | Tree, support: ArrayLike | None = None) -> str:
     Parameters
     ----------
     item : Tree or model
-    support : array of float, one a node, optional
+    support : array of float, one per node, optional
         How sure the edge above each node is, from 0 to 1: an attribute ``support`` of edges.
 
     Returns
@@ -148,7 +148,7 @@ def to_gexf(item: Model | Tree, support: ArrayLike | None = None) -> str:
     Parameters
     ----------
     item : Tree or model
-    support : array of float, one a node, optional
+    support : array of float, one per node, optional
         How sure the edge above each node is, from 0 to 1: an attribute ``support`` of edges.
 
     Returns
@@ -184,7 +184,7 @@ def to_dot(item: Model | Tree, support: ArrayLike | None = None) -> str:
     Parameters
     ----------
     item : Tree or model
-    support : array of float, one a node, optional
+    support : array of float, one per node, optional
         How sure the edge above each node is, from 0 to 1: an attribute ``support`` of edges.
 
     Returns
@@ -234,7 +234,7 @@ def to_cytoscape(item: Model | Tree, support: ArrayLike | None = None) -> str:
     Parameters
     ----------
     item : Tree or model
-    support : array of float, one a node, optional
+    support : array of float, one per node, optional
         How sure the edge above each node is, from 0 to 1: an attribute ``support`` of edges.
 
     Returns
@@ -267,7 +267,7 @@ def to_node_link(item: Model | Tree, support: ArrayLike | None = None) -> str:
     Parameters
     ----------
     item : Tree or model
-    support : array of float, one a node, optional
+    support : array of float, one per node, optional
         How sure the edge above each node is, from 0 to 1: an attribute ``support`` of edges.
 
     Returns

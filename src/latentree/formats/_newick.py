@@ -53,7 +53,7 @@ def to_newick(
     inner_observed : {"name", "leaf"}
         Observed nodes inside the tree: as named inner nodes, or, for programs that know variables
         at the leaves only, as leaves hung at length 0 from a hidden node in their place.
-    support : array of float, one a node, optional
+    support : array of float, one per node, optional
         How sure the edge above each node is, from 0 to 1; NaN for nothing.
 
     Returns

@@ -72,7 +72,7 @@ def export(item: Model | Tree, path: PathLike, support: ArrayLike | None = None)
     ----------
     item : Tree or model
     path : path of the file
-    support : array of float, one a node, optional
+    support : array of float, one per node, optional
         How sure the edge above each node is, from 0 to 1: labels of inner nodes in Newick, an
         attribute of edges in the formats of graphs. Model files and BIF have no place for it.
 

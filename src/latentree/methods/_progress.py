@@ -34,9 +34,9 @@ class ProgressText:
         self.digits = 1
         is_cv = criterion == "cv" and not is_search  # of mixed data: what n_states="auto" is
         if method == "hclt" or n_states == AUTO or is_cv:
-            self.unit, self.value, self.digits = "pass", "held-out log-likelihood a row", 4
+            self.unit, self.value, self.digits = "pass", "held-out log-likelihood per row", 4
         if n_trees is not None:
-            self.unit, self.value, self.digits = "setting", "held-out log-likelihood a row", 4
+            self.unit, self.value, self.digits = "setting", "held-out log-likelihood per row", 4
         self.best = -math.inf
 
     def __call__(self, steps: int, reached: float) -> str:

@@ -48,15 +48,15 @@ class Support:
     method : tuple of str
         The learners of the replicates.
     n_replicates : int
-    edge_share : array, one a node
+    edge_share : array, one per node
         Share of the replicates that have the split of the edge above a node; NaN where an edge says
         nothing, because fewer than two variables are on a side.
-    edge_transfer : array, one a node
+    edge_transfer : array, one per node
         1 − mean transfer distance / (p − 1), with p the size of the smaller side: 1 if all have the
         split, 0 if they agree with it as little as random trees.
     hidden_share : array, one a hidden node
         Share of the replicates with a hidden node for the same group.
-    variable_share : array, one a variable
+    variable_share : array, one per variable
         Share of the neighbors that a variable keeps.
     n_hidden : dict of int
         Number of replicates with each number of hidden variables.

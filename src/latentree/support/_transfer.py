@@ -70,7 +70,7 @@ def transfer_distances(claims: EdgeClaims, other: Tree) -> IntArray:
 
     Returns
     -------
-    array of int, one a node
+    array of int, one per node
         −1 where the edge says nothing; 0 where the other tree has the split; at most p − 1.
 
     References

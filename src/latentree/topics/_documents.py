@@ -75,7 +75,7 @@ class Documents:
     Parameters
     ----------
     files : tuple of Path
-        One document each (texts, PDFs), or tables with a document a row.
+        One document each (texts, PDFs), or tables with one document per row.
     text, name, date : str, optional
         Columns of tables: the texts, their names and their dates.
     encoding : str

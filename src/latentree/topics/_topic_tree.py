@@ -161,7 +161,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         documents : iterable of str, column of a frame, or document-term matrix
             Texts or :class:`Document`, which are read once and not kept, so that an iterator may
-            yield more than fit into memory (four bytes a word are kept). Or how often each word
+            yield more than fit into memory (four bytes per word are kept). Or how often each word
             occurs in each document: a frame, or a sparse or dense matrix with ``words``.
         y : ignored
             There for scikit-learn's sake.

@@ -480,7 +480,7 @@ class Tree:
 
         Returns
         -------
-        array of float, one a node
+        array of float, one per node
             Infinite for nodes of other components.
 
         Examples
@@ -610,7 +610,7 @@ class Tree:
 
         Returns
         -------
-        array of int, one a node
+        array of int, one per node
 
         References
         ----------
@@ -632,7 +632,7 @@ class Tree:
 
         Returns
         -------
-        list of arrays of int, one an observed node
+        list of arrays of int, one per observed node
 
         Examples
         --------
@@ -1002,7 +1002,7 @@ class Tree:
         ----------
         max_nodes : int
             The most nodes drawn; a last line counts the others.
-        support : array of float, one a node, optional
+        support : array of float, one per node, optional
             How sure the edge above each node is, from 0 to 1, written in percent; NaN for nothing.
             See :attr:`latentree.support.Support.edge_support`.
 
@@ -1053,7 +1053,7 @@ def _check_parents(parent: IntArray) -> None:
 
 
 def _as_lengths(length: ArrayLike | None, parent: IntArray) -> FloatArray:
-    """Return checked lengths, one a node; all 1 below roots when left out."""
+    """Return checked lengths, one per node; all 1 below roots when left out."""
     if length is None:
         return (parent >= 0).astype(np.float64)
     array = np.array(length, np.float64) + 0.0  # −0 becomes 0: equal lengths hash equally
