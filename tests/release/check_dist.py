@@ -1,8 +1,8 @@
 """Check the wheel and the source archive of a folder, ``python tests/release/check_dist.py dist``.
 
 The wheel, which ``python -m build`` makes from the source archive, holds the package and nothing
-else, and is the one that the checkout makes. In an empty environment the wheel works with its core dependencies alone, and says which extra is missing;
-with all extras every one of them is there.
+else, and is the one that the checkout makes. In an empty environment the wheel works with its core
+dependencies alone, and says which extra is missing; with all extras every one of them is there.
 """
 
 # ruff: noqa: T201

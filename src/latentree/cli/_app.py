@@ -785,6 +785,15 @@ def demo(
     run(Screen(quiet), folder, seed)
 
 
+@app.command()
+def doctor(json: Json = False) -> int:
+    """Say what is installed and how it runs, with a short self-test: for reports of faults."""
+    from latentree.cli._doctor import doctor as run
+    from latentree.cli._screen import Screen
+
+    return run(Screen(as_json=json))
+
+
 def _kinds(given: list[str] | None) -> dict[str, str]:
     """Return kinds by the names of columns; a name may hold the sign = itself."""
     pairs = [text.rpartition("=") for text in given or ()]
