@@ -1,6 +1,22 @@
-# make test, fuzz, lint, demo, bench, paper, docs: each installs what it needs into .venv first.
-# PYTHON chooses the interpreter for that, BENCH what the benchmarks are told, PAPER what the
-# experiments are, SECONDS how long the fuzzers run.
+#: Each target installs what it needs into .venv first; `make` alone says what there is.
+#:
+#:   test            lint and all tests
+#:   lint            ruff, mypy, import-linter, biome
+#:   pytest          all tests, on all processors
+#:   fuzz            damages files and frames at random for ten minutes; SECONDS=60 for one
+#:   oldest          tests of a small core, with the oldest dependencies
+#:   coverage        lines that tests run, module by module
+#:   demo            learns the bundled examples, writes pictures and pages into demo/
+#:   bench           runs benchmarks/ at small size; BENCH= for full size
+#:   bench-compare   what got slower since the last tag
+#:   paper           runs the experiments of the paper; PAPER='--only stocks' for some
+#:   docs            builds the documentation into build/docs
+#:   dist            builds the wheel and the source archive into dist/, and checks both
+#:   audit           looks for known vulnerabilities in what is pinned
+#:   pins            writes new versions of all tools into requirements/dev.txt
+#:   hooks           lets git check every commit
+#:   install         installs what developers need; PYTHON=python3.13 for another interpreter
+#:   clean           removes .venv, caches and what was built
 
 PYTHON ?= python3
 BENCH ?= --quick
@@ -10,10 +26,15 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 # Modules are compiled to bytecode when they are first imported: most never are.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+TOOLS := PATH="$(CURDIR)/$(BIN):$$PATH"
 BIOME := npx --yes @biomejs/biome@2.6.6
 
 .DELETE_ON_ERROR:
-.PHONY: install demo test pytest fuzz lint bench paper docs clean
+.PHONY: help install demo test pytest fuzz lint bench paper docs clean
+.PHONY: oldest coverage bench-compare dist audit pins hooks
+
+help:
+	@sed -n 's/^#: \{0,1\}//p' Makefile
 
 # Types are checked on one processor while the tests begin on the other.
 test: $(INSTALLED)
@@ -46,16 +67,41 @@ paper: $(INSTALLED)
 docs: .venv/.docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
 
+# The wheel is built from the source archive; TOOLS on the PATH, as nox and the check call uv.
+dist: .venv/.tools
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(TOOLS) $(BIN)/python tests/release/check_dist.py dist
+
+oldest: .venv/.tools
+	$(TOOLS) $(BIN)/nox --session oldest
+
+audit: .venv/.tools
+	$(BIN)/pip-audit --requirement requirements/dev.txt --disable-pip --no-deps
+
+pins: .venv/.tools
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --no-header \
+	  --no-annotate --no-emit-index-url --no-emit-find-links --extra dev --extra docs \
+	  pyproject.toml requirements/tools.in --output-file requirements/dev.txt
+
+hooks: .venv/.tools
+	$(BIN)/pre-commit install
+
 install: $(INSTALLED)
 
-# A stamp, so that a second call installs nothing; a changed pyproject.toml installs again.
-$(INSTALLED): pyproject.toml
+# A stamp, so that a second call installs nothing; changed requirements install again.
+$(INSTALLED): pyproject.toml requirements/dev.txt src/latentree/_version.py
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(PIP) --editable '.[dev]'
+	$(PIP) --constraint requirements/dev.txt --editable '.[dev]'
 	touch $@
 
 .venv/.docs: $(INSTALLED)
-	$(PIP) --editable '.[docs]'
+	$(PIP) --constraint requirements/dev.txt --editable '.[docs]'
+	touch $@
+
+.venv/.tools: $(INSTALLED) requirements/tools.in
+	$(PIP) --constraint requirements/dev.txt --requirement requirements/tools.in
 	touch $@
 
 clean:

@@ -90,7 +90,7 @@ def test_pdfs(tmp_path):
         list(read_documents(tmp_path))
 
 
-DAMAGED = bytearray(gzip.compress(bytes(range(65, 91)) * 400, 1))
+DAMAGED = bytearray(gzip.compress(bytes(range(65, 91)) * 400, 1, mtime=0))
 DAMAGED[12:40] = b"\xff" * 28  # no block of deflate
 
 
@@ -108,9 +108,21 @@ DAMAGED[12:40] = b"\xff" * 28  # no block of deflate
         ("a.docx", b"", "documents are read from"),
         ("a.csv.gz", gzip.compress(b"text\n" + b"rain\n" * 99, mtime=0)[:-20], "damaged"),
         ("a.csv.gz", DAMAGED, "damaged"),
-        ("a.txt.gz", gzip.compress(b"rain " * (MOST_CHARACTERS // 4)), "line 1: a document has"),
-        ("a.csv.gz", gzip.compress(b"text\n" + b"," * (MOST_CHARACTERS + 1)), "line 2: a document"),
-        ("a.csv.gz", gzip.compress(b'text\n"' + (b"rain" * 10**5 + b"\n") * 99), "a document has"),
+        (
+            "a.txt.gz",
+            gzip.compress(b"rain " * (MOST_CHARACTERS // 4), mtime=0),
+            "line 1: a document has",
+        ),
+        (
+            "a.csv.gz",
+            gzip.compress(b"text\n" + b"," * (MOST_CHARACTERS + 1), mtime=0),
+            "line 2: a document",
+        ),
+        (
+            "a.csv.gz",
+            gzip.compress(b'text\n"' + (b"rain" * 10**5 + b"\n") * 99, mtime=0),
+            "a document has",
+        ),
         ("a.jsonl", b'{"text": ' + b"[" * 10**5, "line 1: nests lists or dicts too deeply"),
         ("a.jsonl", b'{"text": ' + b'{"a":' * 10**5, "line 1: nests lists or dicts too deeply"),
     ],

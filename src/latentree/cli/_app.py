@@ -555,3 +555,11 @@ def demo(
     from latentree.cli._demo import demo as run
 
     run(messages.screen(), folder, seed)
+
+
+@command(app)
+def doctor(*, output: Output) -> int:
+    """Say what is installed and how it runs, with a short self-test: for reports of faults."""
+    from latentree.cli._doctor import doctor as run
+
+    return run(output.screen())

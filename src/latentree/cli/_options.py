@@ -18,7 +18,8 @@ from latentree.cli._method_options import OptionValue, names, option_parameters
 if TYPE_CHECKING:
     from latentree.cli._screen import Screen
 
-Command = Callable[..., None]
+Command = Callable[..., int | None]
+"""What runs a command; it may return an exit code."""
 
 FAMILIES = ("auto", "gaussian", "discrete", "symmetric", "mixed")
 
@@ -59,12 +60,12 @@ def expanded(function: Command) -> Command:
             parameters.append(_keyword(parameter.name, annotation, parameter.default))
 
     @functools.wraps(function)
-    def run(**given: OptionValue) -> None:
+    def run(**given: OptionValue) -> int | None:
         whole = {
             name: group(**{field: given.pop(field) for field in group._fields})
             for name, group in groups.items()
         }
-        function(**given, **whole)
+        return function(**given, **whole)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}

@@ -12,6 +12,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from latentree._deprecation import deprecated
 from latentree.data import (
     Parts,
     Schema,
@@ -311,6 +312,7 @@ class RowMethodsMixin(ChecksTables, TransformerMixin):  # type: ignore[misc]
         filled = self._blocks(X, impute_part, self.model_.schema.names)
         return filled if is_parted(X) else filled_like(X, filled, self.model_.schema)
 
+    @deprecated((1, 0), "predict_column(X, {})", argument="variable")
     def predict(self, X: DataLike, variable: Node | None = None) -> AnyArray:
         """Predict the hidden variables of each row, as mixture models predict classes.
 
@@ -336,7 +338,6 @@ class RowMethodsMixin(ChecksTables, TransformerMixin):  # type: ignore[misc]
         (2,)
         """
         if variable is not None:
-            _warn_of_variable("predict", "predict_column", variable)
             return self.predict_column(X, variable)
         check_is_fitted(self)
         if not self.n_hidden_:
@@ -377,6 +378,7 @@ class RowMethodsMixin(ChecksTables, TransformerMixin):  # type: ignore[misc]
         return self._blocks(X, part, self.tree_.names[number : number + 1])[:, 0]
 
     @available_if(_has_hidden_states)  # type: ignore[untyped-decorator]
+    @deprecated((1, 0), "column_proba(X, {})", argument="variable")
     def predict_proba(self, X: DataLike, variable: Node | None = None) -> FloatArray:
         """Predict the probabilities of the hidden states of each row, as mixture models do.
 
@@ -396,7 +398,6 @@ class RowMethodsMixin(ChecksTables, TransformerMixin):  # type: ignore[misc]
             mixture of trees, the probability of each tree.
         """
         if variable is not None:
-            _warn_of_variable("predict_proba", "column_proba", variable)
             return self.column_proba(X, variable)  # type: ignore[no-any-return]
         parts = [partial(probability_part, number=h) for h in self.tree_.hidden.tolist()]
         return self._blocks(X, partial(_side_by_side, parts=parts))
@@ -428,16 +429,6 @@ class RowMethodsMixin(ChecksTables, TransformerMixin):  # type: ignore[misc]
     def _model(self) -> Model | TreeMixture:
         check_is_fitted(self)
         return self.model_
-
-
-def _warn_of_variable(method: str, successor: str, variable: Node) -> None:
-    """Say what to write in place of a second argument."""
-    warnings.warn(
-        f"{method}(X, {variable!r}) is deprecated, because scikit-learn calls {method}(X): write "
-        f"{successor}(X, {variable!r})",
-        FutureWarning,
-        stacklevel=3,
-    )
 
 
 def _side_by_side(

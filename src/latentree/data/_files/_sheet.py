@@ -39,8 +39,8 @@ class SheetReader:
     @classmethod
     def open(cls, path: str, wanted: ColumnChoice, header: bool | None) -> SheetReader:
         """Read a sheet; its first row holds the names, unless ``header`` is False."""
-        pa = import_extra("pyarrow", "cli")
         sheet = _read_sheet(path, wanted.sheet)
+        pa = import_extra("pyarrow", "excel")
         rows = sheet.rows
         if header is False:
             names = default_names(len(rows[0]))
@@ -138,7 +138,7 @@ def _filled_width(row: Row) -> int:
 
 def _column(cells: list[object], missing: set[str]) -> pa.Array:
     """Return cells of one type; of several types all are text."""
-    pa = import_extra("pyarrow", "cli")
+    pa = import_extra("pyarrow", "excel")
     there = [None if isinstance(cell, str) and cell.strip() in missing else cell for cell in cells]
     types = {type(cell) for cell in there if cell is not None}
     if len(types) > 1 and not types <= {int, float}:
