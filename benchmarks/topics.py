@@ -5,7 +5,7 @@
 
 Rules and constants of ``latentree.topics`` were chosen on the half of the BBC documents that
 ``halves`` calls "chosen on"; figures are for the other half ("unseen half"), and for all 2,225
-documents, as in the published evaluations. ``docs/topics.md`` says what had been seen earlier of
+documents, as in the published evaluations. ``docs/evidence/topics.md`` says what had been seen earlier of
 these, and of the newsgroups.
 
 NPMI is written by its definition (windows of ten words over the same documents, as c_npmi of

@@ -1,11 +1,11 @@
-"""Write the tables of methods and options into ``docs/which-method.md``, from the registry."""
+"""Write the tables of methods and options into ``docs/reference/options.md``, from the registry."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from latentree.methods import BY_DISTANCES, METHODS, OPTIONS, taken_by
 
-PAGE = Path(__file__).parent / "which-method.md"
+PAGE = Path(__file__).parent / "reference" / "options.md"
 BEGIN, END = "<!-- options: begin -->\n", "<!-- options: end -->\n"
 
 

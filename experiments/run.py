@@ -213,7 +213,7 @@ def main(argv: list[str] | None = None, work: Work = work) -> int:
     )
     parser.add_argument("--small", action="store_true", help="a miniature, to see that it works")
     parser.add_argument("--results", type=Path, default=ROOT / "build" / "paper")
-    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "paper.md")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "evidence" / "paper.md")
     options = parser.parse_args(argv)
     store = Store(options.results)
     plan = make_plan(EXPERIMENTS, options.runs, options.small)

@@ -32,10 +32,17 @@ import latentree
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 KINDS = {"python", "sh", "text", "console", "json", "{eval-rst}", "{toctree}"}
 TOLERANCE = 0.01
 MOST_BYTES = 200_000
+
+
+
+def name_of(page: Path) -> str:
+    """A page's path in the repository."""
+    return page.relative_to(ROOT).as_posix()
+
 
 NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
 
@@ -147,7 +154,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     importlib.import_module("matplotlib.pyplot").close("all")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_page_runs(page: Path, folder: Path) -> None:
     runner = Runner(str(page.relative_to(ROOT)))
     for block in blocks_of(page.read_text("utf-8")):
@@ -159,7 +166,7 @@ def test_page_runs(page: Path, folder: Path) -> None:
 # What holds between pages -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
     prose = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
     for target in re.findall(r"\]\(([^)\s]+)\)", prose):
@@ -174,13 +181,13 @@ def test_every_page_is_in_the_contents() -> None:
     for block in blocks_of((DOCS / "index.md").read_text("utf-8")):
         if block.kind == "{toctree}":
             listed |= {line.strip() for line in block.code.splitlines() if line[:1] not in ":"}
-    pages = {str(p.relative_to(DOCS).with_suffix("")) for p in DOCS.glob("*.md")} - {"index"}
+    pages = {str(p.relative_to(DOCS).with_suffix("")) for p in DOCS.rglob("*.md")} - {"index"}
     assert pages <= listed
     assert all(any(DOCS.glob(f"{name}.*")) for name in listed - {""})
 
 
 def test_reference_has_every_public_name() -> None:
-    text = (DOCS / "reference.rst").read_text("utf-8")
+    text = (DOCS / "reference" / "functions.rst").read_text("utf-8")
     documented = re.findall(r"^\.\. auto\w+:: ([\w.]+)", text, re.MULTILINE)
     shown = {id(pkgutil.resolve_name(name)) for name in documented}
     missing = [name for name in latentree.__all__ if id(getattr(latentree, name)) not in shown]
@@ -192,7 +199,7 @@ def test_the_architecture_has_the_layers_that_are_checked() -> None:
     contracts = project["tool"]["importlinter"]["contracts"]
     (layers,) = (c["layers"] for c in contracts if c["name"].startswith("Layers"))
     checked = [set(re.findall(r"latentree\.(\w+)", row)) for row in reversed(layers)]
-    rows = re.findall(r"^\| \d \|([^|]*)\|", (DOCS / "architecture.md").read_text("utf-8"), re.M)
+    rows = re.findall(r"^\| \d \|([^|]*)\|", (DOCS / "contribute" / "architecture.md").read_text("utf-8"), re.M)
     shown = [set(re.findall(r"`(\w+)`", row)) for row in rows]
     helpers = {name for name in checked[0] if name.startswith("_")} - {"_kernels"}
     assert shown == [checked[0] - helpers, *checked[1:]]
@@ -200,7 +207,7 @@ def test_the_architecture_has_the_layers_that_are_checked() -> None:
 
 def test_the_tables_of_methods_and_options_are_those_of_the_registry() -> None:
     make = runpy.run_path(str(DOCS / "make_tables.py"))
-    page = (DOCS / "which-method.md").read_text("utf-8")
+    page = make["PAGE"].read_text("utf-8")
     assert make["between_markers"](page) == f"\n{make['tables']()}\n", (
         "run python docs/make_tables.py"
     )

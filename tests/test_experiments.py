@@ -75,7 +75,7 @@ def stand_ins(data_folder):
 
 def make(folder: Path, *more: str) -> str:
     """Run the miniature in this process and return the page."""
-    page = folder / "docs" / "paper.md"
+    page = folder / "docs" / "evidence" / "paper.md"
     paths = ["--results", str(folder / "kept"), "--page", str(page)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # EM on few rows, NMF at its limit
@@ -91,7 +91,7 @@ def test_a_miniature_of_everything(tmp_path, stand_ins):
     assert re.findall("^## (.*)$", page, re.MULTILINE) == list(titles())
     assert "left out" not in page
     assert re.search(r"\bnan\b", page) is None
-    for target in re.findall(r"\]\((images/[^)]+)\)", page):
+    for target in re.findall(r"\]\(\.\./(images/[^)]+)\)", page):
         assert 1_000 < (tmp_path / "docs" / target).stat().st_size < 200_000, target
     assert len(list((tmp_path / "docs" / "images" / "paper").iterdir())) == 10
     # Nothing changed: nothing is measured again.
@@ -313,6 +313,6 @@ def test_paragraphs_are_wrapped_and_blocks_are_not():
 
 
 def test_the_committed_page_is_complete():
-    page = (Path(__file__).parent.parent / "docs" / "paper.md").read_text("utf-8")
+    page = (Path(__file__).parent.parent / "docs" / "evidence" / "paper.md").read_text("utf-8")
     assert re.findall("^## (.*)$", page, re.MULTILINE) == list(titles())
     assert "left out" not in page

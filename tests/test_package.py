@@ -85,7 +85,7 @@ def test_examples_in_docstrings(name):
 
 # Documentation of public names ------------------------------------------------------------------
 
-REFERENCE = ROOT / "docs" / "reference.rst"
+REFERENCE = ROOT / "docs" / "reference" / "functions.rst"
 SECTIONS = {
     "Parameters", "Returns", "Yields", "Raises", "Warns", "See Also", "Notes", "References",
     "Examples", "Attributes",

@@ -39,7 +39,7 @@ as a benchmark."""
 
 def write_page(store: Store, plan: Any, page: Path) -> None:
     """Write the page and its pictures from what the store holds."""
-    figures = Figures(page.parent / "images" / page.stem)
+    figures = Figures(page.parent.parent / "images" / page.stem)
     known = {name: store.known(units) for name, units in plan.units.items()}
     sections: dict[str, Callable[[], str]] = {
         "synthetic": lambda: synthetic.section(known["synthetic"], known["judge"], figures),

@@ -54,7 +54,7 @@ class Figures:
         with Image.open(file) as picture:
             few = picture.convert("RGB").quantize(128, dither=Image.Dither.NONE)
         few.save(file, optimize=True)
-        return f"![{text}](images/{self.folder.name}/{file.name})"
+        return f"![{text}](../images/{self.folder.name}/{file.name})"
 
 
 # Text -------------------------------------------------------------------------------------------

@@ -432,7 +432,7 @@ def test_large_trees_are_written_quickly(tmp_path):
 
 
 def test_the_page_about_files_is_true(tmp_path, monkeypatch):
-    page = Path(__file__).parents[2].joinpath("docs", "model-file.md").read_text()
+    page = Path(__file__).parents[2].joinpath("docs", "reference", "model-file.md").read_text()
     monkeypatch.chdir(tmp_path)
     names: dict = {}
     for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):

@@ -1,7 +1,7 @@
 """The kind of every column: one rule for frames, arrays and files.
 
 The rule sees a column through its :class:`ColumnFacts`, which add up over parts. :func:`decide`
-turns them into a kind and a reason; ``docs/columns.md`` states the rule.
+turns them into a kind and a reason; ``docs/reference/columns.md`` states the rule.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
     ----------
     method : str
         How the tree is learned: {methods}. "auto" is ``refined`` for small tables and ``clnj`` for
-        larger ones; the report says which. See ``docs/which-method.md``.
+        larger ones; the report says which. See ``docs/howto/choose-a-method.md``.
     family : {"auto", "gaussian", "discrete", "symmetric", "mixed"}
         How the columns are modeled. "auto" goes by their kinds (see :func:`latentree.as_table`) and
         by ``hidden``.

@@ -37,7 +37,7 @@ _SHARE_INSIDE = 0.03
 """Prior probability that a variable is inside the tree. With a uniform number of such variables one
 of 80 costs log 80 nats, more than 10,000 rows tell; with 0.2, leaves of which little is known come
 out inside, with 0.01 some that are inside become leaves. Chosen on seeds 110 to 122 of two shapes
-(docs/how-sure.md)."""
+(docs/evidence/support.md)."""
 
 _FEWEST = 3
 """Variables of a component that has more than one tree: one of three may be inside."""

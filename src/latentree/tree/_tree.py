@@ -33,7 +33,7 @@ class Tree:
     A node is an integer. Observed nodes may be anywhere in the tree; hidden nodes have at least
     three neighbors, or stand between two observed leaves that form a tree of their own. The root
     has no meaning for the model: two trees that differ only in their roots, or in the numbers and
-    names of hidden nodes, are equal. ``docs/data-model.md`` states all the rules.
+    names of hidden nodes, are equal. ``docs/reference/data-model.md`` states all the rules.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Every number that steers a refinement, in one place.
 
-docs/refinement.md has a line for each: what a search finds with it and without it.
+docs/evidence/refinement.md has a line for each: what a search finds with it and without it.
 """
 
 from __future__ import annotations
