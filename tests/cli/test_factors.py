@@ -36,6 +36,19 @@ def test_learn_and_show_what_factor_analysts_read(run, survey, tmp_path):
     assert all(0 < each < 1 for each in facts["factors"]["reliability"])
 
 
+def test_show_says_how_well_a_model_fits(run, survey, tmp_path):
+    model = tmp_path / "model.json"
+    run("learn", survey, "--hidden", "gaussian", "--out", model)
+    text = run("show", model, "--fit", survey)[1]
+    for word in ("Fit: χ²", "CFI", "TLI", "RMSEA", "90 % interval", "SRMR"):
+        assert word in text
+    assert json.loads(run("show", model, "--fit", survey, "--json")[1])["fit"]["srmr"] < 0.1
+    states = tmp_path / "states.json"
+    run("learn", survey, "--hidden", "states", "--out", states)
+    code, _, err = run("show", states, "--fit", survey)
+    assert (code, "models with Gaussian variables" in err) == (1, True)
+
+
 def test_many_factors_are_shown_with_their_neighbors(run, tmp_path):
     tree = lt.simulate.hidden_markov(12)
     model = lt.CopulaTreeModel(tree, [0.8] * tree.n_nodes, [Thresholds([0.0])] * 12)

@@ -531,6 +531,15 @@ def show(
         bool,
         typer.Option("--all", help="Draw every node, and list the states of all hidden variables."),
     ] = False,
+    fit: Annotated[
+        str | None,
+        typer.Option(
+            "--fit",
+            metavar="DATA",
+            help="Add indices of fit to this table: χ², CFI, TLI, RMSEA, SRMR (Gaussian hidden "
+            "variables).",
+        ),
+    ] = None,
     cut: Cut = None,
     names: Names = None,
     component: Component = None,
@@ -539,7 +548,7 @@ def show(
     """Draw the tree of a model in the terminal."""
     from latentree.cli import _using as using
 
-    using.show(output.screen(), model, all_nodes, names, component, cut)
+    using.show(output.screen(), model, all_nodes, names, component, cut, fit)
 
 
 @command(app)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from latentree.cli._screen import Facts, Screen
-from latentree.models import CopulaTreeModel, Model
+from latentree.models import CopulaTreeModel, FactorReports, FitIndices, Model
 from latentree.tree import Tree
 
 _MOST_FACTORS = 8
@@ -17,13 +17,10 @@ FactorTable = dict[str, list[Any]]
 
 def factor_facts(model: Model) -> Facts:
     """Loadings, thresholds and factors for machines; nothing for other models."""
-    if not isinstance(model, CopulaTreeModel) or not model.tree.n_hidden:
+    if not isinstance(model, FactorReports) or not model.tree.n_hidden:
         return {}
-    return {
-        "loadings": model.loadings(),
-        "thresholds": model.thresholds(),
-        "factors": model.factors(),
-    }
+    thresholds = model.thresholds() if isinstance(model, CopulaTreeModel) else {}
+    return {"loadings": model.loadings(), "thresholds": thresholds, "factors": model.factors()}
 
 
 def show_factors(screen: Screen, model: Model) -> None:
@@ -39,10 +36,11 @@ def show_factors(screen: Screen, model: Model) -> None:
         last, rows = facts["factor"][:-1], _side_by_side(facts)
     else:
         last, rows = ["Correlations with its neighbors"], _along_the_tree(facts, model.tree)
-    screen.table(["Factor", "Reliability", "Variables", *last], rows)
+    screen.table(["Factor", "Reliability", "ω", "Variables", *last], rows)
     screen.text(
         "Loading: correlation of the normal variable behind a column with its factor; communality: "
-        "its square.\nReliability: share of a factor's variance in the scores of complete rows.\n"
+        "its square.\nReliability: share of a factor's variance in the scores of complete rows;\n"
+        "ω: share of it in the sum of the variables next to it.\n"
         "Correlations of factors that are no neighbors in the tree multiply along it."
     )
 
@@ -68,7 +66,8 @@ def _along_the_tree(facts: FactorTable, tree: Tree) -> list[list[str]]:
 
 
 def _about(facts: FactorTable, k: int) -> list[str]:
-    return [facts["factor"][k], f"{facts['reliability'][k]:.2f}", f"{facts['n_variables'][k]:,}"]
+    shares = [f"{facts[name][k]:.2f}" for name in ("reliability", "omega")]
+    return [facts["factor"][k], *shares, f"{facts['n_variables'][k]:,}"]
 
 
 def _loading_rows(model: CopulaTreeModel) -> list[list[str]]:
@@ -92,3 +91,13 @@ def _loading_rows(model: CopulaTreeModel) -> list[list[str]]:
         ]
         for j in order
     ]
+
+
+def show_fit(screen: Screen, found: FitIndices) -> None:
+    """Print indices of fit."""
+    p = "p < 0.001" if found.p_value < 0.001 else f"p = {found.p_value:.3f}"
+    screen.text(
+        f"\nFit: χ² = {found.chi_square:.1f} with {found.degrees_of_freedom} degrees of freedom, "
+        f"{p};\nCFI {found.cfi:.3f}, TLI {found.tli:.3f}, RMSEA {found.rmsea:.3f} (90 % interval "
+        f"{found.rmsea_low:.3f} to {found.rmsea_high:.3f}), SRMR {found.srmr:.3f}."
+    )

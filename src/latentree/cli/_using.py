@@ -16,7 +16,7 @@ import typer
 from latentree.cli import _outputs as outputs
 from latentree.cli._data import facts, opened_for
 from latentree.cli._drawing import MOST_NODES, cut_facts, show_cut, show_tree
-from latentree.cli._factor_tables import factor_facts, show_factors
+from latentree.cli._factor_tables import factor_facts, show_factors, show_fit
 from latentree.cli._hidden import hidden_summaries, state_summaries
 from latentree.cli._options import QueryOptions
 from latentree.cli._outputs import PlotOption
@@ -50,6 +50,9 @@ from latentree.inference import (
     write_scores,
 )
 from latentree.models import (
+    CopulaTreeModel,
+    FitIndices,
+    GaussianTreeModel,
     Model,
     TreeMixture,
     as_names,
@@ -385,12 +388,14 @@ def show(
     names: str | None = None,
     component: int | None = None,
     n_groups: int | None = None,
+    fit: str | None = None,
 ) -> None:
     """Draw the tree in characters, and list what the hidden variables are tied to."""
     whole, report = load(model_path), load_report(model_path)
     called = as_names(names)
     model = component_of(whole, component).rename(called)
     hidden, support = hidden_summaries(model), load_support(model_path)
+    indices = None if fit is None else _fit_indices(screen, model_path, model, fit)
     tree = fitted_tree(model)
     cut = None if n_groups is None else tree.cut(n_groups)
     if screen.as_json:
@@ -398,6 +403,8 @@ def show(
         about = {"hidden": hidden_states(model, hidden), "weights": weights, "report": report}
         about["cut"] = cut_facts(cut)
         sure = None if support is None else support_facts(support)
+        if indices is not None:
+            about["fit"] = indices._asdict()
         screen.json({**_tree_facts(model), **about, "support": sure, **factor_facts(model)})
         return
     if isinstance(whole, TreeMixture):
@@ -410,9 +417,19 @@ def show(
         show_cut(screen, cut)
     show_hidden(screen, hidden, tree, support)
     show_factors(screen, model)
+    if indices is not None:
+        show_fit(screen, indices)
     most_hidden, most_members = (None, None) if all_nodes else (_MOST_HIDDEN, _MOST_MEMBERS)
     labels = {called.names.get(name, name): own for name, own in called.states.items()}
     show_states(screen, state_summaries(model, hidden[:most_hidden], most_members), labels)
     has_states = model.schema.family not in ("gaussian", "copula")
     if most_hidden is not None and len(hidden) > most_hidden and has_states:
         screen.text(f"\n{len(hidden) - most_hidden} hidden variables more: --all shows all.")
+
+
+def _fit_indices(screen: Screen, model_path: str, model: Model, data: str) -> FitIndices:
+    """Return how well a model fits a table."""
+    if not isinstance(model, GaussianTreeModel | CopulaTreeModel):
+        raise ModelError(f"{model_path}: indices of fit are of models with Gaussian variables")
+    with opened_for(screen, model, [data], QueryOptions()) as parts:
+        return model.fit_indices(parts.to_table())

@@ -8,6 +8,7 @@ from latentree.models._base import with_schema
 from latentree.models._copula import CopulaTreeModel
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._encode import encode
+from latentree.models._factors import FactorReports
 from latentree.models._fit_indices import FitIndices
 from latentree.models._gaussian import GaussianTreeModel, in_order
 from latentree.models._grid import (
@@ -49,6 +50,7 @@ __all__ = [
     "CopulaTreeModel",
     "DiscretePosterior",
     "DiscreteTreeModel",
+    "FactorReports",
     "FitIndices",
     "GaussianTreeModel",
     "Informed",

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latentree.data import Schema, Table
+from latentree.data import Schema, Table, as_table
 from latentree.distances import Distances
 from latentree.errors import ModelError
 from latentree.inference import (
@@ -34,7 +34,8 @@ from latentree.inference import (
     set_fields,
 )
 from latentree.models._base import BaseTreeModel
-from latentree.models._factors import FactorReports
+from latentree.models._factors import AnswerReports
+from latentree.models._fit_indices import FitIndices, latent_fit_indices
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._grid import (
     END,
@@ -57,7 +58,7 @@ _LEAST_VARIANCE = 1e-20  # of a number that is known, to divide by
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CopulaTreeModel(FactorReports, BaseTreeModel):
+class CopulaTreeModel(AnswerReports, BaseTreeModel):
     """A Gaussian tree whose observed variables are seen through margins of their own.
 
     Hidden variables are standard normal, and node v given its parent p is N(ρ_v·x_p, 1 − ρ_v²), as
@@ -539,6 +540,42 @@ class CopulaTreeModel(FactorReports, BaseTreeModel):
         z = mean + np.sqrt(variance) * np.array([-1.0, 0.0, 1.0])
         low, middle, high = self._number_margin(number).value(z).tolist()
         return Normal(middle, (0.5 * (high - low)) ** 2)
+
+    def fit_indices(self, X: TableLike, weights: ArrayLike | None = None) -> FitIndices:
+        """Return how well the model reproduces the correlations behind complete rows.
+
+        As :meth:`latentree.GaussianTreeModel.fit_indices`, with polychoric and polyserial
+        correlations in place of covariances. They are taken as if the variables behind the columns
+        had been seen, so that χ² and its p-value are too strict for answers of few levels; CFI, TLI
+        and SRMR describe the fit all the same.
+
+        Parameters
+        ----------
+        X : table of any kind
+            Usually the rows that the model was fitted to; more than there are columns.
+        weights : array of float, optional
+            How much each row counts; 1 when left out.
+
+        Returns
+        -------
+        FitIndices
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> from latentree.inference import Thresholds
+        >>> star = lt.Tree([4, 4, 4, 4, -1], n_observed=4)
+        >>> margins = [Thresholds([-1.0, 0.0, 1.0])] * 4
+        >>> model = lt.CopulaTreeModel(star, [0.8, 0.7, 0.6, 0.7, 0], margins)
+        >>> model.fit_indices(model.sample(1_000, 0)).srmr < 0.05
+        True
+        """
+        if any(isinstance(margin, Odds) for margin in self.margins):
+            raise ModelError("indices of fit need numbers and ordered answers, not odds of labels")
+        table = as_table(X, schema=self.schema, weights=weights)
+        return latent_fit_indices(
+            table.counted(), self.latent.correlation(), self.latent.n_correlations
+        )
 
     def information_distances(self) -> Distances:
         """Return the distances −log|ρ| between all nodes, with their signs.

@@ -1,4 +1,4 @@
-"""Reports of factor analysis on a Gaussian tree behind margins: loadings, thresholds, factors."""
+"""Reports of factor analysis on Gaussian trees: loadings, thresholds, factors."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import numpy as np
 
 from latentree.data import Schema, as_table
 from latentree.inference import DiscretePosterior, Margin, Normal, Thresholds
-from latentree.models._gaussian import GaussianTreeModel
 from latentree.tree import Tree, leaf_edges
 from latentree.typing import AnyArray, Cells, FloatArray, RandomState, TableLike
+
+if TYPE_CHECKING:
+    from latentree.models._gaussian import GaussianTreeModel  # which has these reports
 
 N_RELIABLE = 2_000
 """Rows that are drawn to measure the reliability of hidden variables. They give a mean of numbers
@@ -19,13 +21,17 @@ from 0 to 1, whose standard error is at most 0.011."""
 
 
 class FactorReports:
-    """The reports of factor analysis, of a :class:`latentree.CopulaTreeModel`."""
+    """The reports of factor analysis, of models with Gaussian hidden variables."""
 
-    tree: Tree
-    margins: Sequence[Margin]
-    schema: Schema
+    if TYPE_CHECKING:  # fields and methods of the model
 
-    if TYPE_CHECKING:  # methods of the model
+        @property
+        def tree(self) -> Tree:
+            """The tree of the model."""
+
+        @property
+        def schema(self) -> Schema:
+            """The columns of the observed variables."""
 
         def sample(self, n_samples: int, random_state: RandomState = None) -> AnyArray:
             """Draw rows from the model."""
@@ -79,6 +85,75 @@ class FactorReports:
                 cells.append(cell)
         return found
 
+    def factors(self) -> dict[str, Cells]:
+        """Return the hidden variables: how reliably they are known, and their correlations.
+
+        Returns
+        -------
+        dict
+            Columns of equal length: "factor", "reliability" (the share of its variance that the
+            scores of complete rows have, by 2,000 rows drawn from the model), "omega" (that of the
+            sum of the variables next to it, McDonald's ω; 0 where there is none), "n_variables"
+            (their number), and a column for every factor with the correlations along the tree.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> from latentree.inference import Thresholds
+        >>> star = lt.Tree([3, 3, 3, -1], n_observed=3)
+        >>> model = lt.CopulaTreeModel(star, [0.9, 0.9, 0.9, 0], [Thresholds([-1, 0, 1])] * 3)
+        >>> factors = model.factors()
+        >>> round(factors["reliability"][0], 2), round(factors["omega"][0], 2)
+        (0.87, 0.93)
+        >>> factors["n_variables"], factors["h1"]
+        ([3], [1.0])
+        """
+        from latentree.models._strength import orientation  # which knows the models
+
+        tree, hidden = self.tree, self.tree.hidden
+        sign = orientation(self)[hidden]  # type: ignore[arg-type]
+        between = self.latent.correlation(hidden, hidden) * sign[:, None] * sign
+        names = [tree.names[h] for h in hidden]
+        loadings = self.loadings()
+        pairs = list(zip(loadings["factor"], loadings["loading"], strict=True))
+        own = [np.array([x for factor, x in pairs if factor == name]) for name in names]
+        return {
+            "factor": names,
+            "reliability": self.reliability().tolist(),
+            "omega": [round(_omega(each), 6) for each in own],
+            "n_variables": [each.size for each in own],
+            **{name: row.round(6).tolist() for name, row in zip(names, between, strict=True)},
+        }
+
+    def reliability(self) -> FloatArray:
+        """Return the share of each hidden variable's variance that scores of complete rows have.
+
+        Returns
+        -------
+        array of float, one a hidden variable
+
+        Notes
+        -----
+        Marginal reliability, 1 − E[V[z | row]], over rows that are drawn from the model.
+
+        References
+        ----------
+        B. F. Green, R. D. Bock, L. G. Humphreys, R. L. Linn and M. D. Reckase, "Technical
+        guidelines for assessing computerized adaptive tests", Journal of Educational Measurement 21
+        (1984).
+        """
+        drawn = as_table(self.sample(N_RELIABLE, 0), schema=self.schema)
+        posterior = self.posterior(drawn)
+        assert isinstance(posterior, Normal)
+        variance = posterior.variance
+        return np.asarray(np.clip(1.0 - variance.mean(axis=0), 0.0, 1.0))
+
+
+class AnswerReports(FactorReports):
+    """The reports of a :class:`latentree.CopulaTreeModel`, whose columns may be answers."""
+
+    margins: Sequence[Margin]
+
     def thresholds(self) -> dict[str, Cells]:
         """Return the thresholds of ordered answers.
 
@@ -107,59 +182,8 @@ class FactorReports:
                 found["threshold"] += margin.thresholds.tolist()
         return found
 
-    def factors(self) -> dict[str, Cells]:
-        """Return the hidden variables: how reliably they are known, and their correlations.
 
-        Returns
-        -------
-        dict
-            Columns of equal length: "factor", "reliability" (the share of its variance that the
-            scores of complete rows have, by 2,000 rows drawn from the model), "n_variables" (those
-            next to it), and a column for every factor with the correlations along the tree.
-
-        Examples
-        --------
-        >>> import latentree as lt
-        >>> from latentree.inference import Thresholds
-        >>> star = lt.Tree([3, 3, 3, -1], n_observed=3)
-        >>> model = lt.CopulaTreeModel(star, [0.9, 0.9, 0.9, 0], [Thresholds([-1, 0, 1])] * 3)
-        >>> factors = model.factors()
-        >>> round(factors["reliability"][0], 2), factors["n_variables"], factors["h1"]
-        (0.87, [3], [1.0])
-        """
-        from latentree.models._strength import orientation  # which knows the models
-
-        tree, hidden = self.tree, self.tree.hidden
-        sign = orientation(self)[hidden]  # type: ignore[arg-type]
-        between = self.latent.correlation(hidden, hidden) * sign[:, None] * sign
-        names = [tree.names[h] for h in hidden]
-        columns = [sum(tree.neighbors(h) < tree.n_observed) for h in hidden.tolist()]
-        return {
-            "factor": names,
-            "reliability": self.reliability().tolist(),
-            "n_variables": list(map(int, columns)),
-            **{name: row.round(6).tolist() for name, row in zip(names, between, strict=True)},
-        }
-
-    def reliability(self) -> FloatArray:
-        """Return the share of each hidden variable's variance that scores of complete rows have.
-
-        Returns
-        -------
-        array of float, one a hidden variable
-
-        Notes
-        -----
-        Marginal reliability, 1 − E[V[z | row]], over rows that are drawn from the model.
-
-        References
-        ----------
-        B. F. Green, R. D. Bock, L. G. Humphreys, R. L. Linn and M. D. Reckase, "Technical
-        guidelines for assessing computerized adaptive tests", Journal of Educational Measurement 21
-        (1984).
-        """
-        drawn = as_table(self.sample(N_RELIABLE, 0), schema=self.schema)
-        posterior = self.posterior(drawn)
-        assert isinstance(posterior, Normal)
-        variance = posterior.variance
-        return np.asarray(np.clip(1.0 - variance.mean(axis=0), 0.0, 1.0))
+def _omega(loadings: FloatArray) -> float:
+    """Return ω = (Σ|λ|)² / ((Σ|λ|)² + Σ(1 − λ²)): columns that fall with the factor are turned."""
+    common = float(np.abs(loadings).sum()) ** 2
+    return common / (common + float((1.0 - loadings**2).sum())) if loadings.size else 0.0

@@ -1,4 +1,4 @@
-"""How well a Gaussian model reproduces covariances: the indices of structural equation models."""
+"""How well a model reproduces correlations: the indices of structural equation models."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from latentree.data import Table
+from latentree.distances import as_copula, as_sample
 from latentree.errors import ModelError
 from latentree.typing import FloatArray
 
 
 class FitIndices(NamedTuple):
-    """Indices of fit of a Gaussian model, in the definitions of lavaan.
+    """Indices of fit of Gaussian variables, in the definitions of lavaan.
 
     Examples
     --------
@@ -45,22 +46,50 @@ class FitIndices(NamedTuple):
 
 def fit_indices(table: Table, covariance: FloatArray, n_parameters: int) -> FitIndices:
     """Compare a model's covariance matrix with that of complete rows."""
-    from scipy.stats import chi2
-
-    if table.has_missing:
-        raise ModelError("indices of fit need rows without gaps: impute or drop cells first")
+    _require_complete(table)
     values, weights = np.asarray(table.values, np.float64), table.weight_array()
     n, m = float(weights.sum()), table.n_columns
     centered = values - np.average(values, axis=0, weights=weights)
     sample = (centered * weights[:, None]).T @ centered / n
+    # Means are free in the model and beside it.
+    return compared(sample, covariance, n, m * (m + 3) // 2 - n_parameters)
+
+
+def latent_fit_indices(table: Table, correlation: FloatArray, n_correlations: int) -> FitIndices:
+    """Compare correlations behind columns with polychoric and polyserial ones.
+
+    χ² is the likelihood ratio of normal rows with these correlations, as if they had been seen.
+    """
+    _require_complete(table)
+    distances = as_copula(as_sample(table)).distances
+    sample: FloatArray = np.exp(-distances.dense()) * distances.signs()
+    np.fill_diagonal(sample, 1.0)
+    m = table.n_columns
+    return compared(sample, correlation, table.total_weight, m * (m - 1) // 2 - n_correlations)
+
+
+def _require_complete(table: Table) -> None:
+    if table.has_missing:
+        raise ModelError("indices of fit need rows without gaps: impute or drop cells first")
+
+
+def compared(sample: FloatArray, covariance: FloatArray, n: float, freedom: int) -> FitIndices:
+    """Return the indices of a covariance matrix beside that of ``n`` rows."""
+    from scipy.stats import chi2
+
+    m = len(sample)
     spread = np.sqrt(np.diag(sample))
-    log_det = float(np.linalg.slogdet(sample)[1])
-    if n <= m or not np.isfinite(log_det):
-        raise ModelError(f"indices of fit need more rows than columns, but there are {n:g} and {m}")
-    # χ² = n·(log|Σ| + tr(S·Σ⁻¹) − log|S| − m), by maximum likelihood; means are free in both.
+    sign, log_det = map(float, np.linalg.slogdet(sample))
+    if n <= m or sign <= 0.0 or not np.isfinite(log_det):
+        raise ModelError(
+            f"indices of fit need more rows than columns, but there are {n:g} and {m}"
+            if n <= m
+            else "indices of fit need columns that no others determine, and correlations that "
+            "belong to one distribution: leave out columns that nearly repeat others"
+        )
+    # χ² = n·(log|Σ| + tr(S·Σ⁻¹) − log|S| − m), by maximum likelihood.
     misfit = np.linalg.slogdet(covariance)[1] + np.trace(np.linalg.solve(covariance, sample))
     chi_square = max(0.0, n * float(misfit - log_det - m))
-    freedom = m * (m + 3) // 2 - n_parameters
     baseline = n * float(2.0 * np.log(spread).sum() - log_det)
     free_pairs = m * (m - 1) // 2
     is_tested = freedom > 0

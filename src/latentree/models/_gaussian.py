@@ -28,6 +28,7 @@ from latentree.inference import (
     set_fields,
 )
 from latentree.models._base import BaseTreeModel
+from latentree.models._factors import FactorReports
 from latentree.models._fit_indices import FitIndices, fit_indices
 from latentree.tree import Tree
 from latentree.typing import BoolArray, FloatArray, IntArray, Node, RandomState, TableLike
@@ -43,7 +44,7 @@ _CELLS_A_PART = 20_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GaussianTreeModel(BaseTreeModel):
+class GaussianTreeModel(FactorReports, BaseTreeModel):
     """A jointly Gaussian model whose dependence follows a tree.
 
     Hidden nodes have mean 0 and variance 1. Node v given its parent p is, in standard units,
@@ -229,6 +230,28 @@ class GaussianTreeModel(BaseTreeModel):
         """
         table = as_table(X, schema=self.schema, weights=weights)
         return fit_indices(table.counted(), self.covariance(), self.n_parameters)
+
+    @property
+    def latent(self) -> GaussianTreeModel:
+        """The model itself: its columns are the Gaussian variables."""
+        return self
+
+    def reliability(self) -> FloatArray:
+        """Return the share of each hidden variable's variance that scores of complete rows have.
+
+        Returns
+        -------
+        array of float, one per hidden variable
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> star = lt.Tree([3, 3, 3, -1], n_observed=3)
+        >>> lt.GaussianTreeModel(star, [0.9, 0.9, 0.9, 0]).reliability().round(2)
+        array([0.93])
+        """
+        any_row = np.zeros((1, self.tree.n_observed))  # the variance is that of every row
+        return np.asarray(1.0 - self.posterior(any_row).variance[0])
 
     def log_det(self) -> float:
         """Return the log-determinant of the covariance of the observed variables, in O(nodes).

@@ -1,4 +1,7 @@
-"""Model files: JSON with a version, data and never code. ``docs/reference/model-file.md`` describes them."""
+"""Model files: JSON with a version, data and never code.
+
+``docs/reference/model-file.md`` describes them.
+"""
 
 from __future__ import annotations
 
