@@ -12,7 +12,7 @@ import latentree as lt
 from latentree import simulate
 from latentree._kernels.compiling import repeated, tiny
 from latentree._kernels.inference import emissions, gaussian, tables
-from latentree._kernels.search import beliefs, stars
+from latentree._kernels.search import stars
 from latentree.inference import Layout
 from latentree.models import in_order
 
@@ -141,26 +141,6 @@ def test_rows_of_a_gaussian_tree(seed, has_gaps, first):
         total = gaussian.run_moments(values, weights, first, len(values), *parameters, moments)
         moments[parameters[1] < 0, 2] = 0.0  # a root has no parent
         return likelihood, states, variances, covariances, only, moments, total
-
-    assert_same(run)
-
-
-@given(seed=seeds)
-@quickly
-def test_covariances_given_rows_with_gaps(seed):
-    tree, values, parameters = gaussian_pass(seed, True)
-    states, variances, covariances = np.zeros((3, len(values), tree.n_nodes))
-    gaussian.run_rows(
-        values, 0, len(values), *parameters, np.zeros(len(values)), states, variances, covariances
-    )
-    weights = np.random.default_rng(seed).random(len(values))
-
-    def run():
-        out = np.zeros((tree.n_observed, tree.n_observed))
-        beliefs.add_spread(
-            parameters[1], tree.n_observed, tree.order, variances, covariances, weights, out
-        )
-        return (out,)
 
     assert_same(run)
 

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from latentree._kernels import gaussian as messages
 from latentree._kernels import threads
 from latentree._kernels.compiling import tiny
 from latentree._kernels.inference import gaussian as kernels
-from latentree._kernels.inference import moments as moment_kernels
 from latentree.data import Table
 from latentree.distances import Sample
 from latentree.em._driver import Step
@@ -76,17 +76,20 @@ def moment_step(
     following : array of float
         The correlations that maximize the expected log-likelihood.
     """
-    m = vectors[0].shape[0]
-    u = moment_kernels.variances(order, parent, rho, m)
+    n, m = order.size, vectors[0].shape[0]
+    own = np.repeat([0.0, -1.0], [m, n - m])
+    u = messages.variances(order, parent, rho, own)
 
-    def products(chunk: FloatArray) -> FloatArray:
-        out = np.zeros((order.size, 3))
-        moment_kernels.products(order, parent, rho, u, chunk, out)
-        return out
+    def products_of(chunk: FloatArray) -> FloatArray:
+        below, above = np.empty((2, n, chunk.shape[1]))
+        below[:m] = chunk
+        products = np.zeros((n, 3))
+        messages.means(order, parent, rho, own, u, below, above, products)
+        return products
 
-    sums = sum(threads.run(products, vectors), start=np.zeros((order.size, 3)))
-    following = np.zeros(order.size)
-    value = moment_kernels.finish(order, parent, rho, m, u, sums, following)
+    products = sum(threads.run(products_of, vectors), start=np.zeros((n, 3)))
+    following = np.zeros(n)
+    value = messages.maximize(order, parent, rho, own, u, products, following)
     return float(value), following
 
 
