@@ -114,15 +114,15 @@ def variances(order, parent, rho, own):
     return u
 
 
-@kernel()
-def means(order, parent, rho, own, u, below, above, products):
+@kernel(views=True)
+def means(order, parent, rho, own, u, below, above, h, products):
     """Fill the means on both sides of every edge, and add up their products, if there is room.
 
-    ``below`` and ``above`` have a row for every node; the data of given nodes is in ``below``. Row
-    v of ``products`` receives |μ_v|², |μ_{n+v}|² and μ_v·μ_{n+v}, that of a root only the first.
+    ``below``, ``above`` and ``h`` have a row for every node; the data of given nodes is in
+    ``below``, and ``h`` is 0. Row v of ``products`` receives |μ_v|², |μ_{n+v}|² and μ_v·μ_{n+v},
+    that of a root only the first.
     """
     n = parent.size
-    h = np.zeros(below.shape)
     for i in range(order.size - 1, -1, -1):
         v, p = order[i], parent[order[i]]
         if own[v] < 0.0:
@@ -270,11 +270,12 @@ def fit(order, parent, rho, own, data, n_steps, tolerance):
     It ends early where some steps gain less than the tolerance.
     """
     n = parent.size
-    following, above = np.zeros(n), np.empty(data.shape)
+    following, above, h = np.zeros(n), np.empty(data.shape), np.empty(data.shape)
     value = -np.inf
     for step in range(n_steps + 1):
         u, products = variances(order, parent, rho, own), np.zeros((n, 3))
-        means(order, parent, rho, own, u, data, above, products)
+        h[:] = 0.0
+        means(order, parent, rho, own, u, data, above, h, products)
         here = maximize(order, parent, rho, own, u, products, following)
         if step == n_steps:
             break

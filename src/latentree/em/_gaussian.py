@@ -81,10 +81,10 @@ def moment_step(
     u = messages.variances(order, parent, rho, own)
 
     def products_of(chunk: FloatArray) -> FloatArray:
-        below, above = np.empty((2, n, chunk.shape[1]))
+        below, above, h = np.zeros((3, n, chunk.shape[1]))
         below[:m] = chunk
         products = np.zeros((n, 3))
-        messages.means(order, parent, rho, own, u, below, above, products)
+        messages.means(order, parent, rho, own, u, below, above, h, products)
         return products
 
     products = sum(threads.run(products_of, vectors), start=np.zeros((n, 3)))

@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from latentree._kernels import gaussian as messages
+from latentree._kernels.structure import regrafting
+from latentree._kernels.tree import subtree_ranges
 from latentree.structure._blocks import Block
 from latentree.structure._contraction import contract_insignificant, squared_multiple_correlations
 from latentree.tree import Tree
-from latentree.typing import BoolArray, FloatArray, IntArray
+from latentree.typing import FloatArray, IntArray
 
 LARGEST = 128
 """Blocks with more variables are left as they are: what moves gain was measured up to here."""
@@ -87,60 +88,13 @@ def spanning_signs(block: Block) -> FloatArray:
 
 def _best_move(tree: Tree, correlation: FloatArray, noise: float) -> RegraftMove:
     """Return the move with the largest gain: half of what z² rises by over the present place."""
-    size = np.ones(tree.n_nodes, np.int64)
-    for v in tree.order[:0:-1]:
-        size[tree.parent[v]] += size[v]
-    begin = np.empty_like(size)  # of the nodes below each node, and itself, in depth-first order
-    begin[tree.order] = np.arange(tree.n_nodes)
-    best = RegraftMove(0.0, -1, (-1, -1))
-    for v in _weak_links(tree, noise).tolist():
-        before, inside, after = np.split(tree.order, [begin[v], begin[v] + size[v]])
-        sides, ends = [inside, np.concatenate([before, after])], [v, int(tree.parent[v])]
-        if inside.size > tree.n_nodes - inside.size:
-            sides, ends = sides[::-1], ends[::-1]
-        squared = _squared_correlations(tree, correlation, v, sides)
-        places = [np.concatenate([side, tree.n_nodes + side[1:]]) for side in sides]
-        present = squared[places[0] == ends[0], places[1] == ends[1]][0]
-        is_open = [_open_places(tree, *side) for side in zip(places, sides, ends, strict=True)]
-        squared[~np.logical_and.outer(*is_open)] = 0.0
-        i, j = np.unravel_index(squared.argmax(), squared.shape)
-        gain = 0.5 * float(squared[i, j] - present) / noise**2
-        if gain > best.gain:
-            best = RegraftMove(gain, v, (int(places[0][i]), int(places[1][j])))
-    return best
-
-
-def _open_places(tree: Tree, places: IntArray, side: IntArray, end: int) -> BoolArray:
-    """Tell where a link may end: on edges, at hidden and inner nodes, or at the only one."""
-    degree = np.append(tree.degrees, np.full(tree.n_nodes, 3))[places]
-    is_inner = degree - (places == end) > 1
-    return np.asarray((places >= tree.n_observed) | (side.size == 1) | is_inner)
-
-
-def _squared_correlations(
-    tree: Tree, correlation: FloatArray, cut: int, sides: list[IntArray]
-) -> FloatArray:
-    """Return the squared correlations of all places of one side of a cut link with the other's.
-
-    What each side knows of its places is a combination of its observed nodes, so that the places of
-    the first side take the place of the variables for the second.
-    """
-    parent, rho = tree.parent.copy(), np.exp(-tree.length)
-    parent[cut] = -1
+    begin, end = subtree_ranges(tree.order, tree.parent)
     own = np.repeat([0.0, -1.0], [tree.n_observed, tree.n_hidden])
-    u = messages.variances(tree.order, parent, rho, own)
-    combined = correlation
-    for side in sides:
-        below, above = np.zeros((2, tree.n_nodes, combined.shape[1]))
-        below[: tree.n_observed] = combined
-        messages.means(side, parent, rho, own, u, below, above, np.empty((0, 3)))
-        mix, variance = np.empty((2, 2 * side.size - 1)), np.empty(2 * side.size - 1)
-        known = u.reshape(2, -1)[:, side].ravel()
-        messages.mix_places(rho[side], np.full(side.size, 0.5), known, mix, variance)
-        estimates = np.empty((variance.size, combined.shape[1]))
-        messages.fill_places(mix, below[side], above[side], 0, estimates)
-        combined = estimates.T
-    return combined**2
+    rise, cut, *ends = regrafting.best_move(
+        _weak_links(tree, noise), tree.order, begin, end, tree.parent, np.exp(-tree.length), own,
+        tree.degrees, correlation,
+    )  # fmt: skip
+    return RegraftMove(0.5 * float(rise) / noise**2, int(cut), (int(ends[0]), int(ends[1])))
 
 
 def _weak_links(tree: Tree, noise: float) -> IntArray:

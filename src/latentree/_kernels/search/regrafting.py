@@ -33,7 +33,8 @@ def regraft_gains(
     Beliefs count as having the variance that they should have.
     """
     n, m = parent.size, shown.shape[1]
-    below, above, nothing = np.zeros((n, 1)), np.zeros((n, 1)), np.empty((0, 3))
+    below, above, h = np.zeros((n, 1)), np.zeros((n, 1)), np.zeros((n, 1))
+    nothing = np.empty((0, 3))
     cut = rho.copy()
     for v in range(first, last):
         at_node[v], at_node[n + v], in_edge[v], in_edge[n + v] = -np.inf, -np.inf, -np.inf, -np.inf
@@ -44,7 +45,8 @@ def regraft_gains(
         known = variances(part, parent, cut, own)
         for w in range(m):
             below[w, 0] = shown[n + v if begin[v] <= begin[w] < end[v] else v, w]
-        means(part, parent, cut, own, known, below, above, nothing)
+        h[:] = 0.0
+        means(part, parent, cut, own, known, below, above, h, nothing)
         for w in part:
             is_below = begin[v] <= begin[w] < end[v]
             s, gate = (n + v, v) if is_below else (v, parent[v])

@@ -339,7 +339,8 @@ def compare_around(state, first, second, centers, m, radius, is_near, rng):
         for leaf in range(n_leaves):
             below[side.leaves[leaf], leaf] = 1.0
             scale(below[side.leaves[leaf], n_leaves:], 1.0, shown[begin + leaf])
-        means(side.order, side.above, side.rho, side.own, known, below, above, nothing)
+        h = np.zeros(below.shape)
+        means(side.order, side.above, side.rho, side.own, known, below, above, h, nothing)
         measure_spread(side, below, above, n_leaves + begin)
         if begin > 0:  # covariances of places of the second side with the leaves of the first …
             fill_places(side.mix, below, above, n_leaves, rows)
@@ -349,7 +350,8 @@ def compare_around(state, first, second, centers, m, radius, is_near, rng):
     for leaf in range(k):
         for column in range(n_columns):
             below[one.leaves[leaf], column] = rows[column, leaf]
-    means(one.order, one.above, one.rho, one.own, u, below, above, nothing)
+    h = np.zeros(below.shape)
+    means(one.order, one.above, one.rho, one.own, u, below, above, h, nothing)
     weights = np.empty((4, one.variance.size, n_columns))
     fill_places(one.mix, below, above, 0, weights[0])
     return Pairs(one, other, weights[0], weights[1], weights[2], weights[3])

@@ -15,6 +15,7 @@ import numpy as np
 
 from latentree._kernels import gaussian as messages
 from latentree._kernels.search import regrafting
+from latentree._kernels.tree import subtree_ranges
 from latentree.em import Step, chunks_of, moment_step
 from latentree.search._refinement._draft import Draft
 from latentree.typing import FloatArray, IntArray
@@ -90,8 +91,9 @@ class BeliefTree(TreeArrays):
         self.side[:m] = data
         below, above = self.side[:n], self.side[n:]
         messages.means(
-            self.order, parent, self.rho, self.own, self.variance, below, above, products
-        )
+            self.order, parent, self.rho, self.own, self.variance, below, above,
+            np.zeros(below.shape), products,
+        )  # fmt: skip
         self.children = np.flatnonzero(parent >= 0)
         here = np.concatenate([parent[self.children], self.children])
         other = np.concatenate([self.children, parent[self.children]])
@@ -159,15 +161,11 @@ class BeliefTree(TreeArrays):
     @cached_property
     def ranges(self) -> tuple[IntArray, IntArray, IntArray]:
         """Where what is below each place begins and ends in the order, and the root of each."""
-        begin, top = np.empty((2, self.n), np.int64)
-        size = np.ones(self.n, np.int64)
-        begin[self.order] = np.arange(self.n)
-        for v in self.order[::-1]:
-            if self.parent[v] >= 0:
-                size[self.parent[v]] += size[v]
+        begin, end = subtree_ranges(self.order, self.parent)
+        top = np.empty(self.n, np.int64)
         for v in self.order:
             top[v] = v if self.parent[v] < 0 else top[self.parent[v]]
-        return begin, begin + size, top
+        return begin, end, top
 
     def n_within(self, side: int, n_steps: int) -> int:
         """Return how many places, without what is on a side, are so many steps from its gate."""
