@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import latentree as lt
 from latentree import simulate
 from latentree._kernels.compiling import repeated, tiny
-from latentree._kernels.inference import emissions, gaussian, tables
-from latentree._kernels.search import beliefs, stars
+from latentree._kernels.inference import emissions, gaussian_rows, tables
+from latentree._kernels.search import stars
 from latentree.inference import Layout
 from latentree.models import in_order
 
@@ -131,36 +131,14 @@ def test_rows_of_a_gaussian_tree(seed, has_gaps, first):
     weights = np.random.default_rng(seed).integers(0, 3, len(values)).astype(float)
 
     def run():
-        likelihood, states = np.zeros(len(values)), noise.copy()
+        likelihood, draws, states = np.zeros(len(values)), noise.copy(), np.zeros(noise.shape)
         variances, covariances = np.zeros((2, *noise.shape))
-        some = values, first, len(values) - 1, *parameters
-        gaussian.run_rows(*some, likelihood, states, variances, covariances)
-        only = np.zeros(len(values))
-        gaussian.run_rows(*some, only, *np.empty((3, 0, 0)))
-        moments = np.zeros((tree.n_nodes, 3))
-        total = gaussian.run_moments(values, weights, first, len(values), *parameters, moments)
-        moments[parameters[1] < 0, 2] = 0.0  # a root has no parent
-        return likelihood, states, variances, covariances, only, moments, total
-
-    assert_same(run)
-
-
-@given(seed=seeds)
-@quickly
-def test_covariances_given_rows_with_gaps(seed):
-    tree, values, parameters = gaussian_pass(seed, True)
-    states, variances, covariances = np.zeros((3, len(values), tree.n_nodes))
-    gaussian.run_rows(
-        values, 0, len(values), *parameters, np.zeros(len(values)), states, variances, covariances
-    )
-    weights = np.random.default_rng(seed).random(len(values))
-
-    def run():
-        out = np.zeros((tree.n_observed, tree.n_observed))
-        beliefs.add_spread(
-            parameters[1], tree.n_observed, tree.order, variances, covariances, weights, out
-        )
-        return (out,)
+        some, nothing = (values, weights, first, len(values) - 1, *parameters), np.empty((0, 0))
+        gaussian_rows.run_rows(*some, likelihood, draws, nothing, nothing, nothing)
+        gaussian_rows.run_rows(*some, likelihood, states, variances, covariances, nothing)
+        only, moments = np.zeros(len(values)), np.zeros((tree.n_nodes, 3))
+        gaussian_rows.run_rows(*some, only, *[nothing] * 3, moments)
+        return likelihood, draws, states, variances, covariances, only, moments
 
     assert_same(run)
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import latentree as lt
-from latentree._kernels.structure import grafting
-from latentree.structure._regraft import _weak_links
+from latentree.structure._regraft import _best_move, _weak_links
 from latentree.tree import Tree
 
 N = 300
@@ -69,11 +68,8 @@ def test_best_move_equals_dense_regressions(seed):
     truth = lt.simulate.random_gaussian_model(lt.simulate.random_latent_tree(12, rng), rng)
     correlation = np.corrcoef(np.asarray(truth.sample(N, rng)), rowvar=False)
     noise = 1 / np.sqrt(N)
-    found = grafting.best_move(
-        _weak_links(tree, noise), tree.order, tree.parent, np.exp(-tree.length), tree.degrees,
-        tree.n_observed, correlation, noise,
-    )  # fmt: skip
+    found = _best_move(tree, correlation, noise)
     gain, link, ends = naive_best(tree, correlation, noise)
-    assert found[0] == pytest.approx(gain, rel=1e-4)
-    assert found[1] == link
-    assert {found[2], found[3]} == set(ends)
+    assert found.gain == pytest.approx(gain, rel=1e-4)
+    assert found.cut == link
+    assert set(found.ends) == set(ends)

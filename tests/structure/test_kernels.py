@@ -11,13 +11,18 @@ from hypothesis import strategies as st
 from tests.structure.shapes import latent_trees
 
 from latentree import simulate
-from latentree._kernels.structure import branches, fitting, grouping
+from latentree._kernels.structure import fitting, grouping
 from latentree._kernels.structure.joining import join_neighbors
 from latentree._kernels.structure.ranges import FAR, max_difference, max_difference_small
 from latentree._kernels.structure.spanning import minimum_spanning_tree
 from latentree._kernels.structure.spectral import join_spectrally, second_singular_value
+from latentree.structure._contraction import (
+    _contract_greedily,
+    _weakest_edges,
+    edge_errors,
+    squared_multiple_correlations,
+)
 from latentree.structure._lengths import QUICK, THOROUGH, _fit_densely, _near_pairs
-from latentree.tree import Tree
 
 
 def _textbook_excess(d, ends):
@@ -280,11 +285,11 @@ def test_pairs_around_determine_all_lengths(tree):
 
 @given(tree=latent_trees(most=20, shapes=("random", "hubs", "caterpillar"), longest=1.0))
 @settings(max_examples=30, deadline=None)
-def test_squared_sights_are_multiple_correlations(tree):
+def test_squared_multiple_correlations_are_those_of_regressions(tree):
     """R² of regressing a node on the observed nodes behind an edge, from the joint covariance."""
     nodes = np.arange(tree.n_nodes)
     rho = np.exp(-tree.path_lengths(nodes, nodes))
-    down, up = branches.squared_sights(tree.order, tree.parent, tree.length, tree.n_observed)
+    down, up = squared_multiple_correlations(tree)
     behind = {v: [v] if v < tree.n_observed else [] for v in nodes}
     for v in tree.order[::-1]:
         if tree.parent[v] >= 0:
@@ -301,8 +306,8 @@ def test_squared_sights_are_multiple_correlations(tree):
 @given(tree=latent_trees(most=20, shapes=("random", "hubs", "caterpillar"), longest=1.0))
 @settings(max_examples=30, deadline=None)
 def test_errors_of_edges_come_from_the_views_at_both_ends(tree):
-    down, up = branches.squared_sights(tree.order, tree.parent, tree.length, tree.n_observed)
-    errors = branches.edge_errors(tree.order, tree.parent, tree.length, tree.n_observed, 0.1)
+    down, up = squared_multiple_correlations(tree)
+    errors = edge_errors(tree, 0.1)
     for v in tree.edges[:, 1]:
         variance, through = 0.0, np.exp(2 * tree.length[v])
         for end, other in ((v, tree.parent[v]), (tree.parent[v], v)):
@@ -342,7 +347,7 @@ def test_edges_that_share_paths_with_few_others_are_eliminated_first(tree):
 @settings(max_examples=40, deadline=None)
 def test_weakest_edges_are_weaker_than_all_that_they_touch(tree, threshold):
     m, noise = tree.n_observed, 0.1
-    error = branches.edge_errors(tree.order, tree.parent, tree.length, m, noise)
+    error = edge_errors(tree, noise)
     z = np.sqrt(np.log(m / noise**2))
     score = {}
     for u, v in tree.edges.tolist():
@@ -354,7 +359,7 @@ def test_weakest_edges_are_weaker_than_all_that_they_touch(tree, threshold):
         for edge, value in score.items()
         if all(value <= other for rival, other in score.items() if {*edge} & {*rival})
     ]
-    found = branches.weakest_edges(tree.order, tree.parent, tree.length, m, noise, threshold)
+    found = _weakest_edges(tree, noise, threshold)
     assert found.tolist() == [v for _, v in sorted(expected)]
 
 
@@ -371,8 +376,5 @@ def test_contracted_groups_are_those_of_the_tree(tree, data):
         if sum(w < tree.n_observed for w in one | other) < 2:
             groups = [g for g in groups if g not in (one, other)] + [one | other]
             contracted.append(v)
-    group = branches.greedy_groups(np.array(candidates, int), tree.parent, tree.n_observed)
-    assert group.tolist() == [min(next(g for g in groups if v in g)) for v in range(tree.n_nodes)]
-    parent, length, kept = branches.merge_groups(tree.parent, tree.length, group)
-    assert Tree(parent, length, tree.n_observed) == tree.contract_edges(contracted).renamed(None)
-    assert kept.tolist() == sorted(map(min, groups))
+    found = _contract_greedily(tree, np.array(candidates, int))
+    assert found == tree.contract_edges(contracted)

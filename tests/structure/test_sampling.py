@@ -323,7 +323,7 @@ def test_moves_keep_a_binary_tree_its_counts_and_its_messages(seed, m, radius):
     fresh = again.messages
     np.testing.assert_array_equal(messages.toward, fresh.toward)
     np.testing.assert_array_equal(messages.n_variables, fresh.n_variables)
-    np.testing.assert_allclose(messages.known, fresh.known, rtol=1e-9)
+    np.testing.assert_allclose(messages.variance, fresh.variance, rtol=1e-9)
     np.testing.assert_allclose(messages.shown, fresh.shown, rtol=1e-7, atol=1e-9)
     for node in range(2 * m - 2):
         np.testing.assert_array_equal(messages.span[node], fresh.span[node])

@@ -164,6 +164,18 @@ def subtree_minimum(order, parent, values):
 
 
 @kernel(small=SMALL)
+def subtree_ranges(order, parent):
+    """Where the nodes below each node, and itself, begin and end in depth-first order."""
+    begin, size = np.empty(parent.size, np.int64), np.ones(parent.size, np.int64)
+    for position in range(order.size - 1, -1, -1):
+        v = order[position]
+        begin[v] = position
+        if parent[v] >= 0:
+            size[parent[v]] += size[v]
+    return begin, begin + size
+
+
+@kernel(small=SMALL)
 def subtree_xor(order, parent, keys):
     """Exclusive or of the keys below every node; ``keys`` has one row a node."""
     out = keys.copy()

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from latentree._kernels import gaussian as messages
 from latentree._kernels import threads
 from latentree._kernels.compiling import tiny
-from latentree._kernels.inference import gaussian as kernels
-from latentree._kernels.inference import moments as moment_kernels
+from latentree._kernels.inference import gaussian_rows
 from latentree.data import Table
 from latentree.distances import Sample
 from latentree.em._driver import Step
@@ -76,17 +76,20 @@ def moment_step(
     following : array of float
         The correlations that maximize the expected log-likelihood.
     """
-    m = vectors[0].shape[0]
-    u = moment_kernels.variances(order, parent, rho, m)
+    n, m = order.size, vectors[0].shape[0]
+    own = np.repeat([0.0, -1.0], [m, n - m])
+    u = messages.variances(order, parent, rho, own)
 
-    def products(chunk: FloatArray) -> FloatArray:
-        out = np.zeros((order.size, 3))
-        moment_kernels.products(order, parent, rho, u, chunk, out)
-        return out
+    def products_of(chunk: FloatArray) -> FloatArray:
+        below, above, h = np.zeros((3, n, chunk.shape[1]))
+        below[:m] = chunk
+        products = np.zeros((n, 3))
+        messages.means(order, parent, rho, own, u, below, above, h, products)
+        return products
 
-    sums = sum(threads.run(products, vectors), start=np.zeros((order.size, 3)))
-    following = np.zeros(order.size)
-    value = moment_kernels.finish(order, parent, rho, m, u, sums, following)
+    products = sum(threads.run(products_of, vectors), start=np.zeros((n, 3)))
+    following = np.zeros(n)
+    value = messages.maximize(order, parent, rho, own, u, products, following)
     return float(value), following
 
 
@@ -168,22 +171,21 @@ class Parameters(NamedTuple):
 
 def moments_of_part(rows: Rows, at: Parameters) -> ExpectedCounts:
     """Expected moments of one part of the rows: the function that an engine runs in every step."""
-    moments = np.zeros((at.place.size, 3))
-    log_likelihood = 0.0
+    values, weights = rows
+    log_likelihood, nothing = np.empty(len(values)), np.empty((0, 0))
 
-    def part(bounds: tuple[int, int]) -> tuple[float, FloatArray]:
-        mine = np.zeros_like(moments)
-        total = kernels.run_moments(
-            rows.values, rows.weights, *bounds, at.place, at.parent, at.rho,
-            at.center, 1.0 / at.scale, mine,
+    def part(bounds: tuple[int, int]) -> FloatArray:
+        moments = np.zeros((at.place.size, 3))
+        gaussian_rows.run_rows(
+            values, weights, *bounds, at.place, at.parent, at.rho, at.center, 1.0 / at.scale,
+            log_likelihood, nothing, nothing, nothing, moments,
         )  # fmt: skip
-        return total, mine
+        return moments
 
-    n_chunks = min(_CHUNKS, 1 + rows.values.size // 20_000)
-    for total, mine in threads.run(part, threads.split(len(rows.values), n_chunks)):
-        log_likelihood += total
-        moments += mine
-    return ExpectedCounts(log_likelihood, moments)
+    n_chunks = min(_CHUNKS, 1 + values.size // 20_000)
+    moments = sum(threads.run(part, threads.split(len(values), n_chunks)))
+    counted = weights > 0.0
+    return ExpectedCounts(float(weights[counted] @ log_likelihood[counted]), np.asarray(moments))
 
 
 class RowProblem:

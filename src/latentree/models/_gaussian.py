@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from latentree._kernels import threads
 from latentree._kernels import tree as tree_kernels
-from latentree._kernels.inference import gaussian as kernels
+from latentree._kernels.inference import gaussian_rows
 from latentree.data import Schema, as_table
 from latentree.distances import SCALES, Distances
 from latentree.errors import ModelError
@@ -643,14 +643,14 @@ class GaussianTreeModel(FactorReports, BaseTreeModel):
     ) -> FloatArray:
         tree = self.tree
         center, scale = self._units()
-        log_likelihood = np.empty(len(values))
+        log_likelihood, unweighted = np.empty(len(values)), np.empty(0)
         parent, place = in_order(tree)
         rho = self.correlations[tree.order]
 
         def part(bounds: tuple[int, int]) -> None:
-            kernels.run_rows(
-                values, *bounds, place, parent, rho, center, 1.0 / scale,
-                log_likelihood, states, variances, covariances,
+            gaussian_rows.run_rows(
+                values, unweighted, *bounds, place, parent, rho, center, 1.0 / scale,
+                log_likelihood, states, variances, covariances, _NOTHING,
             )  # fmt: skip
 
         n_parts = min(64, 1 + values.size // _CELLS_A_PART)  # 64: more threads than that are rare

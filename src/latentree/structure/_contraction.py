@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from latentree._kernels.structure import branches
+from latentree._kernels import gaussian as messages
 from latentree.structure._blocks import Block
 from latentree.structure._lengths import fit_lengths
 from latentree.tree import Tree
-from latentree.typing import IntArray
+from latentree.typing import FloatArray, IntArray
 
 
 def contract_short(tree: Tree, threshold: float) -> Tree:
@@ -49,11 +49,84 @@ def contract_short(tree: Tree, threshold: float) -> Tree:
 
 def _contract_greedily(tree: Tree, candidates: IntArray) -> Tree:
     """Contract edges (by lower node) in the given order, unless two observed nodes would meet."""
-    group = branches.greedy_groups(candidates, tree.parent, tree.n_observed)
-    parent, length, kept = branches.merge_groups(tree.parent, tree.length, group)
-    if kept.size == tree.n_nodes:
-        return tree
-    return Tree(parent, length, tree.n_observed, [tree.names[v] for v in kept])
+    parent = tree.parent.tolist()
+    lowest = list(range(tree.n_nodes))  # of a group, by a chain of lower and lower nodes
+
+    def name_of(node: int) -> int:
+        while lowest[node] != node:
+            lowest[node] = node = lowest[lowest[node]]
+        return node
+
+    contracted = []
+    for v in candidates.tolist():
+        low, high = sorted((name_of(v), name_of(parent[v])))
+        if high >= tree.n_observed:  # the lowest node names a group, so an observed one does
+            lowest[high] = low
+            contracted.append(v)
+    return tree.contract_edges(contracted) if contracted else tree
+
+
+def squared_multiple_correlations(tree: Tree) -> tuple[FloatArray, FloatArray]:
+    """Return, for every edge (by lower node), how well both ends are known from beyond it.
+
+    The first is ρ² between the parent of v and the best linear combination of the observed nodes in
+    v's subtree, the second that between v and those outside.
+    """
+    rho = np.where(tree.parent < 0, 0.0, np.exp(-np.maximum(tree.length, 0.0)))
+    own = np.repeat([0.0, -1.0], [tree.n_observed, tree.n_hidden])
+    u = messages.variances(tree.order, tree.parent, rho, own).reshape(2, -1)
+    below, above = np.minimum(rho * rho * (1.0 - u), 1.0 - messages.LEAST)
+    return below, above
+
+
+def edge_errors(tree: Tree, noise: float) -> FloatArray:
+    """Return the standard error of every edge's length (by lower node), from what both ends see.
+
+    An edge between u and v is half of what the cross distances exceed the distances within the
+    two sides by. With x_b = ρ_b²/(1 − ρ_b⁴) for each view b of a node, distances between views b
+    and c have the precision n·x_b·x_c, so that
+    variance · n = e^(2·length) / (A_u·A_v) + 1/(4·P_u) + 1/(4·P_v),
+    A = Σ x_b and P = Σ_{b<c} x_b·x_c over the views that are not through the edge itself. An
+    observed end is its own view: A = 1 and no third term.
+    """
+    n, m = tree.n_nodes, tree.n_observed
+    below = np.flatnonzero(tree.parent >= 0)
+    from_below, from_above = squared_multiple_correlations(tree)
+    ends = np.concatenate([tree.parent[below], below])
+    known = np.concatenate([from_below[below], from_above[below]])
+    x = known / (1.0 - known**2)
+    views = np.maximum(np.bincount(ends, x, n)[ends] - x, 1e-200)
+    squares = np.maximum(np.bincount(ends, x * x, n)[ends] - x * x, 0.0)
+    pairs = np.maximum(0.5 * (views * views - squares), 1e-200)
+    is_hidden = ends >= m
+    first, second = np.where(is_hidden, views, 1.0).reshape(2, -1)
+    within = np.where(is_hidden, 0.25 / pairs, 0.0).reshape(2, -1).sum(axis=0)
+    errors = np.zeros(n)
+    with np.errstate(over="ignore"):
+        across = np.exp(2.0 * np.clip(tree.length[below], 0.0, 50.0)) / first / second
+        errors[below] = noise * np.sqrt(within + across)
+    return errors
+
+
+def _weakest_edges(tree: Tree, noise: float, threshold: float) -> IntArray:
+    """Return edges (by lower node) that do not stand and are weaker than all such edges they touch.
+
+    The weakest come first.
+    """
+    m = tree.n_observed
+    below = np.flatnonzero(tree.parent >= 0)
+    above = tree.parent[below]
+    z = np.sqrt(np.log(m) - 2.0 * np.log(noise))  # √(log n + log m)
+    is_hidden = (below >= m) & (above >= m)
+    errors = edge_errors(tree, noise)[below]
+    needed = np.where(is_hidden, np.maximum(threshold, z * errors), threshold)
+    score = tree.length[below] / np.maximum(needed, 1e-300)
+    score[(below < m) & (above < m)] = np.inf
+    lowest = np.full(tree.n_nodes, np.inf)
+    np.minimum.at(lowest, below, score)
+    np.minimum.at(lowest, above, score)
+    weakest = (score < 1.0) & (score <= lowest[below]) & (score <= lowest[above])
+    return below[weakest][np.argsort(score[weakest], kind="stable")]
 
 
 def contract_insignificant(tree: Tree, block: Block, threshold: float) -> Tree:
@@ -67,10 +140,7 @@ def contract_insignificant(tree: Tree, block: Block, threshold: float) -> Tree:
     """
     tree = fit_lengths(tree, block)
     while True:
-        weak = branches.weakest_edges(
-            tree.order, tree.parent, tree.length, tree.n_observed, block.noise, threshold
-        )
-        smaller = _contract_greedily(tree, weak)
+        smaller = _contract_greedily(tree, _weakest_edges(tree, block.noise, threshold))
         if smaller.n_nodes == tree.n_nodes:
             # Once more from there: one fit may leave 1e-6 of where it began, that is of the order
             # of the variables.

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from latentree._kernels.structure import branches, grafting
+from latentree._kernels.structure import regrafting
+from latentree._kernels.tree import subtree_ranges
 from latentree.structure._blocks import Block
-from latentree.structure._contraction import contract_insignificant
+from latentree.structure._contraction import contract_insignificant, squared_multiple_correlations
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
@@ -86,27 +87,23 @@ def spanning_signs(block: Block) -> FloatArray:
 
 
 def _best_move(tree: Tree, correlation: FloatArray, noise: float) -> RegraftMove:
-    """Return the move with the largest gain."""
-    gain, cut, *ends = grafting.best_move(
-        _weak_links(tree, noise),
-        tree.order,
-        tree.parent,
-        np.exp(-tree.length),
-        tree.degrees,
-        tree.n_observed,
-        correlation,
-        noise,
-    )
-    return RegraftMove(float(gain), int(cut), (int(ends[0]), int(ends[1])))
+    """Return the move with the largest gain: half of what z² rises by over the present place."""
+    begin, end = subtree_ranges(tree.order, tree.parent)
+    own = np.repeat([0.0, -1.0], [tree.n_observed, tree.n_hidden])
+    rise, cut, *ends = regrafting.best_move(
+        _weak_links(tree, noise), tree.order, begin, end, tree.parent, np.exp(-tree.length), own,
+        tree.degrees, correlation,
+    )  # fmt: skip
+    return RegraftMove(0.5 * float(rise) / noise**2, int(cut), (int(ends[0]), int(ends[1])))
 
 
 def _weak_links(tree: Tree, noise: float) -> IntArray:
     """Edges (by lower node) whose two sides correlate by few standard errors, by the model."""
-    down, up = branches.squared_sights(tree.order, tree.parent, tree.length, tree.n_observed)
+    from_below, from_above = squared_multiple_correlations(tree)
     below = tree.edges[:, 1]
-    # down = e^(−2·length)·R² of the lower side, up that of the upper: their link has
+    # Both are e^(−2·length)·R², of the lower side and of the upper one: their link has
     # ρ² = e^(−2·length)·R²·R².
-    squared = down[below] * up[below] * np.exp(2.0 * tree.length[below])
+    squared = from_below[below] * from_above[below] * np.exp(2.0 * tree.length[below])
     weak: IntArray = below[squared < (_WEAK * noise) ** 2]
     return weak
 

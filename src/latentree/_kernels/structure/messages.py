@@ -1,7 +1,7 @@
 """What every part of a tree says about the node at which it hangs, kept while the tree changes.
 
 All messages go toward one link, the root: that of a node is its estimate from everything that is
-not in the direction of the root (:mod:`latentree._kernels.structure.grafting` has the formulas).
+not in the direction of the root (:mod:`latentree._kernels.gaussian` has the formulas).
 Both are linear in the variables, so a message is its weights w on them, and with the correlations S
 of the data its covariances S·w with them: any two messages have the covariance w′·S·w″. If the root
 moves on to the next link, one message turns, in O(m).
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from latentree._kernels.compiling import kernel
-from latentree._kernels.structure.grafting import told
+from latentree._kernels.gaussian import add, combine, multiply, variance_beyond
 from latentree.typing import FloatArray, IntArray
 
 
@@ -23,8 +23,8 @@ class Messages(NamedTuple):
 
     toward: IntArray
     """The neighbor in the direction of the root."""
-    known: FloatArray
-    """Variance of the estimate in the model."""
+    variance: FloatArray
+    """Posterior variance of the node in the model."""
     n_variables: IntArray
     """Number of the variables that it comes from."""
     span: IntArray
@@ -45,54 +45,8 @@ def make_messages(correlation: FloatArray, n: int) -> Messages:
     span = np.zeros((n, 2), np.int64)
     span[:m] = np.column_stack([variables, variables + 1])
     return Messages(
-        np.full(n, -1), np.ones(n), np.ones(n, np.int64), span, weight, shown
+        np.full(n, -1), np.zeros(n), np.ones(n, np.int64), span, weight, shown
     )  # fmt: skip
-
-
-def _plain_combine(to, a, x, b, y):
-    to[:] = a * x + b * y
-
-
-@kernel(fastmath=True, views=True, plain=_plain_combine)
-def combine(to, a, x, b, y):
-    """Write a·x + b·y."""
-    for column in range(to.size):
-        to[column] = a * x[column] + b * y[column]
-
-
-def _plain_copy(to, what):
-    to[:] = what
-
-
-@kernel(fastmath=True, views=True, plain=_plain_copy)
-def copy(to, what):
-    """Copy an array."""
-    for column in range(to.size):
-        to[column] = what[column]
-
-
-def _plain_multiply(x, y):
-    return float(x @ y)
-
-
-@kernel(fastmath=True, views=True, plain=_plain_multiply)
-def multiply(x, y):
-    """Return the inner product of two arrays."""
-    total = 0.0
-    for column in range(x.size):
-        total += x[column] * y[column]
-    return total
-
-
-def _plain_add(to, a, x):
-    to += a * x
-
-
-@kernel(fastmath=True, views=True, plain=_plain_add)
-def add(to, a, x):
-    """Add a·x."""
-    for column in range(to.size):
-        to[column] += a * x[column]
 
 
 @kernel(views=True)
@@ -104,13 +58,11 @@ def collect(links, messages, node):
         if other >= 0 and other != messages.toward[node]:
             first, rho_first = second, rho_second
             second, rho_second = other, links.rho[node, slot]
-    t_first, t_second = (
-        told(messages.known[first], rho_first),
-        told(messages.known[second], rho_second),
-    )
-    total = 1.0 + t_first + t_second
-    a, b = rho_first * (1.0 + t_first) / total, rho_second * (1.0 + t_second) / total
-    messages.known[node] = (t_first + t_second) / total
+    w_first = variance_beyond(rho_first, messages.variance[first])
+    w_second = variance_beyond(rho_second, messages.variance[second])
+    u = 1.0 / (1.0 / w_first + 1.0 / w_second - 1.0)
+    a, b = u * rho_first / w_first, u * rho_second / w_second
+    messages.variance[node] = u
     messages.n_variables[node] = messages.n_variables[first] + messages.n_variables[second]
     begin = min(messages.span[first, 0], messages.span[second, 0])
     end = max(messages.span[first, 1], messages.span[second, 1])

@@ -39,6 +39,14 @@ from typing import NamedTuple
 import numpy as np
 
 from latentree._kernels.compiling import kernel
+from latentree._kernels.gaussian import (
+    fill_places,
+    means,
+    mix_places,
+    multiply,
+    scale,
+    variances,
+)
 from latentree._kernels.structure.linking import (
     STRONGEST,
     draw_correlation,
@@ -61,10 +69,8 @@ from latentree._kernels.structure.links import (
 from latentree._kernels.structure.messages import (
     Messages,
     collect,
-    copy,
     covariance_of,
     face,
-    multiply,
 )
 from latentree._kernels.structure.sides import (
     LOWER,
@@ -73,14 +79,10 @@ from latentree._kernels.structure.sides import (
     UPPER,
     Near,
     Side,
-    estimate,
-    fill_rows,
     list_near,
     list_places,
     measure_spread,
-    mix_estimates,
     side_around,
-    weigh_estimates,
 )
 from latentree.typing import FloatArray, IntArray
 
@@ -324,31 +326,34 @@ def compare_around(state, first, second, centers, m, radius, is_near, rng):
         for j in range(i + 1):
             w = one.nodes[one.leaves[j]] if j < k else other.nodes[other.leaves[j - k]]
             shown[i, j] = shown[j, i] = covariance_of(messages, u, w)
-    rows = np.empty((n_columns, k))
+    rows, nothing = np.empty((n_columns, k)), np.empty((0, 3))
+    u = variances(one.order, one.above, one.rho, one.own)
+    u_other = variances(other.order, other.above, other.rho, other.own)
     begin = 0
-    for side in sides:
-        weigh_estimates(side, messages)
-        mix_estimates(side)
+    for side, known in ((one, u), (other, u_other)):
+        mix_places(side.rho, side.share, known, side.mix, side.variance)
         # Columns are the weights of the own leaves, then the covariances with those of both sides.
         n_leaves = side.leaves.size
-        up = np.zeros((side.nodes.size, n_leaves + k + k_other))
-        down = np.zeros((side.nodes.size, n_leaves + k + k_other))
+        below = np.zeros((side.nodes.size, n_leaves + k + k_other))
+        above = np.zeros((side.nodes.size, n_leaves + k + k_other))
         for leaf in range(n_leaves):
-            up[side.leaves[leaf], leaf] = 1.0
-            copy(up[side.leaves[leaf], n_leaves:], shown[begin + leaf])
-        estimate(side, up, down)
-        measure_spread(side, up, down, n_leaves + begin)
-        if begin > 0:  # covariances of the rows of the second side with the leaves of the first …
-            fill_rows(side, up, down, n_leaves, rows)
+            below[side.leaves[leaf], leaf] = 1.0
+            scale(below[side.leaves[leaf], n_leaves:], 1.0, shown[begin + leaf])
+        h = np.zeros(below.shape)
+        means(side.order, side.above, side.rho, side.own, known, below, above, h, nothing)
+        measure_spread(side, below, above, n_leaves + begin)
+        if begin > 0:  # covariances of places of the second side with the leaves of the first …
+            fill_places(side.mix, below, above, n_leaves, rows)
         begin = k
-    # … and by these with its rows.
-    up, down = np.empty((one.nodes.size, n_columns)), np.empty((one.nodes.size, n_columns))
+    # … and by these with its places.
+    below, above = np.empty((one.nodes.size, n_columns)), np.empty((one.nodes.size, n_columns))
     for leaf in range(k):
         for column in range(n_columns):
-            up[one.leaves[leaf], column] = rows[column, leaf]
-    estimate(one, up, down)
+            below[one.leaves[leaf], column] = rows[column, leaf]
+    h = np.zeros(below.shape)
+    means(one.order, one.above, one.rho, one.own, u, below, above, h, nothing)
     weights = np.empty((4, one.variance.size, n_columns))
-    fill_rows(one, up, down, 0, weights[0])
+    fill_places(one.mix, below, above, 0, weights[0])
     return Pairs(one, other, weights[0], weights[1], weights[2], weights[3])
 
 

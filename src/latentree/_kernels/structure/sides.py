@@ -3,10 +3,8 @@
 Places are nodes, and points on the links between a node and the one above. Only those near to some
 link are looked at: what is beyond is known by the messages that arrive from there, so that a side
 is a small tree whose leaves are variables or messages. It hangs from one of its leaves, so that
-every inner node has two nodes below it. All nodes have variance 1. What is known of a place is an
-estimate with variance q, linear in what the leaves show, so that many columns go side by side
-(:mod:`latentree._kernels.structure.grafting` has the formulas). Every node is estimated from below
-it (``up``), and the node above it from everywhere else (``down``).
+every inner node has two nodes below it. Estimates are linear in what the leaves show, so that many
+columns go side by side (:mod:`latentree._kernels.gaussian` has the formulas).
 """
 
 from __future__ import annotations
@@ -17,12 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from latentree._kernels.compiling import kernel
-from latentree._kernels.structure.grafting import LARGEST, told
+from latentree._kernels.gaussian import multiply
 from latentree._kernels.structure.links import is_contracted, n_leaves_at, prior_of
-from latentree._kernels.structure.messages import combine, copy, face, multiply
+from latentree._kernels.structure.messages import face
 from latentree.typing import FloatArray, IntArray
-
-LEAST = 1e-12  # of variances
 
 # Where a place is on its link: at the lower node, at the upper one, or in between.
 LOWER, UPPER, BETWEEN = 0, 1, 2
@@ -52,8 +48,8 @@ class Side(NamedTuple):
     """Its nodes by position, after the ones above them; a leaf, the top, comes first."""
     above: IntArray
     """Position of the node above."""
-    below: IntArray
-    """Positions of the two nodes below an inner one, −1 where there is none."""
+    order: IntArray
+    """All positions."""
     leaves: IntArray
     """Positions of the leaves."""
     rho: FloatArray
@@ -62,15 +58,10 @@ class Side(NamedTuple):
     """Number of links that are near to the link above."""
     share: FloatArray
     """The point on the link above, as a share of log ρ from below."""
-    told: FloatArray
-    """Precision that a node adds to that of the node above, and that it gets from there."""
-    known: FloatArray
-    """Variances of the two estimates ``up`` and ``down``."""
-    weight: FloatArray
-    """Of ``up`` in that of the node above; of ``down`` above, and ``up`` of the other node below
-    that one, in ``down``."""
+    own: FloatArray
+    """Posterior variances at the leaves, −1 at inner nodes."""
     mix: FloatArray
-    """Weights of ``up`` and ``down`` in every row, which is scaled to variance 1 in the model."""
+    """Weights of both sides of its link in every row, which has variance 1 in the model."""
     variance: FloatArray
     """What the variances of rows were in the model."""
     spread: FloatArray
@@ -84,18 +75,16 @@ class Side(NamedTuple):
 def make_side(size):
     """Make room for a side of some nodes."""
     n_rows, n_places = 2 * size - 1, max(N_KINDS * (size - 1), 1)
-    integers, numbers = np.empty((5, size), np.int64), np.empty((10, size))
+    integers, numbers = np.empty((3, size), np.int64), np.empty((4, size))
     return Side(
         integers[0],
         integers[1],
-        integers[2:4],
-        integers[4, : size // 2 + 1],
+        np.arange(size),
+        integers[2, : size // 2 + 1],
         numbers[0],
         numbers[1],
         numbers[2],
-        numbers[3:5],
-        numbers[5:7],
-        numbers[7:10],
+        numbers[3],
         np.empty((2, n_rows)),
         np.empty(n_rows),
         np.empty(n_rows),
@@ -155,6 +144,7 @@ def side_around(links, messages, half, center, radius, near):
     if half.a < 0:
         side = make_side(1)
         side.nodes[0], side.above[0], side.leaves[0] = half.node, -1, 0
+        side.own[0] = messages.variance[half.node]
         return side
     face(links, messages, center[0], center[1])
     n_listed, n_inner = list_near(links, center[0], center[1], radius, near)
@@ -163,6 +153,8 @@ def side_around(links, messages, half, center, radius, near):
     side.nodes[1], side.above[1] = near.before[n_listed - 1], 0
     side.leaves[0] = 0
     hang(links, side, near, n_inner)
+    for position in side.leaves:
+        side.own[position] = messages.variance[side.nodes[position]]
     if not half.is_whole:
         for position in range(1, n_listed):
             a, b = side.nodes[position], side.nodes[side.above[position]]
@@ -173,189 +165,49 @@ def side_around(links, messages, half, center, radius, near):
 @kernel(views=True)
 def hang(links, side, near, n_inner):
     """List all nodes of a part of a tree, whose first two are listed."""
-    nodes, above, below = side.nodes, side.above, side.below
+    nodes, above = side.nodes, side.above
     for entry in range(n_inner):
         near.is_inner[near.node[entry]] = 1
     size, n_leaves = 2, 1
     for position in range(1, nodes.size):
         node, last = nodes[position], nodes[above[position]]
         side.reach[position] = 1.0
-        below[0, position] = below[1, position] = -1
-        count = 0
+        side.own[position] = -1.0
+        is_leaf = True
         for slot in range(3):
             other = links.neighbor[node, slot]
             if other == last:
                 side.rho[position] = links.rho[node, slot]
             elif other >= 0 and near.is_inner[node]:
                 nodes[size], above[size] = other, position
-                below[count, position] = size
-                count += 1
                 size += 1
-        if count == 0:
+                is_leaf = False
+        if is_leaf:
             side.leaves[n_leaves] = position
             n_leaves += 1
     for entry in range(n_inner):
         near.is_inner[near.node[entry]] = 0
 
 
-# Weights of the estimates -----------------------------------------------------------------------
+# Places ---------------------------------------------------------------------------------------
 
 
-@kernel(views=True)
-def weigh_estimates(side, messages):
-    """Find the variances of all estimates, and their weights in those that they go into."""
-    rho, precision, known, size = side.rho, side.told, side.known, side.nodes.size
-    for position in side.leaves:
-        known[0, position] = messages.known[side.nodes[position]]
-    for position in range(size - 1, 0, -1):
-        first, second = side.below[0, position], side.below[1, position]
-        if first >= 0:
-            t = precision[0, first] + precision[0, second]
-            known[0, position] = t / (1.0 + t)
-            for other in (first, second):
-                side.weight[0, other] = rho[other] * (1.0 + precision[0, other]) / (1.0 + t)
-        precision[0, position] = told(known[0, position], rho[position])
-    for position in range(1, size):
-        above = side.above[position]
-        if above == 0:
-            known[1, position] = known[0, 0]
-        else:
-            other = side.below[0, above] + side.below[1, above] - position
-            t = precision[1, above] + precision[0, other]
-            known[1, position] = t / (1.0 + t)
-            side.weight[1, position] = rho[above] * (1.0 + precision[1, above]) / (1.0 + t)
-            side.weight[2, position] = rho[other] * (1.0 + precision[0, other]) / (1.0 + t)
-        precision[1, position] = told(known[1, position], rho[position])
-
-
-def _plain_mix_estimates(side):
-    if side.nodes.size == 1:
-        side.mix[:, 0], side.variance[0] = (1.0, 0.0), 1.0
-        return
-    rho, known = side.rho[1:], side.known[:, 1:]
-    between = np.abs(rho) ** side.share[1:]
-    lower = np.hstack([rho[0], np.ones(rho.size), between])
-    upper = np.hstack([1.0, rho, rho / between])
-    known = np.hstack([known[:, :1], known, known])
-    squared = np.array([lower**2, upper**2]) * known
-    precision = np.minimum(squared, LARGEST) / (1.0 - np.minimum(squared, LARGEST))
-    total = precision.sum(axis=0)
-    q = np.maximum(total / (1.0 + total), LEAST)
-    factor = 1.0 / (np.sqrt(q) * (1.0 + total))
-    side.mix[:] = factor * np.array([lower, upper]) * (1.0 + precision)
-    side.variance[:] = q
-    shown = side.leaves[side.known[0, side.leaves] == 1.0]
-    side.mix[0, shown], side.mix[1, shown] = shown > 0, shown == 0
-    side.variance[shown] = 1.0
-
-
-@kernel(plain=_plain_mix_estimates, views=True)
-def mix_estimates(side):
-    """Find the weights of the two estimates of a link in every row, and the variances of the rows.
-
-    A node is known from below the link above it and from above, the top by the link below it; an
-    observed one shows itself.
-    """
-    size = side.nodes.size
-    if size == 1:
-        side.mix[0, 0], side.mix[1, 0], side.variance[0] = 1.0, 0.0, 1.0
-        return
-    mix(side, 0, 1, side.rho[1], 1.0)
-    for position in range(1, size):
-        mix(side, position, position, 1.0, side.rho[position])
-        lower = abs(side.rho[position]) ** side.share[position]
-        mix(side, size + position - 1, position, lower, side.rho[position] / lower)
-    for position in side.leaves:
-        if side.known[0, position] == 1.0:
-            side.mix[0, position] = 1.0 if position > 0 else 0.0
-            side.mix[1, position] = 1.0 - side.mix[0, position]
-            side.variance[position] = 1.0
-
-
-@kernel(views=True)
-def mix(side, row, position, lower, upper):
-    """Mix what is known at both ends of a link, at these correlations with the row."""
-    t_below, t_above = told(side.known[0, position], lower), told(side.known[1, position], upper)
-    total = t_below + t_above
-    q = max(total / (1.0 + total), LEAST)
-    factor = 1.0 / (math.sqrt(q) * (1.0 + total))
-    side.mix[0, row] = factor * lower * (1.0 + t_below)
-    side.mix[1, row] = factor * upper * (1.0 + t_above)
-    side.variance[row] = q
-
-
-# Estimates of columns ---------------------------------------------------------------------------
-
-
-@kernel(views=True)
-def estimate(side, up, down):
-    """Estimate every node from below it, and the one above it from elsewhere, for every column.
-
-    ``up`` of the leaves is what they show.
-    """
-    weight, size = side.weight, side.nodes.size
-    for position in range(size - 1, 0, -1):
-        first, second = side.below[0, position], side.below[1, position]
-        if first >= 0:
-            combine(up[position], weight[0, first], up[first], weight[0, second], up[second])
-    if size > 1:
-        copy(down[1], up[0])
-    for position in range(2, size):
-        above = side.above[position]
-        other = side.below[0, above] + side.below[1, above] - position
-        combine(down[position], weight[1, position], down[above], weight[2, position], up[other])
-
-
-@kernel(views=True)
-def link_of(row, size):
-    """Return the position of the lower node of the link by which a row is known."""
-    if row >= size:
-        return row - size + 1
-    return row if row > 0 or size == 1 else 1
-
-
-def _plain_fill_rows(side, up, down, first, out):
-    columns, size = slice(first, first + out.shape[1]), side.nodes.size
-    if size == 1:
-        out[:] = up[:, columns]
-        return
-    position = np.hstack([1, np.arange(1, size), np.arange(1, size)])
-    below, above = side.mix[:, :, None]
-    out[:] = below * up[position, columns] + above * down[position, columns]
-
-
-@kernel(plain=_plain_fill_rows, views=True)
-def fill_rows(side, up, down, first, out):
-    """Write the rows for some columns of the estimates."""
-    size, end = side.nodes.size, first + out.shape[1]
-    if size == 1:
-        copy(out[0], up[0, first:end])
-        return
-    for row in range(2 * size - 1):
-        position = link_of(row, size)
-        combine(
-            out[row], side.mix[0, row], up[position, first:end],
-            side.mix[1, row], down[position, first:end],
-        )  # fmt: skip
-
-
-def _plain_measure_spread(side, up, down, first):
+def _plain_measure_spread(side, below, above, first):
     k, size = side.leaves.size, side.nodes.size
     if size == 1:
-        side.spread[0] = up[0, first]
+        side.spread[0] = below[0, first]
         return
     columns = slice(first, first + k)
-    own = (up[1:, :k] * up[1:, columns]).sum(axis=1)
-    other = (down[1:, :k] * down[1:, columns]).sum(axis=1)
-    both = (up[1:, :k] * down[1:, columns]).sum(axis=1)
-    position = np.hstack([1, np.arange(1, size), np.arange(1, size)]) - 1
+    own = (below[1:, :k] * below[1:, columns]).sum(axis=1)
+    other = (above[1:, :k] * above[1:, columns]).sum(axis=1)
+    both = (below[1:, :k] * above[1:, columns]).sum(axis=1)
+    edge = np.hstack([1, np.arange(1, size), np.arange(1, size)]) - 1
     a, b = side.mix
-    spread = a * a * own[position] + b * b * other[position] + 2.0 * a * b * both[position]
-    side.spread[:] = spread
+    side.spread[:] = a * a * own[edge] + b * b * other[edge] + 2.0 * a * b * both[edge]
 
 
 @kernel(plain=_plain_measure_spread, views=True)
-def measure_spread(side, up, down, first):
+def measure_spread(side, below, above, first):
     """Measure the variances of all rows in the data.
 
     Estimates with the weights w and the covariances S·w have the covariance w′·S·w′′. Weights of
@@ -364,18 +216,15 @@ def measure_spread(side, up, down, first):
     k, size = side.leaves.size, side.nodes.size
     end = first + k
     if size == 1:
-        side.spread[0] = up[0, first]
+        side.spread[0] = below[0, first]
     for position in range(1, size):
-        own = multiply(up[position, :k], up[position, first:end])
-        other = multiply(down[position, :k], down[position, first:end])
-        both = multiply(up[position, :k], down[position, first:end])
+        own = multiply(below[position, :k], below[position, first:end])
+        other = multiply(above[position, :k], above[position, first:end])
+        both = multiply(below[position, :k], above[position, first:end])
         for row in (0, position, size + position - 1):
             if row > 0 or position == 1:
                 a, b = side.mix[0, row], side.mix[1, row]
                 side.spread[row] = a * a * own + b * b * other + 2.0 * a * b * both
-
-
-# Places ---------------------------------------------------------------------------------------
 
 
 @kernel(views=True)

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from latentree._kernels.search import beliefs as kernels
+from latentree._kernels import gaussian as messages
+from latentree._kernels.search import regrafting
+from latentree._kernels.tree import subtree_ranges
 from latentree.em import Step, chunks_of, moment_step
 from latentree.search._refinement._draft import Draft
 from latentree.typing import FloatArray, IntArray
@@ -23,7 +26,7 @@ class Arm(NamedTuple):
 
     node: int
     mean: FloatArray
-    g: float
+    variance: float
     rho: float = 0.0
 
     def with_rho(self, rho: float) -> Arm:
@@ -55,19 +58,15 @@ class TreeArrays:
     def __init__(self, draft: Draft, data: FloatArray, n_samples: float = 1.0) -> None:
         self.nodes = sorted(draft.parent)
         place = {node: at for at, node in enumerate(self.nodes)}
-        n, width = len(self.nodes), data.shape[1]
-        self.n, self.m, self.data, self.n_samples = n, len(data), data, n_samples
+        self.n, self.m, self.data, self.n_samples = len(self.nodes), len(data), data, n_samples
         self.parent = np.array([place.get(draft.parent[v], -1) for v in self.nodes], np.int64)
         self.order = np.array([place[v] for v in draft.order()], np.int64)
         rho = np.array([draft.above[v] or 0.0 for v in self.nodes], np.float64)
-        self.rho = np.clip(rho, -kernels.LARGEST, kernels.LARGEST)
-        self.side, self.g = np.zeros((2 * n, width)), np.zeros(2 * n)
-        self.h, self.J = np.zeros((n, width)), np.zeros(n)
+        self.rho = np.clip(rho, -messages.LARGEST, messages.LARGEST)
 
     def step(self, point: FloatArray) -> Step:
         """Run one expectation and maximization."""
         value, following = moment_step(self.order, self.parent, np.tanh(point), self._vectors)
-        following = np.clip(following, -kernels.LARGEST, kernels.LARGEST)
         return Step(self.n_samples * value, self.n_samples * value, np.arctanh(following))
 
     @cached_property
@@ -76,7 +75,7 @@ class TreeArrays:
 
     def admissible(self, point: FloatArray, near: FloatArray) -> FloatArray:
         """Keep correlations from one."""
-        limit = np.arctanh(kernels.LARGEST)
+        limit = np.arctanh(messages.LARGEST)
         return np.clip(point, -limit, limit)
 
 
@@ -85,10 +84,16 @@ class BeliefTree(TreeArrays):
 
     def __init__(self, draft: Draft, data: FloatArray) -> None:
         super().__init__(draft, data)
-        kernels.both_ways(
-            self.order, self.parent, self.rho, self.data, self.side, self.g, self.h, self.J
-        )
-        n, parent = self.n, self.parent
+        n, m, parent = self.n, self.m, self.parent
+        self.own = np.repeat([0.0, -1.0], [m, n - m])
+        self.variance = messages.variances(self.order, parent, self.rho, self.own)
+        self.side, products = np.zeros((2 * n, data.shape[1])), np.zeros((n, 3))
+        self.side[:m] = data
+        below, above = self.side[:n], self.side[n:]
+        messages.means(
+            self.order, parent, self.rho, self.own, self.variance, below, above,
+            np.zeros(below.shape), products,
+        )  # fmt: skip
         self.children = np.flatnonzero(parent >= 0)
         here = np.concatenate([parent[self.children], self.children])
         other = np.concatenate([self.children, parent[self.children]])
@@ -96,16 +101,15 @@ class BeliefTree(TreeArrays):
         order = np.lexsort((other, here))
         self.degree = np.bincount(here, minlength=n)
         self.starts = np.concatenate([[0], np.cumsum(self.degree)])
-        self.around, self.inward = other[order], inward[order]
-        self.around_rho = self.rho[self.inward % n]
+        self.around = other[order]
         self.gates = np.full(2 * n, -1)
         self.gates[inward] = here
         self.ends = np.concatenate([np.arange(n), parent])
-        below, above = self.side[:n], self.side[n:]
+        g = 1.0 - self.variance
+        below, above, both = products.T
         self.edge_values = edge_value(
-            (below * below).sum(axis=1), (above * above).sum(axis=1), (below * above).sum(axis=1),
-            self.g[:n], self.g[n:], np.where(parent < 0, 0.0, self.rho),
-        )  # fmt: skip
+            below, above, both, g[:n], g[n:], np.where(parent < 0, 0.0, self.rho)
+        )
         """What the edge above every node adds per sample."""
 
     def neighbors(self, u: int) -> list[int]:
@@ -124,7 +128,7 @@ class BeliefTree(TreeArrays):
     def arm(self, w: int, u: int) -> Arm:
         """Return the arm from u to its neighbor w."""
         s = self.side_of(w, u)
-        return Arm(self.nodes[w], self.side[s], float(self.g[s]), self.rho_of(w, u))
+        return Arm(self.nodes[w], self.side[s], float(self.variance[s]), self.rho_of(w, u))
 
     def arms(self, u: int, but: int = -1) -> list[Arm]:
         """Return the arms of a place, without that to the place ``but``."""
@@ -132,85 +136,77 @@ class BeliefTree(TreeArrays):
 
     def observed(self, o: int, rho: float = 0.0) -> Arm:
         """Return an observed node as the end of an arm."""
-        return Arm(self.nodes[o], self.data[o], 1.0, rho)
+        return Arm(self.nodes[o], self.data[o], 0.0, rho)
 
-    def beliefs(self) -> tuple[FloatArray, FloatArray]:
-        """Means and reliabilities of all nodes given all data."""
-        return _joint_beliefs(np.arange(self.n), self.data, self.h, self.J)
+    def joined(self, u: int, arms: Sequence[Arm], rho: float = 0.0) -> Arm:
+        """Return a place, with what arrives there by some arms, as the end of an arm."""
+        if u < self.m:
+            return self.observed(u, rho)
+        unknown, r = np.array([(arm.variance, arm.rho) for arm in arms]).reshape(-1, 2).T
+        w = 1.0 - r * r * (1.0 - unknown)
+        variance = 1.0 / (1.0 + (1.0 / w - 1.0).sum())
+        means = np.array([arm.mean for arm in arms]).reshape(-1, self.data.shape[1])
+        mean = variance * (r / w) @ means
+        return Arm(self.nodes[u], mean, float(variance), rho)
+
+    def path(self, a: int, b: int) -> list[int]:
+        """Return the places from one to another of the same component."""
+        up, down = [a], [b]
+        while self.parent[up[-1]] >= 0:
+            up.append(int(self.parent[up[-1]]))
+        while down[-1] not in up:
+            down.append(int(self.parent[down[-1]]))
+        return up[: up.index(down[-1])] + down[::-1]
+
+    @cached_property
+    def ranges(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Where what is below each place begins and ends in the order, and the root of each."""
+        begin, end = subtree_ranges(self.order, self.parent)
+        top = np.empty(self.n, np.int64)
+        for v in self.order:
+            top[v] = v if self.parent[v] < 0 else top[self.parent[v]]
+        return begin, end, top
+
+    def n_within(self, side: int, n_steps: int) -> int:
+        """Return how many places, without what is on a side, are so many steps from its gate."""
+        reached, before = {int(self.gates[side]), int(self.ends[side])}, [int(self.gates[side])]
+        for _ in range(n_steps):
+            before = [w for u in before for w in self.neighbors(u) if w not in reached]
+            reached.update(before)
+        return len(reached) - 2
 
     def goes(self, u: int) -> bool:
         """Tell whether a node is suppressed when it loses a neighbor."""
         return u >= self.m and bool(self.degree[u] == 3)
 
 
-class PrunedBeliefs:
-    """Beliefs in the rest of a tree when the subtree on one side has been cut off."""
+class PrunedTree:
+    """The rest of a tree when the subtree on one side has been cut off, seen from one place."""
 
-    def __init__(self, tree: BeliefTree, side: int) -> None:
-        self.tree = tree
-        n, width = tree.n, tree.side.shape[1]
-        self.new, self.e = np.empty((n, width)), np.empty(n)
-        self.h, self.J = np.empty((n, width)), np.empty(n)
-        walk, self.came = np.empty(n, np.int64), np.full(n, -1)
-        found = kernels.without(
-            side, tree.gates[side], tree.starts, tree.around, tree.inward, tree.around_rho, tree.m,
-            tree.side, tree.g, tree.h, tree.J, self.new, self.e, self.h, self.J, walk, self.came,
-        )  # fmt: skip
-        self.walk: IntArray = walk[:found]
+    def __init__(self, tree: BeliefTree, side: int, place: int) -> None:
+        self.tree, self.place = tree, place
+        self.path = tree.path(int(tree.gates[side]), place)
+        came = int(tree.ends[side])
+        arms: list[Arm] = []
+        for here, ahead in pairwise(self.path):
+            # Only what comes from where the subtree was is not as it was.
+            arms += [tree.arm(w, here) for w in tree.neighbors(here) if w not in (came, ahead)]
+            arms, came = [tree.joined(here, arms, tree.rho_of(here, ahead))], here
+        (self.arm_back,) = arms
+        """The arm to the neighbor on the way to where the subtree was."""
 
-    def n_within(self, w: int) -> int:
-        """Return how many nodes are as near to the gate as w, or nearer."""
-        hops = {int(self.walk[0]): 0}
-        for v in self.walk[1:].tolist():  # nearest first
-            hops[v] = hops[int(self.came[v])] + 1
-            if hops[v] > hops.get(w, self.tree.n):
-                break
-        return sum(0 < h <= hops[w] for h in hops.values())
-
-    def arms(self, w: int) -> list[Arm]:
-        """Return the arms of a place other than the gate."""
-        gate = int(self.came[w])
-        return [
-            self.arm_back(w) if other == gate else self.tree.arm(other, w)
-            for other in self.tree.neighbors(w)
-        ]
-
-    def arm_back(self, w: int) -> Arm:
-        """Return the arm from w to its neighbor on the way to the gate."""
-        gate = int(self.came[w])
-        rho = self.tree.rho_of(w, gate)
-        return Arm(self.tree.nodes[gate], self.new[w], float(self.e[w]), rho)
-
-    def beliefs(self, places: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Means and reliabilities of nodes given all of the rest."""
-        return _joint_beliefs(places, self.tree.data, self.h, self.J)
-
-
-def _joint_beliefs(
-    places: IntArray, data: FloatArray, h: FloatArray, J: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return μ = h/(1 + J) and g = J/(1 + J) at hidden nodes, the data and 1 at observed ones."""
-    hidden = places >= len(data)
-    total = np.where(hidden, J[places], 0.0)
-    means = np.empty((len(places), data.shape[1]))
-    means[hidden] = h[places[hidden]] / (1.0 + total[hidden])[:, None]
-    means[~hidden] = data[places[~hidden]]
-    return means, np.where(hidden, total / (1.0 + total), 1.0)
+    @property
+    def arms(self) -> list[Arm]:
+        """The arms of the place."""
+        return [*self.tree.arms(self.place, but=self.path[-2]), self.arm_back]
 
 
 # Stars and edges --------------------------------------------------------------------------------
 
 
-def _products(arms: Sequence[Arm]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    means = np.array([arm.mean for arm in arms])
-    numbers = np.array([(arm.g, arm.rho) for arm in arms])
-    return means @ means.T, numbers[:, 0].copy(), numbers[:, 1].copy()
-
-
 def star_value(arms: Sequence[Arm]) -> float:
     """What a hidden center adds per sample, its edges as they are."""
-    value: float = kernels.star_value(*_products(arms))
-    return value
+    return fit_hidden(arms, 0, 0.0).value
 
 
 def fit_hidden(
@@ -221,11 +217,26 @@ def fit_hidden(
     A new one with three arms starts where it explains their correlations: if those of their ends
     are r, the first arm has ρ² = r₀₁·r₀₂/r₁₂, and so on.
     """
-    cross, g, rho = _products(arms)
+    d = len(arms)
+    own, rho = np.array([(arm.variance, arm.rho) for arm in arms] + [(-1.0, 0.0)]).T.copy()
+    root = np.asarray(np.linalg.qr(np.array([arm.mean for arm in arms]).T, mode="r")).T
     if is_new:
-        kernels.start_three(cross, g, rho)
-    value = kernels.fit_star(cross, g, rho, n_steps, tolerance)
-    return NodeFit(value, dict(zip([arm.node for arm in arms], rho.tolist(), strict=True)))
+        rho[:3] = _explaining(root @ root.T, 1.0 - own[:3])
+    order, parent = np.roll(np.arange(d + 1), 1), np.append(np.full(d, d), -1)
+    value = messages.fit(
+        order, parent, rho, own, np.pad(root, [(0, 1), (0, 0)]), n_steps, tolerance
+    )
+    return NodeFit(value, dict(zip([arm.node for arm in arms], rho.tolist(), strict=False)))
+
+
+def _explaining(cross: FloatArray, g: FloatArray) -> FloatArray:
+    """Return the correlations of a center with three ends that explain those of the ends."""
+    i, j = [1, 2, 0], [2, 0, 1]
+    # With r = cross/√(g·g'), ρ_k²·g_k = r_ki·r_kj/r_ij: every g but g_k drops out.
+    k = np.arange(3)
+    square = np.abs(cross[k, i] * cross[k, j]) / (np.maximum(np.abs(cross[i, j]), 1e-12) * g * g)
+    # The sign of the center is free: it points the way of the first end.
+    return np.minimum(np.sqrt(square), 0.95) * np.where(cross[0] < 0.0, -1.0, 1.0)
 
 
 def fit_observed(center: Arm, arms: Sequence[Arm]) -> NodeFit:
@@ -236,14 +247,19 @@ def fit_observed(center: Arm, arms: Sequence[Arm]) -> NodeFit:
 
 def fit_edge(a: Arm, b: Arm) -> tuple[float, float]:
     """Return the best correlation of an edge, and what it adds per sample."""
-    rho = kernels.fit_pair(a.mean @ a.mean, b.mean @ b.mean, a.mean @ b.mean, a.g, b.g)
+    g, e = 1.0 - a.variance, 1.0 - b.variance
+    if g * e <= 0.0:
+        return 0.0, 0.0
+    size = np.sqrt(g * e)
+    spread = 0.5 * (a.mean @ a.mean / g + b.mean @ b.mean / e)
+    rho = regrafting.best_edge(a.mean @ b.mean / size, spread, messages.LARGEST * size) / size
     return rho, edge_between(a, b, rho)
 
 
 def edge_between(a: Arm, b: Arm, rho: float) -> float:
     """What an edge adds per sample."""
     products = a.mean @ a.mean, b.mean @ b.mean, a.mean @ b.mean
-    return float(edge_value(*products, a.g, b.g, rho))
+    return float(edge_value(*products, 1.0 - a.variance, 1.0 - b.variance, rho))
 
 
 def edge_value(qa: Any, qb: Any, q: Any, ga: Any, gb: Any, rho: Any) -> Any:

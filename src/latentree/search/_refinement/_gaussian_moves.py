@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from latentree._kernels import threads
-from latentree._kernels.inference import gaussian as row_kernels
-from latentree._kernels.search import beliefs as kernels
+from latentree._kernels.search import regrafting
 from latentree.distances import Sample
 from latentree.inference import chunks
 from latentree.models import GaussianTreeModel, in_order
@@ -28,7 +27,7 @@ from latentree.search._refinement._gaussian_fit import (
     Arm,
     BeliefTree,
     NodeFit,
-    PrunedBeliefs,
+    PrunedTree,
     TreeArrays,
     compressed,
     edge_between,
@@ -39,6 +38,7 @@ from latentree.search._refinement._gaussian_fit import (
 )
 from latentree.search._refinement._options import DEFAULTS, RefineOptions
 from latentree.search._refinement._search import Edit, Key, Proposal, Request, Star
+from latentree.tree import Tree
 from latentree.typing import FloatArray
 
 _TINY_COLUMNS, _TINY_CELLS = 10, 5_000  # a search takes a second uncompiled
@@ -108,27 +108,39 @@ class GaussianEngine:
         """Expected covariance of the columns under a model, in its units."""
         table, tree = self.sample.table, model.tree
         m = table.n_columns
-        parent, place = in_order(tree)
-        units = np.append(model.means, np.zeros(tree.n_hidden))
-        scales = np.append(model.scales, np.ones(tree.n_hidden))
         total = np.zeros((m, m))
         weights = table.weight_array()
         for start, stop in chunks(table.n_rows, 3 * tree.n_nodes):
-            rows, w = table.values[start:stop], weights[start:stop]
-            shape = (stop - start, tree.n_nodes)
-            states, variances, covariances = np.zeros(shape), np.empty(shape), np.empty(shape)
-            row_kernels.run_rows(
-                rows, 0, stop - start, place, parent, model.correlations[tree.order], units,
-                1.0 / scales, np.empty(stop - start), states, variances, covariances,
-            )  # fmt: skip
-            seen = states[:, :m]
-            total += seen.T @ (seen * w[:, None])
-            kernels.add_spread(parent, m, tree.order, variances, covariances, w, total)
+            rows, w = model._infer(table.values[start:stop]), weights[start:stop]
+            total += rows.states[:, :m].T @ (rows.states[:, :m] * w[:, None])
+            gaps = np.flatnonzero((rows.variances[:, :m] != 0.0).any(axis=1))
+            for first, last in chunks(gaps.size, tree.n_nodes**2):
+                some = gaps[first:last]
+                total += _spread(tree, rows.variances[some].T, rows.covariances[some].T) @ w[some]
         return total / self.n_samples
 
 
+def _spread(tree: Tree, variances: FloatArray, covariances: FloatArray) -> FloatArray:
+    """Return Cov(x_i, x_j | row) of observed variables, rows last.
+
+    Given a row, v is a_v times its parent and noise, so Cov(v, u) = a_v·Cov(parent, u) for every u
+    before it in the order of the tree.
+    """
+    parent, place = in_order(tree)
+    spread = np.zeros((tree.n_nodes, *variances.shape))
+    for v, node in enumerate(tree.order):
+        p = parent[v]
+        if p >= 0:
+            above = spread[p, p]
+            a = np.divide(covariances[node], above, out=np.zeros_like(above), where=above > 0.0)
+            spread[v, :v] = spread[:v, v] = a * spread[p, :v]
+        spread[v, v] = variances[node]
+    columns = place[: tree.n_observed]
+    return spread[np.ix_(columns, columns)]
+
+
 class Target(NamedTuple):
-    """Where to hang a subtree: at a node, or inside the edge that leads to it from the gate."""
+    """Where to hang a subtree: at a node, or inside the edge above it."""
 
     place: int
     inside: bool
@@ -283,14 +295,13 @@ class GaussianMoves:
     def _are_alike(self, a: int, b: int, c: int) -> bool:
         """Tell whether neighbors of c might be one node: they agree more than c says."""
         first, second = self.tree.arm(a, c), self.tree.arm(b, c)
-        expected = first.rho * second.rho * first.g * second.g
+        expected = first.rho * second.rho * (1.0 - first.variance) * (1.0 - second.variance)
         return bool(abs(first.mean @ second.mean) > abs(expected))
 
     def _merge(self, key: Key, keep: int, drop: int, c: int) -> list[Proposal]:
         tree = self.tree
         s = tree.side_of(drop, c)
-        rest = PrunedBeliefs(tree, s)
-        moved, mine = tree.arms(drop, but=c), rest.arms(keep)
+        moved, mine = tree.arms(drop, but=c), PrunedTree(tree, s, keep).arms
         old = star_value(mine) + star_value(moved) + tree.edge_values[s % tree.n]
         goes = tree.goes(c)
         if goes:  # the arm to c leads to its third neighbor then
@@ -336,8 +347,10 @@ class GaussianMoves:
         component = np.empty(tree.n, np.int64)
         for v in tree.order:
             component[v] = v if tree.parent[v] < 0 else component[tree.parent[v]]
-        means, g = tree.beliefs()
-        agreement = np.abs(_correlation(means, g, means, g))
+        known = [tree.joined(u, tree.arms(u)) for u in range(tree.n)]
+        means = np.array([arm.mean for arm in known])
+        scale = np.sqrt(np.maximum([1.0 - arm.variance for arm in known], 1e-12))
+        agreement = np.abs(means @ means.T) / np.outer(scale, scale)
         agreement[component[:, None] >= component] = -1.0
         for root in roots.tolist():
             rows = np.flatnonzero(component == root)
@@ -347,7 +360,7 @@ class GaussianMoves:
             key = ("link", min(a, b), max(a, b))
             if agreement[x, y] < 0 or self.is_known(key):
                 continue
-            rho, value = fit_edge(Arm(a, means[x], g[x]), Arm(b, means[y], g[y]))
+            rho, value = fit_edge(known[x], known[y])
             edit, opened = partial(edits.link, x=b, y=a, table=rho), self._opens(x) + self._opens(y)
             yield self._proposal(key, edit, value, More(0, opened, 1), None, [a, b])
 
@@ -356,9 +369,8 @@ class GaussianMoves:
     def regrafts(self) -> Iterator[list[Proposal]]:
         """Cut a subtree off and hang it at another node, or into an edge."""
         for s, targets in self.shortlist().items():
-            rest = PrunedBeliefs(self.tree, s)
             for target in targets:
-                yield self._regraft(s, target, rest)
+                yield self._regraft(s, target)
 
     def shortlist(self) -> dict[int, list[Target]]:
         """Return for each side the best places to which it might be moved.
@@ -377,26 +389,28 @@ class GaussianMoves:
         return found
 
     def predicted(self) -> FloatArray:
-        """Predicted gains of hanging each side at each node, and inside the edge that leads there.
+        """Predicted gains of hanging each side at each node, and inside the edge above it.
 
         −∞ for what is no change, or is one of another kind.
         """
         tree = self.tree
-        cross = np.ascontiguousarray(tree.side @ tree.side.T)[:, :, None]
-        h_cross = np.ascontiguousarray(tree.side @ tree.h.T)[:, :, None]
+        shown = tree.side @ tree.data.T
+        begin, end, top = tree.ranges
         gains = np.empty((2, 2 * tree.n, tree.n))
 
         def part(bounds: tuple[int, int]) -> None:
-            kernels.regraft_gains(
-                *bounds, tree.starts, tree.around, tree.inward, tree.around_rho, tree.gates, tree.m,
-                cross, tree.g, h_cross, tree.J, gains[0], gains[1],
+            regrafting.regraft_gains(
+                *bounds, tree.order, begin, end, top, tree.parent, tree.rho, tree.own,
+                tree.variance, shown, gains[0], gains[1],
             )  # fmt: skip
 
-        threads.run(part, threads.split(2 * tree.n, 8))
+        threads.run(part, threads.split(tree.n, 8))
         gates = tree.gates
         goes = (gates >= tree.m) & (tree.degree[gates] == 3)
         for s in np.flatnonzero(goes).tolist():  # contraction, or nothing at all
-            gains[:, s, tree.neighbors(int(gates[s]))] = -np.inf
+            around = tree.neighbors(int(gates[s]))
+            gains[0, s, around] = -np.inf
+            gains[1, s, [tree.side_of(w, int(gates[s])) % tree.n for w in around]] = -np.inf
         lost = self.n_samples * np.concatenate([tree.edge_values, tree.edge_values])
         observed = np.arange(tree.n) < tree.m
         opens, closes = observed & (tree.degree == 1), observed & (tree.degree == 2)
@@ -410,19 +424,31 @@ class GaussianMoves:
 
     def _key(self, s: int, target: Target) -> Key:
         tree = self.tree
-        x, p, y = (tree.nodes[v] for v in (tree.ends[s], tree.gates[s], target.place))
+        far = self._ends_of(s, target)[1] if target.inside else target.place
+        x, p, y = (tree.nodes[v] for v in (tree.ends[s], tree.gates[s], far))
         return ("insert" if target.inside else "regraft", x, p, y)
 
-    def _regraft(self, s: int, target: Target, rest: PrunedBeliefs) -> list[Proposal]:
-        tree, (w, inside) = self.tree, target
+    def _ends_of(self, s: int, target: Target) -> tuple[int, int]:
+        """Return the ends of the edge of a target: the one nearer to the gate first."""
+        tree, w = self.tree, target.place
+        begin, end, _ = tree.ranges
+        above, gate = int(tree.parent[w]), tree.gates[s]
+        return (w, above) if begin[w] <= begin[gate] < end[w] else (above, w)
+
+    def _regraft(self, s: int, target: Target) -> list[Proposal]:
+        tree, inside = self.tree, target.inside
         gate, end = int(tree.gates[s]), int(tree.ends[s])
+        near, w = self._ends_of(s, target) if inside else (-1, target.place)
         x, p, y = (tree.nodes[v] for v in (end, gate, w))
-        arm = Arm(x, tree.side[s], float(tree.g[s]))
+        arm = tree.arm(end, gate)
         region = [x, p, y, *self._left_by(gate, end)]
+        rest = PrunedTree(tree, s, w)
         edit: Edit
         if inside:
-            old, new = self._fit_inside(w, arm, rest)
-            a = rest.arm_back(w).node
+            far = tree.arm(w, near)
+            new = self._fit_hidden([rest.arm_back, far, arm], is_new=True)
+            old = edge_between(rest.arm_back, far, far.rho)
+            a = tree.nodes[near]
             region.append(a)
             edit = partial(edits.insert, x=x, p=p, edge=(a, y), table=0.0, softness=0.0)
         else:
@@ -431,26 +457,12 @@ class GaussianMoves:
         opened = 0 if inside else self._opens(w)
         more = More(inside - tree.goes(gate), opened - self._closes(gate))
         rise = new.value - old - tree.edge_values[s % tree.n]
-        n_places = rest.n_within(w) * int(tree.degree[gate])
+        n_places = tree.n_within(s, len(rest.path) - 1) * int(tree.degree[gate])
         key = self._key(s, target)
         return self._proposal(key, edit, rise, more, new.tables, region, n_places)
 
-    def _fit_inside(self, w: int, arm: Arm, rest: PrunedBeliefs) -> tuple[float, NodeFit]:
-        far, near = rest.arm_back(w), self.tree.arm(w, int(rest.came[w]))
-        new = self._fit_hidden([far, near, arm], is_new=True)
-        return edge_between(far, near, far.rho), new
-
-    def _fit_at(self, w: int, arm: Arm, rest: PrunedBeliefs) -> tuple[float, NodeFit]:
+    def _fit_at(self, w: int, arm: Arm, rest: PrunedTree) -> tuple[float, NodeFit]:
         if w < self.tree.m:
             return 0.0, fit_observed(self.tree.observed(w), [arm])
-        (mean,), (g,) = rest.beliefs(np.array([w]))
-        rho, _ = fit_edge(arm, Arm(w, mean, g))
-        arms = rest.arms(w)
-        return star_value(arms), self._fit_hidden([*arms, arm.with_rho(rho)])
-
-
-def _correlation(a: FloatArray, g: FloatArray, b: FloatArray, e: FloatArray) -> FloatArray:
-    """Correlations of beliefs."""
-    safe = np.sqrt(np.maximum(g, 1e-12))[:, None] * np.sqrt(np.maximum(e, 1e-12))
-    correlation: FloatArray = (a @ b.T) / safe
-    return correlation
+        rho, _ = fit_edge(arm, self.tree.joined(w, rest.arms))
+        return star_value(rest.arms), self._fit_hidden([*rest.arms, arm.with_rho(rho)])

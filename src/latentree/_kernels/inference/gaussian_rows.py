@@ -7,7 +7,8 @@ value. With s = 1/(1 + q·J), a node tells its parent, and adds to the log-likel
   if its value x is present:  h = ρ/q·x,   J = ρ²/q;      x·(h − ½·(J + 1/q)·x) − ½·log 2πq
   if it is absent or hidden:  h = ρ·s·h,   J = ρ²·s·J;    ½·q·s·h² + ½·log s
 
-and downward an absent node is x = ρ·s·x_p + q·s·h, give or take a variance of q·s.
+and downward an absent node is x = ρ·s·x_p + q·s·h, give or take a variance of q·s. These are the
+messages of :mod:`latentree._kernels.gaussian` without the prior of the node, one variance per row.
 
 ``LANES`` rows run side by side, so that every step is one vector operation. Nodes are numbered in
 traversal order here (parents first), which makes both passes sequential in memory.
@@ -55,51 +56,53 @@ def _plain_up(parent, rho, x):
     return h, s, total
 
 
-def _plain_down(parent, rho, h, s, noise, x):
+def _plain_down(parent, rho, h, s, x):
     """Fill in absent nodes of ``x``; return their variances, and covariances with the parents."""
     variance, covariance = np.zeros((2, *x.shape))
     for v, p in enumerate(parent):
         r, k = rho[v], s[v]
-        spread = (1.0 - r) * (1.0 + r) * k
-        y = spread * h[v] + np.sqrt(spread) * noise[v]
+        variance[v] = (1.0 - r) * (1.0 + r) * k
+        mean = variance[v] * h[v]
         if p >= 0:
-            y += r * k * x[p]
+            mean += r * k * x[p]
             covariance[v] = r * k * variance[p]
-            spread += r * r * k * k * variance[p]
-        x[v] = np.where(k > 0.0, y, x[v])
-        variance[v] = spread
+            variance[v] += r * k * covariance[v]
+        x[v] = np.where(k > 0.0, mean, x[v])
     return variance, covariance
 
 
+def _plain_draw(parent, rho, s, noise, x):
+    for v, p in enumerate(parent):
+        noise[v] *= np.sqrt((1.0 - rho[v]) * (1.0 + rho[v]) * s[v])
+        if p >= 0:
+            noise[v] += rho[v] * s[v] * noise[p]
+    x += noise
+
+
 def _plain_run_rows(
-    values, first, last, place, parent, rho, center, inverse_scale, log_likelihood, states,
-    variances, covariances,
+    values, weights, first, last, place, parent, rho, center, inverse_scale, log_likelihood, states,
+    variances, covariances, moments,
 ):  # fmt: skip
     own = slice(first, last)
     x = _plain_load(values[own], parent.size, place, center, inverse_scale)
     h, s, log_likelihood[own] = _plain_up(parent, rho, x)
-    if states.shape[0] == 0:
+    if states.shape[0] == moments.shape[0] == 0:
         return
-    noise = np.empty_like(x)
-    noise[place] = states[own].T
-    variance, covariance = _plain_down(parent, rho, h, s, noise, x)
-    states[own] = x[place].T
-    if variances.shape[0] > 0:
+    variance, covariance = _plain_down(parent, rho, h, s, x)
+    if moments.shape[0] > 0:
+        w = weights[own]
+        moments[:, 0] += x @ w
+        moments[:, 1] += (x * x + variance) @ w
+        moments[:, 2] += (x * x[parent] + covariance) @ w * (parent >= 0)
+    elif variances.shape[0] > 0:
         variances[own] = variance[place].T
         covariances[own] = covariance[place].T
-
-
-def _plain_run_moments(
-    values, weights, first, last, place, parent, rho, center, inverse_scale, moments
-):
-    w = weights[first:last]
-    x = _plain_load(values[first:last], parent.size, place, center, inverse_scale)
-    h, s, total = _plain_up(parent, rho, x)
-    variance, covariance = _plain_down(parent, rho, h, s, np.zeros_like(x), x)
-    moments[:, 0] += x @ w
-    moments[:, 1] += (x * x + variance) @ w
-    moments[:, 2] += (x * x[parent] + covariance) @ w * (parent >= 0)
-    return float(w[w > 0.0] @ total[w > 0.0])
+    else:
+        noise = np.empty_like(x)
+        noise[place] = states[own].T
+        _plain_draw(parent, rho, s, noise, x)
+    if states.shape[0] > 0:
+        states[own] = x[place].T
 
 
 @kernel()
@@ -166,29 +169,53 @@ def _up(parent, rho, x, absent, h, J, s, total):
         total[b] -= 0.5 * np.log(product[b])
 
 
-@kernel(fastmath={"contract"})
-def _down(parent, rho, absent, h, s, noise, x, variance, covariance):
-    """Fill in absent nodes: means (draws, if there is noise), variances, covariances with p."""
+@kernel(fastmath=True)
+def _down(parent, rho, absent, h, s, x, variance, covariance, w, moments):
+    """Fill in absent nodes: means, variances, covariances with the parent; add up moments."""
     for v in range(parent.size):
-        if absent[v] == 0:
-            variance[v] = 0.0
-            covariance[v] = 0.0
-            continue
         r = rho[v]
         q = (1.0 - r) * (1.0 + r)
         p = parent[v] if parent[v] >= 0 else v
+        if absent[v] == 0:
+            variance[v] = 0.0
+            covariance[v] = 0.0
+        else:
+            if parent[v] < 0:
+                covariance[v] = 0.0
+            else:
+                for b in range(LANES):
+                    covariance[v, b] = r * s[v, b] * variance[p, b]
+            for b in range(LANES):
+                k = s[v, b]
+                y = q * k * h[v, b]
+                if parent[v] >= 0:
+                    y += r * k * x[p, b]
+                variance[v, b] = q * k + r * k * covariance[v, b]
+                # a present cell stays as it is
+                x[v, b] = x[v, b] if absent[v] < LANES and k == 0.0 else y
+        if moments.shape[0] > 0:
+            mean, square, product = 0.0, 0.0, 0.0
+            for b in range(LANES):
+                y = x[v, b]
+                mean += w[b] * y
+                square += w[b] * (y * y + variance[v, b])
+                product += w[b] * (y * x[p, b] + covariance[v, b])
+            moments[v, 0] += mean
+            moments[v, 1] += square
+            if parent[v] >= 0:
+                moments[v, 2] += product
+
+
+@kernel()
+def _draw(parent, rho, s, noise, x):
+    """Add to the means what draws differ from them by; ``noise`` is standard normal."""
+    for v in range(parent.size):
+        q = (1.0 - rho[v]) * (1.0 + rho[v])
         for b in range(LANES):
-            k = s[v, b]
-            y = q * k * h[v, b] + np.sqrt(q * k) * noise[v, b]
-            spread = q * k
-            covariance[v, b] = 0.0
-            if p != v:
-                y += r * k * x[p, b]
-                spread += r * r * k * k * variance[p, b]
-                covariance[v, b] = r * k * variance[p, b]
-            if absent[v] == LANES or k > 0.0:  # a present cell stays as it is
-                x[v, b] = y
-            variance[v, b] = spread
+            noise[v, b] *= np.sqrt(q * s[v, b])
+            if parent[v] >= 0:
+                noise[v, b] += rho[v] * s[v, b] * noise[parent[v], b]
+            x[v, b] += noise[v, b]
 
 
 @kernel()
@@ -201,6 +228,7 @@ def _store(block, place, first, lanes, out):
 @kernel(small=_SMALL, plain=_plain_run_rows)
 def run_rows(
     values,
+    weights,
     first,
     last,
     place,
@@ -212,25 +240,25 @@ def run_rows(
     states,
     variances,
     covariances,
+    moments,
 ):
     """Run rows ``first`` to ``last`` through the tree.
 
     Column c of ``values`` belongs to the node numbered ``place[c]``; NaN is an absent cell.
-    ``log_likelihood`` is filled in standard units. If ``states`` has rows, they come in as noise
-    (zeros give posterior means, normal draws give draws) and leave as the values of all nodes, by
-    their own numbers; ``variances`` and ``covariances`` (with the parent) likewise.
+    ``log_likelihood`` is filled in standard units. What else has rows is filled, too: ``states``,
+    ``variances`` and ``covariances`` (with the parent) of all nodes, by their own numbers. Without
+    variances, states come in as normal noise and leave as draws. Row v of ``moments`` (nodes in
+    traversal order) receives Σ w·E[x], Σ w·E[x²] and Σ w·E[x·x_p] in standard units.
     """
     n = parent.size
     x, h, J, s = (
         np.empty((n, LANES)), np.empty((n, LANES)), np.empty((n, LANES)), np.empty((n, LANES))
     )  # fmt: skip
-    downward = states.shape[0] > 0
-    wide = n if downward else 0
-    noise, variance, covariance = (
-        np.empty((wide, LANES)), np.empty((wide, LANES)), np.empty((wide, LANES))
-    )  # fmt: skip
+    is_drawn = states.shape[0] > 0 and variances.shape[0] == 0
+    noise = np.empty((n if is_drawn else 0, LANES))
+    covariance = np.empty((n, LANES))
     absent = np.empty(n, np.int64)
-    total = np.empty(LANES)
+    total, w = np.empty(LANES), np.zeros(LANES)
     for start in range(first, last, LANES):
         lanes = min(LANES, last - start)
         _load(values, start, lanes, place, center, inverse_scale, x, absent)
@@ -238,84 +266,23 @@ def run_rows(
         _up(parent, rho, x, absent, h, J, s, total)
         for b in range(lanes):
             log_likelihood[start + b] = total[b]
-        if downward:
+        if states.shape[0] == 0 and moments.shape[0] == 0:
+            continue
+        if moments.shape[0] > 0:
+            for b in range(LANES):
+                w[b] = weights[start + b] if b < lanes else 0.0
+        # J is not needed any more: its place serves for the variances.
+        _down(parent, rho, absent, h, s, x, J, covariance, w, moments)
+        if variances.shape[0] > 0:
+            _store(J, place, start, lanes, variances)
+            _store(covariance, place, start, lanes, covariances)
+        if is_drawn:
             for b in range(LANES):
                 for node in range(n):
                     noise[place[node], b] = states[start + min(b, lanes - 1), node]
-            _down(parent, rho, absent, h, s, noise, x, variance, covariance)
+            for v in range(n):  # what is seen has no noise
+                if absent[v] == 0:
+                    s[v] = 0.0
+            _draw(parent, rho, s, noise, x)
+        if states.shape[0] > 0:
             _store(x, place, start, lanes, states)
-            if variances.shape[0] > 0:
-                _store(variance, place, start, lanes, variances)
-                _store(covariance, place, start, lanes, covariances)
-
-
-@kernel(fastmath=True)
-def _down_moments(parent, rho, absent, h, s, x, variance, w, moments):
-    """Fill in absent nodes with their means, adding up moments on the way.
-
-    Everything is used as soon as it is made: at many nodes the memory is what takes the time.
-    """
-    for v in range(parent.size):
-        p = parent[v] if parent[v] >= 0 else v
-        r = rho[v]
-        q = (1.0 - r) * (1.0 + r)
-        mean, square, product = 0.0, 0.0, 0.0
-        if absent[v] == 0:
-            for b in range(LANES):
-                y = x[v, b]
-                variance[v, b] = 0.0
-                mean += w[b] * y
-                square += w[b] * y * y
-                product += w[b] * y * x[p, b]
-        elif parent[v] < 0:
-            for b in range(LANES):
-                seen = absent[v] < LANES and s[v, b] == 0.0
-                y = x[v, b] if seen else s[v, b] * h[v, b]
-                x[v, b] = y
-                variance[v, b] = s[v, b]
-                mean += w[b] * y
-                square += w[b] * (y * y + s[v, b])
-        else:
-            for b in range(LANES):
-                k = s[v, b]
-                seen = absent[v] < LANES and k == 0.0
-                y = x[v, b] if seen else r * k * x[p, b] + q * k * h[v, b]
-                spread = q * k + r * r * k * k * variance[p, b]
-                x[v, b] = y
-                variance[v, b] = spread
-                mean += w[b] * y
-                square += w[b] * (y * y + spread)
-                product += w[b] * (y * x[p, b] + r * k * variance[p, b])
-        moments[v, 0] += mean
-        moments[v, 1] += square
-        moments[v, 2] += product
-
-
-@kernel(small=_SMALL, plain=_plain_run_moments)
-def run_moments(values, weights, first, last, place, parent, rho, center, inverse_scale, moments):
-    """Add up expected moments of all nodes over rows; returns their log-likelihood.
-
-    Row v of ``moments`` (nodes in traversal order) receives Σ w·E[x], Σ w·E[x²] and Σ w·E[x·x_p]
-    in standard units.
-    """
-    n = parent.size
-    x, h, J, s = (
-        np.empty((n, LANES)), np.empty((n, LANES)), np.empty((n, LANES)), np.empty((n, LANES))
-    )  # fmt: skip
-    absent = np.empty(n, np.int64)
-    total = np.empty(LANES)
-    w = np.empty(LANES)
-    log_likelihood = 0.0
-    for start in range(first, last, LANES):
-        lanes = min(LANES, last - start)
-        _load(values, start, lanes, place, center, inverse_scale, x, absent)
-        total[:] = 0.0
-        _up(parent, rho, x, absent, h, J, s, total)
-        w[:] = 0.0
-        for b in range(lanes):
-            w[b] = weights[start + b]
-            if w[b] > 0.0:
-                log_likelihood += w[b] * total[b]
-        # J is not needed any more: its place serves for the variances
-        _down_moments(parent, rho, absent, h, s, x, J, w, moments)
-    return log_likelihood
