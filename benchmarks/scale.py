@@ -34,8 +34,7 @@ import latentree as lt
 from common import show
 from latentree import information_distances, metrics, simulate, structure
 from latentree.data import cut_table
-from latentree.distances import Sample, StateCounts, gather
-from latentree.distances._counting import packed_states
+from latentree.distances import BitLines, Functions, Sample, Statistics, gather
 from latentree.em import make_problem
 from latentree.structure._spanning import spanning_edges
 
@@ -359,11 +358,11 @@ def passes(options: Options) -> None:
     for start in range(0, n, 500_000):
         codes[start : start + 500_000] = model.sample(min(500_000, n - start), rng)
     table = lt.Table(codes, model.schema)
-    bits = packed_states(table, 1, first=1)[:, 0]
+    bits = BitLines(Functions.of(table), table).functions(np.arange(m))
     reading = min(timed(lambda: np.bitwise_xor.reduce(bits, axis=1))[0] for _ in range(3))
     flat = codes.reshape(-1)[: codes.size // 8 * 8].view(np.uint64)
     scanning = min(timed(lambda: np.bitwise_xor.reduce(flat))[0] for _ in range(3))
-    counting, _ = timed(lambda: StateCounts.of(table))
+    counting, _ = timed(lambda: Statistics.of(table))
     parts = cut_table(table)
     statistics, facts = timed(lambda: gather(parts))
     problem = make_problem(model.tree, Sample(parts, facts))

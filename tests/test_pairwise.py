@@ -11,15 +11,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from latentree.data import Schema, Table, as_table
-from latentree.distances import _counting as counting
+from latentree.data import Schema, Table, as_table, cut_table
+from latentree.distances import (
+    BitLines,
+    BlockDependence,
+    Functions,
+    Sample,
+    Statistics,
+    gather,
+    information_distances,
+)
 from latentree.distances import _dependence as sums
-from latentree.distances import information_distances
+from latentree.distances import _lines as lines
 from latentree.distances._arrays import mirrored
-from latentree.distances._block_dependence import BlockDependence, block_dependence
-from latentree.distances._information import information_of
-from latentree.distances._state_counts import StateCounts
-from latentree.distances._statistics import Statistics
 from latentree.errors import DataError
 
 ALL = slice(None)
@@ -100,7 +104,7 @@ def of_all_pairs(function, table: Table, **options) -> np.ndarray:
 
 def provider(table: Table, centered: bool = True) -> BlockDependence:
     """Blocks on demand, which know only the sums of the columns."""
-    return block_dependence(table, Statistics.of(table), centered)
+    return BlockDependence(table, Statistics.of(table), centered)
 
 
 def from_sums(table: Table, centered: bool = True) -> np.ndarray:
@@ -110,8 +114,9 @@ def from_sums(table: Table, centered: bool = True) -> np.ndarray:
 
 def mutual_information(table: Table, pairs: bool = True) -> np.ndarray:
     """Row by row, from sums of pairs or counted when asked for."""
-    read = information_of(StateCounts.of(table, pairs), lambda: table)
-    return np.array([read(column) for column in range(table.n_columns)])
+    parts = cut_table(table)
+    sample = Sample(parts, gather(parts, pairs))
+    return np.array([sample.information_with(column) for column in range(table.n_columns)])
 
 
 # Data -------------------------------------------------------------------------------------------
@@ -222,7 +227,7 @@ def test_counts_of_pairs_of_states(
         first, second = table.rows(0, cut), table.rows(cut, table.n_rows)
         found = Statistics.of(first).sums + Statistics.of(second).sums
     m = table.n_columns
-    whole = found.table(np.arange(m))
+    whole = found.tables(np.arange(m))
     chosen = found.select(np.array([1, 0]))
     for i in range(m):
         own = [sum(w for x, _, w in rows_of(table, i, i) if x == state) for state in range(k)]
@@ -350,20 +355,20 @@ def test_lists_and_bits_count_the_same(share: float) -> None:
     rng = np.random.default_rng(0)
     codes = (rng.random((300, 70)) < share * rng.random(70)).astype(np.int8)
     table = Table(sparse.csr_array(codes), Schema.discrete([f"x{j}" for j in range(70)], 2))
-    assert isinstance(counting.ones_of(table), counting.PackedOnes) == (share > 0.1)
+    functions = Functions.of(table)
+    assert isinstance(lines.lines_of(table, functions)[0], BitLines) == (share > 0.1)
     expected = codes.T.astype(float) @ codes
-    for ones in (counting.SparseOnes(table), counting.PackedOnes(table)):
-        assert np.array_equal(ones.single, np.diag(expected))
+    for ones in (lines.SparseLines(functions, table), BitLines(functions, table)):
+        assert np.array_equal(ones.alone.first, np.diag(expected))
         for rows, columns in [(ALL, ALL), ([3, 3, 1], [5, 5]), (slice(2, 9), slice(40, 70))]:
             a, b = np.arange(70)[rows], np.arange(70)[columns]
-            index = [np.array(x) if isinstance(x, list) else x for x in (rows, columns)]
-            assert np.array_equal(ones.common(*index), expected[np.ix_(a, b)])
+            assert np.array_equal(ones.sums(a, b).cross, expected[np.ix_(a, b)])
 
 
 def test_single_precision_is_summed_in_parts() -> None:
     table = as_table(np.random.default_rng(0).standard_normal((101, 5)))
     statistic = provider(table)
-    statistic.float32_rows = 16  # type: ignore[attr-defined]
+    statistic.float32_rows = 16
     quick_block = statistic.quick_block(ALL, np.array([4, 0]))
     assert quick_block.dtype == np.float32
     assert np.abs(quick_block - statistic.block(ALL, np.array([4, 0]))).max() < statistic.margin

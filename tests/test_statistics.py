@@ -14,10 +14,8 @@ from threadpoolctl import threadpool_limits
 import latentree as lt
 from latentree._kernels.distances.distinct import number_rows
 from latentree.data import Table, as_table, cut_table
-from latentree.distances import Sample, Statistics, gather
+from latentree.distances import Functions, Sample, Statistics, Sums, Units, gather
 from latentree.distances._dependence import dependence
-from latentree.distances._information import information_of
-from latentree.distances._real_sums import RealSums, Units
 from latentree.errors import DataError, DataWarning
 
 
@@ -48,9 +46,9 @@ def all_tables():
                 yield state_table(rng, k=k, missing=missing, weighted=weighted, family="symmetric")
 
 
-def information(sums, table):
-    read = information_of(sums, lambda: table)
-    return np.array([read(column) for column in range(table.n_columns)])
+def information(rows):
+    sample = Sample(rows)
+    return np.array([sample.information_with(column) for column in range(rows.n_columns)])
 
 
 @pytest.mark.parametrize("table", list(all_tables()), ids=repr)
@@ -74,8 +72,8 @@ def test_distances_of_parts_are_those_of_the_table(table):
         np.testing.assert_allclose(ours.dense(), theirs.dense(), rtol=1e-9, atol=1e-9)
     else:
         np.testing.assert_allclose(
-            information(statistics.sums, table),
-            information(Statistics.of(table).sums, table),
+            information(parts),
+            information(cut_table(table)),
             rtol=1e-9,
             atol=1e-13,
         )
@@ -92,15 +90,19 @@ def test_real_sums_add_up_in_any_units(cut, missing, other_units, seed):
     rng = np.random.default_rng(seed)
     table = real_table(rng, n=100, missing=0.3 * missing, weighted=True, shift=rng.normal() * 10)
     first, second = table.rows(0, cut), table.rows(cut, 100)
-    units = Units.of(table)
-    whole = RealSums.of(table, units)
-    theirs = Units(rng.normal(size=5), rng.uniform(0.5, 2.0, 5)) if other_units else units
-    both = RealSums.of(first, units) + RealSums.of(second, theirs)
-    whole = whole if whole.complete == both.complete else whole.spread()
-    for name in ("weight", "first", "squares", "low", "high"):
-        np.testing.assert_allclose(getattr(both, name), getattr(whole, name), rtol=1e-8, atol=1e-8)
-    lower = np.tril(whole.products)
-    np.testing.assert_allclose(np.tril(both.products), lower, rtol=1e-8, atol=1e-8)
+    functions = Functions.of(table)
+    whole = Sums.of(table, functions)
+    units = Units(rng.normal(size=5), rng.uniform(0.5, 2.0, 5))
+    theirs = Functions.of_schema(table.schema, units) if other_units else functions
+    both = Sums.of(first, functions) + Sums.of(second, theirs)
+    close = {"rtol": 1e-8, "atol": 1e-8}
+    np.testing.assert_allclose(both.weight, whole.weight, **close)
+    for name in ("first", "squares", "low", "high"):
+        ours, expected = getattr(both.numbers, name), getattr(whole.numbers, name)
+        np.testing.assert_allclose(ours, expected, **close)
+    np.testing.assert_allclose(both.pair_weights(), whole.pair_weights(), **close)
+    lower = np.tril(whole.pairs.cross)
+    np.testing.assert_allclose(np.tril(both.pairs.cross), lower, **close)
 
 
 def test_digits_survive_a_large_mean():
@@ -236,5 +238,7 @@ def test_threads_of_linear_algebra_do_not_change_the_last_bits():
         one = Statistics.of(table).sums
     with threadpool_limits(2, "blas"):
         two = Statistics.of(table).sums
-    for name in ("weight", "first", "squares", "products"):
-        assert np.array_equal(getattr(one, name), getattr(two, name)), name
+    assert np.array_equal(one.pairs.weight, two.pairs.weight)
+    assert np.array_equal(one.pairs.cross, two.pairs.cross)
+    assert np.array_equal(one.pairs.x.first, two.pairs.x.first)
+    assert np.array_equal(one.pairs.x.second, two.pairs.x.second)

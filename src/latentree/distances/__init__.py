@@ -7,14 +7,17 @@ together, each computed once; :func:`information_distances` is the public way to
 give the correlations of the Gaussian variables behind ordered answers and numbers.
 """
 
+from latentree.distances._arrays import in_parts
 from latentree.distances._block_dependence import BlockDependence
-from latentree.distances._counting import PackedOnes, in_parts
 from latentree.distances._distances import (
     Distances,
     DistancesLike,
     as_distances,
     distances_among_candidates,
 )
+from latentree.distances._distinct_rows import DistinctRows
+from latentree.distances._functions import Functions, Units, is_unordered
+from latentree.distances._latent import estimated_correlations, shown_shares
 from latentree.distances._latent_correlations import (
     Correlation,
     LatentCorrelations,
@@ -23,11 +26,9 @@ from latentree.distances._latent_correlations import (
     polyserial,
     rank_correlation,
 )
-from latentree.distances._latent_sums import LatentSums, is_unordered
-from latentree.distances._mixed_sums import MixedSums
+from latentree.distances._lines import BitLines
 from latentree.distances._pair_tests import Evidence
 from latentree.distances._providers import WEAKEST
-from latentree.distances._real_sums import SCALES, RealSums, Units
 from latentree.distances._sample import (
     Sample,
     SampleLike,
@@ -35,7 +36,6 @@ from latentree.distances._sample import (
     as_sample,
     information_distances,
 )
-from latentree.distances._state_counts import DistinctRows, StateCounts
 from latentree.distances._statistics import (
     Statistics,
     StatisticsPlan,
@@ -43,31 +43,31 @@ from latentree.distances._statistics import (
     part_statistics,
     plan_of,
 )
+from latentree.distances._sums import SCALES, Sums
 
 __all__ = [
     "SCALES",
     "WEAKEST",
+    "BitLines",
     "BlockDependence",
     "Correlation",
     "Distances",
     "DistancesLike",
     "DistinctRows",
     "Evidence",
+    "Functions",
     "LatentCorrelations",
-    "LatentSums",
-    "MixedSums",
-    "PackedOnes",
-    "RealSums",
     "Sample",
     "SampleLike",
-    "StateCounts",
     "Statistics",
     "StatisticsPlan",
+    "Sums",
     "Units",
     "as_copula",
     "as_distances",
     "as_sample",
     "distances_among_candidates",
+    "estimated_correlations",
     "gather",
     "in_parts",
     "information_distances",
@@ -78,4 +78,5 @@ __all__ = [
     "polychoric",
     "polyserial",
     "rank_correlation",
+    "shown_shares",
 ]

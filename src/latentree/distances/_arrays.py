@@ -1,25 +1,27 @@
-"""Arrays laid end to end, triangles of matrices, and sums that may not be known."""
+"""Arrays laid end to end, ranges of work, and triangles of matrices."""
 
 from __future__ import annotations
 
-from typing import Protocol, Self, TypeVar
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from latentree.distances._counting import ranges
+from latentree._kernels import threads
 from latentree.typing import FloatArray, IntArray
 
-
-class _Addable(Protocol):
-    def __add__(self, other: Self) -> Self: ...
-
-
-Sums = TypeVar("Sums", bound=_Addable)
+_PARTS = 16
+"""Slices of a range of work, whatever the number of threads: some for each of a few cores."""
 
 
-def sum_if_known(a: Sums | None, b: Sums | None) -> Sums | None:
-    """Return a + b; None if one of them is not known."""
-    return None if a is None or b is None else a + b
+def in_parts(n_items: int, function: Callable[[slice], None]) -> None:
+    """Run a function on slices of a range, on all threads."""
+    threads.run(lambda part: function(slice(*part)), threads.split(n_items, _PARTS))
+
+
+def ranges(stop: int, step: int) -> Iterator[tuple[int, int]]:
+    """Cut ``range(stop)`` into ranges of ``step``."""
+    for start in range(0, stop, step):
+        yield start, min(stop, start + step)
 
 
 def starts_of(widths: IntArray) -> IntArray:
@@ -29,7 +31,15 @@ def starts_of(widths: IntArray) -> IntArray:
 
 def places(columns: IntArray, starts: IntArray) -> IntArray:
     """Return where what belongs to some columns lies, where all is laid end to end."""
-    return np.concatenate([np.arange(*starts[j : j + 2]) for j in columns])
+    widths = np.diff(starts)[columns]
+    ends = np.cumsum(widths)
+    offsets: IntArray = np.repeat(starts[:-1][columns] - (ends - widths), widths)
+    return offsets + np.arange(offsets.size)
+
+
+def inverse(values: FloatArray) -> FloatArray:
+    """Return 1/x, and 0 for 0."""
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
 
 def mirrored(lower: FloatArray) -> FloatArray:

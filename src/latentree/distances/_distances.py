@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from latentree.data import Parts, Table, duplicate_columns, listing
-from latentree.distances._block_dependence import BlockDependence, block_dependence
+from latentree.distances._block_dependence import BlockDependence
 from latentree.distances._dependence import (
     DependenceScale,
     canonical_correlations,
     canonical_scale,
     dependence,
-    scale_of_sums,
+    scale_of,
 )
 from latentree.distances._matrix_checks import checked_matrix, checked_names, checked_signs, frozen
 from latentree.distances._pair_tests import (
@@ -40,7 +40,6 @@ from latentree.distances._providers import (
     evidence_of_matrix,
     frozen_precision,
 )
-from latentree.distances._state_counts import StateCounts
 from latentree.distances._statistics import Statistics
 from latentree.errors import DataWarning, DistanceError
 from latentree.typing import BoolArray, Family, FloatArray, Index, IntArray
@@ -411,7 +410,9 @@ def distances_from_sums(
     r = dependence(statistics, centered)
     if components is None and np.count_nonzero(np.abs(r) >= 1.0 - statistics.rounding) > len(r):
         warn_of_duplicates(statistics.names, statistics.sums.duplicates(r, statistics.rounding))
-    return _from_dependence(r, scale_of_sums(statistics), statistics, rows, components)
+    return _from_dependence(
+        r, scale_of(statistics.schema, statistics.sums), statistics, rows, components
+    )
 
 
 def canonical_distances(statistics: Statistics, components: IntArray | None = None) -> Distances:
@@ -421,7 +422,6 @@ def canonical_distances(statistics: Statistics, components: IntArray | None = No
     adds up along paths whatever the tables, but it is noise where hidden variables have fewer than
     K states. The first one alone is not, and adds up where they have two.
     """
-    assert isinstance(statistics.sums, StateCounts)
     r = canonical_correlations(statistics.sums)
     scale = canonical_scale(statistics.schema)
     return _from_dependence(r, scale, statistics, None, components)
@@ -459,7 +459,7 @@ def distances_on_demand(
     """
     if components is None:
         warn_of_duplicates(table.names, duplicate_columns(table.values))
-    source = BlockDistances(block_dependence(table, statistics, centered), None)
+    source = BlockDistances(BlockDependence(table, statistics, centered), None)
     n = statistics.mean_pair_weight
     return Distances(table.names, n, table.family, source, components)
 
@@ -471,7 +471,7 @@ def distances_among_candidates(
 
     The pairs connect all variables, or all of each component. Nothing is said of duplicate columns.
     """
-    source = BlockDistances(block_dependence(table, statistics), None, candidates)
+    source = BlockDistances(BlockDependence(table, statistics), None, candidates)
     return Distances(table.names, statistics.mean_pair_weight, table.family, source)
 
 

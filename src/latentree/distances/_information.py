@@ -2,60 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from latentree._kernels.distances import pairs as kernels
-from latentree.data import Table
-from latentree.distances._counting import ones_of, states_of
-from latentree.distances._dependence import inverse
-from latentree.distances._state_counts import StateCounts
+from latentree.distances._arrays import inverse
+from latentree.distances._lines import Lines, sum_up
+from latentree.distances._pair_sums import PairSums
+from latentree.distances._sums import Sums
 from latentree.typing import FloatArray, IntArray
 
 InformationOf = Callable[[int], FloatArray]
 """Given a column, its mutual information with every column in nats, with itself the entropy."""
 
 
-def information_of(sums: StateCounts, table: Callable[[], Table]) -> InformationOf:
-    """Return the function that reads mutual information off counts of pairs.
+def information_of(sums: Sums, lines: Sequence[Lines] | None) -> InformationOf:
+    """Return the function that reads mutual information off sums of pairs of discrete columns.
 
-    Where the sums do not hold these, pairs are counted in the table when they are asked for.
+    Where the sums do not hold these, they are taken from the lines when they are asked for.
     """
-    rows = None if sums.has_pairs else table()
-    is_binary = sums.complete and bool((sums.widths == 2).all())
-    if is_binary and (rows is None or rows.is_sparse or rows.weights is None):
-        return _of_ones(sums, rows)
-    first = np.zeros(1, np.int64)
-    if rows is None:
-        return lambda column: information(sums.table(np.array([column])), first, sums.starts[:-1])[
-            0
-        ]
-    k, m = int(sums.widths.max()), sums.widths.size
-    states, starts = states_of(rows, k), k * np.arange(m)
+    functions = sums.functions
+    starts, every = functions.starts, np.arange(functions.schema.n_columns)
 
-    def count(column: int) -> FloatArray:
-        joint = states.joint(np.array([column]), slice(None)).reshape(k, m * k)
-        row: FloatArray = information(joint, first, starts)[0]
+    def pairs_with(column: int) -> PairSums:
+        if lines is not None:
+            return sum_up(lines, np.array([column]), every)
+        assert sums.pairs is not None
+        return sums.pairs.block(np.array([column]), every, functions)
+
+    if sums.complete and (np.diff(starts) == 1).all():
+        return _of_ones(sums, lambda column: pairs_with(column).cross[0])
+    first, at_columns = np.zeros(1, np.int64), sums.starts[:-1]
+
+    def read(column: int) -> FloatArray:
+        own = np.array([0, starts[column + 1] - starts[column]])
+        row: FloatArray = information(pairs_with(column).tables(own, starts), first, at_columns)[0]
         return row
 
-    return count
+    return read
 
 
-def _of_ones(sums: StateCounts, table: Table | None) -> InformationOf:
+def _of_ones(sums: Sums, common_with: Callable[[int], FloatArray]) -> InformationOf:
     """Return the function for 0/1 columns without gaps, from the counts of common ones."""
     ones, n = sums.single[1::2].copy(), sums.total
     alone = _xlogx(ones) + _xlogx(n - ones)
-    counted = None if table is None else ones_of(table)
 
     def read(column: int) -> FloatArray:
-        if counted is None:
-            assert sums.pairs is not None
-            common = sums.pairs[column]
-        else:
-            common = counted.common(np.array([column]), slice(None))[0]
         out = np.empty(ones.size)
-        kernels.information_of_ones(common, n, column, ones, alone, out)
+        kernels.information_of_ones(common_with(column), n, column, ones, alone, out)
         return out
 
     return read

@@ -12,7 +12,8 @@ from scipy.special import ndtri
 from latentree._kernels.compiling import tiny
 from latentree._kernels.distances import latent as kernels
 from latentree.data import as_table, cut_table
-from latentree.distances._latent_sums import LatentSums, bounded, error_of_numbers, unbounded
+from latentree.distances._functions import bounded
+from latentree.distances._latent import error_of_numbers, estimated_correlations, unbounded
 from latentree.distances._statistics import gather
 from latentree.errors import DataError
 from latentree.typing import FloatArray, KindsByName, TableLike
@@ -238,8 +239,7 @@ def latent_correlations(
     table = as_table(X, "copula", kinds=kinds, weights=weights)
     statistics = gather(cut_table(table), pairs=True)
     statistics.require_learnable()
-    assert isinstance(statistics.sums, LatentSums)
-    r, error = statistics.sums.latent.correlations(precise=True)
+    r, error = estimated_correlations(statistics.sums, precise=True)
     return LatentCorrelations(table.names, r, error)
 
 

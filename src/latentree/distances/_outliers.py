@@ -16,15 +16,16 @@ from scipy.special import expit, logit, logsumexp
 from threadpoolctl import threadpool_limits
 
 from latentree.data import Table
-from latentree.distances._latent_sums import bounded, is_unordered
-from latentree.distances._real_sums import block_product
-from latentree.distances._scores import (
-    Scores,
+from latentree.distances._functions import (
+    Functions,
     beyond,
+    bounded,
     each_column,
+    is_unordered,
     normal_curve,
     normal_score,
 )
+from latentree.distances._lines import block_product
 from latentree.typing import FloatArray, IntArray
 
 FENCE = 3.0
@@ -49,8 +50,8 @@ _ROUNDS = 300
 """Steps of EM for the share of tails with outliers; its one parameter has then converged."""
 
 
-def without_outliers(scores: Scores, table: Table) -> Scores:
-    """Return the scores of a copula's columns with limits beyond which numbers count as missing.
+def without_outliers(functions: Functions, table: Table) -> Functions:
+    """Return the functions of a copula's columns with limits beyond which numbers count as missing.
 
     Outliers are far from the other numbers of their column, and unrelated to the other columns.
     With ψ the normal score of a number, and y what the columns most correlated with its column say
@@ -64,14 +65,14 @@ def without_outliers(scores: Scores, table: Table) -> Scores:
 
     Parameters
     ----------
-    scores : Scores
+    functions : Functions
         Of the columns.
     table : Table
         The first part of the rows.
 
     Returns
     -------
-    Scores
+    Functions
         The same if there are no outliers.
 
     References
@@ -81,31 +82,33 @@ def without_outliers(scores: Scores, table: Table) -> Scores:
     a microarray experiment", Journal of the American Statistical Association 96, 2001.
     """
     weights, values = table.weight_array(), table.values
-    fences = np.array([_fences(*curve) for curve in scores.curves]).reshape(-1, 2)
-    numbers = np.flatnonzero(scores.numbers)
+    fences = {
+        column: _fences(*curve)
+        for column, curve in enumerate(functions.curves)
+        if curve is not None
+    }
     far = [
-        place
-        for place, column in enumerate(numbers.tolist())
-        if beyond(values[weights > 0, column], *fences[place]).any()
+        column
+        for column, ends in fences.items()
+        if beyond(values[weights > 0, column], *ends).any()
     ]
     if not far or table.n_columns < 2:
-        return scores
-    relations = _Relations.of(table, scores)
+        return functions
+    relations = _Relations.of(table, functions)
     tails = [
         tail
-        for place in far
+        for column in far
         for tail in _tails(
-            place, values[:, numbers[place]], relations.gains(numbers[place]) * weights,
-            fences[place],
+            column, values[:, column], relations.gains(column) * weights, fences[column]
         )
-    ]  # fmt: skip
-    limits, curves = scores.limits.copy(), list(scores.curves)
+    ]
+    limits, curves = functions.limits.copy(), list(functions.curves)
     for which in _outlying(np.array([tail.evidence for tail in tails])):
-        limits[tails[which].place, tails[which].side] = tails[which].limit
-    for place in np.flatnonzero(np.isfinite(limits).any(axis=1)).tolist():
-        x = values[:, numbers[place]]
-        curves[place] = normal_curve(np.where(beyond(x, *limits[place]), np.nan, x), weights)
-    return replace(scores, curves=tuple(curves), limits=limits)
+        limits[tails[which].column, tails[which].side] = tails[which].limit
+    for column in np.flatnonzero(np.isfinite(limits).any(axis=1)).tolist():
+        x = values[:, column]
+        curves[column] = normal_curve(np.where(beyond(x, *limits[column]), np.nan, x), weights)
+    return replace(functions, curves=tuple(curves), limits=limits)
 
 
 def _fences(knots: FloatArray, heights: FloatArray) -> tuple[float, float]:
@@ -118,7 +121,7 @@ def _fences(knots: FloatArray, heights: FloatArray) -> tuple[float, float]:
 class _Tail(NamedTuple):
     """Numbers of a column that are far out on one side."""
 
-    place: int
+    column: int
     side: int
     limit: float
     """The innermost number that would be an outlier."""
@@ -126,13 +129,15 @@ class _Tail(NamedTuple):
     """Logarithm of the likelihood of outliers over that of ordinary numbers."""
 
 
-def _tails(place: int, x: FloatArray, gain: FloatArray, fences: FloatArray) -> Iterator[_Tail]:
+def _tails(
+    column: int, x: FloatArray, gain: FloatArray, fences: tuple[float, float]
+) -> Iterator[_Tail]:
     """Yield the tails of a column that have numbers beyond the fences."""
     for side, sign in ((0, 1.0), (1, -1.0)):
         outer = np.flatnonzero(sign * x <= sign * fences[side])
         if outer.size:
             limit, evidence = _innermost(sign * x[outer], gain[outer])
-            yield _Tail(place, side, sign * limit, evidence)
+            yield _Tail(column, side, sign * limit, evidence)
 
 
 def _innermost(x: FloatArray, gain: FloatArray) -> tuple[float, float]:
@@ -170,10 +175,10 @@ class _Relations(NamedTuple):
     r: FloatArray
 
     @classmethod
-    def of(cls, table: Table, scores: Scores) -> _Relations:
+    def of(cls, table: Table, functions: Functions) -> _Relations:
         weights = table.weight_array()
-        lines = _standard_lines(table, scores, weights)
-        scaled = (lines * np.sqrt(weights / weights.sum())).T
+        lines = _standard_lines(table, functions, weights)
+        scaled = lines * np.sqrt(weights / weights.sum())
         with threadpool_limits(1, "blas"):
             return cls(lines, block_product(scaled, scaled))
 
@@ -204,7 +209,7 @@ class _Relations(NamedTuple):
         return np.sort(np.argsort(-strength, kind="stable")[:count])
 
 
-def _standard_lines(table: Table, scores: Scores, weights: FloatArray) -> FloatArray:
+def _standard_lines(table: Table, functions: Functions, weights: FloatArray) -> FloatArray:
     """Return a line a column: bounded normal scores, mean 0 and variance 1; 0 where missing."""
     unordered = is_unordered(table.schema)
     total = weights.sum()
@@ -212,8 +217,7 @@ def _standard_lines(table: Table, scores: Scores, weights: FloatArray) -> FloatA
     def line(column: int, x: FloatArray) -> FloatArray:
         if unordered[column]:
             return np.zeros(x.size)
-        known = scores.numbers[column]
-        curve = scores.curves[scores.place[column]] if known else normal_curve(x, weights)
+        curve = functions.curves[column] or normal_curve(x, weights)
         there = ~np.isnan(x)
         z = np.where(there, bounded(normal_score(x, *curve)), 0.0)
         own = weights[there].sum()

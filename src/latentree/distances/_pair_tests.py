@@ -47,12 +47,11 @@ import numpy as np
 from scipy.special import chdtrc, erfc, gammainc, gammaincc
 
 from latentree.data import Parts
-from latentree.distances._arrays import mirrored
-from latentree.distances._counting import ranges
-from latentree.distances._dependence import dependence, scale_of, scale_of_sums
-from latentree.distances._scores import has_direction
-from latentree.distances._state_counts import StateCounts
+from latentree.distances._arrays import mirrored, ranges
+from latentree.distances._dependence import dependence, scale_of
+from latentree.distances._functions import has_direction
 from latentree.distances._statistics import Statistics
+from latentree.distances._sums import Sums
 from latentree.distances._tails import FARTHEST, far_from_normal, score_correlations
 from latentree.typing import FloatArray, IntArray
 
@@ -122,11 +121,13 @@ def pair_evidence(
     if columns is not None:
         statistics = statistics.select(columns)
     sums = statistics.sums
-    if isinstance(sums, StateCounts):
+    if statistics.schema.is_coded:
         return _evidence_of_counts(sums)
     r = mirrored(dependence(statistics))
     if statistics.family == "copula":
-        n = sums.pair_weights() * scale_of_sums(statistics).precisions(slice(None), slice(None))
+        n = sums.pair_weights() * scale_of(statistics.schema, sums).precisions(
+            slice(None), slice(None)
+        )
         return evidence_of_correlations(r, n)
     evidence = _evidence_of_functions(r, sums.pair_weights(), statistics)
     return evidence if rows is None else _with_trends(evidence, statistics, rows)
@@ -218,14 +219,14 @@ def _evidence_of_functions(
     return Evidence(statistic, freedom)
 
 
-def _evidence_of_counts(sums: StateCounts) -> Evidence:
+def _evidence_of_counts(sums: Sums) -> Evidence:
     """Return the evidence of discrete columns, in blocks of joint tables."""
-    m = sums.widths.size
+    m = sums.weight.size
     statistic, freedom = np.zeros((m, m)), np.zeros((m, m))
-    step = max(1, _BLOCK_CELLS // int(sums.single.size * sums.widths.max()))
+    step = max(1, _BLOCK_CELLS // int(sums.single.size * np.diff(sums.starts).max()))
     for start, stop in ranges(m, step):
         at = sums.starts[start:stop] - sums.starts[start]
-        joint = sums.table(np.arange(start, stop))
+        joint = sums.tables(np.arange(start, stop))
         statistic[start:stop], freedom[start:stop] = _of_tables(joint, at, sums.starts[:-1])
     for array in (statistic, freedom):
         np.fill_diagonal(array, 0.0)

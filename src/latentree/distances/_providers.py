@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from latentree import _memory as memory
 from latentree._kernels import threads
 from latentree.data import Parts, cut_table
+from latentree.distances._arrays import in_parts
 from latentree.distances._block_dependence import BlockDependence
-from latentree.distances._counting import in_parts
 from latentree.distances._matrix_checks import frozen
 from latentree.distances._pair_tests import Evidence, pair_evidence, real_evidence
 from latentree.distances._statistics import Statistics, gather

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from latentree.data import Parts, Schema, Table, WithSchema, as_table, cut_table
-from latentree.distances._counting import PairTables
+from latentree.distances._arrays import starts_of
 from latentree.distances._distances import (
     Distances,
     canonical_distances,
@@ -18,7 +20,7 @@ from latentree.distances._distances import (
     distances_on_demand,
 )
 from latentree.distances._information import InformationOf, information_of
-from latentree.distances._state_counts import StateCounts
+from latentree.distances._lines import Lines, lines_of, sum_up
 from latentree.distances._statistics import Statistics, gather
 from latentree.errors import DataError
 from latentree.typing import FloatArray, IntArray
@@ -114,8 +116,7 @@ class Sample(WithSchema):
         """Given a discrete column, its mutual information with every column, in nats."""
         self._refuse_mixed("mutual information")
         sums = self.statistics.sums
-        assert isinstance(sums, StateCounts)
-        return information_of(sums, lambda: self.table)
+        return information_of(sums, None if sums.has_pairs else self._lines)
 
     @cached_property
     def table(self) -> Table:
@@ -138,8 +139,11 @@ class Sample(WithSchema):
         """Weight of the rows with each pair of states of two discrete columns."""
         self._refuse_mixed("a joint table")
         sums = self.statistics.sums
-        assert isinstance(sums, StateCounts)
-        return self._pair_tables.of(a, b) if sums.pairs is None else sums.pair(a, b)
+        if sums.has_pairs:
+            return sums.pair(a, b)
+        widths = self.cardinalities[[a, b]] - 1
+        block = sum_up(self._lines, np.array([a]), np.array([b]))
+        return block.tables(starts_of(widths[:1]), starts_of(widths[1:]))
 
     def _refuse_mixed(self, what: str) -> None:
         if self.family == "mixed":
@@ -149,9 +153,9 @@ class Sample(WithSchema):
             )
 
     @cached_property
-    def _pair_tables(self) -> PairTables:
-        """Counts pairs that are asked for, of so many columns that not all are counted."""
-        return PairTables(self.table)
+    def _lines(self) -> Sequence[Lines]:
+        """For pairs that are counted when asked for, of so many columns that not all are."""
+        return lines_of(self.table, self.statistics.sums.functions)
 
     def select(self, columns: IntArray) -> Sample:
         """Return the sample of some columns; nothing is summed or measured again."""

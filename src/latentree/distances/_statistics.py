@@ -10,17 +10,12 @@ from scipy import linalg
 
 from latentree import _memory as memory
 from latentree.data import Parts, Schema, Table, WithSchema, refuse_columns
-from latentree.distances._latent_sums import LatentSums
-from latentree.distances._mixed_sums import MixedSums
+from latentree.distances._arrays import mirrored
+from latentree.distances._distinct_rows import DistinctRows, has_few_distinct_rows
+from latentree.distances._functions import Functions, Units, n_functions
 from latentree.distances._outliers import without_outliers
-from latentree.distances._real_sums import RealSums, Units
-from latentree.distances._scores import Scores, n_functions
-from latentree.distances._state_counts import (
-    DistinctRows,
-    StateCounts,
-    has_few_distinct_rows,
-    state_widths,
-)
+from latentree.distances._reductions import correlations
+from latentree.distances._sums import Sums, sums_of_correlations
 from latentree.errors import DataError
 from latentree.typing import FloatArray, IntArray
 
@@ -47,7 +42,7 @@ class Statistics(WithSchema):
         Number of rows with positive weight.
     total_weight : float
         Sum of the weights of the rows.
-    sums : RealSums, StateCounts or MixedSums
+    sums : Sums
         Of columns, and of pairs of columns where these fit into memory.
     rows : DistinctRows or None
         Discrete data: the distinct rows, where they are few.
@@ -67,7 +62,7 @@ class Statistics(WithSchema):
     n_rows: int
     n_counted: int
     total_weight: float
-    sums: RealSums | StateCounts | MixedSums
+    sums: Sums
     rows: DistinctRows | None = None
 
     @classmethod
@@ -95,10 +90,7 @@ class Statistics(WithSchema):
     @property
     def plan(self) -> StatisticsPlan:
         """How the statistics were taken."""
-        sums, units = self.sums, None
-        if not isinstance(sums, StateCounts):
-            units = sums.units if isinstance(sums, RealSums) else sums.scores
-        return StatisticsPlan(units, self.rows is not None, self.has_pairs)
+        return StatisticsPlan(self.sums.functions, self.rows is not None, self.has_pairs)
 
     def __add__(self, other: Statistics) -> Statistics:
         _check_same(other.schema, self.schema)
@@ -108,9 +100,31 @@ class Statistics(WithSchema):
             self.n_rows + other.n_rows,
             self.n_counted + other.n_counted,
             self.total_weight + other.total_weight,
-            self.sums + other.sums,  # type: ignore[operator]
+            self.sums + other.sums,
             rows,
         )
+
+    @classmethod
+    def of_correlations(cls, names: tuple[str, ...], r: FloatArray, n: float) -> Statistics:
+        """Return the statistics of n rows of real columns with these correlations.
+
+        Parameters
+        ----------
+        names : tuple of str
+            Names of the columns.
+        r : array of shape (n_columns, n_columns)
+            Their correlations.
+        n : float
+            Weight of the rows.
+
+        Returns
+        -------
+        Statistics
+            Of columns with mean 0 and variance 1.
+        """
+        schema = Schema.gaussian(names)
+        functions = Functions.of_schema(schema, Units.plain(len(names)))
+        return cls(schema, round(n), round(n), n, sums_of_correlations(functions, r, n))
 
     def select(self, columns: IntArray, names: tuple[str, ...] | None = None) -> Statistics:
         """Return the statistics of some columns.
@@ -159,8 +173,15 @@ class Statistics(WithSchema):
     @cached_property
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Means and standard deviations of real columns, over their present cells."""
-        assert not isinstance(self.sums, StateCounts)
         return self.sums.moments()
+
+    @cached_property
+    def correlations(self) -> FloatArray:
+        """Correlations of real columns."""
+        assert self.sums.pairs is not None
+        r = np.clip(mirrored(correlations(self.sums.pairs)), -1.0, 1.0)
+        np.fill_diagonal(r, 1.0)
+        return r
 
     @cached_property
     def correlation_root(self) -> FloatArray:
@@ -168,11 +189,8 @@ class Statistics(WithSchema):
 
         By Cholesky's factorization with pivots, which ends at the rank of R.
         """
-        assert isinstance(self.sums, RealSums)
-        r = np.clip(self.sums.correlations(), -1.0, 1.0)
-        np.fill_diagonal(r, 1.0)
-        factor, pivots, rank, _ = linalg.lapack.dpstrf(r, lower=1)
-        root = np.empty((len(r), rank))
+        factor, pivots, rank, _ = linalg.lapack.dpstrf(self.correlations, lower=1)
+        root = np.empty((len(factor), rank))
         root[pivots - 1] = np.tril(factor)[:, :rank]
         return root
 
@@ -255,15 +273,15 @@ class StatisticsPlan:
 
     Parameters
     ----------
-    units : Units, Scores or None
-        In which real columns are summed; of mixed columns the functions that are summed.
+    functions : Functions
+        The functions of columns that are summed.
     distinct : bool
         Whether distinct rows are kept.
     pairs : bool
         Whether pairs of columns are summed.
     """
 
-    units: Units | Scores | None
+    functions: Functions
     distinct: bool
     pairs: bool = True
 
@@ -285,17 +303,14 @@ def plan_of(table: Table, pairs: bool = True) -> StatisticsPlan:
     Examples
     --------
     >>> from latentree import as_table
-    >>> plan_of(as_table([[0.5, 1.5], [1.5, 0.5]])).units.shift
+    >>> plan_of(as_table([[0.5, 1.5], [1.5, 0.5]])).functions.units.shift
     array([1., 1.])
     """
-    if table.family == "gaussian":
-        return StatisticsPlan(Units.of(table), False, pairs)
-    if table.schema.is_mixed:
-        scores = Scores.of(table)
-        if pairs and table.family == "copula":
-            scores = without_outliers(scores, table)
-        return StatisticsPlan(scores, False, pairs)
-    return StatisticsPlan(None, has_few_distinct_rows(table), pairs)
+    functions = Functions.of(table)
+    if pairs and table.family == "copula":
+        functions = without_outliers(functions, table)
+    distinct = table.schema.is_coded and has_few_distinct_rows(table)
+    return StatisticsPlan(functions, distinct, pairs)
 
 
 def part_statistics(table: Table, plan: StatisticsPlan) -> Statistics:
@@ -324,14 +339,9 @@ def part_statistics(table: Table, plan: StatisticsPlan) -> Statistics:
     """
     weights = table.weights
     n_counted = table.n_rows if weights is None else int(np.count_nonzero(weights))
-    facts = (table.schema, table.n_rows, n_counted, table.total_weight)
-    if isinstance(plan.units, Units):
-        return Statistics(*facts, RealSums.of(table, plan.units, plan.pairs))
-    if isinstance(plan.units, Scores):
-        kind = LatentSums if table.family == "copula" else MixedSums
-        return Statistics(*facts, kind.of(table, plan.units, plan.pairs))
+    sums = Sums.of(table, plan.functions, plan.pairs)
     rows = DistinctRows.of(table) if plan.distinct else None
-    return Statistics(*facts, StateCounts.of(table, plan.pairs), rows)
+    return Statistics(table.schema, table.n_rows, n_counted, table.total_weight, sums, rows)
 
 
 def gather(parts: Parts, pairs: bool | None = None) -> Statistics:
@@ -364,9 +374,7 @@ def gather(parts: Parts, pairs: bool | None = None) -> Statistics:
 
 def pair_bytes(schema: Schema) -> float:
     """Return about how many bytes the sums and distances of all pairs take."""
-    if schema.family == "copula":
-        return (8.0 * float(np.mean(state_widths(schema))) ** 2 + 33.0) * schema.n_columns**2
-    if schema.family == "mixed":  # sums in both precisions
-        return (12.0 * float(np.mean(n_functions(schema))) ** 2 + 17.0) * schema.n_columns**2
-    states = 1.0 if schema.family == "gaussian" else float(np.mean(state_widths(schema))) - 1.0
-    return (8.0 * states**2 + 9.0) * schema.n_columns**2
+    width, held = float(np.mean(n_functions(schema))), 8.0
+    if schema.family == "mixed":
+        held = 16.0  # and those of one part more
+    return (held * width**2 + (33.0 if schema.family == "copula" else 9.0)) * schema.n_columns**2

@@ -14,9 +14,17 @@ import numpy as np
 
 from latentree.data import Parts, Schema, Table
 from latentree.distances._arrays import mirrored
-from latentree.distances._real_sums import RealSums, Units
-from latentree.distances._scores import Curve, each_column, normal_curve, normal_score
+from latentree.distances._functions import (
+    Curve,
+    Functions,
+    Units,
+    each_column,
+    normal_curve,
+    normal_score,
+)
+from latentree.distances._reductions import correlations
 from latentree.distances._statistics import Statistics
+from latentree.distances._sums import Sums
 from latentree.typing import BoolArray, FloatArray, IntArray
 
 FARTHEST = 0.02
@@ -45,12 +53,12 @@ def far_from_normal(n: float | FloatArray, statistics: Statistics, rows: Parts) 
     array of bool of shape (m, m)
         Symmetric.
     """
-    assert isinstance(statistics.sums, RealSums)
-    sums = statistics.sums
     columns = _columns(rows, statistics.names)
     skewness, kurtosis = rows.tables.one(0, _shape, columns)
     weight = np.maximum(statistics.column_weights(), 1.0)
-    extreme = sums.extremes()
+    (mean, spread), (low, high) = statistics.moments, statistics.sums.extremes()
+    away = np.maximum(high - mean, mean - low)
+    extreme = np.divide(away, spread, out=np.zeros_like(away), where=spread > 0.0)
     skewness = np.maximum(np.abs(skewness), extreme**3 / weight)
     kurtosis = np.maximum(np.abs(kurtosis), extreme**4 / weight)
     pair = np.maximum(n, 1.0)
@@ -110,7 +118,8 @@ def score_correlations(
     curves = rows.tables.one(0, _curves, columns)
     sums = rows.tables.total(_score_sums, columns, curves, powers)
     shape = rows.tables.one(0, _score_shape, columns, curves, powers)
-    return mirrored(sums.correlations()), sums.pair_weights(), shape
+    assert sums.pairs is not None
+    return mirrored(correlations(sums.pairs)), sums.pair_weights(), shape
 
 
 def _curves(table: Table, columns: IntArray) -> list[Curve]:
@@ -130,11 +139,10 @@ def _scored(table: Table, columns: IntArray, curves: list[Curve], powers: int) -
     return Table(scores, Schema.gaussian(names), table.weights)
 
 
-def _score_sums(table: Table, columns: IntArray, curves: list[Curve], powers: int) -> RealSums:
+def _score_sums(table: Table, columns: IntArray, curves: list[Curve], powers: int) -> Sums:
     """Sum the functions of one part."""
     scores = _scored(table, columns, curves, powers)
-    units = Units(np.zeros(scores.n_columns), np.ones(scores.n_columns))
-    return RealSums.of(scores, units)
+    return Sums.of(scores, Functions.of_schema(scores.schema, Units.plain(scores.n_columns)))
 
 
 def _score_shape(

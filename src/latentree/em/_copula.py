@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from latentree.data import Table
-from latentree.distances import LatentSums, Sample
+from latentree.distances import Sample
 from latentree.em._coordinates import LARGEST, Coordinates, ascending, coordinates_of
 from latentree.em._driver import Step
 from latentree.em._expected_counts import compiled
@@ -89,7 +89,6 @@ class CopulaProblem:
         self.tree, self.sample = tree, sample
         self.total_weight = sample.total_weight
         sums = sample.statistics.sums
-        assert isinstance(sums, LatentSums)
         self.centers, self.scales = sums.moments()
         self.margins = first_margins(sample, marginals)
         n_states = np.full(tree.n_nodes, N_POINTS)
@@ -232,7 +231,6 @@ class CopulaProblem:
 def first_margins(sample: Sample, marginals: str) -> list[Margin]:
     """Return the margins of the columns alone, slopes of labels 0."""
     sums = sample.statistics.sums
-    assert isinstance(sums, LatentSums)
     table: Table | None = None
     dense = all(kind == "real" for kind in sample.schema.kinds) and marginals != "cells"
     found: list[Margin] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from latentree.distances import Sample, StateCounts, Statistics
+from latentree.distances import Sample, Statistics
 from latentree.em._driver import Step
 from latentree.em._expected_counts import PartedCounts
 from latentree.inference import ColumnEntropies, Layout, Skeleton, cheapest_rooting
@@ -72,7 +72,6 @@ class DiscreteProblem:
 def column_entropies(statistics: Statistics) -> ColumnEntropies:
     """Entropy of every column, missing cells being a state of their own."""
     sums = statistics.sums
-    assert isinstance(sums, StateCounts)
     missing = np.maximum(statistics.total_weight - sums.column_weights(), 0.0)
 
     def term(weight: FloatArray) -> FloatArray:

@@ -19,7 +19,7 @@ from scipy import special
 from latentree._kernels.compiling import tiny
 from latentree._kernels.inference import emissions as kernels
 from latentree.data import Table
-from latentree.distances import MixedSums, Sample, Statistics
+from latentree.distances import Sample, Statistics, Sums
 from latentree.em._driver import Step
 from latentree.em._expected_counts import compiled
 from latentree.inference import (
@@ -176,7 +176,6 @@ class MixedProblem:
         self.sample = sample
         self.total_weight = sample.total_weight
         sums = sample.statistics.sums
-        assert isinstance(sums, MixedSums)
         entropies = _entropies(sample.statistics)
         rooted = cheapest_rooting(tree, entropies, n_states == 0)
         self.layout = Layout(rooted, n_states)
@@ -187,7 +186,7 @@ class MixedProblem:
         self.prior = np.repeat(self.weight / np.maximum(cells, 1), cells)
         self._lay_out_leaves(sums)
 
-    def _lay_out_leaves(self, sums: MixedSums) -> None:
+    def _lay_out_leaves(self, sums: Sums) -> None:
         """Set what is known of the leaves of numbers, and of every state of them."""
         kinds = self.sample.schema.kinds
         self.columns = np.flatnonzero(self.layout.emits)
@@ -347,7 +346,6 @@ def as_leaves(tree: Tree, emits: NDArray[np.bool_]) -> Tree:
 def _entropies(statistics: Statistics) -> ColumnEntropies:
     """Entropy of every column; of numbers, that of as many equal shares as they have values."""
     sums = statistics.sums
-    assert isinstance(sums, MixedSums)
     low, high = sums.extremes()
     entropy = np.zeros(statistics.n_columns)
     for column, labels in enumerate(statistics.schema.labels):

@@ -6,7 +6,7 @@ import numpy as np
 
 from latentree._kernels.structure import spanning
 from latentree.data import cut_table
-from latentree.distances import Distances, Sample, StateCounts
+from latentree.distances import Distances, Sample
 from latentree.em._binning import Binning
 from latentree.em._discrete import DiscreteProblem, SymmetricProblem
 from latentree.em._driver import Budget, maximize
@@ -137,9 +137,7 @@ def _blur(
 
 def single(sample: Sample, column: int) -> FloatArray:
     """Weight of the rows with each state of a column."""
-    sums = sample.statistics.sums
-    assert isinstance(sums, StateCounts)
-    return sums.of_column(column)
+    return sample.statistics.sums.of_column(column)
 
 
 def random_discrete_start(problem: DiscreteProblem, rng: np.random.Generator) -> FloatArray:

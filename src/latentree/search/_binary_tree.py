@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from latentree._kernels.inference import tables as kernels
 from latentree.data import Table
-from latentree.distances import RealSums, Sample, Statistics, Units, as_sample
+from latentree.distances import Sample, Statistics, Units, as_sample
 from latentree.em import Budget, Fitted, fit_parameters
 from latentree.tree import RootedForest, Tree, minimal_forest
 from latentree.typing import FloatArray, IntArray, Progress
@@ -265,10 +265,8 @@ class _GaussianJoining(_Joining):
 
 def _standardized_products(statistics: Statistics) -> FloatArray:
     """Mean products of the columns in units of their means and standard deviations."""
-    sums = statistics.sums
-    assert isinstance(sums, RealSums)
     mean, spread = statistics.moments
-    products = sums.in_units(Units(mean, 1.0 / spread)).products
-    assert products is not None
-    lower = np.tril(products) / statistics.total_weight
+    pairs = statistics.sums.in_units(Units(mean, 1.0 / spread)).pairs
+    assert pairs is not None
+    lower = np.tril(pairs.cross) / statistics.total_weight
     return np.asarray(lower + np.tril(lower, -1).T)

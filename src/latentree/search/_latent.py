@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from latentree.data import Schema
-from latentree.distances import LatentSums, RealSums, Sample, Statistics, Units
+from latentree.distances import Sample, Statistics, estimated_correlations, shown_shares
 from latentree.em import Budget, Fitted, fit_parameters
 from latentree.models import CopulaTreeModel
 from latentree.structure import STRONG
@@ -33,17 +32,12 @@ def as_gaussian(sample: Sample) -> Sample:
         Sums alone, of fewer rows: so many whose correlations would be as precise.
     """
     sums = sample.statistics.sums
-    assert isinstance(sums, LatentSums)
-    m = sample.n_columns
-    values, vectors = np.linalg.eigh(sums.correlations())
+    values, vectors = np.linalg.eigh(estimated_correlations(sums).r)
     r = (vectors * np.maximum(values, SMALLEST)) @ vectors.T
     r /= np.sqrt(np.outer(np.diag(r), np.diag(r)))
-    share = float(sums.latent.shares().mean()) ** 2
+    share = float(shown_shares(sums).mean()) ** 2
     n = max(share * sample.statistics.mean_pair_weight, 4.0)
-    ones = np.ones(m)
-    moments = RealSums(Units(0.0 * ones, ones), n, 0.0 * ones, n * ones, n * r, -ones, ones)
-    schema = Schema.gaussian(sample.names)
-    summed = Sample(None, Statistics(schema, round(n), round(n), n, moments))
+    summed = Sample(None, Statistics.of_correlations(sample.names, r, n))
     return summed.grouped(sample.components)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from latentree.data import Table
-from latentree.distances import PackedOnes
+from latentree.distances import BitLines, Functions
 from latentree.typing import BoolArray, FloatArray, IntArray
 
 POOL = 2
@@ -147,20 +147,20 @@ class Cooccurrence:
     """
 
     def __init__(self, occurs: Table) -> None:
-        self._ones, self.n_documents = PackedOnes(occurs), occurs.n_rows
+        self._words, self.n_documents = BitLines(Functions.of(occurs), occurs), occurs.n_rows
 
     def npmi(self, groups: Sequence[IntArray], cautious: bool = True) -> Iterator[FloatArray]:
         """Yield the coherence of pairs of words, see :func:`coherences`, of one group each."""
         corners = [np.triu_indices(len(words)) for words in groups]
         pairs = [words[np.stack(corner)] for words, corner in zip(groups, corners, strict=True)]
         first, second = np.concatenate([np.empty((2, 0), np.int64), *pairs], axis=1)
-        counts = self._ones.common_of_pairs(first, second)
+        counts = self._words.multiply_pairs(first, second)
         start = 0
         for words, corner in zip(groups, corners, strict=True):
             together = np.empty((len(words), len(words)))
             together[corner] = together[corner[::-1]] = counts[start : start + corner[0].size]
             start += corner[0].size
-            yield coherences(together, self._ones.single[words], self.n_documents, cautious)
+            yield coherences(together, self._words.alone.first[words], self.n_documents, cautious)
 
 
 class _TopicCandidate:

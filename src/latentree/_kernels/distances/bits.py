@@ -33,16 +33,21 @@ def _popcount(x):
 
 
 @kernel(small=20_000)
-def pack_states(codes, first, out):
-    """Set the bits of states: ``out[j, s]`` gets a bit where ``codes[:, j]`` is first + s."""
+def pack_states(codes, starts, out, seen):
+    """Set the bits of states: ``out[starts[j] + s − 1]`` where ``codes[:, j]`` is s > 0.
+
+    ``seen[j]``, if there are such lines, gets a bit where the code is not negative.
+    """
     for row in range(codes.shape[0]):
         # Row r is bit r mod 64 of word r div 64.
         word = row >> 6
         bit = np.uint64(1) << np.uint64(row & 63)
         for j in range(codes.shape[1]):
-            s = codes[row, j] - first
-            if 0 <= s < out.shape[1]:
-                out[j, s, word] |= bit
+            s = codes[row, j]
+            if s > 0:
+                out[starts[j] + s - 1, word] |= bit
+            if s >= 0 and seen.shape[0]:
+                seen[j, word] |= bit
 
 
 @kernel()
@@ -94,13 +99,3 @@ def common_of_pairs(bits, first, second, out):
     """Set ``out[p]`` to the number of common bits of lines first[p] and second[p]."""
     for p in range(first.size):
         out[p] = _common(bits[first[p]], bits[second[p]])
-
-
-@kernel(small=_SMALL)
-def joint_of_pairs(planes, first, second, out):
-    """Set ``out[p, s, t]`` to the rows in which first[p] has state s and second[p] state t."""
-    for p in range(first.size):
-        a, b = planes[first[p]], planes[second[p]]
-        for s in range(a.shape[0]):
-            for t in range(b.shape[0]):
-                out[p, s, t] = _common(a[s], b[t])

@@ -15,6 +15,7 @@ _SMALL = 4096  # numbers in the largest array for which nothing is compiled
 _DEPENDENT = 1e-5  # a function whose variance the others explain but for this share adds nothing
 _SWEEPS = 12  # of Jacobi's rotations; four are usual
 _PRECISE = 1e-14  # what is left off the diagonal, relative to it
+_SINGULAR = 1e-12  # a share, or a pivot, below this is rounding
 
 
 @kernel(small=_SMALL)
@@ -22,7 +23,7 @@ def correlations_of_moments(
     cross, first_x, second_x, first_y, second_y, n,
     starts_x, squares_x, into_x, widths_x, turn_x,
     starts_y, squares_y, into_y, widths_y, turn_y,
-    limits, weakest, alone, out,
+    limits, weakest, alone, product, out,
 ):  # fmt: skip
     """Set ``out[i, j]`` to r of columns i of x and j of y, for j below ``limits[i]``.
 
@@ -46,12 +47,16 @@ def correlations_of_moments(
     alone : bool
         Whether the sums of a column are the same in all of its pairs, as they are without gaps:
         then its covariances are factored once.
+    product : bool
+        Whether r is the signed root of the product of all canonical correlations instead of the
+        largest one: of columns with the same number of states, whose functions are all indicators.
     """
     most = max(widths_x.max(), widths_y.max())
     block, gram = np.empty((most, most)), np.empty((most, most))
     left, right = np.empty((most, most)), np.empty((limits.max() if alone else 1, most, most))
     rank_x, ranks_y = 0, np.empty(right.shape[0], np.int64)
-    if alone:
+    alone_once = alone and not product
+    if alone_once:
         for j in range(limits.max()):
             ranks_y[j] = _factor_of(
                 first_y[:, 0], second_y[:, 0], n[0, j], starts_y, squares_y, into_y, j, widths_y,
@@ -59,7 +64,7 @@ def correlations_of_moments(
             )  # fmt: skip
     for i in range(out.shape[0]):
         p = widths_x[i]
-        if alone and limits[i] > 0:
+        if alone_once and limits[i] > 0:
             rank_x = _factor_of(
                 first_x[:, 0], second_x[:, 0], n[i, 0], starts_x, squares_x, into_x, i, widths_x,
                 left,
@@ -74,6 +79,11 @@ def correlations_of_moments(
                 cross, first_x[:, j], first_y[:, i], total, starts_x, i, starts_y, j,
                 into_x, into_y, turn_x, turn_y, block,
             )  # fmt: skip
+            if product:
+                out[i, j] = _signed_root(
+                    block, p, first_x[:, j], starts_x[i], first_y[:, i], starts_y[j], total
+                )
+                continue
             at = j if alone else 0
             if not alone:
                 rank_x = _factor_of(
@@ -88,81 +98,6 @@ def correlations_of_moments(
             _whiten_columns(right[at], block, p, q)
             r = _strength(block, p, q, rank_x, ranks_y[at], total, weakest, gram)
             out[i, j] = -r if sign < 0.0 else r
-
-
-@kernel(small=_SMALL)
-def assemble_products(is_indicator, with_scores, counts, first, out):
-    """Set out to the products of the functions from ``first`` on: the lower triangle of all.
-
-    ``with_scores`` has the products of those that are no indicators (rows) with all, ``counts``
-    those of indicators with each other.
-    """
-    place = np.cumsum(is_indicator) - 1
-    of_score = np.cumsum(~is_indicator) - 1
-    for row in range(out.shape[0]):
-        i = first + row
-        for j in range(i + 1):
-            if not is_indicator[i]:
-                out[row, j] = with_scores[of_score[i], j]
-            elif not is_indicator[j]:
-                out[row, j] = with_scores[of_score[j], i]
-            else:
-                out[row, j] = counts[place[i], place[j]]
-
-
-@kernel(small=_SMALL)
-def correlations_of_counts(
-    joint, starts_x, into_x, widths_x, starts_y, into_y, widths_y, offsets, limits, weakest, out
-):
-    """Set ``out[i, j]`` to r of columns of states, from their joint tables laid end to end.
-
-    Of columns i of x and ``offsets[i]`` + j of y, for j below ``limits[i]``. A block of pairs has
-    offsets 0; a list of pairs has offset i and limit 1, and the tables of a pair begin at column 0.
-
-    The nontrivial singular values of J/√(p·q) are the canonical correlations of all functions of
-    the states. ``into`` and ``widths`` say which states are taken as one. Pairs of two states each
-    have a sign.
-    """
-    most = max(widths_x.max(), widths_y.max())
-    table, gram = np.empty((most, most)), np.empty((most, most))
-    p, q = np.empty(most), np.empty(most)
-    for i in range(out.shape[0]):
-        for j in range(limits[i]):
-            other = offsets[i] + j
-            a, b = widths_x[i], widths_y[other]
-            table[:a, :b] = 0.0
-            for x in range(starts_x[i], starts_x[i + 1]):
-                for y in range(starts_y[other], starts_y[other + 1]):
-                    table[into_x[x], into_y[y]] += joint[x, y - starts_y[offsets[i]]]
-            total = 0.0
-            p[:a] = 0.0
-            q[:b] = 0.0
-            for x in range(a):
-                for y in range(b):
-                    p[x] += table[x, y]
-                    q[y] += table[x, y]
-                    total += table[x, y]
-            out[i, j] = 0.0
-            rank_x, rank_y = _n_positive(p, a) - 1, _n_positive(q, b) - 1
-            if rank_x < 1 or rank_y < 1:
-                continue
-            for x in range(a):
-                for y in range(b):
-                    size = np.sqrt(p[x]) * np.sqrt(q[y])
-                    table[x, y] = table[x, y] / size - size / total if size > 0.0 else 0.0
-            sign = table[a - 1, b - 1] if starts_x[i + 1] - starts_x[i] == 2 else 1.0
-            sign = sign if starts_y[other + 1] - starts_y[other] == 2 else 1.0
-            r = _strength(table, a, b, rank_x, rank_y, total, weakest, gram)
-            out[i, j] = -r if sign < 0.0 else r
-
-
-@kernel()
-def _n_positive(values, size):
-    count = 0
-    for x in range(size):
-        if values[x] > 0.0:
-            count += 1
-    return count
 
 
 @kernel()
@@ -274,6 +209,72 @@ def _strength(block, p, q, rank_x, rank_y, n, weakest, gram):
     if bias >= 1.0:
         return 0.0
     return np.sqrt(min(max((square - bias) / (1.0 - bias), weakest * weakest / n), 1.0))
+
+
+@kernel()
+def _signed_root(block, size, first_x, start_x, first_y, start_y, n):
+    """Signed root |det J̃|^(1/(K−1)) of the normalized joint table of two columns of K states.
+
+    J̃ = D_i^(−½)·J·D_j^(−½) with the marginals D of the pair's own table. Its determinant is that of
+    the covariances of K − 1 indicators, over the roots of all marginals. A singular table, or one
+    with an empty state, gives 0.
+    """
+    share_x, share_y = np.empty(size), np.empty(size)
+    rest_x, rest_y = 1.0, 1.0  # share of the base
+    for x in range(size):
+        share_x[x], share_y[x] = first_x[start_x + x] / n, first_y[start_y + x] / n
+        rest_x -= share_x[x]
+        rest_y -= share_y[x]
+    if min(rest_x, rest_y, share_x.min(), share_y.min()) <= _SINGULAR:
+        return 0.0
+    turned = _is_upper(block, size)
+    work = np.empty((size, size))
+    for x in range(size):
+        for y in range(size):
+            value = block[x, y] / np.sqrt(share_x[x] * share_y[y])
+            if turned:
+                work[y, x] = value
+            else:
+                work[x, y] = value
+    log_det, sign = _log_determinant(work)
+    return sign * np.exp((log_det - 0.5 * np.log(rest_x * rest_y)) / size)
+
+
+@kernel()
+def _is_upper(table, size):
+    """Whether to turn a table over, so that rounding is the same whichever variable comes first."""
+    for x in range(size):
+        for y in range(x):
+            if table[x, y] != table[y, x]:
+                return table[x, y] < table[y, x]
+    return False
+
+
+@kernel()
+def _log_determinant(a):
+    """Logarithm of the size of the determinant, and its sign: 0 where singular; in place."""
+    log_det, sign = 0.0, 1.0
+    for step in range(a.shape[0]):
+        # Partial pivoting: the largest entry of the column; an exchange of rows turns the sign.
+        best = step
+        for x in range(step + 1, a.shape[0]):
+            if abs(a[x, step]) > abs(a[best, step]):
+                best = x
+        pivot = a[best, step]
+        if abs(pivot) < _SINGULAR:
+            return 0.0, 0.0
+        if best != step:
+            sign = -sign
+            for y in range(step, a.shape[0]):
+                a[best, y], a[step, y] = a[step, y], a[best, y]
+        if pivot < 0.0:
+            sign = -sign
+        log_det += np.log(abs(pivot))
+        for x in range(step + 1, a.shape[0]):
+            factor = a[x, step] / pivot
+            for y in range(step + 1, a.shape[0]):
+                a[x, y] -= factor * a[step, y]
+    return log_det, sign
 
 
 @kernel()
