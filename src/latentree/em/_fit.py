@@ -15,15 +15,12 @@ from latentree.data import Schema, Table, as_table, cut_table
 from latentree.distances import Sample, as_sample, is_unordered
 from latentree.em import _starts as starts
 from latentree.em._copula import CopulaProblem, first_margins
-from latentree.em._discrete import DiscreteProblem, SymmetricProblem
 from latentree.em._driver import Budget, maximize
 from latentree.em._gaussian import LARGEST_Z, gaussian_problem
 from latentree.em._held_out import HeldOutFit, run_rivals
-from latentree.em._held_out_discrete import DiscreteHeldOutFit
-from latentree.em._held_out_mixed import MixedHeldOutFit
 from latentree.em._held_rows import GROUPS, held_out_splits
-from latentree.em._mixed import MixedProblem, as_leaves
 from latentree.em._report import FitReport, Fitted
+from latentree.em._state_problem import StateProblem, SymmetricProblem, as_leaves
 from latentree.errors import DataError, ModelError
 from latentree.inference import node_number
 from latentree.models import (
@@ -314,11 +311,10 @@ def held_out_fits(
     else:
         rows = held_out_splits(table, fraction, rng, are_folds=is_mixed)
         splits = [(Sample(cut_table(kept)), held_out) for kept, held_out in rows]
-    if not is_mixed:
-        return [DiscreteHeldOutFit(tree, sample, *split, **settings) for split in splits]
     settings["n_groups"] = -(-GROUPS // len(splits))  # at least GROUPS in all fits together
-    settings |= {"prior_weight": prior_weight or 1.0, "n_starts": n_starts}
-    return [MixedHeldOutFit(tree, sample, *split, **settings) for split in splits]
+    if is_mixed:
+        settings |= {"prior_weight": prior_weight or 1.0, "n_starts": n_starts}
+    return [HeldOutFit(tree, sample, *split, **settings) for split in splits]
 
 
 def _report(model: Model, sample: Sample) -> FitReport:
@@ -379,8 +375,8 @@ def make_problem(
     if sample.family == "copula":
         return CopulaProblem(tree, sample, marginals)
     states = hidden_states(tree, sample, n_states)
-    problems = {"symmetric": SymmetricProblem, "mixed": MixedProblem}
-    return problems.get(sample.family, DiscreteProblem)(tree, states, sample, prior_weight)
+    kind = SymmetricProblem if sample.family == "symmetric" else StateProblem
+    return kind(tree, states, sample, prior_weight)
 
 
 def hidden_states(tree: Tree, sample: Sample, n_states: HiddenStates) -> IntArray:
