@@ -35,6 +35,7 @@ from latentree.em._growth import Group, grow, more_states
 from latentree.em._held_rows import GROUPS, dealt_groups, error_of_sum
 from latentree.em._report import FitReport, Fitted
 from latentree.em._starts import SOFTNESS, binned_starts, split_states, surrogate_start
+from latentree.em._state_problem import Kinds
 from latentree.em._stepwise import N_STRENGTHS, TOLERANCE, WEAKEST, Patience, Stage, StepwiseEM
 from latentree.errors import ModelError
 from latentree.inference import PassMemory
@@ -131,6 +132,8 @@ class HeldOutFit:
         Weight of the prior to begin with, as a number of rows, if there are columns of many kinds.
     n_starts : int
         Starts of EM with the first numbers of states in that case.
+    kinds : mapping, optional
+        As in :class:`StateProblem`.
     budget : Budget
         Most passes with the same numbers of states, and seconds.
     rng : Generator
@@ -151,6 +154,7 @@ class HeldOutFit:
         n_groups: int = GROUPS,
         prior_weight: float = 0.0,
         n_starts: int = 1,
+        kinds: Kinds | None = None,
         budget: Budget,
         rng: np.random.Generator,
         progress: Progress | None = None,
@@ -160,7 +164,7 @@ class HeldOutFit:
         self.tree, self.sample = tree, sample
         self.n_states, self.most_states = n_states, n_states or most_states
         self.start, self.n_groups = start, n_groups
-        self.prior_weight, self.n_starts = prior_weight, n_starts
+        self.prior_weight, self.n_starts, self.kinds = prior_weight, n_starts, kinds or {}
         self.has_many_trials = not sample.schema.is_coded
         self.budget, self.rng, self.progress = budget, rng, progress
         self.deadline = time.monotonic() + budget.time_limit

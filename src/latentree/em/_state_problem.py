@@ -7,6 +7,7 @@ its neighbor; the leaf itself says which sums it needs of their expected counts,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +43,8 @@ _FEW_ROWS = 1_000  # of a table whose leaves are fitted uncompiled, in a millise
 _FARTHEST = 2.0  # how far a jump may move a coordinate of an emission
 
 StateModel = DiscreteTreeModel | MixedTreeModel
+Kinds = Mapping[int, type[FreeEmission]]
+"""What the distribution of some columns is."""
 
 
 class Leaf(NamedTuple):
@@ -66,10 +69,16 @@ class StateProblem:
     prior, in rows: every node and every pair of neighbors counts as having been seen so often in
     addition, all states alike (BDeu), so that the result does not depend on the root. Emissions get
     as many rows with the mean and the variance of the column, shared out to the states.
+    ``kinds`` are emissions of columns that are not the usual ones, see ``EMISSIONS``.
     """
 
     def __init__(
-        self, tree: Tree, n_states: IntArray, sample: Sample, prior_weight: float = 0.0
+        self,
+        tree: Tree,
+        n_states: IntArray,
+        sample: Sample,
+        prior_weight: float = 0.0,
+        kinds: Kinds | None = None,
     ) -> None:
         self.tree = tree
         self.n_states = n_states
@@ -83,12 +92,12 @@ class StateProblem:
         self.weight = max(prior_weight, FLOOR)
         cells = self.layout.parent_states * n_states
         self.prior = np.repeat(self.weight / np.maximum(cells, 1), cells)
-        self.leaves = self._lay_out_leaves()
+        self.leaves = self._lay_out_leaves(kinds or {})
         self.is_closed_form = not (tree.n_hidden or sample.has_missing or self.leaves)
         limits = [np.repeat(x.kind.limits(x.unit), x.n_states, axis=0) for x in self.leaves]
         self._limits = np.concatenate([np.empty((0, 2)), *limits]).T
 
-    def _lay_out_leaves(self) -> list[Leaf]:
+    def _lay_out_leaves(self, kinds: Kinds) -> list[Leaf]:
         columns = np.flatnonzero(self.layout.emits)
         self.units: dict[int, Unit] = {}
         leaves: list[Leaf] = []
@@ -99,7 +108,7 @@ class StateProblem:
         means, spreads = sums.moments()
         gaps, (low, high) = sums.resolutions, sums.extremes()
         for j in columns.tolist():
-            kind = EMISSIONS[self.sample.schema.kinds[j]]
+            kind = kinds.get(j, EMISSIONS[self.sample.schema.kinds[j]])
             steps = recorded_steps(gaps[j], low[j], high[j])
             self.units[j] = unit = Unit(float(means[j]), float(spreads[j]), *steps)
             states = int(self.layout.parent_states[j])

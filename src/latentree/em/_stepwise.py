@@ -19,7 +19,7 @@ import numpy as np
 
 from latentree.data import Table, add_up
 from latentree.distances import Sample
-from latentree.em._state_problem import StateModel, StateProblem
+from latentree.em._state_problem import Kinds, StateModel, StateProblem
 from latentree.inference import Expectation, ExpectedCounts, Layout, PassMemory, compile_part
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
@@ -59,6 +59,7 @@ class RowsOfFit(Protocol):
     rng: np.random.Generator
     memory: PassMemory
     prior_weight: float
+    kinds: Kinds
     has_many_trials: bool
     """Whether many numbers of states are tried, each of which is to end soon."""
 
@@ -133,7 +134,7 @@ class Stage:
     def __init__(self, fit: RowsOfFit, hidden_states: IntArray) -> None:
         self.fit, self.hidden_states = fit, hidden_states
         n_states = np.concatenate([fit.sample.cardinalities, hidden_states])
-        self.problem = StateProblem(fit.tree, n_states, fit.training, fit.prior_weight)
+        self.problem = StateProblem(fit.tree, n_states, fit.training, fit.prior_weight, fit.kinds)
         self.layout = self.problem.layout
         self.smoothing = Smoothing(self.layout, self.problem.prior)
         self.parts, self.held_out = (

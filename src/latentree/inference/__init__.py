@@ -71,6 +71,7 @@ from latentree.inference._results import (
     write_scores,
 )
 from latentree.inference._table_layout import Layout
+from latentree.inference._zero_inflated import ZeroInflatedEmission
 
 __all__ = [
     "EMISSIONS",
@@ -102,6 +103,7 @@ __all__ = [
     "Thresholds",
     "Unit",
     "Written",
+    "ZeroInflatedEmission",
     "blocks_of",
     "cheapest_rooting",
     "child_of_edge",

@@ -214,6 +214,9 @@ class FreeEmission(Emission):
     EM moves *coordinates*, rows of numbers with a column per state, in which jumps make sense.
     """
 
+    fields: ClassVar[tuple[str, ...]]
+    """Keys in a model file, the arguments of the constructor; no other kind has the last one."""
+
     def expected_log(self, sums: Any, unit: Unit) -> float:
         """Return the expected log-likelihood of the rows behind sums, but for a constant."""
         del unit
@@ -300,6 +303,7 @@ class GaussianEmission(FreeEmission):
     origin: float
 
     kind: ClassVar[Kind] = "real"
+    fields: ClassVar[tuple[str, ...]] = ("mean", "resolution", "sd")
 
     def __init__(
         self, mean: ArrayLike, sd: ArrayLike, resolution: float, origin: float = 0.0
@@ -470,6 +474,7 @@ class CountEmission(FreeEmission):
     size: FloatArray
 
     kind: ClassVar[Kind] = "count"
+    fields: ClassVar[tuple[str, ...]] = ("mean", "size")
 
     def __init__(self, mean: ArrayLike, size: ArrayLike | None = None) -> None:
         center = _parameters(mean, "a mean", positive=True)

@@ -8,13 +8,14 @@ from typing import TypeVar
 import numpy as np
 
 from latentree.inference import Emission, FreeEmission, mixture_moments
+from latentree.models._discrete import DiscreteTreeModel
+from latentree.models._mixed import MixedTreeModel
 from latentree.models._mixture import Model, TreeMixture
 from latentree.models._states import StateTreeModel
 from latentree.models._strength import has_direction, orientation
 from latentree.typing import FloatArray, IntArray
 
 AnyModel = TypeVar("AnyModel", bound=Model | TreeMixture)
-AnyStates = TypeVar("AnyStates", bound=StateTreeModel)
 
 
 def with_sorted_states(model: AnyModel) -> AnyModel:
@@ -47,7 +48,7 @@ def with_sorted_states(model: AnyModel) -> AnyModel:
     """
     if isinstance(model, TreeMixture):
         return model.with_components(map(with_sorted_states, model.components))  # type: ignore[return-value]
-    if not isinstance(model, StateTreeModel):
+    if not isinstance(model, DiscreteTreeModel | MixedTreeModel):
         return model
     sign = orientation(model)
     turned = {int(h): np.array([1, 0]) for h in np.flatnonzero(sign < 0)}
@@ -57,7 +58,7 @@ def with_sorted_states(model: AnyModel) -> AnyModel:
     return _permuted(found, _orders(found))
 
 
-def _orders(model: StateTreeModel) -> dict[int, IntArray]:
+def _orders(model: DiscreteTreeModel | MixedTreeModel) -> dict[int, IntArray]:
     """Return the order of the states of hidden variables with three or more."""
     tree, values = model.tree, _Values(model)
     is_known = has_direction(model)
@@ -119,10 +120,11 @@ class _Values:
         return np.asarray((joint / np.maximum(self.marginals[h], 1e-300)).T)
 
 
-def _permuted(model: AnyStates, orders: Mapping[int, IntArray]) -> AnyStates:
+def _permuted(model: AnyModel, orders: Mapping[int, IntArray]) -> AnyModel:
     """Return the same distribution with the states of some hidden variables in other orders."""
     if not orders:
         return model
+    assert isinstance(model, StateTreeModel)
     theta = np.concatenate([table.ravel() for table in _tables(model, orders)])
     above = model.tree.parent
     emissions = tuple(

@@ -16,7 +16,7 @@ from latentree.models._states import StateTreeModel
 from latentree.tree import Tree
 from latentree.typing import BoolArray, FloatArray
 
-Scored = Tree | Model | StateTreeModel | TreeMixture
+Scored = Tree | Model | TreeMixture
 
 AnyModel = TypeVar("AnyModel", bound=Model | TreeMixture)
 
