@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from latentree import simulate, structure
 from latentree._kernels import compiling, threads
 from latentree._kernels.compiling import Kernel, kernel, repeated, tiny
-from latentree._kernels.inference import messages
 from latentree.data import as_table
 from latentree.distances import information_distances
 from latentree.errors import DataWarning
@@ -204,14 +203,6 @@ for value in (1.0, 2):
     print(double(value))
 """
     assert run_fresh(code, tmp_path) == "2.0\ncompiling\n2.0\n4.0\n"
-
-
-def test_few_rows_with_many_states_are_compiled(monkeypatch):
-    walk = messages.walk_posteriors
-    assert walk.compiled  # of the function itself, before it is replaced
-    monkeypatch.setattr(walk, "py_func", lambda *_: pytest.fail("interpreted"))
-    model = simulate.random_discrete_model(simulate.double_star(20), [2] * 20 + [64] * 2, 0)
-    assert model.posterior(model.sample(100, 0)).probabilities.shape == (100, 128)
 
 
 def test_what_was_compiled_is_forgotten_when_any_kernel_changes(tmp_path):

@@ -182,7 +182,7 @@ def test_likelihoods_and_moments_of_cells(seed, hole, far):
         emissions.normal_logs(values, mean, sd, 0.5, out, shift, spread)
         sums = np.zeros((4, 3))
         within = shift.ravel(), spread.ravel()
-        emissions._add_leaf_moments(values, weights, *within, sd, 0.5, 1.0, sums)
+        emissions.normal_sums(values, weights, *within, sd, 0.5, 1.0, sums)
         return out, np.delete(shift, hole, 1), np.delete(spread, hole, 1), sums
 
     assert_same(run)

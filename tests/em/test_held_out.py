@@ -13,10 +13,9 @@ from latentree.data import as_table
 from latentree.distances import as_sample
 from latentree.em import (
     Budget,
-    _climbing,
     _held_out,
-    _held_out_discrete,
     _starts,
+    _stepwise,
     fit_parameters,
     held_out_fits,
 )
@@ -51,7 +50,7 @@ def test_the_prior_is_the_marginal_of_the_child(seed):
     rng = np.random.default_rng(seed)
     layout, theta = random_layout(rng)
     strengths = rng.uniform(0.5, 8.0, 2)
-    prior = _held_out_discrete.Smoothing(layout).prior(theta, strengths)
+    prior = _stepwise.Smoothing(layout).prior(theta, strengths)
     model = DiscreteTreeModel.from_theta(layout.tree, layout.n_states, theta)
     for node in range(layout.tree.n_nodes):
         strength = strengths[0 if node < layout.tree.n_observed else 1]
@@ -65,11 +64,11 @@ def test_the_prior_is_the_marginal_of_the_child(seed):
 def test_strengths_move_to_where_held_out_rows_gain_most(seed):
     rng = np.random.default_rng(seed)
     layout, theta = random_layout(rng)
-    smoothing = _held_out_discrete.Smoothing(layout)
+    smoothing = _stepwise.Smoothing(layout)
     counts = rng.gamma(0.5, 4.0, layout.size)
     seen = rng.gamma(0.5, 2.0, layout.size)
     strengths = rng.uniform(0.5, 8.0, 2)
-    moved = _climbing.moved(strengths, lambda each: smoothing.gains(counts, seen, theta, each))
+    moved = _stepwise.moved(strengths, lambda each: smoothing.gains(counts, seen, theta, each))
 
     def gain(a: float, b: float) -> float:
         return float(seen @ np.log(smoothing.tables(counts, theta, np.array([a, b]))))
@@ -90,12 +89,12 @@ def test_split_states_without_noise_are_the_same_model(seed, more):
         n_states[tree.n_observed :] + more, 2 * n_states[tree.n_observed :]
     )
     target = Layout(tree, n_states)
-    split = _starts.split_states(layout, theta, target, rng, noise=0.0)
+    split, _ = _starts.split_tables(layout, theta, target, rng, noise=0.0)
     before = DiscreteTreeModel.from_theta(tree, layout.n_states, theta)
     after = DiscreteTreeModel.from_theta(tree, n_states, split)
     rows = np.asarray(before.sample(20, 0))
     np.testing.assert_allclose(after.log_likelihood(rows), before.log_likelihood(rows), rtol=1e-10)
-    noisy = _starts.split_states(layout, theta, target, rng)
+    noisy, _ = _starts.split_tables(layout, theta, target, rng, noise=1.0)
     assert not np.allclose(noisy, split) or tree.n_hidden == 0
 
 
@@ -110,7 +109,7 @@ def test_held_out_rows_choose_states_that_predict():
     assert report.converged
     assert f"{learned.model_.n_states[9]} states a hidden variable" in report.notes[0]
     assert report.log_likelihood == pytest.approx(learned.score(X) * len(X))
-    assert len(report.held_out_log_likelihoods) * _held_out.PASSES_A_LOOK == report.n_steps
+    assert len(report.held_out_log_likelihoods) * _held_out.PASSES_PER_SCORE == report.n_steps
 
 
 def test_the_same_seed_gives_the_same_model(monkeypatch):
@@ -175,7 +174,7 @@ def test_the_search_begins_at_the_chow_liu_tree():
     training, held_out = (as_table(draws(n, n), "discrete") for n in (600, 200))
     sample = as_sample(training)
     tree = lt.structure.hidden_mutual_information_tree(sample)
-    fit = _held_out_discrete.DiscreteHeldOutFit(
+    fit = _held_out.HeldOutFit(
         tree, sample, sample, held_out, budget=Budget(), rng=np.random.default_rng(0)
     )
     fit.begin()
@@ -198,32 +197,32 @@ def test_gains_within_chance_are_no_gains():
     assert not _held_out.are_better([found(np.full(10, -0.49999))], [base])  # sure, but a trace
 
 
-def test_a_way_is_gone_again():
+def test_a_run_is_replayed():
     """With the same rows it ends at the same tables, after the last full steps."""
     training, held_out = (as_table(draws(n, n), "discrete") for n in (400, 200))
     sample = as_sample(training)
     tree = lt.structure.hidden_mutual_information_tree(sample)
     nothing = training.take(np.empty(0, np.int64))
     fit, again = (
-        _held_out_discrete.DiscreteHeldOutFit(
+        _held_out.HeldOutFit(
             tree, sample, sample, rows, n_states=2, budget=Budget(), rng=np.random.default_rng(0)
         )
         for rows in (held_out, nothing)
     )
-    found = fit.climb(fit.begin())
-    assert len(found.way) == 1
+    found = fit.run(fit.begin())
+    assert len(found.legs) == 1
     stage, theta = found.stage, found.point
     for _ in range(_held_out.LAST_STEPS):
         counts = sum(part.run(theta).counts for part in stage.parts)
         theta = stage.smoothing.tables(counts, theta, found.strengths)
-    assert again.follow(found.way).point == pytest.approx(theta, abs=1e-9)
+    assert again.replay(found.legs).point == pytest.approx(theta, abs=1e-9)
 
 
 def test_a_fit_learns_from_the_held_out_rows_in_the_end():
     training, held_out = (as_table(draws(n, n), "discrete") for n in (400, 200))
     sample = as_sample(training)
     tree = lt.structure.hidden_mutual_information_tree(sample)
-    fit = _held_out_discrete.DiscreteHeldOutFit(
+    fit = _held_out.HeldOutFit(
         tree, sample, sample, held_out, budget=Budget(), rng=np.random.default_rng(0)
     )
     [(model, report)] = _held_out.run_together([fit])

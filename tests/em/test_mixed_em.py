@@ -22,17 +22,15 @@ from latentree.distances import Sample, as_sample
 from latentree.em import (
     Binning,
     Budget,
-    MixedProblem,
+    StateProblem,
     as_leaves,
     held_out_fits,
     make_problem,
     run_rivals,
     start_points,
 )
-from latentree.em._held_out import Candidate
-from latentree.em._held_out_mixed import MixedHeldOutFit
-from latentree.em._mixed import Part
-from latentree.em._starts import binned_starts, split_hidden
+from latentree.em._held_out import Candidate, HeldOutFit
+from latentree.em._starts import binned_starts, split_states
 from latentree.inference import Expectation, compile_patterns
 from latentree.inference._expectation import robust_counts
 from latentree.search import fit_mixed
@@ -65,7 +63,7 @@ def star(m: int) -> lt.Tree:
 def test_em_never_goes_down(seed, states, prior):
     sample = as_sample(mixed_rows(seed))
     problem = make_problem(star(6), sample, states, prior)
-    assert isinstance(problem, MixedProblem)
+    assert isinstance(problem, StateProblem)
     point = start_points(problem, sample, None, 1, np.random.default_rng(seed))[0]
     objectives = []
     for _ in range(25):
@@ -159,14 +157,10 @@ def test_sizes_of_counts_end_at_the_highest_likelihood(seed, top):
     rng = np.random.default_rng(seed)
     values = np.unique(rng.integers(0, top, 12)).astype(float)
     weights, extra, a = rng.gamma(0.7, 5.0, (2, values.size)), values.mean() + 0.3, 0.5
-    sizes, firsts = np.array([values.size]), np.array([0, 2])
     low, high = np.log(1e-2), np.log(1e6)
-    is_count, one, point = np.array([True]), np.ones(2), np.zeros((2, 2))
+    point = np.zeros((2, 2))
     for _ in range(60):
-        point, _ = kernels.fitted_leaves(
-            is_count, firsts, np.array([extra]), one, a * one, low * one, high * one, one, one,
-            point, np.zeros((2, 3)), values, weights.ravel(), sizes,
-        )  # fmt: skip
+        point = kernels.fitted_counts(values, weights, extra, a, point[1], low, high)
     mean, u = np.exp(point[0]), point[1]
     for k in range(2):
         x, w = np.append(values, extra), np.append(weights[k], a)
@@ -283,8 +277,9 @@ def test_parts_give_the_model_of_the_whole():
     point = start_points(problems[0], whole, None, 1, np.random.default_rng(0))[0]
     model = problems[0].model(point)
     # Resolutions are taken part by part, so that they may differ in rare cases; here they do not.
-    np.testing.assert_array_equal(problems[0].resolutions[:2], problems[1].resolutions[:2])
-    problems[1].resolutions = problems[0].resolutions
+    for first, second in zip(problems[0].leaves[:2], problems[1].leaves[:2], strict=True):
+        assert first.unit.resolution == second.unit.resolution
+    problems[1].leaves, problems[1].units = problems[0].leaves, problems[0].units
     a, b = problems[0].step(point), problems[1].step(problems[1].point(model))
     assert a.log_likelihood == pytest.approx(b.log_likelihood, rel=1e-10)
     first, second = (
@@ -381,12 +376,19 @@ def test_a_number_beside_a_category_may_have_more_distributions_than_it_has_labe
     assert model.total_log_likelihood(table) > plain.total_log_likelihood(table) + 500
 
 
+def split(model, n_states, sample, rng, noise=1.0):
+    """Return a model with so many states of its hidden variable."""
+    states = np.append(model.n_states[:-1], n_states)
+    before, target = (StateProblem(model.tree, n, sample) for n in (model.n_states, states))
+    return target.model(split_states(before, before.point(model), target, rng, noise))
+
+
 def test_split_states_without_noise_are_the_same_model():
     table = mixed_rows(8, 200)
     model, _ = lt.fit_parameters(star(6), table, n_states=2, random_state=0)
-    split = split_hidden(model, np.array([4]), np.random.default_rng(0), noise=0.0)
-    assert split.n_states[6] == 4
-    np.testing.assert_allclose(split.log_likelihood(table), model.log_likelihood(table), rtol=1e-9)
+    more = split(model, 4, as_sample(table), np.random.default_rng(0), noise=0.0)
+    assert more.n_states[6] == 4
+    np.testing.assert_allclose(more.log_likelihood(table), model.log_likelihood(table), rtol=1e-9)
 
 
 def test_a_number_alone_keeps_its_distribution_where_states_grow():
@@ -397,8 +399,8 @@ def test_a_number_alone_keeps_its_distribution_where_states_grow():
     parent[alone] = -1
     forest = lt.Tree(parent, n_observed=6, names=table.names)
     model, _ = lt.fit_parameters(forest, table, n_states=2, random_state=0)
-    split = split_hidden(model, np.array([4]), np.random.default_rng(0), noise=0.0)
-    np.testing.assert_allclose(split.log_likelihood(table), model.log_likelihood(table), rtol=1e-9)
+    more = split(model, 4, as_sample(table), np.random.default_rng(0), noise=0.0)
+    np.testing.assert_allclose(more.log_likelihood(table), model.log_likelihood(table), rtol=1e-9)
     assert fit_mixed(forest, as_sample(table), random_state=0).model.emissions[alone].mean.size == 1
 
 
@@ -427,20 +429,19 @@ def overfitted(seed: int) -> tuple[lt.models.MixedTreeModel, Sample, Table]:
     sample = Sample(cut_table(few))
     rng = np.random.default_rng(seed)
     two = lt.fit_parameters(star(6), sample, n_states=2, prior_weight=1.0, random_state=0).model
-    four = split_hidden(two, np.array([4]), rng)
-    return split_hidden(four, np.array([8]), rng), sample, others
+    return split(split(two, 4, sample, rng), 8, sample, rng), sample, others
 
 
 @settings(max_examples=5)
 @given(seed=st.integers(0, 1_000))
 def test_em_stops_where_held_out_rows_do(seed):
     start, sample, others = overfitted(seed)
-    fit = MixedHeldOutFit(
+    fit = HeldOutFit(
         start.tree, sample, sample, others, n_states=8, n_groups=3, prior_weight=0.1,
         budget=Budget(), rng=np.random.default_rng(seed),
     )  # fmt: skip
     stage = fit.stage(np.array([8]))
-    found = fit.climb(Candidate(stage, stage.problem.point(start), np.ones(1)))
+    found = fit.run(Candidate(stage, stage.problem.point(start), np.ones(3)))
     model = stage.model(found.point)
     for group, score in zip(fit.groups_of_rows, found.scores, strict=True):
         assert 200 * score == pytest.approx(model.log_likelihood(group).sum(), rel=1e-9)
@@ -453,16 +454,21 @@ def test_sums_of_scaled_rows_and_a_stronger_prior(seed, strength):
     """A prior that is k times as strong is the prior of k times the weight."""
     sample = as_sample(mixed_rows(seed, 40))
     n_states = np.append(sample.cardinalities, 3)
-    problem, other = (MixedProblem(star(6), n_states, sample, w) for w in (1.0, strength))
+    problem, other = (StateProblem(star(6), n_states, sample, w) for w in (1.0, strength))
     point = binned_starts(problem, 1, np.random.default_rng(seed))[0]
-    found = problem.pieces.total(Part.count, *problem.arguments(point))
+    size = problem.layout.size
+    sums = problem.counts.run(point[:size], problem.emissions(point), problem.units)
+    following, found = other.step(point).next_point, problem.maximized(sums, point, strength)
     np.testing.assert_allclose(
-        problem.maximized(found, point, strength)[0], other.step(point).next_point, rtol=1e-9
+        problem.joined(following[:size], found)[size:], following[size:], rtol=1e-9
     )
-    twice, both = found.scaled(2.0), found + found
+    twice, both = sums.scaled(2.0), sums + sums
     assert twice.log_likelihood == pytest.approx(both.log_likelihood)
-    np.testing.assert_allclose(twice.moments, both.moments)
-    np.testing.assert_allclose(twice.tally.weights, both.tally.weights)
+    for leaf, first, second in zip(problem.leaves, twice.leaves, both.leaves, strict=True):
+        if leaf.kind is lt.CountEmission:
+            np.testing.assert_allclose(first.weights, second.weights)
+        else:
+            np.testing.assert_allclose(first, second)
 
 
 @pytest.mark.parametrize("stop", ["interrupt", "time"])
@@ -472,7 +478,7 @@ def test_sums_of_scaled_rows_and_a_stronger_prior(seed, strength):
 )
 def test_the_best_so_far_is_kept(criterion, stop, last, monkeypatch):
     """Whatever step an interrupt or the end of the time comes in, there is a model."""
-    maximized, n_steps, late = MixedProblem.maximized, 0, count(10**12)
+    maximized, n_steps, late = StateProblem.maximized, 0, count(10**12)
 
     def counted(problem, *arguments):
         nonlocal n_steps
@@ -483,7 +489,7 @@ def test_the_best_so_far_is_kept(criterion, stop, last, monkeypatch):
             monkeypatch.setattr(time, "monotonic", lambda: float(next(late)))
         return maximized(problem, *arguments)
 
-    monkeypatch.setattr(MixedProblem, "maximized", counted)
+    monkeypatch.setattr(StateProblem, "maximized", counted)
     model, report = fit_mixed(
         star(6), as_sample(mixed_rows(1, 120)), criterion=criterion, random_state=0,
         budget=Budget(time_limit=1e6),

@@ -15,7 +15,6 @@ from latentree.errors import ModelError
 from latentree.inference import RowInference, chunks, compile_patterns, write_predictions
 from latentree.inference._queries import ProductMessages
 from latentree.models import DiscreteTreeModel, TreeMixture
-from latentree.models._states import fill_codes
 from latentree.simulate import hidden_markov, random_discrete_model, random_latent_tree
 from strategies import trees
 
@@ -27,7 +26,7 @@ def answers(model, table, nodes):
     """Log-likelihoods of rows and posteriors by products; None where these lose information."""
     patterns = compile_patterns(model.tree, model.n_states, table)
     theta = model.layout.reoriented(model.theta, patterns.layout)
-    logs = model._logs(patterns.emissions) if isinstance(model, MixedTreeModel) else None
+    logs = patterns.emissions.logs(model.emissions) if isinstance(model, MixedTreeModel) else None
     lines = patterns.of_rows.dense()
     found = ProductMessages(patterns, theta, logs).ask(np.asarray(nodes, np.int64), lines)
     if found is None:
@@ -41,7 +40,7 @@ def by_logarithms(model, table, nodes):
     """The same by the walk over log-messages, which every query took before."""
     patterns = compile_patterns(model.tree, model.n_states, table)
     theta = model.layout.reoriented(model.theta, patterns.layout)
-    logs = model._logs(patterns.emissions) if isinstance(model, MixedTreeModel) else None
+    logs = patterns.emissions.logs(model.emissions) if isinstance(model, MixedTreeModel) else None
     messages = RowInference(patterns, theta, log_emissions=logs)
     messages._takes_logs = True
     posteriors = messages.posteriors(np.asarray(nodes, np.int64))
@@ -165,21 +164,23 @@ def test_answers_do_not_depend_on_the_number_of_threads(monkeypatch):
     np.testing.assert_array_equal(found[0][1], found[1][1])
 
 
-def test_only_gaps_are_asked_about():
+def test_only_gaps_are_asked_about(monkeypatch):
     rng = np.random.default_rng(0)
     model = random_discrete(random_latent_tree(6, rng), rng)
     table = random_table(model, rng, 30)
     codes = np.array(table.values)
     codes[3, 1] = codes[8, [1, 4]] = -1
     asked = []
+    posterior = DiscreteTreeModel.posterior
 
-    def states(rows, columns):
-        asked.append((rows.n_rows, columns.tolist()))
-        return model.posterior(rows, columns.tolist()).probabilities
+    def recorded(self, rows, nodes):
+        asked.append((rows.n_rows, list(nodes)))
+        return posterior(self, rows, nodes)
 
-    filled = fill_codes(Table(codes, model.schema), states)
+    monkeypatch.setattr(DiscreteTreeModel, "posterior", recorded)
+    filled = model.impute(Table(codes, model.schema))
     assert asked == [(2, [1, 4])]
-    best = model.posterior(Table(codes, model.schema), [1, 4])
+    best = posterior(model, Table(codes, model.schema), [1, 4])
     codes[[3, 8], 1] = best[1][[3, 8]].argmax(axis=1)
     codes[8, 4] = best[4][8].argmax()
     np.testing.assert_array_equal(filled, codes)

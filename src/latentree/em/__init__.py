@@ -5,7 +5,6 @@ acceleration, stopping and reports; each family of models supplies the steps.
 """
 
 from latentree.em._binning import N_BINS, Binning
-from latentree.em._discrete import FLOOR, DiscreteProblem
 from latentree.em._driver import (
     INTERRUPTED,
     Budget,
@@ -26,9 +25,9 @@ from latentree.em._fit import (
 from latentree.em._gaussian import MomentProblem, RowProblem, chunks_of, moment_step
 from latentree.em._held_out import FIRST, HeldOutFit, run_rivals, run_together
 from latentree.em._held_rows import FOLDS, dealt_folds, held_out_split, without_fold
-from latentree.em._mixed import MixedProblem, as_leaves
 from latentree.em._report import FitReport, Fitted
 from latentree.em._starts import random_discrete_start
+from latentree.em._state_problem import FLOOR, StateProblem, as_leaves
 
 __all__ = [
     "FIRST",
@@ -39,15 +38,14 @@ __all__ = [
     "Binning",
     "Budget",
     "BudgetSpent",
-    "DiscreteProblem",
     "Driver",
     "FitReport",
     "Fitted",
     "HeldOutFit",
-    "MixedProblem",
     "MomentProblem",
     "Problem",
     "RowProblem",
+    "StateProblem",
     "Step",
     "as_leaves",
     "chunks_of",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -19,25 +19,19 @@ from latentree.data import Table
 from latentree.distances import Sample
 from latentree.em._coordinates import LARGEST, Coordinates, ascending, coordinates_of
 from latentree.em._driver import Step
-from latentree.em._expected_counts import compiled
-from latentree.em._mixed import _entropies
+from latentree.em._expected_counts import PartedCounts
+from latentree.em._state_problem import column_entropies
 from latentree.inference import (
-    Expectation,
     Layout,
     Margin,
     NormalMargin,
     Odds,
-    PassMemory,
     RankMargin,
     ScoreEmission,
     Skeleton,
     Thresholds,
     cheapest_rooting,
-    counts_of,
     recorded_steps,
-    score_logs,
-    score_moments,
-    values_of,
 )
 from latentree.models import N_POINTS, POINTS, CopulaTreeModel, grid_parameters, turned_correlations
 from latentree.tree import Tree
@@ -45,36 +39,6 @@ from latentree.typing import FloatArray, IntArray
 
 _FARTHEST = 2.0  # how far a jump may move a coordinate
 _UNKNOWN = 0.7  # correlation of the edges of a tree without lengths, at the start
-
-
-class GridCounts(NamedTuple):
-    """What an E-step gives: log-likelihood, counts of tables, and sums of columns of numbers."""
-
-    log_likelihood: float
-    counts: FloatArray
-    numbers: list[FloatArray]
-    """Σ w, Σ w·E[y], Σ w·E[y²] of the scores y at every point."""
-
-    def __add__(self, other: GridCounts) -> GridCounts:  # type: ignore[override]
-        """Return the sums over both parts of the rows."""
-        return GridCounts(
-            self.log_likelihood + other.log_likelihood,
-            self.counts + other.counts,
-            [mine + theirs for mine, theirs in zip(self.numbers, other.numbers, strict=True)],
-        )
-
-
-def count_part(part: Expectation, theta: FloatArray, emissions: Sequence[Any]) -> GridCounts:
-    """Run the E-step on one part of the rows: the function that an engine runs in every step."""
-    places = part.patterns.emissions
-    emitted = score_logs(emissions, places)
-    log_likelihood, counts = part.run(theta, emitted if emitted.size else None)
-    numbers = []
-    for e in np.argsort(places.columns).tolist():
-        weights = counts_of(places, emitted, e)
-        emission = emissions[int(places.columns[e])]
-        numbers.append(score_moments(emission, values_of(places, e), weights))
-    return GridCounts(log_likelihood, counts, numbers)
 
 
 class CopulaProblem:
@@ -93,11 +57,10 @@ class CopulaProblem:
         self.margins = first_margins(sample, marginals)
         n_states = np.full(tree.n_nodes, N_POINTS)
         n_states[: tree.n_observed] = sample.cardinalities
-        entropies = _entropies(sample.statistics)
+        entropies = column_entropies(sample.statistics)
         self.rooted = cheapest_rooting(tree, entropies, self._no_roots())
         self.layout = Layout(self.rooted, n_states)
-        skeleton = Skeleton.of(self.layout, entropies)
-        self.pieces = sample.parts.tables.made(compiled, skeleton, PassMemory())
+        self.counts = PartedCounts(Skeleton.of(self.layout, entropies), sample.parts)
         self._kept: tuple[FloatArray, FloatArray, list[ScoreEmission | None]] | None = None
         self._points = np.broadcast_to(POINTS, (tree.n_nodes, N_POINTS))
 
@@ -185,17 +148,17 @@ class CopulaProblem:
     def step(self, point: FloatArray) -> Step:
         """Expected counts at a point, and the point that they give."""
         theta, emissions = self._tables(point)
-        found = self.pieces.total(count_part, theta, emissions)
+        sums = self.counts.run(theta, emissions)
         following = point.copy()
-        numbers = iter(found.numbers)
+        numbers = iter(sums.leaves)
         for number, own in enumerate(self._views(following)):
             if number < self.tree.n_observed and not self.layout.n_states[number]:
                 self.nodes[number].fit(next(numbers), own)
             elif own.size:
-                self.nodes[number].fit(self.layout.table(found.counts, number), own)
+                self.nodes[number].fit(self.layout.table(sums.counts, number), own)
         limited = self.admissible(following, following)
-        guarded = self._without_falls(point, limited, found.counts)
-        return Step(found.log_likelihood, found.log_likelihood, guarded)
+        guarded = self._without_falls(point, limited, sums.counts)
+        return Step(sums.log_likelihood, sums.log_likelihood, guarded)
 
     def _tables(self, point: FloatArray) -> tuple[FloatArray, list[ScoreEmission | None]]:
         """Return the tables and emissions of a point; those of the last one are kept."""

@@ -7,6 +7,7 @@ they cost, however many rows there are. Other components are counted part by par
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,10 +17,12 @@ from latentree._kernels import threads
 from latentree.data import Parts, Pieces, Table, add_up
 from latentree.distances import DistinctRows
 from latentree.inference import (
+    Emission,
     Expectation,
     ExpectedCounts,
     PassMemory,
     Skeleton,
+    Unit,
     compile_components,
     compile_part,
 )
@@ -36,34 +39,36 @@ class PartedCounts:
         self._skeleton = skeleton
         self._parts = parts
 
-    def run(self, point: FloatArray) -> ExpectedCounts:
-        """Log-likelihood and expected counts of all rows under the tables of a point."""
+    def run(
+        self,
+        theta: FloatArray,
+        emissions: Sequence[Emission | None] = (),
+        units: Mapping[int, Unit] | None = None,
+    ) -> ExpectedCounts:
+        """Log-likelihood and expected counts of all rows under tables and emissions."""
         together, apart = self.split
-        counts = [] if together is None else [together.run(point)]
-        counts += [] if apart is None else [apart.total(count_part, point)]
+        counts = [] if together is None else [together.expect(theta)]
+        counts += (
+            [] if apart is None else [apart.total(Expectation.expect, theta, emissions, units)]
+        )
         return add_up(counts)
-
-    @cached_property
-    def pieces(self) -> Pieces[Expectation]:
-        """Every part with all components."""
-        return self._made(self._skeleton)
 
     @cached_property
     def split(self) -> tuple[Expectation | None, Pieces[Expectation] | None]:
         """What is counted once for all rows, and what is counted part by part."""
         skeleton = self._skeleton
-        if self._parts.n_parts == 1:
-            return None, self.pieces
-        found = self._parts.tables.total(distinct_in_part, skeleton.columns).components
-        few = _few(found)
+        if self._parts.n_parts == 1 or skeleton.layout.emits.any():
+            return None, self._compiled(skeleton)
+        components = self._parts.tables.total(distinct_in_part, skeleton.columns).components
+        few = _few(components)
         if not few:
-            return None, self.pieces
+            return None, self._compiled(skeleton)
         rest = [component for component in range(len(skeleton)) if component not in set(few)]
-        tables = [self._table(found[component], skeleton.columns[component]) for component in few]
+        tables = [self._table(components[each], skeleton.columns[each]) for each in few]
         together = Expectation(compile_components(skeleton.only(few), tables))
-        return together, self._made(skeleton.only(rest)) if rest else None
+        return together, self._compiled(skeleton.only(rest)) if rest else None
 
-    def _made(self, skeleton: Skeleton) -> Pieces[Expectation]:
+    def _compiled(self, skeleton: Skeleton) -> Pieces[Expectation]:
         return self._parts.tables.made(compiled, skeleton, PassMemory())
 
     def _table(self, rows: DistinctRows, columns: IntArray) -> Table:
@@ -109,8 +114,3 @@ def distinct_in_part(table: Table, columns: list[IntArray]) -> ComponentRows:
 def compiled(table: Table, skeleton: Skeleton, shared: PassMemory) -> Expectation:
     """Compile one part of the rows: what an engine keeps of it."""
     return Expectation(compile_part(skeleton, table), shared)
-
-
-def count_part(part: Expectation, point: FloatArray) -> ExpectedCounts:
-    """Expected counts of one part of the rows: the function that an engine runs in every step."""
-    return part.run(point)

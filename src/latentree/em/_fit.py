@@ -15,17 +15,14 @@ from latentree.data import Schema, Table, as_table, cut_table
 from latentree.distances import Sample, as_sample, is_unordered
 from latentree.em import _starts as starts
 from latentree.em._copula import CopulaProblem, first_margins
-from latentree.em._discrete import DiscreteProblem, SymmetricProblem
 from latentree.em._driver import Budget, maximize
 from latentree.em._gaussian import LARGEST_Z, gaussian_problem
 from latentree.em._held_out import HeldOutFit, run_rivals
-from latentree.em._held_out_discrete import DiscreteHeldOutFit
-from latentree.em._held_out_mixed import MixedHeldOutFit
 from latentree.em._held_rows import GROUPS, held_out_splits
-from latentree.em._mixed import MixedProblem, as_leaves
 from latentree.em._report import FitReport, Fitted
+from latentree.em._state_problem import Kinds, StateProblem, SymmetricProblem, as_leaves
 from latentree.errors import DataError, ModelError
-from latentree.inference import node_number
+from latentree.inference import FreeEmission, node_number
 from latentree.models import (
     CopulaTreeModel,
     DiscreteTreeModel,
@@ -50,6 +47,7 @@ def fit_parameters(
     method: str = "ml",
     n_states: HiddenStates | Literal["auto"] = None,
     marginals: str = "normal",
+    emissions: Mapping[Node, type[FreeEmission]] | None = None,
     start: Model | None = None,
     n_starts: int = 3,
     prior_weight: float = 0.0,
@@ -84,6 +82,9 @@ def fit_parameters(
         Family "copula": the scales of real columns, normal or estimated from their ranks. If all
         columns are real the likelihood is a density, but with "cells" that of normal numbers as
         they were recorded. Counts are always on a scale of their own.
+    emissions : mapping, optional
+        Family "mixed": distributions of columns that are not the usual ones, by name or number, as
+        ``{"visits": latentree.inference.ZeroInflatedEmission}``. By default those of ``start``.
     start : model, optional
         Start from this model only, for instance to go on with a fit. With "held_out" the result
         predicts held-out rows no worse than it does.
@@ -149,12 +150,12 @@ def fit_parameters(
         fits = held_out_fits(
             tree, given, n_states, prior_weight=prior_weight, n_starts=n_starts, start=start,
             budget=budget, rng=np.random.default_rng(random_state), progress=progress,
-            fraction=validation_fraction, X_valid=X_valid,
+            fraction=validation_fraction, X_valid=X_valid, emissions=emissions,
         )  # fmt: skip
         model, report = run_rivals([fits])
     elif method == "ml":
         model, report = _by_em(
-            tree, sample, n_states, marginals, start, n_starts, prior_weight, budget,
+            tree, sample, n_states, marginals, emissions, start, n_starts, prior_weight, budget,
             random_state, progress,
         )  # fmt: skip
     else:
@@ -172,6 +173,7 @@ def _by_em(
     sample: Sample,
     n_states: HiddenStates,
     marginals: str,
+    emissions: Mapping[Node, type[FreeEmission]] | None,
     start: Model | None,
     n_starts: int,
     prior_weight: float,
@@ -182,7 +184,8 @@ def _by_em(
     """Maximize the likelihood."""
     if n_states is None and isinstance(start, DiscreteTreeModel | MixedTreeModel):
         n_states = start.n_states[tree.n_observed :]
-    problem = make_problem(tree, sample, n_states, prior_weight, marginals)
+    kinds = kinds_of(tree, emissions, start)
+    problem = make_problem(tree, sample, n_states, prior_weight, marginals, kinds)
     rng = np.random.default_rng(random_state)
     points = start_points(problem, sample, start, n_starts, rng)
     return maximize(problem, points, budget, progress)
@@ -269,6 +272,7 @@ def held_out_fits(
     progress: Progress | None = None,
     fraction: float | None = None,
     X_valid: Any = None,
+    emissions: Mapping[Node, type[FreeEmission]] | None = None,
 ) -> list[HeldOutFit]:
     """Prepare fits for prediction, of which each holds out other rows.
 
@@ -277,7 +281,7 @@ def held_out_fits(
     tree : Tree
     given : Sample
         Of the family "discrete" or "mixed", with the columns as the data has them.
-    n_states, prior_weight, n_starts, start, progress, fraction, X_valid
+    n_states, prior_weight, n_starts, start, progress, fraction, X_valid, emissions
         As in :func:`fit_parameters`; the weight of the prior and the number of starts are for the
         family "mixed", where the weight is what held-out rows begin with.
     most_states : int, optional
@@ -299,6 +303,7 @@ def held_out_fits(
     settings: dict[str, Any] = {
         "n_states": None if n_states is None else int(n_states), "budget": budget or Budget(),
         "rng": rng, "progress": progress, "start": start,
+        "kinds": kinds_of(tree, emissions, start),
     }  # fmt: skip
     if most_states is not None:
         settings["most_states"] = most_states
@@ -314,11 +319,10 @@ def held_out_fits(
     else:
         rows = held_out_splits(table, fraction, rng, are_folds=is_mixed)
         splits = [(Sample(cut_table(kept)), held_out) for kept, held_out in rows]
-    if not is_mixed:
-        return [DiscreteHeldOutFit(tree, sample, *split, **settings) for split in splits]
     settings["n_groups"] = -(-GROUPS // len(splits))  # at least GROUPS in all fits together
-    settings |= {"prior_weight": prior_weight or 1.0, "n_starts": n_starts}
-    return [MixedHeldOutFit(tree, sample, *split, **settings) for split in splits]
+    if is_mixed:
+        settings |= {"prior_weight": prior_weight or 1.0, "n_starts": n_starts}
+    return [HeldOutFit(tree, sample, *split, **settings) for split in splits]
 
 
 def _report(model: Model, sample: Sample) -> FitReport:
@@ -372,6 +376,7 @@ def make_problem(
     n_states: HiddenStates = None,
     prior_weight: float = 0.0,
     marginals: str = "normal",
+    kinds: Kinds | None = None,
 ) -> Any:
     """Return the likelihood of a sample under a tree, as the EM driver sees it."""
     if sample.family == "gaussian":
@@ -379,8 +384,17 @@ def make_problem(
     if sample.family == "copula":
         return CopulaProblem(tree, sample, marginals)
     states = hidden_states(tree, sample, n_states)
-    problems = {"symmetric": SymmetricProblem, "mixed": MixedProblem}
-    return problems.get(sample.family, DiscreteProblem)(tree, states, sample, prior_weight)
+    kind = SymmetricProblem if sample.family == "symmetric" else StateProblem
+    return kind(tree, states, sample, prior_weight, kinds)
+
+
+def kinds_of(
+    tree: Tree, emissions: Mapping[Node, type[FreeEmission]] | None, start: Model | None
+) -> Kinds:
+    """Return the distributions of columns that are asked for, and those of a model."""
+    known = enumerate(getattr(start, "emissions", ()))
+    kinds = {column: type(emission) for column, emission in known if emission is not None}
+    return kinds | {node_number(tree, node): kind for node, kind in (emissions or {}).items()}
 
 
 def hidden_states(tree: Tree, sample: Sample, n_states: HiddenStates) -> IntArray:

@@ -208,7 +208,7 @@ class RowProblem:
         """Expected moments of all nodes, and the parameters they give."""
         _, mean, log_scale = self._split(point)
         at = self._parameters(point)
-        log_likelihood, moments = self.pieces.total(moments_of_part, at)
+        log_likelihood, moments, _ = self.pieces.total(moments_of_part, at)
         log_likelihood -= float(self._present @ np.log(at.scale))
         following = self._maximize(moments[self.place] / self.total_weight, mean, log_scale)
         return Step(log_likelihood, log_likelihood, following)

@@ -1,36 +1,42 @@
 """Fits for prediction: states, smoothing and stopping are chosen by held-out rows.
 
-One driver for discrete and for mixed tables. EM runs on the other rows until the likelihood of the
-held-out rows stops rising. Then states are split, and EM goes on from there; more states are kept
-if the held-out rows gain more than the standard error of the gain. The strengths of the prior move,
-each time the held-out rows are looked at, to where these gain most. In the end the way to the best
-parameters is gone once more with all rows, the held-out ones included: with the same numbers of
+EM runs on the other rows until the likelihood of the held-out rows stops rising. Then states are
+split, and EM goes on from there; more states are kept if the held-out rows gain more than the
+standard error of the gain. The strengths of the prior follow the held-out rows (``_stepwise``). In
+the end the best run is replayed on all rows, the held-out ones included: with the same numbers of
 states, passes and strengths. Where that would take too long, the best parameters take a few steps
 of EM on all rows instead.
 
 Several fits that hold out different rows decide together whether more states are better: that is
-cross-validation. A family of models supplies what a fit begins with, a pass of EM, what held-out
-rows say of a point, and how states are split.
+cross-validation.
+
+A fit of a coded table begins with the tree in which every hidden node is a copy of the observed
+node nearest to it: of a hidden Chow-Liu tree, that is the Chow-Liu tree. EM goes on from a noisy
+copy, and the states of all hidden nodes are doubled together. Where columns are of many kinds,
+hidden variables differ in the states that they need: a fit begins with two states a hidden
+variable, fitted to the training rows by EM, and states of one group of hidden variables after the
+other grow, by a third or to twice as many.
 """
 
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from latentree.data import Table, cut_table, stacked
 from latentree.distances import Sample
-from latentree.em._climbing import TOLERANCE, Climb, Patience, Stage
-from latentree.em._driver import INTERRUPTED, Budget, BudgetSpent, Problem, maximize
+from latentree.em._driver import INTERRUPTED, Budget, BudgetSpent, maximize
 from latentree.em._growth import Group, grow, more_states
 from latentree.em._held_rows import GROUPS, dealt_groups, error_of_sum
 from latentree.em._report import FitReport, Fitted
+from latentree.em._starts import SOFTNESS, binned_starts, split_states, surrogate_start
+from latentree.em._state_problem import Kinds
+from latentree.em._stepwise import N_STRENGTHS, TOLERANCE, WEAKEST, Patience, Stage, StepwiseEM
 from latentree.errors import ModelError
 from latentree.inference import PassMemory
 from latentree.models import Model
@@ -43,8 +49,8 @@ FIRST = Budget(tolerance=1e-6, max_steps=200)
 """When EM stops where a fit begins with maximum likelihood."""
 MOST_PASSES = 100
 """Passes over the training rows with the same numbers of states."""
-PASSES_A_LOOK = 5
-"""Passes between two looks at the held-out rows."""
+PASSES_PER_SCORE = 5
+"""Passes between two scores of the held-out rows."""
 MOST_STATES = 256
 MOST_WORK = 2e11
 """Products of all passes: states are not split if that would exceed it (minutes on two cores)."""
@@ -54,28 +60,36 @@ FINAL_STEPS = 20
 """Full steps of EM on all rows in the end of a fit that is not."""
 LAST_STEPS = 5
 """Full steps in the end of one that is: stepwise EM ends at what the last part of the rows says."""
-ROWS_A_PART = 500
+ROWS_PER_PART = 500
 """Rows of a part after which stepwise EM takes a step: it should say something of every state."""
+MOST_PARTS = 8
+"""More parts share fewer patterns, and tables are normalized after each."""
+MOST_GROUPS = 16
+"""Groups of hidden variables that grow together: the number of trials is about the same for any
+tree."""
+TWICE, BY_A_THIRD_OR_TWICE = (6,), (4, 6)
+"""By how many thirds numbers of states grow: the next is tried where one does not pay."""
 
 
 class Leg(NamedTuple):
-    """A part of the way to a point: passes with the same numbers of states."""
+    """A part of a run: passes with the same numbers of states."""
 
     hidden_states: IntArray
     strengths: tuple[FloatArray, ...]
-    """Those of every ``PASSES_A_LOOK`` passes."""
+    """Those of every ``PASSES_PER_SCORE`` passes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """A point, the strengths that it was found with, and what the held-out rows say of it."""
 
-    stage: Stage[Any, Any]
+    stage: Stage
     point: FloatArray
     strengths: FloatArray
     scores: FloatArray | None = None
     """Log-likelihood of every group of held-out rows, over the weight of all."""
-    way: tuple[Leg, ...] = ()
+    legs: tuple[Leg, ...] = ()
+    """The run that led to the point."""
 
     @property
     def score(self) -> float:
@@ -83,19 +97,19 @@ class Candidate:
         return -np.inf if self.scores is None else float(self.scores.sum())
 
 
-def are_better(found: Sequence[Candidate], others: Sequence[Candidate]) -> bool:
+def are_better(candidates: Sequence[Candidate], others: Sequence[Candidate]) -> bool:
     """Whether held-out rows gain more than a trace, and more than chance would give them."""
     gains = []
-    for mine, other in zip(found, others, strict=True):
-        if mine.scores is None or other.scores is None:
+    for candidate, other in zip(candidates, others, strict=True):
+        if candidate.scores is None or other.scores is None:
             return other.scores is None
-        gains.append((mine.scores - other.scores) / len(found))
+        gains.append((candidate.scores - other.scores) / len(candidates))
     every = np.concatenate(gains)
-    trace = TOLERANCE * abs(float(np.mean([each.score for each in found])))
+    trace = TOLERANCE * abs(float(np.mean([candidate.score for candidate in candidates])))
     return float(every.sum()) > max(trace, error_of_sum(every))
 
 
-class HeldOutFit(ABC):
+class HeldOutFit:
     """One fit of a tree whose states, smoothing and stopping held-out rows decide.
 
     Parameters
@@ -115,17 +129,18 @@ class HeldOutFit(ABC):
         A model of the tree to begin with, and to be no worse than.
     n_groups : int
         Groups of held-out rows, from whose gains the standard error of the gain is known.
+    prior_weight : float
+        Weight of the prior to begin with, as a number of rows, if there are columns of many kinds.
+    n_starts : int
+        Starts of EM with the first numbers of states in that case.
+    kinds : mapping, optional
+        As in :class:`StateProblem`.
     budget : Budget
         Most passes with the same numbers of states, and seconds.
     rng : Generator
     progress : callable, optional
         Called with the number of passes and the mean log-likelihood of the held-out rows.
     """
-
-    factors: Sequence[int]
-    """By how many thirds numbers of states are multiplied, see :func:`grow`."""
-    most_parts: int
-    """Parts of the training rows, after each of which there is a step, at most."""
 
     def __init__(
         self,
@@ -138,6 +153,9 @@ class HeldOutFit(ABC):
         most_states: int = MOST_STATES,
         start: Model | None = None,
         n_groups: int = GROUPS,
+        prior_weight: float = 0.0,
+        n_starts: int = 1,
+        kinds: Kinds | None = None,
         budget: Budget,
         rng: np.random.Generator,
         progress: Progress | None = None,
@@ -147,6 +165,8 @@ class HeldOutFit(ABC):
         self.tree, self.sample = tree, sample
         self.n_states, self.most_states = n_states, n_states or most_states
         self.start, self.n_groups = start, n_groups
+        self.prior_weight, self.n_starts, self.kinds = prior_weight, n_starts, kinds or {}
+        self.has_many_trials = not sample.schema.is_coded
         self.budget, self.rng, self.progress = budget, rng, progress
         self.deadline = time.monotonic() + budget.time_limit
         self.memory = PassMemory()
@@ -162,79 +182,113 @@ class HeldOutFit(ABC):
         self.training, self.held_out = training, held_out
         table = training.parts.to_table()
         self.weight = table.total_weight
-        n_parts = int(np.clip(table.n_rows // ROWS_A_PART, 1, self.most_parts))
+        # Steps after parts of the rows have not been tried where columns are of many kinds.
+        most_parts = 1 if self.has_many_trials else MOST_PARTS
+        n_parts = int(np.clip(table.n_rows // ROWS_PER_PART, 1, most_parts))
         order = self.rng.permutation(table.n_rows)
         self.parts = [table.take(np.sort(rows)) for rows in np.array_split(order, n_parts)]
         self.groups_of_rows = dealt_groups(held_out, self.n_groups)
 
     def _set_out(self, best: Candidate) -> None:
-        """Begin with what is the best until a climb finds something better."""
+        """Begin with what is the best until a run finds something better."""
         self.best = self.latest = self.decided = best
         self.has_begun = True
 
-    def _fit_training_rows(self, problem: Problem, starts: Sequence[FloatArray]) -> Fitted:
-        """Maximize the likelihood of the training rows, in the time that is left."""
-        left = max(0.0, self.deadline - time.monotonic())
-        return maximize(problem, starts, replace(FIRST, time_limit=left))
-
-    # What a family supplies -----------------------------------------------------------------
-
-    @abstractmethod
-    def begin(self) -> Candidate:
-        """Set out, and return where the first climb begins."""
-
-    @abstractmethod
-    def stage(self, hidden_states: IntArray) -> Stage[Any, Any]:
-        """Compile the rows for numbers of states."""
-
-    @abstractmethod
-    def split_point(self, candidate: Candidate, stage: Stage[Any, Any]) -> FloatArray:
-        """Return a point with the states of a stage: states become two that differ by noise."""
+    @property
+    def groups(self) -> list[Group]:
+        """Hidden variables whose states grow together."""
+        return groups_of(self.tree.n_hidden) if self.has_many_trials else [slice(None)]
 
     @property
-    @abstractmethod
-    def groups(self) -> Sequence[Group]:
-        """Hidden variables whose states grow together."""
+    def factors(self) -> Sequence[int]:
+        """By how many thirds numbers of states are multiplied, see :func:`grow`."""
+        return BY_A_THIRD_OR_TWICE if self.has_many_trials else TWICE
+
+    # Where it begins ------------------------------------------------------------------------
+
+    def begin(self) -> Candidate:
+        """Set out, and return where the first run begins."""
+        if self.start is not None:
+            stage = self.stage(self.start.n_states[self.tree.n_observed :])  # type: ignore[union-attr]
+            return self._fitted(stage, [stage.problem.point(self.start)], is_rival=True)  # type: ignore[arg-type]
+        if self.has_many_trials:
+            stage = self.stage(np.full(self.tree.n_hidden, self.n_states or 2))
+            starts = binned_starts(stage.problem, self.n_starts, self.rng)
+            return self._fitted(stage, starts, is_rival=False)
+        return self._begin_at_copies()
+
+    def _fitted(self, stage: Stage, starts: Sequence[FloatArray], is_rival: bool) -> Candidate:
+        """Set out with the likeliest parameters for the training rows.
+
+        A given model may have been learned from the held-out rows, which could not judge it then.
+        As a rival it is scored after the fit: the result is to be no worse.
+        """
+        left = max(0.0, self.deadline - time.monotonic())
+        budget = replace(FIRST, time_limit=left)
+        model, report = maximize(stage.problem, starts, budget)
+        strengths = np.full(N_STRENGTHS, self.prior_weight or 1.0)
+        first = Candidate(stage, stage.problem.point(model), strengths)
+        scores = stage.scores(stage.seen(first.point)) if is_rival else None
+        self._set_out(replace(first, scores=scores))
+        if INTERRUPTED in report.notes:
+            raise KeyboardInterrupt
+        return first
+
+    def _begin_at_copies(self) -> Candidate:
+        """Return a noisy copy of observed nodes; until then exact copies are the best."""
+        copied = self.sample.cardinalities[self.tree.surrogates()[self.tree.n_observed :]]
+        stage = self.stage(np.minimum(copied, self.n_states or copied))
+        exact = surrogate_start(stage.problem, self.rng, softness=0.0)
+        copies = Candidate(stage, exact, np.full(N_STRENGTHS, WEAKEST))
+        if self.n_states is None:  # else the copies may not be copies, and are no rival
+            copies = replace(copies, scores=stage.scores(stage.seen(copies.point)))
+        self._set_out(copies)
+        noisy = surrogate_start(stage.problem, self.rng, SOFTNESS)
+        return Candidate(stage, noisy, np.ones(N_STRENGTHS))
 
     # Growing --------------------------------------------------------------------------------
 
-    def split(self, candidate: Candidate, hidden_states: IntArray) -> Candidate:
-        """Return a candidate with more states, from which to climb."""
-        stage = self.stage(hidden_states)
-        point = self.split_point(candidate, stage)
-        return Candidate(stage, point, candidate.strengths, way=candidate.way)
+    def stage(self, hidden_states: IntArray) -> Stage:
+        """Compile the rows for numbers of states."""
+        return Stage(self, hidden_states)
 
-    def climb(self, start: Candidate) -> Candidate:
+    def split(self, candidate: Candidate, hidden_states: IntArray) -> Candidate:
+        """Return a candidate with more states, from which to go on."""
+        stage = self.stage(hidden_states)
+        point = split_states(candidate.stage.problem, candidate.point, stage.problem, self.rng)
+        return Candidate(stage, point, candidate.strengths, legs=candidate.legs)
+
+    def run(self, start: Candidate) -> Candidate:
         """Run EM until the held-out rows stop gaining; returns the best on the way."""
         stage, strengths = start.stage, start.strengths
-        climb = Climb(stage, start.point)
+        em = StepwiseEM(stage, start.point)
         highest, used = start, [strengths]
         patience = Patience(highest.score, stage.patience)
         self._n_allowed = self.budget.max_steps
-        for _ in range(MOST_PASSES // PASSES_A_LOOK):
-            self._run_passes(climb, strengths)
-            scores = climb.look()
+        for _ in range(MOST_PASSES // PASSES_PER_SCORE):
+            self._run_passes(em, strengths)
+            scores = em.score_held_out()
             score = float(scores.sum())
             self._report(score)
             if score > highest.score:
-                way = (*start.way, Leg(stage.hidden_states, tuple(used)))
-                highest = self.latest = Candidate(stage, climb.point, strengths, scores, way)
-            if patience.ends_at(score):
+                legs = (*start.legs, Leg(stage.hidden_states, tuple(used)))
+                highest = self.latest = Candidate(stage, em.point, strengths, scores, legs)
+            if patience.should_stop(score):
                 break
-            strengths = climb.stronger(strengths)
+            strengths = em.better_strengths(strengths)
             used.append(strengths)
         most = int(stage.hidden_states.max(initial=1))
         self.tried[most] = max(highest.score, self.tried.get(most, -np.inf))
         return highest
 
-    def _run_passes(self, climb: Climb[Any, Any], strengths: FloatArray) -> None:
-        for _ in range(PASSES_A_LOOK):
+    def _run_passes(self, em: StepwiseEM, strengths: FloatArray) -> None:
+        for _ in range(PASSES_PER_SCORE):
             if not self._n_allowed:
                 raise BudgetSpent(f"the limit of {self.budget.max_steps} passes")
-            climb.run_pass(strengths)
+            em.run_pass(strengths)
             self._n_allowed -= 1
             self.n_passes += 1
-            self.work += climb.stage.work
+            self.work += em.stage.work
 
     def check_time(self) -> None:
         """Raise an exception if the time is up."""
@@ -257,7 +311,7 @@ class HeldOutFit(ABC):
         again = copy(self)
         again.n_passes, again.work = 0, 0.0
         again._take(self._all_rows(), self.held_out.take(np.empty(0, np.int64)))
-        self.best = replace(again.follow(self.best.way), scores=self.best.scores)
+        self.best = replace(again.replay(self.best.legs), scores=self.best.scores)
         self.work += again.work
 
     def _all_rows(self) -> Sample:
@@ -265,27 +319,27 @@ class HeldOutFit(ABC):
             return Sample(cut_table(stacked(self.sample.parts.to_table(), self.held_out)))
         return self.sample
 
-    def follow(self, way: Sequence[Leg]) -> Candidate:
-        """Return the candidate at the end of a way that another fit has found."""
-        found = self.begin()
-        for number, leg in enumerate(way):
+    def replay(self, legs: Sequence[Leg]) -> Candidate:
+        """Return the candidate at the end of a run of another fit, replayed on these rows."""
+        candidate = self.begin()
+        for number, leg in enumerate(legs):
             if number:
-                found = self.split(found, leg.hidden_states)
-            climb = Climb(found.stage, found.point)
+                candidate = self.split(candidate, leg.hidden_states)
+            em = StepwiseEM(candidate.stage, candidate.point)
             self._n_allowed = self.budget.max_steps
             for strengths in leg.strengths:
-                self._run_passes(climb, strengths)
-            found = replace(found, point=climb.point, strengths=leg.strengths[-1])
-        return self._stepped(found if way else self.best, LAST_STEPS)
+                self._run_passes(em, strengths)
+            candidate = replace(candidate, point=em.point, strengths=leg.strengths[-1])
+        return self._stepped(candidate if legs else self.best, LAST_STEPS)
 
-    def _stepped(self, found: Candidate, n_steps: int) -> Candidate:
+    def _stepped(self, candidate: Candidate, n_steps: int) -> Candidate:
         """Take full steps of EM on all rows."""
-        point = found.point
+        point = candidate.point
         for _ in range(n_steps):
             self.check_time()
-            sums = found.stage.all_sums(point)
-            point = found.stage.maximized(sums, point, found.strengths)
-        return replace(found, point=point)
+            sums = candidate.stage.all_sums(point)
+            point = candidate.stage.maximized(sums, point, candidate.strengths)
+        return replace(candidate, point=point)
 
     def held_out_densities(self) -> FloatArray:
         """Log-likelihood of every held-out row before the model learned from it."""
@@ -320,6 +374,12 @@ class HeldOutFit(ABC):
         return [f"{shown} states a hidden variable (held-out log-likelihood a row: {tried})"]
 
 
+def groups_of(n_hidden: int) -> list[Group]:
+    """Return hidden variables in at most ``MOST_GROUPS`` groups."""
+    groups = np.array_split(np.arange(n_hidden), max(1, min(n_hidden, MOST_GROUPS)))
+    return [group for group in groups if group.size]
+
+
 # The driver -------------------------------------------------------------------------------------
 
 
@@ -330,7 +390,7 @@ class JointFit:
         self.fits = fits
         for fit in fits:  # they run one after the other
             fit.memory = fits[0].memory
-        self._found: list[Candidate] = []
+        self._candidates: list[Candidate] = []
         self._last_work = [0.0] * len(fits)
 
     @property
@@ -340,7 +400,7 @@ class JointFit:
 
     def grow(self) -> None:
         """Split states as long as the held-out rows of all fits gain by it."""
-        self._found = self._climbed([fit.begin() for fit in self.fits])
+        self._candidates = self._run_all([fit.begin() for fit in self.fits])
         # The first stage may well be no better than what the fits begin with: states are split
         # all the same.
         self._keep_if_better()
@@ -348,21 +408,17 @@ class JointFit:
         grow(self._try_more, first.groups, first.factors)
 
     def _try_more(self, group: Group, thirds: int) -> bool:
-        """Climb with more states, and keep them if held-out rows gain enough."""
-        states = [
-            more_states(found.stage.hidden_states, group, thirds, self.fits[0].most_states)
-            for found in self._found
-        ]
-        pairs = zip(states, self._found, strict=True)
-        is_same = all(np.array_equal(mine, found.stage.hidden_states) for mine, found in pairs)
-        if is_same or not self._is_affordable():
+        """Run EM with more states, and keep them if held-out rows gain enough."""
+        before = self._candidates
+        old = [candidate.stage.hidden_states for candidate in before]
+        new = [more_states(states, group, thirds, self.fits[0].most_states) for states in old]
+        if all(map(np.array_equal, old, new)) or not self._is_affordable():
             return False
-        before = self._found
-        each = zip(self.fits, before, states, strict=True)
-        self._found = self._climbed([fit.split(found, mine) for fit, found, mine in each])
+        fits = zip(self.fits, before, new, strict=True)
+        self._candidates = self._run_all([fit.split(best, states) for fit, best, states in fits])
         if self._keep_if_better():
             return True
-        self._found = before
+        self._candidates = before
         return False
 
     def keep_latest(self) -> None:
@@ -371,11 +427,11 @@ class JointFit:
             if fit.has_begun and fit.latest.score > fit.best.score:
                 fit.best = fit.latest
 
-    def _climbed(self, starts: list[Candidate]) -> list[Candidate]:
+    def _run_all(self, starts: list[Candidate]) -> list[Candidate]:
         before = [fit.work for fit in self.fits]
-        found = [fit.climb(start) for fit, start in zip(self.fits, starts, strict=True)]
+        candidates = [fit.run(start) for fit, start in zip(self.fits, starts, strict=True)]
         self._last_work = [fit.work - work for fit, work in zip(self.fits, before, strict=True)]
-        return found
+        return candidates
 
     def _is_affordable(self) -> bool:
         """Whether twice as many states, whose passes are four times the work, are not too much."""
@@ -385,10 +441,10 @@ class JointFit:
 
     def _keep_if_better(self) -> bool:
         best = [fit.best for fit in self.fits]
-        is_better = self.fits[0].n_states is not None or are_better(self._found, best)
+        is_better = self.fits[0].n_states is not None or are_better(self._candidates, best)
         if is_better:
-            for fit, found in zip(self.fits, self._found, strict=True):
-                fit.best = found
+            for fit, candidate in zip(self.fits, self._candidates, strict=True):
+                fit.best = candidate
         return is_better
 
 

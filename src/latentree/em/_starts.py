@@ -8,18 +8,11 @@ from latentree._kernels.structure import spanning
 from latentree.data import cut_table
 from latentree.distances import Distances, Sample
 from latentree.em._binning import Binning
-from latentree.em._discrete import DiscreteProblem, SymmetricProblem
 from latentree.em._driver import Budget, maximize
 from latentree.em._gaussian import MomentProblem, RowProblem
-from latentree.em._mixed import MixedProblem
-from latentree.inference import (
-    CountEmission,
-    Emission,
-    GaussianEmission,
-    Layout,
-    mixture_moments,
-)
-from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel
+from latentree.em._state_problem import StateProblem, SymmetricProblem
+from latentree.inference import Layout, mixture_moments
+from latentree.models import DiscreteTreeModel, GaussianTreeModel
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
@@ -92,7 +85,7 @@ def random_gaussian_start(
 
 
 def surrogate_start(
-    problem: DiscreteProblem, rng: np.random.Generator, softness: float = SOFTNESS
+    problem: StateProblem, rng: np.random.Generator, softness: float = SOFTNESS
 ) -> FloatArray:
     """Take every hidden node for a noisy copy of its surrogate, the observed node nearest to it.
 
@@ -119,7 +112,7 @@ def surrogate_start(
 
 
 def _blur(
-    problem: DiscreteProblem,
+    problem: StateProblem,
     node: int,
     surrogate: int,
     rng: np.random.Generator,
@@ -140,7 +133,7 @@ def single(sample: Sample, column: int) -> FloatArray:
     return sample.statistics.sums.of_column(column)
 
 
-def random_discrete_start(problem: DiscreteProblem, rng: np.random.Generator) -> FloatArray:
+def random_discrete_start(problem: StateProblem, rng: np.random.Generator) -> FloatArray:
     """Tables near independence: rows of an observed child scatter around its own frequencies."""
     layout, tree = problem.layout, problem.layout.tree
     weights = np.empty(layout.size)
@@ -162,43 +155,40 @@ def random_symmetric_start(problem: SymmetricProblem, rng: np.random.Generator) 
     return problem.layout.symmetric(rng.uniform(0.1, 0.9, problem.tree.n_nodes) / k)
 
 
-def binned_start(problem: MixedProblem, model: DiscreteTreeModel, binning: Binning) -> FloatArray:
+def binned_start(problem: StateProblem, model: DiscreteTreeModel, binning: Binning) -> FloatArray:
     """Return the point of a mixed problem that a model of the binned columns leads to.
 
     Tables are taken over. A leaf of numbers gets the mean and the variance that P(bin | state) and
     the moments of the bins give.
     """
-    table = problem.first_rows
+    table = problem.first_rows()
     target = Layout(problem.layout.tree, model.n_states)
     theta = model.layout.reoriented(model.theta, target)
-    tables, means, variances = [np.empty(0)], [np.empty(0)], [np.empty(0)]
-    for node in range(problem.tree.n_nodes):
-        own = target.table(theta, node)
-        if problem.layout.emits[node]:
-            middle, within = binning.moments(table, node)
-            mean, variance = mixture_moments(own, middle, within)
-            means.append(mean)
-            variances.append(variance)
-        else:
-            tables.append(own.ravel())
-    weights = problem.layout.normalized(np.concatenate(tables))
-    return problem.joined_by_moments(weights, np.concatenate(means), np.concatenate(variances))
+    with_states = np.flatnonzero(~problem.layout.emits).tolist()
+    tables = [np.empty(0), *(target.table(theta, node).ravel() for node in with_states)]
+    emissions = []
+    for leaf in problem.leaves:
+        moments = binning.moments(table, leaf.column)
+        mean, variance = mixture_moments(target.table(theta, leaf.column), *moments)
+        emissions.append(leaf.kind.by_moments(mean, variance, leaf.unit))
+    return problem.joined(problem.layout.normalized(np.concatenate(tables)), emissions)
 
 
-def binned_sample(problem: MixedProblem) -> tuple[Sample, Binning]:
+def binned_sample(problem: StateProblem) -> tuple[Sample, Binning]:
     """Return the first rows of a mixed sample with numbers in bins, and the bins."""
-    binning = Binning.of(problem.first_rows)
-    return Sample(cut_table(binning.table(problem.first_rows))), binning
+    rows = problem.first_rows()
+    binning = Binning.of(rows)
+    return Sample(cut_table(binning.table(rows))), binning
 
 
 def binned_starts(
-    problem: MixedProblem, n_starts: int, rng: np.random.Generator
+    problem: StateProblem, n_starts: int, rng: np.random.Generator
 ) -> list[FloatArray]:
     """Fit the binned columns a little from several starts, and return where each leads to."""
     sample, binning = binned_sample(problem)
     states = problem.n_states.copy()
     states[: problem.tree.n_observed] = sample.cardinalities
-    discrete = DiscreteProblem(problem.tree, states, sample, problem.weight)
+    discrete = StateProblem(problem.tree, states, sample, problem.weight)
     points = [surrogate_start(discrete, rng)]
     points += [random_discrete_start(discrete, rng) for _ in range(n_starts - 1)]
     models = [maximize(discrete, [point], _SHORT).model for point in points]
@@ -206,62 +196,48 @@ def binned_starts(
 
 
 def split_states(
-    layout: Layout,
-    theta: FloatArray,
-    target: Layout,
+    before: StateProblem,
+    point: FloatArray,
+    target: StateProblem,
     rng: np.random.Generator,
     noise: float = NOISE,
 ) -> FloatArray:
-    """Return tables for more states: the heaviest states become two, alike but for noise.
+    """Return a point with more states: the heaviest states become two, alike but for noise.
 
     The new states of a pair share the weight of the old one; without noise the distribution of the
-    observed nodes would be the same.
+    observed nodes would be the same. Means of numbers move by half a standard deviation times the
+    noise: about as far as two normal distributions are apart that look like one.
     """
-    marginals = layout.marginals(theta)
-    weights = np.split(marginals, layout.state_starts[1:-1])
-    origin = [_origins(mine, n) for mine, n in zip(weights, target.n_states.tolist(), strict=True)]
+    size = before.layout.size
+    theta, origin = split_tables(before.layout, point[:size], target.layout, rng, noise)
+    emissions = []
+    for leaf in before.leaves:
+        above = int(before.layout.tree.parent[leaf.column])
+        own = origin[above] if above >= 0 else np.zeros(1, np.int64)
+        is_split = np.bincount(own)[own] > 1
+        emissions.append(
+            leaf.at(point).taken(own, 0.5 * rng.normal(0.0, noise, own.size) * is_split)
+        )
+    return target.joined(theta, emissions)
+
+
+def split_tables(
+    layout: Layout, theta: FloatArray, target: Layout, rng: np.random.Generator, noise: float
+) -> tuple[FloatArray, list[IntArray]]:
+    """Return tables for more states, and the state that each state of every node comes from."""
+    weights = np.split(layout.marginals(theta), layout.state_starts[1:-1])
+    origin = [_origins(own, n) for own, n in zip(weights, target.n_states.tolist(), strict=True)]
     out = np.empty(target.size)
     for node, parent in enumerate(layout.tree.parent.tolist()):
-        mine = origin[node]
+        own = origin[node]
         above = np.zeros(1, np.int64) if parent < 0 else origin[parent]
-        shared = np.bincount(mine)[mine]
-        table = layout.table(theta, node)[np.ix_(above, mine)] / shared
+        shared = np.bincount(own)[own]
+        table = layout.table(theta, node)[np.ix_(above, own)] / shared
         target.table(out, node)[:] = table * np.exp(rng.normal(0.0, noise, table.shape))
-    return target.normalized(out)
+    return target.normalized(out), origin
 
 
 def _origins(weights: FloatArray, n_states: int) -> IntArray:
     """Return the state that each of so many states comes from."""
     heaviest = np.argsort(-weights, kind="stable")[: n_states - weights.size]
     return np.concatenate([np.arange(weights.size), heaviest])
-
-
-def split_hidden(
-    model: MixedTreeModel, hidden_states: IntArray, rng: np.random.Generator, noise: float = NOISE
-) -> MixedTreeModel:
-    """Return a mixed model with more states of its hidden variables: the heaviest become two.
-
-    Tables are split as by :func:`split_states`. Means of numbers move by half a standard deviation
-    times the noise: about as far as two normal distributions are apart that look like one.
-    """
-    layout, n_observed = model.layout, model.tree.n_observed
-    n_states = np.concatenate([model.n_states[:n_observed], hidden_states])
-    theta = split_states(layout, model.theta, Layout(model.tree, n_states), rng, noise)
-    weights = np.split(layout.marginals(model.theta), layout.state_starts[1:-1])
-    emissions: list[Emission | None] = [None] * n_observed
-    for column, own in enumerate(model.emissions):
-        above = int(model.tree.parent[column])
-        if own is None or above < 0:  # a number alone has one distribution
-            emissions[column] = own
-            continue
-        origin = _origins(weights[above], int(n_states[above]))
-        moved = 0.5 * rng.normal(0.0, noise, origin.size) * (np.bincount(origin)[origin] > 1)
-        mean, sd = own.mean[origin], np.sqrt(own.variance[origin])
-        if isinstance(own, GaussianEmission):
-            emissions[column] = GaussianEmission(
-                mean + moved * sd, own.sd[origin], own.resolution, own.origin
-            )
-        else:
-            factor = np.exp(moved * np.minimum(sd / mean, 1.0))
-            emissions[column] = CountEmission(factor * mean, own.size[origin])
-    return MixedTreeModel.from_theta(model.tree, n_states, theta, emissions, model.schema)

@@ -177,12 +177,11 @@ def _draw_column(
 ) -> FloatArray:
     """Draw the cells of a column given the other cells of each row."""
     if isinstance(model, MixedTreeModel) and not table.schema.labels[column]:
-        neighbor, emission = int(leaf_edges(model.tree)[0][column]), model.emissions[column]
-        assert emission is not None
+        neighbor = int(leaf_edges(model.tree)[0][column])
         states = np.zeros(table.n_rows, np.int64)
         if neighbor >= 0:
             states = _draw_states(model.posterior(table, [neighbor])[neighbor], rng)
-        return emission.sample(states, rng)
+        return model._emission(column).sample(states, rng)
     posterior = model.posterior(table, [column])
     if isinstance(posterior, Normal):
         mean, variance = posterior

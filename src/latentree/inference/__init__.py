@@ -6,14 +6,16 @@ says of data of any size.
 """
 
 from latentree.inference._emissions import (
-    POISSON,
+    EMISSIONS,
     CountEmission,
     Emission,
+    FreeEmission,
     GaussianEmission,
-    Leaves,
+    Unit,
     mixture_moments,
     recorded,
     recorded_steps,
+    steps_of,
 )
 from latentree.inference._expectation import Expectation, ExpectedCounts, PassMemory
 from latentree.inference._frozen import set_fields
@@ -27,12 +29,8 @@ from latentree.inference._margins import (
     ScoreEmission,
     ScoreMixture,
     Thresholds,
-    counts_of,
     interval_shares,
     mixed_quantiles,
-    score_logs,
-    score_moments,
-    values_of,
 )
 from latentree.inference._nodes import (
     child_of_edge,
@@ -73,10 +71,11 @@ from latentree.inference._results import (
     write_scores,
 )
 from latentree.inference._table_layout import Layout
+from latentree.inference._zero_inflated import ZeroInflatedEmission
 
 __all__ = [
+    "EMISSIONS",
     "MIDDLE",
-    "POISSON",
     "ColumnEntropies",
     "CountEmission",
     "DiscretePosterior",
@@ -84,9 +83,9 @@ __all__ = [
     "Emissions",
     "Expectation",
     "ExpectedCounts",
+    "FreeEmission",
     "GaussianEmission",
     "Layout",
-    "Leaves",
     "Margin",
     "Normal",
     "NormalMargin",
@@ -102,7 +101,9 @@ __all__ = [
     "ScoreMixture",
     "Skeleton",
     "Thresholds",
+    "Unit",
     "Written",
+    "ZeroInflatedEmission",
     "blocks_of",
     "cheapest_rooting",
     "child_of_edge",
@@ -110,7 +111,6 @@ __all__ = [
     "compile_components",
     "compile_part",
     "compile_patterns",
-    "counts_of",
     "errors_part",
     "given_number",
     "impute_part",
@@ -127,12 +127,10 @@ __all__ = [
     "recorded",
     "recorded_steps",
     "refuse_rows",
-    "score_logs",
-    "score_moments",
     "score_part",
     "set_fields",
     "state_names",
-    "values_of",
+    "steps_of",
     "weighted_total",
     "write_imputed",
     "write_posteriors",

@@ -1,19 +1,23 @@
-"""Leaves that emit numbers: the distribution of a value for every state of its neighbor."""
+"""Leaves that emit numbers: the distribution of a value for every state of its neighbor.
+
+An :class:`Emission` is all that models, EM and searches know of a column without states. A new kind
+of leaf is a :class:`FreeEmission`, and an entry in ``EMISSIONS``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from latentree._kernels.inference import emissions as kernels
 from latentree.errors import ModelError
 from latentree.inference._frozen import set_fields
-from latentree.inference._patterns import Emissions
 from latentree.typing import FloatArray, IntArray, Kind
 
 POISSON = 1e5
@@ -22,6 +26,9 @@ POISSON = 1e5
 _LEAST_SIZE = 1e-2
 """Least size of a negative binomial distribution: its zeros are as frequent as counts allow."""
 
+_LARGEST_SIZE = 1e6
+"""Largest size that EM moves to."""
+
 _OFF_GRID = 1e-3
 """Share of a step by which rounding may move a value off the grid that it was recorded on."""
 
@@ -29,8 +36,247 @@ _N_QUANTILES = 64
 """Intervals of equal probability into which each state's values are cut to measure dependence."""
 
 
+class Unit(NamedTuple):
+    """What is known of a column of numbers before anything is fitted."""
+
+    center: float
+    """Its mean."""
+    scale: float
+    """Its standard deviation."""
+    resolution: float = 0.0
+    """In which steps its values are recorded."""
+    origin: float = 0.0
+    """Recorded values are whole numbers of steps away from it."""
+
+
+class Tally(NamedTuple):
+    """Distinct values in ascending order, and the weight of each in every state (row)."""
+
+    values: FloatArray
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, values: FloatArray, weights: FloatArray) -> Tally:
+        """Sort values, and leave missing ones out."""
+        order = np.argsort(values)[: np.count_nonzero(~np.isnan(values))]
+        return cls(values[order], weights[:, order])
+
+    def __add__(self, other: Tally) -> Tally:  # type: ignore[override]
+        """Return the tally of both parts of the rows."""
+        if np.array_equal(self.values, other.values):
+            return self._replace(weights=self.weights + other.weights)
+        values = np.union1d(self.values, other.values)
+        weights = np.zeros((len(self.weights), values.size))
+        for part in (self, other):
+            weights[:, np.searchsorted(values, part.values)] += part.weights
+        return Tally(values, weights)
+
+    def __rmul__(self, factor: float) -> Tally:  # type: ignore[override]
+        """Return the tally of rows that count so much more."""
+        return self._replace(weights=factor * self.weights)
+
+
+class Likelihoods(NamedTuple):
+    """Log-likelihoods of values (columns) for every state (row), 0 where missing."""
+
+    logs: FloatArray
+    within: Any = None
+    """What an emission keeps for :meth:`Emission.expected`."""
+
+
+class Emission(ABC):
+    """The distribution of a number for every state of its neighbor."""
+
+    kind: ClassVar[Kind]
+    mean: Any
+    """Of the values for every state."""
+    resolution: Any = 0.0
+    """In which steps values are recorded."""
+    origin: Any = 0.0
+    """Recorded values are whole numbers of steps away from it."""
+
+    @property
+    def n_states(self) -> int:
+        """Number of states of the neighbor."""
+        return int(self.mean.size)
+
+    @property
+    @abstractmethod
+    def n_parameters(self) -> int:
+        """Number of free parameters."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> FloatArray:
+        """Variance of the values for every state."""
+
+    @abstractmethod
+    def likelihoods(self, values: FloatArray) -> Likelihoods:
+        """Return the log-likelihoods of distinct values, of which one may be missing."""
+
+    def log_likelihood(self, values: FloatArray) -> FloatArray:
+        """Return the log-probability of values as recorded.
+
+        Parameters
+        ----------
+        values : array of float
+            NaN where missing.
+
+        Returns
+        -------
+        array of shape (n_states, values.size)
+            0 where missing.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import latentree as lt
+        >>> lt.CountEmission([2.0]).log_likelihood(np.array([0.0, np.nan]))
+        array([[-2.,  0.]])
+        >>> age = lt.GaussianEmission([0.0], [1.0], 0.1)
+        >>> age.log_likelihood(np.array([0.0, np.nan])).round(2)
+        array([[-3.22,  0.  ]])
+        """
+        logs = self.likelihoods(values).logs
+        logs[:, np.isnan(values)] = 0.0
+        return logs
+
+    def moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance of the values for every row of weights of the states.
+
+        Parameters
+        ----------
+        weights : array of float, one per state along its last axis
+
+        Returns
+        -------
+        tuple of arrays
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import latentree as lt
+        >>> lt.CountEmission([2.0, 4.0]).moments(np.array([[0.5, 0.5]]))
+        (array([3.]), array([4.]))
+        """
+        return mixture_moments(weights, self.mean, self.variance)
+
+    def filled(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what missing cells are filled with, and the standard deviation of that.
+
+        Parameters
+        ----------
+        weights : array of float, one per state along its last axis
+
+        Returns
+        -------
+        tuple of arrays
+        """
+        mean, variance = self.moments(weights)
+        return np.rint(mean) if self.kind == "count" else mean, np.sqrt(variance)
+
+    @abstractmethod
+    def sample(self, states: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Draw a value for each of some states, as precise as values are recorded.
+
+        Parameters
+        ----------
+        states : array of int
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        array of float
+        """
+
+    @abstractmethod
+    def cells(self) -> FloatArray:
+        """Return probabilities of intervals that cover the line: a table to measure by.
+
+        Returns
+        -------
+        array of float, one row per state
+        """
+
+    def expected(self, values: FloatArray, weights: FloatArray, within: Any, unit: Unit) -> Any:
+        """Return the sums over rows that an M-step needs, which can be added and multiplied.
+
+        ``weights`` are those of every state (row) for distinct values, and ``within`` is what
+        :meth:`likelihoods` returned beside the logarithms.
+        """
+        del within, unit
+        return Tally.of(values, weights)
+
+
+class FreeEmission(Emission):
+    """An emission with parameters of its own for every state.
+
+    EM moves *coordinates*, rows of numbers with a column per state, in which jumps make sense.
+    """
+
+    fields: ClassVar[tuple[str, ...]]
+    """Keys in a model file, the arguments of the constructor; no other kind has the last one."""
+
+    def expected_log(self, sums: Any, unit: Unit) -> float:
+        """Return the expected log-likelihood of the rows behind sums, but for a constant."""
+        del unit
+        return float((sums.weights * self.likelihoods(sums.values).logs).sum())
+
+    @abstractmethod
+    def maximized(self, sums: Any, unit: Unit, share: float) -> Self:
+        """Return an emission that raises the likelihood.
+
+        ``share`` rows per state are added that have the mean and the variance of the column.
+        """
+
+    @abstractmethod
+    def log_prior(self, unit: Unit, share: float) -> float:
+        """Return the logarithm of the density of that prior, but for a constant."""
+
+    @abstractmethod
+    def coordinates(self, unit: Unit) -> FloatArray:
+        """Return the coordinates of every state (column)."""
+
+    @classmethod
+    @abstractmethod
+    def at(cls, coordinates: FloatArray, unit: Unit) -> Self:
+        """Return the emission at some coordinates."""
+
+    @classmethod
+    @abstractmethod
+    def limits(cls, unit: Unit) -> FloatArray:
+        """Return the least and the largest value of every coordinate: two columns."""
+
+    @classmethod
+    @abstractmethod
+    def by_moments(cls, mean: FloatArray, variance: FloatArray, unit: Unit) -> Self:
+        """Return an emission with means and variances of states, kept from extremes."""
+
+    @abstractmethod
+    def taken(self, origin: IntArray, away: FloatArray) -> Self:
+        """Return an emission with the states ``origin`` of this one, moved by standard deviations.
+
+        Parameters
+        ----------
+        origin : array of int
+            Numbers of states.
+        away : array of float
+            How far each moves.
+
+        Returns
+        -------
+        Emission
+        """
+
+    # The model file -------------------------------------------------------------------------
+
+    @abstractmethod
+    def plain(self) -> dict[str, object]:
+        """Return the fields of the emission in a model file."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class GaussianEmission:
+class GaussianEmission(FreeEmission):
     """Real values: normal, with a mean and a standard deviation for every state of the neighbor.
 
     Parameters
@@ -57,6 +303,7 @@ class GaussianEmission:
     origin: float
 
     kind: ClassVar[Kind] = "real"
+    fields: ClassVar[tuple[str, ...]] = ("mean", "resolution", "sd")
 
     def __init__(
         self, mean: ArrayLike, sd: ArrayLike, resolution: float, origin: float = 0.0
@@ -70,11 +317,6 @@ class GaussianEmission:
         _check_alike(center, spread)
 
     @property
-    def n_states(self) -> int:
-        """Number of states of the neighbor."""
-        return self.mean.size
-
-    @property
     def n_parameters(self) -> int:
         """Number of free parameters."""
         return 2 * self.n_states
@@ -84,48 +326,11 @@ class GaussianEmission:
         """Variance of the values for every state."""
         return np.asarray(self.sd**2)
 
-    def moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return mean and variance of the values for every row of weights of the states.
-
-        Parameters
-        ----------
-        weights : array of float, one per state along its last axis
-
-        Returns
-        -------
-        tuple of arrays
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> GaussianEmission([0.0, 10.0], [1.0, 2.0], 1.0).moments(np.array([[0.5, 0.5]]))
-        (array([5.]), array([27.5]))
-        """
-        return mixture_moments(weights, self.mean, self.variance)
-
-    def log_likelihood(self, values: FloatArray) -> FloatArray:
-        """Return the log-probability of values as recorded.
-
-        Parameters
-        ----------
-        values : array of float
-            NaN where missing.
-
-        Returns
-        -------
-        array of shape (n_states, values.size)
-            0 where missing.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> GaussianEmission([0.0], [1.0], 0.1).log_likelihood(np.array([0.0, np.nan])).round(2)
-        array([[-3.22,  0.  ]])
-        """
-        out, shift, spread = np.empty((3, self.n_states, values.size))
-        kernels.normal_logs(values, self.mean, self.sd, self.resolution, out, shift, spread)
-        out[:, np.isnan(values)] = 0.0  # the kernel looks for one hole
-        return out
+    def likelihoods(self, values: FloatArray) -> Likelihoods:
+        """Return log-probabilities, and the moments of values within their cells."""
+        logs, *within = np.empty((3, self.n_states, values.size))
+        kernels.normal_logs(values, self.mean, self.sd, self.resolution, logs, *within)
+        return Likelihoods(logs, within)
 
     def taken(self, origin: IntArray, away: FloatArray) -> GaussianEmission:
         """Return an emission with the states ``origin`` of this one, moved by standard deviations.
@@ -144,24 +349,67 @@ class GaussianEmission:
         mean = self.mean[origin] + away * self.sd[origin]
         return GaussianEmission(mean, self.sd[origin], self.resolution, self.origin)
 
-    def fitted(self, values: FloatArray, weights: FloatArray, share: float) -> GaussianEmission:
-        """Return the emission that weights of the states give (an M-step).
+    # EM: coordinates are (μ − m)/s and log(σ/s), with the column's m and s.
 
-        Parameters
-        ----------
-        values : array of float
-            NaN where missing.
-        weights : array of float
-            Of every state (column) for every value.
-        share : float
-            Rows of the prior per state, with the mean and the variance of all values.
+    def expected(
+        self, values: FloatArray, weights: FloatArray, within: Any, unit: Unit
+    ) -> FloatArray:
+        """Return Σ w, Σ w·E[x − m], Σ w·E[(x − m)²] of every state (row), x before rounding."""
+        sums = np.zeros((self.n_states, 3))
+        kernels.normal_sums(
+            values, weights.ravel(), within[0].ravel(), within[1].ravel(), self.sd,
+            self.resolution, unit.center, sums,
+        )  # fmt: skip
+        return sums
 
-        Returns
-        -------
-        GaussianEmission
-        """
-        mean, variance = _weighted_moments(values, weights, share)
-        return GaussianEmission(mean, np.sqrt(variance), self.resolution, self.origin)
+    def expected_log(self, sums: FloatArray, unit: Unit) -> float:
+        """Return Σ w·(−log σ − ½·(x − μ)²/σ²)."""
+        total, one, two = sums.T
+        away = self.mean - unit.center
+        square = two - 2.0 * away * one + away * away * total
+        return -float((total * np.log(self.sd) + 0.5 * square / self.sd**2).sum())
+
+    def maximized(self, sums: FloatArray, unit: Unit, share: float) -> GaussianEmission:
+        """Return μ = Σwx/(Σw + a) and σ² = (Σw(x − μ)² + a·(μ² + 1))/(Σw + a) in units."""
+        total, one, two = sums[:, 0], sums[:, 1] / unit.scale, sums[:, 2] / unit.scale**2
+        mean = one / (total + share)
+        square = np.maximum(two - 2.0 * mean * one + mean * mean * total, 0.0)
+        variance = (square + share * (mean * mean + 1.0)) / (total + share)
+        return self.at(np.stack([mean, 0.5 * np.log(variance)]), unit)
+
+    def log_prior(self, unit: Unit, share: float) -> float:
+        """Return that of rows with the mean and the variance of the column."""
+        mean, log_sd = self.coordinates(unit)
+        return -share * float((log_sd + 0.5 * (mean**2 + 1.0) * np.exp(-2.0 * log_sd)).sum())
+
+    def coordinates(self, unit: Unit) -> FloatArray:
+        """Return the coordinates of every state (column)."""
+        return np.stack([(self.mean - unit.center) / unit.scale, np.log(self.sd / unit.scale)])
+
+    @classmethod
+    def at(cls, coordinates: FloatArray, unit: Unit) -> GaussianEmission:
+        """Return the emission at some coordinates."""
+        emission = cls.__new__(cls)  # EM makes many, of numbers that need no check
+        mean, sd = unit.center + unit.scale * coordinates[0], unit.scale * np.exp(coordinates[1])
+        sd = np.maximum(sd, unit.resolution / kernels.NARROWEST)
+        set_fields(emission, mean=mean, sd=sd, resolution=unit.resolution, origin=unit.origin)
+        return emission
+
+    @classmethod
+    def limits(cls, unit: Unit) -> FloatArray:
+        """Return the least and the largest value of every coordinate: two columns."""
+        narrowest = unit.resolution / kernels.NARROWEST / unit.scale
+        return np.array([[-np.inf, np.inf], [np.log(narrowest), 10.0]])
+
+    @classmethod
+    def by_moments(cls, mean: FloatArray, variance: FloatArray, unit: Unit) -> GaussianEmission:
+        """Return an emission with means and variances of states, kept from extremes."""
+        sd = np.sqrt(np.maximum(variance, 1e-4 * unit.scale**2))
+        return cls(mean, sd, unit.resolution, unit.origin)
+
+    def plain(self) -> dict[str, object]:
+        """Return the fields of the emission in a model file."""
+        return {"mean": self.mean.tolist(), "sd": self.sd.tolist()} | steps_of(self)
 
     def sample(self, states: IntArray, rng: np.random.Generator) -> FloatArray:
         """Draw a value for each of some states, as precise as values are recorded.
@@ -204,7 +452,7 @@ class GaussianEmission:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CountEmission:
+class CountEmission(FreeEmission):
     """Counts 0, 1, 2, …: negative binomial, with a mean and a size for every state.
 
     Parameters
@@ -226,6 +474,7 @@ class CountEmission:
     size: FloatArray
 
     kind: ClassVar[Kind] = "count"
+    fields: ClassVar[tuple[str, ...]] = ("mean", "size")
 
     def __init__(self, mean: ArrayLike, size: ArrayLike | None = None) -> None:
         center = _parameters(mean, "a mean", positive=True)
@@ -234,11 +483,6 @@ class CountEmission:
             raise ModelError("the sizes of a negative binomial distribution must be positive")
         set_fields(self, mean=center, size=np.where(given >= POISSON, np.inf, given))
         _check_alike(center, given)
-
-    @property
-    def n_states(self) -> int:
-        """Number of states of the neighbor."""
-        return self.mean.size
 
     @property
     def n_parameters(self) -> int:
@@ -250,47 +494,11 @@ class CountEmission:
         """Variance of the counts for every state."""
         return np.asarray(self.mean + self.mean**2 / self.size)
 
-    def moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return mean and variance of the counts for every row of weights of the states.
-
-        Parameters
-        ----------
-        weights : array of float, one per state along its last axis
-
-        Returns
-        -------
-        tuple of arrays
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> CountEmission([2.0, 4.0]).moments(np.array([[0.5, 0.5]]))
-        (array([3.]), array([4.]))
-        """
-        return mixture_moments(weights, self.mean, self.variance)
-
-    def log_likelihood(self, values: FloatArray) -> FloatArray:
-        """Return the log-probability of counts.
-
-        Parameters
-        ----------
-        values : array of float
-            NaN where missing.
-
-        Returns
-        -------
-        array of shape (n_states, values.size)
-            0 where missing.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> CountEmission([2.0]).log_likelihood(np.array([0.0, np.nan]))
-        array([[-2.,  0.]])
-        """
-        out = np.empty((self.n_states, values.size))
-        kernels.count_logs(values, self.mean, self.size, out)
-        return out
+    def likelihoods(self, values: FloatArray) -> Likelihoods:
+        """Return log-probabilities."""
+        logs = np.empty((self.n_states, values.size))
+        kernels.count_logs(values, self.mean, self.size, logs)
+        return Likelihoods(logs)
 
     def taken(self, origin: IntArray, away: FloatArray) -> CountEmission:
         """Return an emission with the states ``origin`` of this one, moved by standard deviations.
@@ -309,28 +517,48 @@ class CountEmission:
         mean, sd = self.mean[origin], np.sqrt(self.variance[origin])
         return CountEmission(mean * np.exp(away * np.minimum(sd / mean, 1.0)), self.size[origin])
 
-    def fitted(self, values: FloatArray, weights: FloatArray, share: float) -> CountEmission:
-        """Return the emission that weights of the states give by their moments.
+    # EM: coordinates are the logarithms of mean and size.
 
-        Parameters
-        ----------
-        values : array of float
-            NaN where missing.
-        weights : array of float
-            Of every state (column) for every value.
-        share : float
-            Rows of the prior per state, with the mean and the variance of all values.
+    def maximized(self, sums: Tally, unit: Unit, share: float) -> CountEmission:
+        """Return the means, and sizes by one step of Newton's method."""
+        limits = np.log([_LEAST_SIZE, _LARGEST_SIZE])
+        old = np.log(np.minimum(self.size, _LARGEST_SIZE))
+        new = kernels.fitted_counts(*sums, unit.center, share, old, *limits)
+        return self.at(new, unit)
 
-        Returns
-        -------
-        CountEmission
-        """
-        mean, variance = _weighted_moments(values, weights, share)
-        mean = np.maximum(mean, 1e-8)
-        # The variance of a negative binomial count is μ + μ²/r.
-        excess = np.maximum(variance - mean, mean**2 / POISSON)
-        size = np.clip(mean**2 / excess, _LEAST_SIZE, POISSON)
-        return CountEmission(mean, np.where(size >= POISSON, np.inf, size))
+    def log_prior(self, unit: Unit, share: float) -> float:
+        """Return that of rows whose count is the mean of the column."""
+        return share * float(self.likelihoods(np.array([unit.center])).logs.sum())
+
+    def coordinates(self, unit: Unit) -> FloatArray:
+        """Return the coordinates of every state (column)."""
+        return np.log([self.mean, np.minimum(self.size, _LARGEST_SIZE)])
+
+    @classmethod
+    def at(cls, coordinates: FloatArray, unit: Unit) -> CountEmission:
+        """Return the emission at some coordinates."""
+        emission = cls.__new__(cls)  # EM makes many, of numbers that need no check
+        mean, size = np.exp(coordinates)
+        set_fields(emission, mean=mean, size=np.where(size >= POISSON, np.inf, size))
+        return emission
+
+    @classmethod
+    def limits(cls, unit: Unit) -> FloatArray:
+        """Return the least and the largest value of every coordinate: two columns."""
+        return np.array([[-np.inf, np.inf], np.log([_LEAST_SIZE, _LARGEST_SIZE])])
+
+    @classmethod
+    def by_moments(cls, mean: FloatArray, variance: FloatArray, unit: Unit) -> CountEmission:
+        """Return an emission with means and variances of states, kept from extremes."""
+        mean = np.maximum(mean, 1e-3 * unit.center)
+        # The variance is μ + μ²/r.
+        excess = np.maximum(variance - mean, 1e-2 * mean)
+        return cls(mean, np.clip(mean**2 / excess, 0.1, 100.0))
+
+    def plain(self) -> dict[str, object]:
+        """Return the fields of the emission in a model file; an infinite size is None."""
+        size = [each if np.isfinite(each) else None for each in self.size.tolist()]
+        return {"mean": self.mean.tolist(), "size": size}
 
     def sample(self, states: IntArray, rng: np.random.Generator) -> FloatArray:
         """Draw a count for each of some states.
@@ -413,23 +641,6 @@ def mixture_moments(
     return center + first, spread
 
 
-def _weighted_moments(
-    values: FloatArray, weights: FloatArray, share: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return mean and variance of each state, with ``share`` rows that have those of all values."""
-    present = ~np.isnan(values)
-    x, w = values[present], weights[present]
-    total = w.sum(axis=0)
-    every = w.sum(axis=1)
-    center = every @ x / max(every.sum(), 1e-300)
-    x = x - center
-    whole = every @ x**2 / max(every.sum(), 1e-300)
-    mean = x @ w / (total + share)
-    square = (x**2) @ w - 2.0 * mean * (x @ w) + mean**2 * total
-    variance = (np.maximum(square, 0.0) + share * (mean**2 + whole)) / (total + share)
-    return center + mean, np.maximum(variance, 1e-12 * max(whole, 1e-300))
-
-
 def interval_probabilities(below: FloatArray) -> FloatArray:
     """Return probabilities of intervals, from those of all that lies below their ends.
 
@@ -438,79 +649,14 @@ def interval_probabilities(below: FloatArray) -> FloatArray:
     return np.maximum(np.diff(below, axis=1, prepend=0.0, append=1.0), 0.0)
 
 
-Emission = GaussianEmission | CountEmission
+EMISSIONS: Mapping[Kind, type[FreeEmission]] = {"real": GaussianEmission, "count": CountEmission}
+"""What a column of numbers of each kind has in a model with states."""
 
 
-class Leaves(NamedTuple):
-    """The leaves that emit numbers, with the parameters of all of them end to end."""
-
-    columns: IntArray
-    is_count: NDArray[np.bool_]
-    resolutions: FloatArray
-    """Of every leaf; 0 for counts."""
-    origins: FloatArray
-    """Of the recorded values of every leaf; 0 for counts."""
-    firsts: IntArray
-    """Where the states of each leaf start; one entry more for the end."""
-    mean: FloatArray
-    spread: FloatArray
-    """Standard deviations of reals, sizes of counts."""
-
-    @classmethod
-    def of(cls, emissions: Sequence[Emission | None]) -> Leaves:
-        """Lay the emissions of all columns end to end; None for columns with states."""
-        mine = [(column, each) for column, each in enumerate(emissions) if each is not None]
-        nothing = np.empty(0)
-        return cls(
-            np.array([column for column, _ in mine], np.int64),
-            np.array([isinstance(each, CountEmission) for _, each in mine], bool),
-            np.array([getattr(each, "resolution", 0.0) for _, each in mine]),
-            np.array([getattr(each, "origin", 0.0) for _, each in mine]),
-            np.cumsum([0, *(each.n_states for _, each in mine)]),
-            np.concatenate([nothing, *(each.mean for _, each in mine)]),
-            np.concatenate([nothing, *(_spread(each) for _, each in mine)]),
-        )
-
-    def emission(self, leaf: int) -> Emission:
-        """Return the emission of a leaf."""
-        own = slice(*self.firsts[leaf : leaf + 2])
-        if self.is_count[leaf]:
-            return CountEmission(self.mean[own], self.spread[own])
-        grid = float(self.resolutions[leaf]), float(self.origins[leaf])
-        return GaussianEmission(self.mean[own], self.spread[own], *grid)
-
-    def logs(
-        self, places: Emissions, out: FloatArray | None = None, cells: FloatArray | None = None
-    ) -> FloatArray:
-        """Return the log-likelihoods of all distinct values, laid out as the E-step needs them.
-
-        ``out`` is memory for them, and ``cells`` for two rows of as many numbers, which
-        :meth:`moments` needs.
-        """
-        out = np.empty(places.n_likelihoods) if out is None else out
-        shift, spread = np.empty((2, out.size)) if cells is None else cells
-        kernels.all_logs(
-            places.ranks, self.is_count, self.resolutions, self.firsts, self.mean,
-            self.spread, places.sizes, places.starts, places.values, out, shift, spread,
-        )  # fmt: skip
-        return out
-
-    def moments(
-        self, places: Emissions, counts: FloatArray, cells: FloatArray, centers: FloatArray
-    ) -> FloatArray:
-        """Return Σ w, Σ w·E[x − c], Σ w·E[(x − c)²] of every state of reals (a row each).
-
-        ``cells`` are as :meth:`logs` set them.
-        """
-        sums: FloatArray = kernels.all_moments(
-            places.ranks, self.is_count, self.resolutions, self.firsts, self.spread,
-            centers, places.sizes, places.starts, places.values, counts, *cells,
-        )  # fmt: skip
-        return sums
-
-
-def _spread(emission: Emission) -> FloatArray:
-    return emission.sd if isinstance(emission, GaussianEmission) else emission.size
+def steps_of(part: Any) -> dict[str, object]:
+    """Return the steps in which values are recorded, and where they start if that is not 0."""
+    steps = {"resolution": part.resolution}
+    return steps | {"origin": part.origin} if part.origin else steps
 
 
 def _parameters(values: ArrayLike, what: str, positive: bool = False) -> FloatArray:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,8 +14,8 @@ from latentree import _memory as memory
 from latentree._kernels import threads
 from latentree._kernels.compiling import is_interpreted, tiny
 from latentree._kernels.inference import counts as kernels
-from latentree._kernels.inference import messages as log_kernels
 from latentree._kernels.inference.slots import EDGE, EMISSION, PassInput, RowRange
+from latentree.inference._emissions import Emission, Unit
 from latentree.inference._log_messages import LogMessages
 from latentree.inference._pass_plan import FEW_ROWS, DownPart, PassPlan
 from latentree.inference._patterns import Patterns
@@ -26,20 +27,27 @@ _TINY = 250_000
 
 
 class ExpectedCounts(NamedTuple):
-    """The result of an E-step: the log-likelihood, and counts in the layout of the tables."""
+    """The result of an E-step."""
 
     log_likelihood: float
     counts: FloatArray
+    """In the layout of the tables."""
+    leaves: tuple[Any, ...] = ()
+    """Expected sums of every leaf without states, in the order of the columns."""
 
     def __add__(self, other: ExpectedCounts) -> ExpectedCounts:  # type: ignore[override]
-        """Return the sum over both parts of the rows."""
+        """Return the sums over both parts of the rows."""
+        leaves = zip(self.leaves, other.leaves, strict=True)
         return ExpectedCounts(
-            self.log_likelihood + other.log_likelihood, self.counts + other.counts
+            self.log_likelihood + other.log_likelihood,
+            self.counts + other.counts,
+            tuple(a + b for a, b in leaves),
         )
 
     def scaled(self, factor: float) -> ExpectedCounts:
         """Return those of rows that count so much more."""
-        return ExpectedCounts(factor * self.log_likelihood, factor * self.counts)
+        leaves = tuple(factor * sums for sums in self.leaves)
+        return ExpectedCounts(factor * self.log_likelihood, factor * self.counts, leaves)
 
 
 class Scratch(NamedTuple):
@@ -53,10 +61,6 @@ class Scratch(NamedTuple):
     """Counts of each part of the rows, a number an entry of the tables."""
     handed: FloatArray
     """Posterior weights that each part of the rows hands down to patterns."""
-    emitted: FloatArray
-    """A number a likelihood of emitted values: for the caller of a pass to hand over."""
-    cells: FloatArray
-    """Twice as many, which the caller may keep during a pass."""
 
 
 class PassMemory:
@@ -119,6 +123,28 @@ class Expectation:
         """Bytes that are kept between two passes."""
         kept = (self._gather, self._plan.weights, self._slots, self.patterns.slots)
         return sum(array.nbytes for array in kept)
+
+    def expect(
+        self,
+        theta: FloatArray,
+        emissions: Sequence[Emission | None] = (),
+        units: Mapping[int, Unit] | None = None,
+    ) -> ExpectedCounts:
+        """Run the E-step with the emissions of all columns: what an engine runs in every step."""
+        places = self.patterns.emissions
+        if not places.columns.size:
+            return self.run(theta)
+        emitted, leaves = np.empty(places.n_likelihoods), []
+        with tiny(self.is_tiny):
+            for e in np.argsort(places.columns).tolist():
+                column, values = int(places.columns[e]), places.values_of(e)
+                emission, block = emissions[column], places.block(emitted, e)
+                assert emission is not None
+                block[:], within = emission.likelihoods(values)
+                leaves.append((emission, values, block, within, (units or {}).get(column)))
+            result = self.run(theta, emitted)
+            sums = [emission.expected(*rest) for emission, *rest in leaves]
+        return result._replace(leaves=tuple(sums))
 
     def run(self, theta: FloatArray, emitted: FloatArray | None = None) -> ExpectedCounts:
         """Log-likelihood and expected counts under the tables ``theta`` (rooted as compiled).
@@ -254,12 +280,7 @@ def robust_counts(
     messages = LogMessages(patterns, theta, log_emissions=emitted)
     with np.errstate(invalid="ignore"):  # 0·(−∞): a row of weight 0 counts for nothing
         terms = np.where(patterns.weights > 0, patterns.weights * messages.log_z, 0.0)
-    counts = np.zeros(theta.size + patterns.emissions.n_likelihoods)
-    log_kernels.expected_counts(
-        patterns.slots, patterns.components, patterns.gather, patterns.weights,
-        messages.posterior, messages.values, messages.theta, messages.log_theta,
-        np.zeros(patterns.n_values), counts,
-    )  # fmt: skip
+    counts = messages.expected_counts()
     if emitted is not None:
         emitted[:] = counts[theta.size :]
     return ExpectedCounts(float(terms.sum()), counts[: theta.size])

@@ -9,16 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, log_softmax, ndtr, ndtri
 
 from latentree.errors import ModelError
-from latentree.inference._emissions import Emission, interval_probabilities, recorded
+from latentree.inference._emissions import (
+    Emission,
+    Likelihoods,
+    Unit,
+    interval_probabilities,
+    recorded,
+)
 from latentree.inference._frozen import set_fields
-from latentree.inference._patterns import Emissions
 from latentree.typing import FloatArray, IntArray, Kind
 
 Tail = tuple[float, float]
@@ -480,7 +485,7 @@ Margin = Thresholds | Odds | NumberMargin
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoreEmission:
+class ScoreEmission(Emission):
     """Numbers for every state of a hidden normal variable on a grid.
 
     Parameters
@@ -504,14 +509,9 @@ class ScoreEmission:
     rho: float
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> Kind:  # type: ignore[override]
         """What the column holds."""
         return self.margin.kind
-
-    @property
-    def n_states(self) -> int:
-        """Number of states of the neighbor."""
-        return self.points.size
 
     @property
     def n_parameters(self) -> int:
@@ -567,23 +567,25 @@ class ScoreEmission:
         """How precisely values are recorded."""
         return self.margin.resolution
 
-    def log_likelihood(self, values: FloatArray) -> FloatArray:
-        """Return the log-probability of values as recorded.
-
-        Parameters
-        ----------
-        values : array of float
-            NaN where missing.
-
-        Returns
-        -------
-        array of shape (n_states, values.size)
-            0 where missing.
-        """
+    def likelihoods(self, values: FloatArray) -> Likelihoods:
+        """Return log-probabilities, and the ends of the values' cells as values of y."""
         half, mean = 0.5 * self.resolution, self.rho * self.points[:, None]
         low, high = (self.margin.score(values + side * half) for side in (-1, 1))
         out = log_interval((low - mean) / self._spread, (high - mean) / self._spread)
-        return np.where(np.isnan(values), 0.0, out)
+        return Likelihoods(np.where(np.isnan(values), 0.0, out), (low, high))
+
+    def expected(
+        self, values: FloatArray, weights: FloatArray, within: Any, unit: Unit
+    ) -> FloatArray:
+        """Return Σ w, Σ w·E[y], Σ w·E[y²] of the normal variable y at every point."""
+        del unit
+        there, spread = ~np.isnan(values), self._spread
+        mean = self.rho * self.points[:, None]
+        low, high = (end[there] for end in within)
+        first, second = interval_moments((low - mean) / spread, (high - mean) / spread)
+        w, y = weights[:, there], mean + spread * first
+        square = mean**2 + 2.0 * mean * spread * first + spread**2 * second
+        return np.stack([w.sum(axis=1), (w * y).sum(axis=1), (w * square).sum(axis=1)])
 
     def sample(self, states: IntArray, rng: np.random.Generator) -> FloatArray:
         """Draw a value for each of some states.
@@ -691,46 +693,6 @@ def mixed_quantiles(parts: Sequence[ScoreMixture], weights: FloatArray, share: f
 
 def _line(margin: NumberMargin, y: FloatArray) -> FloatArray:
     return margin.line(y) if isinstance(margin, RankMargin) else margin.value(y)
-
-
-def score_logs(leaves: Sequence[Emission | ScoreEmission | None], places: Emissions) -> FloatArray:
-    """Return the log-likelihoods of all distinct values, laid out as the E-step needs them.
-
-    ``leaves`` has the emission of every column, None for columns with states.
-    """
-    out = np.empty(places.n_likelihoods)
-    for e, column in enumerate(places.columns.tolist()):
-        emission = leaves[column]
-        assert emission is not None
-        block = emission.log_likelihood(values_of(places, e))
-        out[places.starts[e] : places.starts[e] + block.size] = block.ravel()
-    return out
-
-
-def score_moments(emission: ScoreEmission, values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return Σ w, Σ w·E[y], Σ w·E[y²] of the normal variable y at every point.
-
-    ``weights`` has a row a point, a column a value.
-    """
-    there = ~np.isnan(values)
-    half, spread = 0.5 * emission.resolution, np.sqrt(1.0 - emission.rho**2)
-    mean = emission.rho * emission.points[:, None]
-    low, high = (emission.margin.score(values[there] + side * half) for side in (-1, 1))
-    first, second = interval_moments((low - mean) / spread, (high - mean) / spread)
-    w, y = weights[:, there], mean + spread * first
-    square = mean**2 + 2.0 * mean * spread * first + spread**2 * second
-    return np.stack([w.sum(axis=1), (w * y).sum(axis=1), (w * square).sum(axis=1)])
-
-
-def values_of(places: Emissions, e: int) -> FloatArray:
-    """Return the distinct values of leaf number ``e``."""
-    return places.values[places.value_starts[e] :][: places.sizes[e]]
-
-
-def counts_of(places: Emissions, counts: FloatArray, e: int) -> FloatArray:
-    """View of the expected counts of leaf number ``e``: a row a state, a column a value."""
-    shape = int(places.n_states[e]), int(places.sizes[e])
-    return counts[places.starts[e] :][: shape[0] * shape[1]].reshape(shape)
 
 
 def interval_shares(low: FloatArray, high: FloatArray) -> FloatArray:

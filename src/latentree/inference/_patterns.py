@@ -21,6 +21,7 @@ from latentree._kernels.compiling import tiny
 from latentree._kernels.inference import patterns as kernels
 from latentree._kernels.inference.slots import COMPONENT, EDGE, EMISSION, EVIDENCE, SLOT
 from latentree.data import Table
+from latentree.inference._emissions import Emission
 from latentree.inference._table_layout import Layout
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
@@ -58,8 +59,6 @@ class Emissions(NamedTuple):
     """
 
     columns: IntArray
-    ranks: IntArray
-    """Number of each leaf among them in the order of columns."""
     n_states: IntArray
     sizes: IntArray
     starts: IntArray
@@ -71,6 +70,24 @@ class Emissions(NamedTuple):
     def n_likelihoods(self) -> int:
         """Length of the array of likelihoods."""
         return int((self.n_states * self.sizes).sum())
+
+    def values_of(self, e: int) -> FloatArray:
+        """Return the distinct values of leaf number ``e``."""
+        return self.values[self.value_starts[e] :][: self.sizes[e]]
+
+    def block(self, numbers: FloatArray, e: int) -> FloatArray:
+        """View of what belongs to leaf number ``e``: a row per state, a column per value."""
+        shape = int(self.n_states[e]), int(self.sizes[e])
+        return numbers[self.starts[e] :][: shape[0] * shape[1]].reshape(shape)
+
+    def logs(self, emissions: Sequence[Emission | None]) -> FloatArray:
+        """Return the log-likelihoods of all distinct values under the emissions of all columns."""
+        out = np.empty(self.n_likelihoods)
+        for e, column in enumerate(self.columns.tolist()):
+            emission = emissions[column]
+            assert emission is not None
+            self.block(out, e)[:] = emission.likelihoods(self.values_of(e)).logs
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,8 +241,7 @@ def _place_emissions(
     ]
     values = [columns.values[span] for span in spans]
     return Emissions(
-        listed["node"], np.searchsorted(np.flatnonzero(layout.emits), listed["node"]),
-        listed["n_states"], listed["n_patterns"], starts,
+        listed["node"], listed["n_states"], listed["n_patterns"], starts,
         np.concatenate([np.empty(0), *values]), starts_of(listed["n_patterns"]),
     )  # fmt: skip
 

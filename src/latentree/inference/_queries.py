@@ -1,14 +1,13 @@
 """Queries about the rows of a discrete tree: log-likelihoods, posteriors, draws.
 
 There are two ways. Plain products, in blocks of rows, answer nearly every query
-(``_kernels.inference.answers``). Logarithms (``_kernels.inference.messages``) answer for tables
-where products lose information, for small ones, of which tiny ones run uncompiled, and for most
-probable states.
+(``_kernels.inference.answers``). Logarithms (``_log_messages``) answer for tables
+where products lose information, for small ones, and for most probable states.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +17,6 @@ from latentree._kernels import threads
 from latentree._kernels.compiling import tiny
 from latentree._kernels.inference import answers as kernels
 from latentree._kernels.inference import counts as count_kernels
-from latentree._kernels.inference import messages as log_kernels
 from latentree._kernels.inference.slots import (
     EDGE,
     EMISSION,
@@ -31,12 +29,8 @@ from latentree.inference._pass_plan import PassPlan
 from latentree.inference._patterns import Patterns, starts_of
 from latentree.typing import FloatArray, IntArray
 
-_TINY = 40_000
-"""Most rows × Σ K² of a query that runs uncompiled, in a tenth of a second."""
-
 _SMALL = 1_000_000
-"""Most rows × Σ K² of a query by logarithms, in hundredths of a second: their kernels take half as
-long to compile."""
+"""Most rows × Σ K² of a query by logarithms, in whole arrays: in hundredths of a second."""
 
 _MOST_PARTS = 16
 """Most parts of the rows: more threads than that are rare."""
@@ -71,7 +65,6 @@ class RowInference:
         self.patterns, self.n_rows = patterns, patterns.of_rows.n_rows
         self._theta, self._maximize, self._log_emissions = theta, maximize, log_emissions
         work = max(2 * len(patterns.slots), patterns.layout.size)
-        self._is_tiny = self.n_rows * work <= _TINY
         self._takes_logs = maximize or self.n_rows * work <= _SMALL
         self._lines = patterns.of_rows.dense()
         self._log_z: FloatArray | None = None
@@ -87,19 +80,19 @@ class RowInference:
         return out
 
     def posteriors(self, nodes: IntArray | None = None) -> FloatArray:
-        """Probabilities of the states of some nodes or of all, laid side by side, one row a row."""
+        """Probabilities of the states of some nodes or of all, side by side, for every row."""
         every = np.arange(self.patterns.layout.tree.n_nodes)
         return self._ask(every if nodes is None else nodes)
 
     def edge_posteriors(self, child: int) -> FloatArray:
         """Joint probabilities of a node's parent and the node: rows × K_parent × K."""
-        return self._walk_posteriors(np.array([child]), child)[1]
+        self._takes_logs = True  # what else is asked, they answer too
+        return self._logs.edge_posteriors(self._lines, child)
 
     def states(self, uniform: FloatArray) -> IntArray:
-        """States of all nodes, one row a row, chosen by numbers in [0, 1)."""
-        out = np.empty(uniform.shape, np.int64)
-        self._walk(log_kernels.walk_states, uniform, out)
-        return out
+        """States of all nodes in every row, chosen by numbers in [0, 1)."""
+        self._takes_logs = True
+        return self._logs.states(self._lines, uniform)
 
     def _ask(self, nodes: IntArray) -> FloatArray:
         """Posteriors of nodes; the log-likelihoods of all patterns are kept."""
@@ -111,7 +104,12 @@ class RowInference:
                 return out
             self._takes_logs = True
         self._log_z = self._logs.log_z
-        return self._walk_posteriors(nodes, -1)[0] if nodes.size else np.empty((self.n_rows, 0))
+        out = np.empty((self.n_rows, int(self.patterns.layout.n_states[nodes].sum())))
+        if nodes.size:
+            known = self._logs.posteriors(self._lines, nodes)
+            blocks = [known.get(node, out[:, :0]) for node in nodes.tolist()]
+            np.concatenate(blocks, axis=1, out=out)
+        return out
 
     @cached_property
     def _products(self) -> ProductMessages:
@@ -119,38 +117,7 @@ class RowInference:
 
     @cached_property
     def _logs(self) -> LogMessages:
-        with tiny(self._is_tiny):
-            return LogMessages(self.patterns, self._theta, self._maximize, self._log_emissions)
-
-    def _walk_posteriors(self, nodes: IntArray, child: int) -> tuple[FloatArray, FloatArray]:
-        """Walk down by logarithms: posteriors of nodes, and those of an edge."""
-        layout, n_rows, components = self.patterns.layout, self.n_rows, self.patterns.components
-        starts = layout.state_starts
-        columns = spans(starts[nodes], layout.n_states[nodes])
-        shape = (n_rows, layout.parent_states[child], layout.n_states[child])
-        out, joint = np.empty((n_rows, columns.size)), np.empty(shape if child >= 0 else (0, 0, 0))
-        wanted = np.zeros(layout.tree.n_nodes, bool)
-        wanted[nodes] = True
-        with tiny(self._is_tiny):
-            listed = np.flatnonzero(log_kernels.mark_slots(self.patterns.slots, wanted))
-        ends = np.searchsorted(listed, components["root"], "right")
-        self._walk(log_kernels.walk_posteriors, listed, ends, starts, child, joint, columns, out)
-        return out, joint
-
-    def _walk(self, kernel: Callable[..., None], *arguments: object) -> None:
-        """Run a kernel that walks from the roots down, on parts of the rows."""
-        patterns, logs = self.patterns, self._logs
-        self._takes_logs = True  # what else is asked, they answer too
-
-        def part(bounds: tuple[int, int]) -> None:
-            kernel(
-                patterns.slots, patterns.components, self._lines, patterns.gather, logs.posterior,
-                logs.values, logs.theta, logs.log_theta, logs.maximize,
-                patterns.layout.tree.parent, *bounds, *arguments,
-            )  # fmt: skip
-
-        with tiny(self._is_tiny):
-            threads.run(part, threads.split(self.n_rows, _MOST_PARTS))
+        return LogMessages(self.patterns, self._theta, self._maximize, self._log_emissions)
 
 
 class ProductMessages:
@@ -272,7 +239,7 @@ class _NodeQuery:
         n_nodes = patterns.layout.tree.n_nodes
         wanted = np.zeros(n_nodes, bool)
         wanted[nodes] = True
-        asked = np.flatnonzero(log_kernels.mark_slots(slots, wanted))
+        asked = np.flatnonzero(kernels.mark_slots(slots, wanted))
         self.asked = np.split(asked, np.searchsorted(asked, components["root"][:-1], "right"))
         self.needed = np.empty(int(slots["n_patterns"].sum()), bool)
         kernels.needed_patterns(

@@ -18,7 +18,7 @@ from latentree.models._grid import (
     grid_parameters,
     turned_correlations,
 )
-from latentree.models._mixed import MixedTreeModel
+from latentree.models._mixed import MixedTreeModel, state_model
 from latentree.models._mixture import Model, TreeMixture, component_of
 from latentree.models._model_file import load, load_report, save
 from latentree.models._naming import (
@@ -77,6 +77,7 @@ __all__ = [
     "most_informed",
     "orientation",
     "save",
+    "state_model",
     "tree_of",
     "turned_correlations",
     "with_fitted_lengths",

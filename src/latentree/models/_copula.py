@@ -15,7 +15,6 @@ from latentree.distances import Distances
 from latentree.errors import ModelError
 from latentree.inference import (
     DiscretePosterior,
-    Emission,
     Margin,
     Normal,
     NormalMargin,
@@ -42,12 +41,12 @@ from latentree.models._grid import (
     N_POINTS,
     POINTS,
     STEP,
-    GridTreeModel,
     grid_parameters,
     normal_weights,
     turned_correlations,
 )
 from latentree.models._mixed import MixedTreeModel
+from latentree.models._states import decoded
 from latentree.tree import Tree, leaf_edges
 from latentree.typing import AnyArray, FloatArray, IntArray, Kind, Node, RandomState, TableLike
 
@@ -318,7 +317,7 @@ class CopulaTreeModel(AnswerReports, BaseTreeModel):
         >>> pair.impute([[1, None]])
         array([[1., 1.]])
         """
-        return self.grid._decoded(self.imputed(X)[0]) if not self.is_dense else self.imputed(X)[0]
+        return decoded(self.imputed(X)[0], self.schema)
 
     def imputed(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return filled columns as numbers, and how uncertain the filled cells are.
@@ -418,9 +417,7 @@ class CopulaTreeModel(AnswerReports, BaseTreeModel):
                 if isinstance(margin, NormalMargin | RankMargin):
                     found = recorded(found, margin.resolution, margin.origin)
                 out[:, column] = found
-        observed: AnyArray = out[:, : self.tree.n_observed]
-        if not self.is_dense:
-            observed = self.grid._decoded(observed)
+        observed = decoded(out[:, : self.tree.n_observed], self.schema)
         return np.hstack([observed, out[:, self.tree.n_observed :]]) if hidden else observed
 
     def sample_hidden(self, X: TableLike, random_state: RandomState = None) -> FloatArray:
@@ -522,10 +519,10 @@ class CopulaTreeModel(AnswerReports, BaseTreeModel):
             state = int(np.abs(POINTS - score).argmin())
             states[other] = state
             points[other] += score - POINTS[state]
-        found = self._grid(points).conditional(number, states)
+        answer: Normal[float] | FloatArray = self._grid(points).conditional(number, states)
         if number < self.tree.n_observed:
-            return found
-        mean, variance = mixture_moments(np.asarray(found), POINTS, NOTHING)
+            return answer
+        mean, variance = mixture_moments(np.asarray(answer), POINTS, NOTHING)
         return Normal(float(mean), float(variance))
 
     def _dense_conditional(self, number: int, evidence: Mapping[int, Hashable]) -> Normal[float]:
@@ -623,9 +620,7 @@ class CopulaTreeModel(AnswerReports, BaseTreeModel):
         theta, emissions = grid_parameters(tree, rho, self.margins, points)
         kinds = tuple(self.schema.kinds)
         schema = Schema(self.schema.names, "mixed", self.schema.labels, kinds)
-        # A ScoreEmission has all that queries need of an emission.
-        leaves = cast(list[Emission | None], emissions)
-        return GridTreeModel.from_theta(tree, n_states, theta, leaves, schema)
+        return MixedTreeModel.from_theta(tree, n_states, theta, emissions, schema)
 
     def __repr__(self) -> str:
         kinds = self.schema.kinds

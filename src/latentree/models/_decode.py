@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import NamedTuple, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from latentree.errors import FileError, LatentTreeError
 from latentree.inference import (
     CountEmission,
     Emission,
+    FreeEmission,
     GaussianEmission,
     Layout,
     Margin,
@@ -25,6 +26,7 @@ from latentree.inference import (
     Odds,
     RankMargin,
     Thresholds,
+    ZeroInflatedEmission,
 )
 from latentree.models._base import with_schema
 from latentree.models._copula import CopulaTreeModel
@@ -288,19 +290,26 @@ def _margin(entry: Fields, part: str, kind: object) -> Margin:
     return RankMargin(numbers("values"), numbers("scores"), tails, resolution, known, origin)
 
 
-def _emission(entry: Fields, part: str) -> Emission:
-    is_real = "sd" in entry
-    required = ("mean", "sd", "resolution") if is_real else ("mean", "size")
-    check_keys(entry, part, required, optional=("origin",) if is_real else ())
-    mean = as_numbers(as_list(entry["mean"], f"{part}.mean"), f"{part}.mean")
-    if is_real:
-        sd = as_numbers(as_list(entry["sd"], f"{part}.sd", mean.size), f"{part}.sd")
-        grid = as_numbers([entry["resolution"], entry.get("origin", 0.0)], part)
-        return GaussianEmission(mean, sd, *grid.tolist())
-    given = as_list(entry["size"], f"{part}.size", mean.size)
-    finite = as_numbers([1.0 if size is None else size for size in given], f"{part}.size")
-    infinite = np.array([size is None for size in given], bool)
-    return CountEmission(mean, np.where(infinite, np.inf, finite))
+_LEAVES: tuple[type[FreeEmission], ...] = (ZeroInflatedEmission, GaussianEmission, CountEmission)
+"""The kinds of emissions that a file may hold."""
+
+
+def _emission(entry: Fields, part: str) -> FreeEmission:
+    kind = next((leaf for leaf in _LEAVES if leaf.fields[-1] in entry), CountEmission)
+    steps = ("resolution", "origin") if "resolution" in kind.fields else ()
+    check_keys(entry, part, kind.fields, optional=steps[1:])
+    n_states = len(as_list(entry["mean"], f"{part}.mean"))
+    values: dict[str, Any] = {}
+    for key, given in entry.items():
+        name = f"{part}.{key}"
+        if key in steps:
+            values[key] = float(as_numbers([given], name)[0])
+            continue
+        numbers = as_list(given, name, n_states)
+        is_infinite = np.array([key == "size" and number is None for number in numbers], bool)
+        finite = [1.0 if none else x for x, none in zip(numbers, is_infinite, strict=True)]
+        values[key] = np.where(is_infinite, np.inf, as_numbers(finite, name))
+    return kind(**values)
 
 
 def _tables(tree: Tree, fields: Fields) -> list[object]:

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from latentree._kernels import tree as tree_kernels
-from latentree.data import Schema, Table, as_table
+from latentree.data import Schema, as_table
 from latentree.distances import WEAKEST, Distances
 from latentree.errors import ModelError
 from latentree.inference import (
     Expectation,
     ExpectedCounts,
     Layout,
-    RowInference,
-    chunks,
     compile_patterns,
-    node_number,
-    numbered_evidence,
     set_fields,
 )
-from latentree.models._states import StateTreeModel, fill_codes
+from latentree.models._states import StateTreeModel
 from latentree.tree import Tree
-from latentree.typing import AnyArray, Family, FloatArray, IntArray, Node, RandomState, TableLike
+from latentree.typing import Family, FloatArray, IntArray, TableLike
 
 MAX_STRENGTH = 1.0 - 1e-12
 """Symmetric tables taken from distances keep a trace of noise: 1 − K·θ stays below this."""
@@ -79,6 +75,7 @@ class DiscreteTreeModel(StateTreeModel):
     n_states: IntArray
     theta: FloatArray
     schema: Schema
+    emissions: tuple[Any, ...]
 
     def __init__(
         self,
@@ -117,7 +114,10 @@ class DiscreteTreeModel(StateTreeModel):
                 f"{observed[node]!r} has {cardinalities[node]} states, "
                 f"but {len(schema.labels[node])} labels"
             )
-        set_fields(self, tree=tree, n_states=np.array(n_states), theta=theta, schema=schema)
+        set_fields(
+            self, tree=tree, n_states=np.array(n_states), theta=theta, schema=schema,
+            emissions=(None,) * tree.n_observed,
+        )  # fmt: skip
 
     @classmethod
     def from_theta(
@@ -260,65 +260,14 @@ class DiscreteTreeModel(StateTreeModel):
         [array([0.5, 0.5]), array([[0.9, 0.1],
                [0.1, 0.9]])]
         """
-        layout = self.layout
-        tables = [layout.table(self.theta, node) for node in range(self.tree.n_nodes)]
-        return [
-            table[0] if self.tree.parent[node] < 0 else table for node, table in enumerate(tables)
-        ]
+        return self.parameters
 
     @property
     def n_parameters(self) -> int:
         """Free parameters: K − 1 at a root, K_parent·(K − 1) elsewhere; symmetric: one an edge."""
         if self.schema.family == "symmetric":
             return self.tree.n_edges
-        return int((self.layout.parent_states * (self.n_states - 1)).sum())
-
-    def rerooted(self, node: Node) -> DiscreteTreeModel:
-        """Return the same distribution with another root.
-
-        Parameters
-        ----------
-        node : int or str
-            The new root of its component, by number or name.
-
-        Returns
-        -------
-        DiscreteTreeModel
-
-        Examples
-        --------
-        >>> import latentree as lt
-        >>> model = lt.DiscreteTreeModel(lt.Tree([-1, 0]), [[0.5, 0.5], [[1, 0], [0.5, 0.5]]])
-        >>> model.rerooted(1).tables[1]
-        array([0.75, 0.25])
-        """
-        tree = self.tree.rerooted(node_number(self.tree, node))
-        theta = self.layout.reoriented(self.theta, Layout(tree, self.n_states))
-        return DiscreteTreeModel.from_theta(
-            tree, self.n_states, theta, self.schema.labels, self.schema.family
-        )
-
-    def joint(self, a: Node, b: Node) -> FloatArray:
-        """Return the table of joint probabilities of two nodes.
-
-        Parameters
-        ----------
-        a, b : int or str
-            Any two nodes, by number or name.
-
-        Returns
-        -------
-        array of float of shape (K_a, K_b)
-
-        Examples
-        --------
-        >>> import latentree as lt
-        >>> model = lt.DiscreteTreeModel(lt.Tree([-1, 0]), [[0.5, 0.5], [[1, 0], [0.5, 0.5]]])
-        >>> model.joint("x0", "x1")
-        array([[0.5 , 0.  ],
-               [0.25, 0.25]])
-        """
-        return self._joint(node_number(self.tree, a), node_number(self.tree, b))
+        return super().n_parameters
 
     def information_distances(self) -> Distances:
         """Return the exact information distances between all nodes, with their signs.
@@ -483,158 +432,12 @@ class DiscreteTreeModel(StateTreeModel):
         tables = [self.layout.table(counts, node) for node in range(self.tree.n_nodes)]
         return TableCounts(result.log_likelihood, tables)
 
-    def complete(self, X: TableLike) -> IntArray:
-        """Return the most probable joint states of all nodes given each row (max-product).
-
-        Parameters
-        ----------
-        X : table of any kind
-
-        Returns
-        -------
-        array of int of shape (n_rows, n_nodes)
-            States 0, 1, …, also of variables that have labels.
-
-        Raises
-        ------
-        ModelError
-            When a row is impossible.
-
-        Examples
-        --------
-        >>> import latentree as lt
-        >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([3, 3, 3, -1], n_observed=3), 2, 0.1)
-        >>> model.complete([[1, 1, None]])
-        array([[1, 1, 1, 1]])
-        """
-        return self._most_probable(self._table(X))
-
-    def impute(self, X: TableLike) -> AnyArray:
-        """Return the observed columns with missing cells replaced by their most probable labels.
-
-        Parameters
-        ----------
-        X : table of any kind
-
-        Returns
-        -------
-        array of shape (n_rows, n_observed)
-            Of labels.
-
-        Raises
-        ------
-        ModelError
-            When a row with a missing cell is impossible.
-
-        Examples
-        --------
-        >>> import latentree as lt
-        >>> pair = lt.Tree([-1, 0])
-        >>> model = lt.DiscreteTreeModel.symmetric(pair, 2, 0.1, labels=[["no", "yes"]] * 2)
-        >>> model.impute([["yes", None]])
-        array([['yes', 'yes']], dtype=object)
-        """
-        table = self._table(X)
-        return self._decoded(fill_codes(table, lambda *asked: self.posterior(*asked).probabilities))
-
-    def sample(
-        self, n_samples: int, random_state: RandomState = None, hidden: bool = False
-    ) -> AnyArray:
-        """Draw rows from the model.
-
-        Parameters
-        ----------
-        n_samples : int
-            Number of rows.
-        random_state : int or numpy.random.Generator, optional
-            Seed or source of randomness.
-        hidden : bool
-            Whether columns for the hidden nodes follow, as states 0, 1, ….
-
-        Returns
-        -------
-        array
-            One row a draw, one column a node, observed variables as labels.
-
-        Examples
-        --------
-        >>> import latentree as lt
-        >>> model = lt.simulate.random_discrete_model(lt.simulate.latent_class(3), 2, 0)
-        >>> model.sample(100, random_state=0).shape, model.sample(100, hidden=True).shape
-        ((100, 3), (100, 4))
-        """
-        rng = np.random.default_rng(random_state)
-        self._require_draws(n_samples, n_bytes=8.0)
-        states = np.empty((n_samples, self.tree.n_nodes), np.int64)
-        for start, stop in chunks(n_samples, self.tree.n_nodes):
-            states[start:stop] = self._draw_states(stop - start, rng)
-        if hidden:
-            return np.hstack([self._decoded(states), states[:, self.tree.n_observed :]])
-        return self._decoded(states)
-
-    def conditional(self, node: Node, given: Mapping[Node, Hashable] | None = None) -> FloatArray:
-        """Return the probabilities of the states of a node given values of others.
-
-        Parameters
-        ----------
-        node : int or str
-            By number or name.
-        given : mapping of nodes to values, optional
-            Values of any other nodes: labels of observed ones, states of hidden ones.
-
-        Returns
-        -------
-        array of float, one a state
-            NaN if what is given is impossible.
-
-        Examples
-        --------
-        >>> import latentree as lt
-        >>> model = lt.DiscreteTreeModel.symmetric(lt.Tree([3, 3, 3, -1], n_observed=3), 2, 0.1)
-        >>> model.conditional("x2", {"h1": 1})
-        array([0.1, 0.9])
-        """
-        number = node_number(self.tree, node)
-        codes = np.full((1, self.tree.n_nodes), -1, np.int64)
-        for other, label in numbered_evidence(self.tree, given).items():
-            codes[0, other] = self._state(other, label)
-        # The same distribution with every node observed, so that any of them can be given.
-        tree = Tree(self.tree.parent, self.tree.length, self.tree.n_nodes, self.tree.names)
-        seen = DiscreteTreeModel.from_theta(tree, self.n_states, self.theta)
-        probabilities: FloatArray = seen.posterior(Table(codes, seen.schema), [number])[number][0]
-        return probabilities
-
     # Private ------------------------------------------------------------------------------
-
-    def _row_messages(self, table: Table, maximize: bool) -> RowInference:
-        patterns = compile_patterns(self.tree, self.n_states, table)
-        theta = self.layout.reoriented(self.theta, patterns.layout)
-        return RowInference(patterns, theta, maximize)
-
-    def _decoded(self, states: IntArray) -> AnyArray:
-        """Return the labels of the states of the observed columns."""
-        labels = self.schema.labels
-        if all(states_ == tuple(range(len(states_))) for states_ in labels):
-            return states[:, : self.tree.n_observed]
-        columns = []
-        for column, names in enumerate(labels):
-            known = np.empty(len(names), object)
-            known[:] = names
-            columns.append(known[states[:, column]])
-        out = np.column_stack(columns)
-        return out if not _all_integers(labels) else out.astype(np.int64)
 
     def __repr__(self) -> str:
         low, high = self.n_states.min(), self.n_states.max()
         states = f"{low}" if low == high else f"{low} to {high}"
         return f"DiscreteTreeModel({self.tree!r}, {states} states)"
-
-
-def _all_integers(labels: Iterable[Iterable[Hashable]]) -> bool:
-    """Whether all labels are integers that numpy has a type for."""
-    return all(
-        type(label) is int and -(2**63) <= label < 2**63 for names in labels for label in names
-    )
 
 
 def check_table(tree: Tree, layout: Layout, node: int, table: FloatArray) -> None:

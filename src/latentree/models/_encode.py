@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from latentree import _plain as plain
 from latentree.data import Schema, SetAside
 from latentree.errors import FileError
 from latentree.inference import (
-    CountEmission,
-    Emission,
-    GaussianEmission,
+    FreeEmission,
     Margin,
     NormalMargin,
-    NumberMargin,
     Odds,
     Thresholds,
+    steps_of,
 )
 from latentree.models._copula import CopulaTreeModel
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel
 from latentree.models._mixture import Model, TreeMixture
-from latentree.typing import FloatArray
 
 FORMAT = "latentree model"
 VERSION = 1
@@ -125,29 +122,18 @@ def _margin(margin: Margin) -> dict[str, object]:
     if isinstance(margin, Odds):
         return {"intercepts": margin.intercepts.tolist(), "slopes": margin.slopes.tolist()}
     if isinstance(margin, NormalMargin):
-        return {"mean": margin.mean, "sd": margin.sd, **_grid(margin)}
+        return {"mean": margin.mean, "sd": margin.sd, **steps_of(margin)}
     return {
         "values": margin.values.tolist(),
         "scores": margin.scores.tolist(),
         "tails": [list(tail) for tail in margin.tails],
-        **_grid(margin),
+        **steps_of(margin),
     }
 
 
-def _grid(part: NumberMargin | GaussianEmission) -> dict[str, float]:
-    """Return the steps in which values are recorded, and where they start if that is not 0."""
-    grid = {"resolution": part.resolution}
-    return grid | {"origin": part.origin} if part.origin else grid
-
-
-def _parameters(part: FloatArray | Emission) -> object:
-    """Return a table or an emission in plain values; an infinite size is None."""
-    if isinstance(part, GaussianEmission):
-        return {"mean": part.mean.tolist(), "sd": part.sd.tolist(), **_grid(part)}
-    if isinstance(part, CountEmission):
-        size = [each if math.isfinite(each) else None for each in part.size.tolist()]
-        return {"mean": part.mean.tolist(), "size": size}
-    return part.tolist()
+def _parameters(part: Any) -> object:
+    """Return a table or an emission in plain values."""
+    return part.plain() if isinstance(part, FreeEmission) else part.tolist()
 
 
 def _table_fields(schema: Schema, tables: Iterable[object]) -> dict[str, str]:

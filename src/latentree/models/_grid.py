@@ -8,16 +8,13 @@ import numpy as np
 
 from latentree._kernels.distances import latent as kernels
 from latentree.inference import (
-    Emissions,
     Margin,
     NormalMargin,
     Odds,
     RankMargin,
     ScoreEmission,
     Thresholds,
-    score_logs,
 )
-from latentree.models._mixed import MixedTreeModel
 from latentree.tree import Tree
 from latentree.typing import FloatArray
 
@@ -35,13 +32,6 @@ LEAST_PROBABILITY = 1e-300
 POINTS = np.linspace(-END, END, N_POINTS)
 STEP = float(POINTS[1] - POINTS[0])
 """Distance of two points."""
-
-
-class GridTreeModel(MixedTreeModel):
-    """A copula on a grid: hidden variables have states, numbers the likelihood of their margin."""
-
-    def _logs(self, places: Emissions) -> FloatArray:
-        return score_logs(self.emissions, places)
 
 
 def grid_parameters(

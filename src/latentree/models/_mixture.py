@@ -20,6 +20,7 @@ from latentree.inference import (
     Normal,
     RankMargin,
     ScoreMixture,
+    chunks,
     mixed_quantiles,
     node_number,
     node_numbers,
@@ -31,12 +32,8 @@ from latentree.models._base import BaseTreeModel, with_schema
 from latentree.models._copula import CopulaTreeModel
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel
-from latentree.models._mixed import MixedTreeModel, decoded
-from latentree.models._states import (
-    StateTreeModel,
-    fill_codes,
-    maximal_correlation,
-)
+from latentree.models._mixed import MixedTreeModel
+from latentree.models._states import StateTreeModel, decoded, maximal_correlation
 from latentree.tree import Tree
 from latentree.typing import (
     AnyArray,
@@ -332,31 +329,29 @@ class TreeMixture(BaseTreeModel):
         array([[1.  , 0.25, 0.25]])
         """
         table = self._table(X)
-        if self.schema.is_coded:
-            first = cast(DiscreteTreeModel, self.components[0])
-            return first._decoded(fill_codes(table, self._states))
-        values = np.array(table.values, np.float64)
-        missing = np.isnan(values)
-        gaps = np.flatnonzero(missing.any(axis=0))
-        labeled = gaps[self.schema.cardinalities[gaps] > 0]
-        share, found = self._answers(table, labeled)
-        refuse_rows(np.isnan(share.sum(axis=1)), np.arange(table.n_rows))
-        for column, block in zip(
-            labeled.tolist(), _split(found, self.schema.cardinalities[labeled]), strict=True
-        ):
-            rows = missing[:, column]
-            values[rows, column] = block[rows].argmax(axis=1)
-        numbers = gaps[self.schema.cardinalities[gaps] == 0]
-        if numbers.size:
-            filled = self._moments(table, numbers, share).mean
-            is_count = [self.schema.kinds[column] == "count" for column in numbers]
+        dtype = np.int64 if self.schema.is_coded else np.float64
+        if table.is_sparse:
+            return decoded(np.asarray(table.values.toarray(), dtype), self.schema)
+        values, missing = np.array(table.values, dtype), table.missing_mask()
+        columns = np.flatnonzero(missing.any(axis=0))
+        has_states = self.schema.cardinalities[columns] > 0
+        labeled, numbers = columns[has_states], columns[~has_states]
+        sizes = self.schema.cardinalities[labeled]
+        incomplete = np.flatnonzero(missing.any(axis=1))
+        for start, stop in chunks(incomplete.size, int(sizes.sum()) + numbers.size):
+            rows = incomplete[start:stop]
+            part, gaps = table.take(rows), missing[rows]
+            share, answers = self._answers(part, labeled)
+            refuse_rows(np.isnan(share.sum(axis=1)), rows)
+            filled = np.zeros(gaps.shape)
+            for column, block in zip(labeled.tolist(), _split(answers, sizes), strict=True):
+                filled[:, column] = block.argmax(axis=1)
+            if numbers.size:
+                filled[:, numbers] = self._moments(part, numbers, share).mean
+            is_count = [kind == "count" for kind in self.schema.kinds]
             filled[:, is_count] = np.rint(filled[:, is_count])
-            values[:, numbers] = filled
+            values[rows] = np.where(gaps, filled, values[rows])
         return decoded(values, self.schema)
-
-    def _states(self, table: Table, columns: IntArray) -> FloatArray:
-        """Probabilities of the states of columns, side by side, given each row."""
-        return self._answers(table, columns)[1]
 
     def complete(self, X: TableLike) -> AnyArray:
         """Return the most probable component of each row, and its most probable values.
@@ -650,7 +645,6 @@ def _predicted(part: Model, table: Table, columns: Sequence[int]) -> list[Predic
     if isinstance(part, GaussianTreeModel):
         mean, variance = part.posterior(table, columns)
         return [Normal(*both) for both in zip(mean.T, variance.T, strict=True)]
-    assert isinstance(part, MixedTreeModel)
     weights = part._neighbor_weights(table, columns)
     pairs = zip(columns, weights, strict=True)
     return [Normal(*part._emission(column).moments(own)) for column, own in pairs]

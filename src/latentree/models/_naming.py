@@ -16,11 +16,9 @@ import numpy as np
 
 from latentree import _disk as disk
 from latentree.errors import DataError, FileError
-from latentree.models._copula import CopulaTreeModel
-from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel
-from latentree.models._mixed import MixedTreeModel
 from latentree.models._mixture import Model, TreeMixture
+from latentree.models._states import StateTreeModel
 from latentree.tree import Tree
 from latentree.typing import FloatArray, PathLike
 
@@ -164,7 +162,7 @@ class _GaussianWalk(_Walk[float]):
 class _StatesWalk(_Walk[FloatArray]):
     """Tables P(node | start) multiply along a path; numbers are in cells."""
 
-    def __init__(self, model: DiscreteTreeModel | MixedTreeModel) -> None:
+    def __init__(self, model: StateTreeModel) -> None:
         super().__init__(model.tree)
         self._model = model
         layout = model.layout
@@ -182,9 +180,7 @@ class _StatesWalk(_Walk[FloatArray]):
         return reached @ (joint / np.where(below > 0, below, 1.0)).T
 
     def _table(self, node: int) -> FloatArray:
-        if isinstance(self._model, MixedTreeModel):
-            return self._model.edge_cells(node)[1]
-        return self._model.layout.table(self._model.theta, node)
+        return self._model.edge_cells(node)[1]
 
     def information(self, start: int, reached: FloatArray) -> float:
         """Σ P(i) P(j | i) log(P(j | i) / P(j))."""
@@ -195,9 +191,9 @@ class _StatesWalk(_Walk[FloatArray]):
 
 
 def _walk_of(model: Model) -> _GaussianWalk | _StatesWalk:
-    if isinstance(model, CopulaTreeModel):
-        return _GaussianWalk(model.latent)
-    return _GaussianWalk(model) if isinstance(model, GaussianTreeModel) else _StatesWalk(model)
+    if isinstance(model, StateTreeModel):
+        return _StatesWalk(model)
+    return _GaussianWalk(model if isinstance(model, GaussianTreeModel) else model.latent)
 
 
 def captions(model: Model | TreeMixture) -> dict[str, str]:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 import numpy as np
 
-from latentree.inference import CountEmission, Emission, GaussianEmission, mixture_moments
+from latentree.inference import Emission, FreeEmission, mixture_moments
 from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._mixed import MixedTreeModel
 from latentree.models._mixture import Model, TreeMixture
+from latentree.models._states import StateTreeModel
 from latentree.models._strength import has_direction, orientation
 from latentree.typing import FloatArray, IntArray
 
 AnyModel = TypeVar("AnyModel", bound=Model | TreeMixture)
-States = DiscreteTreeModel | MixedTreeModel
 
 
 def with_sorted_states(model: AnyModel) -> AnyModel:
@@ -59,7 +58,7 @@ def with_sorted_states(model: AnyModel) -> AnyModel:
     return _permuted(found, _orders(found))
 
 
-def _orders(model: States) -> dict[int, IntArray]:
+def _orders(model: DiscreteTreeModel | MixedTreeModel) -> dict[int, IntArray]:
     """Return the order of the states of hidden variables with three or more."""
     tree, values = model.tree, _Values(model)
     is_known = has_direction(model)
@@ -93,7 +92,7 @@ def _scores(means: FloatArray, weights: FloatArray) -> FloatArray:
 class _Values:
     """What the neighbors of hidden variables are on average, in units of their deviation."""
 
-    def __init__(self, model: States) -> None:
+    def __init__(self, model: StateTreeModel) -> None:
         self.model, layout = model, model.layout
         self.marginals = np.split(layout.marginals(model.theta), layout.state_starts[1:-1])
 
@@ -123,23 +122,19 @@ class _Values:
 
 def _permuted(model: AnyModel, orders: Mapping[int, IntArray]) -> AnyModel:
     """Return the same distribution with the states of some hidden variables in other orders."""
-    assert isinstance(model, DiscreteTreeModel | MixedTreeModel)
     if not orders:
         return model
-    other = copy.copy(model)
+    assert isinstance(model, StateTreeModel)
     theta = np.concatenate([table.ravel() for table in _tables(model, orders)])
-    object.__setattr__(other, "theta", theta)
-    if isinstance(model, MixedTreeModel):
-        above = model.tree.parent
-        emissions = tuple(
-            each if each is None or above[v] not in orders else _emission(each, orders[above[v]])
-            for v, each in enumerate(model.emissions)
-        )
-        object.__setattr__(other, "emissions", emissions)
-    return other
+    above = model.tree.parent
+    emissions = tuple(
+        each if each is None or above[v] not in orders else _reordered(each, orders[above[v]])
+        for v, each in enumerate(model.emissions)
+    )
+    return model._with(theta=theta, emissions=emissions)
 
 
-def _tables(model: States, orders: Mapping[int, IntArray]) -> Iterator[FloatArray]:
+def _tables(model: StateTreeModel, orders: Mapping[int, IntArray]) -> Iterator[FloatArray]:
     """Yield the tables of all nodes, rows and columns in their new orders."""
     for node, above in enumerate(model.tree.parent.tolist()):
         table = model.layout.table(model.theta, node)
@@ -148,9 +143,7 @@ def _tables(model: States, orders: Mapping[int, IntArray]) -> Iterator[FloatArra
         yield table[:, orders[node]] if node in orders else table
 
 
-def _emission(emission: Emission, order: IntArray) -> Emission:
+def _reordered(emission: Emission, order: IntArray) -> Emission:
     """Return an emission with the states of its neighbor in another order."""
-    if isinstance(emission, CountEmission):
-        return CountEmission(emission.mean[order], emission.size[order])
-    own = emission.mean[order], emission.sd[order]
-    return GaussianEmission(*own, emission.resolution, emission.origin)
+    assert isinstance(emission, FreeEmission)
+    return emission.taken(order, np.zeros(order.size))

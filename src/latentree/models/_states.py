@@ -1,45 +1,68 @@
-"""The base of models whose hidden variables have states: queries about rows."""
+"""Models whose hidden variables have states: all that can be asked of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+import copy
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
 from latentree import _memory as memory
 from latentree._kernels.inference import tables as kernels
 from latentree.data import Schema, Table
+from latentree.distances import Distances
 from latentree.errors import ModelError
 from latentree.inference import (
     DiscretePosterior,
     Emission,
     Layout,
+    Normal,
     RowInference,
     child_of_edge,
     chunks,
+    compile_patterns,
+    given_number,
     node_number,
     node_numbers,
+    numbered_evidence,
     refuse_rows,
+    set_fields,
 )
 from latentree.models._base import BaseTreeModel
 from latentree.tree import Tree
-from latentree.typing import Cells, FloatArray, IntArray, Node, RandomState, TableLike
+from latentree.typing import (
+    AnyArray,
+    Cells,
+    FloatArray,
+    IntArray,
+    Kind,
+    Node,
+    RandomState,
+    TableLike,
+)
 
 _SHARED = 8
 """A chunk has so many times more rows if they are sparse, as these share most patterns: 150
 documents with 130 of 10,000 words each have a thirtieth of the patterns that they could have."""
 
 
-class StateTreeModel(BaseTreeModel):
-    """A tree whose hidden nodes have states, with all tables end to end in ``theta``.
+_LEAST_CORRELATION = 1e-12
+"""Smaller maximal correlations count as this, so that lengths are finite: at most 27.6."""
 
-    A subclass computes the messages of rows (``_row_messages``).
-    """
+_FARTHEST = 700.0
+"""Distance between components: exp(−700) is 10⁻³⁰⁴, still a normal number."""
+
+
+class StateTreeModel(BaseTreeModel):
+    """A tree whose hidden nodes have states, with all tables end to end in ``theta``."""
 
     tree: Tree
     n_states: IntArray
     theta: FloatArray
+    emissions: tuple[Any, ...]
+    """The :class:`Emission` of every observed variable; None where it has a table."""
     schema: Schema
 
     @cached_property
@@ -47,8 +70,61 @@ class StateTreeModel(BaseTreeModel):
         """Where the table of each node starts in ``theta``."""
         return Layout(self.tree, self.n_states)
 
-    def marginal(self, node: Node) -> FloatArray:
-        """Return the probabilities of the states of one node.
+    @property
+    def parameters(self) -> list[Any]:
+        """Tables and emissions of the nodes, as the constructor takes them.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> age = lt.GaussianEmission([30.0, 60.0], [10.0, 10.0], resolution=1.0)
+        >>> model = lt.MixedTreeModel(lt.Tree([1, -1]), [age, [0.7, 0.3]])
+        >>> model.parameters[1]
+        array([0.7, 0.3])
+        """
+        parts: list[Any] = []
+        for node in range(self.tree.n_nodes):
+            table = self.layout.table(self.theta, node)
+            emission = self.emissions[node] if node < self.tree.n_observed else None
+            parts.append(emission or (table[0] if self.tree.parent[node] < 0 else table))
+        return parts
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: K_parent·(K − 1) a table, and those of the emissions."""
+        layout = self.layout
+        tables = layout.parent_states * np.maximum(self.n_states - 1, 0)
+        return int(tables.sum()) + sum(int(each.n_parameters) for each in self.emissions if each)
+
+    def rerooted(self, node: Node) -> Self:
+        """Return the same distribution with another root.
+
+        Parameters
+        ----------
+        node : int or str
+            The new root of its component, by number or name; a node with states.
+
+        Returns
+        -------
+        model of the same type
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> age = lt.GaussianEmission([30.0, 60.0], [10.0, 10.0], resolution=1.0)
+        >>> model = lt.MixedTreeModel(lt.Tree([1, -1]), [age, [0.7, 0.3]])
+        >>> model.rerooted("x1").tree.roots
+        array([1])
+        """
+        number = node_number(self.tree, node)
+        if self.layout.emits[number] and self.tree.degrees[number]:
+            raise ModelError(f"{self.tree.names[number]!r} has no states, so it cannot be a root")
+        tree = self.tree.rerooted(number)
+        theta = self.layout.reoriented(self.theta, Layout(tree, self.n_states))
+        return self._with(tree=tree, theta=theta)
+
+    def marginal(self, node: Node) -> Any:
+        """Return the distribution of one node.
 
         Parameters
         ----------
@@ -57,16 +133,74 @@ class StateTreeModel(BaseTreeModel):
 
         Returns
         -------
-        array of float, one a state
+        array of float, or Normal
+            Probabilities of states; mean and variance of a real or count variable.
 
         Examples
         --------
         >>> import latentree as lt
-        >>> model = lt.DiscreteTreeModel(lt.Tree([-1, 0]), [[0.5, 0.5], [[1, 0], [0.5, 0.5]]])
-        >>> model.marginal("x1")
-        array([0.75, 0.25])
+        >>> age = lt.GaussianEmission([30.0, 60.0], [10.0, 10.0], resolution=1.0)
+        >>> lt.MixedTreeModel(lt.Tree([1, -1]), [age, [0.7, 0.3]]).marginal("x0").mean
+        39.0
         """
-        return self._probabilities(node_number(self.tree, node))
+        number = node_number(self.tree, node)
+        if not self.layout.emits[number]:
+            return self._probabilities(number)
+        above = int(self.tree.parent[number])
+        weights = np.ones(1) if above < 0 else self._probabilities(above)
+        return _moments(weights, self._emission(number))
+
+    def joint(self, a: Node, b: Node) -> FloatArray:
+        """Return the table of joint probabilities of two nodes with states.
+
+        Parameters
+        ----------
+        a, b : int or str
+            By number or name.
+
+        Returns
+        -------
+        array of float of shape (K_a, K_b)
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> age = lt.GaussianEmission([30.0, 60.0], [10.0, 10.0], resolution=1.0)
+        >>> model = lt.MixedTreeModel(lt.Tree([1, -1]), [age, [0.7, 0.3]])
+        >>> model.joint("x1", "x1")
+        array([[0.7, 0. ],
+               [0. , 0.3]])
+        """
+        first, second = node_number(self.tree, a), node_number(self.tree, b)
+        for node in (first, second):
+            if self.layout.emits[node]:
+                raise ModelError(f"{self.tree.names[node]!r} has no states")
+        return self._joint(first, second)
+
+    def edge_cells(self, node: int) -> tuple[FloatArray, FloatArray]:
+        """Return P(parent) and the table P(node | parent), values of reals and counts in cells.
+
+        Parameters
+        ----------
+        node : int
+            With a parent.
+
+        Returns
+        -------
+        tuple of arrays
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> age = lt.GaussianEmission([30.0, 60.0], [10.0, 10.0], resolution=1.0)
+        >>> model = lt.MixedTreeModel(lt.Tree([1, -1]), [age, [0.7, 0.3]])
+        >>> above, table = model.edge_cells(0)
+        >>> above, table.sum(axis=1).round(6)
+        (array([0.7, 0.3]), array([1., 1.]))
+        """
+        above = self._probabilities(int(self.tree.parent[node]))
+        emits = self.layout.emits[node]
+        return above, self._emission(node).cells() if emits else self.layout.table(self.theta, node)
 
     def states(self, node: Node) -> dict[str | int, Cells]:
         """Return what the states of a node mean: their sizes, and the variables in each.
@@ -234,6 +368,235 @@ class StateTreeModel(BaseTreeModel):
             refuse_impossible(messages, rows)
         return out
 
+    def complete(self, X: TableLike) -> AnyArray:
+        """Return the most probable states of all nodes given each row (max-product).
+
+        Parameters
+        ----------
+        X : table of any kind
+
+        Returns
+        -------
+        array of shape (n_rows, n_nodes)
+            States 0, 1, …; reals and counts are those of the row, or the mean of their neighbor's
+            state where missing.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> age = lt.GaussianEmission([30.0, 60.0], [10.0, 10.0], resolution=1.0)
+        >>> model = lt.MixedTreeModel(lt.Tree([1, -1]), [age, [0.7, 0.3]])
+        >>> model.complete([[60.0, None]])
+        array([[60.,  1.]])
+        """
+        table = self._table(X)
+        states = self._most_probable(table)
+        if self.schema.is_coded:
+            return states
+        out = states.astype(np.float64)
+        for column in self._emitting:
+            state = self._neighbor_states(column, states)
+            cells = table.column(column)
+            out[:, column] = np.where(np.isnan(cells), self._emission(column).mean[state], cells)
+        return out
+
+    def impute(self, X: TableLike) -> AnyArray:
+        """Return the observed columns with missing cells filled in.
+
+        Parameters
+        ----------
+        X : table of any kind
+
+        Returns
+        -------
+        array of shape (n_rows, n_observed)
+            Labels, the most probable ones where missing; numbers, means where missing, those of
+            counts rounded. Of objects where some column has labels that are no numbers.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> age = lt.GaussianEmission([30.0, 60.0], [10.0, 10.0], resolution=1.0)
+        >>> model = lt.MixedTreeModel(lt.Tree([1, -1]), [age, [0.7, 0.3]], [(), ("no", "yes")])
+        >>> model.impute([[None, "yes"]])
+        array([[60.0, 'yes']], dtype=object)
+        """
+        return decoded(self._filled(self._table(X), None), self.schema)
+
+    def imputed(self, X: TableLike) -> tuple[AnyArray, FloatArray]:
+        """Return filled columns as numbers, and how uncertain the filled cells are.
+
+        Parameters
+        ----------
+        X : table of any kind
+
+        Returns
+        -------
+        values : array of shape (n_rows, n_observed)
+            Codes of columns with labels.
+        spread : array of shape (n_rows, n_observed)
+            0 for known cells; the standard deviation of a missing number, and the probability
+            that a missing label is another one.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> age = lt.GaussianEmission([30.0, 60.0], [10.0, 10.0], resolution=1.0)
+        >>> model = lt.MixedTreeModel(lt.Tree([1, -1]), [age, [0.7, 0.3]])
+        >>> values, spread = model.imputed([[None, 1]])
+        >>> values, spread
+        (array([[60.,  1.]]), array([[10.,  0.]]))
+        """
+        table = self._table(X)
+        spread = np.zeros(table.values.shape)
+        return self._filled(table, spread), spread
+
+    def _filled(self, table: Table, spread: FloatArray | None) -> AnyArray:
+        """Return cells without gaps, and write how uncertain the filled ones are."""
+        dtype = np.int64 if self.schema.is_coded else np.float64
+        if table.is_sparse:
+            return np.asarray(table.values.toarray(), dtype)
+        values, missing = np.array(table.values, dtype), table.missing_mask()
+        gaps, columns = np.flatnonzero(missing.any(axis=1)), np.flatnonzero(missing.any(axis=0))
+        # A number follows the states of its neighbor; without one it is independent of all.
+        nodes = np.where(self.layout.emits[columns], self.tree.parent[columns], columns)
+        asked = np.unique(nodes[nodes >= 0])
+        for start, stop in chunks(gaps.size, int(self.n_states[asked].sum())):
+            rows = gaps[start:stop]
+            posterior = self.posterior(table.take(rows), asked.tolist())
+            refuse_rows(np.isnan(posterior.probabilities.sum(axis=1)), rows)
+            for column, node in zip(columns.tolist(), nodes.tolist(), strict=True):
+                is_gap = missing[rows, column]
+                share = np.ones((rows.size, 1)) if node < 0 else posterior[node]
+                filled, error = _fill(share[is_gap], self.emissions[column])
+                values[rows[is_gap], column] = filled
+                if spread is not None:
+                    spread[rows[is_gap], column] = error
+        return values
+
+    def sample(
+        self, n_samples: int, random_state: RandomState = None, hidden: bool = False
+    ) -> AnyArray:
+        """Draw rows from the model.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows.
+        random_state : int or numpy.random.Generator, optional
+            Seed or source of randomness.
+        hidden : bool
+            Whether columns for the hidden nodes follow, as states 0, 1, ….
+
+        Returns
+        -------
+        array
+            One row a draw, one column a node, observed variables as labels and numbers.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> age = lt.GaussianEmission([30.0, 60.0], [10.0, 10.0], resolution=1.0)
+        >>> model = lt.MixedTreeModel(lt.Tree([1, -1]), [age, [0.7, 0.3]])
+        >>> model.sample(100, random_state=0).shape
+        (100, 2)
+        """
+        rng = np.random.default_rng(random_state)
+        self._require_draws(n_samples, n_bytes=16.0)  # drawn, and as labels
+        dtype = np.int64 if self.schema.is_coded else np.float64
+        out = np.empty((n_samples, self.tree.n_nodes), dtype)
+        for start, stop in chunks(n_samples, self.tree.n_nodes):
+            out[start:stop] = self._draw(stop - start, rng)
+        observed = decoded(out[:, : self.tree.n_observed], self.schema)
+        return np.hstack([observed, out[:, self.tree.n_observed :]]) if hidden else observed
+
+    def conditional(self, node: Node, given: Mapping[Node, Hashable] | None = None) -> Any:
+        """Return the distribution of a node given values of others.
+
+        Parameters
+        ----------
+        node : int or str
+            By number or name.
+        given : mapping of nodes to values, optional
+            Labels or numbers of observed nodes, states of hidden ones.
+
+        Returns
+        -------
+        array of float, or Normal
+            Probabilities of states; mean and variance of a real or count variable. NaN if what is
+            given is impossible.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> age = lt.GaussianEmission([30.0, 60.0], [10.0, 10.0], resolution=1.0)
+        >>> model = lt.MixedTreeModel(lt.Tree([1, -1]), [age, [0.7, 0.3]])
+        >>> model.conditional("x0", {"x1": 1}).mean
+        60.0
+        """
+        number, evidence = node_number(self.tree, node), numbered_evidence(self.tree, given)
+        cells = np.full((1, self.tree.n_nodes), np.nan)
+        for other, value in evidence.items():
+            emits = bool(self.layout.emits[other])
+            cells[0, other] = (
+                given_number(self.tree, other, value) if emits else self._state(other, value)
+            )
+        seen = self._all_observed()
+        row = Table(_coded(cells) if self.schema.is_coded else cells, seen.schema)
+        if not self.layout.emits[number]:
+            return seen.posterior(row, [number])[number][0]
+        if number in evidence:
+            return Normal(float(cells[0, number]), 0.0)
+        above = int(self.tree.parent[number])
+        weights = np.ones(1) if above < 0 else seen.posterior(row, [above])[above][0]
+        return _moments(weights, self._emission(number))
+
+    # Distances ------------------------------------------------------------------------------
+
+    def distance_tree(self) -> Tree:
+        """Return the tree with −log of the maximal correlation of every edge as its length.
+
+        Returns
+        -------
+        Tree
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> table = [[0.75, 0.25], [0.25, 0.75]]
+        >>> model = lt.MixedTreeModel(lt.Tree([-1, 0]), [[0.5, 0.5], table])
+        >>> model.distance_tree().length.round(3)
+        array([0.   , 0.693])
+        """
+        lengths = np.zeros(self.tree.n_nodes)
+        for node in map(int, np.flatnonzero(self.tree.parent >= 0)):
+            above, table = self.edge_cells(node)
+            strength = maximal_correlation(above[:, None] * table)
+            lengths[node] = -np.log(max(strength, _LEAST_CORRELATION))
+        return self.tree.with_lengths(np.maximum(lengths, 0.0))
+
+    def information_distances(self) -> Distances:
+        """Return the path lengths of :meth:`distance_tree` between all nodes.
+
+        Returns
+        -------
+        Distances
+            They are −log of the maximal correlation where hidden variables have two states, and
+            an upper bound where they have more.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> age = lt.GaussianEmission([30.0, 60.0], [10.0, 10.0], resolution=1.0)
+        >>> model = lt.MixedTreeModel(lt.Tree([1, -1]), [age, [0.7, 0.3]])
+        >>> model.information_distances()
+        Distances(2 variables, exact, dense)
+        """
+        lengths = self.distance_tree()
+        nodes = np.arange(self.tree.n_nodes)
+        matrix = lengths.path_lengths(nodes, nodes)
+        return Distances.from_matrix(np.where(np.isinf(matrix), _FARTHEST, matrix), self.tree.names)
+
     # Private ------------------------------------------------------------------------------
 
     def _answers(self, table: Table, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -279,9 +642,6 @@ class StateTreeModel(BaseTreeModel):
             if variable != node and variable in given:
                 yield variable, given[variable]
 
-    def _emission(self, node: int) -> Emission:
-        raise NotImplementedError  # of models with reals or counts only
-
     def _joint(self, first: int, second: int) -> FloatArray:
         """Return the joint probabilities of the states of two nodes."""
         marginal = self._probabilities(first)
@@ -309,9 +669,6 @@ class StateTreeModel(BaseTreeModel):
         numbers = int(self.layout.state_starts[-1]) // (_SHARED if table.is_sparse else 1)
         for start, stop in chunks(table.n_rows, numbers):
             yield slice(start, stop), self._row_messages(table.rows(start, stop), maximize)
-
-    def _row_messages(self, table: Table, maximize: bool) -> RowInference:
-        raise NotImplementedError
 
     def _most_probable(self, table: Table) -> IntArray:
         """Return the most probable joint states of all nodes given each row (max-product)."""
@@ -343,6 +700,64 @@ class StateTreeModel(BaseTreeModel):
             f"it has {', '.join(map(repr, states))}"
         )
 
+    def _row_messages(self, table: Table, maximize: bool) -> RowInference:
+        """Return the messages of rows."""
+        patterns = compile_patterns(self.tree, self.n_states, table)
+        theta = self.layout.reoriented(self.theta, patterns.layout)
+        places = patterns.emissions
+        logs = places.logs(self.emissions) if places.columns.size else None
+        return RowInference(patterns, theta, maximize, logs)
+
+    def _with(self, **fields: object) -> Self:
+        """Return the same model with other fields."""
+        other = copy.copy(self)
+        other.__dict__.pop("layout", None)  # which is made again when needed
+        set_fields(other, **fields)
+        return other
+
+    def _draw(self, n_samples: int, rng: np.random.Generator) -> AnyArray:
+        """Draw states of all nodes, and numbers of the leaves that emit."""
+        states = self._draw_states(n_samples, rng)
+        if self.schema.is_coded:
+            return states
+        out = states.astype(np.float64)
+        for column in self._emitting:
+            out[:, column] = self._emission(column).sample(
+                self._neighbor_states(column, states), rng
+            )
+        return out
+
+    def _neighbor_weights(self, table: Table, columns: Sequence[int]) -> list[FloatArray]:
+        """Return the probabilities of the states of the neighbors of numbers, given each row."""
+        above = self.tree.parent[list(columns)]
+        posterior = self.posterior(table, np.unique(above[above >= 0]).tolist())
+        alone = np.ones((table.n_rows, 1))
+        return [posterior[node] if node >= 0 else alone for node in above.tolist()]
+
+    def _neighbor_states(self, column: int, states: IntArray) -> IntArray:
+        """Return the states of the neighbor of a leaf that emits; 0 if the leaf stands alone."""
+        above = int(self.tree.parent[column])
+        return np.zeros(len(states), np.int64) if above < 0 else states[:, above]
+
+    @property
+    def _emitting(self) -> list[int]:
+        """Columns of reals and counts."""
+        return [column for column, each in enumerate(self.emissions) if each is not None]
+
+    def _emission(self, node: int) -> Emission:
+        emission: Emission = self.emissions[node]
+        return emission
+
+    def _all_observed(self) -> Self:
+        """Return the same distribution with every node observed, so that any can be given."""
+        tree = Tree(self.tree.parent, self.tree.length, self.tree.n_nodes, self.tree.names)
+        hidden = [tuple(range(states)) for states in self.n_states[self.tree.n_observed :]]
+        kinds: list[Kind] = ["category"] * len(hidden)
+        own = self.schema
+        schema = Schema(tree.names, own.family, (*own.labels, *hidden), (*own.kinds, *kinds))
+        emissions = (*self.emissions, *[None] * len(hidden))
+        return self._with(tree=tree, schema=schema, emissions=emissions)
+
 
 def maximal_correlation(joint: FloatArray) -> float:
     """Return the largest correlation of functions of two variables, from their joint table J.
@@ -360,22 +775,44 @@ def refuse_impossible(messages: RowInference, rows: slice) -> None:
     refuse_rows(np.isinf(messages.log_likelihood()), np.arange(rows.start, rows.stop))
 
 
-def fill_codes(table: Table, states: Callable[[Table, IntArray], FloatArray]) -> IntArray:
-    """Return the codes of a table, most probable ones where they are missing.
+def decoded(values: AnyArray, schema: Schema) -> AnyArray:
+    """Return the labels of codes, and numbers as they are."""
+    labels = schema.labels
+    if schema.is_coded and all(names == tuple(range(len(names))) for names in labels):
+        return values
+    is_number = _is_integer if schema.is_coded else _is_exact
+    numbers = np.int64 if schema.is_coded else np.float64
+    dtype = numbers if all(is_number(name) for names in labels for name in names) else object
+    out: AnyArray = np.array(values, dtype)
+    for column, names in enumerate(labels):
+        if names:
+            known = np.empty(len(names), dtype)
+            known[:] = names
+            out[:, column] = known[values[:, column].astype(np.int64)]
+    return out
 
-    ``states`` gives the probabilities of the states of some columns in every row of a table, side
-    by side, NaN in impossible rows. It is asked only about rows and columns with gaps.
-    """
-    if table.is_sparse:
-        return np.asarray(table.values.toarray(), np.int64)
-    codes, missing = np.array(table.values, np.int64), table.missing_mask()
-    gaps, columns = np.flatnonzero(missing.any(axis=1)), np.flatnonzero(missing.any(axis=0))
-    ends = np.cumsum(table.cardinalities[columns])
-    for start, stop in chunks(gaps.size, int(table.cardinalities[columns].sum())):
-        rows = gaps[start:stop]
-        found = states(table.take(rows), columns)
-        refuse_rows(np.isnan(found.sum(axis=1)), rows)
-        for column, block in zip(columns, np.split(found, ends[:-1], axis=1), strict=True):
-            mine = missing[rows, column]
-            codes[rows[mine], column] = block[mine].argmax(axis=1)
-    return codes
+
+def _is_integer(label: Hashable) -> bool:
+    return type(label) is int and -(2**63) <= label < 2**63
+
+
+def _is_exact(label: Hashable) -> bool:
+    return type(label) is float or (type(label) is int and abs(label) <= 2**53)
+
+
+def _coded(cells: FloatArray) -> IntArray:
+    """Return codes, −1 where a cell is missing."""
+    return np.where(np.isnan(cells), -1.0, cells).astype(np.int64)
+
+
+def _moments(weights: FloatArray, emission: Emission) -> Normal[float]:
+    """Return mean and variance of a mixture of the emission's states."""
+    mean, variance = emission.moments(weights)
+    return Normal(float(mean), float(variance))
+
+
+def _fill(share: FloatArray, emission: Emission | None) -> tuple[FloatArray, FloatArray]:
+    """Return values of missing cells and their spread, given probabilities of states."""
+    if emission is not None:
+        return emission.filled(share)
+    return share.argmax(axis=1).astype(np.float64), 1.0 - share.max(axis=1)

@@ -10,10 +10,9 @@ import numpy as np
 from latentree.errors import ModelError
 from latentree.inference import Emission, mixture_moments
 from latentree.models._copula import CopulaTreeModel
-from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel
-from latentree.models._mixed import MixedTreeModel
 from latentree.models._mixture import Model, TreeMixture
+from latentree.models._states import StateTreeModel
 from latentree.tree import Tree
 from latentree.typing import BoolArray, FloatArray
 
@@ -225,7 +224,7 @@ def has_direction(model: Scored) -> BoolArray:
     if isinstance(model, GaussianTreeModel):
         return np.ones(tree.n_nodes, bool)
     states = np.append(model.schema.cardinalities, np.zeros(tree.n_hidden))
-    if isinstance(model, DiscreteTreeModel | MixedTreeModel):
+    if isinstance(model, StateTreeModel):
         states = model.n_states
     known = (states == 0) | (states == 2)
     known[: tree.n_observed] |= [kind == "ordered" for kind in model.schema.kinds]
@@ -241,28 +240,27 @@ def _signed_edges(model: Scored) -> BoolArray:
 def _signed(model: Scored) -> FloatArray:
     """Strengths of the edges with the model's own signs; positive without a sign."""
     model = getattr(model, "model_", model)
+    if isinstance(model, StateTreeModel):
+        return _associations(model)
     if isinstance(model, GaussianTreeModel | CopulaTreeModel):
         return np.where(model.tree.parent < 0, 0.0, model.correlations)
-    if isinstance(model, DiscreteTreeModel | MixedTreeModel):
-        return _associations(model)
     if isinstance(model, TreeMixture):
         return np.append(model.class_strengths(), 0.0)
     tree = tree_of(model)
     return np.where(tree.parent < 0, 0.0, np.exp(-tree.length))
 
 
-def _associations(model: DiscreteTreeModel | MixedTreeModel) -> FloatArray:
+def _associations(model: StateTreeModel) -> FloatArray:
     """Cramér's V, or the correlation ratio of a number, of every node and its parent.
 
     An edge that has a sign has that of the covariance, states counting as 0, 1, ….
     """
     layout, tree = model.layout, model.tree
-    emissions = model.emissions if isinstance(model, MixedTreeModel) else ()
     marginals = np.split(layout.marginals(model.theta), layout.state_starts[1:-1])
     out, is_signed = np.zeros(tree.n_nodes), _signed_edges(model)
     for node in np.flatnonzero(tree.parent >= 0).tolist():
         above = marginals[tree.parent[node]]
-        emission = emissions[node] if node < len(emissions) else None
+        emission = model.emissions[node] if node < tree.n_observed else None
         if emission is None:
             table = layout.table(model.theta, node)
             out[node], means = _cramer(above, table), table @ np.arange(table.shape[1])

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from latentree.distances import Sample, as_sample
 from latentree.em import (
     Budget,
-    DiscreteProblem,
     Fitted,
+    StateProblem,
     fit_parameters,
     make_problem,
     maximize,
@@ -144,7 +144,7 @@ def _fit(
 
 
 def _split_starts(
-    problem: DiscreteProblem, smaller: DiscreteTreeModel, rng: np.random.Generator
+    problem: StateProblem, smaller: DiscreteTreeModel, rng: np.random.Generator
 ) -> list[FloatArray]:
     """Split each of the heaviest states of the hidden node into two that differ a little."""
     shares = smaller.marginal(smaller.tree.n_observed)

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from latentree.data import Table
-from latentree.inference import Emission
+from latentree.inference import FreeEmission, Unit
 from latentree.models import MixedTreeModel
 from latentree.typing import FloatArray, IntArray
 
@@ -43,7 +43,7 @@ class Star(NamedTuple):
     """Probabilities of its states."""
     tables: dict[int, FloatArray]
     """P(neighbor | state) of neighbors with states."""
-    leaves: dict[int, Emission]
+    leaves: dict[int, FreeEmission]
     """Emissions of neighbors that are numbers."""
 
     @property
@@ -65,14 +65,32 @@ class StarFit:
 class Values:
     """The values of a column of numbers, and the distinct ones, where densities are computed."""
 
-    def __init__(self, of_rows: FloatArray) -> None:
-        self.of_rows = np.ascontiguousarray(of_rows)
-        self._distinct, self._number = np.unique(self.of_rows, return_inverse=True)
+    def __init__(self, of_rows: FloatArray, weights: FloatArray) -> None:
+        distinct, self._number = np.unique(of_rows, return_inverse=True)
+        self._distinct = np.asarray(distinct, np.float64)
+        seen = ~np.isnan(of_rows)
+        x, w = of_rows[seen], weights[seen]
+        self._center = w @ x / w.sum()
+        self._scale = max(float(np.sqrt(w @ (x - self._center) ** 2 / w.sum())), _TINY)
 
-    def log_likelihood(self, emission: Emission) -> FloatArray:
+    def log_likelihood(self, emission: FreeEmission) -> FloatArray:
         """Return the log-likelihood of every row (a row) for every state."""
         logs = np.maximum(emission.log_likelihood(self._distinct), _LOWEST)
         return np.asarray(logs.T[self._number])
+
+    def maximized(
+        self, emission: FreeEmission, posterior: FloatArray, share: float
+    ) -> FreeEmission:
+        """Return the emission that posteriors (rows × states) give."""
+        size, unit = self._distinct.size, self._unit(emission)
+        sums = [np.bincount(self._number, each, size) for each in posterior.T]
+        weights = np.array(sums, np.float64)
+        within = emission.likelihoods(self._distinct).within
+        expected = emission.expected(self._distinct, weights, within, unit)
+        return emission.maximized(expected, unit, share)
+
+    def _unit(self, emission: FreeEmission) -> Unit:
+        return Unit(self._center, self._scale, emission.resolution, emission.origin)
 
 
 class RowMessages:
@@ -88,7 +106,7 @@ class RowMessages:
         self._emits = layout.emits
         self._tables = [layout.table(model.theta, v) for v in range(model.tree.n_nodes)]
         numbers = np.flatnonzero(layout.emits[: model.tree.n_observed]).tolist()
-        self._values = {column: Values(table.values[:, column]) for column in numbers}
+        self._values = {c: Values(table.values[:, c], self.weights) for c in numbers}
         self._up = self._upward()
         self._down = self._downward()
 
@@ -119,7 +137,7 @@ class RowMessages:
         children = self.model.tree.children(node).tolist()
         return [child for child in children if not self._is_number(child)]
 
-    def _leaves(self, node: int) -> dict[int, Emission]:
+    def _leaves(self, node: int) -> dict[int, FreeEmission]:
         children = self.model.tree.children(node).tolist()
         leaves = {
             child: self.model.emissions[child] for child in children if self._is_number(child)
@@ -247,7 +265,7 @@ class StarProblem:
             tables[other] = counts / counts.sum(axis=1, keepdims=True)
         share = self.prior_weight / star.top.size
         leaves = {
-            leaf: emission.fitted(self.values[leaf].of_rows, posterior, share)
+            leaf: self.values[leaf].maximized(emission, posterior, share)
             for leaf, emission in star.leaves.items()
         }
         return Star(top / top.sum(), tables, leaves)

@@ -29,6 +29,8 @@ from latentree._kernels.inference.counts import (
 from latentree._kernels.inference.exponential import log
 from latentree._kernels.inference.slots import EDGE, EMISSION, EVIDENCE, JOIN, LOG_GROW, TINY
 
+_FEW_SLOTS = 1_000  # are marked uncompiled, in a millisecond or two
+
 
 class Query(NamedTuple):
     """The nodes of a component that are asked for, and where their answers go."""
@@ -312,3 +314,16 @@ def answer_rows(given, span, component, query, indices, prior, values, starts, s
                 given, indices, query, values, rows, numbers, starts, first, at, ratio, handed, out
             )
     return False
+
+
+@kernel(small=_FEW_SLOTS)
+def mark_slots(slots, wanted):
+    """Return which slots lead to an edge above one of the nodes that are wanted."""
+    marked = np.zeros(slots.size, np.bool_)
+    for s in range(slots.size):
+        slot = slots[s]
+        if slot["kind"] == EDGE:
+            marked[s] = wanted[slot["node"]] or marked[slot["a"]]
+        elif slot["kind"] == JOIN:
+            marked[s] = marked[slot["a"]] or marked[slot["b"]]
+    return marked

@@ -61,7 +61,7 @@ def _plain_normal_logs(values, mean, sd, step, out, shift, spread):
     out[:, np.isnan(values)] = 0.0
 
 
-def _plain_leaf_moments(values, weights, shift, spread, sd, step, center, sums):
+def _plain_normal_sums(values, weights, shift, spread, sd, step, center, sums):
     seen, coarse = ~np.isnan(values), (step >= FINE * sd)[:, None]
     x, weights = values[seen] - center, weights.reshape(sd.size, -1)[:, seen]
     shift = np.where(coarse, shift.reshape(sd.size, -1)[:, seen], 0.0)
@@ -238,49 +238,6 @@ def _hole(values):
     return values.size
 
 
-@kernel(small=_SMALL)
-def all_logs(
-    leaf,
-    is_count,
-    resolutions,
-    firsts,
-    mean,
-    spread,
-    sizes,
-    starts,
-    values,
-    out,
-    cell_shift,
-    cell_spread,
-):
-    """Log-likelihoods of the distinct values of all leaves, for every state of their neighbors.
-
-    Leaf number ``leaf[e]`` has the states from ``firsts[leaf[e]]`` on, and ``sizes[e]`` of the
-    values, which lie end to end; its likelihoods go to ``out[starts[e] :]``, and the moments within
-    cells to the same places of ``cell_shift`` and ``cell_spread``.
-    """
-    at = 0
-    for e in range(sizes.size):
-        own, width = leaf[e], sizes[e]
-        first, last = firsts[own], firsts[own + 1]
-        seen = values[at : at + width]
-        start, end, shape = starts[e], starts[e] + (last - first) * width, (last - first, width)
-        block = out[start:end].reshape(shape)
-        if is_count[own]:
-            count_logs(seen, mean[first:last], spread[first:last], block)
-        else:
-            normal_logs(
-                seen,
-                mean[first:last],
-                spread[first:last],
-                resolutions[own],
-                block,
-                cell_shift[start:end].reshape(shape),
-                cell_spread[start:end].reshape(shape),
-            )
-        at += width
-
-
 @kernel(fastmath=True)
 def _add_moments(values, weights, center, sums):
     """Add Σ w, Σ w·(x − c), Σ w·(x − c)²."""
@@ -309,9 +266,13 @@ def _add_cell_moments(values, weights, shift, spread, center, sums):
     sums[2] += two
 
 
-@kernel(plain=_plain_leaf_moments)
-def _add_leaf_moments(values, weights, shift, spread, sd, step, center, sums):
-    """Add the same sums of all states of a leaf (rows of ``sums``), each with its own weights."""
+@kernel(plain=_plain_normal_sums)
+def normal_sums(values, weights, shift, spread, sd, step, center, sums):
+    """Add Σ w, Σ w·E[x − c], Σ w·E[(x − c)²] of every state (row of ``sums``).
+
+    ``weights`` are the expected counts of the values, a row per state; the moments within cells,
+    ``shift`` and ``spread``, are as :func:`normal_logs` set them.
+    """
     hole, width = _hole(values), values.size
     for k in range(sd.size):
         for first, last in ((0, hole), (hole + 1, width)):
@@ -322,49 +283,6 @@ def _add_leaf_moments(values, weights, shift, spread, sd, step, center, sums):
                 within = shift[k * width + first : k * width + last]
                 square = spread[k * width + first : k * width + last]
                 _add_cell_moments(x, w, within, square, center, sums[k])
-
-
-@kernel()
-def all_moments(
-    leaf,
-    is_count,
-    resolutions,
-    firsts,
-    spread,
-    centers,
-    sizes,
-    starts,
-    values,
-    weights,
-    cell_shift,
-    cell_spread,
-):
-    """Σ w, Σ w·E[x − c], Σ w·E[(x − c)²] of every state of all leaves of reals; 0 of counts.
-
-    Arguments are as in :func:`all_logs`, which set the moments within cells; ``weights`` are the
-    expected counts of the values.
-    """
-    sums = np.zeros((spread.size, 3))
-    at = 0
-    for e in range(sizes.size):
-        own, width = leaf[e], sizes[e]
-        seen = values[at : at + width]
-        at += width
-        if is_count[own]:
-            continue
-        first, last = firsts[own], firsts[own + 1]
-        start, end = starts[e], starts[e] + (last - first) * width
-        _add_leaf_moments(
-            seen,
-            weights[start:end],
-            cell_shift[start:end],
-            cell_spread[start:end],
-            spread[first:last],
-            resolutions[own],
-            centers[own],
-            sums[first:last],
-        )
-    return sums
 
 
 @kernel()
@@ -505,19 +423,6 @@ def _fitted_size(values, tails, extra, a, mu, start, low, high):
 
 
 @kernel()
-def _fitted_normal(sums, scale, a, lowest):
-    """Mean and log of the standard deviation of a state, in units of its column.
-
-    With the prior weight a: μ = Σwx/(Σw + a), σ² = (Σw(x − μ)² + a·(μ² + 1))/(Σw + a).
-    """
-    total, one, two = sums[0] + a, sums[1] / scale, sums[2] / (scale * scale)
-    mean = one / total
-    square = max(two - 2.0 * mean * one + mean * mean * sums[0], 0.0)
-    variance = (square + a * (mean * mean + 1.0)) / total
-    return mean, max(0.5 * math.log(variance), lowest)
-
-
-@kernel()
 def _fitted_count(values, weights, extra, a, start, low, high):
     """Log of the mean and log of the size r of a state; the count ``extra`` has the weight a."""
     tails = np.zeros(values.size + 1)
@@ -531,43 +436,13 @@ def _fitted_count(values, weights, extra, a, start, low, high):
 
 
 @kernel()
-def _count_log(x, mu, r):
-    """Log-probability of a count, as in :func:`count_logs`."""
-    rest = math.lgamma(x + 1.0)
-    if r == np.inf:
-        return x * math.log(mu) - mu - rest
-    base = math.lgamma(r) + r * math.log1p(mu / r)
-    return math.lgamma(x + r) + x * math.log(mu / (r + mu)) - base - rest
+def fitted_counts(values, weights, extra, a, start, low, high):
+    """Logarithms of means and sizes (two rows) of all states that raise the likelihood.
 
-
-@kernel()
-def fitted_leaves(
-    is_count, firsts, centers, scale, a, low, high, mean, size, old, moments, values, weights, sizes
-):
-    """Coordinates of every state of all leaves (two rows) that raise the likelihood.
-
-    Counts of leaf number c are ``sizes[c]`` of the values, in ascending order, and their weights a
-    row a state. Returns the log-density of the prior at the old coordinates, too, those of counts
-    with means and sizes as given: ``a`` rows a state with the column's mean and variance.
+    The counts ``values`` ascend, ``weights`` has a row for every state. One more count, ``extra``,
+    has the weight ``a``, and ``start`` are the logarithms of the sizes before.
     """
-    new = np.empty(old.shape)
-    log_prior = 0.0
-    c, at, start = 0, 0, 0
-    for leaf in range(is_count.size):
-        center = centers[leaf]
-        for k in range(firsts[leaf], firsts[leaf + 1]):
-            if is_count[leaf]:
-                own = weights[start : start + sizes[c]]
-                start += sizes[c]
-                new[0, k], new[1, k] = _fitted_count(
-                    values[at : at + sizes[c]], own, center, a[k], old[1, k], low[k], high[k]
-                )
-                log_prior += a[k] * _count_log(center, mean[k], size[k])
-            else:
-                new[0, k], new[1, k] = _fitted_normal(moments[k], scale[k], a[k], low[k])
-                x, u = old[0, k], old[1, k]
-                log_prior -= a[k] * (u + 0.5 * (x * x + 1.0) * math.exp(-2.0 * u))
-        if is_count[leaf]:
-            at += sizes[c]
-            c += 1
-    return new, log_prior
+    new = np.empty((2, start.size))
+    for k in range(start.size):
+        new[0, k], new[1, k] = _fitted_count(values, weights[k], extra, a, start[k], low, high)
+    return new

@@ -20,7 +20,8 @@ that are not by row, and what it hands down to them is added up.
 
 Values are plain products, scaled by a power of two when they get small (exact). Where a product
 falls below ``TINY`` although no factor is zero, information may be lost: the kernels say so, and
-the caller repeats the pass with logarithms (`messages`). Likelihoods of emissions differ by such
+the caller repeats the pass with logarithms (``inference._log_messages``). Likelihoods of emissions
+differ by such
 factors often; there a state so far behind the best one is taken as impossible (``tolerant``), and
 only where no state is left the pass is repeated.
 """

@@ -11,10 +11,10 @@ from latentree.distances import Sample
 from latentree.em import (
     FLOOR,
     Budget,
-    DiscreteProblem,
     Driver,
     Fitted,
     RowProblem,
+    StateProblem,
     fit_parameters,
     usual_states,
 )
@@ -87,7 +87,7 @@ def fit_all(
         problem = RowProblem(model.tree, sample)
     else:
         assert isinstance(model, DiscreteTreeModel)
-        problem = DiscreteProblem(model.tree, model.n_states, sample)
+        problem = StateProblem(model.tree, model.n_states, sample)
     point, log_likelihood = maximize(problem, problem.point(model), n_steps, goal)
     return problem.model(point), log_likelihood
 
