@@ -54,6 +54,11 @@ def test_robinson_foulds_is_the_symmetric_difference(a, seed):
     assert metrics.robinson_foulds(b, a) == expected
     share = metrics.normalized_robinson_foulds(a, b)
     assert share == expected / max(1, a.n_edges + b.n_edges)
+    groups = [{s for s in tree.bipartitions() if min(map(len, s)) > 1} for tree in (a, b)]
+    apart = len(groups[0] ^ groups[1])
+    assert metrics.robinson_foulds(a, b, nontrivial=True) == apart
+    share = metrics.normalized_robinson_foulds(a, b, nontrivial=True)
+    assert share == apart / max(1, sum(map(len, groups)))
     assert metrics.same_structure(a, b) == (expected == 0)
     assert metrics.hidden_difference(a, b) == a.n_hidden - b.n_hidden
 

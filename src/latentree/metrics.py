@@ -33,7 +33,7 @@ EXACT_STATES = 1 << 16
 # Trees ------------------------------------------------------------------------------------------
 
 
-def robinson_foulds(a: Tree, b: Tree) -> int:
+def robinson_foulds(a: Tree, b: Tree, nontrivial: bool = False) -> int:
     """Count the splits that only one of two trees has.
 
     An edge splits the observed variables of its component in two. The count is also the number of
@@ -44,6 +44,8 @@ def robinson_foulds(a: Tree, b: Tree) -> int:
     ----------
     a, b : Tree
         Over the same variables, in any order.
+    nontrivial : bool
+        Count only splits with two variables or more on both sides.
 
     Returns
     -------
@@ -61,21 +63,28 @@ def robinson_foulds(a: Tree, b: Tree) -> int:
     >>> lt.metrics.robinson_foulds(lt.simulate.double_star(6), lt.simulate.latent_class(6))
     1
     """
-    return len(a.split_keys() ^ aligned(b, a).split_keys())
+    first, second = _splits(a, nontrivial), _splits(aligned(b, a), nontrivial)
+    return len(first ^ second)
 
 
-def normalized_robinson_foulds(a: Tree, b: Tree) -> float:
-    """Return the Robinson-Foulds distance as a share of all edges.
+def normalized_robinson_foulds(a: Tree, b: Tree, nontrivial: bool = False) -> float:
+    """Return the Robinson-Foulds distance as a share of all splits of both trees.
+
+    Nearly all trees split off single variables in the same way. Of the splits that can differ,
+    those with two variables or more on both sides, ``nontrivial=True`` gives the share.
 
     Parameters
     ----------
     a, b : Tree
         Over the same variables, in any order.
+    nontrivial : bool
+        Count only splits with two variables or more on both sides.
 
     Returns
     -------
     float
-        From 0 for the same structure to 1 for no split in common.
+        From 0 for the same structure to 1 for no split in common; 0 where there is nothing to
+        count.
 
     Examples
     --------
@@ -83,8 +92,26 @@ def normalized_robinson_foulds(a: Tree, b: Tree) -> float:
     >>> a, b = lt.simulate.double_star(6), lt.simulate.latent_class(6)
     >>> round(lt.metrics.normalized_robinson_foulds(a, b), 3)
     0.077
+    >>> lt.metrics.normalized_robinson_foulds(a, b, nontrivial=True)
+    1.0
     """
-    return robinson_foulds(a, b) / max(a.n_edges + b.n_edges, 1)
+    splits = [_splits(tree, nontrivial) for tree in (a, aligned(b, a))]
+    # Edges beside a hidden node with two neighbors share a split, and count each.
+    total = sum(map(len, splits)) if nontrivial else a.n_edges + b.n_edges
+    return len(splits[0] ^ splits[1]) / max(total, 1)
+
+
+def _splits(tree: Tree, nontrivial: bool) -> set[bytes]:
+    """Return the keys of splits: of all, or of those with two variables or more on both sides."""
+    keys = tree.bipartition_keys()
+    if nontrivial:
+        below = (np.arange(tree.n_nodes) < tree.n_observed).astype(np.int64)
+        for v in tree.order[::-1].tolist():
+            if tree.parent[v] >= 0:
+                below[tree.parent[v]] += below[v]
+        beyond = below[tree.roots][tree.components] - below
+        keys = keys[np.minimum(below, beyond)[tree.edges[:, 1]] >= 2]
+    return {key.tobytes() for key in keys}
 
 
 def same_structure(a: Tree, b: Tree) -> bool:

@@ -34,25 +34,25 @@ def one_tree(path: Path) -> list[str]:
         row_groups=[f"g{i % 3}" for i in range(60)],
         support=support_from(model.tree, [model.tree, discrete(17).tree]),
     )  # fmt: skip
-    hidden = f"s=n{hidden_of(model)}"
-    return ["c=probability&u=60f", "s=n0", hidden, "s=n2&e=1:0,5:1", "s=p1-7", "s=e3"]
+    hidden = f"s=n{model.tree.names[hidden_of(model)]}"
+    return ["c=probability&u=60f", "s=nx0", hidden, "s=nx2&e=x1:s0,x5:s1", "s=px1,x7", "s=ex3"]
 
 
 def numbers(path: Path) -> list[str]:
     write_explorer(mixed(), path, mixed().sample(50, 0), rows=True)
-    return ["s=n0&e=1:2", "s=e0", "s=n4&l=lengths"]
+    return ["s=nage&e=visits:2", "s=eage", "s=nh1&l=lengths"]
 
 
 def two_trees(path: Path) -> list[str]:
     model = gaussian(16)
     write_explorer({"one": model, "two": gaussian(17)}, path, model.sample(20, 0), rows=True)
-    return ["", "s=n1&e=0:0", f"s=n{hidden_of(model)}"]
+    return ["", "s=nx1&e=x0:0", f"s=n{model.tree.names[hidden_of(model)]}"]
 
 
 def mixture(path: Path) -> list[str]:
     model = discrete_mixture()
     write_explorer(model, path, model.sample(40, 0), rows=True)
-    return ["", "k=2&s=n1&e=0:0,-1:2", "k=1&s=p0-4"]
+    return ["", "k=2&s=nx1&e=x0:s0,:2", "k=1&s=px0,x4"]
 
 
 def topics(path: Path) -> list[str]:

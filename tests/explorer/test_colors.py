@@ -45,12 +45,19 @@ def test_colors_follow_the_numbers(browser, tmp_path):
     assert browser.run(NUMBERS) == steps(years, np.nanmin(years), np.nanmax(years)) + hidden
     choose(browser, "a1")
     assert browser.run(NUMBERS) == [v % 2 for v in range(24)] + hidden
-    choose(browser, "posterior")
+    choose(browser, "auto")
+    assert browser.run(NUMBERS) == [0] * 24 + hidden
     browser.type("/")
-    browser.type("x3 = +2 σ", "Enter")
-    moved = browser.run(f"return [...{STATE}.change]")
-    assert browser.run(NUMBERS) == steps(np.array(moved), -2, 2)
-    assert len(set(browser.run(NUMBERS))) > 2
+    browser.type("x3 = +2 σ", "Enter")  # what is supposed colors by what it changes
+    moved = np.array(browser.run(f"return [...{STATE}.change]"))
+    others = np.abs(np.delete(moved, 3)).max()
+    full = browser.run(f"return {STATE}.limits.numbers")
+    assert others <= full <= 2 * others + 1e-9
+    steps_away = np.searchsorted([0.05, 0.25, 0.6], np.abs(moved) / full, side="right")
+    assert browser.run(NUMBERS) == (3 + np.sign(moved) * steps_away).astype(int).tolist()
+    assert len(set(browser.run(NUMBERS))) > 3
+    browser.click_on("#answers .clear")
+    assert browser.run(NUMBERS) == [0] * 24 + hidden
 
 
 def test_the_legend_lets_some_stand_out(browser, tmp_path):
@@ -61,7 +68,7 @@ def test_the_legend_lets_some_stand_out(browser, tmp_path):
     assert browser.run(f"return [...{STATE}.highlight]") == [1]
     focus = "return document.activeElement.getAttribute('aria-pressed')"
     assert browser.run(focus) == "true"  # it keeps the focus
-    browser.wait("return location.hash.includes('c=group,1')")
+    browser.wait("return location.hash.includes('c=auto,1')")
     link = browser.run("return location.hash")
     browser._call("POST", f"{browser.session}/url", {"url": "about:blank"})
     browser._call("POST", f"{browser.session}/url", {"url": path.resolve().as_uri() + link})

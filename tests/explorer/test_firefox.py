@@ -30,8 +30,10 @@ def test_pages_answer_as_python_does(firefox, tmp_path):
     for model, value in ((gaussian(70), 1.5), (discrete(70), 1), (mixed(), 52)):
         path = tmp_path / f"{model.schema.family}.html"
         write_explorer(model, path, data=model.sample(50, 0), rows=True)
-        firefox.open(path, f"e=0:{value}&s=n1")
-        evidence = {0: value if model.schema.kinds[0] == "real" else model.schema.labels[0][value]}
+        names, is_real = model.tree.names, model.schema.kinds[0] == "real"
+        label = value if is_real else model.schema.labels[0][value]
+        evidence = {0: label}
+        firefox.open(path, f"e={names[0]}:{label}&s=n{names[1]}")
         found = firefox.run(
             f"const {{ posterior, model }} = {STATE};"
             "return [posterior.mean && [...posterior.mean], posterior.probability"

@@ -30,23 +30,16 @@ pytestmark = pytest.mark.skipif(
     shutil.which("node") is None, reason="node is not installed: it runs the page's inference"
 )
 
-CORE = (
-    "margins.js",
-    "grid.js",
-    "model.js",
-    "emissions.js",
-    "inference.js",
-    "influence.js",
-    "mixture.js",
-)
+CORE = ("mixture.js", "influence.js")
 
 
 def in_node(code: str, given: object) -> object:
     """Run code after the page's scripts; ``given`` is what it finds, and it returns a value."""
-    scripts = joined(CORE).rstrip().removesuffix("})();")
+    scripts = joined(*CORE).rstrip().removesuffix("})();")
     program = (
         'const given = JSON.parse(require("node:fs").readFileSync(0, "utf8"));\n'
-        f"{scripts}\nconst answer = (() => {{ {code} }})();\n"
+        f"{scripts}\nObject.assign(globalThis, ...Object.values(modules));\n"
+        f"const answer = (() => {{ {code} }})();\n"
         "process.stdout.write(JSON.stringify(answer));\n})();\n"
     )
     done = subprocess.run(

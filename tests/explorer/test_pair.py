@@ -102,11 +102,11 @@ def test_pictures_have_a_title_a_legend_and_light_paper(browser, tmp_path, whole
     text = browser.run("return window.latentreeExplorer.toSvg({ whole: arguments[0] })", whole)
     root = ElementTree.fromstring(text)
     texts = {e.text for e in root.iter(f"{SVG}text")}
-    assert {"A title", "g0", "g1", "hidden variable", "Suppose x3 = +2.00 σ"} <= {
+    assert {"A title", "as usual", "hidden variable", "Suppose x3 = +2.00 σ"} <= {
         text.split(" (")[0] for text in texts
     }
     assert set(model.schema.names) <= texts if whole else not set(model.schema.names) <= texts
-    assert root.find(f"{SVG}rect").get("fill") == "#fbfaf6"
+    assert root.find(f"{SVG}rect").get("fill") == "#ffffff"
     assert browser.run("return document.documentElement.dataset.theme") == "dark"
 
 

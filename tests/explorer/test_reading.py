@@ -40,6 +40,13 @@ def test_picture_and_panel_agree_on_more_and_less(browser, tmp_path, answer, way
     assert orientation(model)[4] == -1
     show(browser, tmp_path, model)
     ask(browser, f"x0 = {answer}")
+    colored = browser.run("return window.latentreeExplorer.state.coloring.number[4]")
+    assert (colored > 3) == (way == "up")
+    browser.run(
+        "const menu = document.getElementById('color-by'); menu.value = 'group';"
+        "menu.dispatchEvent(new Event('change'))"
+    )
+    browser.settle()
     x, y = spot(browser, 4)
     left, top = browser.run(
         "const box = document.getElementById('tree').getBoundingClientRect();"
@@ -61,7 +68,8 @@ def test_picture_and_panel_agree_on_more_and_less(browser, tmp_path, answer, way
         """
         const row = [...document.querySelectorAll("#answers ol li")]
           .find((e) => e.querySelector(".go.hidden"));
-        return [row.querySelector(".share").className, row.querySelector(".figures").textContent];
+        const [note, share] = [".about > .quiet", ".share"].map((one) => row.querySelector(one));
+        return [share.className, note.textContent];
         """
     )
     assert way in row[0]

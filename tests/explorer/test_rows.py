@@ -152,7 +152,7 @@ def test_documents_are_read_and_rows_supposed(browser, tmp_path):
     assert 400 < kept < n
     assert f"{kept} of {n} rows" in browser.text("#details")
     h = hidden_of(model)
-    browser.run(f"location.hash = 's=n{h}'")
+    browser.run(f"location.hash = 's=n{model.tree.names[h]}'")
     browser.wait(f"return {STATE}.selection?.node === {h}")
     assert "news" in browser.text("#details")
     browser.click_on(".row-box summary")

@@ -92,17 +92,17 @@ def test_panels_say_how_sure(browser, tmp_path):
     support = with_support(model, 2)
     show(browser, tmp_path, model, support=support)
     doubtful = int(hidden_of(model) + np.argmin(support.hidden_share))
-    browser.run(f"location.hash = 's=n{doubtful}'")
+    browser.run(f"location.hash = 's=n{model.tree.names[doubtful]}'")
     browser.wait(f"return {STATE}.selection?.node === {doubtful}")
     assert "doubtful" in browser.text("#details .warning")
     child = int(np.flatnonzero(~np.isnan(support.edge_share))[0])
     browser.run(
         f"const {{ state }} = window.latentreeExplorer; const {{ tree, model }} = state;"
         f"const v = tree.parent[{child}] === model.parent[{child}] ? {child}"
-        f" : model.parent[{child}]; location.hash = `s=e${{v}}`"
+        f" : model.parent[{child}]; location.hash = `s=e${{model.ownNames[v]}}`"
     )
     browser.wait(f"return {STATE}.selection && 'edge' in {STATE}.selection")
-    assert f"{support.edge_transfer[child]:.2g}" in browser.text("#details .facts")
+    assert f"{100 * support.edge_transfer[child]:.0f} %" in browser.text("#details .facts")
     assert "of 40 trees" in browser.text("#details .facts")
 
 
@@ -110,6 +110,7 @@ def test_a_card_says_how_it_was_learned(browser, tmp_path):
     rows = simulate.random_gaussian_model(simulate.double_star(6), 0, (0.7, 0.8)).sample(300, 1)
     learned = LatentTree("rg", random_state=0).fit(rows)
     show(browser, tmp_path, learned)
+    browser.click_on("#details [data-key=details]")
     said = browser.text("#details")
     report = learned.report_
     for fact in ("rg", "300", f"{report.bic_score:,.1f}", report.date, report.version):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
+import io
+import itertools
 import json
 import re
 
@@ -12,7 +15,6 @@ import pytest
 import latentree as lt
 from latentree.errors import DataError, ModelError
 from latentree.explorer import _topics_page as pages
-from latentree.explorer._bundle import TOPIC_SCRIPTS, _asset, joined
 from latentree.topics import Document, TopicTree
 
 ABOUT = (
@@ -124,13 +126,6 @@ def test_what_cannot_be_shown_is_refused_and_nothing_is_written(topics, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_scripts_come_in_the_order_of_what_they_import():
-    for place, name in enumerate(TOPIC_SCRIPTS):
-        for needed in re.findall(r'from "\./([\w.]+)"', _asset(name)):
-            assert needed in TOPIC_SCRIPTS[:place]
-    assert "innerHTML" not in joined(TOPIC_SCRIPTS)
-
-
 # What a person does -----------------------------------------------------------------------------
 
 
@@ -181,6 +176,76 @@ def test_a_view_has_an_address(browser, page, topics):
     assert browser.text("#reading h2") == title
     assert browser.run("return document.getElementById('outline').hidden") is True
     assert browser.run("return document.documentElement.dataset.theme") == "dark"
+
+
+def test_topics_are_renamed_sorted_and_taken_away(browser, page, topics, tmp_path):
+    browser.open(page)
+    browser.run("window.latentreeTopics.choose(1)")
+    name = topics.topics_["topic"][1]
+    order = "return [...document.querySelectorAll('.words .name')].map((e) => e.textContent)"
+    common = browser.run(order)
+    browser.click_on(".orders button", "Most telling")
+    assert sorted(browser.run(order)) == sorted(common)
+    share = dict(
+        zip(*(topics.to_dict()[key][1] for key in ("words", "probabilities")), strict=True)
+    )
+    lift = {word: share[word] / topics.model_.marginal(word)[1] for word in common}
+    told = [lift[word] for word in browser.run(order)]
+    assert all(a >= b - 1e-3 for a, b in itertools.pairwise(told))
+    browser.run("const f = document.querySelector('.rename'); f.value = 'Sport; \"ball\"';"
+                "f.dispatchEvent(new Event('change'))")  # fmt: skip
+    assert 'Sport; "ball"' in browser.text("#outline")
+    rows = list(csv.DictReader(io.StringIO(browser.run("return latentreeTopics.toCsv()"))))
+    assert [row["topic"] for row in rows] == list(topics.topics_["topic"])
+    assert rows[1]["name"] == 'Sport; "ball"'
+    assert float(rows[1]["share"]) == pytest.approx(topics.to_dict()["size"][1], abs=1e-5)
+    again = tmp_path / "again.html"
+    again.write_text(browser.run("return latentreeTopics.toPage()"), "utf-8")
+    browser.open(again)
+    assert browser.run("return latentreeTopics.data.topics[1].title") == 'Sport; "ball"'
+    assert browser.run("return latentreeTopics.data.topics[1].name") == name
+
+
+def test_shares_of_classes_add_up(browser, topics, tmp_path):
+    kinds = [f"kind {i % 4}" if i % 5 else None for i in range(240)]
+    path = tmp_path / "topics.html"
+    lt.write_topics(topics, path, texts(), classes=kinds, class_title="kind")
+    classes = payload_of(path)["classes"]
+    probability = topics.transform(texts()).toarray()
+    for k, name in enumerate(classes["names"]):
+        own = [i for i, kind in enumerate(kinds) if kind == name]
+        assert classes["total"][k] == len(own)
+        found = [row[k] for row in classes["topics"]]
+        assert found == pytest.approx(probability[own].sum(axis=0), abs=0.006)
+    browser.open(path)
+    assert "Topics by kind" in browser.text("#reading")
+    assert browser.run("return document.querySelectorAll('.classes td.figures').length") > 4
+    with pytest.raises(DataError, match="classes"):
+        lt.write_topics(topics, path, texts(), classes=kinds[:-1])
+
+
+def test_a_topic_that_is_larger_than_the_one_above_it_says_why(browser, page):
+    browser.open(page)
+    larger = browser.run(
+        """
+        const { data, choose } = latentreeTopics;
+        const below = data.topics.find((topic) => topic.parent >= 0);
+        below.size = data.topics[below.parent].size + 0.1;
+        choose(below.number);
+        return document.querySelector(".larger").textContent;
+        """
+    )
+    assert "not their sum" in larger
+
+
+def test_paper_keeps_the_bars(browser, page):
+    browser.open(page)
+    browser._devtools("Emulation.setEmulatedMedia", media="print")
+    try:
+        look = "return getComputedStyle(document.querySelector('.bar')).printColorAdjust"
+        assert browser.run(look) == "exact"
+    finally:
+        browser._devtools("Emulation.setEmulatedMedia", media="")
 
 
 def test_the_page_fits_a_phone(browser, page):

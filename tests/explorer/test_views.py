@@ -18,6 +18,7 @@ from tests.explorer.pages import (
 )
 
 from latentree import CopulaTreeModel, DiscreteTreeModel, GaussianTreeModel, Tree, as_table
+from latentree.explorer import write_explorer
 from latentree.inference import RankMargin, Thresholds
 from latentree.models import Names, captions
 
@@ -98,7 +99,7 @@ def test_a_file_of_names_is_read_and_a_wrong_one_explained(browser, tmp_path):
     browser.run(script, json.dumps(good))
     browser.wait(f"return {STATE}.model.names[{h}] === 'Market'")
     browser.run(script, json.dumps(good | {"names": {"h999": "x"}}))
-    browser.wait("return document.getElementById('announce').textContent.includes('h999')")
+    browser.wait("return document.getElementById('toast').textContent.includes('h999')")
 
 
 # Addresses --------------------------------------------------------------------------------------
@@ -138,12 +139,59 @@ def test_the_address_brings_a_view_back(browser, tmp_path):
     start = model.layout.state_starts[5]
     wanted = model.conditional(5, {1: "s1"})
     assert posterior[start : start + wanted.size] == pytest.approx(wanted.tolist(), abs=1e-9)
-    browser.run("location.hash = 's=n3'")
+    browser.run("location.hash = 's=nx3'")
     browser.wait(f"return {STATE}.selection?.node === 3")
 
 
+def test_the_back_button_undoes(browser, tmp_path):
+    show(browser, tmp_path, gaussian(4))
+    seen = f"return [{STATE}.selection?.node ?? -1, [...{STATE}.evidence.keys()]]"
+    ask(browser, "x3")
+    browser.wait("return location.hash.includes('s=nx3')")
+    ask(browser, "x5 = 1")
+    browser.wait("return location.hash.includes('e=x5')")
+    assert browser.run(seen) == [5, [5]]
+    browser.run("history.back()")
+    browser.wait("return !location.hash.includes('e=')")
+    assert browser.run(seen) == [3, []]
+    browser.run("history.back()")
+    browser.wait("return location.hash === ''")
+    assert browser.run(seen) == [-1, []]
+    browser.run("history.forward()")
+    browser.wait(f"return {STATE}.selection?.node === 3")
+
+
+def test_a_link_to_another_model_says_so(browser, tmp_path):
+    show(browser, tmp_path, gaussian(4))
+    ask(browser, "x5 = 1")
+    browser.wait("return location.hash.includes('e=x5')")
+    link = browser.run("return location.hash")
+    path = tmp_path / "tree.html"
+    write_explorer(gaussian(5), path)
+    for wrong, said in (("", "another version"), ("&b=oil", "no oil")):
+        browser._call("POST", f"{browser.session}/url", {"url": "about:blank"})
+        address = path.resolve().as_uri() + link + wrong
+        browser._call("POST", f"{browser.session}/url", {"url": address})
+        browser.settle()
+        assert said in browser.text("#toast")
+        assert browser.run(f"return [...{STATE}.evidence]") == [[5, 1]]
+    browser.click_on("#toast button")
+    assert browser.run("return document.getElementById('toast').hidden")
+
+
+def test_a_page_from_disk_is_saved_with_its_view(browser, tmp_path):
+    show(browser, tmp_path, gaussian(6), title="With its view")
+    ask(browser, "x7 = 2 sd")
+    browser.click_on("#take summary")
+    assert "only here" in browser.text("#from-disk")
+    assert "this computer" in browser.text("#copy-link")
+    browser.click_on("#save-view")
+    browser.open(downloaded(browser, "With-its-view.html"))
+    assert browser.run(f"return [...{STATE}.evidence.keys(), {STATE}.selection.node]") == [7, 7]
+
+
 @pytest.mark.parametrize(
-    "wrong", ["s=n999", "e=5:77,x:y", "v=1,,", "n=[[", "l=spiral&f=-3", "s=p1", "s=e12"]
+    "wrong", ["s=nx999", "e=x5:77,x:y", "v=1,,", "n=[[", "l=spiral&f=-3", "s=px1", "s=n%E0", "e=:1"]
 )
 def test_addresses_that_fit_nothing_are_passed_over(browser, tmp_path, wrong):
     path = show(browser, tmp_path, discrete(5))
@@ -165,7 +213,7 @@ def test_a_path_says_how_two_variables_relate(browser, tmp_path):
     ask(browser, "x7")
     assert browser.run(f"return {STATE}.selection.path") == [0, 7]
     rho = model.correlation([0], [7])[0, 0]
-    said = browser.text("#details .facts dd").replace("\u2212", "-")
+    said = browser.text("#details .facts dd.figures").replace("\u2212", "-")
     assert float(said) == pytest.approx(rho, abs=6e-5)
     steps = browser.run("return document.querySelectorAll('#details ol li').length")
     lengths = model.tree.with_lengths(np.where(model.tree.parent < 0, 0.0, 1.0)).path_lengths
@@ -206,7 +254,7 @@ def test_a_click_with_shift_shows_the_joint_table(browser, tmp_path):
 def test_variables_of_different_trees_are_independent(browser, tmp_path):
     forest = Tree([-1, 0, -1, 2], names=list("abcd"))
     show(browser, tmp_path, GaussianTreeModel(forest, [0, 0.5, 0, 0.6]))
-    browser.run("location.hash = 's=p0-3'")
+    browser.run("location.hash = 's=pa,d'")
     browser.wait(f"return {STATE}.selection?.path")
     assert "independent" in browser.text("#details")
 
@@ -257,7 +305,7 @@ def test_hidden_normal_variables_behind_answers_are_numbers(browser, tmp_path):
     wanted = model.conditional("x1", {"h1": 1.1, "x0": 3})
     assert own == pytest.approx(list(wanted), abs=1e-9)
     browser.click_on("#details .edge")
-    assert browser.text("#details .facts dd").replace("\u2212", "-") == "+0.8000"
+    assert browser.text("#details .facts dd.figures").replace("\u2212", "-") == "+0.8000"
     assert browser.run("return document.querySelectorAll('#details tbody tr').length") == 5
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
 import warnings
+import xml.etree.ElementTree as ElementTree
 
 import matplotlib as mpl
 import numpy as np
@@ -459,3 +461,63 @@ def test_matplotlib_is_loaded_only_to_draw():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+# Columns of journals, and files to edit ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "width"), [("single-column", 89), ("double-column", 183)])
+def test_columns_have_their_width_and_letters_of_five_points(size, width):
+    model = simulate.random_gaussian_model(simulate.random_latent_tree(24, 0), 0)
+    groups = [f"group {v % 6} of several" for v in range(24)]
+    plot = plot_tree(model, size=size, groups=groups, edge_labels="strength", hidden_labels=True)
+    figure = plot.ax.figure
+    assert figure.get_size_inches()[0] * 25.4 == pytest.approx(width)
+    assert figure.get_size_inches()[1] * 25.4 <= 247.01
+    sizes = [text.get_fontsize() for text in (*plot.ax.texts, *plot.legend.get_texts())]
+    assert 5.0 <= min(sizes) <= max(sizes) <= 7.0
+    assert not plot.left_out or all(name.startswith("h") for name in plot.left_out)
+
+
+def test_long_names_are_wrapped_and_grow_the_figure():
+    star = simulate.latent_class(16)
+    model = simulate.random_gaussian_model(star, 0)
+    long = model.rename(
+        {f"x{v}": f"How often in the past week did you feel {v}?" for v in range(16)}
+    )
+    short, tall = (plot_tree(each, size="single-column").ax.figure for each in (model, long))
+    assert tall.get_size_inches()[1] > 1.3 * short.get_size_inches()[1]
+
+
+def test_a_strip_has_the_color_of_every_leaf():
+    plot = plot_tree(simulate.latent_class(6), groups=list("aabbcc"), group_strip=True)
+    colors = [patch.get_facecolor() for patch in plot.ax.patches]
+    assert len(colors) == 6
+    assert len(set(colors)) == 3
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"size": "A4"}, {"edge_labels": "length"}, {"size": "single-column", "ax": "given"}]
+)
+def test_wrong_sizes_are_refused(wrong):
+    if "ax" in wrong:
+        wrong = wrong | {"ax": plt.subplots()[1]}
+    with pytest.raises(DataError):
+        plot_tree(simulate.latent_class(4), **wrong)
+
+
+def test_whoever_saves_gets_real_text_and_ids():
+    model = simulate.random_gaussian_model(simulate.double_star(8), 0)
+    figure = plot_tree(model, groups=[0, 1] * 4).ax.figure
+    pdf, svg = io.BytesIO(), io.BytesIO()
+    figure.savefig(pdf, format="pdf")
+    figure.savefig(svg, format="svg")
+    assert b"/FontFile2" in pdf.getvalue()
+    assert b"/Type3" not in pdf.getvalue()
+    root = ElementTree.fromstring(svg.getvalue())
+    ids = [e.get("id") for e in root.iter()]
+    assert {f"node-{name}" for name in model.tree.names[:8]} <= set(ids)
+    assert sum(str(name).startswith(("edge-h", "negative-edge-h")) for name in ids) == 9
+    texts = list(root.iter("{http://www.w3.org/2000/svg}text"))
+    assert {"x0", "x7"} <= {e.text for e in texts}
+    assert "Arial" in svg.getvalue().decode()

@@ -152,7 +152,7 @@ def test_picture_has_numbers_and_dotted_nodes():
 def test_page_knows_support():
     content = payload(MODEL, "page", support=SUPPORT)
     assert content["support"]["replicates"] == 4
-    assert content["support"]["origin"] == "4 trees by nj from resampled rows"
+    assert content["support"]["origin"] == "4 trees learned by nj from resampled rows"
     assert content["support"]["measure"] == "transfer support"
 
 

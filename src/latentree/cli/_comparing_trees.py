@@ -86,10 +86,13 @@ def _show(
         ["shared splits of groups", *[str(facts["shared_groups"])] * 2],
     ]
     screen.table(["", *labels], rows)
-    share = 100.0 * facts["normalized_robinson_foulds"]
+    all_splits, groups = (
+        100.0 * facts[f"normalized_{part}robinson_foulds"] for part in ("", "nontrivial_")
+    )
     screen.text(
-        f"Robinson-Foulds distance {facts['robinson_foulds']:,}: {share:.0f} % of the splits of "
-        f"both are in one tree only."
+        f"Robinson-Foulds distance {facts['robinson_foulds']:,}: {all_splits:.0f} % of the splits "
+        f"of both are in one tree only. Of those that can differ, with two variables or more on "
+        f"both sides, it is {facts['nontrivial_robinson_foulds']:,}: {groups:.0f} %."
     )
     moved = [found.first.index(name) for name in found.moved]
     if not moved:

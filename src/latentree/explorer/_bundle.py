@@ -1,13 +1,11 @@
 """One HTML file of the page's template, style, scripts and data.
 
-The scripts are ES modules in files of their own. A page opened from disk may not load modules, so
-they are joined in the order of what they import, without their ``import`` and ``export``, into one
-script. Its hash, and that of the style, are all that the page's content security policy lets run.
+The scripts are ES modules in files of their own. A page opened from disk may not load modules. A
+wheel therefore holds each page's script and style bundled by esbuild (see ``hatch_build.py``). An
+install from source without node has none: there the modules are joined into one script, each as a
+function in the order of what they import. The hash of the script, and that of the style, are all
+that the page's content security policy lets run.
 """
-
-# Two regular expressions instead of a bundler: a true one is a build step with node behind every
-# installation; modules as data URLs in an import map need a policy that lets any data URL run; and
-# scripts that share a namespace lose what the linter finds by their imports.
 
 from __future__ import annotations
 
@@ -20,101 +18,26 @@ from importlib import resources
 
 from latentree.explorer._packed import PageData
 
-SCRIPTS = (
-    "dom.js",
-    "numbers.js",
-    "margins.js",
-    "grid.js",
-    "model.js",
-    "emissions.js",
-    "inference.js",
-    "influence.js",
-    "mixture.js",
-    "coloring.js",
-    "curves.js",
-    "layout.js",
-    "occupancy.js",
-    "labels.js",
-    "scene.js",
-    "svg.js",
-    "state.js",
-    "hitting.js",
-    "view.js",
-    "pointer.js",
-    "charts.js",
-    "lists.js",
-    "asking.js",
-    "sureness.js",
-    "rows.js",
-    "overview.js",
-    "pair.js",
-    "naming.js",
-    "trees.js",
-    "nodes.js",
-    "edges.js",
-    "paths.js",
-    "panel.js",
-    "answers.js",
-    "search.js",
-    "outline.js",
-    "minimap.js",
-    "legend.js",
-    "figure.js",
-    "export.js",
-    "keyboard.js",
-    "printing.js",
-    "divider.js",
-    "address.js",
-    "main.js",
-)
-"""In the order in which they are joined: each imports only from those before it."""
-
-TOPIC_SCRIPTS = (
-    "dom.js",
-    "numbers.js",
-    "topics_data.js",
-    "topics_marks.js",
-    "topics_outline.js",
-    "topics_tree.js",
-    "topics_chart.js",
-    "topics_reading.js",
-    "topics_search.js",
-    "topics_main.js",
-)
-"""Those of the page of topics."""
-
-_IMPORT = re.compile(r"^import\s[^;]*;\n", re.MULTILINE)
-_TEXT = r"""(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`"""
-_TEXT += r"|/(?![*/ ])(?:[^/\\\[\n]|\\.|\[(?:[^\]\\]|\\.)*\])+/\w*)"  # a regular expression
-_COMMENT = re.compile(_TEXT + r"|[ \t]*//[^\n]*|/\*.*?\*/", re.DOTALL)
-_BLANK = re.compile(
-    _TEXT + r"|(?P<line>(?<=[;}])\n+(?=\w))"
-    r"|(?P<needed>(?<=[\w$])\s+(?=[\w$])|(?<=(?P<sign>[+-]))\s+(?=(?P=sign)))|\s+"
-)
-_STYLE_BLANK = re.compile(r"\s*([{};,])\s*|(?<=:)\s+")
-_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class)\b)", re.MULTILINE)
+_IMPORT = re.compile(r'^import (\{[^;]*?\}) from "\./([\w.]+)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export ((?:async )?(?:function\*?|const|let|class) (\w+))", re.MULTILINE)
 
 
 def page(content: PageData, title: str) -> str:
     """Return the page that shows a model."""
-    return _filled("page.html", ("base.css", "style.css"), SCRIPTS, content, title)
+    return _filled("page.html", "main.js", ("base.css", "style.css"), content, title)
 
 
 def topics_page(content: PageData, title: str) -> str:
     """Return the page that shows topics."""
-    return _filled("topics.html", ("base.css", "topics.css"), TOPIC_SCRIPTS, content, title)
+    return _filled("topics.html", "topics_main.js", ("base.css", "topics.css"), content, title)
 
 
 def _filled(
-    template: str,
-    styles: tuple[str, ...],
-    scripts: tuple[str, ...],
-    content: PageData,
-    title: str,
+    template: str, entry: str, styles: tuple[str, ...], content: PageData, title: str
 ) -> str:
     """Fill a template."""
-    style = "".join(_bare(_asset(name)) for name in styles)
-    script = joined(scripts)
+    style = "".join(_bundled(name) or _asset(name) for name in styles)
+    script = _bundled(entry) or joined(entry)
     parts = {
         # A lone half of a pair becomes a question mark; in the payload it can be escaped.
         "title": html.escape(title.encode(errors="replace").decode()),
@@ -127,28 +50,26 @@ def _filled(
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _asset(template))
 
 
-def joined(names: tuple[str, ...]) -> str:
-    """Return some of the scripts as one, in a scope of its own and in strict mode."""
-    body = "\n".join(_tight(_EXPORT.sub("", _IMPORT.sub("", _asset(name)))) for name in names)
-    return f'\n(() => {{\n"use strict";\n{body}}})();\n'
+def joined(*entries: str) -> str:
+    """Return scripts and all that they import as one: every module in a scope of its own.
 
-
-def _tight(text: str) -> str:
-    """Return a script without comments and blanks; top-level declarations begin a line.
-
-    Statements end with a semicolon, divisions have blanks around them, and no template stands in
-    another, as the formatter and a test see to: so a regular expression tells texts from code.
+    What a module exports becomes an object, from which the modules after it take what they import.
     """
+    found: dict[str, str] = {}
 
-    def kept(found: re.Match[str]) -> str:
-        return "\n" if found["line"] else " " if found["needed"] else found["text"] or ""
+    def add(name: str) -> None:
+        text = _asset(name)
+        for _, other in _IMPORT.findall(text):
+            if other not in found:
+                add(other)
+        exported = ", ".join(own for _, own in _EXPORT.findall(text))
+        body = _EXPORT.sub(r"\1", _IMPORT.sub(r'const \1 = modules["\2"];\n', text))
+        found[name] = f'modules["{name}"] = (() => {{\n{body}return {{ {exported} }};\n}})();\n'
 
-    return _BLANK.sub(kept, _COMMENT.sub(lambda found: found["text"] or "", text))
-
-
-def _bare(text: str) -> str:
-    """Return a style without comments and blanks."""
-    return _STYLE_BLANK.sub(r"\1", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)).strip()
+    for entry in entries:
+        if entry not in found:
+            add(entry)
+    return f'\n(() => {{\n"use strict";\nconst modules = {{}};\n{"".join(found.values())}}})();\n'
 
 
 def as_json(content: object) -> str:
@@ -170,3 +91,9 @@ def _hash(text: str) -> str:
 
 def _asset(name: str) -> str:
     return (resources.files("latentree.explorer") / "page" / name).read_text("utf-8")
+
+
+def _bundled(name: str) -> str:
+    """Return what esbuild made of a file when the package was built; empty if nothing."""
+    path = resources.files("latentree.explorer") / "page" / "bundled" / name
+    return path.read_text("utf-8") if path.is_file() else ""

@@ -30,6 +30,7 @@ from latentree.models import (
     check_names,
     edge_strengths,
     fitted_tree,
+    has_direction,
     orientation,
     turned_correlations,
 )
@@ -83,6 +84,7 @@ def payload(
     """
     about, parameters = about_model(model, report or {}), _parameters(model)
     automatic = captions(model)  # by the normal variables of a copula, as everywhere else
+    directed = has_direction(model)
     schema, model = model.schema, page_model(model)
     tree, grouping = model.tree, group_observed(model.tree, groups)
     strength, sign = edge_strengths(model), orientation(model)
@@ -99,6 +101,7 @@ def payload(
         "length": packed(tree.length, "<f8"),
         "strengths": packed(strength, "<f8"),
         "signs": packed(sign, "i1"),
+        "directed": packed(directed, "u1"),
         "groups": _groups(grouping),
         "picture": picture(tree, fitted_tree(model).length, grouping),
         "about": about,

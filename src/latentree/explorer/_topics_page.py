@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Sized
 from itertools import islice
 from typing import NamedTuple
 
@@ -45,6 +45,8 @@ def write_topics(
     path: PathLike,
     documents: Iterable[str | Document],
     title: str | None = None,
+    classes: Sequence[Hashable] | None = None,
+    class_title: str = "class",
 ) -> None:
     """Write a page in which a person reads documents by their topics.
 
@@ -63,6 +65,11 @@ def write_topics(
         are cut.
     title : str, optional
         What the page is called.
+    classes : sequence, optional
+        The class of every document, None where it has none: the page then shows how common topics
+        are in each.
+    class_title : str
+        What the classes are, such as ``"newspaper"``.
 
     Raises
     ------
@@ -88,7 +95,8 @@ def write_topics(
     if not topics.__sklearn_is_fitted__():
         raise ModelError("the topics are not fitted: call fit first")
     name = "Topics" if title is None else title
-    write_bytes(path, topics_page(topics_content(topics, documents, name), name).encode())
+    content = topics_content(topics, documents, name, classes=classes, class_title=class_title)
+    write_bytes(path, topics_page(content, name).encode())
 
 
 class _DocumentBlock(NamedTuple):
@@ -105,20 +113,27 @@ def topics_content(
     documents: Iterable[str | Document],
     title: str,
     limits: PageLimits = PageLimits(),  # noqa: B008 - immutable
+    classes: Sequence[Hashable] | None = None,
+    class_title: str = "class",
 ) -> PageData:
     """Return all that the page knows of topics and documents."""
     n = len(documents) if isinstance(documents, Sized) else topics.n_documents_
     wanted = _sampled(topics, n, limits)
     longest = max(limits.characters // max(min(n, limits.documents), 1), limits.shortest)
-    shown, read, sums = [], 0, _DateSums(len(topics.to_dict()["topic"]))
+    n_topics = len(topics.to_dict()["topic"])
+    shown, read, sums, by_class = [], 0, _Sums(n_topics), _Sums(n_topics)
     for block in _blocks(topics, documents):
         read += len(block.documents)
         for row, document in enumerate(block.documents):
             sums.add(document.date, block.probability[row])
+            if classes is not None:
+                by_class.add(_class_of(classes, block.first + row), block.probability[row])
             if wanted is None or block.first + row in wanted:
                 shown.append(_document(document, block, row, longest))
     if not read:
         raise DataError("there are no documents for the page")
+    if classes is not None and len(classes) != read:
+        raise DataError(f"{read:,} documents need as many classes, not {len(classes):,}")
     return {
         "title": title,
         "total": read,
@@ -126,7 +141,14 @@ def topics_content(
         "topics": _topics(topics),
         "documents": shown,
         "times": sums.periods(),
+        "classes": None if classes is None else {"title": class_title, **by_class.classes()},
     }
+
+
+def _class_of(classes: Sequence[Hashable], place: int) -> str:
+    """Return the class of a document; empty for none."""
+    given = classes[place] if place < len(classes) else None
+    return "" if given is None or given != given else str(given)
 
 
 def _sampled(topics: TopicTree, n: int, limits: PageLimits) -> set[int] | None:
@@ -203,32 +225,42 @@ def _overall(topics: TopicTree) -> dict[str, float]:
 # The time line ----------------------------------------------------------------------------------
 
 
-class _DateSums:
-    """Documents and expected numbers on each topic, by date."""
+class _Sums:
+    """Documents and expected numbers on each topic, by date or by class."""
 
     def __init__(self, n_topics: int) -> None:
-        self.days: dict[str, FloatArray] = {}
+        self.sums: dict[str, FloatArray] = {}
         self.n_topics = n_topics
 
-    def add(self, date: str, probability: FloatArray) -> None:
-        """Count a document."""
-        if date:
-            known = self.days.setdefault(date, np.zeros(self.n_topics + 1))
+    def add(self, key: str, probability: FloatArray) -> None:
+        """Count a document; one without a date or class does not count."""
+        if key:
+            known = self.sums.setdefault(key, np.zeros(self.n_topics + 1))
             known[0] += 1.0
             known[1:] += probability
 
+    def classes(self) -> PageData:
+        """Return sums by class, the largest class first."""
+        order = sorted(self.sums, key=lambda name: (-self.sums[name][0], name))
+        sums = np.array([self.sums[name] for name in order]).reshape(-1, self.n_topics + 1)
+        return {
+            "names": order,
+            "total": sums[:, 0].astype(int).tolist(),
+            "topics": np.round(sums[:, 1:].T, 2).tolist(),
+        }
+
     def periods(self) -> PageData | None:
         """Return sums by periods as long as needed for few of them; None without dates."""
-        if len(self.days) < 2:
+        if len(self.sums) < 2:
             return None
-        days = sorted(self.days)
+        days = sorted(self.sums)
         for unit in ("day", "month", "quarter", "year"):
             labels = _labels(days[0], days[-1], unit)
             if len(labels) <= MOST_PERIODS:
                 break
         place = {label: number for number, label in enumerate(labels)}
         sums = np.zeros((len(labels), self.n_topics + 1))
-        for day, known in self.days.items():
+        for day, known in self.sums.items():
             sums[place[_label(datetime.date.fromisoformat(day), unit)]] += known
         return {
             "unit": unit,

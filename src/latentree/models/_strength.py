@@ -216,7 +216,27 @@ def loadings(model: Scored, oriented: bool = True) -> FloatArray:
 
 
 def has_direction(model: Scored) -> BoolArray:
-    """Whether there is more and less of a node: of numbers, ordered answers, and of two states."""
+    """Whether there is more and less of a node: of numbers, ordered answers, and of two states.
+
+    Dependence has a sign only where both ends have a direction. Pictures, the page and
+    :func:`edge_strengths` all ask this function.
+
+    Parameters
+    ----------
+    model : Tree, model or fitted LatentTree
+
+    Returns
+    -------
+    array of bool of shape (n_nodes,)
+        Of bare trees and of mixtures, whose edges have no parameters of one model, all False.
+
+    Examples
+    --------
+    >>> from latentree import simulate
+    >>> star = simulate.latent_class(3)
+    >>> has_direction(simulate.random_discrete_model(star, [2, 2, 3, 4], 0)).tolist()
+    [True, True, False, False]
+    """
     model = getattr(model, "model_", model)
     tree = tree_of(model)
     if isinstance(model, Tree | TreeMixture):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from latentree.errors import import_extra
 from latentree.models import JOINED_BY
 from latentree.plot import _labels as text
 from latentree.plot._legend import PageLayout
@@ -100,24 +101,50 @@ def node_boxes(tree: Tree, drawn: ScaledLayout) -> text.OccupiedBoxes:
     return boxes
 
 
-def write_support(
-    ax: Axes, drawn: ScaledLayout, support: FloatArray, boxes: text.OccupiedBoxes, theme: Theme
+def write_on_edges(
+    ax: Axes,
+    drawn: ScaledLayout,
+    numbers: Mapping[int, str],
+    marked: BoolArray,
+    boxes: text.OccupiedBoxes,
+    theme: Theme,
 ) -> None:
-    """Write the support of edges in percent at their middles, the most doubtful first."""
-    font = min(0.75 * drawn.font, 7.0)
-    for edge in np.argsort(support)[:MOST_LABELS]:
-        if np.isnan(support[edge]):
-            break
-        number = f"{100.0 * support[edge]:.0f}"
+    """Write numbers at the middles of edges as far as there is room; marked ones stand out."""
+    font = min(drawn.font_of(0.75), 7.0)
+    for edge, number in list(numbers.items())[:MOST_LABELS]:
         center = _middle(drawn.paths[edge])
         half = np.array([0.3 * font * len(number), 0.4 * font])
         if boxes.is_free(center, half, 0.0):
             boxes.add(center, half, 0.0)
             ax.text(
                 float(center[0]), float(center[1]), number, fontsize=font, ha="center",
-                va="center", color=theme.negative if support[edge] < 0.5 else theme.ink, zorder=4,
+                va="center", color=theme.negative if marked[edge] else theme.ink, zorder=4,
                 bbox=_patch(theme),
             )  # fmt: skip
+
+
+def draw_strip(
+    ax: Axes, tree: Tree, drawn: ScaledLayout, widths: FloatArray, colors: list[str]
+) -> None:
+    """A strip of colors beyond the labels of the leaves: one patch for every variable's group."""
+    patches = import_extra("matplotlib.patches", "plot")
+    reach = drawn.dot / 2 + 0.3 * drawn.font + widths[: tree.n_observed] * drawn.font
+    tall, wide = drawn.font * text.LINE * drawn.lines, 0.8 * drawn.font
+    ends = drawn.position[: tree.n_observed, 0] + reach
+    for v in np.flatnonzero(drawn.has_slot[: tree.n_observed]).tolist():
+        angle = float(drawn.angle[v])
+        out, up = (
+            np.array([np.cos(angle), np.sin(angle)]),
+            np.array([-np.sin(angle), np.cos(angle)]),
+        )
+        # In rows the strip is one column, around a disc it follows the labels.
+        away = ends.max() - drawn.position[v, 0] if drawn.kind == "layered" else reach[v]
+        corner = drawn.position[v] + (away + 0.3 * drawn.font) * out - tall / 2 * up
+        ax.add_patch(
+            patches.Rectangle(
+                corner, wide, tall, angle=float(np.degrees(angle)), color=colors[v], linewidth=0
+            )
+        )
 
 
 def _patch(theme: Theme) -> dict[str, str]:
@@ -149,7 +176,7 @@ def _by_importance(tree: Tree, drawn: ScaledLayout, strength: FloatArray) -> lis
 
 def _spots(tree: Tree, drawn: ScaledLayout, v: int, width: float) -> Iterator[_LabelPlace]:
     """Places for a label: along its own slot, and beside the node for want of that."""
-    font = drawn.font * (1.0 if v < tree.n_observed else 0.8)
+    font = drawn.font if v < tree.n_observed else drawn.font_of(0.8)
     gap = drawn.dot / 2 + 0.3 * drawn.font
     half = np.array([width * font / 2, font * text.LINE * drawn.lines * 0.48])
     at, angle = drawn.position[v], float(drawn.angle[v])
@@ -200,7 +227,7 @@ def _write(
     over_edges = tree.degrees[v] > 1 or spot.align == "center"
     return ax.text(
         float(spot.anchor[0]), float(spot.anchor[1]), name,
-        fontsize=drawn.font * (0.8 if hidden else 1.0),
+        fontsize=drawn.font_of(0.8) if hidden else drawn.font,
         color=theme.hidden if hidden else theme.ink, fontstyle="italic" if hidden else "normal",
         rotation=np.degrees(spot.rotation), rotation_mode="anchor",
         ha=spot.align, va="center", ma=spot.align, parse_math=False, zorder=5,

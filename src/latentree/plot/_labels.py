@@ -7,6 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -76,9 +77,22 @@ def _advance(character: str) -> float:
     return max(width, 0.3) + 0.06
 
 
-def font_size(unit: float, lines: int = 1) -> float:
+class LetterSizes(NamedTuple):
+    """Font sizes in points: of labels, and the least of any other text."""
+
+    smallest: float = SMALLEST
+    largest: float = LARGEST
+    least: float = 0.0
+
+
+FREE = LetterSizes()
+JOURNAL = LetterSizes(5.0, 7.0, 5.0)
+"""Of Nature: text has 5 to 7 points."""
+
+
+def font_size(unit: float, lines: int = 1, letters: LetterSizes = FREE) -> float:
     """Font size where each label, of so many lines, has ``unit`` points across."""
-    return float(np.clip(unit / (LINE * lines), SMALLEST, LARGEST))
+    return float(np.clip(unit / (LINE * lines), letters.smallest, letters.largest))
 
 
 def fit(extent_at: Callable[[float], tuple[float, float]], room: tuple[float, float]) -> float:

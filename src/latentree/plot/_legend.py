@@ -56,15 +56,28 @@ class PageLayout(NamedTuple):
     """0 where a legend would leave too little room for the tree."""
 
     @classmethod
-    def of(cls, ax: Axes, entries: list[Artist], shape: FloatArray, titled: bool) -> PageLayout:
-        """Measure the axes; the legend goes where it leaves more room for a picture of a shape."""
+    def of(
+        cls,
+        ax: Axes,
+        entries: list[Artist],
+        shape: FloatArray,
+        titled: bool,
+        keep: bool = False,
+        largest: float = LEGEND_SIZES[0],
+    ) -> PageLayout:
+        """Measure the axes; the legend goes where it leaves more room for a picture of a shape.
+
+        Where it leaves too little there is none, unless it is to be kept.
+        """
         box, dpi = ax.get_window_extent(), ax.figure.dpi
         size = float(box.width) * 72 / dpi, float(box.height) * 72 / dpi
         top = TITLE_SIZE * 1.6 if titled else 0.0
-        for font in LEGEND_SIZES if entries else ():
+        for font in [size for size in LEGEND_SIZES if size <= largest] if entries else ():
             page = cls._with_legend(*size, top, entries, shape, font)
             if page.inner_width * page.inner_height >= ROOM * size[0] * size[1]:
                 return page
+        if entries and keep:
+            return page
         inner = size[0] - 2 * PAD, size[1] - top - 2 * PAD
         return cls(*size, PAD, PAD, *inner, 1, 0.0)
 
@@ -81,8 +94,8 @@ class PageLayout(NamedTuple):
         """Return the page with a legend beside or below the tree, whichever leaves it larger."""
         strip, tall = legend_size(entries, font)
         free = height - top
-        columns = max(1, min(len(entries), int((width - 2 * PAD) // strip)))
-        low = -(-len(entries) // columns) * font * 1.6 + 2 * PAD
+        columns = columns_below(entries, width, font)
+        low = height_below(entries, width, font)
         beside = min((width - strip) / shape[0], free / shape[1])
         below = min(width / shape[0], (free - low) / shape[1])
         if beside >= below and tall <= free:
@@ -157,6 +170,18 @@ def legend_size(entries: list[Artist], font: float) -> tuple[float, float]:
     """Width and height in points of the entries one below the other."""
     widest = float(text.text_widths([str(entry.get_label()) for entry in entries]).max())
     return (widest + 4.0) * font + 2 * PAD, len(entries) * font * 1.6 + 2 * PAD
+
+
+def columns_below(entries: list[Artist], width: float, font: float) -> int:
+    """Columns of a legend below a picture."""
+    strip = legend_size(entries, font)[0] - 2 * PAD
+    return max(1, min(len(entries), int((width - 2 * PAD) // strip)))
+
+
+def height_below(entries: list[Artist], width: float, font: float) -> float:
+    """Height in points of a legend below a picture."""
+    rows = -(-len(entries) // columns_below(entries, width, font))
+    return rows * font * 1.6 + 2 * PAD
 
 
 def draw_legend(ax: Axes, page: PageLayout, entries: list[Artist], theme: Theme) -> Legend | None:

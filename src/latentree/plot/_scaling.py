@@ -41,6 +41,11 @@ class ScaledLayout(NamedTuple):
     lines: int
     across: float
     """Points from level 0 to level 1 in layers."""
+    letters: text.LetterSizes
+
+    def font_of(self, share: float) -> float:
+        """Font size of text that is smaller than labels."""
+        return max(share * self.font, self.letters.least)
 
 
 def picture_shape(placed: TreeLayout) -> FloatArray:
@@ -49,6 +54,31 @@ def picture_shape(placed: TreeLayout) -> FloatArray:
         return np.array([1.0, 1.0])
     spread: FloatArray = np.maximum(np.ptp(placed.position, axis=0), 1.0)
     return spread
+
+
+COLUMNS = {"single-column": 89.0, "double-column": 183.0}
+"""Widths in millimeters of figures in Nature."""
+
+TALLEST = 247.0
+"""Millimeters of a page of the same."""
+
+MILLIMETERS = 25.4
+"""An inch."""
+
+
+def column_size(
+    size: str, placed: TreeLayout, widths: FloatArray, lines: int, entries: list[Artist]
+) -> tuple[float, float]:
+    """Inches of a picture as wide as a column, and as tall as its labels and its legend ask for."""
+    width = COLUMNS[size] / MILLIMETERS
+    letters, spread = text.JOURNAL, np.ptp(placed.position, axis=0)
+    low = legends.height_below(entries, 72 * width, letters.largest) / 72 if entries else 0.0
+    if placed.kind == "layered":
+        tall = (float(spread[1]) + 2.0) * letters.largest * text.LINE * lines / 72
+    else:
+        around = 2 * letters.largest * float(widths.max(initial=0.0)) / 72
+        tall = (width - around) * float(spread[1] / max(spread[0], 1.0)) + around
+    return width, float(np.clip(tall + low, width / 2, TALLEST / MILLIMETERS))
 
 
 def figure_size(
@@ -98,11 +128,14 @@ class _Measured(NamedTuple):
     lines: int
     low: FloatArray
     high: FloatArray
+    letters: text.LetterSizes
 
     @classmethod
-    def of(cls, placed: TreeLayout, widths: FloatArray, lines: int) -> _Measured:
+    def of(
+        cls, placed: TreeLayout, widths: FloatArray, lines: int, letters: text.LetterSizes
+    ) -> _Measured:
         points = np.concatenate([placed.position, placed.paths.reshape(-1, 2)])
-        return cls(placed, widths, lines, points.min(axis=0), points.max(axis=0))
+        return cls(placed, widths, lines, points.min(axis=0), points.max(axis=0), letters)
 
     def bounds(self, scale: FloatArray, labeled: bool = True) -> tuple[FloatArray, FloatArray]:
         """Return the corners of the picture at a scale, with or without its labels."""
@@ -111,9 +144,9 @@ class _Measured(NamedTuple):
         if not (labeled and named.any()):
             return low, high
         n = self.widths.size
-        angle, font = self.placed.angle[:n], text.font_size(unit, self.lines)
+        angle, font = self.placed.angle[:n], text.font_size(unit, self.lines, self.letters)
         out = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-        reach = np.where(named, self.widths * font + _gap(unit, self.lines), 0.0)
+        reach = np.where(named, self.widths * font + _gap(unit, font), 0.0)
         ends = self.placed.position[:n] * scale + out * reach[:, None]
         half = font * text.LINE * self.lines / 2
         return np.minimum(low, ends.min(axis=0) - half), np.maximum(high, ends.max(axis=0) + half)
@@ -126,17 +159,22 @@ class _Measured(NamedTuple):
             return float(high[0] - low[0]), float(high[1] - low[1])
 
         with_labels = text.fit(lambda s: extent(scale_of(s), True), room)
-        if self.placed.kind == "radial" and text.font_size(with_labels, self.lines) >= READABLE:
+        if self.placed.kind == "radial" and with_labels >= READABLE * text.LINE * self.lines:
             return with_labels
         alone = text.fit(lambda s: extent(scale_of(s), False), room)
         return max(with_labels, LEAST_SHARE * alone)
 
 
 def scaled_layout(
-    tree: Tree, placed: TreeLayout, widths: FloatArray, lines: int, page: PageLayout
+    tree: Tree,
+    placed: TreeLayout,
+    widths: FloatArray,
+    lines: int,
+    page: PageLayout,
+    letters: text.LetterSizes = text.FREE,
 ) -> ScaledLayout:
     """Fill the page: the largest scale at which everything, labels too, is inside."""
-    measured = _Measured.of(placed, widths[: tree.n_observed], lines)
+    measured = _Measured.of(placed, widths[: tree.n_observed], lines, letters)
     width, height = page.inner_width, page.inner_height
     if placed.kind == "radial":
         unit = measured.largest(lambda s: np.array([s, s]), (width, height))
@@ -157,11 +195,12 @@ def scaled_layout(
         placed.angle,
         placed.has_slot,
         placed.paths * scale + shift,
-        text.font_size(unit, lines),
+        text.font_size(unit, lines, letters),
         _dot(unit),
-        unit >= text.SMALLEST * text.LINE * lines,
+        unit >= letters.smallest * text.LINE * lines,
         lines,
         float(scale[0]),
+        letters,
     )
 
 
@@ -170,6 +209,6 @@ def _dot(unit: float) -> float:
     return float(np.clip(0.5 * unit, 1.5, 5.5))
 
 
-def _gap(unit: float, lines: int) -> float:
+def _gap(unit: float, font: float) -> float:
     """From the center of a node to its label."""
-    return 0.5 * _dot(unit) + 0.3 * text.font_size(unit, lines)
+    return 0.5 * _dot(unit) + 0.3 * font

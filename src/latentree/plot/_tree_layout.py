@@ -254,7 +254,9 @@ def _arrange_in_rows(
         longest = float(away.max(initial=0.0))
         level = away / (longest or 1.0)
     else:
-        level = _levels(order, parent.tolist(), [1.0] * parent.size, STRETCH_IN_ROWS)
+        # Both halves of an edge with the middle on it begin at the left: it is a straight line.
+        steps = np.where(parent < tree.n_nodes, 1.0, 0.0).tolist()
+        level = _levels(order, parent.tolist(), steps, STRETCH_IN_ROWS)
     own = (np.arange(parent.size) < tree.n_observed).astype(np.float64)
     slot, extent = _deal_slots(order, parent, hung.starts.tolist(), hung.children.tolist(), own)
     # Components are numbered in the order of their roots.

@@ -6,7 +6,7 @@ import io
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -28,9 +28,17 @@ from latentree.models import (
 from latentree.plot import _labels as text
 from latentree.plot import _legend as legends
 from latentree.plot._group_styles import VariableGroups, group_observed
-from latentree.plot._label_places import node_boxes, write_labels, write_support
+from latentree.plot._label_places import draw_strip, node_boxes, write_labels, write_on_edges
 from latentree.plot._legend import PageLayout
-from latentree.plot._scaling import ScaledLayout, figure_size, picture_shape, scaled_layout
+from latentree.plot._scaling import (
+    COLUMNS,
+    MILLIMETERS,
+    ScaledLayout,
+    column_size,
+    figure_size,
+    picture_shape,
+    scaled_layout,
+)
 from latentree.plot._theme import DASHES, Theme, ThemeName, edge_shades, edge_width, theme_of
 from latentree.plot._tree_layout import FEW_VARIABLES, TreeLayout, layered_layout, radial_layout
 from latentree.tree import GroupsLike, Tree
@@ -45,8 +53,8 @@ if TYPE_CHECKING:
 
     from latentree.support import Support
 
-REAL_TEXT = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none"}
-"""Settings under which fonts can be edited and searched, and journals take them."""
+STRIP = 1.4
+"""Width of a strip of colors with the gap before it, in units of the labels' size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +125,7 @@ class TreePlot:
         figure = self.ax.get_figure(root=True)
         assert figure is not None
         data = io.BytesIO()
-        with import_extra("matplotlib", "plot").rc_context(REAL_TEXT):
+        with import_extra("matplotlib", "plot").rc_context(_figures().real_text()):
             figure.savefig(data, format=Path(path).suffix[1:].lower(), dpi=dpi)
         write_bytes(path, data.getvalue())
 
@@ -138,6 +146,9 @@ def plot_tree(
     title: str | None = None,
     support: Support | None = None,
     component: int | None = None,
+    size: Literal["single-column", "double-column"] | None = None,
+    edge_labels: Literal["support", "strength"] = "support",
+    group_strip: bool = False,
 ) -> TreePlot:
     """Draw a tree or a model.
 
@@ -186,6 +197,15 @@ def plot_tree(
     component : int, optional
         Of a mixture of trees, the number of the one to draw; by default that of the largest weight.
 
+    size : {"single-column", "double-column"}, optional
+        A new figure of 89 or 183 mm across, as journals such as Nature ask for, with text of 5 to
+        7 points. Height follows from the tree, up to a page of 247 mm; long names are wrapped.
+    edge_labels : {"support", "strength"}
+        What numbers at edges are: support in percent, if there is any, or strengths. The strength
+        of an edge to a hidden variable is the loading of a variable next to it.
+    group_strip : bool
+        Whether a strip beside the labels shows the color of each variable's group.
+
     Returns
     -------
     TreePlot
@@ -195,7 +215,7 @@ def plot_tree(
     Raises
     ------
     DataError
-        If ``layout``, ``theme``, ``wrap`` or ``groups`` make no sense.
+        If ``layout``, ``theme``, ``wrap``, ``size``, ``edge_labels`` or ``groups`` make no sense.
     ModelError
         If there is no such ``component``.
     MissingExtraError
@@ -214,6 +234,7 @@ def plot_tree(
     """
     if wrap is not None and wrap < 4:
         raise DataError(f"wrap is {wrap}, but a line has at least 4 characters")
+    _check_choices(size, ax, edge_labels)
     support = getattr(model, "support_", None) if support is None else support
     model = _one_tree(model, component)
     tree = tree_of(model)
@@ -221,8 +242,11 @@ def plot_tree(
     grouping = group_observed(tree, groups)
     colors = theme_of(theme, ax)
     kind: Literal["radial", "layered"] = "layered" if lengths else _kind_of(layout, tree)
+    if size is not None and wrap is None and kind == "layered":
+        wrap = _column_wrap(size, tree)
     names = _written_names(model, tree, labels, hidden_labels, wrap)
     widths, lines = text.text_widths(names), text.n_lines(names[: tree.n_observed])
+    room = widths + (STRIP if group_strip else 0.0)
     entries = legends.legend_entries(
         grouping,
         bool((strength < 0).any()),
@@ -234,18 +258,29 @@ def plot_tree(
         raise DataError("the support is that of another tree")
     if support is not None and legend:
         entries += legends.support_entries(support, colors)
-    placed = _lay_out(model, tree, kind, grouping, widths, lines, ax, lengths)
+    placed = _lay_out(model, tree, kind, grouping, room, lines, ax, lengths)
     if ax is None:
-        ax = _new_axes(figure_size(placed, widths, lines, entries), colors)
-    page = PageLayout.of(ax, entries, picture_shape(placed), title is not None)
-    drawn = scaled_layout(tree, placed, widths, lines, page)
+        inches = (
+            figure_size(placed, room, lines, entries)
+            if size is None
+            else column_size(size, placed, room, lines, entries)
+        )
+        ax = _new_axes(inches, colors)
+    letters = text.FREE if size is None else text.JOURNAL
+    page = PageLayout.of(
+        ax, entries, picture_shape(placed), title is not None, size is not None, letters.largest
+    )
+    drawn = scaled_layout(tree, placed, room, lines, page, letters)
     artists = _draw_edges(ax, drawn, strength, colors)
     observed, hidden = _draw_nodes(ax, tree, drawn, grouping, colors)
     wanted = np.array([bool(name) for name in names])
     boxes = node_boxes(tree, drawn)
     if support is not None:
         _mark_doubtful(hidden, support)
-        write_support(ax, drawn, _of_edges(tree, support.edge_support), boxes, colors)
+    _write_numbers(ax, tree, drawn, model, support, edge_labels, boxes, colors)
+    if group_strip:
+        of_group = [colors.of_group(style) for style in grouping.styles]
+        draw_strip(ax, tree, drawn, widths, [of_group[i] for i in grouping.numbers])
     written = write_labels(ax, page, tree, drawn, names, widths, strength, wanted, colors, boxes)
     shown = legends.draw_legend(ax, page, entries, colors)
     if lengths:
@@ -253,6 +288,7 @@ def plot_tree(
     if title is not None:
         legends.draw_title(ax, page, title, colors)
     _frame(ax, page)
+    _name_parts(ax, tree, grouping, strength)
     left_out = tuple(
         name for name, want in zip(tree.names, wanted, strict=True) if want and name not in written
     )
@@ -263,9 +299,74 @@ def plot_tree(
 def _new_axes(size: tuple[float, float], theme: Theme) -> Axes:
     """Return the axes that fill a new figure of a size in inches."""
     plt = import_extra("matplotlib.pyplot", "plot")
-    axes: Axes = plt.subplots(figsize=size, facecolor=theme.paper)[1]
+    figure = plt.figure(FigureClass=_figures().TreeFigure, figsize=size, facecolor=theme.paper)
+    axes: Axes = figure.add_subplot()
     axes.set_position((0.0, 0.0, 1.0, 1.0))
     return axes
+
+
+def _figures() -> Any:
+    """Return the module of figures, which needs matplotlib."""
+    import_extra("matplotlib", "plot")
+    from latentree.plot import _figure
+
+    return _figure
+
+
+def _check_choices(size: str | None, ax: Axes | None, edge_labels: str) -> None:
+    if size is not None and size not in COLUMNS:
+        raise DataError(f"size is {size!r}, but must be 'single-column' or 'double-column'")
+    if size is not None and ax is not None:
+        raise DataError("size is of a new figure: leave out ax")
+    if edge_labels not in ("support", "strength"):
+        raise DataError(f"edge_labels is {edge_labels!r}, but must be 'support' or 'strength'")
+
+
+def _column_wrap(size: str, tree: Tree) -> int | None:
+    """Characters of a line where names may take two fifths of a column; None where all fit."""
+    most = int(0.4 * COLUMNS[size] / MILLIMETERS * 72 / (0.6 * text.JOURNAL.largest))
+    longest = max(len(name) for name in tree.names[: tree.n_observed])
+    return most if longest > most else None
+
+
+def _write_numbers(
+    ax: Axes,
+    tree: Tree,
+    drawn: ScaledLayout,
+    model: Tree | Model,
+    support: Support | None,
+    what: str,
+    boxes: text.OccupiedBoxes,
+    theme: Theme,
+) -> None:
+    """Write support, the most doubtful first, or strengths, the strongest first, on edges."""
+    if what == "strength":
+        values = _of_edges(tree, edge_strengths(model))
+        order = np.argsort(-np.abs(values), kind="stable").tolist()
+        numbers = {edge: f"{values[edge]:.2f}".replace("-", "\u2212") for edge in order}
+        write_on_edges(ax, drawn, numbers, values < 0, boxes, theme)
+    elif support is not None:
+        sure = _of_edges(tree, support.edge_support)
+        order = [edge for edge in np.argsort(sure).tolist() if not np.isnan(sure[edge])]
+        numbers = {edge: f"{100.0 * sure[edge]:.0f}" for edge in order}
+        write_on_edges(ax, drawn, numbers, sure < 0.5, boxes, theme)
+
+
+def _name_parts(ax: Axes, tree: Tree, grouping: VariableGroups, strength: FloatArray) -> None:
+    """Give every edge and node an id in SVG, in the order in which they were drawn."""
+    figure = ax.get_figure(root=True)
+    if not isinstance(figure, _figures().TreeFigure):
+        return
+    names = np.array(tree.names, object)
+    edges = np.array([f"{names[a]}--{names[b]}" for a, b in tree.edges.tolist()], object)
+    numbers = np.array(grouping.numbers)
+    negative = strength < 0
+    own = [edges[~negative], edges[negative], names[tree.hidden]]
+    own += [names[: tree.n_observed][numbers == i] for i in range(len(grouping.styles))]
+    kinds = ["edge", "negative-edge", "hidden"] + ["node"] * len(grouping.styles)
+    for number, (artist, kind, parts) in enumerate(zip(ax.collections, kinds, own, strict=False)):
+        artist.set_gid(f"{kind}-group-{number}")
+        figure.name_parts(f"{kind}-group-{number}", kind, parts)
 
 
 def _one_tree(model: Scored, component: int | None) -> Tree | Model:

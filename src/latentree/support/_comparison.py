@@ -79,6 +79,10 @@ class TreeComparison:
         return {
             "robinson_foulds": self.robinson_foulds,
             "normalized_robinson_foulds": normalized_robinson_foulds(self.first, self.second),
+            "nontrivial_robinson_foulds": robinson_foulds(self.first, self.second, nontrivial=True),
+            "normalized_nontrivial_robinson_foulds": normalized_robinson_foulds(
+                self.first, self.second, nontrivial=True
+            ),
             "edges": [self.first.n_edges, self.second.n_edges],
             "groups": [first, second],
             "shared_groups": shared,

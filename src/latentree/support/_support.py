@@ -153,7 +153,7 @@ class Support:
         trees = f"{self.n_replicates:,} tree{'s' * (self.n_replicates != 1)}"
         if self.are_probabilities:
             return f"{trees} drawn from their posterior"
-        return f"{trees} by {' and '.join(self.method)} from resampled rows"
+        return f"{trees} learned by {' and '.join(self.method)} from resampled rows"
 
     @property
     def doubtful(self) -> BoolArray:

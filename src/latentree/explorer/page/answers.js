@@ -1,31 +1,46 @@
 // What is supposed, and what follows from it.
 
+import { extrapolation } from "./asking.js";
 import { shareBar } from "./charts.js";
 import { byId, element, nameOf, replaced } from "./dom.js";
-import { directionOf, greatness, highState, sigmasOf } from "./inference.js";
-import { counted, cutList, goButton } from "./lists.js";
-import { TREE } from "./mixture.js";
-import { isHidden, isOnGrid, rankMargin, titleOf } from "./model.js";
-import { formatNumber, formatPercent, formatSigned, formatWithin } from "./numbers.js";
+import { directionOf, greatness, mostMoved, movedBy, sigmasOf } from "./inference.js";
+import { barRow, counted, cutList, goButton } from "./lists.js";
+import { TREE, treeLabel } from "./mixture.js";
+import { isHidden, rankMargin, titleOf } from "./model.js";
+import {
+  formatNumber,
+  formatPercent,
+  formatPoints,
+  formatSigned,
+  formatWithin,
+} from "./numbers.js";
 import { rowName } from "./rows.js";
 import { clearEvidence, on, setEvidence } from "./state.js";
 
 const MOST_CHIPS = 8; // beyond which they are folded away
+const LISTED = 12; // changes, where nothing is selected
+const LISTED_BESIDE = 3; // the same above the details of what is selected
 const FILTERS = { all: "All", variables: "Variables", hidden: "Hidden" };
 
-export function createAnswers(state, view) {
+/** The answers of the tree that the panel is about. */
+export function createAnswers(panes) {
   const box = byId("answers");
+  const active = () => panes.find(({ state }) => !state.inactive) ?? panes[0];
   const show = () => {
+    const { state, view } = active();
     box.hidden = state.evidence.size === 0;
     replaced(
       box,
       () => box.replaceChildren(...(box.hidden ? [] : answers(state, view))),
       () => box.querySelector(".remove") ?? box.parentElement,
     );
-    byId("announce").textContent = box.hidden ? "" : spoken(state);
   };
-  on(state, "evidence", show);
-  on(state, "names", show);
+  for (const { state } of panes) {
+    for (const event of ["evidence", "names", "selection"]) on(state, event, show);
+    on(state, "evidence", () => {
+      if (!state.inactive && state.evidence.size > 0) byId("announce").textContent = spoken(state);
+    });
+  }
   show();
 }
 
@@ -33,7 +48,7 @@ export function createAnswers(state, view) {
 export function evidenceText(state, v) {
   const { model, evidence } = state;
   const value = evidence.get(v);
-  if (v === TREE) return String(value);
+  if (v === TREE) return treeLabel(value);
   if (!model.numeric[v]) return model.labels(v)[value];
   const sigma = sigmasOf(state, v, value);
   return model.isGaussian && !rankMargin(model, v)
@@ -47,13 +62,14 @@ function answers(state, view) {
     { type: "button", class: "clear", click: () => clearEvidence(state) },
     "Clear all",
   );
+  const which = () => (state.pair ? [" in ", nameOf(state.pair.name)] : []);
   return [
-    element("h2", { class: "head" }, "Suppose"),
-    ...chipList(state, view),
-    element("p", { class: "buttons" }, clear),
-    element("h2", { class: "head" }, "Most changed"),
+    element("h2", { class: "head" }, "Suppose", ...which()),
+    element("div", { class: "supposed" }, chipList(state, view), clear),
+    farNote(state),
+    element("h2", { class: "head" }, "Most changed", ...which()),
     state.posterior.possible ? mostChanged(state, view) : impossible(),
-  ];
+  ].filter(Boolean);
 }
 
 /** What is supposed, one by one; of a row, or of very much, only when it is asked for. */
@@ -75,6 +91,18 @@ function chipList(state, view) {
   );
   box.addEventListener("toggle", fill, { once: true });
   return [box];
+}
+
+/** A warning where something is supposed that the model has never seen. */
+function farNote(state) {
+  const far = [...state.evidence.keys()].filter((v) => extrapolation(state, v) !== "");
+  if (far.length === 0 || state.row >= 0) return null;
+  const names = far.map((v) => titleOf(state.model, v)).join(", ");
+  return element(
+    "p",
+    { class: "warning far" },
+    `${names}: far from all that the model was learned from. What follows is extrapolated.`,
+  );
 }
 
 function impossible() {
@@ -118,26 +146,37 @@ export function ranking(state) {
 }
 
 function mostChanged(state, view) {
-  const list = element("div", {});
+  const { model } = state;
+  const lists = element("div", {});
   const fill = () => {
-    const hidden = (v) => isHidden(state.model, v);
-    const nodes = ranking(state).filter(
-      (v) => state.filter === "all" || hidden(v) === (state.filter === "hidden"),
+    const isListed = (v) =>
+      state.filter === "all" || isHidden(model, v) === (state.filter === "hidden");
+    const nodes = ranking(state).filter(isListed);
+    const kinds = [1, 0].map((numeric) => nodes.filter((v) => model.numeric[v] === numeric));
+    const parts = kinds.flatMap((own, i) =>
+      own.length === 0 ? [] : changeList(state, view, own, i === 0),
     );
-    const row = (v) => changeRow(state, view, v);
-    list.replaceChildren(
-      nodes.length === 0
-        ? element("p", { class: "quiet" }, "Nothing else changes.")
-        : cutList(nodes, row, "list changes"),
-    );
+    const none = element("p", { class: "quiet" }, "Nothing else changes.");
+    lists.replaceChildren(...(parts.length > 0 ? parts : [none]));
   };
   fill();
-  return element(
-    "div",
-    {},
-    state.model.size > state.model.observed ? filters(state, fill) : null,
-    list,
-  );
+  return element("div", {}, model.size > model.observed ? filters(state, fill) : null, lists);
+}
+
+/** Numbers, or nodes with states: bar, number and order are the same, which stands above them. */
+function changeList(state, view, nodes, isNumbers) {
+  const { limits } = state;
+  const full = isNumbers ? limits.numbers : limits.states;
+  const unit = isNumbers
+    ? `Change in standard deviations (σ); a full bar is ${formatNumber(full)} σ.`
+    : `Change in percentage points (pp); a full bar is ${formatNumber(100 * full)} pp.`;
+  const size = (v) => Math.abs(movedBy(state, v));
+  const order = nodes.toSorted((a, b) => size(b) - size(a) || a - b);
+  const count = state.selection === null ? LISTED : LISTED_BESIDE;
+  return [
+    element("p", { class: "quiet" }, unit),
+    cutList(order, (v) => changeRow(state, view, v, full), "list changes", count),
+  ];
 }
 
 /** Buttons that choose whether variables, hidden ones or all are listed. */
@@ -164,50 +203,34 @@ function filters(state, fill) {
   return element("p", { class: "buttons filters", role: "group", "aria-label": "Listed" }, buttons);
 }
 
-function changeRow(state, view, v) {
+function changeRow(state, view, v, full) {
   const { model, change } = state;
-  const full = model.numeric[v] ? 3 : 1;
+  const moved = movedBy(state, v);
   const way = { 1: "up", [-1]: "down", 0: "moved" }[directionOf(model, change, v)];
-  return element(
-    "li",
-    {},
-    goButton(state, view, v),
-    shareBar(Math.abs(change[v]) / full, null, way),
-    element("span", { class: "figures" }, changeText(state, v)),
-  );
+  return barRow({
+    name: goButton(state, view, v),
+    note: changeNote(state, v),
+    bar: shareBar(Math.abs(moved) / full, null, way),
+    figure: model.numeric[v] ? `${formatSigned(moved)} σ` : formatPoints(moved),
+  });
 }
 
-/** "+1.32 σ", means (of ranks medians) "38 → 52", or the state that gained most: "yes 4 % → 61 %". */
-function changeText(state, v) {
+/** Before and after: means (of ranks medians) "38 → 52", or of a state "yes 4 % → 61 %". */
+export function changeNote(state, v) {
   const { model, change, prior, posterior } = state;
-  const isNormal = model.isGaussian || isOnGrid(model, v);
-  if (isNormal && !rankMargin(model, v)) return `${formatSigned(change[v])} σ`;
   if (model.numeric[v]) {
+    if (isHidden(model, v)) return change[v] < 0 ? "less than usual" : "more than usual";
     const usual = Math.sqrt(prior.variance[v]);
     return [prior, posterior].map(({ mean }) => formatWithin(mean[v], usual)).join(" → ");
   }
   const k = mostMoved(state, v);
   const i = model.stateStart[v] + k;
   const [before, after] = [prior.probability[i], posterior.probability[i]].map(formatPercent);
-  return [nameOf(model.labels(v)[k]), `: ${before} → ${after}`];
+  return element("span", {}, nameOf(model.labels(v)[k]), `: ${before} → ${after}`);
 }
 
-/** The state that counts as more when there are two, else the one whose probability changed most. */
-function mostMoved({ model, prior, posterior }, v) {
-  const from = model.stateStart[v];
-  const count = model.states[v];
-  if (count === 2) return highState(model, v);
-  let best = 0;
-  const moved = (k) => Math.abs(posterior.probability[from + k] - prior.probability[from + k]);
-  for (let k = 1; k < count; k++) if (moved(k) > moved(best)) best = k;
-  return best;
-}
-
-function plainText(parts) {
-  return [parts]
-    .flat()
-    .map((part) => part.textContent ?? part)
-    .join("");
+function plainText(part) {
+  return part.textContent ?? part;
 }
 
 /** The same for those who listen. */
@@ -220,6 +243,6 @@ function spoken(state) {
   if (given.length > MOST_CHIPS) given.splice(MOST_CHIPS, Infinity, "…");
   if (!state.posterior.possible) return `Impossible: ${given.join(", ")}`;
   const first = ranking(state).slice(0, 3);
-  const moved = first.map((v) => `${titleOf(model, v)} ${plainText(changeText(state, v))}`);
+  const moved = first.map((v) => `${titleOf(model, v)} ${plainText(changeNote(state, v))}`);
   return `Suppose ${given.join(", ")}. Most changed: ${moved.join(", ")}.`;
 }

@@ -10,6 +10,8 @@ import { isCount, isPossible, nearestValue, rankMargin } from "./model.js";
 import { formatNumber, formatPercent, formatSigned, formatWithin, parseNumber } from "./numbers.js";
 import { setEvidence } from "./state.js";
 
+const FAR = 4; // standard deviations beyond which a value is no longer usual
+
 export function distribution(state, v) {
   return state.model.numeric[v]
     ? [
@@ -51,6 +53,37 @@ function rangeNote({ model, posterior, evidence }, v) {
     ),
   );
   return element("p", { class: "quiet" }, `68 % between ${low} and ${high}.`);
+}
+
+/** What to say of a value that the model has never seen: nothing, or a sentence. */
+export function extrapolation(state, v) {
+  const { model, evidence } = state;
+  if (v < 0 || !evidence.has(v) || !model.numeric[v]) return "";
+  const value = evidence.get(v);
+  const sigma = sigmasOf(state, v, value);
+  if (model.data && v < model.observed) {
+    const [low, high] = dataRange(model, v);
+    if (high > low && (value < low || value > high))
+      return `Outside the data, which go from ${formatNumber(low)} to ${formatNumber(high)}: what follows is extrapolated.`;
+  }
+  return Math.abs(sigma) > FAR
+    ? `${formatSigned(sigma, 1)} σ is far from all that is usual: what follows is extrapolated.`
+    : "";
+}
+
+/** The least and the greatest value of the data; of counts the bins end halfway between them. */
+function dataRange(model, v) {
+  const { low, high, counts, bins, countStart } = model.data;
+  if (!isCount(model, v)) return [low[v], high[v]];
+  const own = counts.subarray(countStart[v], countStart[v + 1]);
+  const last = own.findLastIndex((count) => count > 0);
+  return [low[v] + 0.5, low[v] + ((last + 1) * (high[v] - low[v])) / bins - 0.5];
+}
+
+/** The same beside the field in which the value stands. */
+export function farWarning(state, v) {
+  const text = extrapolation(state, v);
+  return element("p", { class: "warning far", role: "status", hidden: text === "" }, text);
 }
 
 /** A slider in standard deviations, of counts in counts, and a field in the units of the data. */
@@ -116,16 +149,25 @@ function numberControl(state, v) {
     "div",
     { class: "ask" },
     element("div", { class: "row" }, element("span", { class: "quiet" }, "Suppose it is"), field),
+    farWarning(state, v),
     slider,
     element("div", { class: "buttons" }, quick, clear),
   );
 }
 
-/** One row a state: its probability, before and now; pressing a row supposes that state. */
 function stateRows(state, v) {
+  return stateButtons(state, v, [...state.model.labels(v).keys()]);
+}
+
+/**
+ * One row for each of some states: its probability, before and now, and a caption, if there are any;
+ * pressing a row supposes that state.
+ */
+export function stateButtons(state, v, which, captions = []) {
   const { model, prior, posterior, evidence } = state;
   const at = model.stateStart[v];
-  const rows = model.labels(v).map((label, k) => {
+  const labels = model.labels(v);
+  const rows = which.map((k) => {
     const now = posterior.probability[at + k];
     const before = prior.probability[at + k];
     const given = evidence.get(v) === k;
@@ -139,7 +181,12 @@ function stateRows(state, v) {
         title: given ? "Forget this" : "Suppose this",
         click: () => setEvidence(state, v, given ? undefined : k),
       },
-      nameOf(label),
+      element(
+        "span",
+        { class: "named" },
+        nameOf(labels[k]),
+        captions[k] ? element("span", { class: "quiet" }, nameOf(captions[k])) : null,
+      ),
       shareBar(now, evidence.size > 0 ? before : null),
       element("span", { class: "figures" }, formatPercent(now)),
     );

@@ -20,6 +20,10 @@ export function redrawn(given, tree, observed, { level, slot, toPlane, top, anew
     const place = (at, to) => toPlane(at, to, v);
     const across = tree.halves.has(v) && level[from] > 0;
     if (across) return throughMiddle(tree, v, level, slot, place);
+    if (tree.halves.has(v) && given.kind !== "radial" && level[v] === level[from]) {
+      const [a, b] = [place(level[from], slot[from]), place(level[v], slot[v])];
+      return Float32Array.from([...a, ...a.map((value, k) => (value + b[k]) / 2), ...b]);
+    }
     // All slots meet at the center of a disc.
     const start = given.kind === "radial" && level[from] < 1e-6 ? slot[v] : slot[from];
     return chain({ level: level[from], slot: start }, [level[v], slot[v]], {
@@ -44,7 +48,7 @@ function nearestChild(tree, level, top) {
   const nearest = new Float64Array(level.length).fill(Infinity);
   tree.parent.forEach((above, v) => {
     // Across a middle there is no child, but the other side.
-    if (above < 0 || top[v] !== v || (tree.halves.has(v) && level[top[above]] > 0)) return;
+    if (above < 0 || top[v] !== v || tree.halves.has(v)) return;
     nearest[top[above]] = Math.min(nearest[top[above]], level[v]);
   });
   return nearest;

@@ -15,7 +15,7 @@ export function element(tag, attributes = {}, ...children) {
       made.setAttribute(key, value);
     }
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  made.append(...children.flat(2).filter((child) => child !== null && child !== undefined));
   return made;
 }
 
@@ -24,6 +24,8 @@ export function nameOf(text, attributes = {}) {
   return element("bdi", { class: "name", dir: "auto", ...attributes }, shownName(text));
 }
 
+const SHOWN = 4000; // milliseconds
+
 /** What is shown of a name: a name of nothing but blanks would be no more than a gap. */
 export function shownName(text) {
   return text.trim() === "" ? `“${text}”` : text;
@@ -31,6 +33,22 @@ export function shownName(text) {
 
 export function byId(id) {
   return document.getElementById(id);
+}
+
+let telling = 0;
+
+/** Show a sentence for a while, to all; one that matters stays until it is pressed. */
+export function tell(text, stays = false) {
+  const toast = byId("toast");
+  clearTimeout(telling);
+  const dismiss = element("button", { type: "button", "aria-label": "Dismiss" }, "×");
+  const hide = () => {
+    toast.hidden = true;
+  };
+  dismiss.addEventListener("click", hide);
+  toast.replaceChildren(text, stays ? dismiss : "");
+  toast.hidden = false;
+  if (!stays) telling = setTimeout(hide, SHOWN);
 }
 
 /** Change the contents of a box; a focus in it that keys have brought there goes to another. */
@@ -50,4 +68,15 @@ export function svgElement(tag, attributes = {}, ...children) {
   }
   made.append(...children);
   return made;
+}
+
+/** Offer some content as a download. */
+export function download(content, name, type) {
+  const blob = content instanceof Blob ? content : new Blob([content], { type });
+  const url = URL.createObjectURL(blob);
+  const link = element("a", { href: url, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
 }

@@ -5,37 +5,26 @@ import { emissionVariance } from "./emissions.js";
 import { nearestPoint } from "./grid.js";
 import { edgeTable, influence } from "./influence.js";
 import { goButton } from "./lists.js";
-import { isOnGrid, rankMargin, titleOf } from "./model.js";
-import { formatStrength, strengthName } from "./nodes.js";
-import { formatBits, formatNumber, formatPercent, formatSigned } from "./numbers.js";
+import { isOnGrid, modelEdge, rankMargin, titleOf } from "./model.js";
+import { directionText, formatStrength, strengthName } from "./nodes.js";
+import { formatBits, formatNumber, formatPercent, formatSigned, strengthWord } from "./numbers.js";
 import { paneName } from "./pair.js";
-import { modelEdge } from "./scene.js";
 import { edgeSupportFacts } from "./sureness.js";
 
 export function edgeParts(state, view, v) {
   const { model, tree, strengths } = state;
   const above = tree.parent[v];
-  const strength = strengths.signed[modelEdge(state, v)];
+  const strength = strengths.drawn[modelEdge(state, v)];
   const differs = state.pair?.differs[modelEdge(state, v)] === 1;
   const sure = edgeSupportFacts(state, v, modelEdge(state, v));
   const facts = model.isGaussian
     ? correlationFacts(model, above, v, strength, sure)
-    : stateFacts(state, above, v, sure);
-  const drawn = strengths.drawn[modelEdge(state, v)];
-  const turned =
-    Math.sign(drawn) !== Math.sign(strength) && strength !== 0
-      ? element(
-          "p",
-          { class: "quiet" },
-          "Drawn with the other sign: which end of a hidden variable counts as high is a matter of convention, and the picture takes the one with the fewest negative edges.",
-        )
-      : null;
+    : stateFacts(state, above, v, strength, sure);
   return [
     paneName(state),
     element("p", { class: "kind" }, differs ? "Edge, in this tree only" : "Edge"),
     element("h2", {}, goButton(state, view, above), " — ", goButton(state, view, v)),
     ...facts,
-    turned,
   ];
 }
 
@@ -50,6 +39,8 @@ function correlationFacts(model, a, b, rho, sure) {
     element(
       "dl",
       { class: "facts" },
+      element("dt", {}, "Dependence"),
+      element("dd", {}, strengthWord(rho)),
       row("Correlation", formatSigned(rho, 4)),
       row("Shared variance", formatPercent(rho * rho)),
       row("Information", formatBits(bits)),
@@ -67,17 +58,21 @@ function correlationFacts(model, a, b, rho, sure) {
   ];
 }
 
-function stateFacts(state, a, b, sure) {
+function stateFacts(state, a, b, strength, sure) {
   const { model } = state;
   const found = influence(model, a);
+  const way = directionText(model, a, b, strength);
   const name = strengthName(model, a, b);
   const tables = tablesOf(model, a, b);
   return [
     element(
       "dl",
       { class: "facts" },
+      element("dt", {}, "Dependence"),
+      element("dd", {}, strengthWord(strength)),
       element("dt", {}, name[0].toUpperCase() + name.slice(1)),
-      element("dd", { class: "figures" }, formatStrength(model, a, b, found.strength[b], 4)),
+      element("dd", { class: "figures" }, formatStrength(model, a, b, strength, 4)),
+      way ? [element("dt", {}, "Direction"), element("dd", {}, way)] : null,
       element("dt", {}, "Information"),
       element("dd", { class: "figures" }, formatBits(found.bits[b])),
       sure,

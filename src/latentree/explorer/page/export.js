@@ -1,38 +1,36 @@
 // What can be taken away: pictures, the tree, the posterior table, the page itself.
 
-import { byId, element } from "./dom.js";
+import { modelsOf, viewText } from "./address.js";
+import { byId, download, tell } from "./dom.js";
 import { toPng, toSvg } from "./figure.js";
-import { TREE } from "./mixture.js";
+import { TREE, treeLabel } from "./mixture.js";
 import { isHidden } from "./model.js";
 import { fromNames, toNames } from "./naming.js";
-
-/** Offer some content as a download. */
-function download(content, name, type) {
-  const blob = content instanceof Blob ? content : new Blob([content], { type });
-  const url = URL.createObjectURL(blob);
-  const link = element("a", { href: url, download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
-  setTimeout(() => URL.revokeObjectURL(url), 10000);
-}
+import { csvCell } from "./numbers.js";
 
 export function createExports(panes, source) {
-  const [{ state }] = panes;
-  const name = fileName(state.model.title);
+  const [{ state: first }] = panes;
+  const title = fileName(first.model.title);
   const options = () => ({ whole: byId("whole").checked });
+  const chosen = () => panes[Number(byId("which").value)].state;
+  const save = (make, ending, type) => () => {
+    const state = chosen();
+    const name = state.pair ? `${title}-${fileName(state.pair.name)}` : title;
+    download(make(state), `${name}${ending}`, type);
+  };
   const actions = {
-    "save-svg": () => download(toSvg(panes, options()), `${name}.svg`, "image/svg+xml"),
-    "save-png": () => toPng(panes, options(), (blob) => download(blob, `${name}.png`)),
-    "save-newick": () => download(toNewick(state.model), `${name}.nwk`, "text/plain"),
-    "save-json": () => download(toModelFile(state), `${name}.json`, "application/json"),
-    "save-csv": () => download(toCsv(state), `${name}-posterior.csv`, "text/csv"),
-    "save-names": () => saveNames(activeOf(panes), name),
-    "save-page": () => download(toPage(panes, source), `${name}.html`, "text/html"),
+    "save-svg": () => download(toSvg(panes, options()), `${title}.svg`, "image/svg+xml"),
+    "save-png": () => toPng(panes, options(), (blob) => download(blob, `${title}.png`)),
+    "save-newick": save(({ model }) => toNewick(model), ".nwk", "text/plain"),
+    "save-json": save(toModelFile, ".json", "application/json"),
+    "save-csv": save(toCsv, "-posterior.csv", "text/csv"),
+    "save-names": () => saveNames(chosen(), title),
+    "save-page": () => download(toPage(panes, source), `${title}.html`, "text/html"),
+    "save-view": () => download(toPage(panes, source, true), `${title}.html`, "text/html"),
     "load-names": () => byId("names-file").click(),
   };
   createNamesLoader(panes);
-  byId("save-json").hidden = ["mixed", "copula"].includes(state.model.family);
+  byId("save-json").hidden = ["mixed", "copula"].includes(first.model.family);
   for (const [id, action] of Object.entries(actions)) {
     byId(id).addEventListener("click", () => {
       byId("take").open = false;
@@ -46,16 +44,9 @@ function activeOf(panes) {
   return panes.find(({ state }) => !state.inactive).state;
 }
 
-/** All trees that the page has, in the order of its data. */
-export function modelsOf(panes) {
-  return panes.flatMap(({ state }) =>
-    state.mixture ? state.mixture.trees.map(({ model }) => model) : [state.model],
-  );
-}
-
 /** Names are of one tree: of several, that which the panel is about, and the file says which. */
 function saveNames({ model, mixture, pair }, name) {
-  const which = pair?.name ?? (mixture ? `tree ${mixture.number}` : "");
+  const which = pair?.name ?? (mixture ? treeLabel(mixture.number) : "");
   const file = which ? `${name}-${fileName(which)}` : name;
   download(toNames(model), `${file}-names.json`, "application/json");
 }
@@ -65,8 +56,7 @@ function createNamesLoader(panes) {
   input.addEventListener("change", async () => {
     const [file] = input.files;
     if (!file) return;
-    byId("announce").textContent =
-      fromNames(activeOf(panes), await file.text()) || "Names are taken over.";
+    tell(fromNames(activeOf(panes), await file.text()) || "Names are taken over.");
     input.value = "";
   });
 }
@@ -81,7 +71,11 @@ function fileName(title) {
 
 // The tree --------------------------------------------------------------------------------------
 
-/** Newick as latentree writes it: hidden nodes have no name, one tree a line. */
+/**
+ * Newick as latentree writes it, one tree a line. Hidden nodes have the names that people gave
+ * them; inner nodes without a name have the support of the edge above them in percent, as
+ * phylogenetic programs do, and those with one have it in a comment.
+ */
 export function toNewick(model) {
   const parts = [];
   for (let root = 0; root < model.size; root++) {
@@ -108,12 +102,23 @@ function* newickParts(model, root) {
       continue;
     }
     yield closing ? ")" : "";
-    yield isHidden(model, v) ? "" : newickName(model.names[v]);
+    yield newickLabel(model, v, closing);
     yield v === root ? "" : `:${model.length[v]}`;
   }
 }
 
-function newickName(name) {
+function newickLabel(model, v, isInner) {
+  const isNamed = !isHidden(model, v) || model.names[v] !== model.ownNames[v];
+  const name = isNamed ? newickName(model.names[v], isInner) : "";
+  const sure = model.support?.edges[v] ?? Number.NaN;
+  if (!isInner || Number.isNaN(sure)) return name;
+  const percent = String(Math.round(100 * sure));
+  return name ? `${name}[&support=${percent}]` : percent;
+}
+
+/** In quotes where it needs them; also an inner name that could be taken for a number. */
+function newickName(name, isInner) {
+  if (isInner && Number.isFinite(Number(name))) return `'${name}'`;
   return /^[A-Za-z0-9.+-]+$/.test(name) ? name : `'${name.replaceAll("'", "''")}'`;
 }
 
@@ -192,7 +197,7 @@ export function toCsv(state) {
   if (mixed || numbers === 0) columns.unshift(states);
   lines.push(["node,kind,given", ...columns].join(","));
   for (let v = 0; v < model.size; v++) {
-    const front = [cell(model.names[v]), kind(v), given(v)];
+    const front = [csvCell(model.names[v]), kind(v), given(v)];
     if (model.numeric[v]) {
       const parts = [prior, posterior].flatMap((d) => [d.mean[v], Math.sqrt(d.variance[v])]);
       lines.push([...front, ...(mixed ? ["", "", ""] : []), ...parts].join(","));
@@ -200,32 +205,21 @@ export function toCsv(state) {
     }
     model.labels(v).forEach((label, k) => {
       const i = model.stateStart[v] + k;
-      const parts = [cell(label), prior.probability[i], posterior.probability[i]];
+      const parts = [csvCell(label), prior.probability[i], posterior.probability[i]];
       lines.push([...front, ...parts, ...(mixed ? ["", "", "", ""] : [])].join(","));
     });
   }
   mixture?.weights.forEach((weight, k) => {
-    const front = [cell(mixture.name), "hidden", given(TREE), k, weight, posterior.share[k]];
+    const front = [csvCell(mixture.name), "hidden", given(TREE), k, weight, posterior.share[k]];
     lines.push([...front, ...(mixed ? ["", "", "", ""] : [])].join(","));
   });
   return `${lines.join("\r\n")}\r\n`;
 }
 
-/**
- * A cell of text. Spreadsheets take what begins with = + - @ for a formula, and could be made to
- * run one that a data file brought in: an apostrophe before it says that it is text. Numbers are
- * left alone.
- */
-function cell(text) {
-  const isFormula = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text));
-  const safe = isFormula ? `'${text}` : text;
-  return /[",\r\n]|^\s|\s$|^$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
 // The page --------------------------------------------------------------------------------------
 
-/** The page as it was written, with the names as they are now. */
-export function toPage(panes, { payload, html, mark }) {
+/** The page as it was written, with the names as they are now, and what is seen if that is asked. */
+export function toPage(panes, { payload, html, mark }, withView = false) {
   const named = modelsOf(panes).map((model) => {
     const changed = model.names.flatMap((name, v) =>
       name === model.ownNames[v] ? [] : [[v, name]],
@@ -237,6 +231,7 @@ export function toPage(panes, { payload, html, mark }) {
   const content = list
     ? { ...payload, [list]: payload[list].map((own, i) => ({ ...own, ...named[i] })) }
     : { ...payload, ...named[0] };
+  if (withView) content.view = viewText(panes);
   const json = JSON.stringify(content).replaceAll("<", "\\u003c");
   const place = html.indexOf(mark) + mark.length;
   return html.slice(0, place) + json + html.slice(place);

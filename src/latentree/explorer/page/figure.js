@@ -23,6 +23,7 @@ export function toSvg(panes, { whole = true } = {}) {
   sheet.fillRect(0, 0, width, height);
   for (const piece of pieces) {
     const ctx = new SvgContext(piece.width, piece.height, panes[0].view.ctx);
+    ctx.ids = sheet.ids; // ids are unique in the whole file
     piece.draw(ctx);
     sheet.nest(ctx, piece.x, piece.y);
   }
@@ -82,7 +83,7 @@ function lightColors() {
   const { dataset } = document.documentElement;
   const { theme } = dataset;
   dataset.theme = "light";
-  const colors = readColors();
+  const colors = { ...readColors(), paper: "#ffffff" };
   dataset.theme = theme;
   return colors;
 }

@@ -332,9 +332,46 @@ export function greatness(model, change, v) {
   return Math.abs(change[v]) / (model.numeric[v] ? 2 : 0.6);
 }
 
-/** Whether a node can have more or less: numbers, two states, and states that have an order. */
-export function hasDirection(model, v) {
-  return model.numeric[v] === 1 || model.states[v] === 2 || isOrdered(model, v);
+/**
+ * What of a change is told: of a number the change of its mean in standard deviations, of states
+ * the change in probability of one, the high one of two or else the one that changed most.
+ */
+export function movedBy(state, v) {
+  const { model, prior, posterior, change } = state;
+  if (model.numeric[v]) return change[v];
+  const i = model.stateStart[v] + mostMoved(state, v);
+  return posterior.probability[i] - prior.probability[i];
+}
+
+/** The state that counts as more when there are two, else the one whose probability changed most. */
+export function mostMoved({ model, prior, posterior }, v) {
+  const from = model.stateStart[v];
+  const count = model.states[v];
+  if (count === 2) return highState(model, v);
+  let best = 0;
+  const moved = (k) => Math.abs(posterior.probability[from + k] - prior.probability[from + k]);
+  for (let k = 1; k < count; k++) if (moved(k) > moved(best)) best = k;
+  return best;
+}
+
+/**
+ * The round numbers that bars and colors of changes go up to, of numbers and of states: the
+ * greatest change of a node that is not supposed itself fits.
+ */
+export function changeLimits(state) {
+  const { model, evidence } = state;
+  const most = [0, 0];
+  for (let v = 0; v < model.size; v++) {
+    const kind = model.numeric[v] ? 0 : 1;
+    if (!evidence.has(v)) most[kind] = Math.max(most[kind], Math.abs(movedBy(state, v)) || 0);
+  }
+  return { numbers: roundLimit(most[0], 0.1), states: Math.min(roundLimit(most[1], 0.02), 1) };
+}
+
+/** The next of 1, 2, 3, 5, 10, 20, … times a power of ten. */
+function roundLimit(value, least) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(value, least)));
+  return power * [1, 2, 3, 5, 10].find((step) => step * power >= value * (1 - 1e-9));
 }
 
 function isOrdered(model, v) {
@@ -348,7 +385,7 @@ export function highState(model, v) {
 
 /** What a change of a node means in words and colors: more (1), less (−1), or other states (0). */
 export function directionOf(model, change, v) {
-  if (!hasDirection(model, v)) return 0;
+  if (!model.directed[v]) return 0;
   const upward = model.states?.[v] !== 2 || model.numeric[v] || highState(model, v) === 1;
   return Math.sign(change[v]) * (upward ? 1 : -1);
 }

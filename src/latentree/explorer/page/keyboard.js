@@ -19,6 +19,7 @@ export function createKeyboard(panes) {
     panes.find(({ state }) => !state.inactive);
   const keysOf = ({ state, view }) => ({
     "/": () => byId("search").focus(),
+    "?": () => byId("help").showModal(),
     Escape: () => clear(state, view),
     f: () => selectedNode(state) >= 0 && toggleFold(state, selectedNode(state)),
     l: () => setKind(panes[0].state, NEXT[state.kind]),
@@ -42,7 +43,7 @@ export function createKeyboard(panes) {
 /** Whether a key belongs to what has the focus: a field, a button, the panel's own scrolling. */
 function isForOthers(event) {
   const { target, key } = event;
-  if (event.ctrlKey || event.metaKey || event.altKey) return true;
+  if (event.ctrlKey || event.metaKey || event.altKey || byId("help").open) return true;
   if (key === "Escape") return false;
   if (target.matches("input[type=range]")) return key !== "/";
   if (target.matches("input, textarea, select")) return true;

@@ -1,7 +1,8 @@
 // Names beside the nodes: which are written, and where.
 
+import { cutNames } from "./cutting.js";
 import { shownName } from "./dom.js";
-import { isHidden, titleOf } from "./model.js";
+import { edgeSupport, isHidden, titleOf } from "./model.js";
 import { clamp } from "./numbers.js";
 import { Occupancy } from "./occupancy.js";
 
@@ -10,8 +11,12 @@ const CROWD = 1500; // nodes in sight beyond which few labels are better than ma
 const MOST_CROSSED = 0.2; // share of a label that edges may run through
 const MOST_TOUCHED = 0.02; // the same of an automatic name, which can be shorter: a corner of it
 const BOLD = 1.1; // width of bold letters to that of others
+const SMALL = 9.5; // pixels of the letters of support
 const WORDS = " · "; // between the words of automatic names
 const LONGEST = 30; // characters of a label
+const WIDE = 44; // the same of a line beside a row
+const LINE = 1.2; // height of a line in units of the font's size
+const TWO_LINES = 2.6; // the same of a row from which labels may have two lines
 const ROOMY = 9.2; // pixels a row at which all labels fit by construction
 
 /** How far in pixels the largest disc reaches beyond its node. */
@@ -26,15 +31,39 @@ export function fontSize(scale) {
   return clamp(scale * 0.74, 9, scale > 26 ? 14.5 : 13);
 }
 
-/** A name as it is drawn: cut to a length, line breaks as blanks. */
-export function labelOf(name) {
-  const letters = Array.from(shownName(name.replace(/\s+/gu, " ")));
-  return letters.length > LONGEST ? `${letters.slice(0, LONGEST - 1).join("")}…` : letters.join("");
+/** Width of a node's label at a scale, in units of the font's size. */
+export function labelWidth(ctx, state, v, scale) {
+  return linesWidth(ctx, state, linesOf(state, v, scale));
 }
 
-/** Width of a node's label, in units of the font's size. */
-export function labelWidth(ctx, state, v) {
-  return textWidth(ctx, state, labelOf(titleOf(state.model, v)));
+function linesWidth(ctx, state, lines) {
+  return Math.max(...lines.map((line) => textWidth(ctx, state, line)));
+}
+
+/**
+ * The lines of a node's own label. Beside rows there is width for long names; where rows are far
+ * apart longer ones are wrapped, and the longest lose what they have in common with others.
+ */
+function linesOf(state, v, scale) {
+  const isRow = state.layout.kind !== "radial" && hasStrip(state, v);
+  const most = isRow ? WIDE : LONGEST;
+  const name = flat(titleOf(state.model, v));
+  if (Array.from(name).length <= most) return [name];
+  const isTall = isRow && scale >= TWO_LINES * fontSize(scale);
+  if (!isTall) return [shortNames(state, most)[v]];
+  return wrapped(shortNames(state, 2 * most - 2)[v], most);
+}
+
+/** Two lines of a text, broken at a blank if there is one. */
+function wrapped(text, most) {
+  const blank = text.lastIndexOf(" ", most);
+  const at = blank > most / 3 ? blank : most;
+  return [text.slice(0, at).trim(), text.slice(at).trim()].filter(Boolean);
+}
+
+/** A name on one line. */
+function flat(name) {
+  return shownName(name.replace(/\s+/gu, " "));
 }
 
 /** Width of a text in units of the font's size; measured once. */
@@ -53,8 +82,7 @@ function textWidth(ctx, state, text) {
 function roomFor(state, frame, size, crowded) {
   const grid = new Occupancy(frame.width, frame.height, size * 0.5);
   if (crowded) return grid;
-  const halo = state.evidence.size > 0 ? haloReach(frame.scale) * 0.5 : 0;
-  grid.addNodes(state.layout, frame, frame.dot + halo);
+  grid.addNodes(state.layout, frame, frame.dot);
   grid.addEdges(state.layout, frame);
   return grid;
 }
@@ -75,14 +103,48 @@ export function drawLabels(ctx, state, frame, colors) {
     const font = letterSize(size, hidden, urgent);
     const certain = urgent || (roomy && hasStrip(state, v));
     const wide = font * (urgent ? BOLD : 1);
-    const place = (text) => spotsFor(state, frame, v, textWidth(ctx, state, text) * wide, font);
+    const place = (lines) =>
+      spotsFor(state, frame, v, linesWidth(ctx, state, lines) * wide, font, lines.length);
     const crossed = isAutomatic(state.model, v) ? MOST_TOUCHED : MOST_CROSSED;
-    const texts = wordings(state.model, v);
+    const texts = wordings(state, v, frame.scale);
     const found = firstThatFits(grid, texts, place, certain ? Infinity : crossed);
     if (!found) continue;
     grid.fill(found.spot);
     write(ctx, state, v, found, hidden, urgent, colors);
     written++;
+  }
+  if (!crowded && roomy) drawSupport(ctx, state, frame, grid, colors);
+}
+
+/** How sure the edges are, in percent halfway along them, where there is room. */
+function drawSupport(ctx, state, frame, grid, colors) {
+  const { layout, model } = state;
+  if (!model.support) return;
+  const { points, starts } = layout;
+  for (const v of layout.edges) {
+    const sure = edgeSupport(state, v);
+    if (Number.isNaN(sure)) continue;
+    const text = `${Math.round(100 * sure)}`;
+    const middle = starts[v] + 2 * Math.floor((starts[v + 1] - starts[v]) / 4);
+    const [x, y] = [
+      points[2 * middle] * frame.scale + frame.dx,
+      points[2 * middle + 1] * frame.scale + frame.dy,
+    ];
+    const width = textWidth(ctx, state, text) * SMALL;
+    const spot = { node: -1, x: x - width / 2, y, angle: 0, flipped: false, width, font: SMALL };
+    if (!grid.isFree(spot)) continue;
+    grid.fill(spot);
+    ctx.save();
+    ctx.translate(spot.x, spot.y);
+    ctx.direction = "ltr";
+    ctx.textAlign = "left";
+    ctx.font = `${SMALL}px ${FONT}`;
+    ctx.lineWidth = 3;
+    ctx.strokeStyle = colors.paper;
+    ctx.strokeText(text, 0, 0);
+    ctx.fillStyle = colors.hiddenInk;
+    ctx.fillText(text, 0, 0);
+    ctx.restore();
   }
 }
 
@@ -93,9 +155,9 @@ function letterSize(size, hidden, urgent) {
 
 /** The first of some wordings that has a place. */
 function firstThatFits(grid, texts, place, most) {
-  for (const text of texts) {
-    const spot = bestSpot(grid, place(text), most);
-    if (spot) return { text, spot };
+  for (const lines of texts) {
+    const spot = bestSpot(grid, place(lines), most);
+    if (spot) return { lines, spot };
   }
   return null;
 }
@@ -104,14 +166,27 @@ function isAutomatic(model, v) {
   return titleOf(model, v) === model.captions[v];
 }
 
-/** A label, and of automatic names what is left of it when its last words are left out. */
-function wordings(model, v) {
-  const whole = titleOf(model, v);
-  const words = isAutomatic(model, v) ? whole.split(WORDS) : [whole];
+/** Lines of a label, and of automatic names what is left when their last words are left out. */
+function wordings(state, v, scale) {
+  const { model } = state;
+  if (!isAutomatic(model, v)) return [linesOf(state, v, scale)];
+  const whole = flat(titleOf(model, v));
+  const words = whole.split(WORDS);
   const shorter = words.slice(1).map((_, i) => `${words.slice(0, -1 - i).join(WORDS)} …`);
   const all = [whole, ...shorter];
   const short = all.filter((text) => Array.from(text).length <= LONGEST);
-  return (short.length > 0 ? short : all.slice(-1)).map(labelOf);
+  return (short.length > 0 ? short : [shortNames(state, LONGEST)[v]]).map((text) => [text]);
+}
+
+/** Names of all nodes, cut to a length; made again when one is renamed. */
+function shortNames(state, most) {
+  const { model } = state;
+  const titles = Array.from(model.names, (_, v) => flat(titleOf(model, v)));
+  const key = titles.join("\n");
+  if (state.shortened?.key !== key) state.shortened = { key, lists: new Map() };
+  const { lists } = state.shortened;
+  if (!lists.has(most)) lists.set(most, cutNames(titles, most));
+  return lists.get(most);
 }
 
 /** Nodes in the order in which labels find their places; the urgent ones always have one. */
@@ -134,7 +209,7 @@ function labelQueue(state, nodes, frame) {
       isNamed(state, v) &&
       (!isHidden(model, v) || showHidden || folded[v] || model.names[v] !== model.ownNames[v]),
   );
-  const early = (v) => importance[v] + (evidence.has(v) ? 1e6 : 0);
+  const early = (v) => importance[v] + (evidence.has(v) && !hasStrip(state, v) ? 1e6 : 0);
   const ranked = wanted.map((v) => ({ v, urgent: false, rank: early(v) }));
   ranked.sort((a, b) => b.rank - a.rank);
   return front.concat(ranked.slice(0, 3 * MOST_LABELS));
@@ -179,12 +254,11 @@ function bestSpot(grid, spots, most) {
 }
 
 /** Where a label can go: along its strip, or else around its node, the best places first. */
-function spotsFor(state, frame, v, width, font) {
+function spotsFor(state, frame, v, width, font, lines) {
   const { layout } = state;
   const x = layout.x[v] * frame.scale + frame.dx;
   const y = layout.y[v] * frame.scale + frame.dy;
-  const gap =
-    frame.dot + 0.32 * font + (state.evidence.size > 0 ? haloReach(frame.scale) * 0.5 : 0);
+  const gap = frame.dot + 0.32 * font;
   if (!hasStrip(state, v)) {
     const inside = (left) => Math.max(Math.min(left, frame.width - width - 4), 4);
     const [right, left, middle] = [x + 0.5 * gap, x - 0.5 * gap - width, x - width / 2];
@@ -209,30 +283,35 @@ function spotsFor(state, frame, v, width, font) {
       flipped: false,
       width,
       font,
+      lines,
     }));
   }
   let angle = layout.angle[v];
   const flipped = Math.cos(angle) < -1e-9;
   const start = { x: x + gap * Math.cos(angle), y: y + gap * Math.sin(angle) };
   if (flipped) angle += Math.PI;
-  return [{ node: v, ...start, angle, flipped, width, font }];
+  return [{ node: v, ...start, angle, flipped, width, font, lines }];
 }
 
-function write(ctx, state, v, { text: words, spot }, hidden, urgent, colors) {
+function write(ctx, state, v, { lines, spot }, hidden, urgent, colors) {
   const more = state.folded[v] ? ` +${state.tree.size[v] - 1}` : "";
-  const text = words + more;
   ctx.save();
   ctx.translate(spot.x, spot.y);
   ctx.rotate(spot.angle);
   ctx.direction = "ltr";
   ctx.textAlign = spot.flipped ? "right" : "left";
   ctx.font = `${hidden ? "italic " : ""}${urgent ? "600 " : ""}${spot.font.toFixed(1)}px ${FONT}`;
-  if (urgent || !hasStrip(state, v)) {
-    ctx.lineWidth = 3; // a rim, where edges may run below the text
-    ctx.strokeStyle = colors.paper;
-    ctx.strokeText(text, 0, 0);
-  }
-  ctx.fillStyle = hidden ? colors.hiddenInk : colors.ink;
-  ctx.fillText(text, 0, 0);
+  ctx.translate(0, (-(lines.length - 1) / 2) * LINE * spot.font);
+  lines.forEach((line, i) => {
+    const text = i === lines.length - 1 ? line + more : line;
+    if (urgent || !hasStrip(state, v)) {
+      ctx.lineWidth = 3; // a rim, where edges may run below the text
+      ctx.strokeStyle = colors.paper;
+      ctx.strokeText(text, 0, 0);
+    }
+    ctx.fillStyle = hidden ? colors.hiddenInk : colors.ink;
+    ctx.fillText(text, 0, 0);
+    ctx.translate(0, LINE * spot.font);
+  });
   ctx.restore();
 }

@@ -4,6 +4,7 @@
 import { contracted, redrawn, rowLens } from "./curves.js";
 import { childLists, traversal, unpack } from "./model.js";
 
+const NEAR = 40; // nodes of a neighborhood beyond which no further ring is added
 const NARROWEST = 14; // units across in the layered layout
 const FILLED = 0.78; // share of the window's width that is left beside labels
 
@@ -65,7 +66,8 @@ function readLayout(kind, payload, parent) {
  * that are drawn, in order), `edges` (those that are drawn, by their outer ends), the `boxes` around
  * the edges and the `bounds` of all.
  */
-export function layOut(source, { tree, folded, aspect, clusters, model }) {
+export function layOut(source, { tree, folded, aspect, clusters, model, near = -1 }) {
+  if (near >= 0) return layOutNear(source, tree, near, aspect);
   const given = clusters ? contracted(source, tree, model.observed, clusters) : source;
   const visible = new Uint8Array(tree.parent.length);
   const layout = { ...given, visible, shown: [], edges: [] };
@@ -76,13 +78,82 @@ export function layOut(source, { tree, folded, aspect, clusters, model }) {
     layout.shown.push(clusters ? clusters.face[v] : v);
     if (above >= 0) layout.edges.push(v);
   }
+  if (given.kind === "layered") stretchLevels(layout);
   if (given.kind !== "radial") {
-    const seen = tree.order.filter((v) => visible[v]);
-    fillWindow(layout, closedUp(tree, given.y, folded, seen), aspect);
+    fillWindow(layout, rowsLeft(layout, folded), aspect);
   }
   layout.boxes = boxesOf(layout);
   layout.bounds = boundsOf(layout);
   return layout;
+}
+
+/** Rows without those of folded branches: those that are left follow each other. */
+function rowsLeft({ shown, slot, y }, folded) {
+  if (!folded.includes(1)) return (row) => row;
+  const rows = shown.filter((v) => slot[v] === 1 || folded[v]).map((v) => y[v]);
+  return toRank([...new Set(rows)].sort((a, b) => a - b));
+}
+
+/** Let the levels that are left of a folded tree take the whole width. */
+function stretchLevels(layout) {
+  const most = layout.shown.reduce((level, v) => Math.max(level, layout.x[v]), 0);
+  if (most === 0 || most === 1) return;
+  layout.x = layout.x.map((level) => level / most);
+  layout.points = layout.points.map((value, i) => (i % 2 === 0 ? value / most : value));
+}
+
+/**
+ * The neighborhood of a node in rows: nodes by their distance from it, as many as can be read. Rows
+ * and levels that nothing is left of are closed up.
+ */
+function layOutNear(given, tree, near, aspect) {
+  const members = neighborhood(tree, near);
+  const visible = new Uint8Array(tree.parent.length);
+  for (const v of members) visible[v] = 1;
+  const shown = tree.order.filter((v) => visible[v]);
+  const edges = [...shown].filter((v) => tree.parent[v] >= 0 && visible[tree.parent[v]]);
+  const levels = [...shown].map((v) => given.x[v]);
+  const [first, last] = [Math.min(...levels), Math.max(...levels)];
+  const toLevel = (x) => (x - first) / (last - first || 1);
+  const layout = { ...given, visible, shown: [...shown], edges };
+  layout.x = given.x.map(toLevel);
+  layout.points = given.points.map((value, i) => (i % 2 === 0 ? toLevel(value) : value));
+  const rows = [...new Set([...shown].map((v) => given.y[v]))].sort((a, b) => a - b);
+  fillWindow(layout, toRank(rows), aspect);
+  // Only what is shown is as tall as the picture.
+  layout.boxes = boxesOf(layout);
+  layout.bounds = boundsOf(layout);
+  return layout;
+}
+
+/** A node and those around it, ring by ring, as long as they are few. */
+function neighborhood({ parent, childStart, child }, start) {
+  const found = new Set([start]);
+  for (let ring = [start]; ring.length > 0 && found.size < NEAR; ) {
+    const next = [];
+    for (const v of ring) {
+      for (const u of [parent[v], ...child.subarray(childStart[v], childStart[v + 1])]) {
+        if (u >= 0 && !found.has(u)) {
+          found.add(u);
+          next.push(u);
+        }
+      }
+    }
+    ring = next;
+  }
+  return found;
+}
+
+/** The place of a number among ascending ones, straight between them. */
+function toRank(ascending) {
+  const end = ascending.length - 1;
+  return (value) => {
+    if (value <= ascending[0]) return 0;
+    if (value >= ascending[end]) return end;
+    const above = ascending.findIndex((one) => one >= value);
+    const low = ascending[above - 1];
+    return above - 1 + (value - low) / (ascending[above] - low);
+  };
 }
 
 /** Stretch levels to the width of the window, and move rows; edges are stretched with their ends. */
@@ -104,21 +175,6 @@ function fillWindow(layout, toRow, aspect) {
     }
   }
   layout.points = points;
-}
-
-/** Rows without those of folded branches: y less the part of every such branch that is above it. */
-function closedUp(tree, y, folded, shown) {
-  const low = y.slice();
-  const high = y.slice();
-  for (const v of tree.order.toReversed()) {
-    const above = tree.parent[v];
-    if (above < 0) continue;
-    low[above] = Math.min(low[above], low[v]);
-    high[above] = Math.max(high[above], high[v]);
-  }
-  const gone = shown.filter((v) => folded[v]);
-  return (row) =>
-    gone.reduce((at, v) => at - Math.min(Math.max(row - low[v], 0), high[v] - low[v]), row);
 }
 
 /** Left, top, right and bottom of every edge. */

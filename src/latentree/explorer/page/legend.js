@@ -2,7 +2,7 @@
 
 import { colorChoices } from "./coloring.js";
 import { byId, element, nameOf } from "./dom.js";
-import { hasDirection } from "./inference.js";
+import { FONT } from "./labels.js";
 import { formatPercent } from "./numbers.js";
 import { groupColor, traceMarker } from "./scene.js";
 import { on, setColorBy, toggleHighlight } from "./state.js";
@@ -29,7 +29,7 @@ export function createLegend(panes) {
     box.toggleAttribute("tabindex", false);
     if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
   };
-  for (const event of ["evidence", "layout", "theme", "resize", "doubt", "color"]) {
+  for (const event of ["evidence", "layout", "near", "theme", "resize", "doubt", "color"]) {
     on(state, event, show);
   }
   show();
@@ -37,7 +37,11 @@ export function createLegend(panes) {
 
 /** All entries: what is shown, and its words. A style of nodes is shown by itself. */
 export function legendEntries(state) {
-  const styles = state.coloring.styles.map((style) => [style, style.label ?? "variable"]);
+  const { styles: all, number, isChange } = state.coloring;
+  const met = new Set(isChange ? state.layout.shown.map((v) => number[v]) : all.keys());
+  const styles = all
+    .filter((_, i) => met.has(i))
+    .map((style) => [style, style.label ?? "variable"]);
   return [...styles, ...nodeEntries(state), ...evidenceEntries(state)];
 }
 
@@ -82,6 +86,7 @@ function nodeEntries({ model, strengths, doubt, pair }) {
   if (pair) entries.push(["differs", "in this tree only"], ["place", "moved"]);
   if (model.size > model.observed) entries.push(["hidden", "hidden variable"]);
   if (model.support?.hidden.some((share) => share < 0.5)) entries.push(["doubtful", "doubtful"]);
+  if (model.support) entries.push(["percent", "support of an edge, %"]);
   if (strengths.anyNegative) entries.push(["negative", "negative"]);
   if (doubt.below > 0 && !doubt.contract) {
     entries.push(["faded", `support under ${formatPercent(doubt.below)}`]);
@@ -89,11 +94,12 @@ function nodeEntries({ model, strengths, doubt, pair }) {
   return entries;
 }
 
-function evidenceEntries({ model, evidence }) {
+function evidenceEntries({ model, evidence, coloring }) {
   if (evidence.size === 0) return [];
   const entries = [["given", "supposed"]];
+  if (coloring.isChange) return entries;
   const nodes = Array.from(model.numeric.keys());
-  const directed = nodes.filter((v) => hasDirection(model, v)).length;
+  const directed = nodes.filter((v) => model.directed[v]).length;
   if (directed > 0) entries.push(["up", "more"], ["down", "less"]);
   if (directed < nodes.length) entries.push(["moved", "changed"]);
   return entries;
@@ -121,6 +127,17 @@ export function drawSwatch(ctx, what, colors, x, y) {
     given: [5, 2.4, colors.accent],
     place: [4.4, 1.5, colors.differs],
   };
+  if (what === "percent") {
+    ctx.save();
+    ctx.translate(x - 6, y);
+    ctx.textBaseline = "middle";
+    ctx.textAlign = "left";
+    ctx.font = `9.5px ${FONT}`;
+    ctx.fillStyle = colors.hiddenInk;
+    ctx.fillText("87", 0, 0);
+    ctx.restore();
+    return;
+  }
   ctx.beginPath();
   if (what in lines) drawLine(ctx, x, y, ...lines[what]);
   else if (what in rings) drawRing(ctx, x, y, ...rings[what]);

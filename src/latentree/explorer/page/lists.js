@@ -10,9 +10,22 @@ export function section(title, ...children) {
   return element("section", {}, element("h3", {}, title), ...children);
 }
 
+/**
+ * A row of a list: a name, and below it a bar and the number that the bar shows, in fixed columns.
+ * A note may follow the name.
+ */
+export function barRow({ name, bar, figure, note = null, title = null }) {
+  return element(
+    "li",
+    { class: "bars", title },
+    element("span", { class: "about" }, name, note && element("span", { class: "quiet" }, note)),
+    bar,
+    element("span", { class: "figures" }, figure),
+  );
+}
+
 /** A list that shows its first entries, and the rest on demand. */
-export function cutList(items, make, kind = "list") {
-  const count = LISTED;
+export function cutList(items, make, kind = "list", count = LISTED) {
   const list = element("ol", { class: kind }, items.slice(0, count).map(make));
   if (items.length > count) {
     let shown = count;

@@ -1,7 +1,7 @@
 // Puts the parts together.
 
 import { createAddress } from "./address.js";
-import { createAnswers } from "./answers.js";
+import { changeNote, createAnswers, evidenceText } from "./answers.js";
 import { createDivider } from "./divider.js";
 import { byId } from "./dom.js";
 import { createExports, takeSource, toCsv, toModelFile, toNewick, toPage } from "./export.js";
@@ -10,13 +10,16 @@ import { createKeyboard } from "./keyboard.js";
 import { createLegend } from "./legend.js";
 import { createMinimap } from "./minimap.js";
 import { isHidden, titleOf } from "./model.js";
+import { formatStrength, strengthName } from "./nodes.js";
+import { formatPercent, formatSigned, formatWithin, strengthWord } from "./numbers.js";
 import { createOutline } from "./outline.js";
 import { createPair } from "./pair.js";
-import { createPanel } from "./panel.js";
+import { createPanel, createTabs } from "./panel.js";
 import { createPointer } from "./pointer.js";
 import { createPrinting } from "./printing.js";
 import { createSearch } from "./search.js";
-import { createState, emit, on, setKind, unfoldAll } from "./state.js";
+import { edgeStrengthOf } from "./scene.js";
+import { createState, emit, on, setKind, showNear, unfoldAll } from "./state.js";
 import { createTrees } from "./trees.js";
 import { readColors, View } from "./view.js";
 
@@ -35,7 +38,9 @@ function main() {
   else createMinimap(state, view);
   for (const pane of panes) createPanel(pane.state, pane.view);
   createTrees(state, view);
-  createAnswers(state, view);
+  createAnswers(panes);
+  createTabs(panes);
+  createHelp();
   createSearch(state, view);
   createExports(panes, source);
   createKeyboard(panes);
@@ -52,7 +57,7 @@ function main() {
   createDivider();
   preferred.addEventListener("change", () => setDark(preferred.matches));
   for (const pane of panes) pane.view.resize();
-  createAddress(panes, setDark);
+  createAddress(panes, setDark, payload.view);
   exposeForTests(panes, source);
 }
 
@@ -71,9 +76,10 @@ function createToolbar(panes, setDark) {
   const press = () => {
     for (const kind of kinds) byId(kind).setAttribute("aria-pressed", String(kind === state.kind));
     byId("unfold").hidden = !state.folded.some((folded) => folded);
+    byId("whole-tree").hidden = state.near < 0;
   };
   for (const kind of kinds) byId(kind).addEventListener("click", () => setKind(state, kind));
-  for (const event of ["layout", "fold"]) on(state, event, press);
+  for (const event of ["layout", "fold", "near"]) on(state, event, press);
   press();
   const actions = {
     fit: (view) => view.fit(),
@@ -86,10 +92,17 @@ function createToolbar(panes, setDark) {
     });
   }
   panes.at(-1).view.side = byId("fit").offsetWidth;
+  byId("whole-tree").addEventListener("click", () => showNear(state, -1));
   byId("unfold").addEventListener("click", () => unfoldAll(state));
   byId("theme").addEventListener("click", () => {
     setDark(document.documentElement.dataset.theme !== "dark");
   });
+}
+
+function createHelp() {
+  const box = byId("help");
+  byId("show-help").addEventListener("click", () => box.showModal());
+  byId("close-help").addEventListener("click", () => box.close());
 }
 
 /** From the top of the page straight to the panel; the address stays as it is. */
@@ -103,7 +116,7 @@ function createSkipLink() {
 /** The whole name of what is pointed at, where labels are cut; what is selected, said aloud. */
 function createTips(state, view) {
   on(state, "hover", () => {
-    view.canvas.title = namesOf(state, state.hover).join(" — ");
+    view.canvas.title = tipOf(state, state.hover);
   });
   on(state, "selection", () => {
     const { model, selection } = state;
@@ -111,6 +124,36 @@ function createTips(state, view) {
     byId("announce").textContent =
       selection === null ? "" : `${names}, ${kindOf(model, selection)}`;
   });
+}
+
+/** Names of what is pointed at, with its number: what a node is usually, or how it has changed. */
+function tipOf(state, what) {
+  const names = namesOf(state, what).join(" — ");
+  if (!what || "path" in what) return names;
+  if ("edge" in what) {
+    const { model, tree } = state;
+    const [a, b] = [tree.parent[what.edge], what.edge];
+    const strength = edgeStrengthOf(state, b);
+    return `${names}\n${strengthWord(strength)}, ${strengthName(model, a, b)} ${formatStrength(model, a, b, strength)}`;
+  }
+  return `${names}\n${nodeTip(state, what.node)}`;
+}
+
+function nodeTip(state, v) {
+  const { model, evidence, prior } = state;
+  if (evidence.has(v)) return `supposed: ${evidenceText(state, v)}`;
+  if (evidence.size > 0 && state.posterior.possible) {
+    const note = changeNote(state, v);
+    const unit = model.numeric[v] ? ` (${formatSigned(state.change[v])} σ)` : "";
+    return `${note.textContent ?? note}${unit}`;
+  }
+  if (model.numeric[v]) {
+    const spread = Math.sqrt(prior.variance[v]);
+    return `${formatWithin(prior.mean[v], spread)} ± ${formatWithin(spread, spread)}`;
+  }
+  const own = prior.probability.subarray(model.stateStart[v], model.stateStart[v + 1]);
+  const order = [...own.keys()].sort((a, b) => own[b] - own[a]).slice(0, 4);
+  return order.map((k) => `${model.labels(v)[k]} ${formatPercent(own[k])}`).join(", ");
 }
 
 function kindOf(model, selection) {

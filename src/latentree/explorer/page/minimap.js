@@ -72,7 +72,7 @@ export function createMinimap(state, view) {
   const stale = () => {
     map.fresh = false;
   };
-  for (const event of ["layout", "fold", "evidence", "theme", "resize", "doubt", "color"])
+  for (const event of ["layout", "fold", "near", "evidence", "theme", "resize", "doubt", "color"])
     on(state, event, stale);
   on(state, "view", show);
 }

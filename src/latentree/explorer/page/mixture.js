@@ -71,7 +71,12 @@ function saidOf(parts, v) {
   });
 }
 
+/** People count trees from 1. */
+export function treeLabel(number) {
+  return `Tree ${number + 1}`;
+}
+
 /** "Tree 1, one of 3": which tree of a mixture is shown; nothing where there is but one. */
 export function treeName({ mixture }) {
-  return mixture ? `Tree ${mixture.number}, one of ${mixture.weights.length}` : "";
+  return mixture ? `${treeLabel(mixture.number)}, one of ${mixture.weights.length}` : "";
 }

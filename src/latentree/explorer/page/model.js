@@ -40,6 +40,7 @@ export function readModel(payload) {
     notes: { ...payload.notes },
     parent,
     length: unpack(payload.length, Float64Array),
+    directed: unpack(payload.directed, Uint8Array), // 1 for nodes of which there is more and less
     ...childLists(parent),
   };
   for (const [v, name] of Object.entries(payload.renamed ?? {})) model.names[v] = name;
@@ -198,11 +199,21 @@ function readStrengths(model, payload) {
   model.strengths = { drawn, turned, signed };
 }
 
-/** Whether dependence has a sign: both are numbers, ordered, or have two states. */
-export function haveSign(model, a, b) {
-  const hasDirection = (v) =>
-    model.numeric[v] || model.states[v] === 2 || model.kinds[v] === "ordered";
-  return [a, b].every(hasDirection);
+/** Whether dependence has a sign: there is more and less of both. */
+export function haveSign({ directed }, a, b) {
+  return directed[a] === 1 && directed[b] === 1;
+}
+
+/** Whether the strength of two nodes is a correlation: of numbers and nodes with two states. */
+export function isCorrelation(model, a, b) {
+  const counts = (v) => model.numeric[v] === 1 || model.states[v] === 2;
+  return haveSign(model, a, b) && (model.points !== null || (counts(a) && counts(b)));
+}
+
+/** A strength with the sign that the picture gives it, where it turns hidden variables round. */
+export function shownStrength(model, a, b, value) {
+  const { turned } = model.strengths;
+  return haveSign(model, a, b) ? value * turned[a] * turned[b] : value;
 }
 
 /** Something that people know of variables: numbers, or groups with their styles. */
@@ -303,6 +314,17 @@ export function neighbors(model, v) {
 export function titleOf(model, v) {
   const unnamed = model.names[v] === model.ownNames[v];
   return (unnamed && model.captions[v]) || model.names[v];
+}
+
+/** An edge of the drawn tree is known by its outer end; in the model its lower end may differ. */
+export function modelEdge({ model, tree }, v) {
+  const above = tree.parent[v];
+  return model.parent[v] === above ? v : above;
+}
+
+/** Support of an edge, NaN where there is none: an edge with few variables on a side says nothing. */
+export function edgeSupport(state, v) {
+  return state.model.support?.edges[modelEdge(state, v)] ?? Number.NaN;
 }
 
 /** Whether a hidden variable is in fewer than half of the trees of the support. */

@@ -4,20 +4,30 @@ import { distribution } from "./asking.js";
 import { shareBar } from "./charts.js";
 import { element, nameOf } from "./dom.js";
 import { influence } from "./influence.js";
-import { cutList, goButton, section } from "./lists.js";
-import { groupText, haveSign, isHidden, titleOf } from "./model.js";
+import { barRow, cutList, goButton, section } from "./lists.js";
+import {
+  groupText,
+  haveSign,
+  isCorrelation,
+  isHidden,
+  modelEdge,
+  shownStrength,
+  titleOf,
+} from "./model.js";
 import { nameField, nameTools } from "./naming.js";
-import { formatBits, formatSigned } from "./numbers.js";
+import { formatSigned, strengthWord } from "./numbers.js";
 import { aboutHidden } from "./overview.js";
 import { paneName } from "./pair.js";
+import { profileSection } from "./profile.js";
 import { rowSections } from "./rows.js";
-import { modelEdge } from "./scene.js";
-import { select, toggleFold } from "./state.js";
+import { select, showNear, toggleFold } from "./state.js";
 import { nodeSupport } from "./sureness.js";
 
 const TURNED =
   "The picture takes state 0 of this variable as the high one: which of two hidden states counts " +
   "as high is a matter of convention, and so fewer edges are negative.";
+const FEW_NODES = 40; // that are seen at a glance without a view of a neighborhood
+const LEAST = 0.005; // strengths below are 0.00
 const KINDS = { real: "real number", count: "count", ordered: "ordered", category: "category" };
 
 export function nodeParts(state, view, v) {
@@ -37,8 +47,10 @@ export function nodeParts(state, view, v) {
     state.strengths.turned[v] < 0 ? element("p", { class: "quiet" }, TURNED) : null,
     hidden ? nameTools(state, v) : null,
     buttons(state, view, v),
-    section("Distribution", ...distribution(state, v)),
-    ...relatives(state, view, v),
+    hidden && !model.numeric[v]
+      ? profileSection(state, v)
+      : section("Distribution", ...distribution(state, v)),
+    relatives(state, view, v),
     ...rowSections(state, v),
     section("Neighbors", neighborList(state, view, v)),
   ];
@@ -65,6 +77,18 @@ function buttons(state, view, v) {
           fold,
         )
       : null,
+    state.model.size > FEW_NODES
+      ? element(
+          "button",
+          {
+            type: "button",
+            "data-key": "near",
+            "aria-pressed": String(state.near === v),
+            click: () => showNear(state, state.near === v ? -1 : v),
+          },
+          "Neighborhood",
+        )
+      : null,
   );
 }
 
@@ -88,71 +112,73 @@ function pathButton(state, v) {
   return button;
 }
 
-/** Other variables by what they tell about this one. */
+/** Other variables by how strongly they depend on this one. */
 function relatives(state, view, v) {
   const { model } = state;
-  const found = influence(model, v);
+  const { strength } = influence(model, v);
   const nodes = Array.from({ length: model.observed }, (_, u) => u).filter(
-    (u) => u !== v && found.bits[u] > 1e-6,
+    (u) => u !== v && Math.abs(strength[u]) >= LEAST,
   );
-  nodes.sort((a, b) => found.bits[b] - found.bits[a] || a - b);
-  const most = nodes.length > 0 ? found.bits[nodes[0]] : 1;
-  const row = (u) =>
-    element(
-      "li",
-      {},
-      goButton(state, view, u),
-      shareBar(found.bits[u] / most, null, found.strength[u] < 0 ? "negative" : ""),
-      element(
-        "span",
-        { class: "figures", title: strengthName(model, v, u) },
-        formatStrength(model, v, u, found.strength[u]),
-      ),
-      element("span", { class: "figures quiet" }, formatBits(found.bits[u])),
-    );
-  const title = isHidden(model, v) ? "Tied to" : "Nearest relatives";
+  nodes.sort((a, b) => Math.abs(strength[b]) - Math.abs(strength[a]) || a - b);
+  const row = (u) => strengthRow(state, view, v, u, shownStrength(model, v, u, strength[u]));
+  const title = isHidden(model, v)
+    ? model.numeric[v]
+      ? "Loadings"
+      : "Tied to"
+    : "Nearest relatives";
   const kinds = new Set(nodes.map((u) => strengthName(model, v, u)));
-  const what = kinds.size === 1 ? [...kinds][0] : "strength";
-  return [
-    section(
-      title,
-      element("p", { class: "quiet" }, `By ${what}, and the information each gives about it.`),
-      cutList(nodes, row),
-    ),
-  ];
+  const what = kinds.size === 1 ? [...kinds][0] : "strength of dependence";
+  const about = nodes.length > 0 ? `By ${what}, from 0 to 1.` : "No variable depends on it.";
+  return section(title, element("p", { class: "quiet" }, about), cutList(nodes, row));
+}
+
+/** A neighbor or relative of a node: the strength of their dependence as bar, number and word. */
+export function strengthRow(state, view, v, u, strength, note = strengthWord(strength)) {
+  const { model } = state;
+  const opposite = strength < 0 && !isCorrelation(model, v, u) ? ", opposite" : "";
+  return barRow({
+    name: goButton(state, view, u),
+    note: note + opposite,
+    bar: shareBar(Math.abs(strength), null, strength < 0 ? "negative" : ""),
+    figure: formatStrength(model, v, u, strength),
+    title: strengthName(model, v, u),
+  });
 }
 
 /** What the strength of two nodes is: by whether they hold numbers or states. */
-export function strengthName({ numeric, points }, a, b) {
-  if (points) return "correlation";
-  const numbers = numeric[a] + numeric[b];
-  return ["association (Cramér’s V)", "correlation ratio", "correlation"][numbers];
+export function strengthName(model, a, b) {
+  if (model.points || isCorrelation(model, a, b)) return "correlation";
+  const numbers = model.numeric[a] + model.numeric[b];
+  return numbers === 1 ? "correlation ratio" : "association (Cramér’s V)";
 }
 
-/** The strength of two nodes, with its sign if there is one. */
+/** The strength of two nodes; a correlation has its sign, other measures none. */
 export function formatStrength(model, a, b, value, digits = 2) {
-  return haveSign(model, a, b) ? formatSigned(value, digits) : value.toFixed(digits);
+  return isCorrelation(model, a, b) ? formatSigned(value, digits) : Math.abs(value).toFixed(digits);
+}
+
+/** Whether two nodes rise together, where the measure of their strength does not say so. */
+export function directionText(model, a, b, value) {
+  if (!haveSign(model, a, b) || isCorrelation(model, a, b)) return "";
+  return value < 0 ? "opposite: one is high where the other is low" : "both are high together";
 }
 
 function neighborList(state, view, v) {
-  const { model, tree, strengths } = state;
+  const { tree, strengths } = state;
   const around = Array.from(tree.child.subarray(tree.childStart[v], tree.childStart[v + 1]));
   if (tree.parent[v] >= 0) around.push(tree.parent[v]);
   const outer = (u) => (tree.parent[u] === v ? u : v);
-  const strength = (u) => strengths.signed[modelEdge(state, outer(u))];
+  const strength = (u) => strengths.drawn[modelEdge(state, outer(u))];
   around.sort((a, b) => Math.abs(strength(b)) - Math.abs(strength(a)));
-  return cutList(around, (u) =>
+  const edgeButton = (u) =>
     element(
-      "li",
-      {},
-      goButton(state, view, u),
-      shareBar(Math.abs(strength(u)), null, strength(u) < 0 ? "negative" : ""),
-      element("span", { class: "figures" }, formatStrength(model, v, u, strength(u))),
-      element(
-        "button",
-        { class: "edge", type: "button", click: () => select(state, { edge: outer(u) }) },
-        "edge",
-      ),
-    ),
-  );
+      "button",
+      { class: "edge", type: "button", click: () => select(state, { edge: outer(u) }) },
+      "edge",
+    );
+  return cutList(around, (u) => {
+    const row = strengthRow(state, view, v, u, strength(u));
+    row.querySelector(".about").append(edgeButton(u));
+    return row;
+  });
 }

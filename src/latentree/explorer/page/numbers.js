@@ -42,6 +42,17 @@ export function formatPercent(probability) {
   return `${percent < 10 || percent > 99 ? percent.toFixed(1) : Math.round(percent)} %`;
 }
 
+/** A change of a probability in percentage points. */
+export function formatPoints(change) {
+  return `${formatSigned(100 * change, Math.abs(change) < 0.1 ? 1 : 0)} pp`;
+}
+
+/** How strong a dependence is, in a word. */
+export function strengthWord(strength) {
+  const size = Math.abs(strength);
+  return size < 0.05 ? "none" : size < 0.3 ? "weak" : size < 0.6 ? "moderate" : "strong";
+}
+
 export function formatBits(bits) {
   if (bits < 0.0005) return "0 bits";
   return `${bits < 0.1 ? bits.toFixed(3) : bits.toFixed(2)} bits`;
@@ -55,4 +66,15 @@ export function parseNumber(text) {
 
 export function clamp(value, low, high) {
   return Math.min(Math.max(value, low), high);
+}
+
+/**
+ * A cell of text. Spreadsheets take what begins with = + - @ for a formula, and could be made to
+ * run one that a data file brought in: an apostrophe before it says that it is text. Numbers are
+ * left alone.
+ */
+export function csvCell(text) {
+  const isFormula = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text));
+  const safe = isFormula ? `'${text}` : text;
+  return /[",\r\n]|^\s|\s$|^$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -92,12 +92,14 @@ export class Occupancy {
 
   /** Whether a test holds for a cell under the spot's three lines of points. */
   some(spot, test, beyond = 0) {
-    const { x, y, angle, width, font } = spot;
+    const { x, y, angle, width, font, lines = 1 } = spot;
+    // Three lines of points along each line of the text.
+    const rows = Array.from({ length: 2 * lines + 1 }, (_, i) => 0.45 * font * (i - lines));
     const cos = Math.cos(angle);
     const sin = Math.sin(angle);
     const sign = spot.flipped ? -1 : 1;
     for (let along = -beyond; along <= width + beyond; along += this.cell * 0.8) {
-      for (const across of [-0.45 * font, 0, 0.45 * font]) {
+      for (const across of rows) {
         const i = this.index(
           x + sign * along * cos - across * sin,
           y + sign * along * sin + across * cos,

@@ -1,10 +1,9 @@
 // The tree as a list, for screen readers and for whoever likes lists better.
 
 import { byId, element, nameOf } from "./dom.js";
-import { groupText, isHidden, titleOf } from "./model.js";
+import { groupText, isHidden, modelEdge, titleOf } from "./model.js";
 import { formatStrength } from "./nodes.js";
-import { modelEdge } from "./scene.js";
-import { choose, on } from "./state.js";
+import { choose, on, selectedNode } from "./state.js";
 
 const OPEN = 600; // nodes up to which all branches are open from the start
 
@@ -19,9 +18,22 @@ export function createOutline(state, view) {
   byId("list").addEventListener("click", () => {
     const opened = byId("outline-box").classList.toggle("open");
     byId("list").setAttribute("aria-pressed", String(opened));
+    if (opened && selectedNode(state) >= 0) openAt(box, state, selectedNode(state));
   });
   // After the picture, so that it does not wait for the list.
   setTimeout(build, 0);
+}
+
+/** Open all branches that a node is in, and bring it into sight. */
+function openAt(box, { tree }, node) {
+  const way = [];
+  for (let v = node; v >= 0; v = tree.parent[v]) way.unshift(v);
+  const itemOf = (v) => box.querySelector(`[data-node="${v}"]`);
+  for (const v of way)
+    itemOf(v)?.parentElement.querySelector(":scope > .open[aria-expanded=false]")?.click();
+  for (const old of box.querySelectorAll("[aria-current]")) old.removeAttribute("aria-current");
+  itemOf(node)?.setAttribute("aria-current", "true");
+  itemOf(node)?.scrollIntoView({ block: "center" });
 }
 
 /** Items for some nodes; with `open`, for all below them too, without recursion. */
@@ -66,7 +78,7 @@ function itemButton(state, view, v) {
   const { model, tree, strengths } = state;
   const kind = isHidden(model, v) ? "hidden variable" : "variable";
   const above = tree.parent[v];
-  const strength = () => formatStrength(model, above, v, strengths.signed[modelEdge(state, v)]);
+  const strength = () => formatStrength(model, above, v, strengths.drawn[modelEdge(state, v)]);
   const tie = above < 0 ? "" : `, strength ${strength()}`;
   const press = () => {
     choose(state, v);
@@ -74,7 +86,7 @@ function itemButton(state, view, v) {
   };
   return element(
     "button",
-    { type: "button", class: "item", click: press },
+    { type: "button", class: "item", "data-node": v, click: press },
     nameOf(titleOf(model, v)),
     element("span", { class: "quiet" }, `, ${kind}${groupText(model, v, ", ")}${tie}`),
   );

@@ -3,11 +3,15 @@
 import { element } from "./dom.js";
 import { counted, cutList, goButton, section } from "./lists.js";
 import { treeName } from "./mixture.js";
+import { neighbors, titleOf } from "./model.js";
 import { formatPercent } from "./numbers.js";
+import { questionSection } from "./questions.js";
 import { rowOverview } from "./rows.js";
 import { learnedCard, sureness } from "./sureness.js";
 
 const MOST_SIZES = 4;
+const MOST_LONERS = 8;
+const WEAKEST = 0.05; // strengths below count as none
 
 export function overview(state, view) {
   const { model } = state;
@@ -15,16 +19,15 @@ export function overview(state, view) {
   const counts = `${counted(model.observed, "variable")}, ${hidden.toLocaleString("en")} hidden`;
   return [
     element("h2", { class: "kind" }, treeName(state) || "The tree"),
-    element(
-      "p",
-      {},
-      `${counts}. Filled dots are variables of the data; hollow ones are hidden variables that tie them together. Wider, darker edges are stronger.`,
-    ),
-    element(
-      "p",
-      { class: "quiet hint" },
-      "Click a node or an edge to understand it; set a value to see what follows from it. Double-click folds a branch. Arrow keys walk the tree, / searches, Esc clears.",
-    ),
+    isNoise(model)
+      ? element("p", { class: "noise" }, noiseText(model))
+      : element(
+          "p",
+          {},
+          `${counts}. Filled dots are variables of the data; hollow ones are hidden variables that tie them together. Wider, darker edges are stronger.`,
+        ),
+    loners(model),
+    questionSection(state, view),
     sureness(state),
     hidden > 0
       ? section(
@@ -40,6 +43,31 @@ export function overview(state, view) {
     rowOverview(state),
     learnedCard(state),
   ];
+}
+
+/** Whether nothing depends on anything else that could be seen. */
+function isNoise({ strengths }) {
+  return strengths.drawn.every((strength) => Math.abs(strength) < WEAKEST);
+}
+
+function noiseText({ observed }) {
+  return `No dependence was found. As far as these data show, the ${counted(observed, "variable")} have nothing to do with each other: each dot stands for itself, and what is known of one says nothing about another.`;
+}
+
+/** Variables that depend on nothing else, where others do. */
+function loners(model) {
+  const alone = Array.from({ length: model.observed }, (_, v) => v).filter(
+    (v) => neighbors(model, v).length === 0,
+  );
+  if (alone.length === 0 || isNoise(model)) return null;
+  const names = alone.slice(0, MOST_LONERS).map((v) => titleOf(model, v));
+  const more = alone.length > names.length ? ", …" : "";
+  const are = alone.length === 1 ? "depends" : "depend";
+  return element(
+    "p",
+    { class: "quiet" },
+    `${counted(alone.length, "variable")} ${are} on no other: ${names.join(", ")}${more}.`,
+  );
 }
 
 function hiddenList(state, view) {

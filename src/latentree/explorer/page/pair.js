@@ -24,6 +24,7 @@ export function createPair(panes, { comparison, labels }) {
     state.overview = () => pairOverview(panes, facts);
     state.inactive = i > 0;
   });
+  exportChoice(panes);
   byId("stage").classList.add("two");
   byId("tree-b").hidden = false;
   showNames(labels);
@@ -43,6 +44,20 @@ function readComparison(payload) {
     shared: payload.shared.map((text) => unpack(text, Uint8Array)),
     match: unpack(payload.match, Int32Array), // of nodes of the first tree in the second
   };
+}
+
+/** Of two trees either can be taken away: the one that the panel is about, until one is chosen. */
+function exportChoice(panes) {
+  const menu = byId("which");
+  menu.append(
+    ...panes.map(({ state }, i) => element("option", { value: i }, nameOf(state.pair.name))),
+  );
+  menu.parentElement.hidden = false;
+  for (const [i, { state }] of panes.entries()) {
+    on(state, "selection", () => {
+      if (!state.inactive) menu.value = String(i);
+    });
+  }
 }
 
 function showNames(labels) {
@@ -109,18 +124,20 @@ function pairOverview(panes, facts) {
     element(
       "dl",
       { class: "facts" },
+      row("Shared splits of groups", shares),
       row(
-        "Robinson-Foulds distance",
+        "Differing splits, of those that can differ",
+        `${facts.nontrivial_robinson_foulds} (${formatPercent(facts.normalized_nontrivial_robinson_foulds)})`,
+      ),
+      row(
+        "Robinson-Foulds distance, of all splits",
         `${facts.robinson_foulds} (${formatPercent(facts.normalized_robinson_foulds)})`,
       ),
-      row("Shared splits of groups", shares),
       row("Hidden variables", `${facts.hidden[0]} and ${facts.hidden[1]}`),
       row("Moved variables", String(facts.moved.length)),
     ),
     facts.moved.length > 0 ? section("Moved variables", movedList(panes, facts)) : null,
-    ...panes.map(({ state }) =>
-      section(state.pair.name, element("dl", { class: "facts" }, learnedFacts(state.model))),
-    ),
+    ...panes.map(({ state }) => section(state.pair.name, ...learnedFacts(state.model))),
   ];
 }
 

@@ -1,6 +1,6 @@
 // What is known of the selected node or edge.
 
-import { summaryOf } from "./asking.js";
+import { farWarning, summaryOf } from "./asking.js";
 import { bellChart } from "./charts.js";
 import { byId, replaced } from "./dom.js";
 import { edgeParts } from "./edges.js";
@@ -21,11 +21,16 @@ export function createPanel(state, view) {
   };
   on(state, "selection", () => {
     replaced(body, show, () => body.parentElement);
-    toTop(body);
+    toTop(state, body);
   });
-  for (const event of ["evidence", "names", "fold"]) {
+  let wasAsked = state.evidence.size > 0;
+  for (const event of ["evidence", "names", "fold", "near"]) {
     on(state, event, () => {
       refresh(state, body, show);
+      const isAsked = state.evidence.size > 0;
+      // Answers appear above, once all have heard of it.
+      if (isAsked && !wasAsked && !state.inactive) requestAnimationFrame(() => toTop(state, body));
+      wasAsked = isAsked;
       keepInSight(body);
     });
   }
@@ -38,10 +43,35 @@ function isOutOfReach(box) {
   return stops === null && box.scrollHeight > box.clientHeight;
 }
 
-/** Show what was chosen from its beginning, whatever was read of the last. */
-function toTop(body) {
-  const scroller = getComputedStyle(body).overflowY === "auto" ? body : body.parentElement;
-  scroller.scrollTop = scroller === body ? 0 : body.offsetTop - scroller.offsetTop;
+/** Show what was chosen from its beginning, in the lower half where there are answers above it. */
+function toTop({ evidence }, body) {
+  const panel = body.parentElement;
+  const above = evidence.size > 0 ? panel.clientHeight / 2 : panel.firstElementChild.offsetHeight;
+  panel.scrollTop = body.offsetTop - panel.offsetTop - above;
+}
+
+/** Tabs lead to the parts of the panel, which is one scroll; those without contents are gone. */
+export function createTabs(panes) {
+  const bar = byId("tabs");
+  const tabs = [...bar.children];
+  const show = () => {
+    const open = tabs.filter((tab) => {
+      tab.hidden = byId(tab.dataset.part).hidden;
+      return !tab.hidden;
+    });
+    bar.hidden = open.length < 2;
+  };
+  for (const tab of tabs) {
+    tab.addEventListener("click", () => {
+      const part = byId(tab.dataset.part);
+      const panel = bar.parentElement;
+      panel.scrollTop = part.offsetTop - panel.offsetTop - bar.offsetHeight;
+    });
+  }
+  for (const { state } of panes) {
+    for (const event of ["evidence", "selection", "tree"]) on(state, event, show);
+  }
+  show();
 }
 
 /** Draw again what depends on the evidence, but leave a slider that is being moved where it is. */
@@ -51,6 +81,7 @@ function refresh(state, body, show) {
     const node = state.selection?.node;
     body.querySelector(".bell")?.replaceWith(bellChart(state, node));
     body.querySelector(".summary")?.replaceWith(summaryOf(state, node));
+    body.querySelector(".far")?.replaceWith(farWarning(state, node));
     body.querySelector("[data-key=clear]").hidden = !state.evidence.has(node);
     return;
   }

@@ -1,15 +1,13 @@
 // The path between two nodes: what lies on it, how strong it is, and what blocks it.
 
-import { shareBar } from "./charts.js";
 import { element, nameOf } from "./dom.js";
 import { cellProbabilities, influence, pathTable } from "./influence.js";
 import { edgesAlong, pathBetween } from "./layout.js";
 import { counted, goButton, section } from "./lists.js";
-import { titleOf } from "./model.js";
-import { formatStrength, strengthName } from "./nodes.js";
-import { formatBits, formatPercent } from "./numbers.js";
+import { modelEdge, shownStrength, titleOf } from "./model.js";
+import { directionText, formatStrength, strengthName, strengthRow } from "./nodes.js";
+import { formatBits, formatPercent, strengthWord } from "./numbers.js";
 import { paneName } from "./pair.js";
-import { modelEdge } from "./scene.js";
 import { setHover } from "./state.js";
 
 export function pathParts(state, view, [a, b]) {
@@ -25,6 +23,8 @@ export function pathParts(state, view, [a, b]) {
   }
   const { strength, bits } = influence(model, a);
   const name = strengthName(model, a, b);
+  const shown = shownStrength(model, a, b, strength[b]);
+  const way = directionText(model, a, b, shown);
   const tables =
     model.isGaussian || model.numeric[a] || model.numeric[b] ? [] : [joint(state, path)];
   return [
@@ -32,8 +32,11 @@ export function pathParts(state, view, [a, b]) {
     element(
       "dl",
       { class: "facts" },
+      element("dt", {}, "Dependence"),
+      element("dd", {}, strengthWord(shown)),
       element("dt", {}, name[0].toUpperCase() + name.slice(1)),
-      element("dd", { class: "figures" }, formatStrength(model, a, b, strength[b], 4)),
+      element("dd", { class: "figures" }, formatStrength(model, a, b, shown, 4)),
+      way ? [element("dt", {}, "Direction"), element("dd", {}, way)] : null,
       element("dt", {}, "Information"),
       element("dd", { class: "figures" }, formatBits(bits[b])),
     ),
@@ -65,23 +68,17 @@ function blocking(state, view, path) {
 
 function stepList(state, view, path) {
   const edges = edgesAlong(state, path);
-  const strength = (edge) => state.strengths.signed[modelEdge(state, edge)];
+  const strength = (edge) => state.strengths.drawn[modelEdge(state, edge)];
   const weakest = Math.min(...edges.map((edge) => Math.abs(strength(edge))));
   const rows = path.map((v, i) => {
     if (i === 0) return element("li", {}, goButton(state, view, v));
     const own = strength(edges[i - 1]);
     const isWeakest = path.length > 2 && Math.abs(own) === weakest;
-    return element(
-      "li",
-      {
-        mouseenter: () => setHover(state, { edge: edges[i - 1] }),
-        mouseleave: () => setHover(state, null),
-      },
-      goButton(state, view, v),
-      shareBar(Math.abs(own), null, own < 0 ? "negative" : ""),
-      element("span", { class: "figures" }, formatStrength(state.model, path[i - 1], v, own)),
-      element("span", { class: "figures quiet" }, isWeakest ? "weakest" : ""),
-    );
+    const note = isWeakest ? `${strengthWord(own)}, the weakest` : strengthWord(own);
+    const row = strengthRow(state, view, path[i - 1], v, own, note);
+    row.addEventListener("mouseenter", () => setHover(state, { edge: edges[i - 1] }));
+    row.addEventListener("mouseleave", () => setHover(state, null));
+    return row;
   });
   return element("ol", { class: "list" }, rows);
 }

@@ -1,5 +1,6 @@
 // Pointer and wheel on a canvas: they move what is seen, point at nodes and edges, and choose them.
 
+import { tell } from "./dom.js";
 import { hitAt } from "./hitting.js";
 import { clamp } from "./numbers.js";
 import { choose, select, setHover, toggleFold } from "./state.js";
@@ -58,7 +59,12 @@ export function createPointer(view) {
   listen("dblclick", (event) => onDouble(view, event));
 }
 
+/** Inside a notebook or a frame the wheel scrolls the page around, and zooms with Ctrl only. */
 function onWheel(view, event) {
+  if (window.self !== window.top && !event.ctrlKey && !event.metaKey) {
+    tell("Hold Ctrl to zoom with the wheel.");
+    return;
+  }
   event.preventDefault();
   const lines = event.deltaMode === 1 ? 16 : 1;
   const factor = Math.exp(

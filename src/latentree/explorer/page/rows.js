@@ -2,16 +2,19 @@
 
 import { shareBar } from "./charts.js";
 import { element, nameOf } from "./dom.js";
-import { highState, sigmasOf } from "./inference.js";
-import { counted, cutList, section } from "./lists.js";
+import { mixtureDensity, mixtureOf } from "./emissions.js";
+import { highState, infer } from "./inference.js";
+import { barRow, counted, cutList, section } from "./lists.js";
 import { isHidden, rowCell, titleOf } from "./model.js";
 import { formatNumber, formatPercent, formatSigned } from "./numbers.js";
 import { supposeRow } from "./state.js";
 
 const TITLE = 90; // characters of a text that stand for it
-const NOTABLE = { words: 5, numbers: 3 }; // cells that stand for a row without text
+const DECISIVE = 3; // cells that stand for a row without text
+const SIDE = 1.5; // standard deviations from the middle that stand for high and low
+const LEAST = 1e-12; // probabilities below count as this
 
-/** What a row is called: by its text, its label, or its number and its most unusual cells. */
+/** What a row is called: by its label, or its number. */
 export function rowName(state, row) {
   const { rows } = state.model;
   return rows.labels?.[row] ?? `Row ${(rows.kept[row] + 1).toLocaleString("en")}`;
@@ -91,18 +94,42 @@ function rowList(state, v) {
     return element("p", { class: "quiet" }, none);
   }
   const figure = model.numeric[v] ? formatSigned : formatPercent;
-  return cutList(places, (i) => rowItem(state, rows[i], figure(values[i])), "list rows");
+  const speaks = cellWeights(state, v, rowChoice);
+  return cutList(places, (i) => rowItem(state, rows[i], figure(values[i]), speaks), "list rows");
 }
 
-function rowItem(state, row, figure) {
+/**
+ * How much a cell speaks for what is chosen of a hidden variable, in bits: its probability (or
+ * density) where the state, or the side of a hidden number, is known, to that where it is not.
+ */
+function cellWeights(state, v, { k, side }) {
+  const { model } = state;
+  const value = model.numeric[v] ? (side === 0 ? SIDE : -SIDE) : k;
+  const [usual, chosen] = [new Map(), new Map([[v, value]])].map((given) => infer(model, given));
+  return (row, u) => {
+    const cell = rowCell(model, row, u);
+    if (cell === undefined) return 0;
+    const [before, now] = [usual, chosen].map((found) => cellProbability(model, found, u, cell));
+    return Math.log2(Math.max(now, LEAST) / Math.max(before, LEAST));
+  };
+}
+
+function cellProbability(model, found, u, cell) {
+  if (!model.numeric[u]) return found.probability[model.stateStart[u] + cell];
+  const width = 0.2 * Math.sqrt(found.variance[u]);
+  return mixtureDensity(...mixtureOf(model, u, found), width)(cell);
+}
+
+function rowItem(state, row, figure, speaks) {
   const { rows } = state.model;
+  const cells = decisiveCells(state, row, speaks);
   const box = element(
     "details",
     { class: "row-box" },
     element(
       "summary",
       {},
-      element("span", { class: "row-name" }, rowTitle(state, row)),
+      element("span", { class: "row-name" }, rowTitle(state, row, cells)),
       element("span", { class: "figures" }, figure),
     ),
   );
@@ -111,20 +138,19 @@ function rowItem(state, row, figure) {
     const whole = rows.texts?.[row];
     box.append(
       element("p", { class: "buttons" }, supposeButton(state, row)),
-      whole
-        ? element("p", { class: "text", dir: "auto", tabindex: 0 }, whole)
-        : cellList(state, row),
+      ...(whole
+        ? [element("p", { class: "text", dir: "auto", tabindex: 0 }, whole)]
+        : [cellList(state, row, cells)].flat()),
     );
   });
   return element("li", { class: "last" }, box);
 }
 
-function rowTitle(state, row) {
+function rowTitle(state, row, decisive) {
   const text = state.model.rows.texts?.[row];
   if (text) return nameOf(text.length > TITLE ? `${text.slice(0, TITLE)}…` : text);
-  const most = state.model.isGaussian ? NOTABLE.numbers : NOTABLE.words;
-  const cells = notableCells(state, row).slice(0, most);
-  const parts = cells.map((v) => cellText(state, row, v)).join(", ");
+  const cells = decisive.slice(0, DECISIVE);
+  const parts = cells.map(({ u }) => cellText(state, row, u)).join(", ");
   return nameOf(parts ? `${rowName(state, row)}: ${parts}` : rowName(state, row));
 }
 
@@ -136,45 +162,31 @@ function supposeButton(state, row) {
   );
 }
 
-function cellList(state, row) {
-  const cells = notableCells(state, row);
-  if (cells.length === 0) return element("p", { class: "quiet" }, "No cell is unusual.");
-  return cutList(cells, (v) =>
+function cellList(state, row, cells) {
+  if (cells.length === 0) return element("p", { class: "quiet" }, "No cell decides it.");
+  const list = cutList(cells, ({ u, bits }) =>
     element(
       "li",
       { class: "cell" },
-      nameOf(titleOf(state.model, v)),
-      element("span", { class: "figures" }, nameOf(valueText(state, row, v))),
+      nameOf(cellText(state, row, u)),
+      element("span", { class: "figures" }, `${bits < 0 ? "against" : "for"} it`),
     ),
   );
+  return [element("p", { class: "quiet" }, "Cells that decide it, the weightiest first."), list];
 }
 
-/** Cells that are not the most common ones, the most unusual first. */
-function notableCells(state, row) {
-  const { model, prior } = state;
+/** Cells of a row that speak for or against what is chosen, the weightiest first. */
+function decisiveCells(state, row, speaks) {
   const found = [];
-  for (let v = 0; v < model.observed; v++) {
-    const value = rowCell(model, row, v);
-    if (value === undefined) continue;
-    const surprise = model.numeric[v]
-      ? Math.abs(sigmasOf(state, v, value))
-      : stateSurprise(model, prior, v, value);
-    if (surprise > 0) found.push([v, surprise]);
+  for (let u = 0; u < state.model.observed; u++) {
+    const bits = speaks(row, u);
+    if (Math.abs(bits) > 0.01) found.push({ u, bits });
   }
-  return found.sort((a, b) => b[1] - a[1] || a[0] - b[0]).map(([v]) => v);
-}
-
-/** How much rarer a state is than the most common one, in bits; 0 for that itself. */
-function stateSurprise({ stateStart }, { probability }, v, k) {
-  const own = probability.subarray(stateStart[v], stateStart[v + 1]);
-  return Math.log2(Math.max(...own) / Math.max(own[k], 1e-12));
+  return found.sort((a, b) => Math.abs(b.bits) - Math.abs(a.bits) || a.u - b.u);
 }
 
 function cellText(state, row, v) {
-  const { model } = state;
-  const name = titleOf(model, v);
-  const isWord = !model.numeric[v] && model.states[v] === 2 && rowCell(model, row, v) === 1;
-  return isWord ? name : `${name} ${valueText(state, row, v)}`;
+  return `${titleOf(state.model, v)} = ${valueText(state, row, v)}`;
 }
 
 function valueText({ model }, row, v) {
@@ -194,26 +206,16 @@ function groupSection(state, v) {
     const order = Array.from(groups.names.keys()).sort((a, b) => value(b) - value(a));
     const most = Math.max(...order.map((g) => Math.abs(value(g)))) || 1;
     const row = (g) =>
-      element(
-        "li",
-        {},
-        nameOf(groups.names[g]),
-        shareBar(
+      barRow({
+        name: nameOf(groups.names[g]),
+        note: counted(Math.round(groups.counts[g]), "row"),
+        bar: shareBar(
           model.numeric[v] ? Math.abs(value(g)) / most : value(g),
           null,
           value(g) < 0 ? "negative" : "",
         ),
-        element(
-          "span",
-          { class: "figures" },
-          model.numeric[v] ? formatSigned(value(g)) : formatPercent(value(g)),
-        ),
-        element(
-          "span",
-          { class: "figures quiet" },
-          `${Math.round(groups.counts[g]).toLocaleString("en")} rows`,
-        ),
-      );
+        figure: model.numeric[v] ? formatSigned(value(g)) : formatPercent(value(g)),
+      });
     box.replaceChildren(cutList(order, row));
   };
   fill(rowChoice.k);

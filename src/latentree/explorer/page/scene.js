@@ -4,7 +4,7 @@
 import { directionOf, greatness } from "./inference.js";
 import { drawLabels, FONT, haloReach } from "./labels.js";
 import { edgeMeets, edgesAlong, pathBetween } from "./layout.js";
-import { isDoubtful, isHidden } from "./model.js";
+import { edgeSupport, isDoubtful, isHidden, modelEdge } from "./model.js";
 import { clamp } from "./numbers.js";
 
 const LEVELS = 6; // of strength, each drawn at once
@@ -30,20 +30,9 @@ export function edgeBuckets(state) {
   return lists.map((list) => Int32Array.from(list));
 }
 
-/** Support of an edge, NaN where there is none: an edge with few variables on a side says nothing. */
-export function edgeSupport(state, v) {
-  return state.model.support?.edges[modelEdge(state, v)] ?? Number.NaN;
-}
-
 /** Whether an edge has less support than is asked for. */
 export function isDoubted(state, v) {
   return edgeSupport(state, v) < state.doubt.below;
-}
-
-/** An edge of the drawn tree is known by its outer end; in the model its lower end may differ. */
-export function modelEdge(state, v) {
-  const above = state.tree.parent[v];
-  return state.model.parent[v] === above ? v : above;
 }
 
 export function edgeStrengthOf(state, v) {
@@ -126,14 +115,40 @@ function drawEdges(ctx, state, frame, colors) {
     ctx.strokeStyle = color;
     ctx.lineWidth = weight * (0.55 + 2.4 * power);
     ctx.setLineDash(dashed ? dash : []);
-    for (let from = 0; from < edges.length; from += STROKED) {
-      const to = Math.min(from + STROKED, edges.length);
+    const stroked = ctx.mark ? 1 : STROKED; // pictures to edit have an element an edge
+    for (let from = 0; from < edges.length; from += stroked) {
+      const to = Math.min(from + stroked, edges.length);
       ctx.beginPath();
       for (let i = from; i < to; i++) traceEdge(ctx, state.layout, frame, edges[i]);
+      ctx.mark?.("edge", edgeName(state, edges[from]));
       ctx.stroke();
     }
   });
   ctx.setLineDash([]);
+}
+
+function edgeName({ model, tree }, v) {
+  return `${model.names[tree.parent[v]]}--${model.names[v]}`;
+}
+
+/** Fill or stroke some nodes: together, or in pictures to edit each by itself. */
+function paintNodes(ctx, { model }, members, trace, paint) {
+  const groups = ctx.mark ? members.map((v) => [v]) : [members];
+  for (const own of groups) {
+    ctx.beginPath();
+    for (const v of own) trace(v);
+    ctx.mark?.("node", model.names[own[0]]);
+    paint();
+  }
+}
+
+function fillAndStroke(ctx) {
+  if (ctx.fillAndStroke) {
+    ctx.fillAndStroke(); // one element
+    return;
+  }
+  ctx.fill();
+  ctx.stroke();
 }
 
 /** How the edges of a bucket are drawn: by strength and sign, dotted in doubt, or as different. */
@@ -243,7 +258,7 @@ function seen(state, frame) {
 
 /** Discs behind the nodes that evidence has moved: the farther, the larger. */
 function drawHalos(ctx, state, frame, colors) {
-  if (state.evidence.size === 0) return;
+  if (state.evidence.size === 0 || state.coloring.isChange) return; // colors say it then
   const { layout, change, model } = state;
   for (const [sign, color] of [
     [1, colors.up],
@@ -285,10 +300,9 @@ function drawNodes(ctx, state, frame, colors) {
   ]) {
     lists.forEach((members, number) => {
       if (members.length === 0) return;
-      ctx.beginPath();
-      for (const v of members) traceMarker(ctx, styleOf(number).marker, ...at(v), frame.dot);
       ctx.fillStyle = mixed(groupColor(styleOf(number), colors), colors.paper, share);
-      ctx.fill();
+      const trace = (v) => traceMarker(ctx, styleOf(number).marker, ...at(v), frame.dot);
+      paintNodes(ctx, state, members, trace, () => ctx.fill());
     });
   }
 }
@@ -307,13 +321,11 @@ function drawHidden(ctx, state, frame, colors, hidden, at) {
   for (const members of kinds.values()) {
     const style = coloring.styles[coloring.number[members[0]]];
     const share = standsOut(state, members[0]) ? 1 : FAINT;
-    ctx.beginPath();
-    for (const v of members) traceMarker(ctx, "o", ...at(v), small);
     ctx.fillStyle = style ? mixed(groupColor(style, colors), colors.paper, share) : colors.paper;
-    ctx.fill();
     ctx.setLineDash(isDoubtful(model, members[0]) ? [0.55 * small, 0.62 * small] : []);
     ctx.strokeStyle = mixed(colors.hidden, colors.paper, share);
-    ctx.stroke();
+    const trace = (v) => traceMarker(ctx, "o", ...at(v), small);
+    paintNodes(ctx, state, members, trace, () => fillAndStroke(ctx));
   }
   ctx.setLineDash([]);
 }
@@ -343,6 +355,13 @@ const CORNERS = {
   v: [90, 210, 330],
 };
 
+/** A node, or the folded branch that it is in. */
+function seenAs({ tree, layout }, v) {
+  let seen = v;
+  while (seen >= 0 && !layout.visible[seen]) seen = tree.parent[seen];
+  return seen;
+}
+
 /** The shape of a group by matplotlib's letter: a disc or a polygon. */
 export function traceMarker(ctx, marker, x, y, radius) {
   if (radius < 1.3) {
@@ -367,7 +386,7 @@ function drawMarks(ctx, state, frame, colors) {
   const { layout, folded, evidence, selection, hover } = state;
   const dot = Math.max(frame.dot, 2.5);
   const ring = (v, radius, width, color) => {
-    if (!layout.visible[v]) return;
+    if (v < 0 || !layout.visible[v]) return;
     const x = layout.x[v] * frame.scale + frame.dx;
     const y = layout.y[v] * frame.scale + frame.dy;
     ctx.beginPath();
@@ -379,7 +398,7 @@ function drawMarks(ctx, state, frame, colors) {
   };
   for (const v of frame.nodes) if (folded[v]) ring(v, dot + 2, 2, colors.hidden);
   for (const v of state.pair?.moved ?? []) ring(v, dot + 2, 1.4, colors.differs);
-  for (const v of evidence.keys()) ring(v, dot + 2.5, 2.4, colors.accent);
+  for (const v of evidence.keys()) ring(seenAs(state, v), dot + 2.5, 2.4, colors.accent);
   if (state.echo >= 0) ring(state.echo, dot + 4, 1.6, colors.accent);
   if (hover && "node" in hover) ring(hover.node, dot + 3, 1, colors.ink);
   const chosen = selection?.path ?? (selection && "node" in selection ? [selection.node] : []);

@@ -3,12 +3,15 @@
 
 import { coloringOf } from "./coloring.js";
 import { clustersOf } from "./curves.js";
-import { changes, infer } from "./inference.js";
+import { changeLimits, changes, infer } from "./inference.js";
 import { layOut, readPicture } from "./layout.js";
 import { inferMixture } from "./mixture.js";
 import { isHidden, readModel, rowCell, unpack } from "./model.js";
 import { edgeBuckets, isDoubted } from "./scene.js";
 
+const LARGE = 1000; // nodes beyond which branches are folded at first
+const BRANCHES = 50; // that are then seen
+const SMALL = 3; // nodes of a branch that is not worth folding
 const FEW = 30; // up to so many variables are drawn in layers rather than in a disc
 
 export function createState(payload) {
@@ -18,13 +21,14 @@ export function createState(payload) {
   const state = {
     ...shown,
     mixture,
-    kind: model.observed <= FEW ? "layered" : "radial",
+    kind: model.observed <= FEW || model.size > LARGE ? "layered" : "radial", // folded: in layers
     aspect: 1.4,
     selection: null,
     hover: null,
     doubt: { below: 0, contract: false }, // edges with less support are faded or contracted
-    colorBy: "group",
+    colorBy: "auto",
     highlight: new Set(), // numbers of the styles that stand out
+    near: -1, // the node whose neighborhood is all that is shown
     pathFrom: -1, // the node from which a path is to be shown, once its other end is chosen
     echo: -1, // what is chosen or pointed at in another tree
     drift: { x: 0, y: 0 },
@@ -42,13 +46,29 @@ export function createState(payload) {
 /** A tree with its parameters, and what is kept of how it is seen. */
 function readTree(payload) {
   const model = readModel(payload);
+  const picture = readPicture(payload.picture, model.observed);
   return {
     model,
-    ...readPicture(payload.picture, model.observed),
+    ...picture,
     strengths: model.strengths,
-    folded: new Uint8Array(model.size),
+    folded: foldedAtFirst(picture.tree),
     importance: null, // of labels, once it is known
   };
+}
+
+/** Of a large tree the largest branches are opened until there are enough to look at. */
+function foldedAtFirst({ parent, childStart, child, size }) {
+  const folded = new Uint8Array(parent.length);
+  if (parent.length <= LARGE) return folded;
+  const below = (v) => Array.from(child.subarray(childStart[v], childStart[v + 1]));
+  const seen = Array.from(parent.keys()).filter((v) => parent[v] < 0);
+  while (seen.length < BRANCHES) {
+    const largest = seen.reduce((best, v) => (size[v] > size[best] ? v : best), seen[0]);
+    if (size[largest] <= 1) break;
+    seen.splice(seen.indexOf(largest), 1, ...below(largest));
+  }
+  for (const v of seen) if (size[v] > SMALL) folded[v] = 1;
+  return folded;
 }
 
 function readMixture({ name, weights, shown, shared, components }) {
@@ -74,6 +94,7 @@ function answer(state) {
   const { model, evidence, prior } = state;
   state.posterior = evidence.size === 0 ? prior : ask(state, evidence);
   state.change = changes(model, prior, state.posterior);
+  state.limits = changeLimits(state);
 }
 
 /** Show another tree of a mixture. What is supposed of variables stays; hidden ones are its own. */
@@ -85,7 +106,7 @@ export function showTree(state, number) {
   for (const v of [...evidence.keys()].filter(isOwn)) evidence.delete(v);
   const chosen = selection?.path ?? [selection?.node ?? state.model.size];
   if (chosen.some(isOwn)) state.selection = null;
-  Object.assign(state, { hover: null, pathFrom: -1 });
+  Object.assign(state, { hover: null, pathFrom: -1, near: -1 });
   answerAnew(state);
   recolor(state);
   relayOut(state);
@@ -124,8 +145,10 @@ export function emit(state, event) {
 
 export function relayOut(state) {
   state.clusters = state.doubt.contract ? clustersInDoubt(state) : null;
-  state.layout = layOut(state.layouts[state.kind], state);
+  const kind = state.near >= 0 ? "layered" : state.kind;
+  state.layout = layOut(state.layouts[kind], state);
   state.buckets = edgeBuckets(state);
+  if (state.coloring.isChange) recolor(state); // folded branches show what is in them
 }
 
 function clustersInDoubt(state) {
@@ -145,9 +168,18 @@ export function setKind(state, kind) {
   emit(state, "layout");
 }
 
+/** Show the neighborhood of a node alone, or the whole tree again (−1). */
+export function showNear(state, node) {
+  state.near = node;
+  relayOut(state);
+  emit(state, "near");
+}
+
 /** Select a node ({ node }), an edge ({ edge }: its lower end), a path ({ path: ends }) or nothing. */
 export function select(state, selection) {
   if (selection && "node" in selection) reveal(state, selection.node);
+  const chosen = selection?.path ?? (selection && "node" in selection ? [selection.node] : []);
+  if (state.near >= 0 && chosen.some((v) => !state.layout.visible[v])) showNear(state, -1);
   if (selection && "path" in selection) for (const v of selection.path) reveal(state, v);
   state.selection = selection;
   emit(state, "selection");
@@ -206,7 +238,7 @@ export function supposeRow(state, row) {
 
 function updatePosterior(state) {
   answer(state);
-  if (state.colorBy === "posterior") recolor(state);
+  recolor(state);
   emit(state, "evidence");
 }
 

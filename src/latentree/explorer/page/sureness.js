@@ -2,39 +2,60 @@
 
 import { element } from "./dom.js";
 import { counted, section } from "./lists.js";
-import { isDoubtful, isHidden } from "./model.js";
-import { formatNumber, formatPercent } from "./numbers.js";
-import { edgeSupport } from "./scene.js";
+import { edgeSupport, isDoubtful, isHidden } from "./model.js";
+import { formatPercent } from "./numbers.js";
 import { setDoubt } from "./state.js";
 
+const FAMILIES = {
+  gaussian: "numbers",
+  discrete: "categories",
+  symmetric: "categories that are alike",
+  mixed: "numbers and categories",
+  copula: "ordered answers and numbers",
+};
 const MEASURES = {
   "transfer support":
-    "1 if all trees have the split of this edge, less the more variables would have to change sides.",
+    "100 % if learning again from resampled rows always divides the variables as this edge does; less, the more of them would have to change sides.",
   probability: "The share of the trees that have the split of this edge.",
 };
 
 /** What is known of how the model was learned. */
 export function learnedCard({ model, mixture }) {
   const facts = learnedFacts(model, mixture?.weights.length);
-  return section("How it was learned", element("dl", { class: "facts" }, facts));
+  return section("How it was learned", ...facts);
 }
 
 export function learnedFacts({ about, family }, trees) {
   const whole = (value) => Math.round(value).toLocaleString("en");
   const fixed = (value) =>
     value.toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
-  const facts = [
+  const plain = [
     ["Method", about.method],
-    ["Family", family],
+    ["Kind of data", FAMILIES[family] ?? family],
     ["Trees", trees],
     ["Rows", about.n_samples, whole],
+    ["Learned on", about.date],
+  ];
+  const details = [
     ["Parameters", about.n_parameters, whole],
     ["Log-likelihood", about.log_likelihood, fixed],
     ["BIC score", about.bic_score, fixed],
-    ["Learned on", about.date],
     ["latentree", about.version],
-  ].filter(([, value]) => value !== undefined);
-  return facts.flatMap(([name, value, format]) => [
+  ];
+  return [
+    factList(plain),
+    element(
+      "details",
+      { class: "naming" },
+      element("summary", { "data-key": "details" }, "Details"),
+      factList(details),
+    ),
+  ];
+}
+
+function factList(facts) {
+  const known = facts.filter(([, value]) => value !== undefined);
+  const rows = known.flatMap(([name, value, format]) => [
     element("dt", {}, name),
     element(
       "dd",
@@ -42,6 +63,7 @@ export function learnedFacts({ about, family }, trees) {
       typeof value === "number" && format ? format(value).replace("-", "\u2212") : String(value),
     ),
   ]);
+  return element("dl", { class: "facts" }, rows);
 }
 
 /** Where the tree has support: what it is, and what is done with edges in doubt. */
@@ -133,8 +155,8 @@ export function edgeSupportFacts(state, v, edge) {
   const title = MEASURES[support.measure];
   return [
     element("dt", { title }, support.measure[0].toUpperCase() + support.measure.slice(1)),
-    element("dd", { class: "figures", title }, formatNumber(value, 2)),
-    element("dt", {}, "Same split in"),
+    element("dd", { class: "figures", title }, formatPercent(value)),
+    element("dt", {}, "Divides the variables in the same way"),
     element(
       "dd",
       { class: "figures" },
@@ -154,7 +176,7 @@ export function nodeSupport({ model }, v) {
     return element(
       "p",
       { class: "quiet" },
-      `Keeps ${formatPercent(kept)} of its neighbors in ${trees}.`,
+      `It stands beside ${formatPercent(kept)} of the same neighbors in ${trees}.`,
     );
   }
   const share = support.hidden[v - model.observed];

@@ -23,6 +23,8 @@ export class SvgContext {
     this.dash = [];
     this.transform = "";
     this.saved = [];
+    this.ids = new Map(); // how often each id was asked for
+    this.next = ""; // the id of what is painted next
   }
 
   beginPath() {
@@ -56,17 +58,37 @@ export class SvgContext {
     this.path.push(`A${r} ${r} 0 1 1 ${short(x + radius)} ${short(y)}`);
   }
 
-  fill() {
-    if (this.path.length === 0) return;
-    this.parts.push(`<path d="${this.path.join("")}" fill="${escapeXml(this.fillStyle)}"/>`);
+  /** Give what is painted next an id of its own, of a kind and a name. */
+  mark(kind, name) {
+    const plain = `${kind}-${name.replace(/[^\p{L}\p{N}_.-]/gu, "_")}`;
+    const count = (this.ids.get(plain) ?? 0) + 1;
+    this.ids.set(plain, count);
+    this.next = count === 1 ? plain : `${plain}-${count}`;
   }
 
-  stroke() {
+  takeId() {
+    const id = this.next ? ` id="${escapeXml(this.next)}"` : "";
+    this.next = "";
+    return id;
+  }
+
+  fill() {
+    if (this.path.length === 0) return;
+    const fill = `fill="${escapeXml(this.fillStyle)}"`;
+    this.parts.push(`<path${this.takeId()} d="${this.path.join("")}" ${fill}/>`);
+  }
+
+  /** Both in one element. */
+  fillAndStroke() {
+    this.stroke(escapeXml(this.fillStyle));
+  }
+
+  stroke(fill = "none") {
     if (this.path.length === 0) return;
     const dash =
       this.dash.length > 0 ? ` stroke-dasharray="${this.dash.map(short).join(" ")}"` : "";
     this.parts.push(
-      `<path d="${this.path.join("")}" fill="none" stroke="${escapeXml(this.strokeStyle)}" ` +
+      `<path${this.takeId()} d="${this.path.join("")}" fill="${fill}" stroke="${escapeXml(this.strokeStyle)}" ` +
         `stroke-width="${short(this.lineWidth)}" stroke-linecap="round"${dash}/>`,
     );
   }

@@ -12,6 +12,7 @@ export function readData(payload) {
   const roots = topics.filter((topic) => topic.parent < 0).map((topic) => topic.number);
   for (const topic of topics) {
     const above = topic.parent < 0 ? null : topics[topic.parent];
+    topic.title = payload.titles?.[topic.name] ?? "";
     topic.series = above ? above.series : roots.indexOf(topic.number) % SERIES;
     topic.documents = [];
   }
@@ -35,8 +36,9 @@ export function documentsOn(topic) {
   return topic.documents.filter((each) => each.percent >= SURE);
 }
 
-/** A topic in a few words. */
+/** A topic by the name that people gave it, or in a few words. */
 export function labelOf(topic, count = 3) {
+  if (topic.title) return topic.title;
   return topic.words.slice(0, count).join("\u00a0· ") || `topic ${topic.name}`;
 }
 

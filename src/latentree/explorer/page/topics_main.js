@@ -1,8 +1,9 @@
 // Puts the page of topics together. What is seen stands in the address after #:
-//   t  topic   q  search   v  view (tree)   c  colors (dark or light)
+//   t  topic   q  search   v  view (tree)   c  colors (dark or light)   n  names of topics as JSON
 
 import { byId } from "./dom.js";
 import { labelOf, readData } from "./topics_data.js";
+import { createExports, takeSource, titlesOf, toCsv, toPage } from "./topics_export.js";
 import { createOutline } from "./topics_outline.js";
 import { overview, topicView } from "./topics_reading.js";
 import { searchView } from "./topics_search.js";
@@ -11,11 +12,19 @@ import { createTree } from "./topics_tree.js";
 const WAIT = 150; // milliseconds after the last key before documents are searched
 
 function main() {
-  const data = readData(JSON.parse(byId("payload").textContent));
+  const source = takeSource();
+  const data = readData(source.payload);
   const preferred = matchMedia("(prefers-color-scheme: dark)");
   const state = { topic: -1, query: "", tree: false, theme: "" };
   const choose = (topic) => show({ topic, query: "" }, true);
-  const marks = { outline: createOutline(byId("outline"), data, choose), tree: null };
+  const marks = {};
+
+  /** Lists are made anew when a topic has another name. */
+  function build() {
+    for (const box of ["outline", "tree"]) byId(box).replaceChildren();
+    marks.outline = createOutline(byId("outline"), data, choose);
+    marks.tree = null;
+  }
 
   function show(change, isNew) {
     Object.assign(state, change);
@@ -44,7 +53,12 @@ function main() {
 
   function contents() {
     if (state.query !== "") return searchView(data, state.query, choose);
-    return state.topic < 0 ? overview(data, choose) : topicView(data, state.topic, choose);
+    return state.topic < 0 ? overview(data, choose) : topicView(data, state.topic, choose, renamed);
+  }
+
+  function renamed() {
+    build();
+    show({}, true);
   }
 
   function write() {
@@ -54,6 +68,8 @@ function main() {
     else if (state.topic >= 0) parts.set("t", data.topics[state.topic].name);
     if (state.tree) parts.set("v", "tree");
     if (state.theme) parts.set("c", state.theme);
+    const titles = JSON.stringify(titlesOf(data));
+    if (titles !== JSON.stringify(source.payload.titles ?? {})) parts.set("n", titles);
     const text = parts.toString();
     const plain = location.href.split("#")[0];
     history.replaceState(null, "", text ? `${plain}#${text}` : plain);
@@ -63,17 +79,54 @@ function main() {
     const parts = new URLSearchParams(location.hash.slice(1));
     const topic = data.topics.findIndex((each) => each.name === parts.get("t"));
     const theme = ["dark", "light"].includes(parts.get("c")) ? parts.get("c") : "";
+    if (parts.has("n")) restoreTitles(parts.get("n"));
     show(
       { topic, query: (parts.get("q") ?? "").trim(), tree: parts.get("v") === "tree", theme },
       false,
     );
   }
 
+  /** Names that fit no topic are passed over. */
+  function restoreTitles(text) {
+    let titles = {};
+    try {
+      titles = JSON.parse(text) ?? {};
+    } catch {
+      return;
+    }
+    for (const each of data.topics) {
+      if (typeof titles[each.name] === "string") each.title = titles[each.name];
+    }
+    build();
+  }
+
+  build();
   createControls(state, show);
+  createExports(data, source);
+  createPrinting();
   preferred.addEventListener("change", () => show({}, false));
   addEventListener("hashchange", restore);
   restore();
-  window.latentreeTopics = { data, state, choose };
+  window.latentreeTopics = {
+    data,
+    state,
+    choose,
+    toCsv: () => toCsv(data),
+    toPage: () => toPage(data, source),
+  };
+}
+
+/** On paper colors are light ones. */
+function createPrinting() {
+  const { dataset } = document.documentElement;
+  let { theme } = dataset;
+  addEventListener("beforeprint", () => {
+    theme = dataset.theme;
+    dataset.theme = "light";
+  });
+  addEventListener("afterprint", () => {
+    dataset.theme = theme;
+  });
 }
 
 function isNarrow() {

@@ -3,6 +3,7 @@
 import { element, nameOf } from "./dom.js";
 import { formatPercent } from "./numbers.js";
 import { timeLine } from "./topics_chart.js";
+import { classBars, classTable } from "./topics_classes.js";
 import { documentsOn, isDoubtful, labelOf, pathTo, plural } from "./topics_data.js";
 import { excerpt, finderOf, marked } from "./topics_marks.js";
 
@@ -33,6 +34,7 @@ export function overview(data, choose) {
       { class: "cards" },
       data.roots.map((number) => card(data, number, choose)),
     ),
+    classTable(data, choose),
     element("h3", {}, "What to keep in mind"),
     element(
       "ul",
@@ -68,7 +70,7 @@ function card(data, number, choose) {
 }
 
 /** A topic: where it stands, its words, narrower topics, time line and documents. */
-export function topicView(data, number, choose) {
+export function topicView(data, number, choose, changed) {
   const topic = data.topics[number];
   const finder = finderOf(topic.words);
   const path = pathTo(data, number).slice(0, -1);
@@ -80,8 +82,9 @@ export function topicView(data, number, choose) {
       path.flatMap((above) => [topicLink(data, above, choose), " › "]),
       `topic ${topic.name}`,
     ),
-    element("h2", {}, nameOf(labelOf(topic))),
+    titleField(topic, changed),
     element("p", { class: "facts" }, facts(data, topic)),
+    largerThanAbove(data, topic),
     isDoubtful(topic)
       ? element(
           "p",
@@ -90,7 +93,9 @@ export function topicView(data, number, choose) {
         )
       : null,
     element("h3", {}, "Words"),
-    words(data, topic),
+    wordSection(data, topic),
+    data.classes ? element("h3", {}, `By ${data.classes.title}`) : null,
+    data.classes ? classBars(data, topic) : null,
     topic.children.length > 0 ? element("h3", {}, "Narrower topics") : null,
     topic.children.length > 0
       ? element(
@@ -127,9 +132,83 @@ function facts(data, topic) {
   return parts.join(" · ");
 }
 
+/** The name of a topic, to be changed in place; empty for its words. */
+function titleField(topic, changed) {
+  const field = element("input", {
+    class: "rename",
+    value: labelOf(topic),
+    dir: "auto",
+    spellcheck: "false",
+    "aria-label": "Name of this topic",
+    change: () => {
+      const title = field.value.trim();
+      topic.title = "";
+      if (title !== labelOf(topic)) topic.title = title;
+      field.value = labelOf(topic);
+      changed();
+    },
+  });
+  return element("h2", {}, field);
+}
+
+/** Why a narrower topic can be larger than the one above it, where it is. */
+function largerThanAbove(data, topic) {
+  const above = data.topics[topic.parent];
+  if (!above || topic.size <= above.size) return null;
+  return element(
+    "p",
+    { class: "quiet larger" },
+    `More documents are on this topic (${formatPercent(topic.size)}) than on `,
+    nameOf(labelOf(above)),
+    ` above it (${formatPercent(above.size)}): a broad topic is what its narrower ones have in common, not their sum.`,
+  );
+}
+
+const ORDERS = { common: "Most common", telling: "Most telling" };
+
+/** The words of a topic, the most common or the most telling ones first. */
+function wordSection(data, topic) {
+  const box = element("div", {});
+  const buttons = Object.entries(ORDERS).map(([key, text]) =>
+    element(
+      "button",
+      { type: "button", "data-order": key, title: ORDER_TIPS[key], click: () => fill(key) },
+      text,
+    ),
+  );
+  const fill = (order) => {
+    data.wordOrder = order;
+    for (const button of buttons) {
+      button.setAttribute("aria-pressed", String(button.dataset.order === order));
+    }
+    box.replaceChildren(...words(data, topic, order));
+  };
+  fill(data.wordOrder ?? "common");
+  return element(
+    "div",
+    {},
+    element("div", { class: "pair orders", role: "group", "aria-label": "Order of words" }, buttons),
+    box,
+  );
+}
+
+const ORDER_TIPS = {
+  common: "By the share of documents on the topic that have the word",
+  telling: "By how much more common the word is here than in all documents",
+};
+
+/** Places of a topic's words in an order. */
+function wordOrder(data, topic, order) {
+  const places = [...topic.words.keys()];
+  const lift = (i) => topic.probabilities[i] / Math.max(data.words[topic.words[i]] ?? 0, 1e-6);
+  const key = order === "telling" ? lift : (i) => topic.probabilities[i];
+  return places.sort((a, b) => key(b) - key(a) || a - b);
+}
+
 /** Bars: how many documents on the topic have the word, with a mark for all documents. */
-function words(data, topic) {
-  const rows = topic.words.map((word, i) => {
+function words(data, topic, order) {
+  const rows = wordOrder(data, topic, order).map((i) => {
+    const word = topic.words[i];
     const bar = element(
       "span",
       { class: "share" },

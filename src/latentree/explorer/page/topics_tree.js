@@ -7,6 +7,7 @@ import { labelOf } from "./topics_data.js";
 const ROW = 23; // pixels of a narrow topic
 const COLUMN = 158; // from level to level
 const LABEL = 250; // for the words of the narrowest topics
+const SIDES = 36; // of the box around the tree
 const LETTER = 6.7; // mean width of a letter: branches begin after the words
 const BOLD = 1.1; // how much wider those of the broadest topics are
 const LARGEST = 10; // radius of the largest topic
@@ -15,7 +16,9 @@ const LARGEST = 10; // radius of the largest topic
 export function createTree(box, data, choose) {
   const place = layOut(data);
   const height = (place.rows + 1) * ROW;
-  const width = LARGEST * 2 + COLUMN * (data.levels - 1) + LABEL;
+  const before = LARGEST * 2 + COLUMN * (data.levels - 1);
+  const width = Math.max(before + LABEL, box.parentElement.clientWidth - SIDES);
+  const letters = Math.floor((width - before - LARGEST - 5) / LETTER);
   const picture = svgElement("svg", {
     viewBox: `0 0 ${width} ${height}`,
     width,
@@ -27,7 +30,7 @@ export function createTree(box, data, choose) {
   for (const topic of data.topics) {
     if (topic.parent >= 0) picture.append(branch(place, topic, data.topics[topic.parent]));
   }
-  const nodes = data.topics.map((topic) => node(place, topic, largest, data.levels, choose));
+  const nodes = data.topics.map((topic) => node(place, topic, largest, data.levels, letters, choose));
   picture.append(...nodes);
   box.append(element("div", { class: "scroll" }, picture));
   return (number) => {
@@ -66,10 +69,10 @@ function branch({ x, y }, topic, above) {
   return svgElement("path", { d: path, class: `branch series-${topic.series}` });
 }
 
-function node({ x, y }, topic, largest, levels, choose) {
+function node({ x, y }, topic, largest, levels, letters, choose) {
   const number = topic.number;
   const radius = 2.5 + (LARGEST - 2.5) * Math.sqrt(topic.size / largest);
-  const words = topic.level === levels ? shorten(labelOf(topic, 4), 36) : innerLabel(topic);
+  const words = topic.level === levels ? shorten(labelOf(topic, 4), letters) : innerLabel(topic);
   const group = svgElement("g", {
     class: `node level-${topic.level} series-${topic.series}`,
     transform: `translate(${x[number]} ${y[number]})`,

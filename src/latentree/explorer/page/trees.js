@@ -3,7 +3,7 @@
 import { shareBar } from "./charts.js";
 import { byId, element, nameOf } from "./dom.js";
 import { cutList } from "./lists.js";
-import { TREE, treeName } from "./mixture.js";
+import { TREE, treeLabel, treeName } from "./mixture.js";
 import { isHidden } from "./model.js";
 import { formatPercent } from "./numbers.js";
 import { HEAD } from "./pair.js";
@@ -17,25 +17,37 @@ export function createTrees(state, view) {
   const tag = byId("pane-a");
   const order = Array.from(mixture.weights.keys());
   order.sort((a, b) => mixture.weights[b] - mixture.weights[a]);
+  const choice = {};
   const show = () => {
     const key = box.contains(document.activeElement) ? document.activeElement.dataset.key : "";
     const parts = [
-      element("h2", { class: "head" }, "Trees of the mixture"),
+      element("summary", { "data-key": "trees" }, summaryText(state)),
       cutList(order, (k) => element("li", {}, treeButton(state, k)), "list trees"),
       element("p", { class: "buttons" }, supposeTreeButton(state)),
-      aboutTrees(state),
     ];
-    box.replaceChildren(...parts.filter(Boolean));
+    // Open until there is something else to read, or as people leave it.
+    const open = choice.open ?? (state.evidence.size === 0 && state.selection === null);
+    const list = element("details", { class: "naming", open }, ...parts);
+    list.firstChild.addEventListener("click", () => {
+      choice.open = !list.open;
+    });
+    const head = element("h2", { class: "head" }, "Trees of the mixture");
+    box.replaceChildren(...[head, list, aboutTrees(state)].filter(Boolean));
     if (key) box.querySelector(`[data-key="${key}"]`)?.focus({ preventScroll: true });
     tag.textContent = treeName(state);
   };
-  for (const event of ["tree", "evidence"]) on(state, event, show);
+  for (const event of ["tree", "evidence", "selection"]) on(state, event, show);
   on(state, "tree", () => {
-    byId("announce").textContent = spokenTree(state);
+    byId("announce").textContent = summaryText(state);
   });
   box.hidden = false;
   tag.hidden = false;
   show();
+}
+
+function summaryText(state) {
+  const { mixture, posterior } = state;
+  return `${treeName(state)}, probability ${formatPercent(posterior.share[mixture.number])}`;
 }
 
 /** A row with the probability of a tree, before and now; pressing it shows that tree. */
@@ -53,7 +65,7 @@ function treeButton(state, k) {
       title: "Show this tree",
       click: () => showTree(state, k),
     },
-    nameOf(`Tree ${k}`),
+    nameOf(treeLabel(k)),
     shareBar(posterior.share[k], asked ? mixture.weights[k] : null),
     element("span", { class: "figures" }, asked ? `${before} → ${now}` : before),
   );
@@ -70,7 +82,7 @@ function supposeTreeButton(state) {
       "aria-pressed": String(given),
       click: () => setEvidence(state, TREE, given ? undefined : mixture.number),
     },
-    `Suppose tree ${mixture.number}`,
+    `Suppose ${treeLabel(mixture.number).toLowerCase()}`,
   );
 }
 
@@ -82,9 +94,4 @@ function aboutTrees({ model, evidence }) {
     ? "A hidden variable is supposed, and with it the tree that it is in."
     : "Answers about variables count all trees by their probability. Hidden variables are of the tree that is shown.";
   return element("p", { class: "quiet" }, text);
-}
-
-function spokenTree(state) {
-  const { mixture, posterior } = state;
-  return `${treeName(state)}, probability ${formatPercent(posterior.share[mixture.number])}`;
 }

@@ -58,7 +58,7 @@ export class View {
     for (const event of ["selection", "evidence", "names", "hover", "color", "doubt"]) {
       on(state, event, () => this.invalidate());
     }
-    on(state, "layout", () => this.fit());
+    for (const event of ["layout", "near"]) on(state, event, () => this.fit());
     on(state, "fold", () => this.onFold());
   }
 
@@ -225,7 +225,7 @@ export class View {
     const font = fontSize(scale);
     for (const v of shown) {
       if (!hasStrip(this.state, v)) continue;
-      const reach = labelWidth(this.ctx, this.state, v) * font + 0.8 * font;
+      const reach = labelWidth(this.ctx, this.state, v, scale) * font + 0.8 * font;
       const x = layout.x[v] * scale + reach * Math.cos(layout.angle[v]);
       const y = layout.y[v] * scale + reach * Math.sin(layout.angle[v]);
       box.left = Math.min(box.left, x);
