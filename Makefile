@@ -44,6 +44,7 @@ paper: $(INSTALLED)
 	$(BIN)/python -m experiments $(PAPER)
 
 docs: .venv/.docs
+	$(BIN)/python docs/make_gallery.py
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
 
 install: $(INSTALLED)
