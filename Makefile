@@ -65,6 +65,7 @@ paper: $(INSTALLED)
 	$(BIN)/python -m experiments $(PAPER)
 
 docs: .venv/.docs
+	$(BIN)/python docs/make_gallery.py
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
 
 # The wheel is built from the source archive; TOOLS on the PATH, as nox and the check call uv.

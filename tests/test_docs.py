@@ -218,8 +218,117 @@ def test_the_tables_of_methods_and_options_are_those_of_the_registry() -> None:
     assert make["with_tables"](stale) == page
 
 
+def test_the_page_of_the_command_line_is_that_of_the_commands() -> None:
+    make = runpy.run_path(str(DOCS / "make_commands.py"))
+    assert make["PAGE"].read_text("utf-8") == make["page"](), "run python docs/make_commands.py"
+
+
+# What readers need ------------------------------------------------------------------------------
+
+FOLDERS = ("start", "howto", "understand", "reference", "evidence", "contribute")
+MOST_WORDS = 1_200
+MOST_CHARACTERS = 100
+UNWRAPPED = {"docs/howto/explorer.md", "CHANGELOG.md"}
+"""Pages whose lines are longer, until they are written again."""
+MEASURED = re.compile(
+    r"\d[\d.,]*\s?(?:s|ms|seconds?|minutes?|min|hours?|h|nats?|GB of memory|MB of memory)\b(?!-)"
+    r"|\b(?:BIC|score|likelihood|distance|divergence|accuracy|NPMI|R²)s?"
+    r"(?: \w+){0,3} [-−+]?\d[\d,]*\.?\d*"
+)
+"""A number of seconds or nats, or a score, a distance or the like with its number."""
+
+
+def folder_of(page: Path) -> str:
+    """The folder of a page below docs, which says its kind; nothing for pages above it."""
+    parts = page.relative_to(ROOT).parts
+    return parts[1] if parts[0] == "docs" and len(parts) > 2 else ""
+
+
+def prose_of(page: Path) -> str:
+    """A page without its code, its tables and the names in back quotes."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    lines = (line for line in text.splitlines() if not line.lstrip().startswith("|"))
+    return re.sub(r"`[^`]*`", "`…`", "\n".join(lines))
+
+
+def sentences_that_measure(prose: str) -> list[str]:
+    """Sentences with a number of seconds, a score or a distance."""
+    sentences = re.split(r"(?<=[.:;])\s+", " ".join(prose.split()))
+    return [sentence for sentence in sentences if MEASURED.search(sentence)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_page_is_in_a_folder_that_says_its_kind(page: Path) -> None:
+    assert folder_of(page) in ("", *FOLDERS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_pages_to_read_are_short(page: Path) -> None:
+    if folder_of(page) in ("start", "howto", "understand"):
+        assert len(page.read_text("utf-8").split()) <= MOST_WORDS
+    if page.name == "README.md":
+        assert len(page.read_text("utf-8").splitlines()) <= 160
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=name_of)
+def test_lines_are_short_outside_tables_pictures_and_code(page: Path) -> None:
+    if name_of(page) in UNWRAPPED:
+        pytest.skip("not wrapped yet")
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    lines = [line for line in text.splitlines() if not line.startswith(("|", "!["))]
+    assert [line for line in lines if len(line) > MOST_CHARACTERS] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_what_was_measured_stands_under_evidence(page: Path) -> None:
+    if folder_of(page) in ("start", "howto", "understand"):
+        assert sentences_that_measure(prose_of(page)) == []
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_found"),
+    [
+        ("It took 12 s on two cores.", True),
+        ("The mean distance is 2.4 here.", True),
+        ("BIC ended at −22,083.", True),
+        ("The search took 1.5 nats per row.", True),
+        ("A length of 0.1 is a correlation of 0.9.", False),
+        ("Take 12 months at a time.", False),
+    ],
+)
+def test_measurements_are_recognized(sentence: str, is_found: bool) -> None:
+    assert bool(sentences_that_measure(sentence)) == is_found
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("howto/*.md")), ids=name_of)
+def test_tasks_begin_with_what_you_have_and_end_with_what_you_get(page: Path) -> None:
+    if page.name == "explorer.md":
+        pytest.skip("not written for this yet")
+    parts = page.read_text("utf-8").split("\n\n")
+    assert parts[1].startswith("**You have** ")
+    assert "## What you get" in parts
+    assert parts[parts.index("## What you get") + 1].startswith("**You get** ")
+
+
+def test_pages_that_explain_have_a_picture() -> None:
+    for page in DOCS.glob("understand/*.md"):
+        assert "](../images/" in page.read_text("utf-8"), page.name
+
+
+def test_the_gallery_has_twelve_tables() -> None:
+    text = (DOCS / "gallery.md").read_text("utf-8")
+    tables = re.split(r"^## ", text, flags=re.MULTILINE)[2:]  # the first says how it is made
+    assert len(tables) == 12
+    for table in tables:
+        title = table.splitlines()[0]
+        assert "![" in table, f"{title}: no picture"
+        assert 'href="gallery/' in table, f"{title}: no page"
+        assert "```python" in table, f"{title}: no code"
+        assert "License:" in table, f"{title}: no license"
+
+
 def test_pictures_are_small() -> None:
-    pictures = [p for p in (DOCS / "images").iterdir() if p.suffix in (".svg", ".png")]
+    pictures = [p for p in (DOCS / "images").rglob("*") if p.suffix in (".svg", ".png")]
     assert len(pictures) >= 2
     for picture in pictures:
         assert 1_000 < picture.stat().st_size < MOST_BYTES, picture.name
