@@ -12,6 +12,7 @@
 #:   paper           runs the experiments of the paper; PAPER='--only stocks' for some
 #:   docs            builds the documentation into build/docs
 #:   dist            builds the wheel and the source archive into dist/, and checks both
+#:   check-files     spelling, and the files of continuous integration
 #:   audit           looks for known vulnerabilities in what is pinned
 #:   pins            writes new versions of all tools into requirements/dev.txt
 #:   hooks           lets git check every commit
@@ -31,7 +32,7 @@ BIOME := npx --yes @biomejs/biome@2.6.6
 
 .DELETE_ON_ERROR:
 .PHONY: help install demo test pytest fuzz lint bench paper docs clean
-.PHONY: oldest coverage bench-compare dist audit pins hooks
+.PHONY: oldest coverage bench-compare dist check-files audit pins hooks
 
 help:
 	@sed -n 's/^#: \{0,1\}//p' Makefile
@@ -76,6 +77,11 @@ dist: .venv/.tools
 
 oldest: .venv/.tools
 	$(TOOLS) $(BIN)/nox --session oldest
+
+check-files: .venv/.tools
+	$(BIN)/codespell
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/zizmor --offline --no-progress --quiet .github
 
 audit: .venv/.tools
 	$(BIN)/pip-audit --requirement requirements/dev.txt --disable-pip --no-deps
