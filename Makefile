@@ -92,7 +92,7 @@ pins: .venv/.tools
 	  pyproject.toml requirements/tools.in --output-file requirements/dev.txt
 
 hooks: .venv/.tools
-	$(BIN)/pre-commit install
+	$(BIN)/pre-commit install --hook-type pre-commit --hook-type commit-msg
 
 install: $(INSTALLED)
 
