@@ -28,6 +28,8 @@ INSTALLED := .venv/.installed
 # Modules are compiled to bytecode when they are first imported: most never are.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 TOOLS := PATH="$(CURDIR)/$(BIN):$$PATH"
+TESTS ?=
+KERNEL_TESTS ?= tests/structure/test_kernels.py tests/test_tree.py tests/models/test_gaussian.py
 BIOME := npx --yes @biomejs/biome@2.6.6
 
 .DELETE_ON_ERROR:
@@ -60,7 +62,11 @@ demo: $(INSTALLED)
 	$(BIN)/latentree demo
 
 bench: $(INSTALLED)
-	@for script in $(filter-out benchmarks/common.py,$(wildcard benchmarks/*.py)); do $(BIN)/python $$script $(BENCH) || exit 1; done
+	@for script in $(filter-out %/common.py %/ratios.py,$(wildcard benchmarks/*.py)); do $(BIN)/python $$script $(BENCH) || exit 1; done
+	$(BIN)/python docs/make_benchmarks.py
+
+bench-compare: $(INSTALLED)
+	$(BIN)/python benchmarks/ratios.py
 
 paper: $(INSTALLED)
 	$(BIN)/python -m experiments $(PAPER)
@@ -82,6 +88,16 @@ check-files: .venv/.tools
 	$(BIN)/codespell
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/zizmor --offline --no-progress --quiet .github
+
+# TESTS chooses what is measured. Compiled code is not seen: KERNEL_TESTS run kernels as Python.
+coverage: .venv/.tools
+	rm -rf build/coverage && mkdir -p build/coverage
+	OPENBLAS_NUM_THREADS=1 $(BIN)/coverage run -m pytest -n auto --dist worksteal $(TESTS)
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -n auto $(KERNEL_TESTS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --skip-covered --sort cover
+	$(BIN)/coverage json --quiet -o build/coverage/report.json
+	$(BIN)/python tests/release/check_coverage.py build/coverage/report.json
 
 audit: .venv/.tools
 	$(BIN)/pip-audit --requirement requirements/dev.txt --disable-pip --no-deps

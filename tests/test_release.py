@@ -13,7 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text("utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
-disagreements = runpy.run_path(str(ROOT / "tests" / "release" / "check_tag.py"))["disagreements"]
+RELEASE = ROOT / "tests" / "release"
+disagreements = runpy.run_path(str(RELEASE / "check_tag.py"))["disagreements"]
 
 
 def test_version_changelog_citation_and_recipe_agree():
@@ -70,3 +71,22 @@ def test_the_recipe_needs_what_the_package_needs():
     listed = re.findall(r"^    - ([\w-]+) (>=[\d.]+)$", run, re.MULTILINE)
     found = {name.removesuffix("-base") + bound for name, bound in listed}
     assert found == {*needed, f"python{project['requires-python']}"}
+
+
+def test_modules_that_tests_miss_are_named():
+    check = runpy.run_path(str(RELEASE / "check_coverage.py"))["check"]
+
+    def file(percent: float, missing: list[int]) -> dict:
+        summary = {"percent_covered": percent, "missing_lines": len(missing)}
+        return {"summary": summary, "missing_lines": missing}
+
+    files = {
+        "src/latentree/_full.py": file(100.0, []),
+        "src/latentree/_half.py": file(50.0, [3, 4, 5, 9]),
+        "src/latentree/_worse.py": file(60.0, [1, 2, 3, 4, 5, 6]),
+    }
+    assert check({"totals": {"percent_covered": 95.0}, "files": files}) == []
+    assert check({"totals": {"percent_covered": 94.9}, "files": files}) == [
+        " 60.0 %  latentree/_worse.py: lines 1-6",
+        " 50.0 %  latentree/_half.py: lines 3-5, 9",
+    ]
