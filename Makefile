@@ -12,6 +12,7 @@
 #:   paper           runs the experiments of the paper; PAPER='--only stocks' for some
 #:   docs            builds the documentation into build/docs
 #:   dist            builds the wheel and the source archive into dist/, and checks both
+#:   check-files     spelling, and the files of continuous integration
 #:   audit           looks for known vulnerabilities in what is pinned
 #:   pins            writes new versions of all tools into requirements/dev.txt
 #:   hooks           lets git check every commit
@@ -27,11 +28,13 @@ INSTALLED := .venv/.installed
 # Modules are compiled to bytecode when they are first imported: most never are.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 TOOLS := PATH="$(CURDIR)/$(BIN):$$PATH"
+TESTS ?=
+KERNEL_TESTS ?= tests/structure/test_kernels.py tests/test_tree.py tests/models/test_gaussian.py
 BIOME := npx --yes @biomejs/biome@2.6.6
 
 .DELETE_ON_ERROR:
 .PHONY: help install demo test pytest fuzz lint bench paper docs clean
-.PHONY: oldest coverage bench-compare dist audit pins hooks
+.PHONY: oldest coverage bench-compare dist check-files audit pins hooks
 
 help:
 	@sed -n 's/^#: \{0,1\}//p' Makefile
@@ -59,7 +62,11 @@ demo: $(INSTALLED)
 	$(BIN)/latentree demo
 
 bench: $(INSTALLED)
-	@for script in $(filter-out benchmarks/common.py,$(wildcard benchmarks/*.py)); do $(BIN)/python $$script $(BENCH) || exit 1; done
+	@for script in $(filter-out %/common.py %/ratios.py,$(wildcard benchmarks/*.py)); do $(BIN)/python $$script $(BENCH) || exit 1; done
+	$(BIN)/python docs/make_benchmarks.py
+
+bench-compare: $(INSTALLED)
+	$(BIN)/python benchmarks/ratios.py
 
 paper: $(INSTALLED)
 	$(BIN)/python -m experiments $(PAPER)
@@ -78,6 +85,21 @@ dist: .venv/.tools
 oldest: .venv/.tools
 	$(TOOLS) $(BIN)/nox --session oldest
 
+check-files: .venv/.tools
+	$(BIN)/codespell
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/zizmor --offline --no-progress --quiet .github
+
+# TESTS chooses what is measured. Compiled code is not seen: KERNEL_TESTS run kernels as Python.
+coverage: .venv/.tools
+	rm -rf build/coverage && mkdir -p build/coverage
+	OPENBLAS_NUM_THREADS=1 $(BIN)/coverage run -m pytest -n auto --dist worksteal $(TESTS)
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -n auto $(KERNEL_TESTS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --skip-covered --sort cover
+	$(BIN)/coverage json --quiet -o build/coverage/report.json
+	$(BIN)/python tests/release/check_coverage.py build/coverage/report.json
+
 audit: .venv/.tools
 	$(BIN)/pip-audit --requirement requirements/dev.txt --disable-pip --no-deps
 
@@ -87,7 +109,7 @@ pins: .venv/.tools
 	  pyproject.toml requirements/tools.in --output-file requirements/dev.txt
 
 hooks: .venv/.tools
-	$(BIN)/pre-commit install
+	$(BIN)/pre-commit install --hook-type pre-commit --hook-type commit-msg
 
 install: $(INSTALLED)
 

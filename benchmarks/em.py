@@ -25,6 +25,7 @@ from inference import best_time, distinct_rows, numpy_counts
 from latentree._kernels.compiling import repeated
 from latentree.distances import as_sample
 from latentree.em import Budget, Driver, make_problem, start_points
+from ratios import keep, write
 
 
 def seconds_of(function: Callable[[], object]) -> tuple[float, object]:
@@ -61,6 +62,7 @@ def fit_newsgroups(words: lt.Table) -> None:
         rows, weights = distinct_rows(words.values)
         model = fitted.model
         dense = best_time(lambda: numpy_counts(model, rows, weights), 0.5)  # noqa: B023
+        keep(f"EM step on the newsgroups, {method}: NumPy over distinct rows", dense, step)
         lines.append([
             method, f"{tree.n_hidden}", f"{whole:.2f}", original, f"{fast.n_steps}",
             f"{plain.n_steps}", f"{1e3 * step:.2f}", f"{dense / step:.0f}",
@@ -103,6 +105,7 @@ def against_stepmix(words: lt.Table, n_states: int) -> None:
 
     ours()
     mine, _ = seconds_of(ours)
+    keep(f"latent classes, {n_states} states: StepMix", theirs, mine)
     show(
         [f"LCM, {n_states} states", "seconds", "StepMix", "× faster", "to log-likelihood"],
         [["newsgroups", f"{mine:.2f}", f"{theirs:.1f}", f"{theirs / mine:.0f}", f"{reached:,.0f}"]],
@@ -142,6 +145,7 @@ def against_pgmpy() -> None:
     problem = make_problem(tree, as_sample(X))
     point = problem.point(model)
     mine = compiled_time(lambda: problem.step(point))
+    keep("EM step, 9 leaves and 4 hidden: pgmpy", theirs, mine)
     show(
         ["9 leaves, 4 hidden, 2,000 rows", "ms a step", "pgmpy", "× faster"],
         [["EM", f"{1e3 * mine:.3f}", f"{1e3 * theirs:,.0f}", f"{theirs / mine:,.0f}"]],
@@ -188,6 +192,7 @@ def gaussian(quick: bool) -> None:
     point = problem.point(model)
     step = best_time(lambda: problem.step(point))
     read = best_time(X.sum)
+    keep(f"Gaussian EM step, {n:,} × {m:,}: one sum of the table", read, step)
     show(
         [f"Gaussian, {n:,} × {m:,}", "ms a step", "one sum ms", "× one sum", "goal"],
         [["EM", f"{1e3 * step:.1f}", f"{1e3 * read:.2f}", f"{step / read:.1f}", "20"]],
@@ -206,6 +211,7 @@ def main() -> None:
     against_pgmpy()
     growth(quick)
     gaussian(quick)
+    write("em", quick)
 
 
 if __name__ == "__main__":

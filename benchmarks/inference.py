@@ -32,6 +32,7 @@ from latentree.inference._expectation import Expectation
 from latentree.inference._patterns import compile_patterns
 from latentree.models import DiscreteTreeModel, GaussianTreeModel
 from latentree.structure import cl_grouping, hidden_chow_liu
+from ratios import keep, write
 
 
 def best_time(function: Callable[[], object], seconds: float = 1.0) -> float:
@@ -164,6 +165,8 @@ def compare_counts(name: str, model: DiscreteTreeModel, table: Table, goals: str
         row_by_row(model, rows, weights),
     ]
     np.testing.assert_allclose(values, values[0], rtol=1e-9)
+    keep(f"expected counts, {name}: NumPy over distinct rows", dense, ours)
+    keep(f"expected counts, {name}: compiled loop row by row", single, ours)
     return [
         name, f"{table.n_rows:,}", f"{len(rows):,}", f"{model.tree.n_nodes:,}",
         f"{1e3 * compiled:,.1f}", f"{1e3 * ours:,.2f}", f"{1e3 * dense:,.1f}",
@@ -291,6 +294,10 @@ def gaussian(quick: bool) -> None:
         values[rng.random(values.shape) < 0.01] = np.nan
         missing = as_table(values, schema=model.schema)
         scattered = best_time(lambda: model.log_likelihood(missing))  # noqa: B023
+        size = f"Gaussian log-likelihood, {n:,} × {m:,}"
+        keep(f"{size}: one sum of the table", read, ours)
+        keep(f"{size}, checks included: one sum", read, whole)
+        keep(f"{size}, 1 % missing: one sum", read, scattered)
         lines.append([
             f"{n:,} × {m:,}", f"{tree.n_nodes:,}", f"{1e3 * read:,.1f}", f"{1e3 * ours:,.1f}",
             f"{ours / read:.1f}", f"{whole / read:.1f}", f"{scattered / read:.1f}", "10",
@@ -312,6 +319,7 @@ def main() -> None:
     discrete(quick)
     discrete_growth(quick)
     gaussian(quick)
+    write("inference", quick)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,9 @@ from latentree._kernels.structure.joining import join_neighbors
 from latentree._kernels.structure.ranges import max_difference
 from latentree._kernels.structure.spanning import minimum_spanning_tree
 from latentree.distances import Distances, information_distances
+from ratios import keep, write
 
+PARTS = ["nj", "mst", "rg", "end", "first"]
 NATIVE_LIMIT = 300  # seconds that a native program gets
 PEER_LIMIT = 60.0  # seconds: a peer that needed longer is left out at larger sizes
 
@@ -74,7 +76,7 @@ def nj_biotite(d):
 
 
 def phylip_file(d):
-    file = tempfile.NamedTemporaryFile("w", suffix=".phy", delete=False)  # noqa: SIM115
+    file = tempfile.NamedTemporaryFile("w", suffix=".phy", delete=False, encoding="utf-8")  # noqa: SIM115
     with file:
         file.write(f"{len(d)}\n")
         for i, row in enumerate(d):
@@ -128,6 +130,7 @@ def bench_neighbor_joining(sizes, rng):
             except subprocess.TimeoutExpired:
                 line += f"  {name} > {NATIVE_LIMIT} s (> ×{NATIVE_LIMIT / ours:.0f})"
                 continue
+            keep(f"neighbor joining, {m:,} variables: {name}", seconds, ours)
             line += f"  {name} {seconds:.3f} s (×{seconds / ours:.0f})"
             if seconds * 5 > PEER_LIMIT and name in PYTHON_PEERS:
                 del peers[name]
@@ -168,6 +171,7 @@ def bench_spanning_tree(m, rng):
     minimum_spanning_tree(d[:4, :4].copy(), shift[:4])
     ours = best_time(lambda: minimum_spanning_tree(d, shift))
     theirs = best_time(lambda: scipy_tree(d), 1)
+    keep(f"spanning tree, {m:,} variables: scipy", theirs, ours)
     print(f"mst m={m}  {ours:.3f} s  scipy {theirs:.2f} s (×{theirs / ours:.0f})", flush=True)
 
 
@@ -234,11 +238,13 @@ def bench_end_to_end(sizes, rng):
         product = best_time(lambda x=x: x.T @ x)
         line = f"end m={m:6d}  XᵀX {product:.3f} s"
         seconds = best_time(lambda x=x: information_distances(x), 2)
+        keep(f"distances, 1,000 rows × {m:,}: the product XᵀX", product, seconds)
         line += f"  distances {seconds:.3f} s (×{seconds / product:.1f})"
         for method in ("clnj", "clrg"):
             seconds = best_time(
                 lambda x=x, k=method: structure.learn_structure(information_distances(x), k), 2
             )
+            keep(f"{method}, 1,000 rows × {m:,}: the product XᵀX", product, seconds)
             line += f"  {method} {seconds:.3f} s (×{seconds / product:.2f})"
             if method in previous:
                 old_m, old_seconds = previous[method]
@@ -269,7 +275,7 @@ def bench_first_call():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("parts", nargs="*", default=["nj", "mst", "rg", "end", "first"])
+    parser.add_argument("parts", nargs="*", default=PARTS)
     parser.add_argument("--quick", action="store_true", help="sizes up to 2,000 only")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -286,6 +292,8 @@ def main():
         bench_end_to_end([m for m in (1_000, 2_000, 5_000, 10_000) if m <= most], rng)
     if "first" in options.parts:
         bench_first_call()
+    if options.parts == PARTS:
+        write("structure", options.quick)
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GB")
 
 

@@ -159,8 +159,8 @@ def stepmix_best(
 
 
 def _split(table: Table) -> tuple[list[int], list[int]]:
-    labelled = table.cardinalities > 0
-    return np.flatnonzero(labelled).tolist(), np.flatnonzero(~labelled).tolist()
+    has_labels = table.cardinalities > 0
+    return np.flatnonzero(has_labels).tolist(), np.flatnonzero(~has_labels).tolist()
 
 
 def _units(table: Table) -> tuple[np.ndarray, np.ndarray]:

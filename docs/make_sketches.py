@@ -55,7 +55,7 @@ def drawn(panel: Panel, left: float, height: float) -> Iterator[str]:
             yield (
                 f'<text x="{(x + u) / 2:.0f}" y="{(y + v) / 2 + 4:.0f}" {FONT} font-size="12" '
                 f'fill="{INK}" stroke="#fff" stroke-width="5" paint-order="stroke">'
-                f'{text.strip("!")}</text>'
+                f"{text.strip('!')}</text>"
             )
     for name, (x, y) in at.items():
         fill = HIDDEN if is_hidden(name) else OBSERVED
@@ -227,9 +227,7 @@ SKETCHES: dict[str, Sequence[Panel]] = {
     ],
     "neighbor-joining": [
         Panel(ROW, [], "five columns"),
-        Panel(
-            ROW | {"h1": (0.5, 1)}, [("a", "h1"), ("b", "h1")], "join the closest pair", "h1"
-        ),
+        Panel(ROW | {"h1": (0.5, 1)}, [("a", "h1"), ("b", "h1")], "join the closest pair", "h1"),
         Panel(
             ROW | {"h1": (0.5, 1), "h2": (1.25, 0), "h3": (3.5, 1)},
             [("a", "h1"), ("b", "h1"), ("h1", "h2"), ("c", "h2"), ("h2", "h3")]
@@ -255,8 +253,7 @@ SKETCHES: dict[str, Sequence[Panel]] = {
         Panel(CHAIN, CHAIN_EDGES, "a Chow-Liu tree", "b"),
         Panel(
             CHAIN | {"h1": (1, 0), "b": (1, 2)},
-            [("a", "h1"), ("e", "h1"), ("b", "h1"), ("h1", "c")]
-            + [("c", "d"), ("c", "f")],
+            [("a", "h1"), ("e", "h1"), ("b", "h1"), ("h1", "c")] + [("c", "d"), ("c", "f")],
             "one neighborhood learned again",
             "h1",
         ),

@@ -58,8 +58,9 @@ def _usual_signals():
     usual = {
         signal.SIGINT: signal.default_int_handler,
         signal.SIGTERM: signal.SIG_DFL,
-        signal.SIGHUP: signal.SIG_DFL,
     }
+    if hasattr(signal, "SIGHUP"):  # not on Windows
+        usual[signal.SIGHUP] = signal.SIG_DFL
     before = {number: signal.signal(number, handler) for number, handler in usual.items()}
     yield
     for number, handler in before.items():

@@ -7,7 +7,6 @@ import errno
 import json
 import logging
 import os
-import resource
 import signal
 import stat
 import subprocess
@@ -23,6 +22,8 @@ import latentree as lt
 from latentree._disk import replacing
 from latentree.cli import main
 from latentree.data import write_table
+
+resource = pytest.importorskip("resource", reason="limits and signals of POSIX")
 
 LATENTREE = [sys.executable, "-m", "latentree"]
 

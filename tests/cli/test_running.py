@@ -302,6 +302,7 @@ def test_a_broken_pipe_is_silent(made, command, reader, tmp_path):
     assert "Broken" not in said
 
 
+@pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
 def test_a_reader_that_has_enough_ends_the_writer(made):
     writer = subprocess.Popen(
         [*LATENTREE, "sample", str(made / "real.json"), "-n", "300000"],
@@ -314,6 +315,7 @@ def test_a_reader_that_has_enough_ends_the_writer(made):
     assert writer.wait(300) == 141
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_an_interrupt_is_clean(tmp_path):
     data = np.random.default_rng(0).integers(0, 3, (20_000, 60))
     write_table(tmp_path / "data.csv", [f"v{j}" for j in range(60)], data)
