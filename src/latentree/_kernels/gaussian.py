@@ -85,6 +85,21 @@ def multiply(x, y):
     return total
 
 
+def _plain_multiply_all(x, y):
+    return float(x @ x), float(y @ y), float(x @ y)
+
+
+@kernel(fastmath=True, views=True, plain=_plain_multiply_all)
+def multiply_all(x, y):
+    """Return the inner products of two vectors with themselves, and with each other."""
+    first, second, both = 0.0, 0.0, 0.0
+    for column in range(x.size):
+        first += x[column] * x[column]
+        second += y[column] * y[column]
+        both += x[column] * y[column]
+    return first, second, both
+
+
 # Messages ---------------------------------------------------------------------------------------
 
 
@@ -140,10 +155,24 @@ def means(order, parent, rho, own, u, below, above, h, products):
             if own[v] < 0.0:
                 add(h[v], rho[v] / variance_beyond(rho[v], u[n + v]), above[v])
         if products.shape[0] > 0:
-            products[v, 0] += multiply(below[v], below[v])
             if p >= 0:
-                products[v, 1] += multiply(above[v], above[v])
-                products[v, 2] += multiply(below[v], above[v])
+                first, second, both = multiply_all(below[v], above[v])
+                products[v, 1] += second
+                products[v, 2] += both
+            else:
+                first = multiply(below[v], below[v])
+            products[v, 0] += first
+
+
+@kernel()
+def products_of_means(order, parent, rho, own, u, data):
+    """Return the products of :func:`means` alone; ``data`` has the rows of the first nodes."""
+    n, shape = parent.size, (parent.size, data.shape[1])
+    below, above, h, products = np.empty(shape), np.empty(shape), np.zeros(shape), np.zeros((n, 3))
+    for v in range(data.shape[0]):
+        scale(below[v], 1.0, data[v])
+    means(order, parent, rho, own, u, below, above, h, products)
+    return products
 
 
 # At an edge -------------------------------------------------------------------------------------
@@ -270,12 +299,11 @@ def fit(order, parent, rho, own, data, n_steps, tolerance):
     It ends early where some steps gain less than the tolerance.
     """
     n = parent.size
-    following, above, h = np.zeros(n), np.empty(data.shape), np.empty(data.shape)
+    following = np.zeros(n)
     value = -np.inf
     for step in range(n_steps + 1):
-        u, products = variances(order, parent, rho, own), np.zeros((n, 3))
-        h[:] = 0.0
-        means(order, parent, rho, own, u, data, above, h, products)
+        u = variances(order, parent, rho, own)
+        products = products_of_means(order, parent, rho, own, u, data)
         here = maximize(order, parent, rho, own, u, products, following)
         if step == n_steps:
             break

@@ -56,7 +56,11 @@ def chunks_of(root: FloatArray) -> list[FloatArray]:
 
 
 def moment_step(
-    order: IntArray, parent: IntArray, rho: FloatArray, vectors: Sequence[FloatArray]
+    order: IntArray,
+    parent: IntArray,
+    rho: FloatArray,
+    own: FloatArray,
+    vectors: Sequence[FloatArray],
 ) -> tuple[float, FloatArray]:
     """Run one expectation and maximization of a Gaussian tree on moments.
 
@@ -66,6 +70,8 @@ def moment_step(
         Nodes, parents first, and the parent of every node; observed nodes have the first numbers.
     rho : array of float
         Correlation of every node with its parent.
+    own : array of float
+        0 at observed nodes, −1 at hidden ones.
     vectors : sequence of arrays
         Rows of a root of the columns' correlations, in chunks of their entries.
 
@@ -76,20 +82,12 @@ def moment_step(
     following : array of float
         The correlations that maximize the expected log-likelihood.
     """
-    n, m = order.size, vectors[0].shape[0]
-    own = np.repeat([0.0, -1.0], [m, n - m])
     u = messages.variances(order, parent, rho, own)
-
-    def products_of(chunk: FloatArray) -> FloatArray:
-        below, above, h = np.zeros((3, n, chunk.shape[1]))
-        below[:m] = chunk
-        products = np.zeros((n, 3))
-        messages.means(order, parent, rho, own, u, below, above, h, products)
-        return products
-
-    products = sum(threads.run(products_of, vectors), start=np.zeros((n, 3)))
-    following = np.zeros(n)
-    value = messages.maximize(order, parent, rho, own, u, products, following)
+    parts = threads.run(
+        lambda chunk: messages.products_of_means(order, parent, rho, own, u, chunk), vectors
+    )
+    following = np.zeros(order.size)
+    value = messages.maximize(order, parent, rho, own, u, sum(parts), following)
     return float(value), following
 
 
@@ -106,6 +104,7 @@ class MomentProblem:
         self.center, self.spread = sample.statistics.moments
         root = sample.statistics.correlation_root
         self._vectors = chunks_of(root)
+        self._own_variances = np.repeat([0.0, -1.0], [tree.n_observed, tree.n_hidden])
         constant = 0.5 * (np.log(2.0 * np.pi) + 1.0) + np.log(self.spread)
         self._own = -self.total_weight * float(constant.sum())
         self._is_tiny = tree.n_nodes * root.shape[1] <= TINY
@@ -117,7 +116,8 @@ class MomentProblem:
 
     def _step(self, point: FloatArray) -> Step:
         tree = self.tree
-        value, following = moment_step(tree.order, tree.parent, np.tanh(point), self._vectors)
+        given = tree.order, tree.parent, np.tanh(point), self._own_variances, self._vectors
+        value, following = moment_step(*given)
         log_likelihood = self.total_weight * value + self._own
         return Step(log_likelihood, log_likelihood, np.arctanh(following))
 

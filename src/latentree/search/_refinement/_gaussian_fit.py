@@ -63,10 +63,13 @@ class TreeArrays:
         self.order = np.array([place[v] for v in draft.order()], np.int64)
         rho = np.array([draft.above[v] or 0.0 for v in self.nodes], np.float64)
         self.rho = np.clip(rho, -messages.LARGEST, messages.LARGEST)
+        self.own = np.repeat([0.0, -1.0], [self.m, self.n - self.m])
 
     def step(self, point: FloatArray) -> Step:
         """Run one expectation and maximization."""
-        value, following = moment_step(self.order, self.parent, np.tanh(point), self._vectors)
+        value, following = moment_step(
+            self.order, self.parent, np.tanh(point), self.own, self._vectors
+        )
         return Step(self.n_samples * value, self.n_samples * value, np.arctanh(following))
 
     @cached_property
@@ -85,7 +88,6 @@ class BeliefTree(TreeArrays):
     def __init__(self, draft: Draft, data: FloatArray) -> None:
         super().__init__(draft, data)
         n, m, parent = self.n, self.m, self.parent
-        self.own = np.repeat([0.0, -1.0], [m, n - m])
         self.variance = messages.variances(self.order, parent, self.rho, self.own)
         self.side, products = np.zeros((2 * n, data.shape[1])), np.zeros((n, 3))
         self.side[:m] = data
@@ -223,9 +225,7 @@ def fit_hidden(
     if is_new:
         rho[:3] = _explaining(root @ root.T, 1.0 - own[:3])
     order, parent = np.roll(np.arange(d + 1), 1), np.append(np.full(d, d), -1)
-    value = messages.fit(
-        order, parent, rho, own, np.pad(root, [(0, 1), (0, 0)]), n_steps, tolerance
-    )
+    value = messages.fit(order, parent, rho, own, root, n_steps, tolerance)
     return NodeFit(value, dict(zip([arm.node for arm in arms], rho.tolist(), strict=False)))
 
 
