@@ -38,7 +38,6 @@ TOLERANCE = 0.01
 MOST_BYTES = 200_000
 
 
-
 def name_of(page: Path) -> str:
     """A page's path in the repository."""
     return page.relative_to(ROOT).as_posix()
@@ -199,7 +198,9 @@ def test_the_architecture_has_the_layers_that_are_checked() -> None:
     contracts = project["tool"]["importlinter"]["contracts"]
     (layers,) = (c["layers"] for c in contracts if c["name"].startswith("Layers"))
     checked = [set(re.findall(r"latentree\.(\w+)", row)) for row in reversed(layers)]
-    rows = re.findall(r"^\| \d \|([^|]*)\|", (DOCS / "contribute" / "architecture.md").read_text("utf-8"), re.M)
+    rows = re.findall(
+        r"^\| \d \|([^|]*)\|", (DOCS / "contribute" / "architecture.md").read_text("utf-8"), re.M
+    )
     shown = [set(re.findall(r"`(\w+)`", row)) for row in rows]
     helpers = {name for name in checked[0] if name.startswith("_")} - {"_kernels"}
     assert shown == [checked[0] - helpers, *checked[1:]]

@@ -20,7 +20,7 @@ from latentree.models import Model
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray
 
-# Constants were chosen on nltcs, plants and 1,500 rows of plants; docs/evidence/prediction.md says so.
+# Constants were chosen on nltcs, plants and 1,500 rows of plants (docs/evidence/prediction.md).
 TOLERANCE = 1e-4
 """Gain, as a share of the held-out log-likelihood, below which passes or splits end."""
 CALM_LOOKS = 2

@@ -37,7 +37,7 @@ from latentree.models import Model
 from latentree.tree import Tree
 from latentree.typing import FloatArray, IntArray, Progress
 
-# Constants were chosen on nltcs, plants and 1,500 rows of plants; docs/evidence/prediction.md says so.
+# Constants were chosen on nltcs, plants and 1,500 rows of plants (docs/evidence/prediction.md).
 FIRST = Budget(tolerance=1e-6, max_steps=200)
 """When EM stops where a fit begins with maximum likelihood."""
 MOST_PASSES = 100

@@ -8,7 +8,7 @@ from latentree.data import Table
 from latentree.errors import DataError, ModelError
 from latentree.typing import FloatArray, IntArray
 
-# Constants were chosen on nltcs, plants and 1,500 rows of plants; docs/evidence/prediction.md says so.
+# Constants were chosen on nltcs, plants and 1,500 rows of plants (docs/evidence/prediction.md).
 LEAST_SHARE, MOST_SHARE, ENOUGH_ROWS = 0.1, 0.25, 500
 """A tenth of the rows is held out; of a small table more, as few rows choose badly."""
 FOLDS = 4

@@ -329,7 +329,8 @@ CHOSEN = f"{AUTO}: learned by "
 
 SMALL_COLUMNS = 50
 """Up to so many columns a table is small. On 700 rows of up to 30 columns refinement took some
-seconds and mostly predicted better, on 100 to 180 columns 10 s and more; docs/evidence/defaults.md."""
+seconds and mostly predicted better, on 100 to 180 columns 10 s and more
+(docs/evidence/defaults.md)."""
 
 SMALL_CELLS = 200_000
 """Up to so many cells, too, unless sums take the place of rows: 2,800 × 25 answers took 23 s."""

@@ -1,4 +1,4 @@
-"""Model files: JSON with a version, data and never code. ``docs/reference/model-file.md`` describes them."""
+"""Model files: JSON with a version, data and never code (``docs/reference/model-file.md``)."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from latentree.search._refinement._search import Edit, Proposal, Star, chance_ga
 
 
 class LastMoves(EdgeMoves):
-    """Changes of edges that take longer to find; docs/understand/refinement.md says what each is for.
+    """Changes of edges that take longer to find (docs/evidence/refinement.md).
 
     - A hidden node becomes two and loses a state: it stood for both.
     - A new node may have fewer states than the node that it copies.
