@@ -5,8 +5,8 @@
 
 Rules and constants of ``latentree.topics`` were chosen on the half of the BBC documents that
 ``halves`` calls "chosen on"; figures are for the other half ("unseen half"), and for all 2,225
-documents, as in the published evaluations. ``docs/evidence/topics.md`` says what had been seen earlier of
-these, and of the newsgroups.
+documents, as in the published evaluations. ``docs/evidence/topics.md`` says what had been
+seen earlier of these, and of the newsgroups.
 
 NPMI is written by its definition (windows of ten words over the same documents, as c_npmi of
 gensim: a window is a virtual document, 1e-12 is added to the share of windows that have both

@@ -10,7 +10,7 @@ from typing import Any
 import latentree
 
 sys.path.insert(0, str(Path(__file__).parent))
-from make_inventories import WORDS, write_inventories  # noqa: E402
+from make_inventories import WORDS, write_inventories
 
 project = "latentree"
 author = "The latentree developers"

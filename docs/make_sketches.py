@@ -26,7 +26,7 @@ class Panel(NamedTuple):
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a node is drawn hollow: hidden ones are called h, h1, h2, …"""
+    """Whether a node is drawn hollow: names of hidden ones begin with h."""
     return name[0] == "h"
 
 
@@ -202,6 +202,7 @@ CHAIN = {"a": (0, 0), "b": (1, 1), "c": (2, 1), "d": (3, 0), "e": (0, 2), "f": (
 CHAIN_EDGES = [("a", "b"), ("e", "b"), ("b", "c"), ("c", "d"), ("c", "f")]
 SCATTERED = {name: CHAIN[name] for name in "abcdef"}
 ROW = {"a": (0, 2), "b": (1, 2), "c": (2, 2), "d": (3, 2), "e": (4, 2)}
+LOW = {name: (x, 1) for name, (x, _) in ROW.items()}
 MOVED = {"a": (0, 0), "b": (0, 2), "h1": (1, 1), "c": (2, 0), "h2": (3, 1), "d": (4, 0)}
 MOVED |= {"e": (4, 2)}
 
@@ -230,21 +231,28 @@ SKETCHES: dict[str, Sequence[Panel]] = {
         Panel(ROW | {"h1": (0.5, 1)}, [("a", "h1"), ("b", "h1")], "join the closest pair", "h1"),
         Panel(
             ROW | {"h1": (0.5, 1), "h2": (1.25, 0), "h3": (3.5, 1)},
-            [("a", "h1"), ("b", "h1"), ("h1", "h2"), ("c", "h2"), ("h2", "h3")]
-            + [("d", "h3"), ("e", "h3")],
+            [
+                ("a", "h1"),
+                ("b", "h1"),
+                ("h1", "h2"),
+                ("c", "h2"),
+                ("h2", "h3"),
+                ("d", "h3"),
+                ("e", "h3"),
+            ],
             "and so on, until all are joined",
         ),
     ],
     "recursive-grouping": [
-        Panel(ROW, [], "five columns"),
+        Panel(LOW, [], "five columns"),
         Panel(
-            ROW | {"h1": (1, 1), "h2": (3.5, 1)},
+            LOW | {"h1": (1, 0), "h2": (3.5, 0)},
             [("a", "h1"), ("b", "h1"), ("c", "h1"), ("d", "h2"), ("e", "h2")],
             "whole families at once",
             "h1 h2",
         ),
         Panel(
-            ROW | {"h1": (1, 1), "h2": (3.5, 1)},
+            LOW | {"h1": (1, 0), "h2": (3.5, 0)},
             [("a", "h1"), ("b", "h1"), ("c", "h1"), ("d", "h2"), ("e", "h2"), ("h1", "h2", "!")],
             "then the families of families",
         ),
@@ -253,14 +261,21 @@ SKETCHES: dict[str, Sequence[Panel]] = {
         Panel(CHAIN, CHAIN_EDGES, "a Chow-Liu tree", "b"),
         Panel(
             CHAIN | {"h1": (1, 0), "b": (1, 2)},
-            [("a", "h1"), ("e", "h1"), ("b", "h1"), ("h1", "c")] + [("c", "d"), ("c", "f")],
+            [("a", "h1"), ("e", "h1"), ("b", "h1"), ("h1", "c"), ("c", "d"), ("c", "f")],
             "one neighborhood learned again",
             "h1",
         ),
         Panel(
             CHAIN | {"h1": (1, 0), "b": (1, 2), "h2": (2, 0), "c": (2, 2)},
-            [("a", "h1"), ("e", "h1"), ("b", "h1"), ("h1", "h2"), ("c", "h2")]
-            + [("h2", "d"), ("h2", "f")],
+            [
+                ("a", "h1"),
+                ("e", "h1"),
+                ("b", "h1"),
+                ("h1", "h2"),
+                ("c", "h2"),
+                ("h2", "d"),
+                ("h2", "f"),
+            ],
             "and each of the others",
         ),
     ],
@@ -287,8 +302,15 @@ SKETCHES: dict[str, Sequence[Panel]] = {
         Panel(CHAIN, CHAIN_EDGES, "a Chow-Liu tree"),
         Panel(
             CHAIN | {"h1": (1, 1), "b": (1, 2), "h2": (2, 1), "c": (2, 2)},
-            [("a", "h1"), ("e", "h1"), ("h1", "b"), ("h1", "h2"), ("h2", "c")]
-            + [("h2", "d"), ("h2", "f")],
+            [
+                ("a", "h1"),
+                ("e", "h1"),
+                ("h1", "b"),
+                ("h1", "h2"),
+                ("h2", "c"),
+                ("h2", "d"),
+                ("h2", "f"),
+            ],
             "its inner nodes, hidden, with many states",
             "h1 h2",
         ),

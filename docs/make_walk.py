@@ -21,9 +21,9 @@ function calls which, in order. This page is made from a run by `python docs/mak
 calls stand once, helpers below the fifth level are left out, and so are properties, checks of types
 and lazy imports.
 
-Read it from the left: the estimator takes the data, `data` checks and codes it, `distances` sums over
-rows and computes distances, `structure` learns a tree, `em` fits the parameters, and `methods` puts
-the report together.
+Read it from the left: the estimator takes the data, `data` checks and codes it, `distances` sums
+over rows and computes distances, `structure` learns a tree, `em` fits the parameters, and `methods`
+puts the report together.
 
 """
 
@@ -61,7 +61,7 @@ def function_of(frame: FrameType) -> str | None:
     file = Path(code.co_filename)
     if SOURCE not in file.parents or "<" in code.co_qualname or "__" in code.co_qualname:
         return None
-    if len(set(line for *_, line in code.co_lines() if line)) <= FEWEST_LINES:
+    if len({line for *_, line in code.co_lines() if line}) <= FEWEST_LINES:
         return None
     package = file.relative_to(SOURCE).parts[0].removesuffix(".py")
     if package in ("errors", "typing", "_lazy"):
