@@ -44,8 +44,12 @@ function isOutOfReach(box) {
 }
 
 /** Show what was chosen from its beginning, in the lower half where there are answers above it. */
-function toTop({ evidence }, body) {
+function toTop({ evidence, selection }, body) {
   const panel = body.parentElement;
+  if (selection === null) {
+    panel.scrollTop = 0;
+    return;
+  }
   const above = evidence.size > 0 ? panel.clientHeight / 2 : panel.firstElementChild.offsetHeight;
   panel.scrollTop = body.offsetTop - panel.offsetTop - above;
 }
