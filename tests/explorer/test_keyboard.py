@@ -123,7 +123,7 @@ def test_colors_layouts_and_what_is_taken_away(page):
     walk_to(page, "#copy-link")
     page.run("navigator.clipboard.writeText = async (text) => { window.copied = text }")
     page.type("Enter")
-    page.wait("return window.copied?.includes('s=n4')")
+    page.wait("return window.copied?.includes('s=nx4')")
     walk_to(page, "#take summary")
     page.type("Enter")
     walk_to(page, "#save-csv")
@@ -131,7 +131,7 @@ def test_colors_layouts_and_what_is_taken_away(page):
     downloaded(page, "*posterior.csv").unlink()
     walk_to(page, "#color-by")
     page.type("Down")
-    assert value(page, f"{STATE}.colorBy") == "posterior"
+    assert value(page, f"{STATE}.colorBy") == "group"
     walk_to(page, "[data-style='1']")
     page.type("Enter")
     assert value(page, f"[...{STATE}.highlight]") == [1]

@@ -107,6 +107,7 @@ def test_hidden_variables_are_of_their_tree(browser, tmp_path):
     assert browser.run(f"return {STATE}.posterior.share") == [1, 0, 0]
     assert "Mood" in browser.run("return document.querySelector('.rename').value")
     assert "with it the tree" in browser.text("#trees")
+    browser.run("document.querySelector('#trees summary').click()")  # the list is folded by now
     browser.run("document.querySelector('#trees [data-key=tree2]').focus()")
     browser.type("Enter")
     assert browser.run("return document.activeElement.dataset.key") == "tree2"

@@ -89,7 +89,7 @@ def test_the_time_line_adds_up(topics, page):
     ],
 )
 def test_periods_are_as_long_as_needed(first, last, unit, count):
-    sums = pages._DateSums(1)
+    sums = pages._Sums(1)
     for date in (first, last, last):
         sums.add(date, np.array([0.5]))
     found = sums.periods()

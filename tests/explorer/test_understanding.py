@@ -7,7 +7,15 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from tests.explorer.pages import discrete, gaussian, hidden_of, mixed, show, spot
+from tests.explorer.pages import (
+    discrete,
+    gaussian,
+    gaussian_mixture,
+    hidden_of,
+    mixed,
+    show,
+    spot,
+)
 
 from latentree import DiscreteTreeModel, GaussianTreeModel, Tree, formats, models, simulate
 from latentree.explorer import write_explorer
@@ -308,3 +316,75 @@ def test_frames_leave_the_wheel_to_what_is_around_them(browser, tmp_path):
         assert "Ctrl" in browser.text("#toast")
     finally:
         browser._call("POST", f"{browser.session}/frame", {"id": None})
+
+
+# The panel and pointers -------------------------------------------------------------------------
+
+
+def test_details_keep_half_of_the_panel_beside_answers_and_trees(browser, tmp_path):
+    with browser.screen(1024, 768):
+        show(browser, tmp_path, gaussian_mixture())
+        assert browser.run("return document.querySelector('#trees details').open")
+        ask(browser, "x3 = 1")
+        browser.settle()
+        share, open_, scrolls = browser.run(
+            """
+            const panel = document.getElementById("panel");
+            const box = panel.getBoundingClientRect();
+            const top = document.getElementById("details").getBoundingClientRect().top;
+            const parts = [...panel.querySelectorAll(":scope > div")];
+            const scrolls = parts.filter((e) => /auto|scroll/.test(getComputedStyle(e).overflowY));
+            return [(box.bottom - top) / box.height,
+              document.querySelector("#trees details").open, scrolls.length];
+            """
+        )
+        assert share >= 0.49
+        assert not open_
+        assert scrolls == 0  # the panel is one scroll
+        browser.click_on("#tabs button", "What follows")
+        top = "return document.getElementById('answers').getBoundingClientRect().top"
+        assert browser.run(top) < 120
+        assert browser.run("return !document.querySelector('#tabs button').hidden")
+
+
+def test_targets_have_24_pixels(browser, tmp_path):
+    show(browser, tmp_path, discrete(101))
+    ask(browser, "x3 = s1")
+    small = browser.run(
+        """
+        const seen = [...document.querySelectorAll("button, summary, select, input")].filter(
+          (e) => e.offsetParent && !e.matches("[type=range], [type=checkbox]"));
+        const sizes = seen.map((e) => [e.className, e.textContent, e.getBoundingClientRect()]);
+        return sizes.filter(([, , box]) => Math.min(box.width, box.height) < 23.9)
+          .map(([kind, text, box]) => [kind, text, box.width, box.height]);
+        """
+    )
+    assert small == []
+
+
+def test_pointing_shows_numbers(browser, tmp_path):
+    model = gaussian(102)
+    show(browser, tmp_path, model)
+    point = f"{STATE}.hover = arguments[0]; for (const f of {STATE}.listeners.get('hover')) f();"
+    tip = point + "return window.latentreeExplorer.view.canvas.title"
+    name, numbers = browser.run(tip, {"node": 3}).split("\n")
+    assert name == "x3"
+    assert float(numbers.split(" ± ")[0].replace("\u2212", "-")) == pytest.approx(
+        model.means[3], rel=0.01, abs=0.01
+    )
+    ask(browser, "x5 = +2 sd")
+    assert "σ)" in browser.run(tip, {"node": 3})
+    edge = browser.run(f"return {STATE}.layout.edges[0]")
+    said = browser.run(tip, {"edge": edge})
+    assert re.search(r"(strong|moderate|weak), correlation [+\u2212]0\.\d\d", said)
+
+
+def test_an_edge_in_the_middle_is_straight(browser, tmp_path):
+    model = simulate.random_gaussian_model(simulate.double_star(12), 0)
+    show(browser, tmp_path, model)
+    browser.click_on("#layered")
+    ends = browser.run(
+        f"const {{ tree, layout }} = {STATE}; const [v] = tree.halves.keys();"
+        "return [...layout.points.subarray(2 * layout.starts[v], 2 * layout.starts[v + 1])]"
+    )
+    assert np.ptp(np.reshape(ends, (-1, 2))[:, 0]) < 1e-6

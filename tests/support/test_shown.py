@@ -206,7 +206,7 @@ def test_learn_with_support(files, capsys, tmp_path):
     assert main(["learn", data, "-m", "rg", "--support", "5", "--out", out]) == 0
     shown = capsys.readouterr().out
     assert "Support" in shown
-    assert "Percent: transfer support of the edge above, over 5 trees by rg" in shown
+    assert "Percent: transfer support of the edge above, over 5 trees learned by rg" in shown
     assert isinstance(load_support(out), Support)
     assert main(["export", out, str(tmp_path / "tree.nwk")]) == 0
     assert main(["plot", out, str(tmp_path / "tree.png")]) == 0

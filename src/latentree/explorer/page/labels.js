@@ -116,6 +116,14 @@ export function drawLabels(ctx, state, frame, colors) {
   if (!crowded && roomy) drawSupport(ctx, state, frame, grid, colors);
 }
 
+/** The middle of the parabola in the middle of an edge. */
+function halfway(points, starts, v) {
+  const from = 2 * (starts[v] + 2 * Math.floor((starts[v + 1] - starts[v]) / 4));
+  const start = Math.min(from, 2 * starts[v + 1] - 6);
+  const [ax, ay, cx, cy, bx, by] = points.subarray(start, start + 6);
+  return [(ax + 2 * cx + bx) / 4, (ay + 2 * cy + by) / 4];
+}
+
 /** How sure the edges are, in percent halfway along them, where there is room. */
 function drawSupport(ctx, state, frame, grid, colors) {
   const { layout, model } = state;
@@ -125,11 +133,9 @@ function drawSupport(ctx, state, frame, grid, colors) {
     const sure = edgeSupport(state, v);
     if (Number.isNaN(sure)) continue;
     const text = `${Math.round(100 * sure)}`;
-    const middle = starts[v] + 2 * Math.floor((starts[v + 1] - starts[v]) / 4);
-    const [x, y] = [
-      points[2 * middle] * frame.scale + frame.dx,
-      points[2 * middle + 1] * frame.scale + frame.dy,
-    ];
+    const [x, y] = halfway(points, starts, v).map(
+      (at, axis) => at * frame.scale + [frame.dx, frame.dy][axis],
+    );
     const width = textWidth(ctx, state, text) * SMALL;
     const spot = { node: -1, x: x - width / 2, y, angle: 0, flipped: false, width, font: SMALL };
     if (!grid.isFree(spot)) continue;

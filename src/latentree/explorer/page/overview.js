@@ -46,8 +46,8 @@ export function overview(state, view) {
 }
 
 /** Whether nothing depends on anything else that could be seen. */
-function isNoise({ strengths }) {
-  return strengths.drawn.every((strength) => Math.abs(strength) < WEAKEST);
+function isNoise({ strengths, observed }) {
+  return observed > 1 && strengths.drawn.every((strength) => Math.abs(strength) < WEAKEST);
 }
 
 function noiseText({ observed }) {

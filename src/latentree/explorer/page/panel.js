@@ -44,10 +44,14 @@ function isOutOfReach(box) {
 }
 
 /** Show what was chosen from its beginning, in the lower half where there are answers above it. */
-function toTop({ evidence }, body) {
+function toTop({ evidence, selection }, body) {
   const panel = body.parentElement;
+  if (selection === null) {
+    panel.scrollTop = 0;
+    return;
+  }
   const above = evidence.size > 0 ? panel.clientHeight / 2 : panel.firstElementChild.offsetHeight;
-  panel.scrollTop = body.offsetTop - panel.offsetTop - above;
+  panel.scrollTop = body.offsetTop - above;
 }
 
 /** Tabs lead to the parts of the panel, which is one scroll; those without contents are gone. */
@@ -65,7 +69,7 @@ export function createTabs(panes) {
     tab.addEventListener("click", () => {
       const part = byId(tab.dataset.part);
       const panel = bar.parentElement;
-      panel.scrollTop = part.offsetTop - panel.offsetTop - bar.offsetHeight;
+      panel.scrollTop = part.offsetTop - bar.offsetHeight;
     });
   }
   for (const { state } of panes) {

@@ -45,7 +45,12 @@ export function classTable(data, choose) {
       cell.style.setProperty("--share", share.toFixed(4));
       return cell;
     });
-    return element("tr", { class: `series-${topic.series}` }, element("th", { scope: "row" }, press), cells);
+    return element(
+      "tr",
+      { class: `series-${topic.series}` },
+      element("th", { scope: "row" }, press),
+      cells,
+    );
   });
   return element(
     "div",

@@ -187,7 +187,11 @@ function wordSection(data, topic) {
   return element(
     "div",
     {},
-    element("div", { class: "pair orders", role: "group", "aria-label": "Order of words" }, buttons),
+    element(
+      "div",
+      { class: "pair orders", role: "group", "aria-label": "Order of words" },
+      buttons,
+    ),
     box,
   );
 }

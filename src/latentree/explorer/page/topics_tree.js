@@ -30,7 +30,9 @@ export function createTree(box, data, choose) {
   for (const topic of data.topics) {
     if (topic.parent >= 0) picture.append(branch(place, topic, data.topics[topic.parent]));
   }
-  const nodes = data.topics.map((topic) => node(place, topic, largest, data.levels, letters, choose));
+  const nodes = data.topics.map((topic) =>
+    node(place, topic, largest, data.levels, letters, choose),
+  );
   picture.append(...nodes);
   box.append(element("div", { class: "scroll" }, picture));
   return (number) => {

@@ -11,7 +11,7 @@ const LARGEST_WHOLE = 56; // the same when all is shown
 const MARGIN = 22;
 const EDGE = 20; // pixels from the border within which a node is not in sight
 const MEASURED = 600; // nodes up to which labels count for the size of the whole
-const LEAST_SHARE = 0.55; // of the window that the tree keeps when labels want more
+const LEAST_SHARE = 0.6; // of the window that the tree keeps when labels want more
 const HEAVY = 700; // nodes beyond which moving shows the last picture, and a sharp one at rest
 const REST = 120; // milliseconds without movement that are rest
 
