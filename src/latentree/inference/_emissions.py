@@ -286,7 +286,7 @@ class GaussianEmission(FreeEmission):
 
     Parameters
     ----------
-    mean, sd : array of float, one a state
+    mean, sd : array of float, one per state
     resolution : float
         How precisely values are recorded: the value x stands for all from x − r/2 to x + r/2, and
         its likelihood is the probability of these. No standard deviation is below r/6.
@@ -442,7 +442,7 @@ class GaussianEmission(FreeEmission):
 
         Returns
         -------
-        array of float, a row a state
+        array of float, one row per state
 
         Examples
         --------
@@ -461,9 +461,9 @@ class CountEmission(FreeEmission):
 
     Parameters
     ----------
-    mean : array of float, one a state
+    mean : array of float, one per state
         Positive.
-    size : array of float, one a state, optional
+    size : array of float, one per state, optional
         The variance is mean + mean²/size; infinite, and by default, for Poisson's distribution.
 
     Examples
@@ -589,7 +589,7 @@ class CountEmission(FreeEmission):
 
         Returns
         -------
-        array of float, a row a state
+        array of float, one row per state
 
         Examples
         --------

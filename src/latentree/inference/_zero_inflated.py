@@ -150,4 +150,4 @@ class ZeroInflatedEmission(FreeEmission):
 
 def _odds(shares: FloatArray) -> FloatArray:
     """Return log-odds, within limits."""
-    return np.clip(logit(shares), -_FARTHEST, _FARTHEST)
+    return np.asarray(np.clip(logit(shares), -_FARTHEST, _FARTHEST))

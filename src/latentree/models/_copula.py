@@ -206,7 +206,7 @@ class CopulaTreeModel(FactorReports, BaseTreeModel):
 
         Returns
         -------
-        array of float, one a row
+        array of float, one per row
 
         Examples
         --------

@@ -146,7 +146,7 @@ class FactorReports:
 
         Returns
         -------
-        array of float, one a hidden variable
+        array of float, one per hidden variable
 
         Notes
         -----
