@@ -9,7 +9,7 @@ import latentree as lt
 from latentree.distances import as_sample
 from latentree.em import Fitted
 from latentree.inference import Thresholds
-from latentree.search import learned_behind
+from latentree.search import fit_copula_tree
 
 SPLIT = lt.Tree([6, 6, 6, 7, 7, 7, 7, -1], n_observed=6)  # h2 – h1, three answers each
 
@@ -31,8 +31,8 @@ def finds_both(sample, **options):
 @pytest.mark.parametrize(("between", "n_hidden"), [(0.999, 1), (0.6, 2)])
 def test_factors_become_one_if_that_raises_bic(between, n_hidden):
     sample = answers(between)
-    plain = learned_behind(finds_both, sample)
-    simple = learned_behind(finds_both, sample, simplify=True)
+    plain = fit_copula_tree(finds_both, sample)
+    simple = fit_copula_tree(finds_both, sample, simplify=True)
     assert plain.model.tree.n_hidden == 2
     assert simple.model.tree.n_hidden == n_hidden
     if n_hidden == 1:

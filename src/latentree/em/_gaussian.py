@@ -94,7 +94,7 @@ def moment_step(
 class MomentProblem:
     """The likelihood of real columns without gaps under a tree, as the EM driver sees it.
 
-    A point holds the correlations as z = atanh ρ, one a node. A step costs O(nodes · columns).
+    A point holds the correlations as z = atanh ρ, one per node. A step costs O(nodes · columns).
     """
 
     def __init__(self, tree: Tree, sample: Sample) -> None:
@@ -191,7 +191,7 @@ def moments_of_part(rows: Rows, at: Parameters) -> ExpectedCounts:
 class RowProblem:
     """The likelihood of rows of real columns under a tree, as the EM driver sees it.
 
-    A point holds, end to end, the correlations as z = atanh ρ, one a node, and the means and the
+    A point holds, end to end, the correlations as z = atanh ρ, one per node, and the means and the
     logarithms of the scales of the observed variables, in units of the columns' own.
     """
 

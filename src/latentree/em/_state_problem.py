@@ -7,8 +7,8 @@ its neighbor; the leaf itself says which sums it needs of their expected counts,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,8 +128,12 @@ class StateProblem:
     def joined(self, theta: FloatArray, emissions: list[FreeEmission]) -> FloatArray:
         """Return the point of tables and of the emissions of the leaves."""
         pairs = zip(self.leaves, emissions, strict=True)
-        rest = [emission.coordinates(leaf.unit).ravel() for leaf, emission in pairs]
-        return np.concatenate([theta, np.clip(np.concatenate([np.empty(0), *rest]), *self._limits)])
+        return self.placed(theta, [emission.coordinates(leaf.unit) for leaf, emission in pairs])
+
+    def placed(self, theta: FloatArray, coordinates: Iterable[FloatArray]) -> FloatArray:
+        """Return the point of tables and of the coordinates of the leaves, within limits."""
+        rest = np.concatenate([np.empty(0), *(own.ravel() for own in coordinates)])
+        return np.concatenate([theta, np.clip(rest, *self._limits)])
 
     def point(self, model: StateModel) -> FloatArray:
         """Return the point of a model on the same tree, tables kept away from zero."""
@@ -165,19 +169,18 @@ class StateProblem:
         if not self.leaves:
             return Step(sums.log_likelihood, objective, tables)
         with tiny(self.total_weight < _FEW_ROWS):
-            following = self.joined(tables, self.maximized(sums, point, self.weight))
-            objective += sum(
-                leaf.at(point).log_prior(leaf.unit, self.weight / leaf.n_states)
-                for leaf in self.leaves
-            )
+            following = self.placed(tables, self.maximized(sums, emissions, self.weight))
+            for leaf in self.leaves:
+                emission: Any = emissions[leaf.column]
+                objective += emission.log_prior(leaf.unit, self.weight / leaf.n_states)
         return Step(sums.log_likelihood, objective, following)
 
     def maximized(
-        self, sums: ExpectedCounts, point: FloatArray, weight: float
-    ) -> list[FreeEmission]:
-        """Return the emissions that sums expected at a point give, with a prior of some rows."""
+        self, sums: ExpectedCounts, emissions: Sequence[Any], weight: float
+    ) -> list[FloatArray]:
+        """Return the coordinates that sums of emissions give, with a prior of some rows."""
         return [
-            leaf.at(point).maximized(own, leaf.unit, weight / leaf.n_states)
+            emissions[leaf.column].maximized(own, leaf.unit, weight / leaf.n_states)
             for leaf, own in zip(self.leaves, sums.leaves, strict=True)
         ]
 

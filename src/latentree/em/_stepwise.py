@@ -157,7 +157,9 @@ class Stage:
         tables = self.smoothing.tables(sums.counts, point[: self.layout.size], strengths)
         if not self.problem.leaves:
             return tables
-        return self.problem.joined(tables, self.problem.maximized(sums, point, strengths[2]))
+        emissions = self.problem.emissions(point)
+        leaves = self.problem.maximized(sums, emissions, strengths[2])
+        return self.problem.placed(tables, leaves)
 
     def gains(
         self, sums: ExpectedCounts, seen: ExpectedCounts, point: FloatArray, strengths: FloatArray
@@ -169,10 +171,10 @@ class Stage:
         """
         theta, problem = point[: self.layout.size], self.problem
         of_tables = self.smoothing.gains(sums.counts, seen.counts, theta, strengths)
-        emissions = problem.maximized(sums, point, strengths[2])
+        coordinates = problem.maximized(sums, problem.emissions(point), strengths[2])
         of_leaves = sum(
-            emission.expected_log(own, leaf.unit)
-            for leaf, emission, own in zip(problem.leaves, emissions, seen.leaves, strict=True)
+            leaf.kind.at(following, leaf.unit).expected_log(own, leaf.unit)
+            for leaf, following, own in zip(problem.leaves, coordinates, seen.leaves, strict=True)
         )
         return np.append(of_tables, of_leaves)
 

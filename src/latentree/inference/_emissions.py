@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,11 +29,16 @@ _LEAST_SIZE = 1e-2
 _LARGEST_SIZE = 1e6
 """Largest size that EM moves to."""
 
+_SIZES = float(np.log(_LEAST_SIZE)), float(np.log(_LARGEST_SIZE))
+
 _OFF_GRID = 1e-3
 """Share of a step by which rounding may move a value off the grid that it was recorded on."""
 
 _N_QUANTILES = 64
 """Intervals of equal probability into which each state's values are cut to measure dependence."""
+
+
+AnyEmission = TypeVar("AnyEmission", bound="Emission")
 
 
 class Unit(NamedTuple):
@@ -223,8 +228,8 @@ class FreeEmission(Emission):
         return float((sums.weights * self.likelihoods(sums.values).logs).sum())
 
     @abstractmethod
-    def maximized(self, sums: Any, unit: Unit, share: float) -> Self:
-        """Return an emission that raises the likelihood.
+    def maximized(self, sums: Any, unit: Unit, share: float) -> FloatArray:
+        """Return the coordinates of an emission that raises the likelihood.
 
         ``share`` rows per state are added that have the mean and the variance of the column.
         """
@@ -281,7 +286,7 @@ class GaussianEmission(FreeEmission):
 
     Parameters
     ----------
-    mean, sd : array of float, one a state
+    mean, sd : array of float, one per state
     resolution : float
         How precisely values are recorded: the value x stands for all from x − r/2 to x + r/2, and
         its likelihood is the probability of these. No standard deviation is below r/6.
@@ -369,18 +374,19 @@ class GaussianEmission(FreeEmission):
         square = two - 2.0 * away * one + away * away * total
         return -float((total * np.log(self.sd) + 0.5 * square / self.sd**2).sum())
 
-    def maximized(self, sums: FloatArray, unit: Unit, share: float) -> GaussianEmission:
+    def maximized(self, sums: FloatArray, unit: Unit, share: float) -> FloatArray:
         """Return μ = Σwx/(Σw + a) and σ² = (Σw(x − μ)² + a·(μ² + 1))/(Σw + a) in units."""
         total, one, two = sums[:, 0], sums[:, 1] / unit.scale, sums[:, 2] / unit.scale**2
         mean = one / (total + share)
         square = np.maximum(two - 2.0 * mean * one + mean * mean * total, 0.0)
         variance = (square + share * (mean * mean + 1.0)) / (total + share)
-        return self.at(np.stack([mean, 0.5 * np.log(variance)]), unit)
+        return np.array([mean, 0.5 * np.log(variance)])
 
     def log_prior(self, unit: Unit, share: float) -> float:
         """Return that of rows with the mean and the variance of the column."""
-        mean, log_sd = self.coordinates(unit)
-        return -share * float((log_sd + 0.5 * (mean**2 + 1.0) * np.exp(-2.0 * log_sd)).sum())
+        sd = self.sd / unit.scale
+        square = ((self.mean - unit.center) / unit.scale) ** 2 + 1.0
+        return -share * float((np.log(sd) + 0.5 * square / sd**2).sum())
 
     def coordinates(self, unit: Unit) -> FloatArray:
         """Return the coordinates of every state (column)."""
@@ -389,11 +395,9 @@ class GaussianEmission(FreeEmission):
     @classmethod
     def at(cls, coordinates: FloatArray, unit: Unit) -> GaussianEmission:
         """Return the emission at some coordinates."""
-        emission = cls.__new__(cls)  # EM makes many, of numbers that need no check
         mean, sd = unit.center + unit.scale * coordinates[0], unit.scale * np.exp(coordinates[1])
         sd = np.maximum(sd, unit.resolution / kernels.NARROWEST)
-        set_fields(emission, mean=mean, sd=sd, resolution=unit.resolution, origin=unit.origin)
-        return emission
+        return unchecked(cls, mean=mean, sd=sd, resolution=unit.resolution, origin=unit.origin)
 
     @classmethod
     def limits(cls, unit: Unit) -> FloatArray:
@@ -438,7 +442,7 @@ class GaussianEmission(FreeEmission):
 
         Returns
         -------
-        array of float, a row a state
+        array of float, one row per state
 
         Examples
         --------
@@ -457,9 +461,9 @@ class CountEmission(FreeEmission):
 
     Parameters
     ----------
-    mean : array of float, one a state
+    mean : array of float, one per state
         Positive.
-    size : array of float, one a state, optional
+    size : array of float, one per state, optional
         The variance is mean + mean²/size; infinite, and by default, for Poisson's distribution.
 
     Examples
@@ -519,12 +523,11 @@ class CountEmission(FreeEmission):
 
     # EM: coordinates are the logarithms of mean and size.
 
-    def maximized(self, sums: Tally, unit: Unit, share: float) -> CountEmission:
+    def maximized(self, sums: Tally, unit: Unit, share: float) -> FloatArray:
         """Return the means, and sizes by one step of Newton's method."""
-        limits = np.log([_LEAST_SIZE, _LARGEST_SIZE])
         old = np.log(np.minimum(self.size, _LARGEST_SIZE))
-        new = kernels.fitted_counts(*sums, unit.center, share, old, *limits)
-        return self.at(new, unit)
+        new: FloatArray = kernels.fitted_counts(*sums, unit.center, share, old, *_SIZES)
+        return new
 
     def log_prior(self, unit: Unit, share: float) -> float:
         """Return that of rows whose count is the mean of the column."""
@@ -537,15 +540,13 @@ class CountEmission(FreeEmission):
     @classmethod
     def at(cls, coordinates: FloatArray, unit: Unit) -> CountEmission:
         """Return the emission at some coordinates."""
-        emission = cls.__new__(cls)  # EM makes many, of numbers that need no check
         mean, size = np.exp(coordinates)
-        set_fields(emission, mean=mean, size=np.where(size >= POISSON, np.inf, size))
-        return emission
+        return unchecked(cls, mean=mean, size=np.where(size >= POISSON, np.inf, size))
 
     @classmethod
     def limits(cls, unit: Unit) -> FloatArray:
         """Return the least and the largest value of every coordinate: two columns."""
-        return np.array([[-np.inf, np.inf], np.log([_LEAST_SIZE, _LARGEST_SIZE])])
+        return np.array([[-np.inf, np.inf], _SIZES])
 
     @classmethod
     def by_moments(cls, mean: FloatArray, variance: FloatArray, unit: Unit) -> CountEmission:
@@ -588,7 +589,7 @@ class CountEmission(FreeEmission):
 
         Returns
         -------
-        array of float, a row a state
+        array of float, one row per state
 
         Examples
         --------
@@ -601,6 +602,13 @@ class CountEmission(FreeEmission):
         values = np.arange(edges[-1], dtype=np.float64)
         below = np.cumsum(np.exp(self.log_likelihood(values)), axis=1)[:, edges - 1]
         return interval_probabilities(below)
+
+
+def unchecked(kind: type[AnyEmission], **fields: object) -> AnyEmission:
+    """Return an emission without checks: EM makes many, of numbers that need none."""
+    emission = kind.__new__(kind)
+    emission.__dict__.update(fields)
+    return emission
 
 
 def recorded(values: FloatArray, resolution: float, origin: float = 0.0) -> FloatArray:

@@ -103,7 +103,7 @@ class LogMessages:
         below = self._values[slot["a"]]
         if slot["kind"] == JOIN:
             others = self._values[slot["b"]][self._gathered(slot, "index_b")]
-            return below[self._gathered(slot, "index_a")] + others
+            return np.asarray(below[self._gathered(slot, "index_a")] + others)
         return self._edge_message(self._table(slot), below)
 
     def _gathered(self, slot: np.void, key: str) -> NDArray[np.int32]:

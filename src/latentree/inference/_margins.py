@@ -126,7 +126,7 @@ class Odds:
 
     Parameters
     ----------
-    intercepts, slopes : array of float, one a label
+    intercepts, slopes : array of float, one per label
         Up to a common number, which is taken off.
 
     Examples
@@ -607,7 +607,7 @@ class ScoreEmission(Emission):
 
         Returns
         -------
-        array of float, a row a state
+        array of float, one row per state
         """
         edges = np.linspace(-4.0, 4.0, 63)
         below = ndtr((edges - self.rho * self.points[:, None]) / self._spread)
@@ -619,7 +619,7 @@ class ScoreMixture(NamedTuple):
 
     margin: NumberMargin
     weights: FloatArray
-    """One a component, in every row."""
+    """One per component, in every row."""
     centers: FloatArray
     """Means of the components of y, in every row or for all rows."""
     spreads: FloatArray

@@ -36,7 +36,7 @@ class Normal(NamedTuple, Generic[Number]):
 
 
 class NormalPair(NamedTuple):
-    """Joint normal distributions of the two ends of an edge, one a row.
+    """Joint normal distributions of the two ends of an edge, one per row.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class DiscretePosterior:
     nodes : array of int
         The nodes that were asked for.
     probabilities : array of float
-        One row a row of the data; the states of all ``nodes`` end to end.
+        One row per row of the data; the states of all ``nodes`` end to end.
     starts : array of int
         Where the states of each node start, and the end of the last.
 

@@ -288,7 +288,7 @@ def _components(model: RowModel) -> Sequence[RowModel]:
 # One part ---------------------------------------------------------------------------------------
 
 RowResults = tuple[AnyArray, float]
-"""The results of a part, one row a row, and a total over its rows."""
+"""The results of a part, one output row per input row, and a total over its rows."""
 
 Result = TypeVar("Result")
 

@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from latentree.errors import ModelError
-from latentree.inference._emissions import CountEmission, FreeEmission, Likelihoods, Tally, Unit
+from latentree.inference._emissions import (
+    CountEmission,
+    FreeEmission,
+    Likelihoods,
+    Tally,
+    Unit,
+    unchecked,
+)
 from latentree.inference._frozen import set_fields
 from latentree.typing import FloatArray, IntArray, Kind
 
@@ -53,11 +60,13 @@ class ZeroInflatedEmission(FreeEmission):
     def __init__(self, mean: ArrayLike, size: ArrayLike | None, zeros: ArrayLike) -> None:
         counts, shares = CountEmission(mean, size), np.array(zeros, np.float64)
         if shares.shape != counts.mean.shape or not ((shares >= 0) & (shares < 1)).all():
-            raise ModelError(f"zeros must be probabilities below 1, one per state, got {zeros}")
+            raise ModelError(
+                f"zeros must be probabilities below 1, one per state, got {shares.tolist()}"
+            )
         set_fields(self, counts=counts, zeros=shares)
 
     @property
-    def mean(self) -> FloatArray:  # type: ignore[override]
+    def mean(self) -> FloatArray:
         """Mean of the counts for every state."""
         return np.asarray((1.0 - self.zeros) * self.counts.mean)
 
@@ -97,7 +106,7 @@ class ZeroInflatedEmission(FreeEmission):
 
     # EM: coordinates are those of the counts, and the log-odds of the other zeros.
 
-    def maximized(self, sums: Tally, unit: Unit, share: float) -> ZeroInflatedEmission:
+    def maximized(self, sums: Tally, unit: Unit, share: float) -> FloatArray:
         """Return shares of zeros, and the counts that the other zeros leave."""
         weights = sums.weights.copy()
         is_zero = sums.values == 0
@@ -107,13 +116,7 @@ class ZeroInflatedEmission(FreeEmission):
         weights[:, is_zero] -= apart
         total = sums.weights.sum(axis=1) + share
         counts = self.counts.maximized(Tally(sums.values, weights), unit, share)
-        return self._joined(counts, apart.sum(axis=1) / total)
-
-    @classmethod
-    def _joined(cls, counts: CountEmission, zeros: FloatArray) -> ZeroInflatedEmission:
-        emission = cls.__new__(cls)
-        set_fields(emission, counts=counts, zeros=zeros)
-        return emission
+        return np.vstack([counts, _odds(apart.sum(axis=1) / total)])
 
     def log_prior(self, unit: Unit, share: float) -> float:
         """Return that of rows of the counts that have the mean of the column."""
@@ -121,13 +124,13 @@ class ZeroInflatedEmission(FreeEmission):
 
     def coordinates(self, unit: Unit) -> FloatArray:
         """Return the coordinates of every state (column)."""
-        odds = np.clip(logit(self.zeros), -_FARTHEST, _FARTHEST)
-        return np.vstack([self.counts.coordinates(unit), odds])
+        return np.vstack([self.counts.coordinates(unit), _odds(self.zeros)])
 
     @classmethod
     def at(cls, coordinates: FloatArray, unit: Unit) -> ZeroInflatedEmission:
         """Return the emission at some coordinates."""
-        return cls._joined(CountEmission.at(coordinates[:2], unit), expit(coordinates[2]))
+        counts = CountEmission.at(coordinates[:2], unit)
+        return unchecked(cls, counts=counts, zeros=expit(coordinates[2]))
 
     @classmethod
     def limits(cls, unit: Unit) -> FloatArray:
@@ -143,3 +146,8 @@ class ZeroInflatedEmission(FreeEmission):
     def plain(self) -> dict[str, object]:
         """Return the fields of the emission in a model file."""
         return self.counts.plain() | {"zeros": self.zeros.tolist()}
+
+
+def _odds(shares: FloatArray) -> FloatArray:
+    """Return log-odds, within limits."""
+    return np.asarray(np.clip(logit(shares), -_FARTHEST, _FARTHEST))

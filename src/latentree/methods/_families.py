@@ -90,7 +90,7 @@ _OF_ANY_FAMILY = ("independent", "consensus")
 
 def _search(task: Task) -> Fitted:
     """Learn by a method that scores models."""
-    from latentree.search import learned_behind, learned_in_bins, star
+    from latentree.search import fit_copula_tree, learned_in_bins, star
     from latentree.structure import learn_tree
 
     method, sample = task.method, task.sample
@@ -102,7 +102,7 @@ def _search(task: Task) -> Fitted:
         return fit_tree(star(sample), task)
     is_free = method.name == "refined" and "n_hidden" not in task.options
     if sample.family == "copula":
-        return learned_behind(learner, sample, simplify=is_free, **given)
+        return fit_copula_tree(learner, sample, simplify=is_free, **given)
     rivals = [learn_tree(sample, "clnj")] if is_free else []
     return learned_in_bins(learner, sample, rivals=rivals, **given)
 

@@ -207,7 +207,7 @@ class CopulaTreeModel(AnswerReports, BaseTreeModel):
 
         Returns
         -------
-        array of float, one a row
+        array of float, one per row
 
         Examples
         --------

@@ -51,7 +51,7 @@ class DiscreteTreeModel(StateTreeModel):
     tree : Tree
         The structure. Its lengths are not used.
     tables : sequence of arrays
-        One a node: at a root its K marginal probabilities, elsewhere the K_parent × K table of
+        One per node: at a root its K marginal probabilities, elsewhere the K_parent × K table of
         P(node | parent), every row of which sums to 1.
     labels : sequence of sequences, optional
         What the states of each observed variable are called in the data; 0, 1, … when left out.
@@ -133,7 +133,7 @@ class DiscreteTreeModel(StateTreeModel):
         Parameters
         ----------
         tree : Tree
-        n_states : array of int, one a node
+        n_states : array of int, one per node
         theta : array of float
             All tables in one vector; rows are scaled to sum to 1.
         labels : sequence of sequences, optional
@@ -172,7 +172,7 @@ class DiscreteTreeModel(StateTreeModel):
         tree : Tree
         n_states : int
             K, the number of states of every node.
-        crossover : float or array of float, one a node
+        crossover : float or array of float, one per node
             θ in [0, 1/(K−1)] for the edge above every node, ignored at roots.
         labels : sequence of sequences, optional
             What the states of each observed variable are called; 0, 1, … when left out.
@@ -223,7 +223,7 @@ class DiscreteTreeModel(StateTreeModel):
             With information distances as lengths.
         n_states : int
             K, the number of states of every node.
-        signs : array, one a node, optional
+        signs : array, one per node, optional
             The sign of the dependence on the edge above every node; positive when left out.
         labels : sequence of sequences, optional
             What the states of each observed variable are called; 0, 1, … when left out.

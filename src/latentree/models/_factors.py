@@ -130,7 +130,7 @@ class FactorReports:
 
         Returns
         -------
-        array of float, one a hidden variable
+        array of float, one per hidden variable
 
         Notes
         -----

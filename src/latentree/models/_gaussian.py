@@ -113,7 +113,7 @@ class GaussianTreeModel(FactorReports, BaseTreeModel):
         ----------
         tree : Tree
             With information distances as lengths.
-        signs : array, one a node, optional
+        signs : array, one per node, optional
             The sign of the correlation of every node with its parent; all positive when left out.
         means, scales : array of float, optional
             Of the observed variables: 0 and 1 when left out.
@@ -368,7 +368,7 @@ class GaussianTreeModel(FactorReports, BaseTreeModel):
 
         Returns
         -------
-        array of float, one a row
+        array of float, one per row
 
         Examples
         --------

@@ -45,7 +45,7 @@ def grid_parameters(
         Rooted at hidden nodes, or at columns without hidden neighbors.
     rho : array of float
         Correlations with the parents.
-    margins : sequence, one a column
+    margins : sequence, one per column
     points : array of shape (n_nodes, N_POINTS)
         The grid of every hidden node.
 

@@ -31,7 +31,7 @@ class MixedTreeModel(StateTreeModel):
     ----------
     tree : Tree
         The structure, rooted at a node with states. Its lengths are not used.
-    parameters : sequence, one a node
+    parameters : sequence, one per node
         A marginal at roots or a K_parent × K table elsewhere; for a real or count leaf a
         :class:`GaussianEmission` or :class:`CountEmission` with K_parent states (1 if the leaf
         stands alone).
@@ -115,7 +115,7 @@ class MixedTreeModel(StateTreeModel):
         ----------
         tree : Tree
             Rooted at nodes with states, or at leaves that stand alone.
-        n_states : array of int, one a node
+        n_states : array of int, one per node
             0 for reals and counts.
         theta : array of float
             All tables in one vector, in the order of ``layout``.

@@ -236,7 +236,7 @@ class TreeMixture(BaseTreeModel):
 
         Returns
         -------
-        array of float, one a row
+        array of float, one per row
         """
         return np.asarray(logsumexp(self.joint_log_likelihoods(X), axis=1))
 
@@ -553,7 +553,7 @@ class TreeMixture(BaseTreeModel):
 
         Returns
         -------
-        array of float, one a variable
+        array of float, one per variable
             Correlation ratios of real variables, else maximal correlations, from 0 to 1.
         """
         if self._is_gaussian:

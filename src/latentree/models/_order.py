@@ -131,7 +131,7 @@ def _permuted(model: AnyModel, orders: Mapping[int, IntArray]) -> AnyModel:
         each if each is None or above[v] not in orders else _reordered(each, orders[above[v]])
         for v, each in enumerate(model.emissions)
     )
-    return model._with(theta=theta, emissions=emissions)
+    return model._with(theta=theta, emissions=emissions)  # type: ignore[return-value]
 
 
 def _tables(model: StateTreeModel, orders: Mapping[int, IntArray]) -> Iterator[FloatArray]:

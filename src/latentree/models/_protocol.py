@@ -55,7 +55,7 @@ class TreeModel(Protocol):
 
         Returns
         -------
-        array of float, one a row
+        array of float, one per row
         """
         ...
 

@@ -259,7 +259,7 @@ class StateTreeModel(BaseTreeModel):
 
         Returns
         -------
-        array of float, one a row
+        array of float, one per row
             −∞ where a row is impossible.
 
         Examples

@@ -10,7 +10,9 @@ import numpy as np
 from latentree.errors import ModelError
 from latentree.inference import Emission, mixture_moments
 from latentree.models._copula import CopulaTreeModel
+from latentree.models._discrete import DiscreteTreeModel
 from latentree.models._gaussian import GaussianTreeModel
+from latentree.models._mixed import MixedTreeModel
 from latentree.models._mixture import Model, TreeMixture
 from latentree.models._states import StateTreeModel
 from latentree.tree import Tree
@@ -270,7 +272,7 @@ def _signed(model: Scored) -> FloatArray:
     return np.where(tree.parent < 0, 0.0, np.exp(-tree.length))
 
 
-def _associations(model: StateTreeModel) -> FloatArray:
+def _associations(model: DiscreteTreeModel | MixedTreeModel) -> FloatArray:
     """Cramér's V, or the correlation ratio of a number, of every node and its parent.
 
     An edge that has a sign has that of the covariance, states counting as 0, 1, ….

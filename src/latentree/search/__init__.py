@@ -15,7 +15,7 @@ Each returns a model and the report of its fit.
 from latentree.search._binary_tree import binary_tree
 from latentree.search._folds import fold_mixture
 from latentree.search._independent import independent, noted, without_losses
-from latentree.search._latent import as_gaussian, learned_behind
+from latentree.search._latent import as_gaussian, fit_copula_tree
 from latentree.search._latent_class import latent_class, star
 from latentree.search._mixed import fit_mixed, learned_in_bins
 from latentree.search._mixture import tree_mixture
@@ -32,7 +32,7 @@ __all__ = [
     "fold_mixture",
     "independent",
     "latent_class",
-    "learned_behind",
+    "fit_copula_tree",
     "learned_in_bins",
     "noted",
     "refine",

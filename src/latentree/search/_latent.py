@@ -41,7 +41,7 @@ def as_gaussian(sample: Sample) -> Sample:
     return summed.grouped(sample.components)
 
 
-def learned_behind(
+def fit_copula_tree(
     learner: Callable[..., Fitted],
     sample: Sample,
     *,

@@ -87,7 +87,7 @@ class Values:
         weights = np.array(sums, np.float64)
         within = emission.likelihoods(self._distinct).within
         expected = emission.expected(self._distinct, weights, within, unit)
-        return emission.maximized(expected, unit, share)
+        return emission.at(emission.maximized(expected, unit, share), unit)
 
     def _unit(self, emission: FreeEmission) -> Unit:
         return Unit(self._center, self._scale, emission.resolution, emission.origin)

@@ -163,7 +163,7 @@ def relative_likelihoods(emitting, starts, logs, values, best):
         place, width, n = emitting[e]["value"], emitting[e]["n_patterns"], emitting[e]["n_states"]
         for first in range(0, width, BLOCK):
             size = min(BLOCK, width - first)
-            # ``logs`` has a row a state. The largest of a value is taken off: none overflows.
+            # ``logs`` has a row per state. The largest of a value is taken off: none overflows.
             top = best[at + first : at + first + size]
             top[:] = logs[starts[e] + first : starts[e] + first + size]
             for k in range(1, n):
