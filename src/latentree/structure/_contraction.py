@@ -49,34 +49,39 @@ def contract_short(tree: Tree, threshold: float) -> Tree:
 
 def _contract_greedily(tree: Tree, candidates: IntArray) -> Tree:
     """Contract edges (by lower node) in the given order, unless two observed nodes would meet."""
-    parent = tree.parent.tolist()
-    lowest = list(range(tree.n_nodes))  # of a group, by a chain of lower and lower nodes
+    parent, lowest = tree.parent.tolist(), list(range(tree.n_nodes))
 
     def name_of(node: int) -> int:
+        """Return the lowest node of a group, which its nodes point to, step by step."""
         while lowest[node] != node:
             lowest[node] = node = lowest[lowest[node]]
         return node
 
-    contracted = []
     for v in candidates.tolist():
         low, high = sorted((name_of(v), name_of(parent[v])))
-        if high >= tree.n_observed:  # the lowest node names a group, so an observed one does
+        if high >= tree.n_observed:  # else both groups have an observed node
             lowest[high] = low
-            contracted.append(v)
-    return tree.contract_edges(contracted) if contracted else tree
+    group = np.array([name_of(v) for v in range(tree.n_nodes)])
+    kept = np.flatnonzero(group == np.arange(tree.n_nodes))
+    if kept.size == tree.n_nodes:
+        return tree
+    below = np.flatnonzero((tree.parent >= 0) & (group != group[tree.parent]))
+    place = np.searchsorted(kept, group)
+    above, length = np.full(kept.size, -1), np.zeros(kept.size)
+    above[place[below]], length[place[below]] = place[tree.parent[below]], tree.length[below]
+    return Tree(above, length, tree.n_observed, [tree.names[v] for v in kept])
 
 
-def squared_multiple_correlations(tree: Tree) -> tuple[FloatArray, FloatArray]:
+def squared_multiple_correlations(tree: Tree) -> FloatArray:
     """Return, for every edge (by lower node), how well both ends are known from beyond it.
 
-    The first is ρ² between the parent of v and the best linear combination of the observed nodes in
-    v's subtree, the second that between v and those outside.
+    The first row is ρ² between the parent of v and the best linear combination of the observed
+    nodes in v's subtree, the second that between v and those outside.
     """
-    rho = np.where(tree.parent < 0, 0.0, np.exp(-np.maximum(tree.length, 0.0)))
+    rho = np.exp(-tree.length)
     own = np.repeat([0.0, -1.0], [tree.n_observed, tree.n_hidden])
     u = messages.variances(tree.order, tree.parent, rho, own).reshape(2, -1)
-    below, above = np.minimum(rho * rho * (1.0 - u), 1.0 - messages.LEAST)
-    return below, above
+    return np.asarray(np.minimum(rho * rho * (1.0 - u), 1.0 - messages.LEAST))
 
 
 def edge_errors(tree: Tree, noise: float) -> FloatArray:
@@ -89,22 +94,22 @@ def edge_errors(tree: Tree, noise: float) -> FloatArray:
     A = Σ x_b and P = Σ_{b<c} x_b·x_c over the views that are not through the edge itself. An
     observed end is its own view: A = 1 and no third term.
     """
-    n, m = tree.n_nodes, tree.n_observed
+    n = tree.n_nodes
     below = np.flatnonzero(tree.parent >= 0)
-    from_below, from_above = squared_multiple_correlations(tree)
     ends = np.concatenate([tree.parent[below], below])
-    known = np.concatenate([from_below[below], from_above[below]])
-    x = known / (1.0 - known**2)
+    known = squared_multiple_correlations(tree)[:, below].ravel()
+    x = known / (1.0 - known * known)
     views = np.maximum(np.bincount(ends, x, n)[ends] - x, 1e-200)
-    squares = np.maximum(np.bincount(ends, x * x, n)[ends] - x * x, 0.0)
-    pairs = np.maximum(0.5 * (views * views - squares), 1e-200)
-    is_hidden = ends >= m
-    first, second = np.where(is_hidden, views, 1.0).reshape(2, -1)
-    within = np.where(is_hidden, 0.25 / pairs, 0.0).reshape(2, -1).sum(axis=0)
+    squares = np.bincount(ends, x * x, n)[ends] - x * x
+    within = 0.5 / np.maximum(views * views - squares, 1e-200)
+    is_seen = ends < tree.n_observed
+    views[is_seen], within[is_seen] = 1.0, 0.0
     errors = np.zeros(n)
     with np.errstate(over="ignore"):
-        across = np.exp(2.0 * np.clip(tree.length[below], 0.0, 50.0)) / first / second
-        errors[below] = noise * np.sqrt(within + across)
+        across = np.exp(2.0 * np.minimum(tree.length[below], 50.0))
+        across = across / views[: below.size] / views[below.size :]
+        variance = across + within[: below.size] + within[below.size :]
+        errors[below] = noise * np.sqrt(variance)
     return errors
 
 
@@ -117,9 +122,8 @@ def _weakest_edges(tree: Tree, noise: float, threshold: float) -> IntArray:
     below = np.flatnonzero(tree.parent >= 0)
     above = tree.parent[below]
     z = np.sqrt(np.log(m) - 2.0 * np.log(noise))  # √(log n + log m)
-    is_hidden = (below >= m) & (above >= m)
-    errors = edge_errors(tree, noise)[below]
-    needed = np.where(is_hidden, np.maximum(threshold, z * errors), threshold)
+    needed = np.maximum(threshold, z * edge_errors(tree, noise)[below])
+    needed[(below < m) | (above < m)] = threshold
     score = tree.length[below] / np.maximum(needed, 1e-300)
     score[(below < m) & (above < m)] = np.inf
     lowest = np.full(tree.n_nodes, np.inf)
