@@ -153,47 +153,46 @@ OPTIONS: Mapping[str, Option] = {
     "hidden": Option(
         words(*HIDDEN, unlisted=("cells",)), None,
         "what hidden variables are: states, or Gaussian variables, of which an ordered column "
-        "shows the interval between two thresholds. Scales of real columns before Gaussian "
-        "variables are normal, or estimated from ranks, so that tails and outliers do not make the "
-        "tree; with gaussian BIC chooses between them. By default Gaussian if all columns are "
-        "real; if all are ordered or real, BIC chooses; and states otherwise",
+        "shows the interval between two thresholds. Before Gaussian variables, normal takes real "
+        "columns as they are and ranks takes their ranks, so that tails and outliers do not decide "
+        "the tree; with gaussian the BIC chooses. Default: Gaussian if all columns are real, the "
+        "one with the higher BIC if all are ordered or real, and states otherwise",
         ("--hidden",), "WHAT",
     ),
     "n_states": Option(
         whole_numbers(2) | words("auto"), None,
-        "number of states of every hidden variable of a discrete or mixed model. By default that "
-        "of most columns; for lcm the one with the highest BIC, and for mixed data each variable "
-        "its own, see criterion. "
-        "auto, which is hclt's default: as many as predict held-out rows best",
+        "number of states of each hidden variable. Default: the most common number among the "
+        "columns; lcm and mixed tables choose it by criterion. auto, the default of hclt: as many "
+        "as predict held-out rows best",
         ("--states",), "K",
     ),
     "n_trees": Option(
         whole_numbers(1) | words("auto"), None,
-        "number of trees of a mixture, each with its own structure and parameters; by default one "
-        "tree, for hclt on discrete columns 4 to 32 unless n_states is given. "
-        "auto: a committee of mixtures, as many trees as predict held-out rows best",
+        "number of trees of a mixture, each with its own structure and parameters. Default: one; "
+        "for hclt on discrete columns 4 to 32, unless n_states is given. auto: as many as predict "
+        "held-out rows best",
         ("--trees",), "N",
     ),
     "n_hidden": Option(
         whole_numbers(0), None,
-        "most hidden variables for reg_clrg and reg_clnj; their number for refined, where columns "
-        "are dependent",
+        "number of hidden variables: the most for reg_clrg and reg_clnj; the exact number for "
+        "refined, where columns are dependent",
         ("--n-hidden",), "N",
     ),
     "start": Option(
         _NAMES, None,
-        "the method, or several, whose tree is refined; by default the best of nj, clnj and clrg",
+        "the method, or several, whose tree is refined. Default: the best of nj, clnj and clrg",
         ("--start",), "A,B,…",
     ),
     "criterion": Option(
         words("bic", "ebic", "aic", "cv") | real_numbers(0.0), "bic",
-        "what is maximized: bic, ebic, aic, cv (chosen by held-out rows), or a multiple of BIC's "
-        "penalty, such as 0.5. Beside refined it is for mixed data: bic, aic or cv chooses the "
-        "number of states of hidden variables",
+        "what refined maximizes: bic, ebic, aic, cv (chosen by held-out rows), or a multiple of "
+        "the penalty of BIC, such as 0.5. On mixed tables, bic, aic or cv chooses the numbers of "
+        "states for all methods",
         ("--criterion", "--score"), "NAME",
     ),
     "max_states": Option(
-        whole_numbers(2), None, "most states of a hidden variable; by default free",
+        whole_numbers(2), None, "largest number of states of a hidden variable. Default: free",
         ("--max-states",), "K",
     ),
     "prior_weight": Option(
@@ -202,12 +201,12 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "max_steps": Option(
         whole_numbers(0), 5_000,
-        "most steps of EM; with 0 parameters follow from the distances (Gaussian and symmetric "
-        "families)",
+        "largest number of steps of EM; with 0, parameters follow from the distances (Gaussian and "
+        "symmetric families)",
     ),
     "time_limit": Option(
         real_numbers(0.0, infinite=True), None,
-        "most seconds for EM, and for the search of refined", ("--time-limit",), "SECONDS",
+        "most seconds for EM and for the search of refined", ("--time-limit",), "SECONDS",
     ),
 }  # fmt: skip
 """Every option by its name."""
