@@ -26,6 +26,7 @@ import warnings
 import numpy as np
 
 from latentree import simulate, structure
+from latentree._kernels.compiling import repeated
 from latentree._kernels.structure.joining import join_neighbors
 from latentree._kernels.structure.ranges import max_difference
 from latentree._kernels.structure.spanning import minimum_spanning_tree
@@ -111,7 +112,8 @@ def bench_neighbor_joining(sizes, rng):
     for program in ("quicktree", "clearcut", "rapidnj", "fastme"):
         if shutil.which(program):
             peers[program] = nj_native(program)
-    structure.neighbor_joining(noisy_tree_distances(10, rng), exact=True)
+    with repeated():  # compiles, which so small a matrix would not need
+        structure.neighbor_joining(noisy_tree_distances(10, rng), exact=True)
     for m in sizes:
         d = noisy_tree_distances(m, rng)
         kernel = best_time(lambda d=d: join_neighbors(d.copy()))
@@ -231,7 +233,8 @@ def sample(tree, n_samples, rng):
 def bench_end_to_end(sizes, rng):
     warm = sample(simulate.random_latent_tree(30, rng), 200, rng)
     for method in ("clnj", "clrg"):
-        structure.learn_structure(information_distances(warm), method)
+        with repeated():
+            structure.learn_structure(information_distances(warm), method)
     previous = {}
     for m in sizes:
         x = sample(simulate.random_lengths(simulate.random_latent_tree(m, rng), rng), 1000, rng)

@@ -88,7 +88,7 @@ def main(folder: Path) -> None:
         check_core(core)
         print("core dependencies: imports quickly, learns, and names extras that are missing")
         full = Environment(temporary / "all")
-        full.install(f"{wheel}[all]")
+        full.install(f"{wheel}[all]", "pandas")  # frames as the README has them
         check_extras(full)
         print("all extras: the first example of the README, and the command line")
 
