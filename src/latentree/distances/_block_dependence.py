@@ -124,7 +124,8 @@ class BlockDependence:
         if not self.statistics.has_missing:
             return self.statistics.total_weight
         every = np.arange(self.n_variables)
-        return np.asarray(sum(part.weights_of(every[rows], every[columns]) for part in self._lines))
+        a, b = every[rows], every[columns]
+        return np.asarray(sum(part.weight_of_pairs(a, b) for part in self._lines))
 
     def pair_counts(self, first: IntArray, second: IntArray) -> float | FloatArray:
         """Weight of the rows of pairs: one number if all are the same."""

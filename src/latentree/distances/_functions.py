@@ -241,10 +241,11 @@ class Functions:
         It is 0 for categories of more than two states, which have no direction.
         """
         widths = np.diff(self.starts)
+        if not self.schema.is_mixed:  # of two states the second one has the function
+            return np.repeat((widths == 1).astype(np.float64), widths)
         codes = np.zeros(self.state.size)
         codes[self.starts[:-1][self.is_number]] = 1.0
-        has = has_direction(self.schema) if self.schema.is_mixed else widths == 1
-        for j in np.flatnonzero(has & ~self.is_number):
+        for j in np.flatnonzero(has_direction(self.schema) & ~self.is_number):
             own = self.state[self.starts[j] : self.starts[j + 1]]
             base = np.setdiff1d(np.arange(own.size + 1), own)[:1]
             codes[self.starts[j] : self.starts[j + 1]] = own - base

@@ -9,7 +9,7 @@ are cheaper. Codes of rows with weights become floats when they are asked for.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, reduce
 from operator import add
 
@@ -25,7 +25,7 @@ from latentree.data import Table
 from latentree.distances._arrays import in_parts, places, ranges
 from latentree.distances._functions import Functions, Units
 from latentree.distances._pair_sums import FunctionSums, PairSums
-from latentree.typing import AnyArray, FloatArray, Index, IntArray
+from latentree.typing import AnyArray, BoolArray, FloatArray, Index, IntArray
 
 CHUNK_ROWS = 16_384
 """Rows that are summed in single precision before the next are added."""
@@ -62,7 +62,7 @@ class Lines(ABC):
     def __init__(self, functions: Functions, table: Table) -> None:
         self.starts, self.square_starts = functions.starts, functions.square_starts
         self.total, self.complete = table.total_weight, not table.has_missing
-        self.weights = table.weights
+        self.weights, self.n_rows = table.weights, table.n_rows
 
     @abstractmethod
     def functions(self, index: IntArray) -> AnyArray:
@@ -72,9 +72,9 @@ class Lines(ABC):
     def presence(self, columns: IntArray) -> AnyArray:
         """Return a line for each of some columns: where it is present."""
 
-    def squares(self, columns: IntArray) -> AnyArray | None:
-        """Return the products of the functions of each column of numbers; None without numbers."""
-        return None
+    def squares(self, columns: IntArray) -> AnyArray:
+        """Return the products of the functions of each column of numbers; there may be none."""
+        return self.functions(columns[:0])
 
     @abstractmethod
     def multiply(self, x: AnyArray, y: AnyArray) -> FloatArray:
@@ -95,35 +95,26 @@ class Lines(ABC):
 
     def sums(self, a: IntArray, b: IntArray | None = None) -> PairSums:
         """Sum over the rows, of columns a with columns b or, by default, with themselves."""
-        f = places(a, self.starts)
-        x = self.functions(f)
-        g, y = (f, x) if b is None else (places(b, self.starts), None)
-        if y is None:
-            y = self.functions(g)
-        cross = self.multiply_own(x) if b is None else self.multiply(x, y)
+        x = self.functions(places(a, self.starts))
+        if b is None:
+            side = self._side(a, x, a)
+            return PairSums(self.weight_of_pairs(a, a), self.multiply_own(x), side, side)
+        y = self.functions(places(b, self.starts))
+        sides = self._side(a, x, b), self._side(b, y, a)
+        return PairSums(self.weight_of_pairs(a, b), self.multiply(x, y), *sides)
+
+    def weight_of_pairs(self, a: IntArray, b: IntArray) -> float | FloatArray:
+        """Weight of the rows in which both of a pair are present: one number without gaps."""
+        return self.total if self.complete else self.multiply(self.presence(a), self.presence(b))
+
+    def _side(self, columns: IntArray, x: AnyArray, others: IntArray) -> FunctionSums:
+        """Return the sums of columns, with gaps over the rows in which others are present."""
         if self.complete:
-            side = self._alone(a, f)
-            return PairSums(self.total, cross, side, side if b is None else self._alone(b, g))
-        u = self.presence(a)
-        v = u if b is None else self.presence(b)
-        side = self._beside(a, x, v)
-        other = side if b is None else self._beside(b, y, u)
-        return PairSums(self.multiply(u, v), cross, side, other)
-
-    def weights_of(self, a: IntArray, b: IntArray) -> FloatArray:
-        """Weight of the rows in which both of columns a and b are present."""
-        return self.multiply(self.presence(a), self.presence(b))
-
-    def _alone(self, columns: IntArray, functions: IntArray) -> FunctionSums:
-        squares = places(columns, self.square_starts)
-        return FunctionSums(self.alone.first[functions], self.alone.second[squares])
-
-    def _beside(self, columns: IntArray, x: AnyArray, present: AnyArray) -> FunctionSums:
-        """Return the sums of columns over the rows in which others are present."""
+            functions, squares = (places(columns, s) for s in (self.starts, self.square_starts))
+            return self.alone.select(functions, squares)
+        present = self.presence(others)
         squares = self.squares(columns)
-        none = np.empty((0, len(present)))
-        second = none if squares is None else self.multiply(squares, present)
-        return FunctionSums(self.multiply(x, present), second)
+        return FunctionSums(self.multiply(x, present), self.multiply(squares, present))
 
 
 def lines_of(
@@ -210,15 +201,19 @@ class FloatLines(Lines):
 
     def multiply_pairs(self, first: IntArray, second: IntArray) -> FloatArray:
         out = np.empty(first.size)
-        for start, stop in ranges(first.size, max(1, _PAIR_CELLS // max(1, self._lines.shape[1]))):
-            x, y = self._lines[first[start:stop]], self._lines[second[start:stop]]
+        for start, stop in self._ranges(first.size):
+            x, y = (self.functions(index[start:stop]) for index in (first, second))
             x = x if self.weights is None else x * self.weights
             out[start:stop] = np.einsum("pn,pn->p", x, y)
         return out
 
+    def _ranges(self, n_lines: int) -> Iterator[tuple[int, int]]:
+        """Cut a range of lines into some that are spread out at the same time."""
+        return ranges(n_lines, max(1, _PAIR_CELLS // max(1, self.n_rows)))
+
     def multiply_own(self, x: AnyArray) -> FloatArray:
         """Return Σ w·x·x: without weights products of indicators are counts, quicker from bits."""
-        if self.complete and self._lines.dtype == np.float64 and not self._is_indicator.any():
+        if self.complete and x.dtype == np.float64 and not self._is_indicator.any():
             root = x if self.weights is None else x * np.sqrt(self.weights)
             # Half the work of a general product; its upper triangle in Fortran's order is ours.
             return np.asarray(linalg.blas.dsyrk(1.0, root).T)
@@ -234,7 +229,10 @@ class FloatLines(Lines):
     @cached_property
     def alone(self) -> FunctionSums:
         every = np.arange(self.starts.size - 1)
-        return FunctionSums(*(self._total(x) for x in (self._lines, self.squares(every))))
+        first = np.empty(self.starts[-1])
+        for start, stop in self._ranges(first.size):
+            first[start:stop] = self._total(self.functions(np.arange(start, stop)))
+        return FunctionSums(first, self._total(self.squares(every)))
 
     def _total(self, lines: AnyArray) -> FloatArray:
         if self.weights is None:
@@ -265,11 +263,12 @@ def block_product(x: FloatArray, y: FloatArray) -> FloatArray:
     return out
 
 
-class CodeLines(Lines):
+class CodeLines(FloatLines):
     """Codes of rows with weights, which become lines of floats when they are asked for."""
 
     def __init__(self, functions: Functions, table: Table) -> None:
-        super().__init__(functions, table)
+        Lines.__init__(self, functions, table)
+        self._spread, self._is_indicator = False, functions.state >= 0
         self._codes = np.ascontiguousarray(table.values.T)
         self._state = functions.state.astype(self._codes.dtype)
         self._column = np.repeat(np.arange(table.n_columns), np.diff(self.starts))
@@ -281,22 +280,8 @@ class CodeLines(Lines):
     def presence(self, columns: IntArray) -> AnyArray:
         return (self._codes[_as_range(columns)] >= 0).astype(np.float64)
 
-    def multiply(self, x: AnyArray, y: AnyArray) -> FloatArray:
-        return np.asarray((x * self.weights) @ y.T)
-
-    def multiply_pairs(self, first: IntArray, second: IntArray) -> FloatArray:
-        out = np.empty(first.size)
-        for start, stop in ranges(first.size, max(1, _PAIR_CELLS // self._codes.shape[1])):
-            x, y = (self.functions(index[start:stop]) for index in (first, second))
-            out[start:stop] = np.einsum("pn,pn->p", x * self.weights, y)
-        return out
-
-    @cached_property
-    def alone(self) -> FunctionSums:
-        first = np.zeros(self._state.size)
-        for start, stop in ranges(first.size, max(1, _PAIR_CELLS // self._codes.shape[1])):
-            first[start:stop] = self.functions(np.arange(start, stop)) @ self.weights
-        return FunctionSums(first, np.empty(0))
+    def squares(self, columns: IntArray) -> AnyArray:
+        return self.functions(columns[:0])
 
 
 # Bits and lists ---------------------------------------------------------------------------------
@@ -307,7 +292,7 @@ class BitLines(Lines):
 
     def __init__(self, functions: Functions, table: Table) -> None:
         super().__init__(functions, table)
-        self._bits = packed_states(table, self.starts, not self.complete)
+        self._bits = _packed_states(table, functions, not self.complete)
 
     def functions(self, index: IntArray) -> AnyArray:
         return self._bits[_as_range(index)]
@@ -335,39 +320,49 @@ class BitLines(Lines):
         return FunctionSums(self.multiply_pairs(every, every), np.empty(0))
 
 
-def packed_states(table: Table, starts: IntArray, presence: bool) -> NDArray[np.uint64]:
-    """Pack the states of every column but the first into lines of bits, laid end to end.
+def _packed_states(table: Table, functions: Functions, presence: bool) -> NDArray[np.uint64]:
+    """Pack the indicators of coded columns into lines of bits, laid end to end.
 
     With ``presence``, a line for each column follows: where it is present.
     """
-    n, m = table.values.shape
+    (n, m), starts = table.values.shape, functions.starts
     shape = (int(starts[-1]) + m * presence, -(-n // 64))
     memory.require(8.0 * np.prod(shape), "the table packed into bits", "take fewer rows or columns")
     out = np.zeros(shape, np.uint64)
-    if table.is_sparse:
-        lists = table.values.tocsc()
-        ends, items = lists.indptr, lists.indices
-        in_parts(m, lambda part: bit_kernels.pack_lists(ends, items, part.start, out[part]))
-    else:
-        codes, seen = table.values, out[starts[-1] :]
-        in_parts(
-            m,
-            lambda part: bit_kernels.pack_states(
-                codes[:, part], starts[part.start : part.stop + 1], out, seen[part]
-            ),
-        )
+
+    def pack(part: slice) -> None:
+        codes = np.ascontiguousarray(table.values[:, part].T)
+        own = slice(starts[part.start], starts[part.stop])
+        widths = np.diff(starts[part.start : part.stop + 1])
+        state = functions.state[own].astype(codes.dtype)
+        out[own] = _packed(np.repeat(codes, widths, axis=0) == state[:, None])
+        if presence:
+            out[starts[-1] + part.start : starts[-1] + part.stop] = _packed(codes >= 0)
+
+    if not table.is_sparse:
+        in_parts(m, pack)
+        return out
+    lists = table.values.tocsc()
+    ends, items = lists.indptr, lists.indices
+    in_parts(m, lambda part: bit_kernels.pack_lists(ends, items, part.start, out[part]))
+    return out
+
+
+def _packed(lines: BoolArray) -> NDArray[np.uint64]:
+    """Pack lines into words of 64 bits."""
+    out = np.zeros((len(lines), -(-lines.shape[1] // 64)), np.uint64)
+    packed = np.packbits(lines, axis=1)
+    out.view(np.uint8)[:, : packed.shape[1]] = packed
     return out
 
 
 def _common_rows(lines: AnyArray, chosen: IntArray) -> FloatArray:
     """Return in how many rows two of the chosen lines are positive."""
-    n_words = -(-lines.shape[1] // 64)
-    words = np.zeros((chosen.size, n_words), np.uint64)
+    words = np.zeros((chosen.size, -(-lines.shape[1] // 64)), np.uint64)
     out = np.zeros((chosen.size, chosen.size))
 
     def pack(part: slice) -> None:
-        packed = np.packbits(lines[chosen[part]] > 0, axis=1)
-        words[part].view(np.uint8)[:, : packed.shape[1]] = packed
+        words[part] = _packed(lines[chosen[part]] > 0)
 
     def fill(part: slice) -> None:
         bit_kernels.common_bits(words[part], words[: part.stop], out[part, : part.stop])

@@ -50,6 +50,7 @@ from latentree.data import Parts
 from latentree.distances._arrays import mirrored, ranges
 from latentree.distances._dependence import dependence, scale_of
 from latentree.distances._functions import has_direction
+from latentree.distances._information import information
 from latentree.distances._statistics import Statistics
 from latentree.distances._sums import Sums
 from latentree.distances._tails import FARTHEST, far_from_normal, score_correlations
@@ -248,15 +249,11 @@ def _of_tables(
         (at_rows, at_columns), joint.shape, strict=True))  # fmt: skip
     margins = np.repeat(by_column, other, axis=1) * np.repeat(by_row, own, axis=0)
     share = np.divide(joint, margins, out=np.zeros_like(joint), where=margins > 0)
-    spread_n = np.repeat(np.repeat(n, own, axis=0), other, axis=1)
-    ratio = np.maximum(share * spread_n, 1e-300)  # of observed to expected counts
 
-    def total(cells: FloatArray) -> FloatArray:
-        return np.asarray(np.add.reduceat(np.add.reduceat(cells, at_columns, axis=1), at_rows))
-
-    # X²/n = Σ O²/(row·column) − 1 and G = 2·Σ O·log(O/E), with E = row·column/n.
-    pearson = (total(joint * share) - 1.0) * np.maximum(n - 1.0, 0.0)
-    likelihood = 2.0 * total(joint * np.log(ratio))
+    # X²/n = Σ O²/(row·column) − 1, and G = 2·n·I with the mutual information I.
+    shares = np.add.reduceat(np.add.reduceat(joint * share, at_columns, axis=1), at_rows)
+    pearson = (shares - 1.0) * np.maximum(n - 1.0, 0.0)
+    likelihood = 2.0 * n * information(joint, at_rows, at_columns)
     seen_rows = np.add.reduceat(by_column > 0, at_rows, axis=0, dtype=np.float64)
     seen_columns = np.add.reduceat(by_row > 0, at_columns, axis=1, dtype=np.float64)
     freedom = np.maximum(seen_rows - 1.0, 0.0) * np.maximum(seen_columns - 1.0, 0.0)

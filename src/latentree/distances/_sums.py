@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -23,8 +24,7 @@ SCALES = (1e-150, 1e150)
 """Standard deviations of columns: squares of others come near the limits of numbers, 1e±308."""
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
+class Moments(NamedTuple):
     """Weighted sums of z = (x − shift)·scale of columns of numbers; NaN for columns of states.
 
     Attributes
@@ -65,21 +65,14 @@ class Moments:
         steps[numbers] = np.inf if real else _smallest_steps(table.values[:, numbers], w)
         return cls(*out)
 
-    def __add__(self, other: Moments) -> Moments:
-        return Moments(
-            self.first + other.first,
-            self.squares + other.squares,
-            np.fmin(self.low, other.low),
-            np.fmax(self.high, other.high),
-            np.minimum(self.steps, other.steps),
-        )
+    def plus(self, other: Moments) -> Moments:
+        """Add the sums of other rows."""
+        ways = np.add, np.add, np.fmin, np.fmax, np.minimum
+        return Moments(*(way(*both) for way, *both in zip(ways, self, other, strict=True)))
 
     def select(self, columns: IntArray) -> Moments:
         """Return the sums of some columns."""
-        return Moments(
-            self.first[columns], self.squares[columns], self.low[columns], self.high[columns],
-            self.steps[columns],
-        )  # fmt: skip
+        return Moments(*(own[columns] for own in self))
 
     def shifted(self, a: FloatArray, b: FloatArray, weight: FloatArray) -> Moments:
         """Return the sums of a·z + b."""
@@ -161,7 +154,7 @@ class Sums:
             self.gaps + other.gaps,
             self.weight + other.weight,
             self.single + other.single,
-            self.numbers + other.numbers,
+            self.numbers.plus(other.numbers),
             self.pairs + other.pairs if both else None,  # type: ignore[operator]
         )
 

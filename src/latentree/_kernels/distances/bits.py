@@ -32,24 +32,6 @@ def _popcount(x):
     return (x * _BYTES) >> _56
 
 
-@kernel(small=20_000)
-def pack_states(codes, starts, out, seen):
-    """Set the bits of states: ``out[starts[j] + s − 1]`` where ``codes[:, j]`` is s > 0.
-
-    ``seen[j]``, if there are such lines, gets a bit where the code is not negative.
-    """
-    for row in range(codes.shape[0]):
-        # Row r is bit r mod 64 of word r div 64.
-        word = row >> 6
-        bit = np.uint64(1) << np.uint64(row & 63)
-        for j in range(codes.shape[1]):
-            s = codes[row, j]
-            if s > 0:
-                out[starts[j] + s - 1, word] |= bit
-            if s >= 0 and seen.shape[0]:
-                seen[j, word] |= bit
-
-
 @kernel()
 def pack_lists(starts, items, first, out):
     """Set the bits of listed rows: column first + j holds ``items[starts[first + j]:…]``."""

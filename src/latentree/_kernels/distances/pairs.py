@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from latentree._kernels.compiling import kernel
 
 _SMALL = 4096
@@ -13,7 +15,12 @@ _SMALL_ROW = 64
 """The same where the pairs of one column come at a time, so that there are many calls."""
 
 
-@kernel(small=_SMALL)
+def _correlations_at_once(cross, n, first_x, first_y, scale_x, scale_y, out):
+    products = n * cross - np.multiply.outer(first_x, first_y)
+    np.multiply(products, np.multiply.outer(scale_x, scale_y), out=out)
+
+
+@kernel(small=_SMALL, plain=_correlations_at_once)
 def correlations(cross, n, first_x, first_y, scale_x, scale_y, out):
     """Set out to (n·Σxy − Σx·Σy)·s·t, with s = 1/√(n·Σx² − (Σx)²) and t that of y.
 
