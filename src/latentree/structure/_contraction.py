@@ -61,7 +61,9 @@ def _contract_greedily(tree: Tree, candidates: IntArray) -> Tree:
         low, high = sorted((name_of(v), name_of(parent[v])))
         if high >= tree.n_observed:  # else both groups have an observed node
             lowest[high] = low
-    group = np.array([name_of(v) for v in range(tree.n_nodes)])
+    group = np.array(lowest)
+    while not np.array_equal(further := group[group], group):
+        group = further
     kept = np.flatnonzero(group == np.arange(tree.n_nodes))
     if kept.size == tree.n_nodes:
         return tree

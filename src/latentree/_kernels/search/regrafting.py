@@ -1,11 +1,19 @@
-"""Where a subtree of a Gaussian tree might hang, and the best correlation of an edge."""
+"""Where a subtree of a Gaussian tree might hang, and fits of a single star or edge."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from latentree._kernels.compiling import kernel
-from latentree._kernels.gaussian import LARGEST, edge_gain, means, variance_beyond, variances
+from latentree._kernels.gaussian import (
+    LARGEST,
+    edge_gain,
+    fit,
+    means,
+    multiply,
+    variance_beyond,
+    variances,
+)
 
 
 @kernel()
@@ -92,3 +100,39 @@ def best_edge(r, s, largest):
         if high - low < 1e-12 or abs(slope) < 1e-12:
             break
     return c
+
+
+@kernel()
+def root_of(products):
+    """Return L with the products L·Lᵀ of some vectors, lower triangular; it may be singular."""
+    root = np.zeros(products.shape)
+    for j in range(products.shape[0]):
+        left = products[j, j] - multiply(root[j, :j], root[j, :j])
+        if left > 1e-14 * products[j, j]:
+            root[j, j] = np.sqrt(left)
+            for i in range(j + 1, products.shape[0]):
+                root[i, j] = (products[i, j] - multiply(root[i, :j], root[j, :j])) / root[j, j]
+    return root
+
+
+@kernel()
+def fit_star(products, own, rho, n_steps, tolerance, is_new):
+    """Fit a hidden center's correlations with its ends, in place; return what it adds per sample.
+
+    ``products`` are those of the means of the ends; ``own`` and ``rho`` have an entry for the
+    center, too. A new center of three ends starts where it explains their correlations.
+    """
+    d = products.shape[0]
+    order, parent = np.empty(d + 1, np.int64), np.full(d + 1, d)
+    order[0], parent[d] = d, -1
+    for k in range(d):
+        order[k + 1] = k
+    if is_new:
+        for k in range(3):
+            i, j = (k + 1) % 3, (k + 2) % 3
+            # With r = product/√(g·g'), ρ_k²·g_k = r_ki·r_kj/r_ij: every g but g_k drops out.
+            square = abs(products[k, i] * products[k, j]) / max(abs(products[i, j]), 1e-12)
+            # The sign of the center is free: it points the way of the first end.
+            sign = -1.0 if products[0, k] < 0.0 else 1.0
+            rho[k] = sign * min(np.sqrt(square) / (1.0 - own[k]), 0.95)
+    return fit(order, parent, rho, own, root_of(products), n_steps, tolerance)

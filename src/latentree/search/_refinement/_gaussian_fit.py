@@ -104,6 +104,7 @@ class BeliefTree(TreeArrays):
         self.degree = np.bincount(here, minlength=n)
         self.starts = np.concatenate([[0], np.cumsum(self.degree)])
         self.around = other[order]
+        self._counts: dict[int, list[int]] = {}
         self.gates = np.full(2 * n, -1)
         self.gates[inward] = here
         self.ends = np.concatenate([np.arange(n), parent])
@@ -171,11 +172,14 @@ class BeliefTree(TreeArrays):
 
     def n_within(self, side: int, n_steps: int) -> int:
         """Return how many places, without what is on a side, are so many steps from its gate."""
-        reached, before = {int(self.gates[side]), int(self.ends[side])}, [int(self.gates[side])]
-        for _ in range(n_steps):
-            before = [w for u in before for w in self.neighbors(u) if w not in reached]
-            reached.update(before)
-        return len(reached) - 2
+        counts = self._counts.setdefault(side, [])
+        if not counts:
+            reached, before = {int(self.gates[side]), int(self.ends[side])}, [int(self.gates[side])]
+            while before:
+                before = [w for u in before for w in self.neighbors(u) if w not in reached]
+                reached.update(before)
+                counts.append(len(reached) - 2)
+        return counts[n_steps - 1]
 
     def goes(self, u: int) -> bool:
         """Tell whether a node is suppressed when it loses a neighbor."""
@@ -219,24 +223,10 @@ def fit_hidden(
     A new one with three arms starts where it explains their correlations: if those of their ends
     are r, the first arm has ρ² = r₀₁·r₀₂/r₁₂, and so on.
     """
-    d = len(arms)
     own, rho = np.array([(arm.variance, arm.rho) for arm in arms] + [(-1.0, 0.0)]).T.copy()
-    root = np.asarray(np.linalg.qr(np.array([arm.mean for arm in arms]).T, mode="r")).T
-    if is_new:
-        rho[:3] = _explaining(root @ root.T, 1.0 - own[:3])
-    order, parent = np.roll(np.arange(d + 1), 1), np.append(np.full(d, d), -1)
-    value = messages.fit(order, parent, rho, own, root, n_steps, tolerance)
+    means = np.array([arm.mean for arm in arms])
+    value = regrafting.fit_star(means @ means.T, own, rho, n_steps, tolerance, is_new)
     return NodeFit(value, dict(zip([arm.node for arm in arms], rho.tolist(), strict=False)))
-
-
-def _explaining(cross: FloatArray, g: FloatArray) -> FloatArray:
-    """Return the correlations of a center with three ends that explain those of the ends."""
-    i, j = [1, 2, 0], [2, 0, 1]
-    # With r = cross/√(g·g'), ρ_k²·g_k = r_ki·r_kj/r_ij: every g but g_k drops out.
-    k = np.arange(3)
-    square = np.abs(cross[k, i] * cross[k, j]) / (np.maximum(np.abs(cross[i, j]), 1e-12) * g * g)
-    # The sign of the center is free: it points the way of the first end.
-    return np.minimum(np.sqrt(square), 0.95) * np.where(cross[0] < 0.0, -1.0, 1.0)
 
 
 def fit_observed(center: Arm, arms: Sequence[Arm]) -> NodeFit:
