@@ -57,9 +57,9 @@ html_show_sourcelink = False
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 
-ogp_site_url = os.environ.get("LATENTREE_SITE", "")
+ogp_site_url = os.environ.get("LATENTREE_SITE", "https://latentree.github.io/latentree/")
 ogp_site_name = "latentree"
-ogp_image = "images/explorer.png"
+ogp_image = "_images/explorer.png"
 ogp_image_alt = "A tree of twenty companies, and what follows if one of them falls"
 ogp_social_cards = {"enable": False}  # one picture for all pages, so that builds need no fonts
 

@@ -631,4 +631,4 @@ def test_the_docstring_lists_every_parameter_once_in_plain_words():
     listed = [line[4:].partition(" :")[0] for line in section.splitlines() if line[4:5].isalpha()]
     assert sorted(listed) == sorted(lt.LatentTree().get_params())
     assert "command line" not in section
-    assert "Most steps of EM;" in section
+    assert "Largest number of steps of EM;" in section
