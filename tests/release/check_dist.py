@@ -57,9 +57,9 @@ class Environment:
         scripts = folder / ("Scripts" if sys.platform == "win32" else "bin")
         self.python, self.latentree = scripts / "python", scripts / "latentree"
 
-    def install(self, what: str) -> None:
+    def install(self, *what: str) -> None:
         """Install a wheel, with extras in brackets behind it."""
-        run("uv", "pip", "install", "--quiet", "--python", str(self.python), what)
+        run("uv", "pip", "install", "--quiet", "--python", str(self.python), *what)
 
     def run(self, code: str) -> str:
         """Run code in a folder in which nothing of the repository is found."""
