@@ -128,5 +128,5 @@ $(INSTALLED): pyproject.toml requirements/dev.txt src/latentree/_version.py
 	touch $@
 
 clean:
-	rm -rf .venv build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .nox build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks experiments -name __pycache__ -prune -exec rm -rf {} +

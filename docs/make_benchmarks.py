@@ -19,7 +19,8 @@ Each table is of one version, on one machine, of one day.
 
 def page(folder: Path = RESULTS) -> str:
     """Return the page in Markdown: a table for each file."""
-    return "\n".join([HEAD, *(_section(path) for path in sorted(folder.glob("*.json")))])
+    sections = [_section(path) for path in sorted(folder.glob("*.json"))]
+    return "\n".join([HEAD, *(sections or ["No version has been measured so far.\n"])])
 
 
 def _section(path: Path) -> str:
