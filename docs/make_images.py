@@ -1,4 +1,4 @@
-"""Draw the pictures of the documentation from the bundled data, into ``docs/images``."""
+"""Draw the way of the data and the tree of the Big Five, into ``docs/images``."""
 
 import os
 from collections.abc import Sequence
@@ -7,7 +7,6 @@ from pathlib import Path
 import matplotlib as mpl
 
 import latentree as lt
-from latentree.datasets import Dataset, load_holzinger, load_stocks
 
 FOLDER = Path(__file__).parent / "images"
 
@@ -19,12 +18,6 @@ TRAITS = {
     "N": "neuroticism",
     "O": "openness",
 }
-
-
-def draw(dataset: Dataset, *files: str) -> None:
-    """Learn a tree with default settings and draw it, colored by the groups of the variables."""
-    learned = lt.LatentTree(random_state=0).fit(dataset.table)
-    save(lt.plot_tree(learned, groups=dataset.groups, hidden_labels=True), *files)
 
 
 def draw_big_five(folder: str, *files: str) -> None:
@@ -142,8 +135,6 @@ def main() -> None:
     mpl.rcParams["svg.hashsalt"] = "latentree"
     FOLDER.mkdir(exist_ok=True)
     draw_way("way.svg")
-    draw(load_stocks(), "stocks.svg", "stocks.png")  # README.md shows the second
-    draw(load_holzinger(), "holzinger.svg")
     if os.environ.get("LATENTREE_DATA"):  # its license does not let it be bundled
         draw_big_five(os.environ["LATENTREE_DATA"], "bfi.png")
 
