@@ -316,7 +316,7 @@ def test_score_sums_up_to_the_likelihood(run, made):
     model, table = models.load(made / "words.json"), data_of(made / "words.csv")
     each = np.loadtxt(out.splitlines()[1:])
     np.testing.assert_array_equal(each, model.log_likelihood(table))
-    assert "a row" in err
+    assert "per row" in err
     found = json.loads(run("score", made / "words.json", made / "words.csv", "--json")[1])
     assert found["log_likelihood"] == pytest.approx(metrics.log_likelihood(model, table))
     assert found["mean_log_likelihood"] == pytest.approx(metrics.held_out_score(model, table))

@@ -132,8 +132,7 @@ def _weakest_edges(tree: Tree, noise: float, threshold: float) -> IntArray:
     np.minimum.at(lowest, below, score)
     np.minimum.at(lowest, above, score)
     weakest = (score < 1.0) & (score <= lowest[below]) & (score <= lowest[above])
-    order = np.argsort(score[weakest], kind="stable")
-    return np.asarray(below[weakest][order])
+    return np.asarray(below[weakest][np.argsort(score[weakest], kind="stable")])
 
 
 def contract_insignificant(tree: Tree, block: Block, threshold: float) -> Tree:

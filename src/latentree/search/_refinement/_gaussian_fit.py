@@ -104,7 +104,7 @@ class BeliefTree(TreeArrays):
         self.degree = np.bincount(here, minlength=n)
         self.starts = np.concatenate([[0], np.cumsum(self.degree)])
         self.around = other[order]
-        self._counts: dict[int, list[int]] = {}
+        self.arms_back: dict[tuple[int, int, int], Arm] = {}
         self.gates = np.full(2 * n, -1)
         self.gates[inward] = here
         self.ends = np.concatenate([np.arange(n), parent])
@@ -170,16 +170,24 @@ class BeliefTree(TreeArrays):
             top[v] = v if self.parent[v] < 0 else top[self.parent[v]]
         return begin, end, top
 
+    @cached_property
+    def hops(self) -> IntArray:
+        """Number of edges between any two places; n or more between components."""
+        hops = np.full((self.n, self.n), self.n)
+        for v in self.order:
+            if self.parent[v] >= 0:
+                hops[v] = hops[self.parent[v]] + 1
+                hops[:, v] = hops[v]
+            hops[v, v] = 0
+        return hops
+
     def n_within(self, side: int, n_steps: int) -> int:
         """Return how many places, without what is on a side, are so many steps from its gate."""
-        counts = self._counts.setdefault(side, [])
-        if not counts:
-            reached, before = {int(self.gates[side]), int(self.ends[side])}, [int(self.gates[side])]
-            while before:
-                before = [w for u in before for w in self.neighbors(u) if w not in reached]
-                reached.update(before)
-                counts.append(len(reached) - 2)
-        return counts[n_steps - 1]
+        begin, end, _ = self.ranges
+        v = side % self.n
+        is_below = (begin >= begin[v]) & (begin < end[v])
+        is_left = is_below if side >= self.n else ~is_below
+        return int(np.count_nonzero(self.hops[self.gates[side], is_left] <= n_steps)) - 1
 
     def goes(self, u: int) -> bool:
         """Tell whether a node is suppressed when it loses a neighbor."""
@@ -192,13 +200,16 @@ class PrunedTree:
     def __init__(self, tree: BeliefTree, side: int, place: int) -> None:
         self.tree, self.place = tree, place
         self.path = tree.path(int(tree.gates[side]), place)
-        came = int(tree.ends[side])
-        arms: list[Arm] = []
+        came, back = int(tree.ends[side]), list[Arm]()
         for here, ahead in pairwise(self.path):
-            # Only what comes from where the subtree was is not as it was.
-            arms += [tree.arm(w, here) for w in tree.neighbors(here) if w not in (came, ahead)]
-            arms, came = [tree.joined(here, arms, tree.rho_of(here, ahead))], here
-        (self.arm_back,) = arms
+            key = side, here, ahead
+            if key not in tree.arms_back:
+                # Only what comes from where the subtree was is not as it was.
+                others = [w for w in tree.neighbors(here) if w not in (came, ahead)]
+                arms = [tree.arm(w, here) for w in others] + back
+                tree.arms_back[key] = tree.joined(here, arms, tree.rho_of(here, ahead))
+            back, came = [tree.arms_back[key]], here
+        (self.arm_back,) = back
         """The arm to the neighbor on the way to where the subtree was."""
 
     @property
