@@ -32,6 +32,8 @@ def information_of(sums: Sums, lines: Sequence[Lines] | None) -> InformationOf:
         return sums.pairs.block(np.array([column]), every, functions)
 
     if sums.complete and (np.diff(starts) == 1).all():
+        if sums.pairs is not None and lines is None:
+            return _of_ones(sums, sums.pairs.cross.__getitem__)
         return _of_ones(sums, lambda column: pairs_with(column).cross[0])
     first, at_columns = np.zeros(1, np.int64), sums.starts[:-1]
 

@@ -20,6 +20,7 @@ from scipy import linalg
 from latentree import _memory as memory
 from latentree._kernels import threads
 from latentree._kernels.distances import bits as bit_kernels
+from latentree._kernels.distances import pairs as pair_kernels
 from latentree._kernels.distances import sparse as sparse_kernels
 from latentree.data import Table
 from latentree.distances._arrays import in_parts, places, ranges
@@ -201,10 +202,15 @@ class FloatLines(Lines):
 
     def multiply_pairs(self, first: IntArray, second: IntArray) -> FloatArray:
         out = np.empty(first.size)
+        if self.weights is None:  # lines are held: nothing is copied
+            z = self._lines
+            in_parts(
+                first.size, lambda part: pair_kernels.dots(z, first[part], second[part], out[part])
+            )
+            return out
         for start, stop in self._ranges(first.size):
             x, y = (self.functions(index[start:stop]) for index in (first, second))
-            x = x if self.weights is None else x * self.weights
-            out[start:stop] = np.einsum("pn,pn->p", x, y)
+            out[start:stop] = np.einsum("pn,pn->p", x * self.weights, y)
         return out
 
     def _ranges(self, n_lines: int) -> Iterator[tuple[int, int]]:

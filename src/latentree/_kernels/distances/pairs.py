@@ -15,6 +15,22 @@ _SMALL_ROW = 64
 """The same where the pairs of one column come at a time, so that there are many calls."""
 
 
+@kernel(fastmath=True)
+def _dot(x, y):
+    """Return Σ x·y."""
+    total = 0.0
+    for k in range(x.size):
+        total += x[k] * y[k]
+    return total
+
+
+@kernel(small=_SMALL)
+def dots(lines, first, second, out):
+    """Set ``out[p]`` to the product of lines first[p] and second[p]; its order does not matter."""
+    for p in range(first.size):
+        out[p] = _dot(lines[first[p]], lines[second[p]])
+
+
 def _correlations_at_once(cross, n, first_x, first_y, scale_x, scale_y, out):
     products = n * cross - np.multiply.outer(first_x, first_y)
     np.multiply(products, np.multiply.outer(scale_x, scale_y), out=out)
