@@ -51,7 +51,7 @@ def test_help_loads_nothing_heavy(arguments):
     assert "typer" in loaded
     assert not HEAVY & loaded
     ours = {name.split(".")[1] for name in modules if name.startswith("latentree.")}
-    assert ours <= {"_version", "cli", "errors", "methods", "typing"}
+    assert ours <= {"_display", "_version", "cli", "errors", "methods", "typing"}
 
 
 def test_help_and_version(run):

@@ -106,7 +106,7 @@ def impute(
     model = load(model_path)
     with (
         _read_twice(data) as paths,
-        opened_for(screen, model, paths, query, model.schema.names) as parts,
+        opened_for(screen, model, data, query, model.schema.names) as parts,
     ):
         _tell_lacking(screen, parts)
         whole = None

@@ -128,10 +128,21 @@ class Sums:
         found = cls(functions, total, gaps, weight, single, numbers, None)
         if not pairs:
             return found
-        is_gapped = table.family == "gaussian" and table.has_missing
-        one_thread = threadpool_limits(1, "blas") if is_gapped else nullcontext()
+        is_real = table.family == "gaussian"
+        one_thread = (
+            threadpool_limits(1, "blas") if is_real and table.has_missing else nullcontext()
+        )
         with one_thread, np.errstate(over="ignore", invalid="ignore"):
-            return replace(found, pairs=sum_up(lines, np.arange(table.n_columns)))
+            found = replace(found, pairs=sum_up(lines, np.arange(table.n_columns)))
+        return found._squares_from_products() if is_real and not table.has_missing else found
+
+    def _squares_from_products(self) -> Sums:
+        """Take squares from the products: rounded alike, a column correlates by 1 with itself."""
+        assert self.pairs is not None
+        squares = np.diagonal(self.pairs.cross).copy()
+        side = FunctionSums(self.numbers.first, squares)
+        pairs = replace(self.pairs, x=side, y=side)
+        return replace(self, numbers=self.numbers._replace(squares=squares), pairs=pairs)
 
     @property
     def has_pairs(self) -> bool:
