@@ -43,8 +43,8 @@ def expanded(function: Command) -> Command:
     --------
     >>> def show(name: str, shown: Output) -> None:
     ...     print(name, shown)
-    >>> inspect.signature(expanded(show))
-    <Signature (*, name: str, quiet: ..., json: ...)>
+    >>> list(inspect.signature(expanded(show)).parameters)
+    ['name', 'quiet', 'json']
     """
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {}

@@ -49,8 +49,8 @@ function linesOf(state, v, scale) {
   const most = isRow ? WIDE : LONGEST;
   const name = flat(titleOf(state.model, v));
   if (Array.from(name).length <= most) return [name];
-  const isTall = isRow && scale >= TWO_LINES * fontSize(scale);
-  if (!isTall) return [shortNames(state, most)[v]];
+  const isUpright = isRow && scale >= TWO_LINES * fontSize(scale);
+  if (!isUpright) return [shortNames(state, most)[v]];
   return wrapped(shortNames(state, 2 * most - 2)[v], most);
 }
 
