@@ -12,10 +12,11 @@ import numpy as np
 from latentree import _plain as plain
 from latentree.data import as_table, is_number
 from latentree.em import FitReport
+from latentree.errors import ModelError
 from latentree.explorer._packed import PageData, packed
 from latentree.explorer._picture import picture
 from latentree.explorer._summary import summary
-from latentree.inference import CountEmission, Emission, Margin
+from latentree.inference import CountEmission, Emission, GaussianEmission, Margin
 from latentree.models import (
     POINTS,
     CopulaTreeModel,
@@ -262,6 +263,12 @@ def _emissions(model: MixedTreeModel) -> dict[str, str]:
     row by row.
     """
     found = [(node, each) for node, each in enumerate(model.emissions) if each is not None]
+    for node, each in found:
+        if not isinstance(each, CountEmission | GaussianEmission):
+            raise ModelError(
+                f"the page has no form for {type(each).__name__} ({model.tree.names[node]!r}): fit "
+                "the column without it to see the tree there"
+            )
     spread = [each.size if isinstance(each, CountEmission) else each.sd for _, each in found]
     steps = [1.0 if isinstance(each, CountEmission) else each.resolution for _, each in found]
     cells = [_few_cells(model, node, each).ravel() for node, each in found]

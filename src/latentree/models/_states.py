@@ -502,8 +502,9 @@ class StateTreeModel(BaseTreeModel):
         (100, 2)
         """
         rng = np.random.default_rng(random_state)
-        self._require_draws(n_samples, n_bytes=16.0)  # drawn, and as labels
-        dtype = np.int64 if self.schema.is_coded else np.float64
+        is_coded = self.schema.is_coded
+        self._require_draws(n_samples, n_bytes=8.0 if is_coded else 16.0)  # and as labels
+        dtype = np.int64 if is_coded else np.float64
         out = np.empty((n_samples, self.tree.n_nodes), dtype)
         for start, stop in chunks(n_samples, self.tree.n_nodes):
             out[start:stop] = self._draw(stop - start, rng)
