@@ -240,8 +240,11 @@ def _plain_fill_places(mix, below, above, first, out):
 def fill_places(mix, below, above, first, out):
     """Write the estimates of all places for some columns, from column ``first`` on."""
     n, last = below.shape[0], first + out.shape[1]
+    if n == 1:  # nothing is above, and what the memory holds there may be no number
+        scale(out[0], mix[0, 0], below[0, first:last])
+        return
     for place in range(out.shape[0]):
-        v = edge_of(place, n) if n > 1 else 0
+        v = edge_of(place, n)
         combine(
             out[place], mix[0, place], below[v, first:last], mix[1, place], above[v, first:last]
         )

@@ -121,7 +121,7 @@ class Sums:
         z, weight = _numbers(table, functions), _column_weights(table)
         numbers = Moments.of(table, functions, z)
         lines: Sequence[Lines] = ()
-        if pairs or (table.schema.is_coded and not table.is_sparse):
+        if pairs:
             lines = lines_of(table, functions, (z, FunctionSums(numbers.first, numbers.squares)))
         single = _states(table, functions, weight, lines)
         gaps, total = table.missing_counts, table.total_weight
@@ -342,7 +342,7 @@ def _states(
         each = np.repeat(table.weight_array(), np.diff(table.values.indptr))
         ones = np.bincount(table.values.indices, each, minlength=table.n_columns)
         return np.column_stack([table.total_weight - ones, ones]).ravel()
-    if table.schema.is_coded:
+    if table.schema.is_coded and lines:
         first = np.sum([part.alone.first for part in lines], axis=0)
         return np.asarray(with_base(first[None], weight[None], functions.starts)[0])
     out = [np.empty(0)]
