@@ -33,16 +33,15 @@ class FactorReports:
         def schema(self) -> Schema:
             """The columns of the observed variables."""
 
+        @property
+        def latent(self) -> GaussianTreeModel:
+            """The Gaussian tree behind the columns."""
+
         def sample(self, n_samples: int, random_state: RandomState = None) -> AnyArray:
             """Draw rows from the model."""
 
         def posterior(self, X: TableLike) -> Normal[FloatArray] | DiscretePosterior:
             """Return the distributions of the hidden variables given each row."""
-
-    @property
-    def latent(self) -> GaussianTreeModel:
-        """The Gaussian tree behind the columns."""
-        raise NotImplementedError
 
     def loadings(self) -> dict[str, Cells]:
         """Return what each column shows of the hidden variable next to it.
