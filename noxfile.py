@@ -38,9 +38,9 @@ FRAMES = [  # what meets the extras and their oldest versions
 EXTRAS = ".[plot,cli,data,dask,excel,pdf]"
 TESTING = ("pytest>=8.2", "pytest-xdist>=3.6", "hypothesis>=6.100", "jsonschema>=4.20")
 
-# Old versions of other libraries meet new versions of what these need, and warn of it.
+# Old versions of other libraries meet new versions of what these need, which warn of it.
 THEIR_WARNINGS = [
-    f"--pythonwarnings=default::{name}"
+    f"--pythonwarnings=ignore::{name}"
     for name in ("DeprecationWarning", "PendingDeprecationWarning", "SyntaxWarning")
 ]
 

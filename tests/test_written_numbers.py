@@ -367,6 +367,12 @@ def test_an_index_of_dates_tells_the_time() -> None:
     assert said_of_time(frame.sample(frac=1.0, random_state=0)) == []
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_levels_of_any_size_get_a_warning(scale) -> None:
+    frame = (walks(300, 3) * scale).set_index(pd.date_range("2001-01-05", periods=300))
+    assert len(said_of_time(frame)) == 1
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_sorted_tables_get_none(seed) -> None:
     """Rows sorted by a column, or by groups, are in no order of time."""

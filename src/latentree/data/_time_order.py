@@ -96,7 +96,8 @@ def _is_monotone(values: AnyArray) -> bool:
 
 def _lagged_correlation(x: FloatArray) -> float:
     """Return the correlation of the cells of a column with those of the row before."""
-    centered = np.asarray(x, np.float64) - np.nanmean(x)
+    scaled = np.asarray(x, np.float64) / max(np.nanmax(np.abs(x)), np.finfo(float).tiny)
+    centered = scaled - np.nanmean(scaled)  # squares of numbers up to 1 are finite
     pairs = centered[1:] * centered[:-1]
     there = ~np.isnan(pairs)
     spread = np.nansum(centered**2) / np.isfinite(centered).sum()
