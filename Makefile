@@ -63,7 +63,7 @@ demo: $(INSTALLED)
 
 bench: $(INSTALLED)
 	@for script in $(filter-out %/common.py %/ratios.py,$(wildcard benchmarks/*.py)); do $(BIN)/python $$script $(BENCH) || exit 1; done
-	$(BIN)/python docs/make_benchmarks.py
+	$(BIN)/python docs/make_evidence.py
 
 bench-compare: $(INSTALLED)
 	$(BIN)/python benchmarks/ratios.py

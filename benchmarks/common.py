@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import os
+import sys
 import warnings
 from pathlib import Path
 
 import numpy as np
 
 import latentree as lt
+import ratios
 
 FAMILIES = ("gaussian", "K = 2", "K = 3")
 """Of random models: real variables, or K states each."""
@@ -43,21 +45,35 @@ def random_model(tree: lt.Tree, family: str, rng: np.random.Generator) -> lt.mod
     return lt.DiscreteTreeModel.symmetric(tree, states, theta)
 
 
-def learned(rows, method: str, family: str = "auto", **options) -> lt.LatentTree:
+def learned(
+    rows, method: str, family: str = "auto", random_state: int = 0, **options
+) -> lt.LatentTree:
     """What a user gets, warnings left out: quality is measured behind the public door."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return lt.LatentTree(method, family, random_state=0, **options).fit(rows)
+        return lt.LatentTree(method, family, random_state=random_state, **options).fit(rows)
 
 
-def show(header: list[str], lines: list[list[str]]) -> None:
-    """Print a table, first column to the left, the others to the right."""
+def show(header: list[str], lines: list[list[str]], keep: str = "") -> None:
+    """Print a table, first column to the left, the others to the right.
+
+    With ``LATENTREE_KEEP=1`` it is kept for the pages of evidence, under a name.
+    """
+    if keep and os.environ.get("LATENTREE_KEEP"):
+        arguments = [Path(sys.argv[0]).name, *sys.argv[1:]]
+        ratios.write_table(keep, header, lines, f"python benchmarks/{' '.join(arguments)}")
     widths = [max(len(line[i]) for line in [header, *lines]) for i in range(len(header))]
     for line in [header, ["-" * width for width in widths], *lines]:
         cells = [line[0].ljust(widths[0])]
         cells += [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
         print("  ".join(cells))
     print(flush=True)
+
+
+def best_bold(cells: list[str], best=max) -> list[str]:
+    """Write the best of some numbers in bold, and all that look the same."""
+    top = best(float(cell) for cell in cells)
+    return [f"**{cell}**" if float(cell) == top else cell.replace("-", "−") for cell in cells]
 
 
 def stocks(standardized: bool = False) -> np.ndarray | None:

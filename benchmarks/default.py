@@ -20,10 +20,9 @@ import warnings
 
 import numpy as np
 
-from common import data_folder, newsgroups, show, stocks
+from common import best_bold, data_folder, learned, newsgroups, show, stocks
 from latentree import bootstrap_support, simulate
 from latentree.data import as_table
-from latentree.methods import learn_model
 from latentree.metrics import robinson_foulds
 
 TREES = {
@@ -76,32 +75,46 @@ def sure_share(model, train):
 
 def line(place, name, X, n_rows, methods):
     train, test = frame_parts(X, n_rows)
-    alone = learn_model(train, "independent", random_state=0)
-    base = alone.model.log_likelihood(test).mean()
+    alone = learned(train, "independent")
+    base = alone.score(test)
     cells = []
     for method in methods:
         clock = time.process_time()
         try:
-            model, report = learn_model(train, method, random_state=0)
+            fit = learned(train, method)
         except Exception as error:  # a method that fails is a line of the table
             cells.append(type(error).__name__)
             continue
         seconds = time.process_time() - clock
-        held_out = model.log_likelihood(test).mean() - base
-        bic = (report.bic_score - alone.report.bic_score) / train.n_rows
-        facts = f"{held_out:.3f} {bic:.3f} {model.tree.n_hidden} {seconds:.1f}s"
-        cells.append(f"{facts} {sure_share(model, train)}")
-    size = f"{train.n_rows} x {train.n_columns}"
+        held_out = fit.score(test) - base
+        bic = (fit.report_.bic_score - alone.report_.bic_score) / train.n_rows
+        facts = f"{held_out:.3f} {bic:.3f} {fit.n_hidden_} {seconds:.1f}s"
+        cells.append(f"{facts} {sure_share(fit.model_, train)}")
+    size = f"{train.n_rows} × {train.n_columns}"
     return [name + "*" * (place % 2), train.family, size, *cells]
 
 
 def compare_tables(n_rows, methods, only):
     header = ["held-out, BIC, hidden, time, sure splits", "family", "size", *methods]
     print(" | ".join(header))
+    lines = []
     for place, (name, X) in enumerate(tables().items()):
         if only and name not in only:
             continue
-        print(" | ".join(line(place, name, X, n_rows, methods)), flush=True)
+        lines.append(line(place, name, X, n_rows, methods))
+        print(" | ".join(lines[-1]), flush=True)
+    show(
+        ["table", "learned from", *methods, "hidden", "sure splits"],
+        list(map(shown, lines)),
+        "defaults",
+    )
+
+
+def shown(cells):
+    """Held-out likelihoods of all methods, and what else there is to say of the first."""
+    name, family, size, *found = cells
+    _, _, hidden, _, sure = found[0].split()
+    return [f"{name}, {family}", size, *best_bold([c.split()[0] for c in found]), hidden, sure]
 
 
 def compare_trees(first, instances, methods):
@@ -112,12 +125,7 @@ def compare_trees(first, instances, methods):
             for seed in range(first, first + instances):
                 model = simulate.random_gaussian_model(tree, seed, (0.2, 0.8))
                 X = model.sample(n, seed)
-                rows.append(
-                    [
-                        robinson_foulds(learn_model(X, m, random_state=0).model.tree, tree)
-                        for m in methods
-                    ]
-                )
+                rows.append([robinson_foulds(learned(X, m).tree_, tree) for m in methods])
             lines.append([shape, f"{n:,}", *(f"{mean:.1f}" for mean in np.mean(rows, axis=0))])
             print(lines[-1], flush=True)
     show(["RF", "rows", *methods], lines)

@@ -34,7 +34,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import latentree as lt
-from common import data_folder, show, stocks
+from common import best_bold, data_folder, show, stocks
 
 MOST_ROWS = 1_000
 CLASSES = {
@@ -85,17 +85,20 @@ def timed(action: Callable[[], Any]) -> tuple[Any, float]:
     return action(), time.process_time() - clock
 
 
-def compare(rows: list[str], rivals: list[str], measure: Callable[[str], Any], digits: int) -> None:
+def compare(
+    keep: str, rows: list[str], rivals: list[str], measure: Callable[[str], Any], digits: int,
+    best: Callable[..., float] = max,
+) -> None:  # fmt: skip
     """Print a line for every table, and their mean; seconds are of the first rival."""
     lines, found = [], []
     for name in rows:
         scores, seconds = measure(name)
         found.append(scores)
-        shown = [f"{score:.{digits}f}" for score in scores]
+        shown = best_bold([f"{score:.{digits}f}" for score in scores], best)
         lines.append([name, *shown, f"{seconds:.1f}"])
         print(name, *shown, f"{seconds:.1f}", file=sys.stderr, flush=True)
-    mean = [f"{score:.{digits}f}" for score in np.mean(found, axis=0)]
-    show(["table", *rivals, "s"], [*lines, ["mean", *mean, ""]])
+    mean = best_bold([f"{score:.{digits}f}" for score in np.mean(found, axis=0)], best)
+    show(["table", *rivals, "s"], [*lines, ["mean", *mean, ""]], keep)
 
 
 def scores_of(name: str, target: str, rivals: list[Any], folds: Any) -> tuple[list[float], float]:
@@ -126,7 +129,7 @@ def classify() -> None:
     rivals["boosting"] = make_pipeline(as_numbers(), rivals["boosting"])
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     compare(
-        list(CLASSES), list(rivals),
+        "habits-classes", list(CLASSES), list(rivals),
         lambda name: scores_of(name, CLASSES[name], list(rivals.values()), folds), 3,
     )  # fmt: skip
 
@@ -139,7 +142,7 @@ def regress() -> None:
     }
     folds = KFold(5, shuffle=True, random_state=0)
     compare(
-        list(NUMBERS), list(rivals),
+        "habits-numbers", list(NUMBERS), list(rivals),
         lambda name: scores_of(name, NUMBERS[name], list(rivals.values()), folds), 3,
     )  # fmt: skip
 
@@ -160,7 +163,7 @@ def impute() -> None:
         errors = [float(np.sqrt(np.mean((found - X)[hidden] ** 2))) for found, _ in filled]
         return errors, filled[0][1]
 
-    compare(list(REALS), list(rivals), measure, 3)
+    compare("habits-gaps", list(REALS), list(rivals), measure, 3, min)
 
 
 def covariances() -> None:
@@ -190,10 +193,11 @@ def covariances() -> None:
                 risks[fold, place] = (X[test] @ (weights / weights.sum())).std()
                 seconds += spent * (place == 0) / 5
         if name == "stocks":
-            show(["risk", *rivals], [["stocks", *(f"{risk:.4f}" for risk in risks.mean(axis=0))]])
+            shown = best_bold([f"{risk:.4f}" for risk in risks.mean(axis=0)], min)
+            show(["risk", *rivals], [["stocks", *shown]], "habits-risk")
         return scores.mean(axis=0).tolist(), seconds
 
-    compare(list(REALS), list(rivals), measure, 2)
+    compare("habits-covariances", list(REALS), list(rivals), measure, 2)
 
 
 PARTS = {"impute": impute, "classify": classify, "regress": regress, "covariance": covariances}

@@ -16,9 +16,8 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from common import show
+from common import learned, show
 from latentree.distances import as_sample
-from latentree.methods import learn_model
 from latentree.structure import independent_groups
 
 SIZES = ((100, 50), (1_000, 20), (50, 10), (200, 100))
@@ -103,7 +102,7 @@ def cell(kind, n, m, tables, first, methods):
         groups = independent_groups(sample.distances)
         found["test"] += len(set(groups.tolist())) < sample.n_columns
         for method in methods:
-            found[method] += learn_model(sample, method, random_state=0).model.tree.n_edges > 0
+            found[method] += learned(table, method, family).tree_.n_edges > 0
     return [kind, f"{n:,} x {m}", *(f"{count / tables:.2f}" for count in found.values())]
 
 

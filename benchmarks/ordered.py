@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import logsumexp, ndtr
 
 import latentree as lt
-from common import data_folder, learned, show
+from common import best_bold, data_folder, learned, show
 from latentree.inference import Thresholds
 from latentree.models import CopulaTreeModel
 
@@ -226,10 +226,11 @@ def by_default(seed: int, names: list[str], sizes: list[int]) -> None:
                         kinds={c: kinds[c] for c in train})
                 for hidden in ("states", "gaussian", None)
             ]  # fmt: skip
-            scores = [f"{fit.score(test[train.columns]):.3f}" for fit in fits]
+            scores = best_bold([f"{fit.score(test[train.columns]):.2f}" for fit in fits])
             lines.append([name, f"{n}", *scores, type(fits[2].model_).__name__])
             print("  ", *lines[-1], flush=True)
-    show(["table", "rows", "states", "Gaussian", "default", "its model"], lines)
+    header = ["table", "rows", "states", "Gaussian variables", "default", "its model"]
+    show(header, lines, "answers-draws")
 
 
 MODELS = (

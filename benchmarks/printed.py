@@ -61,12 +61,12 @@ def main() -> None:
         for n_samples in SIZES:
             cell = measure(shape, n_samples, instances, given.seed)
             lines += [
-                [f"{shape}, {name}", f"{n_samples:,}", f"{printed[0]:.1f}", f"{ours[0]:.1f}",
+                [f"{shape}, {n_samples:,}", name, f"{printed[0]:.1f}", f"{ours[0]:.1f}",
                  f"{printed[1]:+.1f}", f"{ours[1]:+.1f}"]
                 for name, (printed, ours) in cell.items()
             ]  # fmt: skip
-    header = ["tree, method", "rows", "RF printed", "RF ours", "hidden printed", "hidden ours"]
-    show(header, lines)
+    header = ["tree, rows", "algorithm", "RF as printed", "RF", "hidden as printed", "hidden"]
+    show(header, lines, "structure-printed")
 
 
 if __name__ == "__main__":

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import argparse
 import time
-import warnings
 
 import numpy as np
 
 import latentree as lt
-from common import data_folder, newsgroups, show, stocks
-from latentree.methods import learn_model
+from common import data_folder, learned, newsgroups, show, stocks
 
 # method: (options, BIC needed, the paper's BIC, the original program's best)
 NEWSGROUPS = {
@@ -65,10 +63,8 @@ def verdict(value: float, needed: float | None) -> str:
 
 def timed(X, method, **options):
     start = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model, report = learn_model(X, method, **options)
-    return model, report, time.perf_counter() - start
+    fit = learned(X, method, **options)
+    return fit.model_, fit.report_, time.perf_counter() - start
 
 
 def all_rows(words: lt.Table, seeds: int) -> None:

@@ -1,4 +1,4 @@
-"""What benchmarks remember: ratios in ``results/<name>.json``, compared between versions.
+"""What benchmarks remember: ratios in ``results``, compared between versions, and tables.
 
     python benchmarks/ratios.py        what got slower since the last tag
 
@@ -33,11 +33,8 @@ def keep(what: str, yardstick: float, ours: float) -> None:
 
 def write(name: str, quick: bool) -> None:
     """Write what was kept into ``results/<name>.json``."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     content = {
-        "version": latentree.__version__,
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": f"{cores} cores, {platform.machine()}",
+        **_circumstances(),
         "python": platform.python_version(),
         "quick": quick,
         "ratios": {what: float(f"{ratio:.3g}") for what, ratio in _ratios.items()},
@@ -45,6 +42,44 @@ def write(name: str, quick: bool) -> None:
     RESULTS.mkdir(exist_ok=True)
     text = json.dumps(content, indent=2, ensure_ascii=False)
     (RESULTS / f"{name}.json").write_text(text + "\n", "utf-8")
+
+
+def write_table(name: str, columns: list[str], rows: list[list[str]], command: str) -> None:
+    """Write a table into ``results/tables/<name>.json``, for a page of evidence.
+
+    The smaller the change, the smaller the difference in version control: a row is a line.
+    """
+    is_number = [all(_is_number(row[i]) for row in rows) for i in range(len(columns))]
+    fields = {
+        **_circumstances(),
+        "command": command,
+        "columns": columns,
+        "numbers": [i for i, yes in enumerate(is_number) if yes],
+    }
+    head = "".join(f"{json.dumps(key)}: {_json(value)},\n" for key, value in fields.items())
+    body = ",\n".join(map(_json, rows))
+    path = RESULTS / "tables" / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'{{\n{head}"rows": [\n{body}\n]\n}}\n', "utf-8")
+
+
+def _circumstances() -> dict[str, str]:
+    """Return what a result depends on: version, date and machine."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {
+        "version": latentree.__version__,
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "machine": f"{cores} cores, {platform.machine()}",
+    }
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _is_number(cell: str) -> bool:
+    """Whether a cell is to stand at the right: a number, perhaps with a unit, or none."""
+    return not cell or cell.strip("*+-−–.").lstrip("<≤ ")[:1].isdigit() or cell == "–"
 
 
 def compare(name: str, before: dict[str, Any], now: dict[str, Any]) -> list[str]:

@@ -31,7 +31,7 @@ import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 import latentree as lt
-from common import data_folder, newsgroups, show, stocks
+from common import data_folder, learned, newsgroups, show, stocks
 
 DECIMALS = {True: "yes", False: "NO"}
 
@@ -42,7 +42,8 @@ def refined(table, **options):
     if "caution" in options:
         model, report = lt.search.refined(table, random_state=0, **options)
     else:
-        model, report = lt.methods.learn_model(table, "refined", random_state=0, **options)
+        fit = learned(table, "refined", **options)
+        model, report = fit.model_, fit.report_
     return model, report, time.perf_counter() - clock
 
 

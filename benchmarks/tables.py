@@ -128,9 +128,9 @@ def held_out(
             if methods and method not in methods:
                 continue
             clock = time.perf_counter()
-            model, _ = lt.methods.learn_model(train, method, criterion=criterion, random_state=0)
-            score = model.total_log_likelihood(test) / test.n_rows
-            states = f"{model.tree.n_hidden} hidden, {int(model.n_states.sum())} states"
+            fit = learned(train, method, criterion=criterion)
+            score = fit.score(test)
+            states = f"{fit.n_hidden_} hidden, {int(fit.model_.n_states.sum())} states"
             took = f"{time.perf_counter() - clock:.0f}"
             lines.append([name, f"{method}, {criterion}", states, f"{score:.3f}", took])
         show(["table", "method", "size", "LL a row", "seconds"], lines)

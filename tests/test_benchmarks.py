@@ -13,7 +13,7 @@ import pytest
 import latentree
 
 ROOT = Path(__file__).parents[1]
-make = runpy.run_path(str(ROOT / "docs" / "make_benchmarks.py"))
+make = runpy.run_path(str(ROOT / "docs" / "make_evidence.py"))
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_a_ratio_is_kept_with_what_it_was_measured_on(ratios, tmp_path):
     assert found["version"] == latentree.__version__
     assert found["ratios"] == {"joining, 9 variables: others": 66.7, "scoring: one sum": 0.5}
     assert set(found) == {"version", "date", "machine", "python", "quick", "ratios"}
-    page = make["page"](tmp_path)
+    page = make["page_of_ratios"](tmp_path)
     assert "| joining, 9 variables | others | 66.7 |" in page
     assert f"Version {latentree.__version__}, " in page
 
@@ -73,4 +73,29 @@ def test_results_are_compared_with_those_of_the_last_tag(ratios, tmp_path, monke
 
 def test_the_page_is_what_the_results_say():
     page = (ROOT / "docs" / "evidence" / "benchmarks.md").read_text("utf-8")
-    assert page == make["page"](), "run python docs/make_benchmarks.py"
+    assert page == make["page_of_ratios"](), "run python docs/make_evidence.py"
+
+
+@pytest.mark.parametrize("path", make["pages"](), ids=lambda path: path.stem)
+def test_tables_of_evidence_are_what_was_kept(path):
+    text = path.read_text("utf-8")
+    assert text == make["with_tables"](text), "run python docs/make_evidence.py"
+
+
+def test_figures_stand_in_tables_that_were_kept():
+    """Tables of figures are made from results; the rest is words."""
+    for path in sorted((ROOT / "docs" / "evidence").glob("*.md")):
+        if path.stem not in ("paper", "benchmarks"):  # each made by a script of its own
+            rest = make["MARKS"].sub("", path.read_text("utf-8"))
+            assert "---:" not in rest, path.name
+
+
+def test_a_table_is_kept_with_what_it_was_measured_with(ratios, tmp_path):
+    ratios.write_table("t", ["tree", "RF", "why"], [["HMM", "**−2.5**", "x"], ["star", "–", ""]],
+                       "python benchmarks/t.py --quick")  # fmt: skip
+    page = "Before.\n\n<!-- table: t -->\n<!-- end of table -->\nAfter.\n"
+    made = make["with_tables"](page, tmp_path / "tables")
+    assert "| tree | RF | why |\n|---|---:|---|\n| HMM | **−2.5** | x |\n" in made
+    assert f"*Version {latentree.__version__}, " in made
+    assert "`python benchmarks/t.py --quick`" in made
+    assert make["with_tables"](made, tmp_path / "tables") == made
