@@ -15,7 +15,6 @@ from latentree.inference._emissions import (
     mixture_moments,
     recorded,
     recorded_steps,
-    steps_of,
 )
 from latentree.inference._expectation import Expectation, ExpectedCounts, PassMemory
 from latentree.inference._frozen import set_fields
@@ -130,7 +129,6 @@ __all__ = [
     "score_part",
     "set_fields",
     "state_names",
-    "steps_of",
     "weighted_total",
     "write_imputed",
     "write_posteriors",

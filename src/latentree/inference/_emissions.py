@@ -219,9 +219,6 @@ class FreeEmission(Emission):
     EM moves *coordinates*, rows of numbers with a column per state, in which jumps make sense.
     """
 
-    fields: ClassVar[tuple[str, ...]]
-    """Keys in a model file, the arguments of the constructor; no other kind has the last one."""
-
     def expected_log(self, sums: Any, unit: Unit) -> float:
         """Return the expected log-likelihood of the rows behind sums, but for a constant."""
         del unit
@@ -273,12 +270,6 @@ class FreeEmission(Emission):
         Emission
         """
 
-    # The model file -------------------------------------------------------------------------
-
-    @abstractmethod
-    def plain(self) -> dict[str, object]:
-        """Return the fields of the emission in a model file."""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GaussianEmission(FreeEmission):
@@ -308,7 +299,6 @@ class GaussianEmission(FreeEmission):
     origin: float
 
     kind: ClassVar[Kind] = "real"
-    fields: ClassVar[tuple[str, ...]] = ("mean", "resolution", "sd")
 
     def __init__(
         self, mean: ArrayLike, sd: ArrayLike, resolution: float, origin: float = 0.0
@@ -411,10 +401,6 @@ class GaussianEmission(FreeEmission):
         sd = np.sqrt(np.maximum(variance, 1e-4 * unit.scale**2))
         return cls(mean, sd, unit.resolution, unit.origin)
 
-    def plain(self) -> dict[str, object]:
-        """Return the fields of the emission in a model file."""
-        return {"mean": self.mean.tolist(), "sd": self.sd.tolist()} | steps_of(self)
-
     def sample(self, states: IntArray, rng: np.random.Generator) -> FloatArray:
         """Draw a value for each of some states, as precise as values are recorded.
 
@@ -478,7 +464,6 @@ class CountEmission(FreeEmission):
     size: FloatArray
 
     kind: ClassVar[Kind] = "count"
-    fields: ClassVar[tuple[str, ...]] = ("mean", "size")
 
     def __init__(self, mean: ArrayLike, size: ArrayLike | None = None) -> None:
         center = _parameters(mean, "a mean", positive=True)
@@ -555,11 +540,6 @@ class CountEmission(FreeEmission):
         # The variance is μ + μ²/r.
         excess = np.maximum(variance - mean, 1e-2 * mean)
         return cls(mean, np.clip(mean**2 / excess, 0.1, 100.0))
-
-    def plain(self) -> dict[str, object]:
-        """Return the fields of the emission in a model file; an infinite size is None."""
-        size = [each if np.isfinite(each) else None for each in self.size.tolist()]
-        return {"mean": self.mean.tolist(), "size": size}
 
     def sample(self, states: IntArray, rng: np.random.Generator) -> FloatArray:
         """Draw a count for each of some states.
@@ -659,12 +639,6 @@ def interval_probabilities(below: FloatArray) -> FloatArray:
 
 EMISSIONS: Mapping[Kind, type[FreeEmission]] = {"real": GaussianEmission, "count": CountEmission}
 """What a column of numbers of each kind has in a model with states."""
-
-
-def steps_of(part: Any) -> dict[str, object]:
-    """Return the steps in which values are recorded, and where they start if that is not 0."""
-    steps = {"resolution": part.resolution}
-    return steps | {"origin": part.origin} if part.origin else steps
 
 
 def _parameters(values: ArrayLike, what: str, positive: bool = False) -> FloatArray:

@@ -55,7 +55,6 @@ class ZeroInflatedEmission(FreeEmission):
     zeros: FloatArray
 
     kind: ClassVar[Kind] = "count"
-    fields: ClassVar[tuple[str, ...]] = ("mean", "size", "zeros")
 
     def __init__(self, mean: ArrayLike, size: ArrayLike | None, zeros: ArrayLike) -> None:
         counts, shares = CountEmission(mean, size), np.array(zeros, np.float64)
@@ -142,10 +141,6 @@ class ZeroInflatedEmission(FreeEmission):
         """Return an emission with means and variances of states, a tenth of them zeros."""
         counts = CountEmission.by_moments(mean / 0.9, variance, unit)
         return cls(counts.mean, counts.size, np.full(counts.mean.shape, 0.1))
-
-    def plain(self) -> dict[str, object]:
-        """Return the fields of the emission in a model file."""
-        return self.counts.plain() | {"zeros": self.zeros.tolist()}
 
 
 def _odds(shares: FloatArray) -> FloatArray:

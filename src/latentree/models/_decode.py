@@ -7,50 +7,36 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
 import numpy as np
 
 from latentree import _plain as plain
-from latentree._plain import Fields, as_dict, as_list, as_numbers, as_texts, check_keys
-from latentree.data import FAMILIES, NumberFormat, Schema, SetAside
+from latentree._plain import Fields, as_dict, as_list, as_numbers
+from latentree.data import NumberFormat, Schema
 from latentree.errors import FileError, LatentTreeError
-from latentree.inference import (
-    CountEmission,
-    Emission,
-    FreeEmission,
-    GaussianEmission,
-    Layout,
-    Margin,
-    NormalMargin,
-    Odds,
-    RankMargin,
-    Thresholds,
-    ZeroInflatedEmission,
-)
+from latentree.inference import Emission, Layout, RankMargin
 from latentree.models._base import with_schema
 from latentree.models._copula import CopulaTreeModel
 from latentree.models._discrete import DiscreteTreeModel
-from latentree.models._encode import FORMAT, VERSION, check_labels
+from latentree.models._encode import check_labels
+from latentree.models._format import FORMAT, MAX_LISTS, TOLERANCE, VERSION, file_form
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel, mixed_schema
 from latentree.models._mixture import Model, TreeMixture
 from latentree.tree import Tree
 from latentree.typing import Family, FloatArray, IntArray, Kind, PlainReport
 
-MAX_LISTS = 4_000_000
-"""An empty list takes three bytes in the file and seventy in memory, so their number is bounded."""
+Sized = TypeVar("Sized", bound=Sequence[Any] | FloatArray)
+
+Content = dict[str, Any]
+"""What was read by the declaration of its form, with the types stated there."""
 
 MAX_DIGITS = 400
 """Converting an integer takes quadratic time in its digits; the largest float has 309."""
 
 ROUNDING = 1e-12
 """Rows of tables whose sums are this close to 1 are taken as they are, to the last bit."""
-
-TOLERANCE = 1e-6
-"""Rows with sums this close to 1 are scaled; others are refused."""
-
-_TREE_KEYS = ("family", "n_observed", "names", "parent", "length")
 
 
 class ModelFile(NamedTuple):
@@ -62,59 +48,35 @@ class ModelFile(NamedTuple):
 
 def decode(data: bytes) -> ModelFile:
     """Read the bytes of a model file; every fault is a :class:`FileError` that names the part."""
-    fields = as_dict(parse(data), "the file")
-    _check_version(fields)
+    content = as_dict(parse(data), "the file")
+    _check_version(content)
     try:
-        model: Model | TreeMixture
-        model = _mixture(fields) if "components" in fields else _single(fields)
-        schema = replace(model.schema, aside=_aside(fields.get("aside", [])))
-        formats = _formats(fields.get("formats", []), schema.names)
-        model = with_schema(model, replace(schema, formats=formats))
+        fields: Content = file_form(content).read(content, "the file")
+        model = _mixture(fields) if "components" in fields else _component(fields)
+        formats = _formats(fields.get("formats", []), model.schema.names)
+        aside = tuple(fields.get("aside", ()))
+        model = with_schema(model, replace(model.schema, aside=aside, formats=formats))
     except FileError:
         raise
     except LatentTreeError as error:  # what the constructors check: cycles, ranges, distinct names
         raise FileError(str(error)) from error
-    return ModelFile(model, _report(fields))
+    return ModelFile(model, fields.get("report"))
 
 
-_FILE_KEYS = ("format", "version")
-_FILE_OPTIONS = ("report", "aside", "formats")
-
-
-def _mixture(fields: Fields) -> TreeMixture:
+def _mixture(fields: Content) -> Model | TreeMixture:
     """Return a mixture: weights, and components that are written as files of one tree are."""
-    required = (*_FILE_KEYS, "weights", "components")
-    check_keys(fields, "the file", required, optional=_FILE_OPTIONS)
-    parts = as_list(fields["components"], "components")
-    weights = as_numbers(as_list(fields["weights"], "weights", len(parts)), "weights")
     components = []
-    for number, part in enumerate(parts):
+    for number, part in enumerate(fields["components"]):
         try:
-            components.append(_component(as_dict(part, "the component"), "the component"))
+            components.append(_component(part))
         except FileError as error:
             raise FileError(f"components[{number}]: {error}") from error
-    return TreeMixture(components, weights)
+    return TreeMixture(components, _sized(fields["weights"], len(components), "weights"))
 
 
-def _single(fields: Fields) -> Model:
-    return _component(fields, "the file", _FILE_KEYS, _FILE_OPTIONS)
-
-
-def _component(
-    fields: Fields,
-    part: str,
-    required: tuple[str, ...] = (),
-    optional: tuple[str, ...] = (),
-) -> Model:
+def _component(fields: Content) -> Model:
     """Return one tree with its parameters."""
-    family = fields.get("family")
-    if family not in FAMILIES:
-        known = ", ".join(FAMILIES)
-        raise FileError(f"family is {plain.shown(family)}, but must be one of {known}")
-    own_keys = ("parameters",) if family == "gaussian" else ("parameters", "labels")
-    check_keys(fields, part, (*required, *_TREE_KEYS, *own_keys), optional=(*optional, "kinds"))
-    tree = _tree(fields)
-    model = _READERS[family](tree, fields)
+    model = _READERS[fields["family"]](_tree(fields), fields)
     return with_schema(model, _schema(model.schema, fields))
 
 
@@ -168,7 +130,7 @@ def _integer(text: str) -> int:
 # Checks -------------------------------------------------------------------------------------
 
 
-def _check_version(fields: Fields) -> None:
+def _check_version(fields: Content) -> None:
     if fields.get("format") != FORMAT:
         raise FileError(f"is no model of latentree: 'format' is not {FORMAT!r}")
     version = fields.get("version")
@@ -181,54 +143,49 @@ def _check_version(fields: Fields) -> None:
         )
 
 
-def _kinds(fields: Fields, usual: Sequence[str]) -> list[Kind]:
+def _sized(values: Sized, size: int, part: str) -> Sized:
+    """Check how many entries a part has."""
+    if len(values) != size:
+        raise FileError(f"{part} has {len(values)} entries, but needs {size}")
+    return values
+
+
+def _kinds(fields: Content, usual: Sequence[str]) -> list[Kind]:
     """Return the kinds of the columns of a file, or the usual ones."""
-    kinds = as_list(fields.get("kinds", list(usual)), "kinds", len(usual))
-    return cast(list[Kind], kinds)  # the schema checks them
+    return _sized(cast(list[Kind], fields.get("kinds", list(usual))), len(usual), "kinds")
 
 
 # The parts ----------------------------------------------------------------------------------
 
 
-def _tree(fields: Fields) -> Tree:
-    names = as_texts(as_list(fields["names"], "names"), "names")
-    if not names:
-        raise FileError("names is empty, but a tree has at least one node")
-    n_observed = fields["n_observed"]
-    if type(n_observed) is not int or not 1 <= n_observed <= len(names):
+def _tree(fields: Content) -> Tree:
+    names, n_observed = fields["names"], fields["n_observed"]
+    n = len(names)
+    if n_observed > n:
         raise FileError(
-            f"n_observed is {plain.shown(n_observed)}, but must be from 1 to the "
-            f"{len(names)} nodes that have names"
+            f"n_observed is {n_observed}, but must be from 1 to the {n} nodes that have names"
         )
-    parent: list[int] = []
-    for node, above in enumerate(as_list(fields["parent"], "parent", len(names))):
-        if type(above) is not int or not -1 <= above < len(names):
-            what = f"but must be −1 or a node, 0 … {len(names) - 1}"
-            raise FileError(f"parent[{node}] is {plain.shown(above)}, {what}")
-        parent.append(above)
-    length = as_numbers(as_list(fields["length"], "length", len(names)), "length")
-    return Tree(parent, length, n_observed, names)
+    parent = _sized(fields["parent"], n, "parent")
+    for node in (node for node, above in enumerate(parent) if above >= n):
+        what = f"but must be −1 or a node, 0 … {n - 1}"
+        raise FileError(f"parent[{node}] is {parent[node]}, {what}")
+    return Tree(parent, _sized(fields["length"], n, "length"), n_observed, names)
 
 
-def _gaussian(tree: Tree, fields: Fields) -> GaussianTreeModel:
-    parameters = as_dict(fields["parameters"], "parameters")
+def _gaussian(tree: Tree, fields: Content) -> GaussianTreeModel:
     sizes = {"correlations": tree.n_nodes, "means": tree.n_observed, "scales": tree.n_observed}
-    check_keys(parameters, "parameters", tuple(sizes))
-    parts = {
-        f"parameters.{key}": as_list(parameters[key], f"parameters.{key}", sizes[key])
-        for key in sizes
-    }
-    return GaussianTreeModel(tree, *(as_numbers(values, part) for part, values in parts.items()))
+    return GaussianTreeModel(tree, *(_parameters(fields, key, sizes[key]) for key in sizes))
 
 
-def _mixed(tree: Tree, fields: Fields) -> MixedTreeModel:
-    entries = _tables(tree, fields)
-    emissions = [
-        _emission(entry, f"parameters.tables[{node}]") if type(entry) is dict else None
-        for node, entry in enumerate(entries)
-    ]
-    layout, theta = _flat_tables(tree, [[] if type(e) is dict else e for e in entries], emissions)
-    labels = _labels(fields["labels"], layout.n_states[: tree.n_observed])
+def _parameters(fields: Content, key: str, size: int) -> Any:
+    return _sized(fields["parameters"][key], size, f"parameters.{key}")
+
+
+def _mixed(tree: Tree, fields: Content) -> MixedTreeModel:
+    entries = _parameters(fields, "tables", tree.n_nodes)
+    emissions = [None if type(entry) is list else entry for entry in entries]
+    layout, theta = _flat_tables(tree, [e if type(e) is list else [] for e in entries], emissions)
+    labels = _labels(fields, layout.n_states[: tree.n_observed])
     kinds = _kinds(fields, ["category"] * tree.n_observed)
     schema = mixed_schema(layout, emissions, labels, kinds)
     model = MixedTreeModel.__new__(MixedTreeModel)
@@ -236,86 +193,16 @@ def _mixed(tree: Tree, fields: Fields) -> MixedTreeModel:
     return model
 
 
-def _copula(tree: Tree, fields: Fields) -> CopulaTreeModel:
-    parameters = as_dict(fields["parameters"], "parameters")
-    check_keys(parameters, "parameters", ("correlations", "margins"))
-    part = "parameters.correlations"
-    rho = as_numbers(as_list(parameters["correlations"], part, tree.n_nodes), part)
-    entries = as_list(parameters["margins"], "parameters.margins", tree.n_observed)
+def _copula(tree: Tree, fields: Content) -> CopulaTreeModel:
+    rho = _parameters(fields, "correlations", tree.n_nodes)
     kinds = _kinds(fields, ["ordered"] * tree.n_observed)
     margins = [
-        _margin(as_dict(entry, f"parameters.margins[{j}]"), f"parameters.margins[{j}]", kind)
-        for j, (entry, kind) in enumerate(zip(entries, kinds, strict=True))
+        replace(margin, kind=kind) if kind == "count" and type(margin) is RankMargin else margin
+        for margin, kind in zip(_parameters(fields, "margins", tree.n_observed), kinds, strict=True)
     ]
     n_levels = [getattr(margin, "n_levels", 0) for margin in margins]
-    labels = _labels(fields["labels"], np.array(n_levels, np.int64))
+    labels = _labels(fields, np.array(n_levels, np.int64))
     return CopulaTreeModel(tree, rho, margins, labels)
-
-
-_MARGINS: dict[str, tuple[str, ...]] = {
-    "thresholds": ("thresholds",),
-    "intercepts": ("intercepts", "slopes"),
-    "mean": ("mean", "sd", "resolution"),
-    "values": ("values", "scores", "tails", "resolution"),
-}
-"""The keys of each kind of margin, by the one that tells it."""
-
-
-def _margin(entry: Fields, part: str, kind: object) -> Margin:
-    first = next((key for key in _MARGINS if key in entry), "thresholds")
-    is_number = "resolution" in _MARGINS[first]
-    check_keys(entry, part, _MARGINS[first], optional=("origin",) if is_number else ())
-
-    def numbers(key: str) -> FloatArray:
-        return as_numbers(as_list(entry[key], f"{part}.{key}"), f"{part}.{key}")
-
-    def number(key: str) -> float:
-        return float(as_numbers([entry[key]], f"{part}.{key}")[0])
-
-    if first == "thresholds":
-        return Thresholds(numbers("thresholds"))
-    if first == "intercepts":
-        return Odds(numbers("intercepts"), numbers("slopes"))
-    resolution = number("resolution")
-    if resolution < 0:
-        raise FileError(f"{part}.resolution is {resolution}, but must not be negative")
-    origin = number("origin") if "origin" in entry else 0.0
-    if first == "mean":
-        return NormalMargin(number("mean"), number("sd"), resolution, origin)
-    tails = [
-        as_numbers(as_list(tail, f"{part}.tails", 2), f"{part}.tails").tolist()
-        for tail in as_list(entry["tails"], f"{part}.tails", 2)
-    ]
-    known: Kind = "count" if kind == "count" else "real"
-    return RankMargin(numbers("values"), numbers("scores"), tails, resolution, known, origin)
-
-
-_LEAVES: tuple[type[FreeEmission], ...] = (ZeroInflatedEmission, GaussianEmission, CountEmission)
-"""The kinds of emissions that a file may hold."""
-
-
-def _emission(entry: Fields, part: str) -> FreeEmission:
-    kind = next((leaf for leaf in _LEAVES if leaf.fields[-1] in entry), CountEmission)
-    steps = ("resolution", "origin") if "resolution" in kind.fields else ()
-    check_keys(entry, part, kind.fields, optional=steps[1:])
-    n_states = len(as_list(entry["mean"], f"{part}.mean"))
-    values: dict[str, Any] = {}
-    for key, given in entry.items():
-        name = f"{part}.{key}"
-        if key in steps:
-            values[key] = float(as_numbers([given], name)[0])
-            continue
-        numbers = as_list(given, name, n_states)
-        is_infinite = np.array([key == "size" and number is None for number in numbers], bool)
-        finite = [1.0 if none else x for x, none in zip(numbers, is_infinite, strict=True)]
-        values[key] = np.where(is_infinite, np.inf, as_numbers(finite, name))
-    return kind(**values)
-
-
-def _tables(tree: Tree, fields: Fields) -> list[object]:
-    parameters = as_dict(fields["parameters"], "parameters")
-    check_keys(parameters, "parameters", ("tables",))
-    return as_list(parameters["tables"], "parameters.tables", tree.n_nodes)
 
 
 def _flat_tables(
@@ -335,10 +222,10 @@ def _flat_tables(
     return layout, _probabilities(layout, _theta(rows))
 
 
-def _discrete(tree: Tree, fields: Fields) -> DiscreteTreeModel:
-    layout, theta = _flat_tables(tree, _tables(tree, fields))
+def _discrete(tree: Tree, fields: Content) -> DiscreteTreeModel:
+    layout, theta = _flat_tables(tree, _parameters(fields, "tables", tree.n_nodes))
     n_states = layout.n_states
-    labels = _labels(fields["labels"], n_states[: tree.n_observed])
+    labels = _labels(fields, n_states[: tree.n_observed])
     if fields["family"] == "symmetric":
         _check_symmetric(layout, theta)
     # Not by the public constructors: they scale the rows again, which can change the last bit.
@@ -413,16 +300,14 @@ def _check_symmetric(layout: Layout, theta: FloatArray) -> None:
         raise FileError(f"family is symmetric, but parameters.tables[{node}] is not")
 
 
-def _labels(value: object, n_states: IntArray) -> list[list[Hashable]]:
-    labels = []
-    for node, given in enumerate(as_list(value, "labels", n_states.size)):
-        states: list[Hashable] = as_list(given, f"labels[{node}]", int(n_states[node]))
-        check_labels(states, f"labels[{node}]")
-        labels.append(states)
+def _labels(fields: Content, n_states: IntArray) -> list[list[Hashable]]:
+    labels: list[list[Hashable]] = _sized(fields["labels"], n_states.size, "labels")
+    for node, states in enumerate(labels):
+        check_labels(_sized(states, int(n_states[node]), f"labels[{node}]"), f"labels[{node}]")
     return labels
 
 
-def _schema(schema: Schema, fields: Fields) -> Schema:
+def _schema(schema: Schema, fields: Content) -> Schema:
     """Return the schema of a model with the kinds of its file, which its parameters must have."""
     kinds = _kinds(fields, schema.kinds)
     for column, (kind, own) in enumerate(zip(kinds, schema.kinds, strict=True)):
@@ -436,44 +321,17 @@ def _schema(schema: Schema, fields: Fields) -> Schema:
     return replace(schema, kinds=tuple(kinds))
 
 
-def _aside(value: object) -> tuple[SetAside, ...]:
-    found = []
-    for index, given in enumerate(as_list(value, "aside")):
-        part = f"aside[{index}]"
-        column = as_dict(given, part)
-        check_keys(column, part, ("name", "place", "why"), optional=("value",))
-        name, why = as_texts([column["name"], column["why"]], part)
-        plain.check_scalars([column.get("value")], f"{part}.value")
-        place = column["place"]
-        if type(place) is not int or not 0 <= place < MAX_LISTS:
-            raise FileError(f"{part}.place is {plain.shown(place)}, but must be a number ≥ 0")
-        found.append(SetAside(name, place, why, column.get("value")))
-    return tuple(found)
-
-
-def _formats(value: object, names: Sequence[str]) -> tuple[NumberFormat | None, ...]:
+def _formats(formats: list[Content], names: Sequence[str]) -> tuple[NumberFormat | None, ...]:
     """Return how the numbers of every column are written; nothing if all come as numbers."""
-    found: dict[str, NumberFormat] = {}
-    for index, given in enumerate(as_list(value, "formats")):
-        part = f"formats[{index}]"
-        column = as_dict(given, part)
-        check_keys(column, part, ("name", "decimal", "unit"))
-        name, decimal, unit = as_texts([column["name"], column["decimal"], column["unit"]], part)
-        if name not in names or decimal not in (".", ","):
-            raise FileError(f"{part} names no column of the model, or no decimal mark")
-        found[name] = NumberFormat(decimal, unit)
-    return tuple(map(found.get, names)) if found else ()
+    by_name: dict[object, NumberFormat] = {}
+    for index, column in enumerate(formats):
+        if column["name"] not in names:
+            raise FileError(f"formats[{index}] names no column of the model")
+        by_name[column.pop("name")] = NumberFormat(**column)
+    return tuple(map(by_name.get, names)) if by_name else ()
 
 
-def _report(fields: Fields) -> PlainReport | None:
-    if "report" not in fields:
-        return None
-    report = as_dict(fields["report"], "report")
-    plain.check_nested(report, "report")
-    return report
-
-
-_READERS: dict[str, Callable[[Tree, Fields], Model]] = {
+_READERS: dict[str, Callable[[Tree, Content], Model]] = {
     "gaussian": _gaussian,
     "discrete": _discrete,
     "symmetric": _discrete,

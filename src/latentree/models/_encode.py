@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from latentree import _plain as plain
+from latentree._fields import write
+from latentree._plain import Fields
 from latentree.data import Schema, SetAside
 from latentree.errors import FileError
-from latentree.inference import (
-    FreeEmission,
-    Margin,
-    NormalMargin,
-    Odds,
-    Thresholds,
-    steps_of,
-)
 from latentree.models._copula import CopulaTreeModel
-from latentree.models._discrete import DiscreteTreeModel
+from latentree.models._format import FORMAT, VERSION, file_form
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel
 from latentree.models._mixture import Model, TreeMixture
-
-FORMAT = "latentree model"
-VERSION = 1
-"""Version of the format; a reader refuses newer ones."""
 
 
 def encode(model: Model | TreeMixture, report: Mapping[str, object] | None = None) -> bytes:
@@ -49,124 +40,66 @@ def encode(model: Model | TreeMixture, report: Mapping[str, object] | None = Non
     >>> encode(GaussianTreeModel(Tree([-1, 0]), [0, 0.5])).splitlines()[1]
     b'  "format": "latentree model",'
     """
-    fields = {"format": _line(FORMAT), "version": _line(VERSION)}
+    fields: Fields = {"format": FORMAT, "version": VERSION}
     if isinstance(model, TreeMixture):
-        parts = (_object(_component_fields(part), indent="    ") for part in model.components)
-        fields["weights"] = _line(model.weights.tolist())
-        fields["components"] = _list(parts, indent="  ")
+        fields["weights"] = model.weights
+        fields["components"] = list(map(_component, model.components))
     else:
-        fields |= _component_fields(model)
-    if model.schema.aside:
-        fields["aside"] = _list(map(_line, _aside(model.schema.aside)), indent="  ")
-    if any(model.schema.formats):
-        fields["formats"] = _list(map(_line, _formats(model.schema)), indent="  ")
-    if report is not None:
-        fields["report"] = _report(report)
-    return (_object(fields) + "\n").encode()
+        fields |= _component(model)
+    aside, formats = list(_aside(model.schema)), list(_formats(model.schema))
+    fields |= {"aside": aside} if aside else {}
+    fields |= {"formats": formats} if formats else {}
+    fields |= {} if report is None else {"report": report}
+    return (write(file_form(fields), fields) + "\n").encode()
 
 
-def _component_fields(model: Model) -> dict[str, str]:
-    """Return the fields of one tree with its parameters."""
-    tree = model.tree
-    plain.check_texts(tree.names, "names")
+def _component(model: Model) -> Fields:
+    """Return what a file holds of a tree and its parameters."""
+    tree, schema = model.tree, model.schema
     fields = {
-        "family": _line(model.schema.family),
-        "n_observed": _line(tree.n_observed),
-        "names": _line(list(tree.names)),
-        "parent": _line(tree.parent.tolist()),
-        "length": _line(tree.length.tolist()),
+        "family": schema.family,
+        "n_observed": tree.n_observed,
+        "names": tree.names,
+        "parent": tree.parent.tolist(),
+        "length": tree.length,
+        "parameters": _parameters(model),
     }
-    if isinstance(model, GaussianTreeModel):
-        fields |= _gaussian_fields(model)
-    elif isinstance(model, MixedTreeModel):
-        fields |= _mixed_fields(model)
-    elif isinstance(model, CopulaTreeModel):
-        fields |= _copula_fields(model)
-    else:
-        fields |= _discrete_fields(model)
-    if model.schema.is_mixed:
-        fields["kinds"] = _line(list(model.schema.kinds))
+    if schema.family != "gaussian":
+        fields["labels"] = list(_labels(schema))
+    if schema.is_mixed:
+        fields["kinds"] = schema.kinds
     return fields
 
 
-def _gaussian_fields(model: GaussianTreeModel) -> dict[str, str]:
-    numbers = {
-        "correlations": model.correlations,
-        "means": model.means,
-        "scales": model.scales,
-    }
-    lines = {name: _line(array.tolist()) for name, array in numbers.items()}
-    return {"parameters": _object(lines, indent="  ")}
+def _parameters(model: Any) -> object:
+    if isinstance(model, GaussianTreeModel | CopulaTreeModel):
+        return model
+    tables = model.parameters if isinstance(model, MixedTreeModel) else model.tables
+    return {"tables": [t.tolist() if isinstance(t, np.ndarray) else t for t in tables]}
 
 
-def _discrete_fields(model: DiscreteTreeModel) -> dict[str, str]:
-    return _table_fields(model.schema, (table.tolist() for table in model.tables))
+def _labels(schema: Schema) -> Iterator[list[object]]:
+    for name, states in zip(schema.names, schema.labels, strict=True):
+        labels = [plain.plain_scalar(label) for label in states]
+        check_labels(labels, f"the labels of {name!r}")
+        yield labels
 
 
-def _mixed_fields(model: MixedTreeModel) -> dict[str, str]:
-    return _table_fields(model.schema, map(_parameters, model.parameters))
-
-
-def _copula_fields(model: CopulaTreeModel) -> dict[str, str]:
-    lines = {
-        "correlations": _line(model.correlations.tolist()),
-        "margins": _list(map(_line, map(_margin, model.margins)), indent="    "),
-    }
-    return {"parameters": _object(lines, indent="  "), "labels": _labels_of(model.schema)}
-
-
-def _margin(margin: Margin) -> dict[str, object]:
-    """Return a margin in plain values."""
-    if isinstance(margin, Thresholds):
-        return {"thresholds": margin.thresholds.tolist()}
-    if isinstance(margin, Odds):
-        return {"intercepts": margin.intercepts.tolist(), "slopes": margin.slopes.tolist()}
-    if isinstance(margin, NormalMargin):
-        return {"mean": margin.mean, "sd": margin.sd, **steps_of(margin)}
-    return {
-        "values": margin.values.tolist(),
-        "scores": margin.scores.tolist(),
-        "tails": [list(tail) for tail in margin.tails],
-        **steps_of(margin),
-    }
-
-
-def _parameters(part: Any) -> object:
-    """Return a table or an emission in plain values."""
-    return part.plain() if isinstance(part, FreeEmission) else part.tolist()
-
-
-def _table_fields(schema: Schema, tables: Iterable[object]) -> dict[str, str]:
-    return {
-        "parameters": _object({"tables": _list(map(_line, tables), indent="    ")}, indent="  "),
-        "labels": _labels_of(schema),
-    }
-
-
-def _labels_of(schema: Schema) -> str:
-    labels = [[plain.plain_scalar(label) for label in states] for states in schema.labels]
-    for name, states in zip(schema.names, labels, strict=True):
-        check_labels(states, f"the labels of {name!r}")
-    return _list(map(_line, labels), indent="  ")
-
-
-def _aside(columns: Iterable[SetAside]) -> Iterator[dict[str, object]]:
+def _aside(schema: Schema) -> Iterator[SetAside]:
     """Columns that were set aside; the value of a constant that no file can hold is left out."""
-    for column in columns:
-        plain.check_text(column.name, "aside")
-        fields: dict[str, object] = {"name": column.name, "place": column.place, "why": column.why}
+    for column in schema.aside:
         value = plain.plain_scalar(column.value)
         with contextlib.suppress(FileError):
             plain.check_scalars([value], "value")
-            fields |= {} if value is None else {"value": value}
-        yield fields
+            yield column._replace(value=value)
+            continue
+        yield column._replace(value=None)
 
 
-def _formats(schema: Schema) -> Iterator[dict[str, object]]:
+def _formats(schema: Schema) -> Iterator[Fields]:
     """How numbers are written, of the columns that come as text."""
-    for name, written in zip(schema.names, schema.formats, strict=True):
+    for name, written in zip(schema.names, schema.formats, strict=False):
         if written is not None:
-            plain.check_text(written.unit, "formats")
             yield {"name": name, **written._asdict()}
 
 
@@ -175,27 +108,3 @@ def check_labels(states: Sequence[Hashable], part: str) -> None:
     plain.check_scalars(states, part)
     if len(set(states)) < len(states):
         raise FileError(f"{part} are not all different: {plain.shown(repr(states))}")
-
-
-def _report(report: Mapping[str, object]) -> str:
-    values = plain.plain_nested(report, "report")
-    assert isinstance(values, dict)
-    plain.check_nested(values, "report")
-    lines = {key: _line(values[key]) for key in sorted(values)}
-    return _object(lines, indent="  ")
-
-
-# Layout: one line for a list of numbers, one line a node for lists of lists ------------------
-
-
-def _line(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True)
-
-
-def _object(fields: Mapping[str, str], indent: str = "") -> str:
-    lines = [f"{indent}  {_line(key)}: {text}" for key, text in fields.items()]
-    return "{\n" + ",\n".join(lines) + f"\n{indent}}}" if lines else "{}"
-
-
-def _list(items: Iterable[str], indent: str) -> str:
-    return "[\n" + ",\n".join(f"{indent}  {item}" for item in items) + f"\n{indent}]"
