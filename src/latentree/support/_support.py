@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from latentree import _plain as plain
+from latentree._fields import Field, ListOf, Numbers, Record, Text, Whole
 from latentree.errors import FileError, TreeError
 from latentree.support._consensus import majority_tree
 from latentree.support._transfer import EdgeClaims, edge_claims, transfer_distances
@@ -25,7 +26,6 @@ POSTERIOR = "posterior"
 """The method of trees that are not learned: they are drawn from their posterior."""
 
 _ARRAYS = ("edge_share", "edge_transfer", "hidden_share", "variable_share")
-_FACTS = ("method", "n_replicates", *_ARRAYS, "n_hidden", "note")
 _NUMBER = re.compile("0|[1-9][0-9]{0,17}", re.ASCII)
 
 ROUNDING = 1e-9
@@ -214,13 +214,7 @@ class Support:
         dict
             Without the replicates.
         """
-        return {
-            "method": list(self.method),
-            "n_replicates": self.n_replicates,
-            **{name: _plain(getattr(self, name)) for name in _ARRAYS},
-            "n_hidden": {str(number): count for number, count in self.n_hidden.items()},
-            "note": self.note,
-        }
+        return _FACTS.plain(self, "the support")
 
     @classmethod
     def from_dict(cls, tree: Tree, facts: object) -> Support:
@@ -244,18 +238,12 @@ class Support:
             With the name of the part that is wrong or does not fit the tree.
         """
         n, m = tree.n_nodes, tree.n_observed
-        sizes = dict(zip(_ARRAYS, (n, n, n - m, m), strict=True))
-        fields = plain.as_dict(facts, "the support in the report")
-        plain.check_keys(fields, "the support in the report", _FACTS)
-        shares = {name: _read_shares(fields[name], name, sizes[name]) for name in _ARRAYS}
-        known: dict[str, Any] = {
-            **shares,
-            "n_hidden": _read_counts(fields),
-            "note": plain.as_text(fields["note"], "note"),
-        }
-        method = tuple(plain.as_texts(plain.as_list(fields["method"], "method"), "method"))
-        n_replicates = plain.as_integer(fields["n_replicates"], "n_replicates", 1)
-        return cls(tree, method, n_replicates, **known)
+        fields = _FACTS.read(facts, "the support in the report")
+        for name, size in zip(_ARRAYS, (n, n, n - m, m), strict=True):
+            _check_shares(fields[name], name, size)
+        if sum(fields["n_hidden"].values()) != fields["n_replicates"]:
+            raise FileError("n_hidden must add up to n_replicates")
+        return cls(tree, **fields)
 
     def __repr__(self) -> str:
         share = self.edge_share[~np.isnan(self.edge_share)]
@@ -304,32 +292,42 @@ def support_from(
     return counter.support(tuple(replicates), tuple(method), note)
 
 
-def _plain(shares: FloatArray) -> list[float | None]:
-    return [None if np.isnan(share) else float(share) for share in shares]
-
-
-def _read_shares(value: object, name: str, size: int) -> FloatArray:
-    """Return shares of a file; None stands for NaN."""
-    given = plain.as_list(value, name, size)
-    shares = np.full(size, np.nan)
-    known = [index for index, share in enumerate(given) if share is not None]
-    shares[known] = plain.as_numbers([given[index] for index in known], name)
+def _check_shares(shares: FloatArray, name: str, size: int) -> None:
+    if shares.size != size:
+        raise FileError(f"{name} has {shares.size} entries, but needs {size}")
     outside = np.flatnonzero((shares < -ROUNDING) | (shares > 1.0 + ROUNDING))
     if outside.size:
         raise FileError(f"{name}[{outside[0]}] is {shares[outside[0]]:g}, but must be from 0 to 1")
-    return shares
 
 
-def _read_counts(fields: plain.Fields) -> dict[int, int]:
-    """Return the numbers of replicates with each number of hidden variables."""
-    counts = {}
-    for number, count in plain.as_dict(fields["n_hidden"], "n_hidden").items():
-        if not _NUMBER.fullmatch(number):
-            raise FileError(f"n_hidden has the key {plain.shown(number)}, which is no number")
-        counts[int(number)] = plain.as_integer(count, f"n_hidden.{number}", 1)
-    if sum(counts.values()) != fields["n_replicates"]:
-        raise FileError("n_hidden must add up to n_replicates")
-    return dict(sorted(counts.items()))
+@dataclass(frozen=True, kw_only=True)
+class _Counts(Field):
+    """How many replicates have each number of hidden variables."""
+
+    def read(self, value: object, part: str) -> dict[int, int]:
+        counts = {}
+        for number, count in plain.as_dict(value, part).items():
+            if not _NUMBER.fullmatch(number):
+                raise FileError(f"{part} has the key {plain.shown(number)}, which is no number")
+            counts[int(number)] = plain.as_integer(count, f"{part}.{number}", 1)
+        return dict(sorted(counts.items()))
+
+    def plain(self, value: Mapping[int, int], part: str) -> dict[str, int]:
+        del part
+        return {str(number): count for number, count in value.items()}
+
+
+_FACTS = Record(
+    {
+        "method": ListOf(item=Text(), make=tuple),
+        "n_replicates": Whole(least=1),
+        **dict.fromkeys(_ARRAYS, Numbers(null=np.nan)),
+        "n_hidden": _Counts(),
+        "note": Text(),
+    },
+    is_top=True,
+)
+"""What a file holds of it; null stands for NaN."""
 
 
 class _Counter:

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
 from latentree import _plain as plain
+from latentree._fields import (
+    Choice,
+    Field,
+    Flag,
+    ListOf,
+    Number,
+    Numbers,
+    Or,
+    Record,
+    Text,
+    Whole,
+)
 from latentree.em import FitReport
 from latentree.errors import FileError
 from latentree.methods import METHODS
 from latentree.models import DiscreteTreeModel, TreeModel
 from latentree.topics._broad import Classes
 from latentree.topics._learn_topics import Learned, Topic
-from latentree.typing import PathLike, PlainReport
+from latentree.typing import FloatArray, PathLike, PlainReport
 
 if TYPE_CHECKING:
     from latentree.topics._topic_tree import TopicTree
@@ -34,9 +47,6 @@ else may never end."""
 MOST_WORDS = 20
 """Most words, or characters, of an n-gram in a file: all n-grams of a long document fill memory."""
 
-Reader = Callable[[object, str], object]
-"""Checks and returns one part of a file, given its name for errors."""
-
 
 class DecodedTopics(NamedTuple):
     """The content of a file beside the model."""
@@ -49,20 +59,17 @@ class DecodedTopics(NamedTuple):
 
 def encode_topics(estimator: TopicTree, learned: Learned) -> PlainReport:
     """Return what a file holds beside the model."""
-    settings = {name: _plain(getattr(estimator, name)) for name in _SETTINGS}
-    return {
+    content = {
         "version": VERSION,
-        "settings": settings,
+        "settings": {name: _plain(getattr(estimator, name)) for name in _SETTINGS.required},
         "vectorizer": _vectorizer(estimator.vectorizer),
-        "phrases": [[list(pair) for pair in phrases] for phrases in estimator.phrases_],
-        "words": list(learned.words),
+        "phrases": estimator.phrases_,
+        "words": learned.words,
         "n_documents": learned.n_documents,
-        "classes": [
-            {"weights": each.weights.tolist(), "frequencies": each.frequencies.tolist()}
-            for each in learned.classes
-        ],
-        "topics": [_encode_topic(topic) for topic in learned.topics],
+        "classes": learned.classes,
+        "topics": learned.topics,
     }
+    return _CONTENT.plain(content, "topics")
 
 
 def _plain(value: object) -> object:
@@ -82,14 +89,7 @@ def _vectorizer(vectorizer: CountVectorizer | None) -> PlainReport | None:
     functions = any(callable(given.get(name)) for name in _FUNCTIONS)
     if type(vectorizer) is not CountVectorizer or functions or given["token_pattern"] != PATTERN:
         return {"own": True}
-    return {name: _plain(given[name]) for name in _VECTORIZER}
-
-
-def _encode_topic(topic: Topic) -> PlainReport:
-    fields = {name: _plain(value) for name, value in topic._asdict().items()}
-    if math.isnan(topic.support):  # JSON has no NaN
-        del fields["support"]
-    return fields
+    return {name: _plain(given[name]) for name in _VECTORIZER.required}
 
 
 # From the file ----------------------------------------------------------------------------------
@@ -117,151 +117,23 @@ def decode_topics(
 def _decode(
     content: plain.Fields, model: DiscreteTreeModel, vectorizer: CountVectorizer | None
 ) -> DecodedTopics:
-    plain.check_keys(content, "the file", _PARTS)
-    settings = _read_fields(content["settings"], "settings", _SETTINGS)
-    if content["vectorizer"] is not None and vectorizer is None:
-        vectorizer = _as_vectorizer(content["vectorizer"])
-    phrases = [
-        [
-            _as_pair(pair, f"phrases[{i}][{j}]")
-            for j, pair in enumerate(_list(some, f"phrases[{i}]"))
-        ]
-        for i, some in enumerate(_list(content["phrases"], "phrases"))
-    ]
-    words = _texts(content["words"], "words")
+    fields = _CONTENT.read(content, "the file")
+    settings, words, topics = fields["settings"], fields["words"], fields["topics"]
+    if fields["vectorizer"] is not None and vectorizer is None:
+        vectorizer = _as_vectorizer(fields["vectorizer"])
     m = model.tree.n_observed
     if sorted(words) != sorted(model.schema.names) or (model.n_states[:m] != 2).any():
         raise FileError("words are not those of the model, which occur or do not")
-    classes = tuple(
-        _as_classes(each, f"classes[{i}]", m)
-        for i, each in enumerate(_list(content["classes"], "classes"))
-    )
-    n_documents = plain.as_integer(content["n_documents"], "n_documents", 1)
-    topics = tuple(
-        _as_topic(each, f"topics[{i}]") for i, each in enumerate(_list(content["topics"], "topics"))
-    )
-    sizes = [each.weights.size for each in classes]
+    for number, classes in enumerate(fields["classes"]):
+        if classes.frequencies.shape != (classes.weights.size, m) or not classes.weights.size:
+            raise FileError(f"classes[{number}] needs a frequency of each word in every class")
+    sizes = [each.weights.size for each in fields["classes"]]
     sizes.append(int(model.n_states[model.tree.hidden].sum()))
+    n_documents = fields["n_documents"]
     _check_topics(topics, sizes, frozenset(words), n_documents)
     made = FitReport("loaded", math.nan, model.n_parameters, float(n_documents))
-    learned = Learned(words, topics, model, classes, made, n_documents)
-    return DecodedTopics({**settings, "vectorizer": vectorizer}, phrases, learned)
-
-
-def _list(value: object, part: str) -> list[object]:
-    return plain.as_list(value, part)
-
-
-def _texts(value: object, part: str) -> tuple[str, ...]:
-    return tuple(plain.as_texts(plain.as_list(value, part), part))
-
-
-def _numbers(value: object, part: str) -> tuple[float, ...]:
-    return tuple(plain.as_numbers(plain.as_list(value, part), part).tolist())
-
-
-def _integers(value: object, part: str) -> tuple[int, ...]:
-    given = enumerate(plain.as_list(value, part))
-    return tuple(plain.as_integer(each, f"{part}[{index}]") for index, each in given)
-
-
-def _flag(value: object, part: str) -> bool:
-    if type(value) is not bool:
-        raise FileError(f"{part} is {plain.shown(value)}, but must be true or false")
-    return value
-
-
-def _one_of(*known: object) -> Reader:
-    def read(value: object, part: str) -> object:
-        if value not in known:
-            raise FileError(f"{part} is {plain.shown(value)}, but must be one of {known}")
-        return value
-
-    return read
-
-
-def _or(other: object, reader: Reader) -> Reader:
-    """Read one value that stands for itself, or what the reader reads."""
-    return lambda value, part: value if value == other else reader(value, part)
-
-
-def _read_fields(value: object, part: str, readers: Mapping[str, Reader]) -> plain.Fields:
-    """Read the stated fields of a dict, each by its reader; there must be no others."""
-    fields = plain.as_dict(value, part)
-    plain.check_keys(fields, part, tuple(readers))
-    return {name: read(fields[name], f"{part}.{name}") for name, read in readers.items()}
-
-
-def _stop_words(value: object, part: str) -> str | list[str] | None:
-    return value if value in (None, "english") else list(_texts(value, part))
-
-
-def _range(value: object, part: str) -> tuple[int, ...]:
-    low, high = _integers(plain.as_list(value, part, 2), part)
-    if not 1 <= low <= high <= MOST_WORDS:
-        raise FileError(f"{part} is {low} to {high}, but must be in 1 to {MOST_WORDS}")
-    return low, high
-
-
-def _positive(value: object, part: str) -> int:
-    return plain.as_integer(value, part, 1)
-
-
-def _share(value: object, part: str) -> int | float:
-    """Read a number of documents, or a share of them if it is a float."""
-    plain.as_number(value, part)
-    return cast(int | float, value)
-
-
-def _sizes(value: object, part: str) -> object:
-    return _integers(value, part) if isinstance(value, list) else _positive(value, part)
-
-
-_SETTINGS: dict[str, Reader] = {
-    "n_words": _positive,
-    "n_topics": _or(None, _sizes),
-    "n_levels": _or("auto", _positive),
-    "method": _one_of(*METHODS),
-    "stop_words": _stop_words,
-    "max_phrase": _positive,
-    "min_df": _share,
-    "max_df": _share,
-    "n_top_words": _positive,
-    "max_steps": plain.as_integer,
-    "time_limit": _or(None, plain.as_number),
-    "n_bootstrap": plain.as_integer,
-}
-"""Parameters of :class:`TopicTree` that a file holds."""
-
-_VECTORIZER: dict[str, Reader] = {
-    "strip_accents": _one_of(None, "ascii", "unicode"),
-    "lowercase": _flag,
-    "token_pattern": _one_of(PATTERN),
-    "analyzer": _one_of("word", "char", "char_wb"),
-    "stop_words": _stop_words,
-    "ngram_range": _range,
-}
-"""Parameters of a vectorizer that a file holds; neither functions nor patterns can be in it."""
-
-_TOPIC: dict[str, Reader] = {
-    "name": plain.as_text,
-    "level": _positive,
-    "parent": plain.as_text,
-    "size": plain.as_number,
-    "words": _texts,
-    "probabilities": _numbers,
-    "information": _numbers,
-    "coherence": plain.as_number,
-    "column": plain.as_integer,
-    "documents": _integers,
-    "document_probabilities": _numbers,
-    "support": _or(None, plain.as_number),
-}
-"""The fields of :class:`Topic`."""
-
-_PARTS = (
-    "version", "settings", "vectorizer", "phrases", "words", "n_documents", "classes", "topics",
-)  # fmt: skip
+    learned = Learned(words, topics, model, fields["classes"], made, n_documents)
+    return DecodedTopics({**settings, "vectorizer": vectorizer}, fields["phrases"], learned)
 
 
 def _as_vectorizer(value: object) -> CountVectorizer:
@@ -271,41 +143,7 @@ def _as_vectorizer(value: object) -> CountVectorizer:
             "were learned with functions of your own, or a pattern, which no file holds: give the "
             "vectorizer to load"
         )
-    return CountVectorizer(**_read_fields(given, "vectorizer", _VECTORIZER))
-
-
-def _as_pair(value: object, part: str) -> tuple[str, str]:
-    first, second = plain.as_texts(plain.as_list(value, part, 2), part)
-    return first, second
-
-
-def _as_classes(value: object, part: str, n_words: int) -> Classes:
-    given = plain.as_dict(value, part)
-    plain.check_keys(given, part, ("weights", "frequencies"))
-    weights = np.array(_numbers(given["weights"], f"{part}.weights"))
-    rows = plain.as_list(given["frequencies"], f"{part}.frequencies", weights.size)
-    names = [f"{part}.frequencies[{i}]" for i in range(weights.size)]
-    frequencies = np.array(
-        [
-            plain.as_numbers(plain.as_list(row, name, n_words), name)
-            for row, name in zip(rows, names, strict=True)
-        ]
-    )
-    if not (weights.size and (weights > 0).all() and (frequencies > 0).all()):
-        raise FileError(f"{part}: weights and frequencies must be positive")
-    return Classes(weights, frequencies)
-
-
-def _as_topic(value: object, part: str) -> Topic:
-    given = _read_fields({"support": None, **plain.as_dict(value, part)}, part, _TOPIC)
-    if given["support"] is None:  # JSON has no NaN
-        given["support"] = math.nan
-    topic = Topic(**given)  # type: ignore[arg-type]  # the readers check the types
-    if not len(topic.words) == len(topic.probabilities) == len(topic.information):
-        raise FileError(f"{part} has other words than probabilities or information")
-    if len(topic.documents) != len(topic.document_probabilities):
-        raise FileError(f"{part} has other documents than probabilities of them")
-    return topic
+    return CountVectorizer(**_VECTORIZER.read(given, "vectorizer"))
 
 
 def _check_topics(
@@ -315,7 +153,11 @@ def _check_topics(
     level_of = {"": 0}
     for number, topic in enumerate(topics):
         wrong = None
-        if not (topic.level <= len(sizes) and topic.column < sizes[topic.level - 1]):
+        if not len(topic.words) == len(topic.probabilities) == len(topic.information):
+            wrong = "has other words than probabilities or information"
+        elif len(topic.documents) != len(topic.document_probabilities):
+            wrong = "has other documents than probabilities of them"
+        elif not (topic.level <= len(sizes) and topic.column < sizes[topic.level - 1]):
             wrong = "has a wrong level or column"
         elif topic.name in level_of or level_of.get(topic.parent) != topic.level - 1:
             wrong = "has the name of another topic, or a parent that is not above it"
@@ -328,3 +170,115 @@ def _check_topics(
         level_of[topic.name] = topic.level
     if not any(topic.level == len(sizes) for topic in topics):
         raise FileError("topics has none of the narrowest level")
+
+
+# The form of it, declared -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Share(Number):
+    """A number of documents, or a share of them if it is a float."""
+
+    def read(self, value: object, part: str) -> Any:
+        super().read(value, part)
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sizes(Whole):
+    """One number, or one per level."""
+
+    def read(self, value: object, part: str) -> Any:
+        many = ListOf(item=Whole(), make=tuple)
+        return many.read(value, part) if type(value) is list else super().read(value, part)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Tuple(Numbers):
+    """Numbers as a tuple."""
+
+    def read(self, value: object, part: str) -> Any:
+        return tuple(super().read(value, part).tolist())
+
+
+def _range(lengths: list[int]) -> tuple[int, int]:
+    low, high = lengths
+    if low > high:
+        raise FileError(f"vectorizer.ngram_range is {low} to {high}, but must not fall")
+    return low, high
+
+
+def _classes(weights: FloatArray, frequencies: list[FloatArray]) -> Classes:
+    """Rows that differ in their number of words are left out, and missed when sizes are checked."""
+    rows = [row for row in frequencies if row.size == frequencies[0].size]
+    return Classes(weights, np.array(rows).reshape(len(rows), -1))
+
+
+_POSITIVE, _TEXTS = Whole(least=1), ListOf(item=Text(), make=tuple)
+_STOP_WORDS = Or(other=None, otherwise=Or(other="english", otherwise=ListOf(item=Text())))
+
+_SETTINGS = Record(
+    {
+        "n_words": _POSITIVE,
+        "n_topics": Or(other=None, otherwise=_Sizes(least=1)),
+        "n_levels": Or(other="auto", otherwise=_POSITIVE),
+        "method": Choice(among=tuple(METHODS)),
+        "stop_words": _STOP_WORDS,
+        "max_phrase": _POSITIVE,
+        "min_df": _Share(),
+        "max_df": _Share(),
+        "n_top_words": _POSITIVE,
+        "max_steps": Whole(),
+        "time_limit": Or(other=None, otherwise=Number()),
+        "n_bootstrap": Whole(),
+    }
+)
+"""Parameters of :class:`TopicTree` that a file holds."""
+
+_VECTORIZER = Record(
+    {
+        "strip_accents": Choice(among=(None, "ascii", "unicode")),
+        "lowercase": Flag(),
+        "token_pattern": Choice(among=(PATTERN,)),
+        "analyzer": Choice(among=("word", "char", "char_wb")),
+        "stop_words": _STOP_WORDS,
+        "ngram_range": ListOf(item=Whole(least=1, most=MOST_WORDS), size=2, make=_range),
+    }
+)
+"""Parameters of a vectorizer that a file holds; neither functions nor patterns can be in it."""
+
+_TOPIC = Record(
+    {
+        "name": Text(),
+        "level": _POSITIVE,
+        "parent": Text(),
+        "size": Number(),
+        "words": _TEXTS,
+        "probabilities": _Tuple(),
+        "information": _Tuple(),
+        "coherence": Number(),
+        "column": Whole(),
+        "documents": ListOf(item=Whole(), make=tuple),
+        "document_probabilities": _Tuple(),
+    },
+    {"support": Number(null=math.nan)},
+    Topic,
+)
+
+_CLASSES = Record(
+    {"weights": Numbers(above=0.0), "frequencies": ListOf(item=Numbers(above=0.0))}, make=_classes
+)
+
+_CONTENT = Record(
+    {
+        "version": Choice(among=(VERSION,)),
+        "settings": _SETTINGS,
+        "vectorizer": Field(),
+        "phrases": ListOf(item=ListOf(item=ListOf(item=Text(), size=2, make=tuple))),
+        "words": _TEXTS,
+        "n_documents": _POSITIVE,
+        "classes": ListOf(item=_CLASSES, make=tuple),
+        "topics": ListOf(item=_TOPIC, make=tuple),
+    },
+    is_top=True,
+)
