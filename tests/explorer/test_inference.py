@@ -23,7 +23,14 @@ from latentree import (
 from latentree.explorer._bundle import joined
 from latentree.explorer._mixture_content import mixture_content
 from latentree.explorer._payload import payload
-from latentree.inference import NormalMargin, Odds, RankMargin, Thresholds, recorded
+from latentree.inference import (
+    NormalMargin,
+    Odds,
+    RankMargin,
+    Thresholds,
+    ZeroInflatedEmission,
+    recorded,
+)
 from latentree.models import Names, Normal, TreeMixture
 
 pytestmark = pytest.mark.skipif(
@@ -206,6 +213,43 @@ def test_mixed_posteriors_agree_with_python():
     print(f"largest difference, numbers in units of their spread: {worst:.1e}")  # noqa: T201
     assert n_numbers > 20
     assert worst < 1e-9
+
+
+def zero_inflated(rng) -> MixedTreeModel:
+    """Counts with zeros of their own, none of them, and no variance beyond the mean."""
+    drawn = simulate.random_discrete_model(simulate.double_star(8), [3] * 10, rng)
+    zeros = [rng.uniform(0, 0.9, 3) for _ in range(5)] + [np.zeros(3)]
+    sizes = [None, *rng.uniform(0.2, 9, (5, 3))]
+    counts = [
+        ZeroInflatedEmission(rng.uniform(0.2, 9, 3), size, share)
+        for size, share in zip(sizes, zeros, strict=True)
+    ]
+    return MixedTreeModel(drawn.tree, [*counts, *drawn.tables[6:]])
+
+
+def test_zero_inflated_counts_agree_with_python():
+    rng = np.random.default_rng(9)
+    model = zero_inflated(rng)
+    values = [0.0, 0.0, 1.0, 7.0]
+    cases = [
+        dict.fromkeys(chosen.tolist(), value)
+        for value in values
+        for chosen in (rng.choice(6, 2, replace=False) for _ in range(4))
+    ]
+    packed = [list(map(list, case.items())) for case in cases]
+    [answers] = in_node(INFER, [{"payload": payload(model, ""), "cases": packed}])
+    starts, emits = model.layout.state_starts, model.layout.emits
+    for case, answer in zip(cases, answers, strict=True):
+        row = [case.get(v, np.nan) for v in range(6)] + [None, None]
+        assert answer["logLikelihood"] == pytest.approx(model.log_likelihood([row])[0], rel=1e-11)
+        for v in range(model.tree.n_nodes):
+            right = model.conditional(v, case)
+            if emits[v]:
+                assert answer["mean"][v] == pytest.approx(right.mean, rel=1e-10)
+                assert answer["variance"][v] == pytest.approx(right.variance, rel=1e-9, abs=1e-12)
+            else:
+                found = answer["probability"][starts[v] : starts[v + 1]]
+                assert found == pytest.approx(list(right), abs=1e-11)
 
 
 def skewed(rng, resolution: float, kind: str = "real") -> RankMargin:

@@ -118,14 +118,16 @@ export function isOnGrid(model, v) {
 /**
  * Leaves that emit numbers: `model.emissions[v]` has a mean and a spread (the standard deviation of
  * a real, the size of a count) for every state of v's neighbor, and the resolution and origin of its
- * recorded values.
+ * recorded values. Counts are 0 with the probability `zeros`, and else have the mean `rate`.
  */
 function readEmissions(model, payload) {
   model.emissions = [];
   if (!payload.emissions) return;
-  const [mean, spread, resolution, origin] = ["mean", "spread", "resolution", "origin"].map((key) =>
+  const keys = ["mean", "spread", "zeros", "resolution", "origin"];
+  const [rate, spread, zeros, resolution, origin] = keys.map((key) =>
     unpack(payload.emissions[key], Float64Array),
   );
+  const mean = rate.map((value, i) => (1 - zeros[i]) * value);
   const cells = unpack(payload.emissions.cells, Float32Array);
   const width = mean.length === 0 ? 0 : cells.length / mean.length;
   let at = 0;
@@ -138,6 +140,8 @@ function readEmissions(model, payload) {
       isCount: kind === "count",
       mean: mean.subarray(at, end),
       spread: spread.subarray(at, end),
+      rate: rate.subarray(at, end),
+      zeros: zeros.subarray(at, end),
       resolution: resolution[place],
       origin: origin[place++],
       cells: cells.subarray(at * width, end * width), // P(interval | state), row by row
