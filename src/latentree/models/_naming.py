@@ -394,7 +394,12 @@ def renamed(model: AnyModel, names: Names) -> AnyModel:
         if uses > 1:
             raise DataError(f"names: {name!r} would be the name of {uses} nodes")
     other = copy.copy(model)
-    for made in ("layout", "latent", "grid"):  # which hold the tree, and are made again when needed
+    for made in (
+        "layout",
+        "latent",
+        "grid",
+        "_marginals",
+    ):  # which hold the tree, and are made again when needed
         other.__dict__.pop(made, None)
     schema = replace(model.schema, names=tuple(own[: tree.n_observed]))
     object.__setattr__(other, "tree", tree.renamed(own))
