@@ -274,9 +274,10 @@ def _emissions(model: MixedTreeModel) -> dict[str, str]:
     parts = [_emission(each, model.tree.names[node]) for node, each in found]
     cells = [_few_cells(model, node, each).ravel() for node, each in found]
     ends = {key: [np.empty(0), *(each[key] for each in parts)] for key in _LISTED}
+    steps = [1.0 if each.kind == "count" else each.resolution for _, each in found]
     return {
         **{key: packed(np.concatenate(each), "<f8") for key, each in ends.items()},
-        "resolution": packed([getattr(each, "resolution", 1.0) for _, each in found], "<f8"),
+        "resolution": packed(steps, "<f8"),
         "origin": packed([getattr(each, "origin", 0.0) for _, each in found], "<f8"),
         "cells": packed(np.concatenate([np.empty(0), *cells]), "<f4"),
     }
