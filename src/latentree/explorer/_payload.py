@@ -92,7 +92,8 @@ def payload(
         What is known of variables, as :func:`latentree.explorer.write_explorer` takes it.
     """
     about, parameters = about_model(model, report or {}), _parameters(model)
-    automatic = captions(model)  # by the normal variables of a copula, as everywhere else
+    # By the normal variables of a copula, as everywhere else.
+    called = _called(model, captions(model), names or Names())
     directed = has_direction(model)
     schema, model = model.schema, page_model(model)
     tree, grouping = model.tree, group_observed(model.tree, groups)
@@ -104,7 +105,7 @@ def payload(
         "family": schema.family,
         "observed": tree.n_observed,
         "names": list(tree.names),
-        **_called(model, automatic, names or Names()),
+        **called,
         "kinds": list(schema.kinds),
         "parent": packed(tree.parent, "<i4"),
         "length": packed(tree.length, "<f8"),
@@ -114,6 +115,7 @@ def payload(
         "groups": _groups(grouping),
         "picture": picture(tree, fitted_tree(model).length, grouping),
         "about": about,
+        "beside": {key: json.dumps(found) for key, found in schema.beside().items()},
         "annotations": [_annotation(tree, *each) for each in (annotations or {}).items()],
         **parameters,
     }
@@ -238,8 +240,8 @@ def _called(model: Model, automatic: Mapping[str, str], names: Names) -> PageDat
     return {
         "captions": by_number(automatic),
         "renamed": by_number(names.names),
-        "stateNames": by_number(names.states),
-        "notes": by_number(names.notes),
+        "stateNames": by_number({**model.state_names, **names.states}),
+        "notes": by_number({**model.notes, **names.notes}),
     }
 
 

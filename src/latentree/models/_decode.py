@@ -35,6 +35,7 @@ from latentree.models._encode import FORMAT, VERSION, check_labels
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel, mixed_schema
 from latentree.models._mixture import Model, TreeMixture
+from latentree.models._naming import Names, renamed
 from latentree.tree import Tree
 from latentree.typing import Family, FloatArray, IntArray, Kind, PlainReport
 
@@ -112,10 +113,20 @@ def _component(
         known = ", ".join(FAMILIES)
         raise FileError(f"family is {plain.shown(family)}, but must be one of {known}")
     own_keys = ("parameters",) if family == "gaussian" else ("parameters", "labels")
-    check_keys(fields, part, (*required, *_TREE_KEYS, *own_keys), optional=(*optional, "kinds"))
+    optional = (*optional, "kinds", "states", "notes")
+    check_keys(fields, part, (*required, *_TREE_KEYS, *own_keys), optional=optional)
     tree = _tree(fields)
     model = _READERS[family](tree, fields)
-    return with_schema(model, _schema(model.schema, fields))
+    return renamed(with_schema(model, _schema(model.schema, fields)), _names(fields))
+
+
+def _names(fields: Fields) -> Names:
+    """Return what people call states, and their notes."""
+    states = as_dict(fields.get("states", {}), "states")
+    labels = {name: as_texts(as_list(given, "states"), "states") for name, given in states.items()}
+    notes = as_dict(fields.get("notes", {}), "notes")
+    as_texts(list(notes.values()), "notes")
+    return Names(states=labels, notes=cast(dict[str, str], notes))
 
 
 # JSON ---------------------------------------------------------------------------------------

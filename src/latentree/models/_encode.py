@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from latentree import _plain as plain
-from latentree.data import Schema, SetAside
+from latentree.data import Schema
 from latentree.errors import FileError
 from latentree.inference import (
     FreeEmission,
@@ -56,10 +56,9 @@ def encode(model: Model | TreeMixture, report: Mapping[str, object] | None = Non
         fields["components"] = _list(parts, indent="  ")
     else:
         fields |= _component_fields(model)
-    if model.schema.aside:
-        fields["aside"] = _list(map(_line, _aside(model.schema.aside)), indent="  ")
-    if any(model.schema.formats):
-        fields["formats"] = _list(map(_line, _formats(model.schema)), indent="  ")
+    for key, found in model.schema.beside().items():
+        plain.check_nested(found, key)
+        fields[key] = _list(map(_line, found), indent="  ")
     if report is not None:
         fields["report"] = _report(report)
     return (_object(fields) + "\n").encode()
@@ -86,6 +85,11 @@ def _component_fields(model: Model) -> dict[str, str]:
         fields |= _discrete_fields(model)
     if model.schema.is_mixed:
         fields["kinds"] = _line(list(model.schema.kinds))
+    for key, given in (("states", model.state_names), ("notes", model.notes)):
+        if given:
+            plain.check_texts([*given, *chain.from_iterable(given.values())], key)
+            lines = {name: _line(given[name]) for name in tree.names if name in given}
+            fields[key] = _object(lines, indent="  ")
     return fields
 
 
@@ -148,26 +152,6 @@ def _labels_of(schema: Schema) -> str:
     for name, states in zip(schema.names, labels, strict=True):
         check_labels(states, f"the labels of {name!r}")
     return _list(map(_line, labels), indent="  ")
-
-
-def _aside(columns: Iterable[SetAside]) -> Iterator[dict[str, object]]:
-    """Columns that were set aside; the value of a constant that no file can hold is left out."""
-    for column in columns:
-        plain.check_text(column.name, "aside")
-        fields: dict[str, object] = {"name": column.name, "place": column.place, "why": column.why}
-        value = plain.plain_scalar(column.value)
-        with contextlib.suppress(FileError):
-            plain.check_scalars([value], "value")
-            fields |= {} if value is None else {"value": value}
-        yield fields
-
-
-def _formats(schema: Schema) -> Iterator[dict[str, object]]:
-    """How numbers are written, of the columns that come as text."""
-    for name, written in zip(schema.names, schema.formats, strict=True):
-        if written is not None:
-            plain.check_text(written.unit, "formats")
-            yield {"name": name, **written._asdict()}
 
 
 def check_labels(states: Sequence[Hashable], part: str) -> None:

@@ -27,6 +27,7 @@ export function readModel(payload) {
     title: payload.title,
     family: payload.family,
     isGaussian: "correlations" in payload,
+    labelSets: payload.kinds.map(() => []), // JSON texts of the labels of every variable
     numeric: new Uint8Array(parent.length), // 1 for nodes that hold numbers instead of states
     points: null, // of hidden numbers on a grid, which have a state a point
     margins: (payload.margins ?? []).map(readMargin), // of variables with a normal one behind them
@@ -51,6 +52,7 @@ export function readModel(payload) {
   readStrengths(model, payload);
   readData(model, payload);
   model.about = payload.about;
+  model.beside = payload.beside; // of the model file: parts of it that the page has no use for
   model.annotations = payload.annotations.map(readAnnotation);
   model.rows = readRows(payload.rows, payload.rowLists);
   model.support = readSupport(payload.support);
@@ -102,8 +104,8 @@ function readStates(model, payload) {
     readEmissions(model, payload);
   }
   const which = unpack(payload.labels.which, Int32Array);
+  model.labelSets = Array.from(which, (k) => payload.labels.sets[k]);
   const shown = payload.labels.sets.map((set) => set.map(labelText));
-  model.labelJson = (v) => payload.labels.sets[which[v]];
   model.labels = (v) =>
     v < model.observed
       ? shown[which[v]]
