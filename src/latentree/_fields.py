@@ -256,6 +256,25 @@ class ListOf(Field):
 
 
 @dataclass(frozen=True, kw_only=True)
+class MapOf(Field):
+    """A dict from any names to parts of one form, each written on a line of its own."""
+
+    item: Field
+
+    def read(self, value: object, part: str) -> dict[str, Any]:
+        given = plain.as_dict(value, part)
+        plain.check_texts(given, part)
+        return {key: self.item.read(each, f"{part}.{key}") for key, each in given.items()}
+
+    def plain(self, value: Any, part: str) -> dict[str, Any]:
+        plain.check_texts(value, part)
+        return {key: self.item.plain(each, f"{part}.{key}") for key, each in value.items()}
+
+    def _shape(self) -> Schema:
+        return {"type": "object", "additionalProperties": self.item.schema()}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Or(Field):
     """One value that stands for itself, or a field."""
 
@@ -377,7 +396,7 @@ def _laid_out(form: Field | None, value: Any, indent: str) -> str:
         known = form.fields()
         lines = [f"{line(key)}: {_laid_out(known[key], x, inner)}" for key, x in value.items()]
         return _enclosed("{", lines, "}", indent)
-    if isinstance(form, Notes):
+    if isinstance(form, Notes | MapOf):
         lines = [f"{line(key)}: {line(x)}" for key, x in value.items()]
         return _enclosed("{", lines, "}", indent)
     if isinstance(form, ListOf) and form.on_lines:

@@ -10,6 +10,7 @@ import numpy as np
 from tests.explorer.browser import patiently
 
 from latentree import (
+    CopulaTreeModel,
     CountEmission,
     DiscreteTreeModel,
     GaussianEmission,
@@ -19,6 +20,7 @@ from latentree import (
     simulate,
 )
 from latentree.explorer import write_explorer
+from latentree.inference import NormalMargin, Odds, RankMargin, Thresholds, ZeroInflatedEmission
 from latentree.models import TreeMixture
 
 
@@ -51,6 +53,65 @@ def mixed() -> MixedTreeModel:
     ]
     labels = [(), (), ("poor", "fair", "good"), (0, 1)]
     return MixedTreeModel(star, parameters, labels, ["real", "count", "ordered", "category"])
+
+
+def random_tree(rng, m: int) -> Tree:
+    tree = simulate.random_latent_tree(m, rng, inner_share=0.4)
+    return tree.rerooted(int(rng.integers(tree.n_nodes)))
+
+
+def zero_inflated(rng) -> MixedTreeModel:
+    """Counts with zeros of their own, none of them, and no variance beyond the mean."""
+    drawn = simulate.random_discrete_model(simulate.double_star(8), [3] * 10, rng)
+    zeros = [rng.uniform(0, 0.9, 3) for _ in range(5)] + [np.zeros(3)]
+    sizes = [None, *rng.uniform(0.2, 9, (5, 3))]
+    counts = [
+        ZeroInflatedEmission(rng.uniform(0.2, 9, 3), size, share)
+        for size, share in zip(sizes, zeros, strict=True)
+    ]
+    return MixedTreeModel(drawn.tree, [*counts, *drawn.tables[6:]])
+
+
+def skewed(rng, resolution: float, kind: str = "real") -> RankMargin:
+    """A margin of skewed values, with tails of both kinds; of counts also bounded ones."""
+    if kind == "count":
+        return RankMargin.of(rng.negative_binomial(1, 0.2, 400), resolution=1.0, kind="count")
+    shift = rng.choice([0.0, -3.0])  # where no value is negative, the lower tail ends at 0
+    values = np.round(np.exp(rng.normal(size=500)) + shift, 6)
+    return RankMargin.of(values, resolution=resolution)
+
+
+def random_margins(rng, m: int) -> list:
+    makers = [
+        lambda: Thresholds(np.sort(rng.normal(size=4))),
+        lambda: Odds(rng.normal(size=3), rng.normal(size=3)),
+        lambda: NormalMargin(rng.normal(scale=9), rng.uniform(0.5, 5), rng.choice([1.0, 0.01])),
+        lambda: skewed(rng, float(rng.choice([0.5, 1e-6]))),
+        lambda: skewed(rng, 1.0, "count"),
+    ]
+    return [makers[v % 5]() for v in range(m)]
+
+
+def grid_copula(rng, m: int = 12) -> CopulaTreeModel:
+    """Columns of all kinds, of which one is alone and two answers have but each other."""
+    inner = simulate.random_latent_tree(m - 4, rng, inner_share=0)
+    hidden = np.arange(m - 4, inner.n_nodes) + 4
+    number = np.concatenate([np.arange(m - 4), hidden])
+    parent = np.full(inner.n_nodes + 4, -1)
+    parent[number] = np.where(inner.parent < 0, -1, number[inner.parent])
+    parent[m - 1] = m - 2
+    margins = random_margins(rng, m)
+    margins[m - 4 :] = [skewed(rng, 0.5), Odds([0.0, 1.0], [0.0, 2.0])] + [
+        Thresholds([-0.5, 1.0])
+    ] * 2
+    tree = Tree(parent, n_observed=m)
+    return CopulaTreeModel(tree, rng.uniform(-0.97, 0.97, tree.n_nodes), margins)
+
+
+def dense_copula(rng, m: int = 12) -> CopulaTreeModel:
+    tree = random_tree(rng, m)
+    margins = [skewed(rng, 0.0) if v % 4 else NormalMargin(5.0, 2.0) for v in range(m)]
+    return CopulaTreeModel(tree, rng.uniform(-0.97, 0.97, tree.n_nodes), margins)
 
 
 def gaussian_mixture(m: int = 12) -> TreeMixture:

@@ -8,7 +8,15 @@ import subprocess
 
 import numpy as np
 import pytest
-from tests.explorer.pages import discrete_mixture, gaussian_mixture, mixed_mixture
+from tests.explorer.pages import (
+    dense_copula,
+    discrete_mixture,
+    gaussian_mixture,
+    grid_copula,
+    mixed_mixture,
+    random_tree,
+    zero_inflated,
+)
 
 from latentree import (
     CopulaTreeModel,
@@ -23,7 +31,11 @@ from latentree import (
 from latentree.explorer._bundle import joined
 from latentree.explorer._mixture_content import mixture_content
 from latentree.explorer._payload import payload
-from latentree.inference import NormalMargin, Odds, RankMargin, Thresholds, recorded
+from latentree.inference import (
+    Odds,
+    Thresholds,
+    recorded,
+)
 from latentree.models import Names, Normal, TreeMixture
 
 pytestmark = pytest.mark.skipif(
@@ -65,11 +77,6 @@ return given.map(({ payload, cases }) => {
   });
 });
 """
-
-
-def random_tree(rng, m: int) -> Tree:
-    tree = simulate.random_latent_tree(m, rng, inner_share=0.4)
-    return tree.rerooted(int(rng.integers(tree.n_nodes)))
 
 
 def random_gaussian(rng, m: int) -> GaussianTreeModel:
@@ -208,46 +215,29 @@ def test_mixed_posteriors_agree_with_python():
     assert worst < 1e-9
 
 
-def skewed(rng, resolution: float, kind: str = "real") -> RankMargin:
-    """A margin of skewed values, with tails of both kinds; of counts also bounded ones."""
-    if kind == "count":
-        return RankMargin.of(rng.negative_binomial(1, 0.2, 400), resolution=1.0, kind="count")
-    shift = rng.choice([0.0, -3.0])  # where no value is negative, the lower tail ends at 0
-    values = np.round(np.exp(rng.normal(size=500)) + shift, 6)
-    return RankMargin.of(values, resolution=resolution)
-
-
-def random_margins(rng, m: int) -> list:
-    makers = [
-        lambda: Thresholds(np.sort(rng.normal(size=4))),
-        lambda: Odds(rng.normal(size=3), rng.normal(size=3)),
-        lambda: NormalMargin(rng.normal(scale=9), rng.uniform(0.5, 5), rng.choice([1.0, 0.01])),
-        lambda: skewed(rng, float(rng.choice([0.5, 1e-6]))),
-        lambda: skewed(rng, 1.0, "count"),
+def test_zero_inflated_counts_agree_with_python():
+    rng = np.random.default_rng(9)
+    model = zero_inflated(rng)
+    values = [0.0, 0.0, 1.0, 7.0]
+    cases = [
+        dict.fromkeys(chosen.tolist(), value)
+        for value in values
+        for chosen in (rng.choice(6, 2, replace=False) for _ in range(4))
     ]
-    return [makers[v % 5]() for v in range(m)]
-
-
-def grid_copula(rng, m: int = 12) -> CopulaTreeModel:
-    """Columns of all kinds, of which one is alone and two answers have but each other."""
-    inner = simulate.random_latent_tree(m - 4, rng, inner_share=0)
-    hidden = np.arange(m - 4, inner.n_nodes) + 4
-    number = np.concatenate([np.arange(m - 4), hidden])
-    parent = np.full(inner.n_nodes + 4, -1)
-    parent[number] = np.where(inner.parent < 0, -1, number[inner.parent])
-    parent[m - 1] = m - 2
-    margins = random_margins(rng, m)
-    margins[m - 4 :] = [skewed(rng, 0.5), Odds([0.0, 1.0], [0.0, 2.0])] + [
-        Thresholds([-0.5, 1.0])
-    ] * 2
-    tree = Tree(parent, n_observed=m)
-    return CopulaTreeModel(tree, rng.uniform(-0.97, 0.97, tree.n_nodes), margins)
-
-
-def dense_copula(rng, m: int = 12) -> CopulaTreeModel:
-    tree = random_tree(rng, m)
-    margins = [skewed(rng, 0.0) if v % 4 else NormalMargin(5.0, 2.0) for v in range(m)]
-    return CopulaTreeModel(tree, rng.uniform(-0.97, 0.97, tree.n_nodes), margins)
+    packed = [list(map(list, case.items())) for case in cases]
+    [answers] = in_node(INFER, [{"payload": payload(model, ""), "cases": packed}])
+    starts, emits = model.layout.state_starts, model.layout.emits
+    for case, answer in zip(cases, answers, strict=True):
+        row = [case.get(v, np.nan) for v in range(6)] + [None, None]
+        assert answer["logLikelihood"] == pytest.approx(model.log_likelihood([row])[0], rel=1e-11)
+        for v in range(model.tree.n_nodes):
+            right = model.conditional(v, case)
+            if emits[v]:
+                assert answer["mean"][v] == pytest.approx(right.mean, rel=1e-10)
+                assert answer["variance"][v] == pytest.approx(right.variance, rel=1e-9, abs=1e-12)
+            else:
+                found = answer["probability"][starts[v] : starts[v + 1]]
+                assert found == pytest.approx(list(right), abs=1e-11)
 
 
 def copula_value(model: CopulaTreeModel, node: int, rng) -> float:

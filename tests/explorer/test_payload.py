@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 from latentree import (
-    CountEmission,
     DiscreteTreeModel,
     GaussianEmission,
     GaussianTreeModel,
@@ -32,6 +31,7 @@ from latentree.explorer import _bundle, write_explorer
 from latentree.explorer._bundle import as_json, joined
 from latentree.explorer._payload import payload
 from latentree.explorer._picture import picture
+from latentree.inference import ZeroInflatedEmission
 from latentree.plot import group_observed, layered_layout, radial_layout
 
 STAR = Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
@@ -220,7 +220,7 @@ def test_discrete_data_becomes_counts():
 
 def mixed() -> MixedTreeModel:
     age = GaussianEmission([30.0, 60.0], [10.0, 5.0], resolution=1.0)
-    visits = CountEmission([1.0, 6.0], [2.0, np.inf])
+    visits = ZeroInflatedEmission([1.0, 6.0], [2.0, np.inf], [0.25, 0.0])
     labels = [(), (), ("no", "yes")]
     return MixedTreeModel(STAR, [age, visits, NOISY, [0.7, 0.3]], labels)
 
@@ -230,6 +230,7 @@ def test_emissions_are_in_the_page_to_the_last_bit():
     assert found["kinds"] == ["real", "count", "category"]
     assert numbers(found["emissions"]["mean"]) == [30, 60, 1, 6]
     assert numbers(found["emissions"]["spread"]) == [10, 5, 2, np.inf]
+    assert numbers(found["emissions"]["zeros"]) == [0, 0, 0.25, 0]
     assert numbers(found["emissions"]["resolution"]) == [1, 1]
     cells = np.reshape(numbers(found["emissions"]["cells"]), (4, -1))
     assert cells.sum(axis=1) == pytest.approx(np.ones(4), abs=1e-6)

@@ -114,7 +114,35 @@ def test_a_file_of_names_comes_back(tmp_path):
     path = tmp_path / "names.json"
     names.save(path)
     assert Names.load(path) == names
-    assert mixed().rename(path).tree.names[-1] == "état <d'esprit>"
+    named = mixed().rename(path)
+    assert named.tree.names[-1] == "état <d'esprit>"
+    named.save(tmp_path / "model.json")
+    loaded = lt.load(tmp_path / "model.json")
+    for model in (named, loaded, loaded.rename({"age": "years"})):
+        assert model.state_names == {"état <d'esprit>": ["bas", "haut"]}
+        assert model.notes == {"état <d'esprit>": "a\nnote"}
+    assert lt.models.encode(loaded) == lt.models.encode(named)
+    again = loaded.rename(Names({"état <d'esprit>": "h1"}, notes={"age": "in years"}))
+    assert again.notes == {"h1": "a\nnote", "age": "in years"}
+    assert again.state_names == {"h1": ["bas", "haut"]}
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ({"states": {"h1": ["low"]}}, "2 states"),
+        ({"states": {"h9": ["low", "high"]}}, "no node 'h9'"),
+        ({"states": {"h1": [1, 2]}}, "must be a string"),
+        ({"notes": {"h1": 3}}, "must be a string"),
+        ({"notes": {"h9": "x"}}, "no node 'h9'"),
+        ({"notes": []}, "notes"),
+    ],
+)
+def test_names_of_a_model_file_are_checked(tmp_path, field, words):
+    content = json.loads(lt.models.encode(mixed()))
+    (tmp_path / "model.json").write_text(json.dumps(content | field), "utf-8")
+    with pytest.raises(FileError, match=words):
+        lt.load(tmp_path / "model.json")
 
 
 @pytest.mark.parametrize(

@@ -420,8 +420,8 @@ def show(
     if indices is not None:
         show_fit(screen, indices)
     most_hidden, most_members = (None, None) if all_nodes else (_MOST_HIDDEN, _MOST_MEMBERS)
-    labels = {called.names.get(name, name): own for name, own in called.states.items()}
-    show_states(screen, state_summaries(model, hidden[:most_hidden], most_members), labels)
+    found = state_summaries(model, hidden[:most_hidden], most_members)
+    show_states(screen, found, model.state_names)
     has_states = model.schema.family not in ("gaussian", "copula")
     if most_hidden is not None and len(hidden) > most_hidden and has_states:
         screen.text(f"\n{len(hidden) - most_hidden} hidden variables more: --all shows all.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from latentree import _plain as plain
 from latentree.data import _checks as checks
-from latentree.errors import DataError
+from latentree.errors import DataError, FileError
 from latentree.typing import AnyArray, ArrayOrSparse, BoolArray, Family, FloatArray, IntArray, Kind
 
 if TYPE_CHECKING:
@@ -149,6 +151,24 @@ class Schema:
                 raise DataError(f"column {name!r} is {kind!r}, which is none of {', '.join(KINDS)}")
             if bool(labels) and kind in ("real", "count"):
                 raise DataError(f"column {name!r} is {kind}, so it has no labels")
+
+    def beside(self) -> dict[str, list[dict[str, object]]]:
+        """Return plain values of what is known beside the columns: of others, and how they come.
+
+        The value of a constant column that no file can hold is left out.
+        """
+        aside = [column._asdict() for column in self.aside]
+        for column in aside:
+            value = plain.plain_scalar(column.pop("value"))
+            with contextlib.suppress(FileError):
+                plain.check_scalars([value], "value")
+                column |= {} if value is None else {"value": value}
+        formats = [
+            {"name": name, **written._asdict()}
+            for name, written in zip(self.names, self.formats, strict=False)
+            if written is not None
+        ]
+        return {key: found for key, found in (("aside", aside), ("formats", formats)) if found}
 
     @classmethod
     def gaussian(cls, names: Iterable[str]) -> Schema:

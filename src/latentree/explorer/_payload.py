@@ -16,7 +16,13 @@ from latentree.errors import ModelError
 from latentree.explorer._packed import PageData, packed
 from latentree.explorer._picture import picture
 from latentree.explorer._summary import summary
-from latentree.inference import CountEmission, Emission, GaussianEmission, Margin
+from latentree.inference import (
+    CountEmission,
+    Emission,
+    GaussianEmission,
+    Margin,
+    ZeroInflatedEmission,
+)
 from latentree.models import (
     POINTS,
     CopulaTreeModel,
@@ -48,6 +54,8 @@ Report = FitReport | Mapping[str, object]
 PageModel = GaussianTreeModel | DiscreteTreeModel | MixedTreeModel
 
 _FACTS = ("method", "n_samples", "date", "log_likelihood", "bic_score", "version")
+
+_LISTED = ("mean", "spread", "zeros")  # parameters of emissions, one a state
 
 CELLS = 32
 """Intervals of a number by which the page measures what it tells about others."""
@@ -84,7 +92,8 @@ def payload(
         What is known of variables, as :func:`latentree.explorer.write_explorer` takes it.
     """
     about, parameters = about_model(model, report or {}), _parameters(model)
-    automatic = captions(model)  # by the normal variables of a copula, as everywhere else
+    # By the normal variables of a copula, as everywhere else.
+    called = _called(model, captions(model), names or Names())
     directed = has_direction(model)
     schema, model = model.schema, page_model(model)
     tree, grouping = model.tree, group_observed(model.tree, groups)
@@ -96,7 +105,7 @@ def payload(
         "family": schema.family,
         "observed": tree.n_observed,
         "names": list(tree.names),
-        **_called(model, automatic, names or Names()),
+        **called,
         "kinds": list(schema.kinds),
         "parent": packed(tree.parent, "<i4"),
         "length": packed(tree.length, "<f8"),
@@ -106,6 +115,7 @@ def payload(
         "groups": _groups(grouping),
         "picture": picture(tree, fitted_tree(model).length, grouping),
         "about": about,
+        "beside": {key: json.dumps(found) for key, found in schema.beside().items()},
         "annotations": [_annotation(tree, *each) for each in (annotations or {}).items()],
         **parameters,
     }
@@ -230,8 +240,8 @@ def _called(model: Model, automatic: Mapping[str, str], names: Names) -> PageDat
     return {
         "captions": by_number(automatic),
         "renamed": by_number(names.names),
-        "stateNames": by_number(names.states),
-        "notes": by_number(names.notes),
+        "stateNames": by_number({**model.state_names, **names.states}),
+        "notes": by_number({**model.notes, **names.notes}),
     }
 
 
@@ -258,27 +268,34 @@ def _literal(label: Hashable) -> str:
 def _emissions(model: MixedTreeModel) -> dict[str, str]:
     """Reals and counts in the order of their nodes: parameters of all states, end to end.
 
-    ``spread`` is the standard deviation of a real, the size of a count; ``resolution`` is 1 for
-    counts, and their ``origin`` 0. ``cells`` are tables of P(interval | state) with 32 intervals,
-    row by row.
+    ``spread`` is the standard deviation of a real, the size of a count, ``zeros`` the probability
+    that a count is 0 whatever its mean; ``resolution`` is 1 for counts, and their ``origin`` 0.
+    ``cells`` are tables of P(interval | state) with 32 intervals, row by row.
     """
     found = [(node, each) for node, each in enumerate(model.emissions) if each is not None]
-    for node, each in found:
-        if not isinstance(each, CountEmission | GaussianEmission):
-            raise ModelError(
-                f"the page has no form for {type(each).__name__} ({model.tree.names[node]!r}): fit "
-                "the column without it to see the tree there"
-            )
-    spread = [each.size if isinstance(each, CountEmission) else each.sd for _, each in found]
-    steps = [1.0 if isinstance(each, CountEmission) else each.resolution for _, each in found]
+    parts = [_emission(each, model.tree.names[node]) for node, each in found]
     cells = [_few_cells(model, node, each).ravel() for node, each in found]
+    ends = {key: [np.empty(0), *(each[key] for each in parts)] for key in _LISTED}
+    steps = [1.0 if each.kind == "count" else each.resolution for _, each in found]
     return {
-        "mean": packed(np.concatenate([np.empty(0), *(each.mean for _, each in found)]), "<f8"),
-        "spread": packed(np.concatenate([np.empty(0), *spread]), "<f8"),
+        **{key: packed(np.concatenate(each), "<f8") for key, each in ends.items()},
         "resolution": packed(steps, "<f8"),
         "origin": packed([getattr(each, "origin", 0.0) for _, each in found], "<f8"),
         "cells": packed(np.concatenate([np.empty(0), *cells]), "<f4"),
     }
+
+
+def _emission(emission: Emission, name: str) -> dict[str, FloatArray]:
+    """Return the parameters of an emission, one a state."""
+    if isinstance(emission, ZeroInflatedEmission):
+        return _emission(emission.counts, name) | {"zeros": emission.zeros}
+    if not isinstance(emission, CountEmission | GaussianEmission):
+        raise ModelError(
+            f"the page has no form for {type(emission).__name__} ({name!r}): fit the column "
+            "without it to see the tree there"
+        )
+    spread = emission.size if isinstance(emission, CountEmission) else emission.sd
+    return {"mean": emission.mean, "spread": spread, "zeros": np.zeros(emission.n_states)}
 
 
 def _few_cells(model: MixedTreeModel, node: int, emission: Emission) -> FloatArray:

@@ -236,17 +236,7 @@ def _names_of(names: NamesLike | Sequence[NamesLike], models: Sequence[Model]) -
         if len(names) != len(models):
             raise DataError(f"{len(models)} trees need as many names, not {len(names)}")
         return [as_names(each) for each in names]
-    given = as_names(names)
-    parts = {part: getattr(given, part) for part in ("names", "states", "notes")}
-    known = [set(model.tree.names) for model in models]
-    for part, own in parts.items():
-        for name in own:
-            if not any(name in nodes for nodes in known):
-                raise DataError(f"{part}: there is no node {name!r} in the model")
-    return [
-        Names(*({name: own[name] for name in own if name in nodes} for own in parts.values()))
-        for nodes in known
-    ]
+    return as_names(names).among(models)
 
 
 def _title_of(model: Model | TreeMixture) -> str:

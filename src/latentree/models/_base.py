@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from numpy.typing import ArrayLike
@@ -60,6 +61,11 @@ def with_schema(model: AnyModel, schema: Schema) -> AnyModel:
 
 class BaseTreeModel:
     """The methods that do not depend on the family of a model."""
+
+    state_names: Mapping[str, Sequence[str]] = MappingProxyType({})
+    """What people call the states of hidden variables, by the names of these."""
+    notes: Mapping[str, str] = MappingProxyType({})
+    """What people noted about nodes, by their names."""
 
     if TYPE_CHECKING:  # a family has them as fields of a dataclass, or as properties
 
@@ -148,14 +154,15 @@ class BaseTreeModel:
         return page
 
     def rename(self, names: Names | Mapping[str, str] | PathLike | None = None) -> Self:
-        """Return the same model with other names of nodes.
+        """Return the same model with other names of nodes and states, and with notes.
 
         Parameters
         ----------
         names : mapping, Names or path, optional
-            Old and new names, or the file that holds them. Nodes that are left out keep their
-            names. Without it every hidden variable that has no name but a number is named after
-            the variables that it informs most about (:func:`latentree.models.captions`).
+            Old and new names, or the file that holds them, with names of states and notes. Nodes
+            that are left out keep their names. Without it every hidden variable that has no name
+            but a number is named after the variables that it informs most about
+            (:func:`latentree.models.captions`).
 
         Returns
         -------

@@ -24,6 +24,7 @@ from latentree.models._format import FORMAT, MAX_LISTS, TOLERANCE, VERSION, file
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixed import MixedTreeModel, mixed_schema
 from latentree.models._mixture import Model, TreeMixture
+from latentree.models._naming import Names, renamed
 from latentree.tree import Tree
 from latentree.typing import Family, FloatArray, IntArray, Kind, PlainReport
 
@@ -77,7 +78,8 @@ def _mixture(fields: Content) -> Model | TreeMixture:
 def _component(fields: Content) -> Model:
     """Return one tree with its parameters."""
     model = _READERS[fields["family"]](_tree(fields), fields)
-    return with_schema(model, _schema(model.schema, fields))
+    names = Names(states=fields.get("states", {}), notes=fields.get("notes", {}))
+    return renamed(with_schema(model, _schema(model.schema, fields)), names)
 
 
 # JSON ---------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from latentree import _plain as plain
 from latentree._fields import write
 from latentree._plain import Fields
-from latentree.data import Schema, SetAside
+from latentree.data import Schema
 from latentree.errors import FileError
 from latentree.models._copula import CopulaTreeModel
 from latentree.models._format import FORMAT, VERSION, file_form
@@ -46,9 +45,7 @@ def encode(model: Model | TreeMixture, report: Mapping[str, object] | None = Non
         fields["components"] = list(map(_component, model.components))
     else:
         fields |= _component(model)
-    aside, formats = list(_aside(model.schema)), list(_formats(model.schema))
-    fields |= {"aside": aside} if aside else {}
-    fields |= {"formats": formats} if formats else {}
+    fields |= model.schema.beside()
     fields |= {} if report is None else {"report": report}
     return (write(file_form(fields), fields) + "\n").encode()
 
@@ -68,6 +65,9 @@ def _component(model: Model) -> Fields:
         fields["labels"] = list(_labels(schema))
     if schema.is_mixed:
         fields["kinds"] = schema.kinds
+    for key, given in (("states", model.state_names), ("notes", model.notes)):
+        if given:
+            fields[key] = {name: given[name] for name in tree.names if name in given}
     return fields
 
 
@@ -83,24 +83,6 @@ def _labels(schema: Schema) -> Iterator[list[object]]:
         labels = [plain.plain_scalar(label) for label in states]
         check_labels(labels, f"the labels of {name!r}")
         yield labels
-
-
-def _aside(schema: Schema) -> Iterator[SetAside]:
-    """Columns that were set aside; the value of a constant that no file can hold is left out."""
-    for column in schema.aside:
-        value = plain.plain_scalar(column.value)
-        with contextlib.suppress(FileError):
-            plain.check_scalars([value], "value")
-            yield column._replace(value=value)
-            continue
-        yield column._replace(value=None)
-
-
-def _formats(schema: Schema) -> Iterator[Fields]:
-    """How numbers are written, of the columns that come as text."""
-    for name, written in zip(schema.names, schema.formats, strict=False):
-        if written is not None:
-            yield {"name": name, **written._asdict()}
 
 
 def check_labels(states: Sequence[Hashable], part: str) -> None:

@@ -13,6 +13,7 @@ from latentree._fields import (
     Choice,
     Field,
     ListOf,
+    MapOf,
     Notes,
     Number,
     Numbers,
@@ -145,6 +146,13 @@ _KINDS = ListOf(
     item=Choice(among=("real", "count", "ordered", "category")), least=1,
     about="What each observed variable is.",
 )  # fmt: skip
+_NAMES = {
+    "states": MapOf(
+        item=ListOf(item=Text()),
+        about="What people call the states of hidden variables, by their names.",
+    ),
+    "notes": MapOf(item=Text(), about="What people noted about nodes, by their names."),
+}
 _TABLES = "At a root its probabilities, elsewhere a row of probabilities per state of the parent."
 
 
@@ -161,7 +169,7 @@ def _component(families: tuple[str, ...], parameters: dict[str, Field]) -> Recor
         "parameters": Record(parameters, on_lines=True),
     }
     labels = {} if "gaussian" in families else {"labels": _LABELS}
-    return Record(keys | labels, {"kinds": _KINDS}, on_lines=True)
+    return Record(keys | labels, {"kinds": _KINDS, **_NAMES}, on_lines=True)
 
 
 _GAUSSIAN = _component(

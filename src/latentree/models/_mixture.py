@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 
 from latentree.data import Schema, Table
 from latentree.distances import WEAKEST, Distances
-from latentree.errors import DataError, ModelError
+from latentree.errors import ModelError
 from latentree.inference import (
     MIDDLE,
     DiscretePosterior,
@@ -161,7 +161,7 @@ class TreeMixture(BaseTreeModel):
     def rename(
         self, names: _naming.Names | Mapping[str, str] | PathLike | None = None
     ) -> TreeMixture:
-        """Return the same mixture with other names of nodes, in every component that has them.
+        """Return the same mixture with other names, in every component that has the nodes.
 
         Parameters
         ----------
@@ -177,12 +177,7 @@ class TreeMixture(BaseTreeModel):
 
         if names is None:
             return self.with_components(part.rename() for part in self.components)
-        wanted = _naming.as_names(names).names
-        own = [set(part.tree.names) for part in self.components]
-        for name in wanted:
-            if not any(name in known for known in own):
-                raise DataError(f"names: there is no node {name!r} in the model")
-        chosen = [{old: wanted[old] for old in wanted if old in known} for known in own]
+        chosen = _naming.as_names(names).among(self.components)
         pairs = zip(self.components, chosen, strict=True)
         return self.with_components(part.rename(mine) for part, mine in pairs)
 

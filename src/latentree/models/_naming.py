@@ -16,6 +16,7 @@ import numpy as np
 
 from latentree import _disk as disk
 from latentree.errors import DataError, FileError
+from latentree.inference import set_fields
 from latentree.models._gaussian import GaussianTreeModel
 from latentree.models._mixture import Model, TreeMixture
 from latentree.models._states import StateTreeModel
@@ -313,6 +314,40 @@ class Names:
                 raise FileError(f'{path}: "{part}" must map names of nodes to {kind}')
         return cls(**parts)
 
+    def among(self, models: Sequence[Model]) -> list[Names]:
+        """Return for each of several trees the names of what it has.
+
+        Parameters
+        ----------
+        models : sequence of models
+
+        Returns
+        -------
+        list of Names
+
+        Raises
+        ------
+        DataError
+            If a node is in no tree.
+
+        Examples
+        --------
+        >>> import latentree as lt
+        >>> models = [lt.GaussianTreeModel(lt.Tree([-1], names=[name]), [0]) for name in "ab"]
+        >>> [each.notes for each in Names(notes={"b": "second"}).among(models)]
+        [{}, {'b': 'second'}]
+        """
+        known = [set(model.tree.names) for model in models]
+        for part, own in vars(self).items():
+            for name in own:
+                if not any(name in nodes for nodes in known):
+                    raise DataError(f"{part}: there is no node {name!r} in the model")
+        parts = vars(self).values()
+        return [
+            Names(*({name: own[name] for name in own if name in nodes} for own in parts))
+            for nodes in known
+        ]
+
 
 def _is_part(given: object, many: bool) -> bool:
     def is_text(value: object) -> bool:
@@ -384,19 +419,26 @@ def check_names(names: Names, model: Model) -> None:
 
 
 def renamed(model: AnyModel, names: Names) -> AnyModel:
-    """Return the same model with other names of nodes."""
+    """Return the same model with other names of nodes and states, and with other notes."""
     check_names(names, model)
     tree = model.tree
     own = [names.names.get(name, name) for name in tree.names]
     for name, uses in Counter(own).items():
-        if not name.strip():
+        if not name.strip() and name in names.names.values():
             raise DataError("names: a name is empty")
         if uses > 1:
             raise DataError(f"names: {name!r} would be the name of {uses} nodes")
     other = copy.copy(model)
-    for made in ("layout", "latent", "grid"):  # which hold the tree, and are made again when needed
+    for made in (
+        "layout",
+        "latent",
+        "grid",
+        "_marginals",
+    ):  # which hold the tree, and are made again when needed
         other.__dict__.pop(made, None)
     schema = replace(model.schema, names=tuple(own[: tree.n_observed]))
-    object.__setattr__(other, "tree", tree.renamed(own))
-    object.__setattr__(other, "schema", schema)
+    new = dict(zip(tree.names, own, strict=True))
+    states = {new[name]: given for name, given in {**model.state_names, **names.states}.items()}
+    notes = {new[name]: note for name, note in {**model.notes, **names.notes}.items()}
+    set_fields(other, tree=tree.renamed(own), schema=schema, state_names=states, notes=notes)
     return other

@@ -618,7 +618,12 @@ class StateTreeModel(BaseTreeModel):
     def _probabilities(self, node: int) -> FloatArray:
         """Return the marginal probabilities of the states of a node."""
         starts = self.layout.state_starts
-        return self.layout.marginals(self.theta)[starts[node] : starts[node + 1]]
+        return self._marginals[starts[node] : starts[node + 1]]
+
+    @cached_property
+    def _marginals(self) -> FloatArray:
+        """Marginal probabilities of the states of all nodes, end to end."""
+        return self.layout.marginals(self.theta)
 
     def _given_states_of(self, node: int) -> Iterator[tuple[int, FloatArray]]:
         """Yield the observed variables of a node's component, with a row for every state of it.
@@ -712,7 +717,8 @@ class StateTreeModel(BaseTreeModel):
     def _with(self, **fields: object) -> Self:
         """Return the same model with other fields."""
         other = copy.copy(self)
-        other.__dict__.pop("layout", None)  # which is made again when needed
+        for made in ("layout", "_marginals"):  # which are made again when needed
+            other.__dict__.pop(made, None)
         set_fields(other, **fields)
         return other
 

@@ -18,13 +18,15 @@ export function emissionLogs(emission, value) {
   const { isCount, mean, spread, resolution } = emission;
   if (emission.margin) return scoreLogs(emission, value);
   return mean.map((mu, k) =>
-    isCount ? countLog(value, mu, spread[k]) : normalLog(value, mu, spread[k], resolution),
+    isCount ? countLog(emission, value, k) : normalLog(value, mu, spread[k], resolution),
   );
 }
 
-export function emissionVariance({ isCount, mean, spread, variance }, k) {
+export function emissionVariance({ isCount, mean, spread, variance, zeros, rate }, k) {
   if (variance) return variance[k];
-  return isCount ? mean[k] + mean[k] ** 2 / spread[k] : spread[k] ** 2;
+  if (!isCount) return spread[k] ** 2;
+  const second = rate[k] + rate[k] ** 2 / spread[k] + rate[k] ** 2;
+  return zeros[k] === 0 ? second - rate[k] ** 2 : (1 - zeros[k]) * second - mean[k] ** 2;
 }
 
 /** log P(x − δ/2 < X < x + δ/2) of a normal variable, δ being the resolution. */
@@ -43,8 +45,14 @@ function normalLog(x, mean, sd, step) {
   return most + Math.log(sum) + Math.log(2 * half) - HALF_LOG_2PI;
 }
 
-/** log P(x) of a count: negative binomial with variance μ + μ²/r, Poisson for r = ∞. */
-function countLog(x, mean, size) {
+/** log P(x) of a count in a state, some of whose zeros are of their own. */
+function countLog({ rate, spread, zeros }, x, k) {
+  const log = binomialLog(x, rate[k], spread[k]) + Math.log1p(-zeros[k]);
+  return x === 0 && zeros[k] > 0 ? Math.log(zeros[k] + Math.exp(log)) : log;
+}
+
+/** log P(x) of a negative binomial number with variance μ + μ²/r, Poisson for r = ∞. */
+function binomialLog(x, mean, size) {
   if (x < 0) return Number.NEGATIVE_INFINITY;
   if (size === Number.POSITIVE_INFINITY) return x * Math.log(mean) - mean - logGamma(x + 1);
   return (
@@ -90,7 +98,7 @@ export function mixtureDensity(emission, weights, width) {
   const { isCount, mean, spread } = emission;
   if (emission.margin) return scoreDensity(emission, weights, isCount ? 1 : width);
   const one = (value, k) => {
-    if (isCount) return Math.exp(countLog(Math.round(value), mean[k], spread[k]));
+    if (isCount) return Math.exp(countLog(emission, Math.round(value), k));
     const z = (value - mean[k]) / spread[k];
     return Math.exp(-0.5 * z * z - HALF_LOG_2PI) / spread[k];
   };

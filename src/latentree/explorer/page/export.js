@@ -30,7 +30,6 @@ export function createExports(panes, source) {
     "load-names": () => byId("names-file").click(),
   };
   createNamesLoader(panes);
-  byId("save-json").hidden = ["mixed", "copula"].includes(first.model.family);
   for (const [id, action] of Object.entries(actions)) {
     byId(id).addEventListener("click", () => {
       byId("take").open = false;
@@ -125,10 +124,18 @@ function newickName(name, isInner) {
 /** The model in the format of latentree's model files, which lt.load reads. */
 export function toModelFile({ model, mixture }) {
   const head = { format: '"latentree model"', version: "1" };
+  const { aside, formats } = model.beside;
+  if (aside) head.aside = aside;
+  if (formats) head.formats = JSON.stringify(JSON.parse(formats).map((one) => renamed(model, one)));
   if (!mixture) return `${jsonObject({ ...head, ...modelFields(model) })}\n`;
   const parts = mixture.trees.map((tree) => jsonObject(modelFields(tree.model)));
   const components = `[\n${parts.join(",\n")}\n]`;
   return `${jsonObject({ ...head, weights: floats(mixture.weights), components })}\n`;
+}
+
+/** What is known of a column, under the name that it has now. */
+function renamed({ names, ownNames }, one) {
+  return { ...one, name: names[ownNames.indexOf(one.name)] };
 }
 
 function jsonObject(fields) {
@@ -143,23 +150,59 @@ function modelFields(model) {
     names: JSON.stringify(model.names),
     parent: JSON.stringify(Array.from(model.parent)),
     length: floats(model.length),
-    parameters: model.isGaussian ? gaussianParameters(model) : discreteParameters(model),
+    parameters: parametersOf(model),
   };
-  if (!model.isGaussian) {
-    const sets = Array.from(
-      { length: model.observed },
-      (_, v) => `[${model.labelJson(v).join(", ")}]`,
-    );
-    fields.labels = `[${sets.join(", ")}]`;
+  if (model.family !== "gaussian") {
+    fields.labels = `[${model.labelSets.map((set) => `[${set.join(", ")}]`).join(", ")}]`;
+  }
+  if (["mixed", "copula"].includes(model.family)) fields.kinds = JSON.stringify(model.kinds);
+  for (const [key, given] of [
+    ["states", model.stateNames],
+    ["notes", model.notes],
+  ]) {
+    const named = Object.entries(given).map(([v, value]) => [model.names[v], value]);
+    if (named.length > 0) fields[key] = JSON.stringify(Object.fromEntries(named));
   }
   return fields;
 }
 
-/** Numbers as Python writes floats: whole ones keep their point. */
+function parametersOf(model) {
+  if (model.margins.length > 0) return copulaParameters(model);
+  return model.isGaussian ? gaussianParameters(model) : tableParameters(model);
+}
+
+/** Numbers as Python writes floats: whole ones keep their point, and there is no infinity. */
 function floats(values) {
-  const text = (x) =>
-    Object.is(x, -0) ? "-0.0" : Number.isInteger(x) && Math.abs(x) < 1e16 ? `${x}.0` : `${x}`;
-  return `[${Array.from(values, text).join(", ")}]`;
+  return `[${Array.from(values, float).join(", ")}]`;
+}
+
+function float(x) {
+  if (x === Number.POSITIVE_INFINITY) return "null";
+  if (Object.is(x, -0)) return "-0.0";
+  return Number.isInteger(x) && Math.abs(x) < 1e16 ? `${x}.0` : `${x}`;
+}
+
+function copulaParameters({ rho, margins }) {
+  const own = margins.map(marginFields).join(",\n");
+  return `{"correlations": ${floats(rho)}, "margins": [\n${own}\n]}`;
+}
+
+/** A margin; where its steps start is written where that is not 0. */
+function marginFields({ isCount, origin, tails, ...fields }) {
+  const parts = Object.entries(fields).map(([key, value]) => {
+    return `"${key}": ${typeof value === "number" ? float(value) : floats(value)}`;
+  });
+  if (tails) parts.push(`"tails": [${tails.map(floats).join(", ")}]`);
+  if (origin) parts.push(`"origin": ${float(origin)}`);
+  return `{${parts.join(", ")}}`;
+}
+
+/** What a leaf emits, a number a state. */
+function emissionFields({ isCount, mean, rate, spread, zeros, resolution, origin }) {
+  const inflated = zeros.some((share) => share > 0) ? `, "zeros": ${floats(zeros)}` : "";
+  if (isCount) return `{"mean": ${floats(rate)}, "size": ${floats(spread)}${inflated}}`;
+  const steps = `"resolution": ${float(resolution)}${origin ? `, "origin": ${float(origin)}` : ""}`;
+  return `{"mean": ${floats(mean)}, "sd": ${floats(spread)}, ${steps}}`;
 }
 
 function gaussianParameters(model) {
@@ -170,9 +213,10 @@ function gaussianParameters(model) {
   );
 }
 
-function discreteParameters(model) {
-  const { parent, states, theta, tableStart } = model;
+function tableParameters(model) {
+  const { parent, states, theta, tableStart, emissions } = model;
   const tables = Array.from(parent, (above, v) => {
+    if (emissions[v]) return emissionFields(emissions[v]);
     const table = theta.subarray(tableStart[v], tableStart[v + 1]);
     if (above < 0) return floats(table);
     const row = (i) => floats(table.subarray(i * states[v], (i + 1) * states[v]));

@@ -27,6 +27,7 @@ export function readModel(payload) {
     title: payload.title,
     family: payload.family,
     isGaussian: "correlations" in payload,
+    labelSets: payload.kinds.map(() => []), // JSON texts of the labels of every variable
     numeric: new Uint8Array(parent.length), // 1 for nodes that hold numbers instead of states
     points: null, // of hidden numbers on a grid, which have a state a point
     margins: (payload.margins ?? []).map(readMargin), // of variables with a normal one behind them
@@ -51,6 +52,7 @@ export function readModel(payload) {
   readStrengths(model, payload);
   readData(model, payload);
   model.about = payload.about;
+  model.beside = payload.beside; // of the model file: parts of it that the page has no use for
   model.annotations = payload.annotations.map(readAnnotation);
   model.rows = readRows(payload.rows, payload.rowLists);
   model.support = readSupport(payload.support);
@@ -102,8 +104,8 @@ function readStates(model, payload) {
     readEmissions(model, payload);
   }
   const which = unpack(payload.labels.which, Int32Array);
+  model.labelSets = Array.from(which, (k) => payload.labels.sets[k]);
   const shown = payload.labels.sets.map((set) => set.map(labelText));
-  model.labelJson = (v) => payload.labels.sets[which[v]];
   model.labels = (v) =>
     v < model.observed
       ? shown[which[v]]
@@ -118,14 +120,16 @@ export function isOnGrid(model, v) {
 /**
  * Leaves that emit numbers: `model.emissions[v]` has a mean and a spread (the standard deviation of
  * a real, the size of a count) for every state of v's neighbor, and the resolution and origin of its
- * recorded values.
+ * recorded values. Counts are 0 with the probability `zeros`, and else have the mean `rate`.
  */
 function readEmissions(model, payload) {
   model.emissions = [];
   if (!payload.emissions) return;
-  const [mean, spread, resolution, origin] = ["mean", "spread", "resolution", "origin"].map((key) =>
+  const keys = ["mean", "spread", "zeros", "resolution", "origin"];
+  const [rate, spread, zeros, resolution, origin] = keys.map((key) =>
     unpack(payload.emissions[key], Float64Array),
   );
+  const mean = rate.map((value, i) => (1 - zeros[i]) * value);
   const cells = unpack(payload.emissions.cells, Float32Array);
   const width = mean.length === 0 ? 0 : cells.length / mean.length;
   let at = 0;
@@ -138,6 +142,8 @@ function readEmissions(model, payload) {
       isCount: kind === "count",
       mean: mean.subarray(at, end),
       spread: spread.subarray(at, end),
+      rate: rate.subarray(at, end),
+      zeros: zeros.subarray(at, end),
       resolution: resolution[place],
       origin: origin[place++],
       cells: cells.subarray(at * width, end * width), // P(interval | state), row by row
