@@ -104,7 +104,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "kinds, order": (
         lambda: as_table({"a": ["s", "m", "l"]}, kinds={"a": "ordered"}),
-        "column 'a' cannot be ordered: .*declare the order",
+        "column 'a' cannot be ordered: .*or declare their order",
     ),
     "kinds, negative": (
         lambda: as_table({"a": [-3, 1, 2]}, kinds={"a": "count"}),

@@ -160,7 +160,7 @@ def test_learn_says_how_variables_depend_where_none_is_hidden(run, tmp_path):
         "there is a single variable": x[:, :1],
         "no dependence was found among the 3 variables": x[:, 1:],
         "the variables depend on each other directly": x[:, :2],
-        "the variables depend on each other directly, in 3 groups without dependence": x,
+        "variables depend on each other directly, in 1 group; 2 stand on their own": x,
     }
     for said, data in cases.items():
         write_table(tmp_path / "t.csv", [f"v{j}" for j in range(data.shape[1])], data)
