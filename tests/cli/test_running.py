@@ -155,7 +155,7 @@ def mistakes(made: Path, folder: Path):
     yield ["learn", folder], "empty.csv: is empty"
     yield ["compare", folder], "empty.csv: is empty"
     yield ["learn", folder / "empty.csv"], "empty.csv: is empty"
-    yield ["learn", folder / "ragged.csv"], "line 3: 1 cells"
+    yield ["learn", folder / "ragged.csv"], "line 3: 1 cell, but"
     yield ["learn", folder / "numbers.csv"], "say --no-header if it is data"
     yield ["learn", folder / "constant.csv", "--columns", "a"], "'a' (always 1)"
     yield ["learn", folder / "mixed.csv", "--kind", "id=real"], "--kind: column 'id' cannot be real"
