@@ -283,7 +283,7 @@ def test_header_or_none(tmp_path):
         ("a,b\n", "no rows"),
         ("a,b\n\n", "no rows"),
         ("a,b\r1,2\r3,4\r", "save the file with line feeds"),
-        ("a,b\n1,2\n3\n", "line 3: 1 cells, but there are 2 columns: '3'"),
+        ("a,b\n1,2\n3\n", "line 3: 1 cell, but there are 2 columns: '3'"),
         ("a,b\n1,2\n3,4,5\n", "line 3: 3 cells"),
         ("a,a\n1,2\n", "'a' occurs twice"),
         (b"\x89PNG\x00\x01\x02" * 99, "binary data"),
