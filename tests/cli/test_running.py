@@ -278,7 +278,7 @@ def test_standard_input(made):
     assert '"source": "standard input"' in done.stdout
     done = spawn("learn", "-", input="a,b\n1,2\n3\n")
     assert done.returncode == 1
-    assert done.stderr.startswith("error: standard input: line 3: 1 cells")
+    assert done.stderr.startswith("error: standard input: line 3: 1 cell")
 
 
 @pytest.mark.parametrize(

@@ -297,9 +297,9 @@ def test_texts_that_are_no_tables(tmp_path, text, expected):
 
 def test_ragged_lines_have_their_number_however_far_down(tmp_path):
     path = written(tmp_path, "a,b\n" + "1,2\n" * 500 + "7\n" + "1,2\n" * 5)
-    with pytest.raises(FileError, match="line 502: 1 cells"):
+    with pytest.raises(FileError, match="line 502: 1 cell"):
         by_blocks(path)
-    assert "line 502: 1 cells" in problem(path)
+    assert "line 502: 1 cell" in problem(path)
 
 
 def test_paths_that_are_no_files(tmp_path):

@@ -419,9 +419,14 @@ def show(
     show_factors(screen, model)
     if indices is not None:
         show_fit(screen, indices)
-    most_hidden, most_members = (None, None) if all_nodes else (_MOST_HIDDEN, _MOST_MEMBERS)
+    most_hidden = None if all_nodes else _MOST_HIDDEN
     labels = {called.names.get(name, name): own for name, own in called.states.items()}
-    show_states(screen, state_summaries(model, hidden[:most_hidden], most_members), labels)
+    shown = hidden[:most_hidden]
+    if all_nodes:
+        states = state_summaries(model, shown, None, None)
+    else:
+        states = state_summaries(model, shown, _MOST_MEMBERS)
+    show_states(screen, states, labels)
     has_states = model.schema.family not in ("gaussian", "copula")
     if most_hidden is not None and len(hidden) > most_hidden and has_states:
         screen.text(f"\n{len(hidden) - most_hidden} hidden variables more: --all shows all.")
